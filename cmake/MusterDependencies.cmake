@@ -1,0 +1,23 @@
+# Every library that muster builds on, all from Debian. MusterInstall.cmake repeats the ones that
+# a program linking an installed muster needs.
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(RocksDB REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(GTest REQUIRED)
+
+# These four are packaged with pkg-config files only.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(lz4 REQUIRED IMPORTED_TARGET liblz4)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+
+# yaml-cpp 0.7 (Debian 12) exports a plain name, 0.8 (Debian 13) a namespaced one.
+if(NOT TARGET yaml-cpp::yaml-cpp)
+  add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
+endif()

@@ -1,0 +1,93 @@
+# muster_library(NAME LAYER n SRCS … DEPS … EXTERNAL …)
+# muster_test(NAME SRCS … DEPS … EXTERNAL … [LABELS …])
+#
+# A library is a folder of the tree, and its name is the folder's (muster/queue → queue,
+# services/initiator → initiator). Two rules are checked while CMake configures, and a breach
+# stops the build:
+#   1. a library depends only on libraries of a strictly lower layer, so siblings never meet;
+#   2. a file includes only headers of its own folder and of the libraries that DEPS names.
+# DEPS are PUBLIC; EXTERNAL are third-party targets. Use EXTERNAL_PUBLIC where a header includes one.
+
+set_property(GLOBAL PROPERTY MUSTER_LIBRARIES "")
+
+# Fails unless each quoted include of `files` belongs to `own_folder` or to a library in `deps`.
+function(muster_check_includes owner own_folder deps)
+  set(allowed ${own_folder})
+  foreach(dep ${deps})
+    get_property(folder GLOBAL PROPERTY MUSTER_FOLDER_${dep})
+    list(APPEND allowed ${folder})
+  endforeach()
+  foreach(file ${ARGN})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(STRINGS ${file} includes REGEX "^ *# *include \"")
+    foreach(line ${includes})
+      string(REGEX REPLACE "^ *# *include \"([^\"]*)/[^/\"]*\".*" "\\1" folder "${line}")
+      if(NOT folder IN_LIST allowed)
+        message(FATAL_ERROR "${owner}: ${file} has ${line}, but ${owner} does not name the library "
+                            "of '${folder}' in DEPS (it may use: ${allowed})")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+function(muster_library name)
+  cmake_parse_arguments(ARG "" "LAYER" "SRCS;DEPS;EXTERNAL;EXTERNAL_PUBLIC" ${ARGN})
+  foreach(dep ${ARG_DEPS})
+    get_property(dep_layer GLOBAL PROPERTY MUSTER_LAYER_${dep})
+    if(dep_layer STREQUAL "")
+      message(FATAL_ERROR "${name}: unknown library '${dep}' (is it added before ${name}?)")
+    endif()
+    if(NOT dep_layer LESS ARG_LAYER)
+      message(FATAL_ERROR "${name} (layer ${ARG_LAYER}) must not depend on ${dep} "
+                          "(layer ${dep_layer}): only strictly lower layers")
+    endif()
+  endforeach()
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  set_property(GLOBAL PROPERTY MUSTER_LAYER_${name} ${ARG_LAYER})
+  set_property(GLOBAL PROPERTY MUSTER_FOLDER_${name} ${folder})
+  set_property(GLOBAL APPEND PROPERTY MUSTER_LIBRARIES ${name})
+
+  # All sources of a library are listed with their headers, so that headers are checked too.
+  list(TRANSFORM ARG_SRCS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
+  muster_check_includes(${name} ${folder} "${ARG_DEPS}" ${paths})
+
+  set(sources ${ARG_SRCS})
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  set(deps ${ARG_DEPS})
+  list(TRANSFORM deps PREPEND muster::)
+  if(sources)
+    add_library(muster_${name} STATIC ${ARG_SRCS})
+    set(scope PUBLIC)
+    target_link_libraries(muster_${name} PRIVATE $<BUILD_INTERFACE:muster_build_flags>)
+    target_link_libraries(muster_${name} PRIVATE ${ARG_EXTERNAL})
+  else()
+    add_library(muster_${name} INTERFACE)
+    set(scope INTERFACE)
+    target_link_libraries(muster_${name} INTERFACE ${ARG_EXTERNAL})
+  endif()
+  add_library(muster::${name} ALIAS muster_${name})
+  set_target_properties(muster_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(muster_${name} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+  target_compile_features(muster_${name} ${scope} cxx_std_20)
+  target_link_libraries(muster_${name} ${scope} ${deps} ${ARG_EXTERNAL_PUBLIC})
+endfunction()
+
+# A test program, run by ctest as one test. LABELS: `slow` keeps it out of `scripts/test --quick`.
+function(muster_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;EXTERNAL;LABELS" ${ARGN})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  list(TRANSFORM ARG_SRCS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
+  muster_check_includes(${name} ${folder} "${ARG_DEPS}" ${paths})
+  set(deps ${ARG_DEPS})
+  list(TRANSFORM deps PREPEND muster::)
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE muster_build_flags ${deps} ${ARG_EXTERNAL}
+    GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()

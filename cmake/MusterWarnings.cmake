@@ -1,0 +1,15 @@
+# One INTERFACE target carries the warnings and the sanitizers of every muster target.
+add_library(muster_build_flags INTERFACE)
+target_compile_options(muster_build_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter)
+if(MUSTER_WERROR)
+  target_compile_options(muster_build_flags INTERFACE -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  target_compile_options(muster_build_flags INTERFACE -Wthread-safety -Wthread-safety-beta)
+endif()
+if(MUSTER_SANITIZE)
+  target_compile_options(muster_build_flags INTERFACE
+    -fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(muster_build_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
+endif()
