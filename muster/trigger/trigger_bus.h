@@ -1,0 +1,50 @@
+// TriggerBus: the seam of the multicast that wakes listeners (req. 42–45). Best effort, at most once:
+// a lost event costs latency, never correctness, because listeners keep a slow safety check.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace muster::trigger {
+
+// Work was put into a queue.
+struct CloudQueueWorkDetectedTriggerEvent {
+  std::string storage_account;
+  std::string queue_name;
+  int64_t payload_size = 0;  // messages put
+};
+
+// What travels between role instances; more payloads join the variant as they are needed.
+struct InterRoleCommunicationEvent {
+  std::string from;  // role instance id
+  std::variant<CloudQueueWorkDetectedTriggerEvent> payload;
+};
+
+// Thread-safe.
+class TriggerBus {
+ public:
+  // Called on a thread of the bus or of the publisher: be quick, do not block, do not publish.
+  using Subscriber = std::function<void(const InterRoleCommunicationEvent&)>;
+
+  // Ends the subscription when destroyed. When the destructor returns, the subscriber is not running
+  // and never runs again; so do not destroy it from within the subscriber.
+  class Subscription {
+   public:
+    virtual ~Subscription() = default;
+  };
+
+  virtual ~TriggerBus() = default;
+
+  // One-way multicast to every subscriber. OK says that the event left, not that anybody heard it.
+  virtual absl::Status Publish(const InterRoleCommunicationEvent& event) = 0;
+
+  virtual absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) = 0;
+};
+
+}  // namespace muster::trigger
