@@ -1,0 +1,71 @@
+// WorkItem: the slice of a batch that a handler works on at a time.
+#pragma once
+
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "muster/handler/schema.h"
+
+namespace muster::handler {
+
+// One record of the input. Views into the work item: valid during Handler::Process.
+class Transaction {
+ public:
+  Transaction(int ordinal, int64_t line, const absl::string_view* fields, int field_count)
+      : ordinal_(ordinal), line_(line), fields_(fields), field_count_(field_count) {}
+
+  // The field of a column, unquoted and unescaped, otherwise as it stands in the input. An absent
+  // JSON member or null is "".
+  absl::string_view operator[](Column column) const { return fields_[column.index]; }
+  absl::Span<const absl::string_view> fields() const {
+    return absl::MakeConstSpan(fields_, field_count_);
+  }
+  // Where it begins in the input: 1-based physical line.
+  int64_t line() const { return line_; }
+  // Position in its work item, from 0.
+  int ordinal() const { return ordinal_; }
+
+ private:
+  int ordinal_;
+  int64_t line_;
+  const absl::string_view* fields_;
+  int field_count_;
+};
+
+// What identifies and bounds one attempt at an item.
+struct ItemContext {
+  uint64_t batch = 0;
+  uint32_t index = 0;   // of the item in its batch, from 0
+  int attempt = 1;      // handler starts charged, this one included
+  bool last_attempt = false;
+  absl::Time deadline = absl::InfiniteFuture();
+  std::stop_token stop_token;
+};
+
+class WorkItem {
+ public:
+  WorkItem(ItemContext context, std::vector<Transaction> transactions)
+      : context_(std::move(context)), transactions_(std::move(transactions)) {}
+
+  // "batch/index": the idempotency key.
+  std::string id() const;
+  uint64_t batch() const { return context_.batch; }
+  uint32_t index() const { return context_.index; }
+  int attempt() const { return context_.attempt; }
+  bool last_attempt() const { return context_.last_attempt; }
+  absl::Time deadline() const { return context_.deadline; }
+  const std::stop_token& stop_token() const { return context_.stop_token; }
+  absl::Span<const Transaction> transactions() const { return transactions_; }
+
+ private:
+  ItemContext context_;
+  std::vector<Transaction> transactions_;
+};
+
+}  // namespace muster::handler
