@@ -1,0 +1,102 @@
+// BatchLedger: the seam of the record that rules a batch. The queue is disposable, the ledger is not:
+// from a batch's ledger and its source, every work item can be made again, byte for byte.
+//
+//   Create ──► open ──Append*──► open ──Seal──► sealed ──MarkComplete──► complete
+//                                                  ▲                        │
+//                                                  └──────── Reopen ────────┘   (after a redrive)
+//
+// A batch is bound to one job revision, one handler version and one source.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "muster/base/fingerprint.h"
+
+namespace muster::ledger {
+
+enum class BatchState { kOpen, kSealed, kComplete, kCancelled };
+
+absl::string_view BatchStateName(BatchState state);
+
+// One submission of transactions to a job. The first block is fixed by Create, the second grows.
+struct Batch {
+  uint64_t number = 0;      // unique and short; from the id generator
+  std::string request_id;   // the submitter's idempotency key
+  std::string job;
+  std::string job_revision;
+  std::string job_definition;  // the job file as it was submitted
+  std::string handler_version;
+  std::string tenant;
+  std::string source_path;  // absolute
+  absl::Time created;
+  std::optional<absl::Duration> sla;
+
+  BatchState state = BatchState::kOpen;
+  uint64_t source_bytes = 0;    // split so far; all of the source once sealed
+  uint64_t items = 0;           // recorded so far; final once sealed
+  uint64_t transactions = 0;    // likewise
+  uint64_t enqueued_items = 0;  // items below this index were put and acknowledged
+  uint32_t refills = 0;         // times that missing items were put again from here
+  std::optional<absl::Time> completed;
+};
+
+// Where an item lies in its source.
+struct ItemBoundary {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  int64_t first_line = 1;
+  uint32_t transactions = 0;
+  base::Fingerprint128 content;  // of the slice
+  bool oversized = false;        // one record longer than a record may be
+};
+
+// Thread-safe. A change that answered OK is fsynced. NotFound: no such batch. DataLoss: a record is
+// corrupt; the message names it.
+class BatchLedger {
+ public:
+  virtual ~BatchLedger() = default;
+
+  // Records a new batch in state open. AlreadyExists: the number is taken.
+  virtual absl::Status Create(const Batch& batch) = 0;
+
+  // Records the next items of an open batch; `first_index` must be Batch::items (FailedPrecondition
+  // otherwise: somebody else is writing). Adds to items, transactions and source_bytes.
+  virtual absl::Status Append(uint64_t batch, uint64_t first_index,
+                              absl::Span<const ItemBoundary> items) = 0;
+
+  // No items will follow; `source_bytes` is the size of the whole source. Sealing twice is fine.
+  virtual absl::Status Seal(uint64_t batch, uint64_t source_bytes) = 0;
+
+  // Items below `index` are in the input queue, durably. Not fsynced: repeating a put is harmless.
+  virtual absl::Status MarkEnqueued(uint64_t batch, uint64_t index) = 0;
+
+  // Counts one more refill and answers its ordinal.
+  virtual absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) = 0;
+
+  // FailedPrecondition unless the batch is sealed or complete.
+  virtual absl::Status MarkComplete(uint64_t batch, absl::Time when) = 0;
+  // complete → sealed: items of it are being worked on again.
+  virtual absl::Status Reopen(uint64_t batch) = 0;
+
+  virtual absl::StatusOr<Batch> Get(uint64_t batch) = 0;
+
+  // The newest batch with this request id; NotFound when there is none.
+  virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;
+
+  // In order of number.
+  virtual absl::StatusOr<std::vector<Batch>> List() = 0;
+
+  // Boundaries of up to `max_items` items from `first_index` on, in order.
+  virtual absl::StatusOr<std::vector<ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
+                                                          size_t max_items) = 0;
+};
+
+}  // namespace muster::ledger
