@@ -1,0 +1,134 @@
+#include "muster/rocks/database.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/rocks/options.h"
+#include "muster/rocks/status.h"
+#include "rocksdb/cache.h"
+#include "rocksdb/db.h"
+#include "rocksdb/write_batch.h"
+
+namespace muster::rocks {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How often a read-only open starts again because the owner replaced a file under its eyes.
+constexpr int kReadOnlyTries = 5;
+
+// A new directory entry survives a power cut only when its parent is synced.
+absl::Status SyncDir(const fs::path& dir) {
+  const int fd = open(dir.empty() ? "." : dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("open ", dir.string()));
+  const int failed = fsync(fd) == 0 ? 0 : errno;
+  close(fd);
+  if (failed != 0) return absl::ErrnoToStatus(failed, absl::StrCat("sync ", dir.string()));
+  return absl::OkStatus();
+}
+
+absl::Status CreateDir(const fs::path& dir) {
+  std::error_code error;
+  if (dir.empty() || fs::is_directory(dir, error)) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(CreateDir(dir.parent_path()));
+  fs::create_directory(dir, error);
+  if (error) {
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("create data directory ", dir.string()));
+  }
+  return SyncDir(dir.parent_path());
+}
+
+// ", process 123" when it is another process that holds the lock of `dir`.
+std::string LockHolder(const std::string& dir) {
+  const int fd = open((fs::path(dir) / "LOCK").c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return "";
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool held = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  close(fd);
+  return held ? absl::StrCat(", process ", lock.l_pid) : "";
+}
+
+absl::Status OpenError(const rocksdb::Status& status, const std::string& dir) {
+  const std::string text = status.ToString();
+  if (status.IsIOError() && absl::StrContains(text, "lock hold by current process")) {
+    // Closing any descriptor of LOCK would drop this process's own lock: do not look for a holder.
+    return absl::FailedPreconditionError(
+        absl::StrCat("data directory ", dir, " is already open in this process"));
+  }
+  if (status.IsIOError() && absl::StrContains(text, "/LOCK")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("data directory ", dir, " is used by another process", LockHolder(dir)));
+  }
+  return ToStatus(status, absl::StrCat("open data directory ", dir));
+}
+
+struct Opened {
+  rocksdb::DB* db = nullptr;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+};
+
+rocksdb::Status OpenOnce(const std::string& dir, const DatabaseOptions& options, Opened* opened) {
+  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
+  for (const Family& family : options.families) {
+    families.emplace_back(family.name, FamilyOptionsFor(family, cache));
+  }
+  const rocksdb::DBOptions db = DbOptionsFor(options);
+  if (options.read_only) {
+    return rocksdb::DB::OpenForReadOnly(db, dir, families, &opened->handles, &opened->db);
+  }
+  return rocksdb::DB::Open(db, dir, families, &opened->handles, &opened->db);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& dir,
+                                                         const DatabaseOptions& options) {
+  std::error_code ignored;
+  const bool exists = fs::exists(fs::path(dir) / "CURRENT", ignored);
+  if (!exists && (options.read_only || !options.create_if_missing)) {
+    return absl::NotFoundError(absl::StrCat("no data in directory ", dir));
+  }
+  if (!exists) MUSTER_RETURN_IF_ERROR(CreateDir(dir));
+  Opened opened;
+  rocksdb::Status status = OpenOnce(dir, options, &opened);
+  for (int tries = 1; !status.ok() && options.read_only && tries < kReadOnlyTries; ++tries) {
+    status = OpenOnce(dir, options, &opened);
+  }
+  if (!status.ok()) return OpenError(status, dir);
+  return std::unique_ptr<Database>(new Database(dir, opened.db, std::move(opened.handles)));
+}
+
+Database::Database(std::string dir, rocksdb::DB* db,
+                   std::vector<rocksdb::ColumnFamilyHandle*> handles)
+    : dir_(std::move(dir)),
+      db_(db),
+      families_(handles.begin() + 1, handles.end()),
+      default_family_(handles.front()) {}
+
+Database::~Database() {
+  for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
+  db_->DestroyColumnFamilyHandle(default_family_);
+  // What was written unsynced survives an orderly stop even if the power goes right after it. A
+  // failure changes nothing of what was promised.
+  db_->SyncWAL().PermitUncheckedError();
+}
+
+absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) {
+  rocksdb::WriteOptions options;
+  options.sync = durability == Durability::kPower;
+  return ToStatus(db_->Write(options, batch), absl::StrCat("write to ", dir_));
+}
+
+}  // namespace muster::rocks

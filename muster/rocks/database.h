@@ -1,0 +1,84 @@
+// Database: a RocksDB directory opened the way muster wants it: bounded memory, one owner, quiet
+// logs, absl::Status. It hides how RocksDB is configured, not RocksDB: callers use db() and
+// family() with RocksDB's own types.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace rocksdb {
+class ColumnFamilyHandle;
+class DB;
+class Env;
+class MergeOperator;
+class WriteBatch;
+}  // namespace rocksdb
+
+namespace muster::rocks {
+
+// What an acknowledged write outlives.
+enum class Durability {
+  kProcess,  // handed to the operating system: survives kill -9, not a power cut
+  kPower,    // synced; concurrent writers share one sync (RocksDB's write group)
+};
+
+enum class FamilyUse {
+  kRecords,  // small records, LZ4
+  kBodies,   // large values that their writers compress when it pays, most of them short-lived
+};
+
+struct Family {
+  std::string name;
+  FamilyUse use = FamilyUse::kRecords;
+  size_t write_buffer_bytes = size_t{8} << 20;
+  std::shared_ptr<rocksdb::MergeOperator> merge = nullptr;  // shared: RocksDB keeps a copy
+};
+
+struct DatabaseOptions {
+  // In the order that family(i) counts. RocksDB's own "default" family is opened too, but unused.
+  std::vector<Family> families;
+  // Sees what was there when it opened, changes no file, and may stand beside the owner.
+  bool read_only = false;
+  bool create_if_missing = true;
+  // All families together: a full memtable budget flushes the largest one.
+  size_t write_buffer_bytes = size_t{80} << 20;
+  size_t block_cache_bytes = size_t{32} << 20;
+  rocksdb::Env* env = nullptr;  // not owned, outlives the database; nullptr = the machine's
+};
+
+// Thread-safe.
+class Database {
+ public:
+  // FailedPrecondition: another process (or this one) has `dir` open, or its files are from another
+  // version. NotFound: nothing there and create_if_missing is off, or read_only. DataLoss: the
+  // files are corrupt beyond what RocksDB recovers.
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& dir,
+                                                        const DatabaseOptions& options);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  rocksdb::DB* db() const { return db_.get(); }
+  rocksdb::ColumnFamilyHandle* family(size_t i) const { return families_[i]; }
+  const std::string& dir() const { return dir_; }
+
+  // Atomic. On an error nothing of the batch can be read by this process, but a restart may find
+  // that it was written after all.
+  absl::Status Write(rocksdb::WriteBatch* batch, Durability durability);
+
+ private:
+  Database(std::string dir, rocksdb::DB* db, std::vector<rocksdb::ColumnFamilyHandle*> handles);
+
+  const std::string dir_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned; released before db_
+  rocksdb::ColumnFamilyHandle* default_family_;         // owned
+};
+
+}  // namespace muster::rocks

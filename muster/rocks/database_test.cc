@@ -1,0 +1,145 @@
+#include "muster/rocks/database.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/rocks/status.h"
+#include "rocksdb/db.h"
+#include "rocksdb/write_batch.h"
+
+namespace muster::rocks {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DatabaseTest : public ::testing::Test {
+ protected:
+  DatabaseTest() {
+    std::string pattern = testing::TempDir() + "muster-rocks-XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    dir_ = root_ + "/deep/data";
+  }
+  ~DatabaseTest() override { std::filesystem::remove_all(root_); }
+
+  absl::StatusOr<std::unique_ptr<Database>> Open(bool read_only = false) {
+    DatabaseOptions options;
+    options.families = {{"records"}, {"bodies", FamilyUse::kBodies, size_t{1} << 20}};
+    options.read_only = read_only;
+    return Database::Open(dir_, options);
+  }
+
+  static void Put(Database* database, const std::string& key, const std::string& value) {
+    rocksdb::WriteBatch batch;
+    batch.Put(database->family(0), key, value);
+    ASSERT_TRUE(database->Write(&batch, Durability::kPower).ok());
+  }
+
+  static absl::StatusOr<std::string> Get(Database* database, const std::string& key) {
+    std::string value;
+    const rocksdb::Status status =
+        database->db()->Get(rocksdb::ReadOptions(), database->family(0), key, &value);
+    if (!status.ok()) return ToStatus(status, key);
+    return value;
+  }
+
+  std::string root_, dir_;
+};
+
+TEST_F(DatabaseTest, KeepsWhatWasWrittenOverAReopen) {
+  { Put(Open()->get(), "k", "v"); }
+  EXPECT_EQ(*Get(Open()->get(), "k"), "v");
+}
+
+TEST_F(DatabaseTest, RefusesASecondOpenInTheSameProcess) {
+  auto first = Open();
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::Status second = Open().status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(second.message(), HasSubstr(dir_ + " is already open in this process"));
+}
+
+// The child owns the directory, says so through a pipe, and holds it until the parent hangs up.
+TEST_F(DatabaseTest, RefusesADirectoryThatAnotherProcessUses) {
+  int to_child[2], to_parent[2];
+  ASSERT_EQ(pipe(to_child), 0);
+  ASSERT_EQ(pipe(to_parent), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(to_child[1]);
+    auto database = Open();
+    char byte = database.ok() ? '+' : '-';
+    if (write(to_parent[1], &byte, 1) != 1) _exit(2);
+    if (read(to_child[0], &byte, 1) != 0) _exit(3);
+    _exit(0);
+  }
+  close(to_child[0]);
+  char byte = 0;
+  ASSERT_EQ(read(to_parent[0], &byte, 1), 1);
+  ASSERT_EQ(byte, '+');
+  const absl::Status status = Open().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(),
+              HasSubstr("is used by another process, process " + std::to_string(child)));
+  close(to_child[1]);
+  waitpid(child, nullptr, 0);
+  close(to_parent[0]);
+  close(to_parent[1]);
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(DatabaseTest, ReadsBesideTheOwnerWithoutTouchingAnyFile) {
+  auto owner = Open();
+  ASSERT_TRUE(owner.ok()) << owner.status();
+  Put(owner->get(), "k", "v");
+  const auto list = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(dir_)) {
+      names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  const auto before = list();
+  auto reader = Open(/*read_only=*/true);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ(*Get(reader->get(), "k"), "v");
+  EXPECT_EQ(list(), before);
+}
+
+TEST_F(DatabaseTest, RefusesToWriteWhenReadOnly) {
+  { Put(Open()->get(), "k", "v"); }
+  auto reader = Open(/*read_only=*/true);
+  rocksdb::WriteBatch batch;
+  batch.Put((*reader)->family(0), "k", "w");
+  EXPECT_EQ((*reader)->Write(&batch, Durability::kPower).code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(DatabaseTest, FindsNothingToReadInAnEmptyPlace) {
+  const absl::Status status = Open(/*read_only=*/true).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr(dir_));
+  EXPECT_FALSE(std::filesystem::exists(dir_));
+}
+
+TEST(ToStatusTest, KeepsTheMeaningOfAnError) {
+  const auto code = [](const rocksdb::Status& status) { return ToStatus(status, "x").code(); };
+  EXPECT_EQ(code(rocksdb::Status::OK()), absl::StatusCode::kOk);
+  EXPECT_EQ(code(rocksdb::Status::NotFound()), absl::StatusCode::kNotFound);
+  EXPECT_EQ(code(rocksdb::Status::Corruption("c")), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(code(rocksdb::Status::IOError("c")), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(code(rocksdb::Status::NoSpace()), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ToStatus(rocksdb::Status::NotFound("gone"), "get k").message(),
+            "get k: NotFound: gone");
+}
+
+}  // namespace
+}  // namespace muster::rocks

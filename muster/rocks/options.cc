@@ -1,0 +1,73 @@
+#include "muster/rocks/options.h"
+
+#include <cstdarg>
+#include <memory>
+
+#include "rocksdb/cache.h"
+#include "rocksdb/env.h"
+#include "rocksdb/filter_policy.h"
+#include "rocksdb/table.h"
+#include "rocksdb/write_buffer_manager.h"
+
+namespace muster::rocks {
+namespace {
+
+// A replay of at most this much log is what a restart waits for.
+constexpr uint64_t kMaxLogBytes = uint64_t{192} << 20;
+
+// A read-only open must not touch the directory, not even with RocksDB's own log file.
+class NullLogger final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+}  // namespace
+
+rocksdb::DBOptions DbOptionsFor(const DatabaseOptions& options) {
+  rocksdb::DBOptions db;
+  if (options.env != nullptr) db.env = options.env;
+  db.create_if_missing = options.create_if_missing && !options.read_only;
+  db.create_missing_column_families = !options.read_only;
+  db.max_total_wal_size = kMaxLogBytes;
+  // Reusing log files spares the file system an inode update in every fdatasync.
+  db.recycle_log_file_num = 2;
+  // A background sync while a file grows keeps a flush from stalling the writers' own syncs.
+  db.bytes_per_sync = 1 << 20;
+  db.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(
+      options.write_buffer_bytes, nullptr, /*allow_stall=*/false);
+  db.max_background_jobs = 2;
+  db.max_open_files = 512;
+  db.info_log_level = rocksdb::WARN_LEVEL;
+  db.keep_log_file_num = 2;
+  db.max_log_file_size = 1 << 20;
+  db.stats_dump_period_sec = 0;
+  db.stats_persist_period_sec = 0;
+  if (options.read_only) db.info_log = std::make_shared<NullLogger>();
+  return db;
+}
+
+rocksdb::ColumnFamilyOptions FamilyOptionsFor(const Family& family,
+                                              const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10, false));
+  // Filters and indexes count against the cache: otherwise a deep queue grows them without bound.
+  table.cache_index_and_filter_blocks = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.format_version = 5;
+
+  rocksdb::ColumnFamilyOptions cf;
+  cf.write_buffer_size = family.write_buffer_bytes;
+  cf.max_write_buffer_number = 3;
+  cf.merge_operator = family.merge;
+  cf.compression = rocksdb::kLZ4Compression;
+  if (family.use == FamilyUse::kBodies) {
+    cf.compression = rocksdb::kNoCompression;
+    table.block_size = 16 << 10;
+  }
+  cf.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return cf;
+}
+
+}  // namespace muster::rocks
