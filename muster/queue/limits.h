@@ -4,14 +4,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::queue {
 
-// Azure Queue Storage gives at most 32 messages a call, and one fsync for 32 already amortises well.
+// Azure Queue Storage gives at most 32 messages a call, and one fsync for 32 already amortises
+// well.
 inline constexpr int kMaxReceive = 32;
 // A put is one atomic write: bounded so that one caller cannot hold the log for long.
 inline constexpr int kMaxPutMessages = 1024;
@@ -23,20 +27,38 @@ inline constexpr absl::Duration kMaxVisibility = absl::Hours(24 * 7);
 inline constexpr absl::Duration kMinReceiveVisibility = absl::Milliseconds(1);
 inline constexpr absl::Duration kMaxDelay = absl::Hours(24 * 7);
 inline constexpr absl::Duration kDefaultTtl = absl::Hours(24 * 7);
-// How long a dedup id is remembered after its message is gone.
+// How long after its put a dedup id is remembered, even when its message is gone by then: longer
+// than a producer goes on repeating a put whose outcome it does not know.
 inline constexpr absl::Duration kDedupWindow = absl::Minutes(10);
 inline constexpr size_t kMaxDedupIdBytes = 128;
 inline constexpr size_t kMaxMetadataBytes = 8 << 10;  // names and values together (Azure)
 inline constexpr size_t kMaxReasonBytes = 4 << 10;    // of a poison cause; longer ones are cut
 inline constexpr int kMaxListQueues = 5000;
 inline constexpr int kMaxListPoison = 1000;
-inline constexpr int kMaxSettle = 1024;  // receipts in one Update, Delete or DeadLetter
+inline constexpr int kMaxSettle =
+    1024;  // receipts in one Update, Delete, BeginAttempt or DeadLetter
+
+// Each answers InvalidArgument with the field and its bounds, or OK.
 
 // 3–63 characters of [a-z0-9-], no leading, trailing or double dash; the account 1–63 likewise.
 absl::Status ValidateQueueId(const QueueId& queue);
+// Names are not empty, and names and values together stay within kMaxMetadataBytes.
 absl::Status ValidateMetadata(const Metadata& metadata);
 absl::Status ValidateNewMessage(const NewMessage& message);
+// Each message, their number, and their bytes together.
+absl::Status ValidatePut(absl::Span<const NewMessage> messages);
+// Also of Peek.
+absl::Status ValidateReceiveCount(int max_messages, const Traits& traits);
 absl::Status ValidateReceive(const ReceiveOptions& options, const Traits& traits);
 absl::Status ValidateVisibilityUpdate(absl::Duration visibility);
+// The whole request but its receipt.
+absl::Status ValidateUpdate(const UpdateRequest& request);
+// `count` of receipts or requests in one Update, Delete, BeginAttempt or DeadLetter.
+absl::Status ValidateSettle(size_t count);
+absl::Status ValidateListPoison(int max_messages);
+absl::Status ValidateListQueues(const ListQueuesRequest& request);
+
+// `reason` cut to kMaxReasonBytes, between two characters.
+std::string CutReason(absl::string_view reason);
 
 }  // namespace muster::queue

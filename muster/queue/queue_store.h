@@ -63,11 +63,12 @@ inline constexpr absl::Duration kNeverExpires = absl::InfiniteDuration();
 
 // What a caller puts.
 struct NewMessage {
-  std::string body;                               // ≤ limits.h, bytes
-  absl::Duration delay = absl::ZeroDuration();    // invisible for so long first; < ttl
-  absl::Duration ttl = absl::Hours(24 * 7);       // then it is garbage; or kNeverExpires
-  // When not empty: a second put with this id within kDedupWindow, or while the first message is
-  // still stored, puts nothing and answers the first message's id with `duplicate` set.
+  std::string body;                             // ≤ limits.h, bytes
+  absl::Duration delay = absl::ZeroDuration();  // invisible for so long first; < ttl
+  absl::Duration ttl = absl::Hours(24 * 7);     // then it is garbage; or kNeverExpires
+  // When not empty: a second put with this id within kDedupWindow of the first, or while the first
+  // message is still stored (as poison, too), puts nothing and answers the first message's id with
+  // `duplicate` set.
   std::string dedup_id;
 };
 
@@ -90,14 +91,15 @@ struct Message {
   int dequeue_count = 0;         // times received, this one included
   int attempts = 0;              // handler starts charged so far (BeginAttempt)
   // A handler began on this message under an earlier lease, and that lease was lost unsettled: its
-  // holder died or hung. The next holder should suspect the message.
+  // holder died or hung. The next holder should suspect the message. Stays set until a holder that
+  // began an attempt of its own ends it in order (UpdateRequest::attempt_ended) or settles.
   bool interrupted = false;
   Receipt receipt;  // empty for Peek
 };
 
 struct ReceiveOptions {
-  int max_messages = 1;                               // 1 .. traits().max_receive
-  absl::Duration visibility = absl::Seconds(30);      // how long the lease lasts
+  int max_messages = 1;                           // 1 .. traits().max_receive
+  absl::Duration visibility = absl::Seconds(30);  // how long the lease lasts
 };
 
 // Changes a leased message. Each field that is unset stays as it is.
@@ -107,10 +109,11 @@ struct UpdateRequest {
   // the new receipt until then.
   absl::Duration visibility = absl::ZeroDuration();
   std::optional<std::string> body;
-  // The holder lets go on purpose: the attempt it began, if any, ended without its death, so the
-  // next receiver sees interrupted = false.
+  // The holder lets go on purpose: nobody works on the message until it is visible again, so that
+  // it counts as delayed, not as in flight. The attempt that the holder began, if any, ended
+  // without its death, so the next receiver sees interrupted = false.
   bool attempt_ended = false;
-  // With attempt_ended: takes back the charge of BeginAttempt (outcome Defer).
+  // With attempt_ended: takes back what BeginAttempt charged under this lease (outcome Defer).
   bool refund_attempt = false;
 };
 
@@ -121,10 +124,10 @@ struct UpdateResult {
 
 // Why a message was given up. Kept with the poison message.
 struct Cause {
-  std::string reason;    // one line for people
-  int attempts = 0;      // handler starts when it was given up
-  std::string holder;    // who gave it up (role instance)
-  absl::Time time;
+  std::string reason;  // one line for people
+  int attempts = 0;    // handler starts when it was given up
+  std::string holder;  // who gave it up (role instance)
+  absl::Time time;     // when; the engine fills it in if it is left at its default
 };
 
 struct DeadLetterRequest {
@@ -146,8 +149,8 @@ struct QueueStats {
   int64_t delayed = 0;
   int64_t poison = 0;
   absl::Duration oldest_age = absl::ZeroDuration();  // of ready, in flight and delayed messages
-  int64_t total_in = 0;       // messages put since the queue was created
-  int64_t total_out = 0;      // messages deleted (not cleared, expired or given up)
+  int64_t total_in = 0;                              // messages put since the queue was created
+  int64_t total_out = 0;  // messages deleted (not cleared, expired or given up)
   int64_t total_expired = 0;
   int64_t stale_receipts = 0;  // Update, Delete, DeadLetter refused because the lease was lost
 
@@ -162,7 +165,7 @@ struct QueueInfo {
 struct ListQueuesRequest {
   std::string account;
   std::string prefix;
-  std::string after;        // names greater than this one
+  std::string after;  // names greater than this one
   int max_results = 5000;
 };
 
@@ -171,9 +174,9 @@ enum class Survives { kProcess, kPower };
 
 // What an engine can do; the conformance suite reads it.
 struct Traits {
-  std::string engine;                     // "rocksdb", "jetstream"
+  std::string engine;  // "rocksdb", "jetstream"
   Survives ack_survives = Survives::kProcess;
-  bool fenced_receipts = false;           // a stale receipt is always refused
+  bool fenced_receipts = false;  // a stale receipt is always refused
   bool per_message_ttl = false;
   bool delayed_put = false;
   bool dedup = false;
@@ -211,7 +214,9 @@ class QueueStore {
   virtual absl::StatusOr<std::vector<Message>> Peek(const QueueId& queue, int max_messages) = 0;
 
   // Charges an attempt to each leased message: called when its handler starts, and only then. The
-  // receipt stays valid. Answers, per receipt, the attempts charged including this one.
+  // receipt stays valid. Answers, per receipt, the attempts charged including this one. A lease
+  // whose visibility has passed is refused (FailedPrecondition) even if nobody received the message
+  // since: to start work on it would be to do it twice.
   virtual absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
       const QueueId& queue, absl::Span<const Receipt> receipts) = 0;
 
