@@ -1,0 +1,114 @@
+#include "muster/base/fingerprint.h"
+
+#include <openssl/evp.h>
+#include <xxhash.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster::base {
+namespace {
+
+Fingerprint128 FromXxh(XXH128_hash_t hash) { return {.high = hash.high64, .low = hash.low64}; }
+
+// SHA-256 and XXH3 in memory cannot fail but for want of memory, which ends the process everywhere.
+void CheckOk(bool ok) {
+  if (!ok) std::abort();
+}
+
+struct FreeEvp {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+using EvpContext = std::unique_ptr<EVP_MD_CTX, FreeEvp>;
+
+EvpContext NewEvpContext() {
+  EvpContext context(EVP_MD_CTX_new());
+  CheckOk(context != nullptr);
+  return context;
+}
+
+}  // namespace
+
+std::string Fingerprint128::ToHex() const {
+  return absl::StrCat(absl::Hex(high, absl::kZeroPad16), absl::Hex(low, absl::kZeroPad16));
+}
+
+std::optional<Fingerprint128> Fingerprint128::FromHex(absl::string_view hex) {
+  if (hex.size() != 32) return std::nullopt;
+  for (char c : hex) {
+    if (!absl::ascii_isxdigit(static_cast<unsigned char>(c))) return std::nullopt;
+  }
+  Fingerprint128 result;
+  if (!absl::SimpleHexAtoi(hex.substr(0, 16), &result.high) ||
+      !absl::SimpleHexAtoi(hex.substr(16), &result.low)) {
+    return std::nullopt;
+  }
+  return result;
+}
+
+Fingerprint128 Fingerprint(absl::string_view bytes) {
+  return FromXxh(XXH3_128bits(bytes.data(), bytes.size()));
+}
+
+struct Fingerprinter::State {
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> xxh{XXH3_createState()};
+};
+
+Fingerprinter::Fingerprinter() : state_(std::make_unique<State>()) {
+  CheckOk(state_->xxh != nullptr && XXH3_128bits_reset(state_->xxh.get()) == XXH_OK);
+}
+
+Fingerprinter::~Fingerprinter() = default;
+Fingerprinter::Fingerprinter(Fingerprinter&&) noexcept = default;
+Fingerprinter& Fingerprinter::operator=(Fingerprinter&&) noexcept = default;
+
+void Fingerprinter::Update(absl::string_view bytes) {
+  CheckOk(XXH3_128bits_update(state_->xxh.get(), bytes.data(), bytes.size()) == XXH_OK);
+}
+
+Fingerprint128 Fingerprinter::Digest() const {
+  return FromXxh(XXH3_128bits_digest(state_->xxh.get()));
+}
+
+std::string Sha256Hex(absl::string_view bytes) {
+  Sha256 sha;
+  sha.Update(bytes);
+  return sha.HexDigest();
+}
+
+struct Sha256::State {
+  EvpContext evp = NewEvpContext();
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  CheckOk(EVP_DigestInit_ex(state_->evp.get(), EVP_sha256(), nullptr) == 1);
+}
+
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::Update(absl::string_view bytes) {
+  CheckOk(EVP_DigestUpdate(state_->evp.get(), bytes.data(), bytes.size()) == 1);
+}
+
+std::string Sha256::HexDigest() const {
+  // Finishing spends a context, so a copy is finished.
+  const EvpContext copy = NewEvpContext();
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  CheckOk(EVP_MD_CTX_copy_ex(copy.get(), state_->evp.get()) == 1 &&
+          EVP_DigestFinal_ex(copy.get(), digest.data(), &size) == 1);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest.data()), size));
+}
+
+}  // namespace muster::base

@@ -1,0 +1,21 @@
+// Names that every queue and blob backend accepts (req. 34), made from any text.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace muster::base {
+
+inline constexpr size_t kMinSafeNameBytes = 3;
+inline constexpr size_t kMaxSafeNameBytes = 63;
+
+// 3 to 63 of [a-z0-9-], no dash at either end, no two dashes in a row.
+bool IsSafeName(absl::string_view name);
+
+// `text` itself if it is safe. Otherwise a safe name that resembles it and ends in a dash and 12
+// hex digits of its SHA-256, so that "Orders" and "orders!" stay two names. Stable across versions:
+// stored data is found by it.
+std::string MakeSafeName(absl::string_view text);
+
+}  // namespace muster::base

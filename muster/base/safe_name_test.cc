@@ -1,0 +1,64 @@
+#include "muster/base/safe_name.h"
+
+#include <random>
+#include <set>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::base {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::MatchesRegex;
+
+TEST(SafeNameTest, LeavesSafeNamesAlone) {
+  for (const char* name : {"abc", "retail-input-07", "0-1", "a1b2c3"}) {
+    EXPECT_EQ(MakeSafeName(name), name);
+  }
+  EXPECT_EQ(MakeSafeName(std::string(63, 'a')), std::string(63, 'a'));
+}
+
+TEST(SafeNameTest, KnowsWhatIsNotSafe) {
+  for (const char* name : {"", "ab", "-abc", "abc-", "a--b", "Abc", "a/b", "a b", "a.b", "a_b"}) {
+    EXPECT_FALSE(IsSafeName(name)) << name;
+  }
+  EXPECT_FALSE(IsSafeName(std::string(64, 'a')));
+}
+
+TEST(SafeNameTest, ResemblesWhatItWasMadeFrom) {
+  EXPECT_THAT(MakeSafeName("Retail Orders (EU)"), MatchesRegex("retail-orders-eu-[0-9a-f]+"));
+  EXPECT_THAT(MakeSafeName("--a//b--"), MatchesRegex("a-b-[0-9a-f]+"));
+}
+
+// Stored data is found by these names: a change of the rule would lose it.
+TEST(SafeNameTest, IsStableForever) {
+  EXPECT_EQ(MakeSafeName("Orders"), "orders-b7e8acdd522e");
+  EXPECT_EQ(MakeSafeName(""), "e3b0c44298fc");
+}
+
+TEST(SafeNameTest, KeepsChangedNamesApart) {
+  std::set<std::string> names;
+  for (const char* text :
+       {"Orders", "orders", "ORDERS", "orders!", "orders?", "", "-", "--", "é"}) {
+    EXPECT_TRUE(names.insert(MakeSafeName(text)).second) << text;
+  }
+  EXPECT_NE(MakeSafeName(std::string(64, 'a')), MakeSafeName(std::string(65, 'a')));
+}
+
+TEST(SafeNameTest, MakesASafeNameOfAnyBytes) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int i = 0; i < 5000; ++i) {
+    std::string text(random() % 100, '\0');
+    for (char& c : text) c = static_cast<char>(random());
+    const std::string name = MakeSafeName(text);
+    ASSERT_TRUE(IsSafeName(name)) << name;
+    ASSERT_EQ(MakeSafeName(name), name);
+  }
+}
+
+}  // namespace
+}  // namespace muster::base
