@@ -1,0 +1,102 @@
+#include "muster/base/log.h"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/log_capture.h"
+
+namespace muster::base {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+std::string Line(absl::string_view message, std::initializer_list<LogField> fields = {}) {
+  return FormatLogLine(absl::FromUnixMillis(1320969600123), kInfo, message, fields);
+}
+
+TEST(LogTest, WritesOneLineOfPairs) {
+  EXPECT_EQ(Line("queue ready", {{"queue", "retail/in"}, {"depth", 42}, {"ratio", 0.5}}),
+            "time=2011-11-11T00:00:00.123Z level=info msg=\"queue ready\" queue=retail/in depth=42 "
+            "ratio=0.5");
+}
+
+TEST(LogTest, QuotesOnlyWhatNeedsIt) {
+  EXPECT_THAT(Line("started"), EndsWith(" msg=started"));
+  EXPECT_THAT(Line("x", {{"a", ""}}), EndsWith(" a=\"\""));
+  EXPECT_THAT(Line("x", {{"a", "b=c"}}), EndsWith(" a=\"b=c\""));
+  EXPECT_THAT(Line("x", {{"a", "café"}}), EndsWith(" a=\"café\""));
+}
+
+TEST(LogTest, GarbageCannotBreakALine) {
+  const std::string line =
+      Line("a\nlevel=error", {{"why", "\"\\\r\t\x1b[2J\xff\xc2\x85\xe2\x80\xa8"}});
+  EXPECT_THAT(line, EndsWith("msg=\"a\\nlevel=error\" "
+                             "why=\"\\\"\\\\\\r\\t\\x1b[2J\\xff\\xc2\\x85\\xe2\\x80\\xa8\""));
+  EXPECT_THAT(line, Not(HasSubstr("\n")));
+}
+
+TEST(LogTest, RepairsKeys) { EXPECT_THAT(Line("x", {{"a b=\n", 1}}), EndsWith(" a_b__=1")); }
+
+TEST(LogTest, CutsLongValues) {
+  const std::string line = Line("x", {{"body", std::string(1 << 20, 'y')}, {"after", 1}});
+  EXPECT_LT(line.size(), kMaxLogValueBytes + 200);
+  EXPECT_THAT(line, EndsWith("y…\" after=1"));
+}
+
+TEST(LogTest, DropsWhatIsBelowTheMinimumLevel) {
+  LogCapture capture(kWarning);
+  Log(kInfo, "quiet");
+  Log(kWarning, "loud");
+  Log(kError, "louder");
+  EXPECT_THAT(capture.lines(),
+              ElementsAre(EndsWith("level=warning msg=loud"), EndsWith("level=error msg=louder")));
+}
+
+TEST(LogTest, CapturesOnlyWhileTheCaptureLives) {
+  std::vector<std::string> outer_lines;
+  SetLogSink([&](absl::string_view line) { outer_lines.emplace_back(line); });
+  {
+    LogCapture capture;
+    Log(kInfo, "inside");
+  }
+  Log(kInfo, "outside");
+  SetLogSink(nullptr);
+  EXPECT_THAT(outer_lines, ElementsAre(EndsWith("msg=outside")));
+}
+
+TEST(LogTest, ManyThreadsWriteWholeLines) {
+  LogCapture capture;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 100; ++i) Log(kInfo, "x", {{"i", i}});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(capture.lines(), SizeIs(400));
+}
+
+TEST(LogTest, WritesToStderrByDefault) {
+  ::testing::internal::CaptureStderr();
+  Log(kError, "disk full", {{"path", "/data"}});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              EndsWith("level=error msg=\"disk full\" path=/data\n"));
+}
+
+TEST(LogTest, NamesItsLevels) {
+  for (LogLevel level : {kDebug, kInfo, kWarning, kError}) {
+    EXPECT_EQ(ParseLogLevel(LogLevelName(level)), level);
+  }
+  EXPECT_EQ(ParseLogLevel("loud"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster::base
