@@ -4,8 +4,7 @@
 
 namespace muster::base {
 
-FakeClock::FakeClock()
-    : monotonic_(absl::Hours(1)), wall_(absl::FromUnixSeconds(1320969600)) {}
+FakeClock::FakeClock() : monotonic_(absl::Hours(1)), wall_(absl::FromUnixSeconds(1320969600)) {}
 
 absl::Time FakeClock::Now() const {
   MutexLock lock(&mu_);
