@@ -1,5 +1,5 @@
-// BatchLedger: the seam of the record that rules a batch. The queue is disposable, the ledger is not:
-// from a batch's ledger and its source, every work item can be made again, byte for byte.
+// BatchLedger: the seam of the record that rules a batch. The queue is disposable, the ledger is
+// not: from a batch's ledger and its source, every work item can be made again, byte for byte.
 //
 //   Create ──► open ──Append*──► open ──Seal──► sealed ──MarkComplete──► complete
 //                                                  ▲                        │
@@ -28,14 +28,15 @@ absl::string_view BatchStateName(BatchState state);
 
 // One submission of transactions to a job. The first block is fixed by Create, the second grows.
 struct Batch {
-  uint64_t number = 0;      // unique and short; from the id generator
-  std::string request_id;   // the submitter's idempotency key
+  uint64_t number = 0;     // unique and short; from the id generator
+  std::string request_id;  // the submitter's idempotency key
   std::string job;
   std::string job_revision;
   std::string job_definition;  // the job file as it was submitted
   std::string handler_version;
   std::string tenant;
-  std::string source_path;  // absolute
+  std::string source_path;             // absolute
+  base::Fingerprint128 source_header;  // of what precedes the first record
   absl::Time created;
   std::optional<absl::Duration> sla;
 

@@ -1,0 +1,217 @@
+#include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/ledger_rocksdb/batch_codec.h"
+#include "muster/rocks/checked_value.h"
+#include "muster/rocks/status.h"
+#include "rocksdb/db.h"
+#include "rocksdb/iterator.h"
+#include "rocksdb/write_batch.h"
+
+namespace muster::ledger_rocksdb {
+namespace {
+
+using ledger::Batch;
+using ledger::BatchState;
+using ledger::ItemBoundary;
+using rocks::Durability;
+
+enum FamilyIndex : size_t { kBatches, kProgress, kItems, kRequests };
+
+// Ledger records are small and read rarely.
+constexpr size_t kWriteBufferBytes = size_t{8} << 20;
+constexpr size_t kBlockCacheBytes = size_t{4} << 20;
+
+rocksdb::Slice ToSlice(absl::string_view text) { return {text.data(), text.size()}; }
+absl::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+std::string BatchKey(uint64_t number) {
+  std::string key;
+  rocks::AppendKey(number, &key);
+  return key;
+}
+
+std::string ItemsKey(uint64_t number, uint64_t first_index) {
+  std::string key = BatchKey(number);
+  rocks::AppendKey(first_index, &key);
+  return key;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RocksDbBatchLedger>> RocksDbBatchLedger::Open(
+    const std::string& dir, const Options& options) {
+  rocks::DatabaseOptions database;
+  database.families = {{"batches"}, {"progress"}, {"items"}, {"requests"}};
+  database.read_only = options.read_only;
+  database.write_buffer_bytes = kWriteBufferBytes;
+  database.block_cache_bytes = kBlockCacheBytes;
+  database.env = options.env;
+  MUSTER_ASSIGN_OR_RETURN(auto opened, rocks::Database::Open(dir, database));
+  return std::unique_ptr<RocksDbBatchLedger>(new RocksDbBatchLedger(std::move(opened)));
+}
+
+RocksDbBatchLedger::RocksDbBatchLedger(std::unique_ptr<rocks::Database> database)
+    : database_(std::move(database)) {}
+
+absl::StatusOr<std::string> RocksDbBatchLedger::Read(size_t family, absl::string_view key,
+                                                     absl::string_view what) const {
+  std::string value;
+  MUSTER_RETURN_IF_ERROR(rocks::ToStatus(
+      database_->db()->Get({}, database_->family(family), ToSlice(key), &value), what));
+  return value;
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::GetLocked(uint64_t number) {
+  if (const auto it = known_.find(number); it != known_.end()) return it->second;
+  const std::string what = absl::StrCat("ledger: batch ", number);
+  Batch batch;
+  MUSTER_ASSIGN_OR_RETURN(const std::string record, Read(kBatches, BatchKey(number), what));
+  MUSTER_RETURN_IF_ERROR(DecodeRecord(record, number, &batch));
+  MUSTER_ASSIGN_OR_RETURN(const std::string progress, Read(kProgress, BatchKey(number), what));
+  MUSTER_RETURN_IF_ERROR(DecodeProgress(progress, number, &batch));
+  known_[number] = batch;
+  return batch;
+}
+
+absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch, Durability durability) {
+  rocksdb::WriteBatch write;
+  write.Put(database_->family(kProgress), BatchKey(batch.number), EncodeProgress(batch));
+  MUSTER_RETURN_IF_ERROR(database_->Write(&write, durability));
+  known_[batch.number] = batch;
+  return absl::OkStatus();
+}
+
+absl::Status RocksDbBatchLedger::Create(const Batch& batch) {
+  base::MutexLock lock(&mu_);
+  const absl::StatusOr<Batch> other = GetLocked(batch.number);
+  if (other.ok()) {
+    return absl::AlreadyExistsError(absl::StrCat("batch ", batch.number, " is in the ledger"));
+  }
+  if (!absl::IsNotFound(other.status())) return other.status();
+  rocksdb::WriteBatch write;
+  const std::string key = BatchKey(batch.number);
+  write.Put(database_->family(kBatches), key, EncodeRecord(batch));
+  write.Put(database_->family(kProgress), key, EncodeProgress(batch));
+  write.Put(database_->family(kRequests), batch.request_id, rocks::CheckedValue(key));
+  MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kPower));
+  known_[batch.number] = batch;
+  return absl::OkStatus();
+}
+
+absl::Status RocksDbBatchLedger::Append(uint64_t number, uint64_t first_index,
+                                        absl::Span<const ItemBoundary> items) {
+  if (items.empty()) return absl::OkStatus();
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (batch.state != BatchState::kOpen || batch.items != first_index) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), " with ", batch.items,
+                     " items: items from ", first_index, " on do not follow"));
+  }
+  for (const ItemBoundary& item : items) batch.transactions += item.transactions;
+  batch.items += items.size();
+  batch.source_bytes = items.back().offset + items.back().length;
+  rocksdb::WriteBatch write;
+  write.Put(database_->family(kItems), ItemsKey(number, first_index), EncodeItems(items));
+  write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
+  MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kPower));
+  known_[number] = std::move(batch);
+  return absl::OkStatus();
+}
+
+absl::Status RocksDbBatchLedger::Seal(uint64_t number, uint64_t source_bytes) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (batch.state != BatchState::kOpen) return absl::OkStatus();
+  batch.state = BatchState::kSealed;
+  batch.source_bytes = source_bytes;
+  return StoreProgressLocked(batch, Durability::kPower);
+}
+
+absl::Status RocksDbBatchLedger::MarkEnqueued(uint64_t number, uint64_t index) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  batch.enqueued_items = std::max(batch.enqueued_items, index);
+  return StoreProgressLocked(batch, Durability::kProcess);
+}
+
+absl::StatusOr<uint32_t> RocksDbBatchLedger::BeginRefill(uint64_t number) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  ++batch.refills;
+  MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch, Durability::kPower));
+  return batch.refills;
+}
+
+absl::Status RocksDbBatchLedger::MarkComplete(uint64_t number, absl::Time when) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (batch.state != BatchState::kSealed && batch.state != BatchState::kComplete) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", number, " is ", BatchStateName(batch.state), " and cannot be complete"));
+  }
+  batch.state = BatchState::kComplete;
+  batch.completed = when;
+  return StoreProgressLocked(batch, Durability::kPower);
+}
+
+absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (batch.state != BatchState::kComplete) return absl::OkStatus();
+  batch.state = BatchState::kSealed;
+  batch.completed.reset();
+  return StoreProgressLocked(batch, Durability::kPower);
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::Get(uint64_t number) {
+  base::MutexLock lock(&mu_);
+  return GetLocked(number);
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::FindByRequestId(absl::string_view request_id) {
+  const std::string what = absl::StrCat("ledger: request '", request_id, "'");
+  MUSTER_ASSIGN_OR_RETURN(const std::string value, Read(kRequests, request_id, what));
+  MUSTER_ASSIGN_OR_RETURN(const absl::string_view key, rocks::CheckedPayload(value, what));
+  return Get(rocks::KeyNumber(key));
+}
+
+absl::StatusOr<std::vector<Batch>> RocksDbBatchLedger::List() {
+  std::vector<Batch> batches;
+  const std::unique_ptr<rocksdb::Iterator> it(
+      database_->db()->NewIterator({}, database_->family(kBatches)));
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, Get(rocks::KeyNumber(ToView(it->key()))));
+    batches.push_back(std::move(batch));
+  }
+  MUSTER_RETURN_IF_ERROR(rocks::ToStatus(it->status(), "ledger: list batches"));
+  return batches;
+}
+
+absl::StatusOr<std::vector<ItemBoundary>> RocksDbBatchLedger::Items(uint64_t number,
+                                                                    uint64_t first_index,
+                                                                    size_t max_items) {
+  std::vector<ItemBoundary> items;
+  const std::string prefix = BatchKey(number);
+  const std::unique_ptr<rocksdb::Iterator> it(
+      database_->db()->NewIterator({}, database_->family(kItems)));
+  // The run that holds first_index is the last that begins at or before it.
+  for (it->SeekForPrev(ItemsKey(number, first_index));
+       it->Valid() && it->key().starts_with(prefix) && items.size() < max_items; it->Next()) {
+    const uint64_t run_start = rocks::KeyNumber(ToView(it->key()).substr(prefix.size()));
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> run,
+                            DecodeItems(ToView(it->value()), number));
+    const size_t skip = first_index > run_start ? first_index - run_start : 0;
+    for (size_t i = skip; i < run.size() && items.size() < max_items; ++i) items.push_back(run[i]);
+  }
+  MUSTER_RETURN_IF_ERROR(
+      rocks::ToStatus(it->status(), absl::StrCat("ledger: items of batch ", number)));
+  return items;
+}
+
+}  // namespace muster::ledger_rocksdb

@@ -1,0 +1,59 @@
+// The batch ledger of one machine, in a RocksDB directory of its own: apart from the queue, so that
+// losing the queue loses nothing.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "muster/base/mutex.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/rocks/database.h"
+
+namespace muster::ledger_rocksdb {
+
+struct Options {
+  bool read_only = false;
+  rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
+};
+
+class RocksDbBatchLedger final : public ledger::BatchLedger {
+ public:
+  // Errors as rocks::Database::Open.
+  static absl::StatusOr<std::unique_ptr<RocksDbBatchLedger>> Open(const std::string& dir,
+                                                                  const Options& options);
+
+  absl::Status Create(const ledger::Batch& batch) override;
+  absl::Status Append(uint64_t batch, uint64_t first_index,
+                      absl::Span<const ledger::ItemBoundary> items) override;
+  absl::Status Seal(uint64_t batch, uint64_t source_bytes) override;
+  absl::Status MarkEnqueued(uint64_t batch, uint64_t index) override;
+  absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) override;
+  absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
+  absl::Status Reopen(uint64_t batch) override;
+  absl::StatusOr<ledger::Batch> Get(uint64_t batch) override;
+  absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override;
+  absl::StatusOr<std::vector<ledger::Batch>> List() override;
+  absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
+                                                          size_t max_items) override;
+
+ private:
+  explicit RocksDbBatchLedger(std::unique_ptr<rocks::Database> database);
+
+  absl::StatusOr<ledger::Batch> GetLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Writes the growing part of `batch`, and remembers it once it is stored.
+  absl::Status StoreProgressLocked(const ledger::Batch& batch, rocks::Durability durability)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<std::string> Read(size_t family, absl::string_view key,
+                                   absl::string_view what) const;
+
+  const std::unique_ptr<rocks::Database> database_;
+
+  // Held across writes: a batch's progress is read, changed and written as one step. Batches are
+  // few and their writes come in runs of items, so nobody waits long.
+  base::Mutex mu_;
+  absl::flat_hash_map<uint64_t, ledger::Batch> known_ ABSL_GUARDED_BY(mu_);  // as stored
+};
+
+}  // namespace muster::ledger_rocksdb

@@ -1,0 +1,163 @@
+#include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "rocksdb/db.h"
+
+namespace muster::ledger_rocksdb {
+namespace {
+
+using ledger::Batch;
+using ledger::BatchState;
+using ledger::ItemBoundary;
+using ::testing::HasSubstr;
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  LedgerTest()
+      : dir_(absl::StrCat(::testing::TempDir(), "ledger_",
+                          ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(dir_);
+    Open();
+  }
+  ~LedgerTest() override {
+    ledger_.reset();
+    std::filesystem::remove_all(dir_);
+  }
+
+  void Open() {
+    ledger_.reset();
+    auto opened = RocksDbBatchLedger::Open(dir_, {});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    ledger_ = *std::move(opened);
+  }
+
+  void Create(uint64_t number, const std::string& request_id = "r") {
+    Batch batch;
+    batch.number = number;
+    batch.request_id = request_id;
+    batch.job = "retail";
+    batch.job_definition = "name: retail";
+    batch.source_path = "/in.csv";
+    batch.source_header = base::Fingerprint("header");
+    batch.created = absl::FromUnixMillis(1234567);
+    batch.sla = absl::Minutes(5);
+    ASSERT_TRUE(ledger_->Create(batch).ok());
+  }
+
+  static std::vector<ItemBoundary> Run(uint64_t first, uint64_t count) {
+    std::vector<ItemBoundary> items;
+    for (uint64_t i = first; i < first + count; ++i) {
+      items.push_back({i * 100, 100, static_cast<int64_t>(i) * 5 + 2, 5,
+                       base::Fingerprint(absl::StrCat("item ", i)), i % 7 == 3});
+    }
+    return items;
+  }
+
+  std::string dir_;
+  std::unique_ptr<RocksDbBatchLedger> ledger_;
+};
+
+TEST_F(LedgerTest, KeepsEverythingAcrossARestart) {
+  Create(7, "first");
+  ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 2).ok());
+  Open();
+  const auto batch = ledger_->FindByRequestId("first");
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->number, 7u);
+  EXPECT_EQ(batch->job_definition, "name: retail");
+  EXPECT_EQ(batch->source_header, base::Fingerprint("header"));
+  EXPECT_EQ(batch->created, absl::FromUnixMillis(1234567));
+  EXPECT_EQ(batch->sla, absl::Minutes(5));
+  EXPECT_EQ(batch->state, BatchState::kOpen);
+  EXPECT_EQ(batch->items, 3u);
+  EXPECT_EQ(batch->transactions, 15u);
+  EXPECT_EQ(batch->source_bytes, 300u);
+  EXPECT_EQ(batch->enqueued_items, 2u);
+}
+
+TEST_F(LedgerTest, AnswersItemsFromAnyIndexAcrossRuns) {
+  Create(1);
+  Create(2, "other");
+  ASSERT_TRUE(ledger_->Append(1, 0, Run(0, 4)).ok());
+  ASSERT_TRUE(ledger_->Append(1, 4, Run(4, 4)).ok());
+  ASSERT_TRUE(ledger_->Append(2, 0, Run(0, 1)).ok());
+  const auto items = ledger_->Items(1, 3, 3);
+  ASSERT_TRUE(items.ok()) << items.status();
+  ASSERT_EQ(items->size(), 3u);
+  EXPECT_EQ((*items)[0].offset, 300u);
+  EXPECT_TRUE((*items)[0].oversized);
+  EXPECT_EQ((*items)[2].content, base::Fingerprint("item 5"));
+  EXPECT_EQ(ledger_->Items(1, 8, 10)->size(), 0u);
+  EXPECT_EQ(ledger_->Items(1, 0, 100)->size(), 8u);
+}
+
+TEST_F(LedgerTest, RefusesItemsThatDoNotFollow) {
+  Create(1);
+  ASSERT_TRUE(ledger_->Append(1, 0, Run(0, 2)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(1, 1, Run(1, 1))));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(1, 3, Run(3, 1))));
+  ASSERT_TRUE(ledger_->Seal(1, 250).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(1, 2, Run(2, 1))));
+}
+
+TEST_F(LedgerTest, IsCompleteOnlyOnceSealed) {
+  Create(1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->MarkComplete(1, absl::UnixEpoch())));
+  ASSERT_TRUE(ledger_->Seal(1, 0).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(1, absl::FromUnixSeconds(9)).ok());
+  EXPECT_EQ(ledger_->Get(1)->state, BatchState::kComplete);
+  EXPECT_EQ(ledger_->Get(1)->completed, absl::FromUnixSeconds(9));
+  ASSERT_TRUE(ledger_->Reopen(1).ok());
+  EXPECT_EQ(ledger_->Get(1)->state, BatchState::kSealed);
+}
+
+TEST_F(LedgerTest, ARequestIdFindsItsNewestBatch) {
+  Create(1, "same");
+  Create(2, "same");
+  EXPECT_EQ(ledger_->FindByRequestId("same")->number, 2u);
+  EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequestId("never").status()));
+}
+
+TEST_F(LedgerTest, RefusesANumberThatIsTaken) {
+  Create(1);
+  Batch again;
+  again.number = 1;
+  EXPECT_TRUE(absl::IsAlreadyExists(ledger_->Create(again)));
+}
+
+TEST_F(LedgerTest, CountsRefillsDurably) {
+  Create(1);
+  EXPECT_EQ(*ledger_->BeginRefill(1), 1u);
+  Open();
+  EXPECT_EQ(*ledger_->BeginRefill(1), 2u);
+}
+
+TEST_F(LedgerTest, NamesTheBatchWhoseRecordIsDamagedAndServesTheRest) {
+  Create(1, "one");
+  Create(2, "two");
+  ledger_.reset();
+  {
+    auto database = rocks::Database::Open(
+        dir_, {.families = {{"batches"}, {"progress"}, {"items"}, {"requests"}}});
+    ASSERT_TRUE(database.ok());
+    const std::string key("\0\0\0\0\0\0\0\1", 8);
+    ASSERT_TRUE((*database)->db()->Put({}, (*database)->family(1), key, "garbage!!").ok());
+  }
+  Open();
+  const absl::Status status = ledger_->Get(1).status();
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("batch 1"));
+  EXPECT_TRUE(ledger_->Get(2).ok());
+}
+
+}  // namespace
+}  // namespace muster::ledger_rocksdb
