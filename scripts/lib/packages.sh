@@ -1,0 +1,54 @@
+# shellcheck shell=bash disable=SC2034  # the lists are for those who source this file
+# The Debian packages that muster needs, and how they get onto the machine. Sourced, after say.sh.
+# The names are the same on Debian 12 and 13.
+
+build_packages=(
+  ca-certificates ccache cmake g++ git make ninja-build pkg-config protobuf-compiler
+  libabsl-dev libcli11-dev libgmock-dev libgtest-dev liblz4-dev libprotobuf-dev librocksdb-dev
+  libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev nlohmann-json3-dev
+  python3 sqlite3
+)
+
+# Beside those of the build: what the tests call.
+test_packages=(python3-jsonschema python3-yaml)
+
+# Beside those of the tests: what .ci/run calls. Formatting differs between releases of clang, so
+# this is the one place that pins a version: the one of Debian 12.
+check_packages=(clang-14 clang-format-14 clang-tidy-14 shellcheck)
+
+# Runs a command as root: directly, or through sudo.
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo > /dev/null; then
+    sudo "$@"
+  else
+    fail "'$*' needs root, and there is no sudo. Run it as root, then run this script again."
+  fi
+}
+
+# Prints those of the named packages that are not installed.
+missing_packages() {
+  local package
+  for package in "$@"; do
+    dpkg-query --show --showformat='${db:Status-Status}\n' "$package" 2> /dev/null |
+      grep -qx installed || printf '%s\n' "$package"
+  done
+}
+
+# Installs those of the named packages that are missing. Does nothing, and needs no root, when there
+# are none.
+install_packages() {
+  if ! command -v apt-get > /dev/null; then
+    fail "this is no Debian. muster is built on Debian 12 and 13; it needs the packages: $*"
+  fi
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+  as_root apt-get update -qq < /dev/null
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
+    -o Dpkg::Use-Pty=0 "${missing[@]}" < /dev/null > /dev/null
+  mapfile -t missing < <(missing_packages "$@")
+  [ "${#missing[@]}" -eq 0 ] || fail "apt-get did not install: ${missing[*]}"
+}
