@@ -1,0 +1,166 @@
+#include "muster/wire/work_item_codec.h"
+
+#include <lz4.h>
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/v1/work_item.pb.h"
+
+namespace muster::wire {
+namespace {
+
+void AppendBigEndian(uint64_t number, std::string* bytes) {
+  for (int shift = 56; shift >= 0; shift -= 8) bytes->push_back(static_cast<char>(number >> shift));
+}
+
+uint64_t ReadBigEndian(absl::string_view bytes) {
+  uint64_t number = 0;
+  for (const char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
+  return number;
+}
+
+absl::Status Damaged(const v1::WorkItem& item, absl::string_view why) {
+  return absl::DataLossError(
+      absl::StrCat("work item ", item.batch(), "/", item.index(), ": ", why));
+}
+
+absl::StatusOr<v1::WorkItem> Parse(absl::string_view body) {
+  v1::WorkItem item;
+  if (body.size() > std::numeric_limits<int>::max() ||
+      !item.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
+    return absl::DataLossError("work item: its message cannot be parsed");
+  }
+  if (item.batch() == 0 || item.transactions() == 0 || item.content_hash().size() != 16) {
+    return absl::DataLossError("work item: its message lacks an identity");
+  }
+  if (item.raw_bytes() > kMaxRawBytes) return Damaged(item, "its slice claims to be too large");
+  return item;
+}
+
+WorkItem HeaderOf(v1::WorkItem* item) {
+  WorkItem decoded;
+  decoded.identity.batch = item->batch();
+  decoded.identity.job = std::move(*item->mutable_job());
+  decoded.identity.job_revision = std::move(*item->mutable_job_revision());
+  decoded.identity.handler_version = std::move(*item->mutable_handler_version());
+  if (item->has_deadline()) {
+    decoded.identity.deadline = absl::FromUnixSeconds(item->deadline().seconds()) +
+                                absl::Nanoseconds(item->deadline().nanos());
+  }
+  decoded.index = item->index();
+  decoded.first_line = item->first_line();
+  decoded.transactions = item->transactions();
+  decoded.content = *HashFromBytes(item->content_hash());
+  if (item->has_oversized()) {
+    decoded.oversized_bytes = item->oversized().record_bytes();
+    decoded.limit_bytes = item->oversized().limit_bytes();
+  }
+  return decoded;
+}
+
+absl::StatusOr<std::string> Decompress(const v1::WorkItem& item, absl::string_view payload) {
+  if (item.compression() == v1::COMPRESSION_NONE) return std::string(payload);
+  if (item.compression() != v1::COMPRESSION_LZ4) return Damaged(item, "unknown compression");
+  std::string raw(item.raw_bytes(), '\0');
+  const int size = LZ4_decompress_safe(payload.data(), raw.data(), static_cast<int>(payload.size()),
+                                       static_cast<int>(raw.size()));
+  if (size < 0 || static_cast<uint64_t>(size) != item.raw_bytes()) {
+    return Damaged(item, "its slice cannot be decompressed");
+  }
+  return raw;
+}
+
+}  // namespace
+
+std::string HashToBytes(const base::Fingerprint128& hash) {
+  std::string bytes;
+  AppendBigEndian(hash.high, &bytes);
+  AppendBigEndian(hash.low, &bytes);
+  return bytes;
+}
+
+std::optional<base::Fingerprint128> HashFromBytes(absl::string_view bytes) {
+  if (bytes.size() != 16) return std::nullopt;
+  return base::Fingerprint128{ReadBigEndian(bytes.substr(0, 8)), ReadBigEndian(bytes.substr(8))};
+}
+
+std::string BlobName(uint64_t batch, uint32_t index) {
+  return absl::StrCat("batch-", batch, "-item-", index);
+}
+
+WorkItemEncoder::WorkItemEncoder(BatchIdentity identity, uint64_t record_limit_bytes,
+                                 blob::BlobStore* blobs)
+    : identity_(std::move(identity)), record_limit_bytes_(record_limit_bytes), blobs_(blobs) {}
+
+absl::StatusOr<std::string> WorkItemEncoder::Encode(uint32_t index,
+                                                    const ledger::ItemBoundary& item,
+                                                    absl::string_view slice) {
+  v1::WorkItem message;
+  message.set_batch(identity_.batch);
+  message.set_index(index);
+  message.set_job(identity_.job);
+  message.set_job_revision(identity_.job_revision);
+  message.set_handler_version(identity_.handler_version);
+  message.set_first_line(item.first_line);
+  message.set_transactions(item.transactions);
+  message.set_content_hash(HashToBytes(item.content));
+  message.set_raw_bytes(slice.size());
+  if (identity_.deadline.has_value()) {
+    const int64_t nanos = absl::ToUnixNanos(*identity_.deadline);
+    message.mutable_deadline()->set_seconds(nanos / 1'000'000'000);
+    message.mutable_deadline()->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  }
+  if (item.oversized) {
+    message.mutable_oversized()->set_record_bytes(item.length);
+    message.mutable_oversized()->set_limit_bytes(record_limit_bytes_);
+    return message.SerializeAsString();
+  }
+  compressed_.resize(LZ4_compressBound(static_cast<int>(slice.size())));
+  const int size =
+      LZ4_compress_default(slice.data(), compressed_.data(), static_cast<int>(slice.size()),
+                           static_cast<int>(compressed_.size()));
+  const bool pays = size > 0 && static_cast<size_t>(size) < slice.size();
+  message.set_compression(pays ? v1::COMPRESSION_LZ4 : v1::COMPRESSION_NONE);
+  const absl::string_view payload =
+      pays ? absl::string_view(compressed_.data(), static_cast<size_t>(size)) : slice;
+  if (payload.size() <= kInlinePayloadBytes) {
+    message.set_inline_(payload.data(), payload.size());
+  } else {
+    const std::string name = BlobName(identity_.batch, index);
+    MUSTER_RETURN_IF_ERROR(blobs_->Put(name, payload));
+    message.set_blob(name);
+  }
+  return message.SerializeAsString();
+}
+
+absl::StatusOr<WorkItem> DecodeWorkItemHeader(absl::string_view body) {
+  MUSTER_ASSIGN_OR_RETURN(v1::WorkItem item, Parse(body));
+  return HeaderOf(&item);
+}
+
+absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore* blobs) {
+  MUSTER_ASSIGN_OR_RETURN(v1::WorkItem item, Parse(body));
+  if (item.has_oversized()) return HeaderOf(&item);
+  std::string slice;
+  if (item.has_blob()) {
+    absl::StatusOr<std::string> payload = blobs->Get(item.blob());
+    if (absl::IsNotFound(payload.status())) {
+      return Damaged(item, absl::StrCat("its blob ", item.blob(), " is gone"));
+    }
+    MUSTER_RETURN_IF_ERROR(payload.status());
+    MUSTER_ASSIGN_OR_RETURN(slice, Decompress(item, *payload));
+  } else {
+    MUSTER_ASSIGN_OR_RETURN(slice, Decompress(item, item.inline_()));
+  }
+  WorkItem decoded = HeaderOf(&item);
+  if (base::Fingerprint(slice) != decoded.content) {
+    return Damaged(item, "its content does not match its hash");
+  }
+  decoded.slice = std::move(slice);
+  return decoded;
+}
+
+}  // namespace muster::wire

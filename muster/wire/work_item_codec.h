@@ -1,0 +1,82 @@
+// How a work item becomes a message body, and back. The form is proto/muster/v1/work_item.proto;
+// the slice of the input travels inside it, compressed, or as a claim check.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/fingerprint.h"
+#include "muster/blob/blob_store.h"
+#include "muster/ledger/batch_ledger.h"
+
+namespace muster::wire {
+
+// A compressed slice above this goes to the blob store: it must fit a queue message (1 MiB) with
+// room for the rest of the item.
+inline constexpr size_t kInlinePayloadBytes = size_t{512} << 10;
+
+// No item says that its slice is larger than this; a body that does is damaged or hostile.
+inline constexpr size_t kMaxRawBytes = size_t{64} << 20;
+
+// What all items of a batch share.
+struct BatchIdentity {
+  uint64_t batch = 0;
+  std::string job;
+  std::string job_revision;
+  std::string handler_version;
+  std::optional<absl::Time> deadline;
+};
+
+// A decoded item.
+struct WorkItem {
+  BatchIdentity identity;
+  uint32_t index = 0;
+  int64_t first_line = 1;
+  uint32_t transactions = 0;
+  base::Fingerprint128 content;
+  std::string slice;  // uncompressed; empty when oversized_bytes is set
+  // The item is one record of so many bytes, which is over `limit_bytes`: reject it.
+  std::optional<uint64_t> oversized_bytes;
+  uint64_t limit_bytes = 0;
+};
+
+// The name under which the slice of an item is claim-checked.
+std::string BlobName(uint64_t batch, uint32_t index);
+
+// Not thread-safe: keeps scratch space.
+class WorkItemEncoder {
+ public:
+  // `blobs` is not owned and outlives the encoder. `record_limit_bytes` is told about oversized
+  // records.
+  WorkItemEncoder(BatchIdentity identity, uint64_t record_limit_bytes, blob::BlobStore* blobs);
+
+  // The body of item `index`. `slice` are the bytes that `item` bounds (empty when oversized).
+  // Equal items give equal bodies. Errors are the blob store's.
+  absl::StatusOr<std::string> Encode(uint32_t index, const ledger::ItemBoundary& item,
+                                     absl::string_view slice);
+
+ private:
+  const BatchIdentity identity_;
+  const uint64_t record_limit_bytes_;
+  blob::BlobStore* const blobs_;  // not owned
+  std::string compressed_;
+};
+
+// DataLoss when the body cannot be parsed, its blob is gone, or its content is not what its hash
+// says; Unavailable and the like from the blob store.
+absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore* blobs);
+
+// Identity and counts only: enough to report an item that cannot be worked on. DataLoss as above.
+absl::StatusOr<WorkItem> DecodeWorkItemHeader(absl::string_view body);
+
+// 16 bytes, big-endian.
+std::string HashToBytes(const base::Fingerprint128& hash);
+std::optional<base::Fingerprint128> HashFromBytes(absl::string_view bytes);
+
+}  // namespace muster::wire

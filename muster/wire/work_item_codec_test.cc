@@ -1,0 +1,148 @@
+#include "muster/wire/work_item_codec.h"
+
+#include <map>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/v1/work_item.pb.h"
+
+namespace muster::wire {
+namespace {
+
+using ::testing::HasSubstr;
+
+class MapBlobs final : public blob::BlobStore {
+ public:
+  absl::Status Put(absl::string_view name, absl::string_view data) override {
+    blobs[std::string(name)] = std::string(data);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::string> Get(absl::string_view name) override {
+    const auto it = blobs.find(std::string(name));
+    if (it == blobs.end()) return absl::NotFoundError("no such blob");
+    return it->second;
+  }
+  absl::Status Delete(absl::string_view name) override {
+    blobs.erase(std::string(name));
+    return absl::OkStatus();
+  }
+  std::map<std::string, std::string> blobs;
+};
+
+class WorkItemCodecTest : public ::testing::Test {
+ protected:
+  std::string Encode(absl::string_view slice) {
+    ledger::ItemBoundary item;
+    item.offset = 10;
+    item.length = slice.size();
+    item.first_line = 42;
+    item.transactions = 3;
+    item.content = base::Fingerprint(slice);
+    auto body = encoder_.Encode(7, item, slice);
+    EXPECT_TRUE(body.ok()) << body.status();
+    return *body;
+  }
+
+  static std::string Noise(size_t bytes) {
+    std::mt19937_64 random(1);
+    std::string noise(bytes, '\0');
+    for (char& byte : noise) byte = static_cast<char>(random());
+    return noise;
+  }
+
+  MapBlobs blobs_;
+  WorkItemEncoder encoder_{{5, "retail", "rev", "1", absl::FromUnixMillis(1500)}, 1 << 20, &blobs_};
+};
+
+TEST_F(WorkItemCodecTest, CarriesSliceAndIdentity) {
+  const std::string slice = "a,b\na,b\na,b\n";
+  const auto item = DecodeWorkItem(Encode(slice), &blobs_);
+  ASSERT_TRUE(item.ok()) << item.status();
+  EXPECT_EQ(item->slice, slice);
+  EXPECT_EQ(item->identity.batch, 5u);
+  EXPECT_EQ(item->identity.job, "retail");
+  EXPECT_EQ(item->identity.job_revision, "rev");
+  EXPECT_EQ(item->identity.handler_version, "1");
+  EXPECT_EQ(item->identity.deadline, absl::FromUnixMillis(1500));
+  EXPECT_EQ(item->index, 7u);
+  EXPECT_EQ(item->first_line, 42);
+  EXPECT_EQ(item->transactions, 3u);
+  EXPECT_EQ(item->content, base::Fingerprint(slice));
+  EXPECT_FALSE(item->oversized_bytes.has_value());
+}
+
+TEST_F(WorkItemCodecTest, CompressesWhatPaysAndLeavesTheRest) {
+  EXPECT_LT(Encode(std::string(10'000, 'x')).size(), 500u);
+  const std::string noise = Noise(10'000);
+  EXPECT_EQ(DecodeWorkItem(Encode(noise), &blobs_)->slice, noise);
+}
+
+TEST_F(WorkItemCodecTest, ClaimChecksALargePayload) {
+  const std::string noise = Noise(kInlinePayloadBytes + 1);
+  const std::string body = Encode(noise);
+  EXPECT_LT(body.size(), 500u);
+  EXPECT_EQ(blobs_.blobs.count(BlobName(5, 7)), 1u);
+  EXPECT_EQ(DecodeWorkItem(body, &blobs_)->slice, noise);
+}
+
+TEST_F(WorkItemCodecTest, SaysWhichBlobIsGone) {
+  const std::string body = Encode(Noise(kInlinePayloadBytes + 1));
+  blobs_.blobs.clear();
+  const absl::Status status = DecodeWorkItem(body, &blobs_).status();
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("5/7"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(BlobName(5, 7)));
+}
+
+TEST_F(WorkItemCodecTest, AnOversizedRecordCarriesOnlyItsSize) {
+  ledger::ItemBoundary item;
+  item.length = 100 << 20;
+  item.first_line = 9;
+  item.transactions = 1;
+  item.oversized = true;
+  const auto body = encoder_.Encode(0, item, "");
+  ASSERT_TRUE(body.ok());
+  const auto decoded = DecodeWorkItem(*body, &blobs_);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->oversized_bytes, uint64_t{100} << 20);
+  EXPECT_EQ(decoded->limit_bytes, uint64_t{1} << 20);
+}
+
+TEST_F(WorkItemCodecTest, RefusesEverySingleBitFlipOrKeepsTheContent) {
+  const std::string slice = "12,abc\n13,def\n14,ghi\n";
+  const std::string body = Encode(slice);
+  for (size_t bit = 0; bit < body.size() * 8; ++bit) {
+    std::string damaged = body;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    const auto item = DecodeWorkItem(damaged, &blobs_);
+    if (item.ok() && !item->oversized_bytes.has_value()) {
+      EXPECT_EQ(item->slice, slice) << "bit " << bit;
+    }
+  }
+}
+
+TEST_F(WorkItemCodecTest, RefusesASliceThatClaimsToBeHuge) {
+  v1::WorkItem item;
+  item.set_batch(1);
+  item.set_transactions(1);
+  item.set_content_hash(std::string(16, 'h'));
+  item.set_compression(v1::COMPRESSION_LZ4);
+  item.set_raw_bytes(uint64_t{1} << 60);
+  item.set_inline_("x");
+  EXPECT_TRUE(absl::IsDataLoss(DecodeWorkItem(item.SerializeAsString(), &blobs_).status()));
+}
+
+TEST_F(WorkItemCodecTest, TheHeaderIsReadableWithoutTheBlob) {
+  const std::string body = Encode(Noise(kInlinePayloadBytes + 1));
+  blobs_.blobs.clear();
+  const auto header = DecodeWorkItemHeader(body);
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_EQ(header->index, 7u);
+  EXPECT_EQ(header->transactions, 3u);
+}
+
+}  // namespace
+}  // namespace muster::wire
