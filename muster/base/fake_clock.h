@@ -26,11 +26,12 @@ class FakeClock final : public Clock {
   // Steps the wall clock only, as an administrator or NTP would; Monotonic() does not move.
   void StepWallClock(absl::Duration by);
 
-  // Blocks until exactly `n` threads are waiting in WaitUntil with a finite deadline: the signal
-  // that the code under test has gone to sleep, so that Advance has somebody to wake.
+  // Blocks until exactly `n` threads are waiting in WaitUntil for a finite deadline that lies
+  // ahead: the signal that the code under test has gone to sleep, so that Advance has somebody to
+  // wake. Those that Advance has woken count no more, even if they have not run yet.
   void AwaitSleepers(int n);
 
-  // The nearest deadline of a sleeper, or InfiniteDuration() when nobody sleeps.
+  // The nearest deadline ahead of a sleeper, or InfiniteDuration() when nobody sleeps.
   absl::Duration NextDeadline() const;
 
  private:
@@ -38,7 +39,12 @@ class FakeClock final : public Clock {
     CondVar* cv;
     Mutex* mu;
     absl::Duration deadline;
+    int wakers = 0;  // calls of Advance that are waking it
   };
+
+  int CountAsleepLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes `self` off the list once nobody is waking it. True when its deadline has passed.
+  bool Leave(Sleeper* self);
 
   mutable Mutex mu_;
   CondVar sleepers_changed_;
