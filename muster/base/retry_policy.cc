@@ -1,0 +1,60 @@
+#include "muster/base/retry_policy.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/sleep.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::base {
+namespace {
+
+// initial × factor^(attempt−1), at most `maximum`. A power beyond a double's range is infinite, and
+// so is the Duration made of it: the maximum holds for any number of attempts.
+absl::Duration Grown(absl::Duration initial, double factor, int attempt, absl::Duration maximum) {
+  return std::min(initial * std::pow(factor, attempt - 1), maximum);
+}
+
+}  // namespace
+
+bool IsTransient(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kAborted:
+      return true;
+    default:
+      return false;
+  }
+}
+
+RetryPolicy::RetryPolicy(RetryOptions options, Clock* clock, UniformSource uniform)
+    : options_(options), clock_(clock), uniform_(std::move(uniform)) {}
+
+absl::Duration RetryPolicy::TimeoutOf(int attempt) const {
+  return Grown(options_.initial_timeout, options_.factor, attempt, options_.max_timeout);
+}
+
+absl::Duration RetryPolicy::BackoffAfter(int attempt) {
+  const absl::Duration longest =
+      Grown(options_.initial_backoff, options_.factor, attempt, options_.max_backoff);
+  MutexLock lock(&mu_);
+  return longest * (0.5 + uniform_() / 2);
+}
+
+absl::Status RetryPolicy::WaitToRetry(int attempt, const absl::Status& failure,
+                                      std::stop_token stop) {
+  if (!IsTransient(failure)) return failure;
+  if (attempt >= options_.max_attempts) {
+    return Annotate(failure, absl::StrCat("gave up after attempt ", attempt));
+  }
+  if (!SleepUnlessStopped(clock_, BackoffAfter(attempt), std::move(stop))) {
+    return absl::CancelledError(absl::StrCat("stopped before attempt ", attempt + 1,
+                                             "; the last one: ", failure.ToString()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::base

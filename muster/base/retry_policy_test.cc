@@ -1,0 +1,130 @@
+#include "muster/base/retry_policy.h"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
+
+namespace muster::base {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Runs a policy on its own thread over a service that fails as often as it is told to.
+class RetryPolicyTest : public ::testing::Test {
+ protected:
+  ~RetryPolicyTest() override {
+    stop_.request_stop();
+    if (runner_.joinable()) runner_.join();
+  }
+
+  void Start(RetryOptions options, int failures, absl::Status failure, double uniform = 1) {
+    runner_ = std::thread([this, options, failures, failure, uniform] {
+      RetryPolicy policy(options, &clock_, [uniform] { return uniform; });
+      result_ = policy.Run(stop_.get_token(), [&](const RetryAttempt& attempt) -> absl::Status {
+        timeouts_.push_back(attempt.timeout);
+        return attempt.number <= failures ? failure : absl::OkStatus();
+      });
+    });
+  }
+
+  // How long the policy waits now; lets that time pass.
+  absl::Duration NextWait() {
+    clock_.AwaitSleepers(1);
+    const absl::Duration wait = clock_.NextDeadline() - clock_.Monotonic();
+    clock_.Advance(wait);
+    return wait;
+  }
+
+  absl::Status Result() {
+    runner_.join();
+    return result_;
+  }
+
+  FakeClock clock_;
+  std::stop_source stop_;
+  std::thread runner_;
+  absl::Status result_;
+  std::vector<absl::Duration> timeouts_;  // one per attempt
+};
+
+TEST_F(RetryPolicyTest, ReturnsTheFirstSuccess) {
+  Start({}, 0, absl::OkStatus());
+  EXPECT_TRUE(Result().ok());
+  EXPECT_EQ(timeouts_.size(), 1u);
+}
+
+TEST_F(RetryPolicyTest, WaitsTwiceAsLongAfterEachTransientFault) {
+  Start({.initial_backoff = absl::Milliseconds(100)}, 3, absl::UnavailableError("busy"));
+  EXPECT_EQ(NextWait(), absl::Milliseconds(100));
+  EXPECT_EQ(NextWait(), absl::Milliseconds(200));
+  EXPECT_EQ(NextWait(), absl::Milliseconds(400));
+  EXPECT_TRUE(Result().ok());
+}
+
+TEST_F(RetryPolicyTest, DrawsEachWaitFromItsUpperHalf) {
+  Start({.initial_backoff = absl::Milliseconds(100)}, 1, absl::UnavailableError("busy"), 0);
+  EXPECT_EQ(NextWait(), absl::Milliseconds(50));
+}
+
+TEST_F(RetryPolicyTest, GivesEachAttemptALongerTimeout) {
+  Start({.initial_timeout = absl::Seconds(5), .max_timeout = absl::Seconds(15)}, 3,
+        absl::DeadlineExceededError("slow"));
+  for (int i = 0; i < 3; ++i) NextWait();
+  EXPECT_TRUE(Result().ok());
+  EXPECT_THAT(timeouts_, ElementsAre(absl::Seconds(5), absl::Seconds(10), absl::Seconds(15),
+                                     absl::Seconds(15)));
+}
+
+TEST_F(RetryPolicyTest, GivesUpAfterItsLastAttempt) {
+  Start({.max_attempts = 3}, 100, absl::ResourceExhaustedError("server busy"));
+  NextWait();
+  NextWait();
+  const absl::Status status = Result();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("gave up after attempt 3: server busy"));
+  EXPECT_EQ(timeouts_.size(), 3u);
+}
+
+TEST_F(RetryPolicyTest, DoesNotRepeatWhatFailedForGood) {
+  Start({}, 100, absl::DataLossError("corrupt"));
+  EXPECT_EQ(Result(), absl::DataLossError("corrupt"));
+  EXPECT_EQ(timeouts_.size(), 1u);
+}
+
+TEST_F(RetryPolicyTest, IsCancelledWhileItWaits) {
+  Start({}, 100, absl::AbortedError("lost a race"));
+  clock_.AwaitSleepers(1);
+  stop_.request_stop();
+  const absl::Status status = Result();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("lost a race"));
+}
+
+TEST_F(RetryPolicyTest, StaysWithinItsMaximaForManyAttempts) {
+  Start({.max_attempts = 3000, .max_backoff = absl::Seconds(1)}, 2000,
+        absl::UnavailableError("busy"));
+  for (int i = 0; i < 2000; ++i) ASSERT_LE(NextWait(), absl::Seconds(1));
+  EXPECT_TRUE(Result().ok());
+  EXPECT_EQ(timeouts_.back(), absl::Minutes(1));
+}
+
+TEST_F(RetryPolicyTest, HandsOnTheValueOfASuccess) {
+  RetryPolicy policy({}, &clock_);
+  const absl::StatusOr<std::string> value =
+      policy.Run([](const RetryAttempt&) { return absl::StatusOr<std::string>("done"); });
+  EXPECT_EQ(*value, "done");
+  EXPECT_EQ(policy
+                .Run([](const RetryAttempt&) -> absl::StatusOr<std::string> {
+                  return absl::NotFoundError("gone");
+                })
+                .status(),
+            absl::NotFoundError("gone"));
+}
+
+}  // namespace
+}  // namespace muster::base
