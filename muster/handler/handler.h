@@ -1,5 +1,5 @@
-// Handler: the seam to the user's code. This header, schema.h, work_item.h and results.h are all that
-// a handler in C++ includes.
+// Handler: the seam to the user's code. This header, schema.h, work_item.h and results.h are all
+// that a handler in C++ includes.
 //
 //   class Retail final : public muster::handler::Handler {
 //     Outcome Process(const WorkItem& item, Results& results) override {
@@ -59,8 +59,8 @@ class Handler {
   virtual ~Handler() = default;
 
   // Works on one item within item.deadline() and stops early when item.stop_token() says so. What
-  // stands in `results` counts only if the outcome is Ok. Must not throw; an exception is treated as
-  // Retry with its text.
+  // stands in `results` counts only if the outcome is Ok. Must not throw; an exception is treated
+  // as Retry with its text.
   virtual Outcome Process(const WorkItem& item, Results& results) = 0;
 };
 

@@ -1,8 +1,8 @@
 // Results: where a handler gives each transaction its verdict, and what those verdicts add up to.
 //
-// Each transaction gets exactly one verdict: Count (it contributes to groups, or to none) or Reject.
-// A transaction whose contribution does not fit (a measure overflows, or needs more decimals than the
-// job keeps) is rejected with that reason and contributes to nothing.
+// Each transaction gets exactly one verdict: Count (it contributes to groups, or to none) or
+// Reject. A transaction whose contribution does not fit (a measure overflows, or needs more
+// decimals than the job keeps) is rejected with that reason and contributes to nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "muster/base/decimal.h"
+#include "muster/handler/group_sums.h"
 #include "muster/handler/schema.h"
 #include "muster/handler/work_item.h"
 
@@ -33,16 +33,8 @@ struct Rejection {
   std::string reason;
 };
 
-// A mergeable row of the aggregate.
-struct PartialRow {
-  std::vector<std::string> keys;
-  std::vector<base::Decimal> measures;  // at the measures' scales
-};
-
-struct GroupPartial {
-  std::string group;
-  std::vector<PartialRow> rows;  // sorted by keys, so that equal results are equal bytes
-};
+// A reason travels with each rejected transaction and stands in the report: longer ones are cut.
+inline constexpr size_t kMaxReasonBytes = 256;
 
 // Not thread-safe. One object per attempt.
 class Results {
@@ -51,38 +43,44 @@ class Results {
   Results(const JobSchema* schema, int transactions);
 
   // Counts `transaction`, or rejects it when a contribution does not fit. A second verdict for the
-  // same transaction is a mistake of the handler: see Verdict().
+  // same transaction, and a contribution whose keys or measures are not as many as the group's, are
+  // mistakes of the handler: see Verdict().
   void Count(const Transaction& transaction, std::initializer_list<Contribution> contributions);
+
+  // Bytes of `reason` that are not printable UTF-8 become "?".
   void Reject(const Transaction& transaction, absl::string_view reason);
 
-  // For handlers that aggregate outside of this process: `rows` as they are. InvalidArgument when
-  // keys or measures do not match the schema, OutOfRange on overflow.
+  // For handlers that aggregate outside of this process: adds the row as it is. InvalidArgument
+  // when keys or measures do not match the schema, OutOfRange on overflow; nothing is added then.
   absl::Status AddRow(Group group, absl::Span<const std::string> keys,
                       absl::Span<const base::Decimal> measures);
   void CountAllExceptRejected();
 
   // OK when each transaction has exactly one verdict; else Internal, naming the first ordinal that
-  // has none or two.
+  // has none or two, or the contribution that cannot be meant.
   absl::Status Verdict() const;
 
   int64_t counted() const { return counted_; }
+  // By line.
   const std::vector<Rejection>& rejections() const { return rejections_; }
-  // Sorted rows of every group that has any.
+  // Sorted rows of every group that has any. They are gone from here afterwards.
   std::vector<GroupPartial> TakePartials();
 
  private:
-  struct Row {
-    std::vector<base::Decimal> measures;
-  };
-  // Keyed by the row's keys, joined with their lengths.
-  using Rows = absl::flat_hash_map<std::string, Row>;
+  bool TakeVerdict(const Transaction& transaction);
+  absl::Status Fit(Group group, absl::Span<const base::Decimal> measures);
+  absl::Status AddAll(absl::Span<const Contribution> contributions);
+  void TakeBack(absl::Span<const Contribution> contributions);
+  bool IsWellFormed(const Contribution& contribution);
+  void AppendRejection(int64_t line, absl::string_view reason);
 
   const JobSchema* const schema_;
   std::vector<uint8_t> verdicts_;  // by ordinal: 0 none, 1 one, 2 several
-  std::vector<Rows> groups_;       // as schema_->groups
+  std::vector<GroupSums> groups_;  // as schema_->groups
   std::vector<Rejection> rejections_;
   int64_t counted_ = 0;
-  std::string scratch_;
+  absl::Status mistake_;               // the first that the handler made
+  std::vector<base::Decimal> values_;  // reused: the measures at hand, at the schema's scales
 };
 
 }  // namespace muster::handler

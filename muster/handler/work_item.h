@@ -41,8 +41,8 @@ class Transaction {
 // What identifies and bounds one attempt at an item.
 struct ItemContext {
   uint64_t batch = 0;
-  uint32_t index = 0;   // of the item in its batch, from 0
-  int attempt = 1;      // handler starts charged, this one included
+  uint32_t index = 0;  // of the item in its batch, from 0
+  int attempt = 1;     // handler starts charged, this one included
   bool last_attempt = false;
   absl::Time deadline = absl::InfiniteFuture();
   std::stop_token stop_token;

@@ -1,0 +1,147 @@
+#include "muster/handler/group_sums.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/utf8.h"
+
+namespace muster::handler {
+namespace {
+
+using base::Decimal;
+
+bool FitsInt64(const Decimal& value) {
+  return value.units() == static_cast<int64_t>(value.units());
+}
+
+// The sum, or nullopt when the measure cannot hold it. Both are at the measure's scale already.
+std::optional<Decimal> AddMeasure(const MeasureSchema& measure, const Decimal& a,
+                                  const Decimal& b) {
+  const std::optional<Decimal> sum = Decimal::TryAdd(a, b);
+  if (sum && measure.type == MeasureSchema::Type::kInt && !FitsInt64(*sum)) return std::nullopt;
+  return sum;
+}
+
+Decimal Negated(const Decimal& value) { return *Decimal::FromUnits(-value.units(), value.scale()); }
+
+absl::Status Overflows(const MeasureSchema& measure) {
+  return absl::OutOfRangeError(absl::StrCat(measure.name, ": overflows"));
+}
+
+absl::Status DoesNotFit(const MeasureSchema& measure, const Decimal& value) {
+  const bool is_int = measure.type == MeasureSchema::Type::kInt;
+  if (value.Trimmed().scale() <= measure.scale) return Overflows(measure);
+  return absl::InvalidArgumentError(
+      is_int ? absl::StrCat(measure.name, ": ", value.ToString(), " is not a whole number")
+             : absl::StrCat(measure.name, ": ", value.ToString(), " needs more than ",
+                            measure.scale, " decimals"));
+}
+
+std::vector<std::string> SplitKeys(absl::string_view joined) {
+  std::vector<std::string> keys;
+  while (!joined.empty()) {
+    uint32_t size;
+    std::memcpy(&size, joined.data(), sizeof(size));
+    keys.emplace_back(joined.substr(sizeof(size), size));
+    joined.remove_prefix(sizeof(size) + size);
+  }
+  return keys;
+}
+
+}  // namespace
+
+absl::StatusOr<Decimal> FitMeasure(const MeasureSchema& measure, const Decimal& value) {
+  const std::optional<Decimal> fitted = value.TryRescale(measure.scale);
+  if (!fitted) return DoesNotFit(measure, value);
+  if (measure.type == MeasureSchema::Type::kInt && !FitsInt64(*fitted)) return Overflows(measure);
+  return *fitted;
+}
+
+absl::Status GroupSums::Add(absl::Span<const absl::string_view> keys,
+                            absl::Span<const Decimal> values) {
+  JoinKeys(keys);
+  auto found = rows_.find(absl::string_view(joined_));
+  if (found == rows_.end()) {
+    if (absl::Status status = CheckKeys(keys); !status.ok()) return status;
+    found = rows_.emplace(joined_, AddRow()).first;
+  }
+  const size_t row = found->second;
+  Decimal* const sums = sums_.data() + row * values.size();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::optional<Decimal> sum = AddMeasure(schema_->measures[i], sums[i], values[i]);
+    if (!sum) {
+      for (size_t j = 0; j < i; ++j) sums[j] = *Decimal::TryAdd(sums[j], Negated(values[j]));
+      return Overflows(schema_->measures[i]);
+    }
+    sums[i] = *sum;
+  }
+  ++adds_[row];
+  return absl::OkStatus();
+}
+
+void GroupSums::Subtract(absl::Span<const absl::string_view> keys,
+                         absl::Span<const Decimal> values) {
+  JoinKeys(keys);
+  const size_t row = rows_.find(absl::string_view(joined_))->second;
+  Decimal* const sums = sums_.data() + row * values.size();
+  // Cannot overflow: it goes back to what the sums were.
+  for (size_t i = 0; i < values.size(); ++i) {
+    sums[i] = *Decimal::TryAdd(sums[i], Negated(values[i]));
+  }
+  --adds_[row];
+}
+
+GroupPartial GroupSums::Take() {
+  GroupPartial partial{schema_->name, {}};
+  const size_t measures = schema_->measures.size();
+  for (const auto& [joined, row] : rows_) {
+    if (adds_[row] == 0) continue;
+    const auto first = sums_.begin() + static_cast<ptrdiff_t>(row * measures);
+    partial.rows.push_back({SplitKeys(joined), {first, first + static_cast<ptrdiff_t>(measures)}});
+  }
+  std::sort(partial.rows.begin(), partial.rows.end(),
+            [](const PartialRow& a, const PartialRow& b) { return a.keys < b.keys; });
+  rows_.clear();
+  adds_.clear();
+  sums_.clear();
+  return partial;
+}
+
+void GroupSums::JoinKeys(absl::Span<const absl::string_view> keys) {
+  joined_.clear();
+  for (absl::string_view key : keys) {
+    const auto size = static_cast<uint32_t>(key.size());
+    joined_.append(reinterpret_cast<const char*>(&size), sizeof(size));
+    joined_.append(key.data(), key.size());
+  }
+}
+
+// Only a new row is checked: a known one has the same bytes.
+absl::Status GroupSums::CheckKeys(absl::Span<const absl::string_view> keys) const {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const absl::string_view key = keys[i];
+    if (key.size() > kMaxKeyBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(schema_->keys[i], ": a key of ", key.size(),
+                                                     " bytes; at most ", kMaxKeyBytes));
+    }
+    // SQL stores end a text at a NUL, or refuse it.
+    if (!base::IsValidUtf8(key) || key.find('\0') != absl::string_view::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(schema_->keys[i], ": the key is not UTF-8 text"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+size_t GroupSums::AddRow() {
+  for (const MeasureSchema& measure : schema_->measures) {
+    sums_.push_back(*Decimal::FromUnits(0, measure.scale));
+  }
+  adds_.push_back(0);
+  return adds_.size() - 1;
+}
+
+}  // namespace muster::handler

@@ -1,0 +1,307 @@
+#include "muster/handler/results.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/handler/sample_item.h"
+
+namespace muster::handler {
+namespace {
+
+using base::Decimal;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr Group kByCustomer{0};
+constexpr Group kByCountryMonth{1};
+constexpr int64_t kMaxInt = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMinInt = std::numeric_limits<int64_t>::min();
+
+Decimal Number(absl::string_view text) { return *Decimal::Parse(text); }
+
+std::string Nines(int digits) { return std::string(static_cast<size_t>(digits), '9'); }
+
+std::vector<std::string> Shown(const std::vector<GroupPartial>& partials) {
+  std::vector<std::string> lines;
+  for (const GroupPartial& partial : partials) {
+    for (const PartialRow& row : partial.rows) {
+      std::string line = absl::StrCat(partial.group, " ", absl::StrJoin(row.keys, "|"), ":");
+      for (const Decimal& measure : row.measures) absl::StrAppend(&line, " ", measure.ToString());
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+class ResultsTest : public testing::Test {
+ protected:
+  // Bills `amount` and `units` to a customer.
+  void Bill(int transaction, absl::string_view customer, Decimal amount, Decimal units) {
+    results_.Count(items_[transaction], {{kByCustomer, {customer}, {amount, units}}});
+  }
+  void Bill(int transaction, absl::string_view customer, absl::string_view amount,
+            int64_t units = 1) {
+    Bill(transaction, customer, Number(amount), Decimal::FromInt(units));
+  }
+
+  std::vector<std::string> Reasons() const {
+    std::vector<std::string> reasons;
+    for (const Rejection& r : results_.rejections()) {
+      reasons.push_back(absl::StrCat(r.line, " ", r.reason));
+    }
+    return reasons;
+  }
+
+  std::vector<std::string> Rows() { return Shown(results_.TakePartials()); }
+
+  const JobSchema schema_{
+      "billing",
+      "r1",
+      {"customer", "amount"},
+      {{"by_customer",
+        {"customer"},
+        {{"revenue", MeasureSchema::Type::kDecimal, 3}, {"units", MeasureSchema::Type::kInt, 0}}},
+       {"by_country_month",
+        {"country", "month"},
+        {{"revenue", MeasureSchema::Type::kDecimal, 3}}}}};
+  const SampleItem items_{{{"a"}, {"b"}, {"c"}}};
+  Results results_{&schema_, items_.size()};
+};
+
+TEST_F(ResultsTest, AddsUpWhatIsCounted) {
+  Bill(0, "ann", "1.5", 2);
+  Bill(1, "bob", "2.25");
+  Bill(2, "ann", "-0.125", -1);
+  EXPECT_TRUE(results_.Verdict().ok());
+  EXPECT_EQ(results_.counted(), 3);
+  EXPECT_THAT(Rows(), ElementsAre("by_customer ann: 1.375 1", "by_customer bob: 2.250 1"));
+}
+
+TEST_F(ResultsTest, SortsRowsByTheirKeys) {
+  for (const char* month : {"2011-11", "2010-12"}) {
+    for (const char* country : {"UK", "EIRE", ""}) {
+      EXPECT_TRUE(
+          results_.AddRow(kByCountryMonth, std::vector<std::string>{country, month}, {Number("1")})
+              .ok());
+    }
+  }
+  EXPECT_THAT(
+      Rows(),
+      ElementsAre("by_country_month |2010-12: 1.000", "by_country_month |2011-11: 1.000",
+                  "by_country_month EIRE|2010-12: 1.000", "by_country_month EIRE|2011-11: 1.000",
+                  "by_country_month UK|2010-12: 1.000", "by_country_month UK|2011-11: 1.000"));
+}
+
+TEST_F(ResultsTest, KeepsKeysApartThatJoinToTheSameText) {
+  results_.Count(items_[0], {{kByCountryMonth, {"ab", "c"}, {Number("1")}},
+                             {kByCountryMonth, {"a", "bc"}, {Number("2")}}});
+  EXPECT_THAT(Rows(), ElementsAre("by_country_month a|bc: 2.000", "by_country_month ab|c: 1.000"));
+}
+
+TEST_F(ResultsTest, CountsATransactionThatContributesToNothing) {
+  results_.Count(items_[0], {});
+  EXPECT_EQ(results_.counted(), 1);
+  EXPECT_THAT(Rows(), IsEmpty());
+}
+
+TEST_F(ResultsTest, IsIncompleteUntilEachTransactionHasAVerdict) {
+  Bill(0, "ann", "1");
+  results_.Reject(items_[1], "no");
+  EXPECT_THAT(results_.Verdict().message(), HasSubstr("transaction 2 no verdict"));
+  Bill(2, "ann", "1");
+  EXPECT_TRUE(results_.Verdict().ok());
+}
+
+TEST_F(ResultsTest, NamesTheTransactionWithTwoVerdictsAndAddsOnlyTheFirst) {
+  Bill(0, "ann", "1");
+  Bill(1, "ann", "1");
+  Bill(1, "ann", "1");
+  results_.Reject(items_[2], "no");
+  results_.Reject(items_[2], "still no");
+  EXPECT_EQ(results_.Verdict().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(results_.Verdict().message(), HasSubstr("transaction 1 two verdicts"));
+  EXPECT_THAT(Rows(), ElementsAre("by_customer ann: 2.000 2"));
+  EXPECT_THAT(Reasons(), ElementsAre("4 no"));
+}
+
+TEST_F(ResultsTest, RefusesATransactionOfAnotherItem) {
+  const SampleItem larger({{""}, {""}, {""}, {""}});
+  results_.Reject(larger[3], "no");
+  results_.CountAllExceptRejected();
+  EXPECT_THAT(results_.Verdict().message(), HasSubstr("transaction 3 is not of this work item"));
+}
+
+TEST_F(ResultsTest, RejectsAValueWithMoreDecimalsThanTheMeasureKeeps) {
+  Bill(0, "ann", "1.2345");
+  EXPECT_THAT(Reasons(), ElementsAre("2 revenue: 1.2345 needs more than 3 decimals"));
+  EXPECT_EQ(results_.counted(), 0);
+  EXPECT_THAT(Rows(), IsEmpty());
+}
+
+TEST_F(ResultsTest, AcceptsMoreDecimalsThatAreZeros) {
+  Bill(0, "ann", "1.23400");
+  EXPECT_THAT(Rows(), ElementsAre("by_customer ann: 1.234 1"));
+}
+
+TEST_F(ResultsTest, RejectsAFractionOfAnIntegerMeasure) {
+  Bill(0, "ann", Number("1"), Number("1.5"));
+  EXPECT_THAT(Reasons(), ElementsAre("2 units: 1.5 is not a whole number"));
+}
+
+TEST_F(ResultsTest, HoldsIntegersUpToThe64BitBounds) {
+  Bill(0, "ann", "0", kMaxInt);
+  Bill(1, "bob", "0", kMinInt);
+  EXPECT_THAT(Rows(), ElementsAre("by_customer ann: 0.000 9223372036854775807",
+                                  "by_customer bob: 0.000 -9223372036854775808"));
+}
+
+TEST_F(ResultsTest, RejectsAnIntegerBeyond64Bits) {
+  Bill(0, "ann", Number("0"), Number("9223372036854775808"));
+  EXPECT_THAT(Reasons(), ElementsAre("2 units: overflows"));
+}
+
+TEST_F(ResultsTest, RejectsTheTransactionWhoseIntegerSumOverflows) {
+  Bill(0, "ann", "1", kMaxInt);
+  Bill(1, "ann", "1", 1);
+  Bill(2, "ann", "1", -1);
+  EXPECT_THAT(Reasons(), ElementsAre("3 units: overflows"));
+  EXPECT_THAT(Rows(), ElementsAre("by_customer ann: 2.000 9223372036854775806"));
+}
+
+TEST_F(ResultsTest, RejectsTheTransactionWhoseDecimalSumOverflows) {
+  const std::string largest = absl::StrCat(Nines(35), ".", "999");
+  Bill(0, "ann", largest);
+  Bill(1, "ann", "0.001");
+  Bill(2, "ann", absl::StrCat("-", largest));
+  EXPECT_THAT(Reasons(), ElementsAre("3 revenue: overflows"));
+  EXPECT_THAT(Rows(), ElementsAre("by_customer ann: 0.000 2"));
+}
+
+TEST_F(ResultsTest, RejectsAValueThatOverflowsAtTheScaleOfItsMeasure) {
+  Bill(0, "ann", Nines(36));
+  EXPECT_THAT(Reasons(), ElementsAre("2 revenue: overflows"));
+}
+
+TEST_F(ResultsTest, TakesBackEarlierContributionsOfATransactionThatOverflows) {
+  Bill(0, "ann", "1", kMaxInt);
+  results_.Count(items_[1], {{kByCountryMonth, {"UK", "2011-11"}, {Number("7")}},
+                             {kByCustomer, {"ann"}, {Number("5"), Decimal::FromInt(1)}}});
+  EXPECT_THAT(Reasons(), ElementsAre("3 units: overflows"));
+  EXPECT_THAT(Rows(), ElementsAre("by_customer ann: 1.000 9223372036854775807"));
+}
+
+TEST_F(ResultsTest, ChecksTwoContributionsToOneRowTogether) {
+  const Decimal most = Decimal::FromInt(kMaxInt);
+  results_.Count(items_[0], {{kByCustomer, {"ann"}, {Number("1"), most}},
+                             {kByCustomer, {"ann"}, {Number("1"), most}}});
+  EXPECT_THAT(Reasons(), ElementsAre("2 units: overflows"));
+  Bill(1, "ann", "3", 4);
+  EXPECT_THAT(Rows(), ElementsAre("by_customer ann: 3.000 4"));
+}
+
+TEST_F(ResultsTest, RejectsAKeyThatNoReportCanShow) {
+  Bill(0, "\xff", "1");
+  Bill(1, absl::string_view("a\0b", 3), "1");
+  Bill(2, std::string(kMaxKeyBytes + 1, 'x'), "1");
+  EXPECT_THAT(Reasons(), ElementsAre("2 customer: the key is not UTF-8 text",
+                                     "3 customer: the key is not UTF-8 text",
+                                     "4 customer: a key of 1025 bytes; at most 1024"));
+}
+
+TEST_F(ResultsTest, CallsAContributionOfTheWrongShapeAMistake) {
+  results_.Count(items_[0], {{kByCustomer, {"ann", "UK"}, {Number("1")}}});
+  results_.CountAllExceptRejected();
+  EXPECT_THAT(results_.Verdict().message(),
+              HasSubstr("group by_customer has 1 keys and 2 measures, not 2 and 1"));
+}
+
+TEST_F(ResultsTest, CallsAnUnknownGroupAMistake) {
+  results_.Count(items_[0], {{Group{}, {"ann"}, {Number("1")}}});
+  EXPECT_THAT(results_.Verdict().message(), HasSubstr("no group number -1"));
+}
+
+TEST_F(ResultsTest, ListsRejectionsByLine) {
+  results_.Reject(items_[2], "c");
+  results_.Reject(items_[0], "a");
+  results_.Reject(items_[1], "b");
+  EXPECT_THAT(Reasons(), ElementsAre("2 a", "3 b", "4 c"));
+}
+
+TEST_F(ResultsTest, MakesReasonsShortAndPrintable) {
+  results_.Reject(items_[0], "bad \xff byte\n");
+  results_.Reject(items_[1], std::string(kMaxReasonBytes + 1, 'x'));
+  results_.Reject(items_[2], absl::StrCat(std::string(kMaxReasonBytes - 1, 'x'), "é"));
+  EXPECT_EQ(results_.rejections()[0].reason, "bad ? byte?");
+  EXPECT_EQ(results_.rejections()[1].reason, std::string(kMaxReasonBytes, 'x'));
+  EXPECT_EQ(results_.rejections()[2].reason, std::string(kMaxReasonBytes - 1, 'x'));
+}
+
+TEST_F(ResultsTest, AddsRowsThatWereAddedUpElsewhere) {
+  results_.Reject(items_[1], "no");
+  EXPECT_TRUE(results_
+                  .AddRow(kByCustomer, std::vector<std::string>{"ann"},
+                          {Number("15.3"), Decimal::FromInt(6)})
+                  .ok());
+  results_.CountAllExceptRejected();
+  EXPECT_TRUE(results_.Verdict().ok());
+  EXPECT_EQ(results_.counted(), 2);
+  EXPECT_THAT(Rows(), ElementsAre("by_customer ann: 15.300 6"));
+}
+
+TEST_F(ResultsTest, RefusesRowsThatDoNotMatchTheSchema) {
+  const std::vector<std::string> ann{"ann"};
+  EXPECT_EQ(results_.AddRow(Group{2}, ann, {Number("1")}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(results_.AddRow(kByCustomer, ann, {Number("1")}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(results_.AddRow(kByCustomer, ann, {Number("0.0001"), Number("1")}).message(),
+            "revenue: 0.0001 needs more than 3 decimals");
+  EXPECT_EQ(results_.AddRow(kByCustomer, ann, {Number("1"), Number(Nines(20))}).code(),
+            absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(Rows(), IsEmpty());
+}
+
+// Money is integers underneath: whatever order transactions come in, the bytes are the same.
+TEST(ResultsPropertyTest, EveryOrderOfTransactionsGivesTheSamePartials) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937_64 random(seed);
+  const JobSchema schema{
+      "billing", "r1", {}, {{"g", {"k"}, {{"m", MeasureSchema::Type::kDecimal, 4}}}}};
+  constexpr int kTransactions = 400;
+  const std::vector<std::vector<std::string>> rows_of_no_fields(kTransactions);
+  const SampleItem items(rows_of_no_fields);
+  std::vector<std::string> keys;
+  std::vector<Decimal> amounts;
+  std::vector<int> order;
+  for (int i = 0; i < kTransactions; ++i) {
+    keys.push_back(absl::StrCat("customer ", random() % 37));
+    amounts.push_back(*Decimal::FromUnits(static_cast<int64_t>(random()) / 1000, 4));
+    order.push_back(i);
+  }
+  std::vector<std::string> expected;
+  for (int round = 0; round < 20; ++round) {
+    Results results(&schema, kTransactions);
+    for (int i : order) {
+      const auto at = static_cast<size_t>(i);
+      results.Count(items[i], {{Group{0}, {keys[at]}, {amounts[at]}}});
+    }
+    ASSERT_TRUE(results.Verdict().ok());
+    const std::vector<std::string> rows = Shown(results.TakePartials());
+    if (round == 0) expected = rows;
+    ASSERT_EQ(rows, expected);
+    std::shuffle(order.begin(), order.end(), random);
+  }
+}
+
+}  // namespace
+}  // namespace muster::handler
