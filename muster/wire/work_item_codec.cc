@@ -46,6 +46,8 @@ WorkItem HeaderOf(v1::WorkItem* item) {
   decoded.identity.job = std::move(*item->mutable_job());
   decoded.identity.job_revision = std::move(*item->mutable_job_revision());
   decoded.identity.handler_version = std::move(*item->mutable_handler_version());
+  decoded.identity.positions.assign(item->csv().positions().begin(), item->csv().positions().end());
+  decoded.identity.header_fields = static_cast<int>(item->csv().header_fields());
   if (item->has_deadline()) {
     decoded.identity.deadline = absl::FromUnixSeconds(item->deadline().seconds()) +
                                 absl::Nanoseconds(item->deadline().nanos());
@@ -95,9 +97,7 @@ WorkItemEncoder::WorkItemEncoder(BatchIdentity identity, uint64_t record_limit_b
                                  blob::BlobStore* blobs)
     : identity_(std::move(identity)), record_limit_bytes_(record_limit_bytes), blobs_(blobs) {}
 
-absl::StatusOr<std::string> WorkItemEncoder::Encode(uint32_t index,
-                                                    const ledger::ItemBoundary& item,
-                                                    absl::string_view slice) {
+v1::WorkItem WorkItemEncoder::Header(uint32_t index, const ledger::ItemBoundary& item) const {
   v1::WorkItem message;
   message.set_batch(identity_.batch);
   message.set_index(index);
@@ -107,12 +107,24 @@ absl::StatusOr<std::string> WorkItemEncoder::Encode(uint32_t index,
   message.set_first_line(item.first_line);
   message.set_transactions(item.transactions);
   message.set_content_hash(HashToBytes(item.content));
-  message.set_raw_bytes(slice.size());
   if (identity_.deadline.has_value()) {
     const int64_t nanos = absl::ToUnixNanos(*identity_.deadline);
     message.mutable_deadline()->set_seconds(nanos / 1'000'000'000);
     message.mutable_deadline()->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
   }
+  if (!identity_.positions.empty()) {
+    message.mutable_csv()->mutable_positions()->Add(identity_.positions.begin(),
+                                                    identity_.positions.end());
+    message.mutable_csv()->set_header_fields(static_cast<uint32_t>(identity_.header_fields));
+  }
+  return message;
+}
+
+absl::StatusOr<std::string> WorkItemEncoder::Encode(uint32_t index,
+                                                    const ledger::ItemBoundary& item,
+                                                    absl::string_view slice) {
+  v1::WorkItem message = Header(index, item);
+  message.set_raw_bytes(slice.size());
   if (item.oversized) {
     message.mutable_oversized()->set_record_bytes(item.length);
     message.mutable_oversized()->set_limit_bytes(record_limit_bytes_);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,6 +15,10 @@
 #include "muster/base/fingerprint.h"
 #include "muster/blob/blob_store.h"
 #include "muster/ledger/batch_ledger.h"
+
+namespace muster::v1 {
+class WorkItem;
+}  // namespace muster::v1
 
 namespace muster::wire {
 
@@ -31,6 +36,9 @@ struct BatchIdentity {
   std::string job_revision;
   std::string handler_version;
   std::optional<absl::Time> deadline;
+  // CSV: position of each of the job's columns from 0, and how many names the header has (0: none).
+  std::vector<int> positions;
+  int header_fields = 0;
 };
 
 // A decoded item.
@@ -62,6 +70,8 @@ class WorkItemEncoder {
                                      absl::string_view slice);
 
  private:
+  v1::WorkItem Header(uint32_t index, const ledger::ItemBoundary& item) const;
+
   const BatchIdentity identity_;
   const uint64_t record_limit_bytes_;
   blob::BlobStore* const blobs_;  // not owned

@@ -67,6 +67,8 @@ TEST_F(WorkItemCodecTest, CarriesSliceAndIdentity) {
   EXPECT_EQ(item->identity.job_revision, "rev");
   EXPECT_EQ(item->identity.handler_version, "1");
   EXPECT_EQ(item->identity.deadline, absl::FromUnixMillis(1500));
+  EXPECT_THAT(item->identity.positions, ::testing::ElementsAre(3, 0));
+  EXPECT_EQ(item->identity.header_fields, 8);
   EXPECT_EQ(item->index, 7u);
   EXPECT_EQ(item->first_line, 42);
   EXPECT_EQ(item->transactions, 3u);
