@@ -1,0 +1,84 @@
+#include "services/initiator/batch_source.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::initiator {
+namespace {
+
+constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Open(const std::string& path,
+                                                               const input::InputFormat& format) {
+  MUSTER_ASSIGN_OR_RETURN(auto file, input::FileSource::Open(path));
+  auto header = input::ReadHeader(*file, format);
+  if (!header.ok()) return base::Annotate(header.status(), path);
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::canonical(path, error);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("find ", path));
+  std::unique_ptr<BatchSource> source(
+      new BatchSource(absolute.string(), format, std::move(file), *std::move(header)));
+  MUSTER_ASSIGN_OR_RETURN(source->header_fingerprint_,
+                          source->Fingerprint(0, source->FirstRecord().offset));
+  return source;
+}
+
+BatchSource::BatchSource(std::string path, const input::InputFormat& format,
+                         std::unique_ptr<input::FileSource> file, input::Header header)
+    : path_(std::move(path)), format_(format), file_(std::move(file)), header_(std::move(header)) {}
+
+input::SliceReader BatchSource::Slices(input::SliceStart start, input::SliceLimits limits) const {
+  return input::SliceReader(file_.get(), format_, limits, start);
+}
+
+input::SliceStart BatchSource::FirstRecord() const { return header_.data; }
+
+template <typename Visit>
+absl::Status BatchSource::ReadPieces(uint64_t offset, uint64_t length, Visit visit) const {
+  std::string piece(std::min(length, kPieceBytes), '\0');
+  while (length > 0) {
+    const size_t wanted = std::min<uint64_t>(length, piece.size());
+    MUSTER_ASSIGN_OR_RETURN(const size_t bytes, file_->Read(offset, piece.data(), wanted));
+    if (bytes < wanted) {
+      return absl::OutOfRangeError(absl::StrCat(path_, " ends at byte ", offset + bytes));
+    }
+    visit(absl::string_view(piece.data(), bytes));
+    offset += bytes;
+    length -= bytes;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<input::SliceStart> BatchSource::After(const ledger::ItemBoundary& item) const {
+  input::SliceStart next{item.offset + item.length, item.first_line};
+  MUSTER_RETURN_IF_ERROR(ReadPieces(item.offset, item.length, [&next](absl::string_view piece) {
+    next.line += std::count(piece.begin(), piece.end(), '\n');
+  }));
+  return next;
+}
+
+absl::StatusOr<std::string> BatchSource::Read(const ledger::ItemBoundary& item) const {
+  std::string slice;
+  slice.reserve(item.length);
+  MUSTER_RETURN_IF_ERROR(ReadPieces(item.offset, item.length, [&slice](absl::string_view piece) {
+    slice.append(piece.data(), piece.size());
+  }));
+  return slice;
+}
+
+absl::StatusOr<base::Fingerprint128> BatchSource::Fingerprint(uint64_t offset,
+                                                              uint64_t length) const {
+  base::Fingerprinter fingerprinter;
+  MUSTER_RETURN_IF_ERROR(ReadPieces(
+      offset, length, [&fingerprinter](absl::string_view piece) { fingerprinter.Update(piece); }));
+  return fingerprinter.Digest();
+}
+
+}  // namespace muster::initiator

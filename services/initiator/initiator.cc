@@ -1,0 +1,321 @@
+#include "services/initiator/initiator.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue/limits.h"
+#include "muster/wire/queue_names.h"
+#include "muster/wire/work_item_codec.h"
+
+namespace muster::initiator {
+namespace {
+
+using ledger::Batch;
+using ledger::BatchState;
+using ledger::ItemBoundary;
+
+// Boundaries read from the ledger at a time.
+constexpr size_t kItemsPage = 1024;
+// A run is put at once when its bodies come to this, so that runs of large items stay small in
+// memory.
+constexpr size_t kRunBytes = size_t{8} << 20;
+
+wire::BatchIdentity IdentityOf(const Batch& batch, const input::Header& header) {
+  wire::BatchIdentity identity;
+  identity.batch = batch.number;
+  identity.job = batch.job;
+  identity.job_revision = batch.job_revision;
+  identity.handler_version = batch.handler_version;
+  if (batch.sla.has_value()) identity.deadline = batch.created + *batch.sla;
+  identity.positions = header.positions;
+  identity.header_fields = static_cast<int>(header.fields.size());
+  return identity;
+}
+
+// A put that is repeated after a crash is recognised by this; a refill is a put of its own.
+std::string DedupId(const Batch& batch, uint64_t index) {
+  return absl::StrCat("b", batch.number, ".", index, ".", batch.refills);
+}
+
+std::string LinesOf(const ItemBoundary& item) {
+  return absl::StrCat(item.transactions, " transactions from line ", item.first_line);
+}
+
+}  // namespace
+
+struct Initiator::Run {
+  Run(wire::WorkItemEncoder item_encoder, size_t partitions)
+      : encoder(std::move(item_encoder)), messages(partitions) {}
+
+  wire::WorkItemEncoder encoder;
+  std::vector<std::vector<queue::NewMessage>> messages;  // by partition
+  std::vector<ItemBoundary> unrecorded;                  // not yet in the ledger
+  uint64_t next_index = 0;                               // behind the last item of this run
+  uint64_t transactions = 0;
+  int items = 0;
+  size_t bytes = 0;
+};
+
+Initiator::Initiator(const job::JobDefinition* job, BatchSource* source, Dependencies dependencies,
+                     Options options)
+    : job_(job),
+      source_(source),
+      deps_(dependencies),
+      options_(std::move(options)),
+      partitions_(wire::InputQueues(options_.account, job->name, job->queue.partitions)) {}
+
+Initiator::Run Initiator::NewRun(const Batch& batch) const {
+  return Run(wire::WorkItemEncoder(IdentityOf(batch, source_->header()),
+                                   job_->input.max_record_bytes, deps_.blobs),
+             partitions_.size());
+}
+
+absl::StatusOr<Submission> Initiator::Submit(const SubmitRequest& request) {
+  MUSTER_RETURN_IF_ERROR(CreateQueues());
+  if (request.always_new) return Begin(request);
+  absl::StatusOr<Batch> prior = deps_.ledger->FindByRequestId(request.request_id);
+  if (absl::IsNotFound(prior.status())) return Begin(request);
+  MUSTER_RETURN_IF_ERROR(prior.status());
+  if (prior->state == BatchState::kCancelled) return Begin(request);
+  return Continue(request, *std::move(prior));
+}
+
+absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request) {
+  MUSTER_ASSIGN_OR_RETURN(const int64_t number, deps_.batch_numbers->NextId());
+  Batch batch;
+  batch.number = static_cast<uint64_t>(number);
+  batch.request_id = request.request_id;
+  batch.job = job_->name;
+  batch.job_revision = job_->revision;
+  batch.job_definition = job_->text;
+  batch.handler_version = request.handler_version;
+  batch.tenant = request.tenant;
+  batch.source_path = source_->path();
+  batch.source_header = source_->header_fingerprint();
+  batch.created = deps_.clock->Now();
+  batch.sla = job_->sla_max;
+  MUSTER_RETURN_IF_ERROR(deps_.ledger->Create(batch));
+  return Submission{std::move(batch), Start::kNew};
+}
+
+absl::StatusOr<Submission> Initiator::Continue(const SubmitRequest& request, Batch batch) {
+  MUSTER_RETURN_IF_ERROR(VerifySource(batch));
+  const bool same_code =
+      batch.job_revision == job_->revision && batch.handler_version == request.handler_version;
+  const bool complete = batch.state == BatchState::kComplete;
+  if (same_code) {
+    return Submission{std::move(batch), complete ? Start::kDone : Start::kContinued};
+  }
+  if (complete && request.allow_new_revision) return Begin(request);
+  return absl::FailedPreconditionError(
+      absl::StrCat("batch ", batch.number, " of this input is bound to job revision ",
+                   batch.job_revision.substr(0, 12), " and handler version ", batch.handler_version,
+                   "; this is job revision ", job_->revision.substr(0, 12), " and handler version ",
+                   request.handler_version,
+                   ". Finish it with the job it was begun with, or start anew with --new"));
+}
+
+absl::Status Initiator::VerifySource(const Batch& batch) {
+  const auto changed = [&](absl::string_view what) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(source_->path(), " is not the input that batch ", batch.number,
+                     " was made of: ", what, ". Restore it, or start a new batch with --new"));
+  };
+  if (source_->header_fingerprint() != batch.source_header) return changed("its header differs");
+  for (uint64_t first = 0; first < batch.items;) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
+                            deps_.ledger->Items(batch.number, first, kItemsPage));
+    if (items.empty()) {
+      return absl::DataLossError(
+          absl::StrCat("ledger: batch ", batch.number, " lacks its item ", first));
+    }
+    for (const ItemBoundary& item : items) {
+      const auto content = source_->Fingerprint(item.offset, item.length);
+      if (absl::IsOutOfRange(content.status())) return changed("it has become shorter");
+      MUSTER_RETURN_IF_ERROR(content.status());
+      if (*content != item.content) return changed(absl::StrCat(LinesOf(item), " differ"));
+    }
+    first += items.size();
+  }
+  if (batch.state != BatchState::kOpen && source_->size() != batch.source_bytes) {
+    return changed(absl::StrCat("it had ", batch.source_bytes, " bytes and has ", source_->size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Initiator::CreateQueues() {
+  for (const queue::QueueId& partition : partitions_) {
+    const absl::Status created = deps_.queues->CreateQueue(partition, {});
+    if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Initiator::Enqueue(uint64_t number, std::stop_token stop) {
+  MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
+  progress_.bytes_read = batch.source_bytes;
+  progress_.transactions_read = batch.transactions;
+  MUSTER_RETURN_IF_ERROR(PutRecorded(batch, batch.enqueued_items, batch.items, stop));
+  if (batch.state == BatchState::kOpen) MUSTER_RETURN_IF_ERROR(SplitRest(batch, stop));
+  progress_.transactions_enqueued = progress_.transactions_read.load();
+  for (const queue::QueueId& partition : partitions_) Trigger(partition, 0);
+  return absl::OkStatus();
+}
+
+absl::Status Initiator::PutRecorded(const Batch& batch, uint64_t first, uint64_t end,
+                                    std::stop_token stop) {
+  Run run = NewRun(batch);
+  while (first < end) {
+    if (stop.stop_requested()) return absl::CancelledError("stopped while putting items");
+    const size_t wanted = std::min<uint64_t>(end - first, options_.run_items);
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
+                            deps_.ledger->Items(batch.number, first, wanted));
+    if (items.empty()) {
+      return absl::DataLossError(
+          absl::StrCat("ledger: batch ", batch.number, " lacks its item ", first));
+    }
+    for (const ItemBoundary& item : items) {
+      std::string slice;
+      if (!item.oversized) {
+        MUSTER_ASSIGN_OR_RETURN(slice, source_->Read(item));
+      }
+      MUSTER_RETURN_IF_ERROR(AddItem(batch, first++, item, slice, &run));
+    }
+    MUSTER_RETURN_IF_ERROR(Put(batch, &run));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Initiator::SplitRest(const Batch& batch, std::stop_token stop) {
+  input::SliceStart start = source_->FirstRecord();
+  if (batch.items > 0) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> last,
+                            deps_.ledger->Items(batch.number, batch.items - 1, 1));
+    if (last.empty()) {
+      return absl::DataLossError(
+          absl::StrCat("ledger: batch ", batch.number, " lacks its last item"));
+    }
+    MUSTER_ASSIGN_OR_RETURN(start, source_->After(last.front()));
+  }
+  input::SliceReader slices = source_->Slices(start, job_->item);
+  Run run = NewRun(batch);
+  uint64_t index = batch.items;
+  while (true) {
+    if (stop.stop_requested()) return absl::CancelledError("stopped while splitting the input");
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<input::Slice> slice, slices.Next());
+    if (!slice.has_value()) break;
+    ItemBoundary item{slice->offset,
+                      slice->length,
+                      slice->first_line,
+                      slice->transactions,
+                      base::Fingerprint(slice->data),
+                      slice->oversized};
+    if (item.oversized) {
+      MUSTER_ASSIGN_OR_RETURN(item.content, source_->Fingerprint(item.offset, item.length));
+    }
+    run.unrecorded.push_back(item);
+    MUSTER_RETURN_IF_ERROR(AddItem(batch, index++, item, slice->data, &run));
+    progress_.bytes_read = item.offset + item.length;
+    progress_.transactions_read += item.transactions;
+    if (run.items >= options_.run_items || run.bytes >= kRunBytes) {
+      MUSTER_RETURN_IF_ERROR(Put(batch, &run));
+    }
+  }
+  MUSTER_RETURN_IF_ERROR(Put(batch, &run));
+  return deps_.ledger->Seal(batch.number, source_->size());
+}
+
+absl::Status Initiator::AddItem(const Batch& batch, uint64_t index, const ItemBoundary& item,
+                                absl::string_view slice, Run* run) {
+  MUSTER_ASSIGN_OR_RETURN(std::string body,
+                          run->encoder.Encode(static_cast<uint32_t>(index), item, slice));
+  run->bytes += body.size();
+  run->transactions += item.transactions;
+  run->next_index = index + 1;
+  ++run->items;
+  queue::NewMessage message;
+  message.body = std::move(body);
+  message.ttl = job_->queue.ttl;
+  message.dedup_id = DedupId(batch, index);
+  run->messages[index % run->messages.size()].push_back(std::move(message));
+  return absl::OkStatus();
+}
+
+absl::Status Initiator::Put(const Batch& batch, Run* run) {
+  if (run->items == 0) return absl::OkStatus();
+  if (!run->unrecorded.empty()) {
+    const uint64_t first = run->next_index - run->unrecorded.size();
+    MUSTER_RETURN_IF_ERROR(deps_.ledger->Append(batch.number, first, run->unrecorded));
+  }
+  for (size_t i = 0; i < partitions_.size(); ++i) {
+    if (run->messages[i].empty()) continue;
+    const auto count = static_cast<int64_t>(run->messages[i].size());
+    MUSTER_RETURN_IF_ERROR(
+        deps_.queues->Put(partitions_[i], std::exchange(run->messages[i], {})).status());
+    Trigger(partitions_[i], count);
+  }
+  MUSTER_RETURN_IF_ERROR(deps_.ledger->MarkEnqueued(batch.number, run->next_index));
+  progress_.items_enqueued += static_cast<uint64_t>(run->items);
+  progress_.transactions_enqueued += run->transactions;
+  run->unrecorded.clear();
+  run->items = 0;
+  run->bytes = 0;
+  run->transactions = 0;
+  return absl::OkStatus();
+}
+
+absl::Status Initiator::Refill(uint64_t number, absl::Span<const uint64_t> indexes) {
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, deps_.ledger->Get(number));
+  MUSTER_ASSIGN_OR_RETURN(batch.refills, deps_.ledger->BeginRefill(number));
+  base::Log(base::kWarning, "putting items again that the queue lost",
+            {{"batch", number}, {"items", indexes.size()}, {"refill", batch.refills}});
+  Run run = NewRun(batch);
+  for (const uint64_t index : indexes) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> item,
+                            deps_.ledger->Items(number, index, 1));
+    if (item.empty()) {
+      return absl::DataLossError(absl::StrCat("ledger: batch ", number, " lacks its item ", index));
+    }
+    MUSTER_ASSIGN_OR_RETURN(const std::string slice, item.front().oversized
+                                                         ? absl::StatusOr<std::string>("")
+                                                         : source_->Read(item.front()));
+    MUSTER_RETURN_IF_ERROR(AddItem(batch, index, item.front(), slice, &run));
+    if (run.items >= options_.run_items || run.bytes >= kRunBytes) {
+      MUSTER_RETURN_IF_ERROR(Put(batch, &run));
+    }
+  }
+  return Put(batch, &run);
+}
+
+absl::Status Initiator::DeleteBlobs(uint64_t number) {
+  MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
+  for (uint64_t first = 0; first < batch.items;) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
+                            deps_.ledger->Items(number, first, kItemsPage));
+    if (items.empty()) break;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (items[i].length <= wire::kInlinePayloadBytes) continue;  // never claim-checked
+      MUSTER_RETURN_IF_ERROR(
+          deps_.blobs->Delete(wire::BlobName(number, static_cast<uint32_t>(first + i))));
+    }
+    first += items.size();
+  }
+  return absl::OkStatus();
+}
+
+void Initiator::Trigger(const queue::QueueId& queue, int64_t messages) {
+  // Best effort: a listener that misses it finds the work with its safety check.
+  const absl::Status published =
+      deps_.bus->Publish({options_.instance, trigger::CloudQueueWorkDetectedTriggerEvent{
+                                                 queue.account, queue.name, messages}});
+  if (!published.ok()) {
+    base::Log(base::kWarning, "trigger not sent",
+              {{"queue", queue.ToString()}, {"why", published.ToString()}});
+  }
+}
+
+}  // namespace muster::initiator

@@ -1,0 +1,123 @@
+// The process initiator: takes a batch, splits it into work items, and puts those into the
+// partitions of the job's input queue (req. 1).
+//
+//   input ─► Submit ─► slices ─► ledger (fsync) ─► queue (fsync) ─► trigger
+//
+// The ledger comes first: what it holds can always be put again. Splitting is a pure function of
+// the input and the job's limits, so a batch that was cut off goes on exactly where its ledger
+// ends.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "muster/base/clock.h"
+#include "muster/blob/blob_store.h"
+#include "muster/job/job.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/queue/queue_store.h"
+#include "muster/sync/unique_id_generator.h"
+#include "muster/trigger/trigger_bus.h"
+#include "services/initiator/batch_source.h"
+
+namespace muster::initiator {
+
+// What an initiator works with. Nothing is owned; all outlives it.
+struct Dependencies {
+  queue::QueueStore* queues = nullptr;
+  trigger::TriggerBus* bus = nullptr;
+  ledger::BatchLedger* ledger = nullptr;
+  sync::UniqueIdGenerator* batch_numbers = nullptr;
+  blob::BlobStore* blobs = nullptr;
+  base::Clock* clock = nullptr;
+};
+
+struct Options {
+  std::string account;
+  std::string instance = "initiator";
+  // Items that share one fsync of the ledger and one of the queue. Larger runs help until about 64.
+  int run_items = 64;
+};
+
+struct SubmitRequest {
+  std::string request_id;
+  std::string handler_version;
+  std::string tenant;
+  // A finished batch of another job revision does not stand in the way of a new one. Off when the
+  // submitter chose the request id: then it never makes a second batch.
+  bool allow_new_revision = false;
+  // Makes a new batch whatever was submitted before.
+  bool always_new = false;
+};
+
+enum class Start { kNew, kContinued, kDone };
+
+struct Submission {
+  ledger::Batch batch;
+  Start start = Start::kNew;
+};
+
+// How far Enqueue is. Readable from any thread.
+struct Progress {
+  std::atomic<uint64_t> bytes_read{0};
+  std::atomic<uint64_t> transactions_read{0};
+  std::atomic<uint64_t> transactions_enqueued{0};
+  std::atomic<uint64_t> items_enqueued{0};
+};
+
+// Thread-compatible: one thread works on one batch at a time; progress() is thread-safe.
+class Initiator {
+ public:
+  Initiator(const job::JobDefinition* job, BatchSource* source, Dependencies dependencies,
+            Options options);
+
+  // Finds the batch that `request` continues or repeats, or begins a new one. FailedPrecondition:
+  // the input is not what that batch was made of, or the batch is bound to another job revision or
+  // handler version; the message says which and what to do.
+  absl::StatusOr<Submission> Submit(const SubmitRequest& request);
+
+  // Splits and puts what of the batch is not enqueued yet, then seals it. Cancelled: `stop` was
+  // requested; the same call goes on later. Safe to repeat.
+  absl::Status Enqueue(uint64_t batch, std::stop_token stop);
+
+  // Puts again the items at `indexes`, from the ledger's boundaries and the source: for a batch
+  // that is open while the queue holds nothing of it. Counting them is the done-bit's business.
+  absl::Status Refill(uint64_t batch, absl::Span<const uint64_t> indexes);
+
+  // Removes the blobs that claim-checked items of a finished batch left behind.
+  absl::Status DeleteBlobs(uint64_t batch);
+
+  const Progress& progress() const { return progress_; }
+
+ private:
+  struct Run;  // consecutive items on their way into ledger and queue
+
+  Run NewRun(const ledger::Batch& batch) const;
+  absl::StatusOr<Submission> Begin(const SubmitRequest& request);
+  absl::StatusOr<Submission> Continue(const SubmitRequest& request, ledger::Batch batch);
+  absl::Status VerifySource(const ledger::Batch& batch);
+  absl::Status CreateQueues();
+  absl::Status PutRecorded(const ledger::Batch& batch, uint64_t first, uint64_t end,
+                           std::stop_token stop);
+  absl::Status SplitRest(const ledger::Batch& batch, std::stop_token stop);
+  absl::Status Put(const ledger::Batch& batch, Run* run);
+  absl::Status AddItem(const ledger::Batch& batch, uint64_t index, const ledger::ItemBoundary& item,
+                       absl::string_view slice, Run* run);
+  void Trigger(const queue::QueueId& queue, int64_t messages);
+
+  const job::JobDefinition* const job_;  // not owned
+  BatchSource* const source_;            // not owned
+  const Dependencies deps_;
+  const Options options_;
+  const std::vector<queue::QueueId> partitions_;
+  Progress progress_;
+};
+
+}  // namespace muster::initiator

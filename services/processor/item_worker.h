@@ -1,0 +1,68 @@
+// ItemWorker: what one worker does with one work item: decode → parse → handler → result.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "muster/blob/blob_store.h"
+#include "muster/handler/handler.h"
+#include "muster/input/record_parser.h"
+#include "muster/job/job.h"
+#include "muster/listener/subscriber.h"
+#include "muster/queue/queue_store.h"
+#include "muster/wire/work_item_codec.h"
+
+namespace muster::processor {
+
+// What all workers of a job share; read-only. Outlives them.
+struct WorkerSetup {
+  const job::JobDefinition* job = nullptr;  // not owned
+  handler::JobSchema schema;
+  std::string handler_version;
+  std::string instance;              // stands in results as who computed them
+  blob::BlobStore* blobs = nullptr;  // not owned
+};
+
+// One attempt at a message.
+struct Attempt {
+  int number = 1;
+  bool last = false;
+  std::stop_token stop_token;
+};
+
+// Not thread-safe: one per dequeue task. It is the listener's Subscriber.
+class ItemWorker final : public listener::Subscriber {
+ public:
+  // `setup` is not owned.
+  ItemWorker(const WorkerSetup* setup, std::unique_ptr<handler::Handler> handler);
+
+  void OnMessages(absl::Span<listener::Delivery> deliveries,
+                  listener::DeliveryContext& context) override;
+  std::vector<queue::NewMessage> OnGivenUp(const queue::Message& message,
+                                           const queue::Cause& cause) override;
+
+  // Works on one message. Whatever the message holds, it answers a settlement.
+  listener::Settlement Work(const queue::Message& message, const Attempt& attempt);
+
+ private:
+  // Why this worker must leave the item to another, if it must.
+  std::optional<std::string> Misfit(const wire::BatchIdentity& identity) const;
+  listener::Settlement WorkOn(const wire::WorkItem& item, const Attempt& attempt);
+  listener::Settlement RejectOversized(const wire::WorkItem& item, const Attempt& attempt) const;
+  handler::Outcome RunHandler(const handler::WorkItem& item, handler::Results& results);
+  void Parse(const wire::WorkItem& item);
+
+  const WorkerSetup* const setup_;  // not owned
+  const std::unique_ptr<handler::Handler> handler_;
+  // Of the batch that was worked on last; items of one batch come in runs.
+  std::vector<int> positions_;
+  int header_fields_ = -1;
+  std::optional<input::RecordParser> parser_;
+  input::ParsedRecords records_;  // reused
+};
+
+}  // namespace muster::processor

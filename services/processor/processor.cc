@@ -1,0 +1,48 @@
+#include "services/processor/processor.h"
+
+#include <utility>
+
+#include "muster/base/status_macros.h"
+#include "muster/wire/queue_names.h"
+
+namespace muster::processor {
+namespace {
+
+listener::ListenerOptions ListenerOptionsOf(const job::JobDefinition& job, const Options& options) {
+  listener::ListenerOptions listener;
+  listener.partitions = wire::InputQueues(options.account, job.name, job.queue.partitions);
+  listener.output_queue = wire::OutputQueue(options.account, job.name, 0);
+  listener.instance = options.instance;
+  listener.visibility = job.queue.visibility;
+  listener.max_attempts = job.queue.max_attempts;
+  listener.max_dequeue_tasks = options.threads;
+  return listener;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
+    const job::JobDefinition* job, const handler::HandlerFactory& handlers,
+    std::string handler_version, Dependencies dependencies, Options options) {
+  std::unique_ptr<Processor> processor(new Processor);
+  processor->setup_ = {job, job->schema(), std::move(handler_version), options.instance,
+                       dependencies.blobs};
+  const WorkerSetup* const setup = &processor->setup_;
+  MUSTER_RETURN_IF_ERROR(handlers(setup->schema).status());
+  const auto subscribers = [setup,
+                            handlers]() -> absl::StatusOr<std::unique_ptr<listener::Subscriber>> {
+    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<handler::Handler> handler, handlers(setup->schema));
+    return std::make_unique<ItemWorker>(setup, std::move(handler));
+  };
+  MUSTER_ASSIGN_OR_RETURN(
+      processor->listener_,
+      listener::QueueListener::Create(ListenerOptionsOf(*job, options), {}, subscribers,
+                                      dependencies.queues, dependencies.bus, dependencies.clock));
+  return processor;
+}
+
+absl::Status Processor::Start() { return listener_->Start(); }
+
+absl::Status Processor::Stop(absl::Duration grace) { return listener_->Stop(grace); }
+
+}  // namespace muster::processor

@@ -1,0 +1,60 @@
+// The processor: workers that take work items from the partitions of a job's input queue, run the
+// job's handler on them and put the results into its output queue (req. 2).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/blob/blob_store.h"
+#include "muster/handler/handler.h"
+#include "muster/job/job.h"
+#include "muster/listener/listener.h"
+#include "muster/queue/queue_store.h"
+#include "muster/trigger/trigger_bus.h"
+#include "services/processor/item_worker.h"
+
+namespace muster::processor {
+
+// What a processor works with. Nothing is owned; all outlives it.
+struct Dependencies {
+  queue::QueueStore* queues = nullptr;
+  trigger::TriggerBus* bus = nullptr;
+  blob::BlobStore* blobs = nullptr;
+  base::Clock* clock = nullptr;
+};
+
+struct Options {
+  std::string account;
+  std::string instance = "processor";
+  int threads = 1;  // workers at most
+};
+
+// Thread-safe.
+class Processor {
+ public:
+  // `job` is not owned. Makes one handler to see that handler and job fit: what the factory refuses
+  // is refused here, before anything runs.
+  static absl::StatusOr<std::unique_ptr<Processor>> Create(const job::JobDefinition* job,
+                                                           const handler::HandlerFactory& handlers,
+                                                           std::string handler_version,
+                                                           Dependencies dependencies,
+                                                           Options options);
+
+  absl::Status Start();
+  // See QueueListener::Stop.
+  absl::Status Stop(absl::Duration grace);
+
+  listener::QueueListener& listener() { return *listener_; }
+
+ private:
+  Processor() = default;
+
+  WorkerSetup setup_;
+  std::unique_ptr<listener::QueueListener> listener_;  // uses setup_
+};
+
+}  // namespace muster::processor

@@ -1,0 +1,54 @@
+#include "services/processor/result_codec.h"
+
+#include "muster/v1/item_result.pb.h"
+
+namespace muster::processor {
+namespace {
+
+v1::ItemResult ResultOf(const wire::WorkItem& item, const Provenance& provenance) {
+  v1::ItemResult result;
+  result.set_batch(item.identity.batch);
+  result.set_index(item.index);
+  result.set_job(item.identity.job);
+  result.set_job_revision(item.identity.job_revision);
+  result.set_handler_version(provenance.handler_version);
+  result.set_content_hash(wire::HashToBytes(item.content));
+  result.set_transactions(item.transactions);
+  result.set_attempt(static_cast<uint32_t>(provenance.attempt));
+  result.set_worker(provenance.worker);
+  return result;
+}
+
+void EncodeGroup(const handler::GroupPartial& group, v1::GroupPartial* partial) {
+  partial->set_group(group.group);
+  for (const handler::PartialRow& row : group.rows) {
+    v1::PartialRow* encoded = partial->add_rows();
+    for (const std::string& key : row.keys) encoded->add_keys(key);
+    for (const base::Decimal& measure : row.measures) encoded->add_measures(measure.ToString());
+  }
+}
+
+}  // namespace
+
+std::string EncodeAggregated(const wire::WorkItem& item, const Provenance& provenance,
+                             const std::vector<handler::GroupPartial>& groups,
+                             const std::vector<handler::Rejection>& rejections) {
+  v1::ItemResult result = ResultOf(item, provenance);
+  v1::Aggregated* aggregated = result.mutable_aggregated();
+  for (const handler::GroupPartial& group : groups) EncodeGroup(group, aggregated->add_groups());
+  for (const handler::Rejection& rejection : rejections) {
+    v1::Rejection* rejected = aggregated->add_rejections();
+    rejected->set_line(rejection.line);
+    rejected->set_reason(rejection.reason);
+  }
+  return result.SerializeAsString();
+}
+
+std::string EncodeDeadLettered(const wire::WorkItem& item, const Provenance& provenance,
+                               absl::string_view cause) {
+  v1::ItemResult result = ResultOf(item, provenance);
+  result.mutable_dead_lettered()->set_cause(cause.data(), cause.size());
+  return result.SerializeAsString();
+}
+
+}  // namespace muster::processor
