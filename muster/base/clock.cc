@@ -15,7 +15,8 @@ class SystemClock final : public Clock {
     return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
   }
 
-  bool WaitUntil(CondVar* cv, Mutex* mu, absl::Duration deadline) override {
+  bool WaitUntil(CondVar* cv, Mutex* mu, absl::Duration deadline) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
     if (deadline == absl::InfiniteDuration()) {
       cv->Wait(mu);
       return false;
