@@ -54,7 +54,8 @@ class WorkItemCodecTest : public ::testing::Test {
   }
 
   MapBlobs blobs_;
-  WorkItemEncoder encoder_{{5, "retail", "rev", "1", absl::FromUnixMillis(1500)}, 1 << 20, &blobs_};
+  WorkItemEncoder encoder_{
+      {5, "retail", "rev", "1", absl::FromUnixMillis(1500), {3, 0}, 8}, 1 << 20, &blobs_};
 };
 
 TEST_F(WorkItemCodecTest, CarriesSliceAndIdentity) {
