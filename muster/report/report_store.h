@@ -1,0 +1,141 @@
+// ReportStore: the seam to the database that people read, and that alone decides what counts.
+//
+// One transaction per commit: an item counts if and only if its row was not there before. Whoever
+// delivers a result twice, late, or after a crash, changes nothing.
+//
+// Statuses: InvalidArgument (malformed), NotFound (no such batch, group or receipt),
+// FailedPrecondition (fenced, or another writer or schema), ResourceExhausted (disk full),
+// Unavailable (busy; the outcome is unknown, try again), DataLoss (a stored row is corrupt).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "muster/base/decimal.h"
+#include "muster/report/counted_item.h"
+#include "muster/report/receipt.h"
+#include "muster/report/shape.h"
+
+namespace muster::report {
+
+// Where the counting of a batch stands. transactions = aggregated + rejected + dead_lettered.
+struct Progress {
+  uint64_t batch = 0;
+  std::string job;
+  std::string job_revision;
+  int64_t items_counted = 0;  // aggregated
+  int64_t items_dead = 0;     // dead-lettered
+  int64_t transactions = 0;
+  int64_t aggregated = 0;
+  int64_t rejected = 0;
+  int64_t dead_lettered = 0;
+  int64_t duplicates = 0;  // results dropped because their item had its row
+  int64_t conflicts = 0;   // results kept out because they contradict their item's row
+  int64_t attempts = 0;    // handler starts of all items
+  std::optional<absl::Time> first_counted;
+  std::optional<absl::Time> last_counted;
+  int64_t receipt_revision = 0;  // 0: no receipt yet
+
+  int64_t items() const { return items_counted + items_dead; }
+};
+
+struct GroupRow {
+  std::vector<std::string> keys;
+  std::vector<base::Decimal> measures;  // at the measures' scales
+};
+
+struct RejectionRow : Rejection {
+  uint64_t item = 0;
+};
+
+// One consistent view of the store, unmoved by commits that happen meanwhile. Not thread-safe; let
+// go of it soon, because the store cannot clean up behind it.
+class ReportReader {
+ public:
+  virtual ~ReportReader() = default;
+
+  // In order of number.
+  virtual absl::StatusOr<std::vector<Progress>> Batches() = 0;
+  virtual absl::StatusOr<Progress> GetProgress(uint64_t batch) = 0;
+  // In the job's order.
+  virtual absl::StatusOr<std::vector<GroupShape>> Groups(uint64_t batch) = 0;
+
+  // The batch's rows of a group, in the byte order of their keys.
+  virtual absl::Status ForEachRow(uint64_t batch, absl::string_view group,
+                                  const std::function<void(const GroupRow&)>& visit) = 0;
+  // In order of index.
+  virtual absl::Status ForEachItem(uint64_t batch,
+                                   const std::function<void(const ItemRow&)>& visit) = 0;
+  // Up to `max` of them, in the order of item and line.
+  virtual absl::Status ForEachRejection(uint64_t batch, int64_t offset, int64_t max,
+                                        const std::function<void(const RejectionRow&)>& visit) = 0;
+
+  // Indexes below `item_count`, from `from` on, that have no row: what a refill must put again.
+  virtual absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
+                                                               uint64_t from, size_t max) = 0;
+
+  virtual absl::StatusOr<StoredReceipt> GetReceipt(uint64_t batch) = 0;
+};
+
+struct CommitRequest {
+  std::string partition;  // of the output queue, whose owner commits
+  uint64_t epoch = 1;     // of that ownership
+  std::vector<CountedItem> items;
+};
+
+// What a commit did with an item.
+enum class Verdict {
+  kCounted,       // its rows are in the report
+  kDeadLettered,  // counted as given up
+  kRefused,       // aggregated, but impossible to add: counted as given up, with that cause
+  kDuplicate,     // dropped
+  kConflict,      // kept out
+};
+
+struct ItemVerdict {
+  Verdict verdict = Verdict::kCounted;
+  std::string why;  // kRefused, kConflict: one line for people
+};
+
+struct CommitSummary {
+  std::vector<ItemVerdict> verdicts;  // as CommitRequest::items
+  std::vector<Progress> progress;     // of each batch that the commit touched, after it
+};
+
+// Bound of one commit, so that a transaction stays short.
+inline constexpr size_t kMaxCommitItems = 4096;
+
+// Thread-safe. What answered OK is fsynced.
+class ReportStore {
+ public:
+  virtual ~ReportStore() = default;
+
+  // Makes a batch known, and room for its job's groups. The same again is fine; FailedPrecondition
+  // when the batch is known with another job or revision.
+  virtual absl::Status RegisterBatch(const BatchShape& shape) = 0;
+
+  // Counts what was not counted before, in one transaction. Each new item adds its rows to the
+  // groups; an item that would overflow a measure, or does not fit, is counted as dead-lettered and
+  // the rest still counts. FailedPrecondition: `epoch` is lower than one that committed for this
+  // partition before. NotFound: an item's batch is not registered. On error nothing was counted, or
+  // (Unavailable) perhaps all of it: committing again is safe.
+  virtual absl::StatusOr<CommitSummary> Commit(const CommitRequest& request) = 0;
+
+  // Issues the receipt of a batch whose items all have their row. The same answer while nothing has
+  // changed; a higher revision after a redrive. FailedPrecondition naming the counts when items or
+  // transactions are missing.
+  virtual absl::StatusOr<Receipt> Complete(const BatchFacts& facts) = 0;
+
+  virtual absl::StatusOr<std::unique_ptr<ReportReader>> Read() = 0;
+};
+
+}  // namespace muster::report
