@@ -101,7 +101,7 @@ bool ReadShortNumber(absl::string_view text, int64_t* units, int* scale) {
   if (negative) ++p;
   if (p == end || static_cast<size_t>(end - p) > kDigitsIn64Bits + 1) return false;
   const char* point = nullptr;
-  int64_t value = 0;
+  uint64_t value = 0;  // holds the 19 digits that may be met before they are refused
   for (const char* q = p; q != end; ++q) {
     const unsigned digit = static_cast<unsigned char>(*q) - static_cast<unsigned>('0');
     if (digit < 10) {
@@ -115,7 +115,7 @@ bool ReadShortNumber(absl::string_view text, int64_t* units, int* scale) {
   const bool is_19_digits = point == nullptr && static_cast<size_t>(end - p) > kDigitsIn64Bits;
   if (is_19_digits || point == end - 1) return false;
   *scale = point == nullptr ? 0 : static_cast<int>(end - 1 - point);
-  *units = negative ? -value : value;
+  *units = negative ? -static_cast<int64_t>(value) : static_cast<int64_t>(value);
   return true;
 }
 
