@@ -1,0 +1,77 @@
+#include "muster/sync/unique_id_generator.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::sync {
+namespace {
+
+constexpr int64_t kFirstId = 1;
+constexpr size_t kMaxShownBytes = 64;
+
+bool IsPlainNumber(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isdigit(static_cast<unsigned char>(c));
+  });
+}
+
+absl::StatusOr<int64_t> FirstFree(const VersionedData& record, absl::string_view key) {
+  if (record.version == kAbsent) return kFirstId;
+  int64_t first_free;
+  if (!IsPlainNumber(record.data) || !absl::SimpleAtoi(record.data, &first_free) ||
+      first_free < kFirstId) {
+    return absl::DataLossError(absl::StrCat(
+        "id record '", key, "' must hold a number, but holds '",
+        absl::CHexEscape(absl::string_view(record.data).substr(0, kMaxShownBytes)), "'"));
+  }
+  return first_free;
+}
+
+}  // namespace
+
+UniqueIdGenerator::UniqueIdGenerator(OptimisticSyncStore* store, absl::string_view key,
+                                     UniqueIdOptions options)
+    : store_(store),
+      key_(key),
+      options_{.range_size = std::max<int64_t>(options.range_size, 1),
+               .max_retries = std::max(options.max_retries, 0)} {}
+
+absl::StatusOr<int64_t> UniqueIdGenerator::NextId() {
+  base::MutexLock lock(&mu_);
+  if (next_ == end_) MUSTER_RETURN_IF_ERROR(ReserveLocked());
+  return next_++;
+}
+
+absl::Status UniqueIdGenerator::ReserveLocked() {
+  for (int attempt = 0; attempt <= options_.max_retries; ++attempt) {
+    MUSTER_ASSIGN_OR_RETURN(const bool reserved, TryReserveLocked());
+    if (reserved) return absl::OkStatus();
+  }
+  return absl::AbortedError(absl::StrCat("id record '", key_, "': others were first ",
+                                         options_.max_retries + 1, " times in a row"));
+}
+
+absl::StatusOr<bool> UniqueIdGenerator::TryReserveLocked() {
+  absl::StatusOr<VersionedData> record = store_->Get(key_);
+  if (!record.ok()) return base::Annotate(record.status(), "reading the id record");
+  MUSTER_ASSIGN_OR_RETURN(const int64_t first, FirstFree(*record, key_));
+  if (first > std::numeric_limits<int64_t>::max() - options_.range_size) {
+    return absl::OutOfRangeError(absl::StrCat("id record '", key_, "' has no numbers left"));
+  }
+  const int64_t end = first + options_.range_size;
+  absl::StatusOr<bool> written = store_->TryWrite(key_, absl::StrCat(end), record->version);
+  // After an error the range may be ours or not; it is left unused, which costs a gap at most.
+  if (!written.ok()) return base::Annotate(written.status(), "reserving ids");
+  if (!*written) return false;
+  next_ = first;
+  end_ = end;
+  return true;
+}
+
+}  // namespace muster::sync
