@@ -1,0 +1,91 @@
+#include "muster/input/byte_source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster::input {
+namespace {
+
+absl::Status OpenError(const std::string& path, int error) {
+  const std::string name = absl::StrCat("input '", path, "'");
+  if (error == ENOENT || error == ENOTDIR) {
+    return absl::NotFoundError(absl::StrCat(name, " does not exist"));
+  }
+  if (error == EACCES || error == EPERM) {
+    return absl::PermissionDeniedError(absl::StrCat(name, " may not be read"));
+  }
+  return absl::UnavailableError(absl::StrCat(name, " cannot be opened: ", std::strerror(error)));
+}
+
+absl::Status RequireRegularFile(const std::string& path, mode_t mode) {
+  if (S_ISREG(mode)) return absl::OkStatus();
+  const std::string name = absl::StrCat("input '", path, "'");
+  if (S_ISDIR(mode)) return absl::InvalidArgumentError(absl::StrCat(name, " is a folder"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(name,
+                   " is not a regular file: a batch is read again when it is continued, which "
+                   "a pipe or a device cannot do; store it in a file first"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FileSource>> FileSource::Open(const std::string& path) {
+  if (path == "-") return RequireRegularFile("standard input", S_IFIFO);
+  // O_NONBLOCK: opening a pipe that nobody writes to would wait; a regular file ignores it.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return OpenError(path, errno);
+  struct stat info;
+  absl::Status status =
+      fstat(fd, &info) == 0 ? RequireRegularFile(path, info.st_mode) : OpenError(path, errno);
+  if (!status.ok()) {
+    close(fd);
+    return status;
+  }
+  // Best effort: doubles the kernel's read-ahead.
+  (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+  return std::unique_ptr<FileSource>(new FileSource(path, fd, static_cast<uint64_t>(info.st_size)));
+}
+
+FileSource::FileSource(std::string path, int fd, uint64_t size)
+    : path_(std::move(path)), fd_(fd), size_(size) {}
+
+FileSource::~FileSource() { close(fd_); }
+
+absl::StatusOr<size_t> FileSource::Read(uint64_t offset, char* out, size_t bytes) const {
+  if (offset >= size_) return size_t{0};
+  const size_t wanted = static_cast<size_t>(std::min<uint64_t>(bytes, size_ - offset));
+  size_t done = 0;
+  while (done < wanted) {
+    const ssize_t got = pread(fd_, out + done, wanted - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return absl::UnavailableError(
+          absl::StrCat("input '", path_, "' cannot be read: ", std::strerror(errno)));
+    }
+    if (got == 0) {
+      return absl::FailedPreconditionError(absl::StrCat("input '", path_, "' had ", size_,
+                                                        " bytes and now ends at ", offset + done,
+                                                        ": it was changed while it was read"));
+    }
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+absl::StatusOr<size_t> TextSource::Read(uint64_t offset, char* out, size_t bytes) const {
+  if (offset >= text_.size()) return size_t{0};
+  const size_t count = std::min(bytes, text_.size() - static_cast<size_t>(offset));
+  std::memcpy(out, text_.data() + offset, count);
+  return count;
+}
+
+}  // namespace muster::input

@@ -1,0 +1,25 @@
+// For errors about names: what may have been meant, and what there is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace muster::input {
+
+// The one of `names` that `name` is probably a slip of (few letters differ, letter case apart), or
+// "" when none is near.
+std::string NearestName(absl::string_view name, absl::Span<const std::string> names);
+
+// "; did you mean 'quantity'?", or "".
+std::string DidYouMean(absl::string_view name, absl::Span<const std::string> names);
+
+// "'a', 'b' and 12 more"; each name cut and escaped so that it is fit for a log.
+std::string ListNames(absl::Span<const std::string> names);
+
+// Text of an input, fit for an error: quoted, escaped, cut at kMaxQuotedBytes.
+std::string Quoted(absl::string_view text);
+
+}  // namespace muster::input

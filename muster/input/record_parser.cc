@@ -1,0 +1,86 @@
+#include "muster/input/record_parser.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "muster/input/csv_parser.h"
+#include "muster/input/csv_record.h"
+#include "muster/input/json_parser.h"
+#include "muster/input/utf8.h"
+
+namespace muster::input {
+namespace {
+
+std::vector<std::string> Members(const InputFormat& format) {
+  std::vector<std::string> members;
+  for (const ColumnSource& column : format.columns) {
+    const std::string* member = std::get_if<std::string>(&column.source);
+    members.push_back(member != nullptr ? *member : column.name);
+  }
+  return members;
+}
+
+// Gives `take` each line of `slice` that is not empty, without its line end.
+template <typename Take>
+void ForEachLine(absl::string_view slice, int64_t line, Take take) {
+  for (; !slice.empty(); ++line) {
+    const size_t bytes = std::min(slice.find('\n'), slice.size() - 1) + 1;
+    const absl::string_view text = WithoutLineEnd(slice.substr(0, bytes));
+    if (!text.empty()) take(text, line);
+    slice.remove_prefix(bytes);
+  }
+}
+
+}  // namespace
+
+RecordParser::RecordParser(InputFormat format, std::vector<int> positions, int header_fields)
+    : format_(std::move(format)),
+      csv_{format_.delimiter, std::move(positions), header_fields, format_.max_record_bytes},
+      members_(Members(format_)) {}
+
+RecordParser::RecordParser(InputFormat format, const Header& header)
+    : RecordParser(std::move(format), header.positions, static_cast<int>(header.fields.size())) {}
+
+void RecordParser::Parse(absl::string_view slice, int64_t first_line, ParsedRecords* out) const {
+  out->Reset(static_cast<int>(format_.columns.size()), slice.size());
+  if (format_.kind == InputFormat::Kind::kCsv) {
+    CsvParser(&csv_, slice, first_line, out).Parse();
+  } else {
+    ParseLines(slice, first_line, out);
+  }
+}
+
+void RecordParser::ParseLines(absl::string_view slice, int64_t first_line,
+                              ParsedRecords* out) const {
+  JsonLineParser json(&members_);
+  char* room = out->room.get();
+  ForEachLine(slice, first_line, [&](absl::string_view text, int64_t line) {
+    const size_t first_field = out->fields.size();
+    out->fields.resize(first_field + format_.columns.size());
+    absl::string_view* fields = out->fields.data() + first_field;
+    std::string refusal;
+    if (const size_t bad = FirstInvalidUtf8(text); bad != text.size()) {
+      refusal = absl::StrCat("not UTF-8: byte ", bad + 1, " of the line");
+    } else if (format_.kind == InputFormat::Kind::kJsonl) {
+      refusal = json.Parse(text, fields, &room);
+    } else {
+      std::fill(fields, out->fields.data() + out->fields.size(), text);
+    }
+    const int ordinal = static_cast<int>(out->total());
+    if (refusal.empty()) {
+      out->records.push_back({ordinal, line});
+    } else {
+      out->fields.resize(first_field);
+      out->rejected.push_back({ordinal, line, std::move(refusal)});
+    }
+  });
+}
+
+std::string OversizedReason(uint64_t record_bytes, uint64_t limit_bytes) {
+  return absl::StrCat("the record has ", record_bytes, " bytes; at most ", limit_bytes,
+                      " are allowed");
+}
+
+}  // namespace muster::input

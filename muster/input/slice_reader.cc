@@ -1,0 +1,97 @@
+#include "muster/input/slice_reader.h"
+
+#include <algorithm>
+
+#include "muster/base/status_macros.h"
+#include "muster/input/byte_scan.h"
+#include "muster/input/csv_record.h"
+#include "muster/input/limits.h"
+
+namespace muster::input {
+SliceReader::SliceReader(const ByteSource* source, const InputFormat& format, SliceLimits limits,
+                         SliceStart start)
+    : kind_(format.kind),
+      delimiter_(format.delimiter),
+      max_record_bytes_(format.max_record_bytes),
+      limits_(limits),
+      lookahead_(limits.max_bytes + format.max_record_bytes + 2),
+      window_(source, start.offset, std::max(kWindowBytes, 2 * lookahead_)),
+      line_(start.line) {}
+
+absl::StatusOr<std::optional<Slice>> SliceReader::Next() {
+  MUSTER_RETURN_IF_ERROR(SkipEmptyLines(&window_, &line_));
+  MUSTER_RETURN_IF_ERROR(window_.Require(lookahead_));
+  if (window_.text().empty()) return std::optional<Slice>();
+  const Run run = Measure(window_.text());
+  if (run.records == 0) {
+    MUSTER_ASSIGN_OR_RETURN(const Slice slice, SkipLongLine());
+    return std::optional<Slice>(slice);
+  }
+  Slice slice;
+  slice.offset = window_.offset();
+  slice.length = run.bytes;
+  slice.first_line = line_;
+  slice.transactions = run.records;
+  slice.data = window_.text().substr(0, run.bytes);
+  window_.Advance(run.bytes);
+  line_ += run.lines;
+  slice.next = {window_.offset(), line_};
+  return std::optional<Slice>(slice);
+}
+
+SliceReader::Run SliceReader::Measure(absl::string_view text) const {
+  const char quote = kind_ == InputFormat::Kind::kCsv ? '"' : '\n';
+  ByteScan<2> scan(text, {'\n', quote});
+  Run run;
+  size_t begin = 0;
+  int64_t lines = 0;
+  while (run.records < limits_.transactions && begin < text.size()) {
+    const size_t found = scan.Next();
+    const Line line = EndOfRecord(text, begin, found);
+    if (line.end == 0) break;
+    const absl::string_view record = text.substr(begin, line.end - begin);
+    if (found < text.size() && text[found] == '"') scan.Seek(line.end);
+    begin = line.end;
+    lines += line.lines;
+    if (IsEmptyLine(record)) continue;
+    if (run.records > 0 && line.end > limits_.max_bytes) break;
+    run = {run.records + 1, line.end, lines};
+  }
+  return run;
+}
+
+SliceReader::Line SliceReader::EndOfRecord(absl::string_view text, size_t begin,
+                                           size_t found) const {
+  if (found < text.size() && text[found] == '"') {
+    // Behind max_bytes the text may end before the look-ahead does; no record fits there any more.
+    if (begin > limits_.max_bytes) return {};
+    const CsvRecord record = MeasureCsvRecord(text.substr(begin), delimiter_, max_record_bytes_);
+    if (record.fault == CsvRecord::Fault::kTooLong) return {};
+    return {begin + record.bytes, record.lines};
+  }
+  if (std::min(found, text.size()) - begin > max_record_bytes_) return {};
+  if (found < text.size()) return {found + 1, 1};
+  return window_.at_end() ? Line{text.size(), 1} : Line{};
+}
+
+absl::StatusOr<Slice> SliceReader::SkipLongLine() {
+  Slice slice;
+  slice.offset = window_.offset();
+  slice.first_line = line_;
+  slice.transactions = 1;
+  slice.oversized = true;
+  bool ended = false;
+  while (!ended && !window_.text().empty()) {
+    const absl::string_view text = window_.text();
+    const size_t newline = text.find('\n');
+    ended = newline != absl::string_view::npos;
+    window_.Advance(ended ? newline + 1 : text.size());
+    MUSTER_RETURN_IF_ERROR(window_.Require(1));
+  }
+  ++line_;
+  slice.length = window_.offset() - slice.offset;
+  slice.next = {window_.offset(), line_};
+  return slice;
+}
+
+}  // namespace muster::input

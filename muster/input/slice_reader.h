@@ -1,0 +1,80 @@
+// SliceReader: cuts an input into slices, each a run of whole records that becomes one work item.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/input/byte_source.h"
+#include "muster/input/format.h"
+#include "muster/input/window.h"
+
+namespace muster::input {
+
+struct SliceLimits {
+  uint32_t transactions = 500;           // at least 1
+  size_t max_bytes = size_t{256} << 10;  // a single record may exceed it; see InputFormat
+};
+
+// Where reading begins: after the header (Header), or at a slice that was recorded.
+struct SliceStart {
+  uint64_t offset = 0;
+  int64_t line = 1;  // the physical line, from 1, that begins at `offset`
+};
+
+// Slices follow one another in the input; between two of them lie at most empty lines.
+struct Slice {
+  uint64_t offset = 0;
+  uint64_t length = 0;  // bytes, line ends included
+  int64_t first_line = 1;
+  uint32_t transactions = 0;  // 1 or more
+  // The slice is one record that is longer than a record may be. `data` is empty: it was skipped
+  // without being held in memory, and counts as one rejected transaction.
+  bool oversized = false;
+  absl::string_view data;  // valid until the next call of Next
+  SliceStart next;         // what follows the slice
+};
+
+// The slices are a function of the content and the limits alone: reading again, from the start or
+// from any recorded slice, gives the same ones. Memory is bounded whatever the input holds.
+// Not thread-safe.
+class SliceReader {
+ public:
+  // `source` is not owned.
+  SliceReader(const ByteSource* source, const InputFormat& format, SliceLimits limits,
+              SliceStart start);
+
+  // The next slice, or nullopt at the end. An error is the source's, and ends the reading: a new
+  // reader may begin at the last slice that was good.
+  absl::StatusOr<std::optional<Slice>> Next();
+
+ private:
+  struct Run {
+    uint32_t records = 0;
+    size_t bytes = 0;   // up to the end of the last record
+    int64_t lines = 0;  // likewise
+  };
+  struct Line {
+    size_t end = 0;  // in the text, behind the line end; 0: not within reach
+    int64_t lines = 1;
+  };
+
+  // The longest run of records at the start of `text` that the limits allow; none when the first
+  // record is too long.
+  Run Measure(absl::string_view text) const;
+  Line EndOfRecord(absl::string_view text, size_t begin, size_t found) const;
+  absl::StatusOr<Slice> SkipLongLine();
+
+  const InputFormat::Kind kind_;
+  const char delimiter_;
+  const size_t max_record_bytes_;
+  const SliceLimits limits_;
+  const size_t lookahead_;  // bytes that decide where a slice ends
+  Window window_;
+  int64_t line_;
+};
+
+}  // namespace muster::input
