@@ -1,0 +1,21 @@
+// Reads a store's queues and messages into memory: what an open does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "muster/queue_rocksdb/durable_queue.h"
+#include "muster/queue_rocksdb/storage.h"
+
+namespace muster::queue_rocksdb {
+
+// By queue number.
+using LoadedQueues = absl::flat_hash_map<uint64_t, std::shared_ptr<DurableQueue>>;
+
+// DataLoss when a queue's own record is damaged (its messages would be nobody's), or when RocksDB
+// cannot read on. A damaged state record is loaded as such.
+absl::StatusOr<LoadedQueues> LoadQueues(Storage* storage);
+
+}  // namespace muster::queue_rocksdb

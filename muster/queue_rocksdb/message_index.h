@@ -1,0 +1,82 @@
+// MessageIndex: what a queue holds and in which order it becomes visible, in memory. It is why a
+// receive costs the same at any depth: the next messages are found here, their bodies by key, and
+// no scan ever meets the tombstones of what was deleted before.
+//
+//   Insert ──▶ ready ◀──(time passes)── hidden: held or delayed
+//                │                        ▲
+//                └── CheckOut ──▶ out ──CheckIn
+//                                  └──▶ Erase
+//
+// A message that is out belongs to one call, which is writing its change to disk: nothing else may
+// touch it, it neither expires nor becomes visible, and it counts where it was.
+//
+// Per message: 40 bytes of state under an 8-byte key, 16 bytes in the order of visibility, 16 in
+// the order of expiry if it expires.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "muster/queue_rocksdb/codec.h"
+
+namespace muster::queue_rocksdb {
+
+// Not thread-safe. Times are µs of the engine's clock and never go back.
+class MessageIndex {
+ public:
+  struct Counts {
+    int64_t ready = 0;
+    int64_t held = 0;
+    int64_t delayed = 0;
+  };
+
+  // `seq` is new.
+  void Insert(uint64_t seq, const MessageState& state, int64_t now_us);
+
+  // nullptr when there is none. Valid until the next change.
+  const MessageState* Find(uint64_t seq) const;
+  bool IsOut(uint64_t seq) const;
+
+  // `seq` is there and not out.
+  MessageState CheckOut(uint64_t seq);
+  // Ends a check-out: with a new state, or with the one that CheckOut gave.
+  void CheckIn(uint64_t seq, const MessageState& state, int64_t now_us);
+  // Ends a check-out: the message is gone.
+  void Erase(uint64_t seq);
+  void Clear();
+
+  // The first `max` ready messages, by (visible time, sequence).
+  std::vector<uint64_t> Ready(int64_t now_us, int max);
+
+  // Removes what has expired and appends it to `expired`.
+  void Expire(int64_t now_us, std::vector<uint64_t>* expired);
+
+  Counts CountsAt(int64_t now_us);
+  size_t size() const { return messages_.size(); }
+  // Insertion time of the oldest message; `now_us` when there is none.
+  int64_t OldestInsertion(int64_t now_us) const;
+
+ private:
+  using Order = absl::btree_set<std::pair<int64_t, uint64_t>>;  // (time, sequence)
+
+  enum Place : uint8_t { kReady, kHeldPlace, kDelayedPlace, kPlaces };
+  static constexpr uint8_t kOutBit = 0x80;
+
+  // Puts a message that is in no order into its orders and counts it.
+  void Link(uint64_t seq, MessageState* state, int64_t now_us);
+  // Takes a message out of its orders; it stays counted.
+  void Unlink(uint64_t seq, const MessageState& state);
+  void Uncount(const MessageState& state);
+  void Promote(int64_t now_us);
+
+  absl::btree_map<uint64_t, MessageState> messages_;
+  Order ready_;   // by visible time
+  Order hidden_;  // by visible time
+  Order expiring_;
+  int64_t counts_[kPlaces] = {};
+};
+
+}  // namespace muster::queue_rocksdb

@@ -1,0 +1,92 @@
+// Storage: the files of one embedded store, and what all its queues share: the epoch, the salt of
+// ids, the lease counter and the engine's clock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/queue_rocksdb/codec.h"
+#include "muster/rocks/database.h"
+#include "rocksdb/slice.h"
+#include "rocksdb/write_batch.h"
+
+namespace muster::queue_rocksdb {
+
+enum FamilyIndex { kMeta, kState, kBody, kPoison, kDedup };
+
+// A record that was read: `value` when status is OK. NotFound and DataLoss are about this record
+// only.
+struct ReadResult {
+  absl::Status status;
+  std::string value;
+};
+
+// Thread-safe.
+class Storage {
+ public:
+  // `clock` is not owned and outlives the storage. A new directory gets its store record; an old
+  // one opened for writing gets the next epoch, durably, before anything else can happen.
+  static absl::StatusOr<std::unique_ptr<Storage>> Open(const std::string& dir,
+                                                       const rocks::DatabaseOptions& base,
+                                                       base::Clock* clock);
+
+  // FailedPrecondition when the store was opened read-only.
+  absl::Status CheckWritable() const;
+
+  // Unavailable on every error: whether a restart finds the batch is unknown. This process goes on
+  // as if it had not been written, which is also what its own reads see.
+  absl::Status Write(rocksdb::WriteBatch* batch, rocks::Durability durability);
+
+  ReadResult Read(FamilyIndex family, const std::string& key) const;
+  std::vector<ReadResult> ReadAll(FamilyIndex family, const std::vector<std::string>& keys) const;
+
+  rocksdb::DB* db() const { return database_->db(); }
+  rocksdb::ColumnFamilyHandle* family(FamilyIndex i) const { return database_->family(i); }
+
+  // µs since 1970. Follows the monotonic clock from the wall time of the open, so that a step of
+  // the wall clock neither ends nor prolongs a lease.
+  int64_t NowUs() const;
+  // Moves the engine's time forward to `us` if it is behind. Called while opening, with what the
+  // files show: a wall clock that was set back must not hide messages that are ready.
+  void AdvanceTo(int64_t us);
+
+  uint64_t NextLease() { return next_lease_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t salt() const { return record_.salt; }
+  // Written by the caller together with the queue that takes the number.
+  StoreRecord& record() { return record_; }
+
+ private:
+  Storage(std::unique_ptr<rocks::Database> database, base::Clock* clock, bool read_only);
+  absl::Status LoadRecord();
+
+  const std::unique_ptr<rocks::Database> database_;
+  base::Clock* const clock_;  // not owned
+  const bool read_only_;
+  StoreRecord record_;  // constant after Open, but for next_queue (guarded by the store)
+  int64_t anchor_us_;   // wall time where monotonic time is zero; constant after Open
+  std::atomic<uint64_t> next_lease_{0};
+};
+
+inline rocksdb::Slice ToSlice(absl::string_view text) { return {text.data(), text.size()}; }
+inline absl::string_view ToView(const rocksdb::Slice& slice) {
+  return {slice.data(), slice.size()};
+}
+
+// Writes header and body as one value without joining them first.
+void PutBody(rocksdb::WriteBatch* batch, rocksdb::ColumnFamilyHandle* family, absl::string_view key,
+             absl::string_view body);
+
+inline absl::Time FromUs(int64_t us) {
+  return us == kNeverUs ? absl::InfiniteFuture() : absl::FromUnixMicros(us);
+}
+
+}  // namespace muster::queue_rocksdb

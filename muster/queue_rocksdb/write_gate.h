@@ -1,0 +1,67 @@
+// WriteGate: many writers at a time, or one that needs all others to have finished.
+#pragma once
+
+#include "absl/base/thread_annotations.h"
+#include "muster/base/mutex.h"
+
+namespace muster::queue_rocksdb {
+
+// Thread-safe. Not re-entrant: who is in must not enter again.
+class WriteGate {
+ public:
+  void EnterShared() {
+    base::MutexLock lock(&mu_);
+    while (exclusive_) changed_.Wait(&mu_);
+    ++writers_;
+  }
+
+  void LeaveShared() {
+    base::MutexLock lock(&mu_);
+    if (--writers_ == 0 && exclusive_) changed_.NotifyAll();
+  }
+
+  // From now on nobody enters; returns when the last of the others has left.
+  void EnterExclusive() {
+    base::MutexLock lock(&mu_);
+    while (exclusive_) changed_.Wait(&mu_);
+    exclusive_ = true;
+    while (writers_ > 0) changed_.Wait(&mu_);
+  }
+
+  void LeaveExclusive() {
+    base::MutexLock lock(&mu_);
+    exclusive_ = false;
+    changed_.NotifyAll();
+  }
+
+ private:
+  base::Mutex mu_;
+  base::CondVar changed_;
+  int writers_ ABSL_GUARDED_BY(mu_) = 0;
+  bool exclusive_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+// In the gate for a scope.
+class SharedEntry {
+ public:
+  explicit SharedEntry(WriteGate* gate) : gate_(gate) { gate_->EnterShared(); }
+  ~SharedEntry() { gate_->LeaveShared(); }
+  SharedEntry(const SharedEntry&) = delete;
+  SharedEntry& operator=(const SharedEntry&) = delete;
+
+ private:
+  WriteGate* const gate_;  // not owned
+};
+
+class ExclusiveEntry {
+ public:
+  explicit ExclusiveEntry(WriteGate* gate) : gate_(gate) { gate_->EnterExclusive(); }
+  ~ExclusiveEntry() { gate_->LeaveExclusive(); }
+  ExclusiveEntry(const ExclusiveEntry&) = delete;
+  ExclusiveEntry& operator=(const ExclusiveEntry&) = delete;
+
+ private:
+  WriteGate* const gate_;  // not owned
+};
+
+}  // namespace muster::queue_rocksdb
