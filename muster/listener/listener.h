@@ -1,15 +1,18 @@
 // QueueListener: the reader of a queue's partitions in one process (req. 27–41).
 //
 // A listener runs dequeue tasks. Each task: receive a batch → Subscriber → settle, until the queue
-// is empty; then it backs off and leaves. A trigger, or the slow safety check, starts tasks again by
-// a rule of the queue's depth. While it is idle a listener in push mode has no task and makes no
-// storage transaction but one safety check per interval; in pull mode exactly one task keeps polling.
+// is empty; then it backs off and leaves. A trigger, or the slow safety check, starts tasks again
+// by a rule of the queue's depth. While it is idle a listener in push mode has no task and makes no
+// storage transaction but one safety check per interval; in pull mode exactly one task keeps
+// polling.
 //
 //      trigger / safety check ──► QueueWorkDetected ──► start (n − active) tasks
 //                                                         │
 //      ┌──────────────────────── dequeue task ◄───────────┘
-//      │ Receive ─► LeaseKeeper ─► Subscriber ─► Settler ─► Put outputs, Delete   (own thread, group commit)
-//      └─ empty ─► QueueEmpty(idle_count) ─► sleep, or leave
+//      │ Receive ─► LeaseKeeper ─► Subscriber ─► Settler ─► Put outputs, Delete   (own thread,
+//      group commit) └─ empty ─► QueueEmpty(idle_count) ─► sleep, or leave
+//
+// Read on: task_roster.h (who may leave), lease_table.h (what is in hand), settler.h (how it ends).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +26,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/listener/counters.h"
 #include "muster/listener/subscriber.h"
+#include "muster/listener/work_rule.h"
+#include "muster/queue/limits.h"
 #include "muster/queue/queue_store.h"
 #include "muster/trigger/trigger_bus.h"
 
@@ -36,7 +42,7 @@ struct ListenerInfo {
   int64_t current_queue_depth = 0;  // approximate: ready messages over all partitions
   int active_dequeue_tasks = 0;     // started and not yet ended
   int total_dequeue_tasks = 0;      // the most that were active at a time
-  int64_t unsettled_messages = 0;   // leased here and not yet settled
+  int64_t unsettled_messages = 0;   // leased here, or about to be, and not yet settled
 };
 
 // What QueueEmpty answers (req. 31): leave, or sleep for `delay` and try again.
@@ -45,17 +51,21 @@ struct IdleDecision {
   absl::Duration delay = absl::ZeroDuration();
 };
 
-// The host's to replace. Called without locks held, from dequeue tasks (several at a time).
+// The host's to replace. Called without locks held; none of them may call Stop.
 struct ListenerEvents {
   // The queue was empty `idle_count` times running for this task. Default: back-off of req. 36, and
-  // leaving as `mode` says (req. 37). The default rule lets the last poller of a pull listener stay,
-  // whatever the interleaving (D2); a host's own answer `stop` is obeyed.
+  // leaving as `mode` says (req. 37). The default rule lets the last poller of a pull listener
+  // stay, whatever the interleaving (D2); a host's own answer `stop` is obeyed, unless a trigger
+  // has come since the task looked. From dequeue tasks, several at a time.
   std::function<IdleDecision(const QueueListener&, int idle_count)> queue_empty;
-  // Work came after idleness, or a trigger arrived. Default: start tasks by `work_rule`.
+  // Work came after idleness, or tasks have been busy for a while (req. 39), or a trigger arrived,
+  // or a check found work. Default: start tasks by `work_rule`, but never more than there are ready
+  // messages. One call at a time, from the listener's supervisor.
   std::function<void(QueueListener&)> queue_work_detected;
-  // A storage call failed after its retries. Default: log.
+  // A storage call failed after its retries, or a subscriber could not be made. From any thread.
+  // Default: log.
   std::function<void(const absl::Status&)> on_error;
-  // Every task has ended after Stop.
+  // Every task has ended after Stop. From the thread that stops.
   std::function<void()> on_completed;
 };
 
@@ -64,12 +74,8 @@ enum class DispatchMode {
   kPush,  // none stays; triggers start tasks, the safety check guards against a lost one (D3)
 };
 
-// depth → number of dequeue tasks wanted; at least 1. See WorkRules in work_rule.h for the default
-// (req. 38).
-using WorkRule = std::function<int(int64_t depth)>;
-
 struct ListenerOptions {
-  std::vector<queue::QueueId> partitions;      // at least one; tasks visit all, each from another start
+  std::vector<queue::QueueId> partitions;  // at least one; tasks visit all, each from another start
   std::optional<queue::QueueId> output_queue;  // where Settlement::outputs go
   std::string instance = "local";              // role instance id: events' `from`, causes' holder
   DispatchMode mode = DispatchMode::kPush;
@@ -80,6 +86,10 @@ struct ListenerOptions {
   absl::Duration claim_horizon = absl::Milliseconds(100);
   absl::Duration visibility = absl::Seconds(30);
   int max_attempts = 5;
+  // Of a retry whose handler asked for no delay: doubles with each attempt, ± 20%. No deferred
+  // message comes back sooner than the minimum either.
+  absl::Duration minimum_retry_delay = absl::Milliseconds(100);
+  absl::Duration maximum_retry_delay = absl::Minutes(1);
 
   absl::Duration minimum_idle_interval = absl::Milliseconds(10);
   absl::Duration maximum_idle_interval = absl::Seconds(1);
@@ -98,31 +108,35 @@ class QueueListener {
 
   // None of the pointers is owned; all must outlive the listener. `bus` may be null (pull mode).
   // InvalidArgument when an option is out of its bounds.
-  static absl::StatusOr<std::unique_ptr<QueueListener>> Create(ListenerOptions options,
-                                                               ListenerEvents events,
-                                                               SubscriberFactory subscribers,
-                                                               queue::QueueStore* store,
-                                                               trigger::TriggerBus* bus,
-                                                               base::Clock* clock);
+  static absl::StatusOr<std::unique_ptr<QueueListener>> Create(
+      ListenerOptions options, ListenerEvents events, SubscriberFactory subscribers,
+      queue::QueueStore* store, trigger::TriggerBus* bus, base::Clock* clock);
 
-  // Stop()s first.
+  // Stops first, with an infinite grace.
   virtual ~QueueListener() = default;
 
-  // Subscribes to triggers and runs one safety check at once, so that work that is there is found.
+  // Subscribes to triggers and runs one safety check at once, so that work that is there is found;
+  // a pull listener gets its poller. FailedPrecondition after Stop or a second time; otherwise the
+  // bus's error.
   virtual absl::Status Start() = 0;
 
-  // Starts `thread_count` more dequeue tasks, up to max_dequeue_tasks (req. 29). InvalidArgument for
-  // thread_count ≤ 0; FailedPrecondition after Stop.
+  // Starts `thread_count` more dequeue tasks, up to max_dequeue_tasks (req. 29). InvalidArgument
+  // for thread_count ≤ 0; FailedPrecondition while paused and after Stop. Needs no Start.
   virtual absl::Status StartListener(int thread_count) = 0;
 
+  // Asks the store for the depth of each partition; those that do not answer count as empty.
   virtual ListenerInfo QueryState() const = 0;
+  virtual ListenerCounters counters() const = 0;
 
-  // Stops receiving, asks subscribers to finish, settles what is in hand and releases the rest; waits
-  // for all of it, at most `grace`, after which unsettled leases are left to expire. Safe to call
-  // twice and before Start. DeadlineExceeded when the grace ran out.
+  // Stops receiving, fires the stop tokens, releases at once what has not begun, and settles what
+  // subscribers finish within `grace`. DeadlineExceeded when the grace ran out: leases that are
+  // still unsettled are left to expire. Either way no thread of the listener is left when Stop
+  // returns, so a subscriber that ignores its stop token holds it up. Safe to call twice and before
+  // Start; not from within a subscriber or an event.
   virtual absl::Status Stop(absl::Duration grace) = 0;
 
-  // Parks a listener: tasks finish what they have and leave; triggers are ignored until Resume.
+  // Parks a listener: tasks finish the batch they have and leave; triggers and checks are ignored
+  // until Resume, which looks for work at once.
   virtual void Pause() = 0;
   virtual void Resume() = 0;
 

@@ -1,0 +1,200 @@
+#include "muster/listener/delivery_batch.h"
+
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::listener {
+
+DeliveryBatch::DeliveryBatch(const TaskEnvironment& environment, std::vector<LeasePtr> leases,
+                             base::UniformSource uniform)
+    : environment_(environment), uniform_(std::move(uniform)) {
+  slots_.resize(leases.size());
+  for (size_t i = 0; i < leases.size(); ++i) {
+    slots_[i].attempts = leases[i]->message.attempts;
+    slots_[i].lease = std::move(leases[i]);
+  }
+}
+
+void DeliveryBatch::Run(Subscriber& subscriber) {
+  std::vector<Delivery> deliveries = TakeDeliverable();
+  ConcludeGivenUp(subscriber);
+  std::string failure;
+  if (!deliveries.empty()) failure = RunGuarded(subscriber, absl::MakeSpan(deliveries));
+  SettleLeftovers(failure);
+  ConcludeGivenUp(subscriber);
+}
+
+std::vector<Delivery> DeliveryBatch::TakeDeliverable() {
+  std::vector<Delivery> deliveries;
+  base::MutexLock lock(&mu_);
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    const queue::Message& message = slot.lease->message;
+    if (IsSpent(message, environment_.rules)) {
+      slot.settled = true;
+      if (environment_.leases->StartSettling(*slot.lease)) slot.given_up = JudgeSpent(message);
+      continue;
+    }
+    deliveries.push_back({&message, &environment_.options->partitions[slot.lease->partition], i,
+                          message.attempts + 1,
+                          message.attempts + 1 >= environment_.rules.max_attempts});
+  }
+  return deliveries;
+}
+
+std::string DeliveryBatch::RunGuarded(Subscriber& subscriber, absl::Span<Delivery> deliveries) {
+  try {
+    subscriber.OnMessages(deliveries, *this);
+    return "";
+  } catch (const std::exception& error) {
+    return absl::StrCat("the handler threw: ", error.what());
+  } catch (...) {
+    return "the handler threw something that is no std::exception";
+  }
+}
+
+absl::Status DeliveryBatch::Begin(Delivery& delivery) {
+  LeasePtr lease;
+  {
+    base::MutexLock lock(&mu_);
+    lease = slots_.at(delivery.slot).lease;
+  }
+  const absl::StatusOr<int> attempts = ChargeAttempt(*lease);
+  base::MutexLock lock(&mu_);
+  Slot& slot = slots_[delivery.slot];
+  if (!attempts.ok()) {
+    slot.unsure =
+        !absl::IsFailedPrecondition(attempts.status()) && !absl::IsCancelled(attempts.status());
+    return attempts.status();
+  }
+  slot.begun = true;
+  slot.attempts = *attempts;
+  delivery.attempt = *attempts;
+  delivery.last_attempt = *attempts >= environment_.rules.max_attempts;
+  return absl::OkStatus();
+}
+
+// Not retried: an answer that got lost may mean that the attempt was charged, and two charges for
+// one start would be dishonest.
+absl::StatusOr<int> DeliveryBatch::ChargeAttempt(Lease& lease) {
+  LeaseTable& leases = *environment_.leases;
+  MUSTER_ASSIGN_OR_RETURN(const queue::Receipt receipt, leases.PinForBegin(lease));
+  environment_.counters->Add(&ListenerCounters::begins);
+  auto charged = environment_.store->BeginAttempt(environment_.options->partitions[lease.partition],
+                                                  absl::MakeConstSpan(&receipt, 1));
+  if (charged.ok() && charged->size() != 1) {
+    charged = absl::InternalError("the store answered another number of attempts than asked for");
+  }
+  absl::StatusOr<int> attempts = charged.ok() ? (*charged)[0] : charged.status();
+  if (absl::IsNotFound(attempts.status())) {
+    attempts = absl::FailedPreconditionError(attempts.status().message());
+  }
+  if (absl::IsFailedPrecondition(attempts.status())) {
+    environment_.counters->Add(&ListenerCounters::leases_lost);
+    leases.Lost(lease);
+  } else {
+    leases.Unpin(lease, attempts.ok());
+  }
+  return attempts;
+}
+
+void DeliveryBatch::Settle(const Delivery& delivery, Settlement settlement) {
+  std::optional<Settler::Item> item;
+  {
+    base::MutexLock lock(&mu_);
+    item = JudgeLocked(slots_.at(delivery.slot), std::move(settlement));
+  }
+  if (item) environment_.settler->Settle(*std::move(item));
+}
+
+std::optional<Settler::Item> DeliveryBatch::JudgeLocked(Slot& slot, Settlement settlement) {
+  if (std::exchange(slot.settled, true)) return std::nullopt;
+  if (!environment_.leases->StartSettling(*slot.lease)) return std::nullopt;
+  Verdict verdict = Judge(std::move(settlement), slot.attempts, slot.begun || slot.unsure,
+                          environment_.rules, uniform_());
+  if (verdict.action == Verdict::Action::kDeadLetter) {
+    slot.given_up = std::move(verdict);
+    return std::nullopt;
+  }
+  return Settler::Item{slot.lease, std::move(verdict), slot.attempts};
+}
+
+void DeliveryBatch::SettleLeftovers(const std::string& failure) {
+  std::vector<Settler::Item> items;
+  {
+    base::MutexLock lock(&mu_);
+    for (Slot& slot : slots_) {
+      if (slot.settled) continue;
+      if (auto item = JudgeLocked(slot, LeftoverSettlement(slot, failure))) {
+        items.push_back(*std::move(item));
+      }
+    }
+  }
+  if (!items.empty()) environment_.settler->Settle(std::move(items));
+}
+
+Settlement DeliveryBatch::LeftoverSettlement(const Slot& slot, const std::string& failure) const {
+  Settlement settlement;
+  settlement.why = failure;
+  if (slot.unsure) {
+    settlement.kind = Settlement::Kind::kDefer;
+  } else if (failure.empty() && environment_.stopping.stop_requested()) {
+    settlement.kind = Settlement::Kind::kRelease;
+  }
+  return settlement;
+}
+
+void DeliveryBatch::ConcludeGivenUp(Subscriber& subscriber) {
+  std::vector<Settler::Item> items;
+  {
+    base::MutexLock lock(&mu_);
+    for (Slot& slot : slots_) {
+      if (!slot.given_up) continue;
+      items.push_back({slot.lease, *std::exchange(slot.given_up, std::nullopt), slot.attempts});
+    }
+  }
+  if (items.empty()) return;
+  for (Settler::Item& item : items) AskForOutputs(subscriber, item);
+  environment_.settler->Settle(std::move(items));
+}
+
+void DeliveryBatch::AskForOutputs(Subscriber& subscriber, Settler::Item& item) {
+  if (environment_.leases->lost(*item.lease)) return;
+  const queue::Cause cause{.reason = item.verdict.why,
+                           .attempts = item.attempts,
+                           .holder = environment_.options->instance,
+                           .time = environment_.clock->Now()};
+  absl::Status status;
+  try {
+    item.verdict.outputs = subscriber.OnGivenUp(item.lease->message, cause);
+    status = CheckOutputs(item.verdict.outputs, environment_.rules);
+  } catch (const std::exception& error) {
+    status = absl::InternalError(error.what());
+  } catch (...) {
+    status = absl::InternalError("it threw something that is no std::exception");
+  }
+  if (status.ok()) return;
+  // To set the message aside now would hide it from whoever counts. It comes back, is found spent
+  // or fails again, and is asked about once more.
+  environment_.on_error(
+      base::Annotate(status, absl::StrCat("giving up message ", item.lease->message.message_id,
+                                          " (", item.verdict.why, ")")));
+  item.verdict = JudgePostponed(environment_.leases->begun(*item.lease), environment_.rules);
+}
+
+std::stop_token DeliveryBatch::stop_token(const Delivery& delivery) {
+  LeasePtr lease;
+  {
+    base::MutexLock lock(&mu_);
+    lease = slots_.at(delivery.slot).lease;
+  }
+  return environment_.leases->TokenOf(*lease);
+}
+
+std::stop_token DeliveryBatch::stop_token() const { return environment_.stopping; }
+
+}  // namespace muster::listener

@@ -1,0 +1,66 @@
+// DeliveryBatch: one received batch in the hands of a subscriber. It charges attempts, judges
+// settlements, and at the end accounts for every message of the batch.
+#pragma once
+
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "muster/base/mutex.h"
+#include "muster/listener/lease_table.h"
+#include "muster/listener/settler.h"
+#include "muster/listener/subscriber.h"
+#include "muster/listener/task_environment.h"
+#include "muster/listener/verdict.h"
+
+namespace muster::listener {
+
+// As DeliveryContext: thread-safe. Run is called once, by the batch's task.
+class DeliveryBatch final : public DeliveryContext {
+ public:
+  // `environment` is not owned. `uniform` yields the jitter of retry delays.
+  DeliveryBatch(const TaskEnvironment& environment, std::vector<LeasePtr> leases,
+                base::UniformSource uniform);
+
+  // Hands the batch to `subscriber`, and when it is done, every message that was not settled to the
+  // settler. Gives up without a run what earlier holders died of too often.
+  void Run(Subscriber& subscriber);
+
+  absl::Status Begin(Delivery& delivery) override;
+  void Settle(const Delivery& delivery, Settlement settlement) override;
+  std::stop_token stop_token(const Delivery& delivery) override;
+  std::stop_token stop_token() const override;
+
+ private:
+  struct Slot {
+    LeasePtr lease;
+    int attempts = 0;                 // charged
+    bool begun = false;               // one of them by us
+    bool unsure = false;              // the store did not say whether it charged
+    bool settled = false;             // a verdict was found
+    std::optional<Verdict> given_up;  // waits for the subscriber to say what to put out
+  };
+
+  std::vector<Delivery> TakeDeliverable();
+  // Answers the exception's text; empty: there was none.
+  std::string RunGuarded(Subscriber& subscriber, absl::Span<Delivery> deliveries);
+  // Takes what the settler is to have now; nothing if the slot was settled before, or waits.
+  std::optional<Settler::Item> JudgeLocked(Slot& slot, Settlement settlement)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SettleLeftovers(const std::string& failure);
+  Settlement LeftoverSettlement(const Slot& slot, const std::string& failure) const;
+  void ConcludeGivenUp(Subscriber& subscriber);
+  void AskForOutputs(Subscriber& subscriber, Settler::Item& item);
+  absl::StatusOr<int> ChargeAttempt(Lease& lease);
+
+  const TaskEnvironment& environment_;
+  base::Mutex mu_;
+  base::UniformSource uniform_ ABSL_GUARDED_BY(mu_);
+  std::vector<Slot> slots_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::listener

@@ -1,0 +1,173 @@
+#include "muster/listener/dequeue_task.h"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/listener/delivery_batch.h"
+
+namespace muster::listener {
+namespace {
+
+// How often a busy task has the number of tasks looked over (req. 39).
+constexpr absl::Duration kRescaleInterval = absl::Seconds(1);
+// When the subscriber could not be made, a task is started again after this long.
+constexpr absl::Duration kSubscriberRetry = absl::Seconds(1);
+
+}  // namespace
+
+DequeueTask::DequeueTask(const TaskEnvironment& environment, int first_partition)
+    : environment_(environment),
+      partitions_(static_cast<int>(environment.options->partitions.size())),
+      next_partition_(first_partition % partitions_),
+      uniform_(base::SeededUniform(base::RandomSeed())) {}
+
+void DequeueTask::Run() {
+  if (!MakeSubscriber()) {
+    environment_.roster->Leave();
+    environment_.supervisor->WakeIn(kSubscriberRetry);
+    return;
+  }
+  bool on_roster = true;
+  while (on_roster && !environment_.roster->dismissed()) {
+    const uint64_t seen_wakes = environment_.roster->wakes();
+    on_roster = FollowUp(LookForWork(), seen_wakes);
+  }
+  subscriber_.reset();
+  if (on_roster) environment_.roster->Leave();
+}
+
+bool DequeueTask::MakeSubscriber() {
+  absl::StatusOr<std::unique_ptr<Subscriber>> made = environment_.subscribers();
+  if (made.ok() && *made == nullptr) made = absl::InternalError("the factory made none");
+  if (!made.ok()) {
+    environment_.on_error(base::Annotate(made.status(), "making a subscriber"));
+    return false;
+  }
+  subscriber_ = *std::move(made);
+  return true;
+}
+
+bool DequeueTask::FollowUp(Look look, uint64_t seen_wakes) {
+  switch (look) {
+    case Look::kWorked:
+      idle_count_ = 0;
+      failures_ = 0;
+      return true;
+    case Look::kEmpty:
+      failures_ = 0;
+      return RestAfterEmpty(seen_wakes);
+    case Look::kFailed:
+      // Not idle: nobody knows whether there is work, so the task stays and tries more slowly.
+      ++failures_;
+      environment_.roster->Sleep(Backoff().Interval(failures_), seen_wakes);
+      return true;
+    case Look::kStopping:
+      return true;
+  }
+  return true;
+}
+
+DequeueTask::Look DequeueTask::LookForWork() {
+  LeaseTable& leases = *environment_.leases;
+  const int claim = environment_.sizer->Claim(environment_.dequeue_batch_size->load());
+  const int places = leases.Reserve(claim);
+  if (places == 0) return Look::kStopping;
+  bool failed = false;
+  for (int looked = 0; looked < partitions_; ++looked) {
+    const int partition = next_partition_;
+    next_partition_ = (next_partition_ + 1) % partitions_;
+    const absl::Duration asked_at = environment_.clock->Monotonic();
+    absl::StatusOr<std::vector<queue::Message>> messages = Receive(partition, places);
+    if (!messages.ok()) {
+      failed = true;
+    } else if (!messages->empty()) {
+      leases.Unreserve(places - static_cast<int>(messages->size()));
+      Work(partition, *std::move(messages), asked_at);
+      return Look::kWorked;
+    }
+  }
+  leases.Unreserve(places);
+  return failed ? Look::kFailed : Look::kEmpty;
+}
+
+absl::StatusOr<std::vector<queue::Message>> DequeueTask::Receive(int partition, int max_messages) {
+  const queue::QueueId& queue = environment_.options->partitions[partition];
+  CounterSet& counters = *environment_.counters;
+  auto messages = environment_.retry->Run(environment_.stopping, [&](const base::RetryAttempt&) {
+    auto received =
+        environment_.store->Receive(queue, {max_messages, environment_.options->visibility});
+    counters.Add(!received.ok()      ? &ListenerCounters::receives_failed
+                 : received->empty() ? &ListenerCounters::receives_empty
+                                     : &ListenerCounters::receives_useful);
+    return received;
+  });
+  if (!messages.ok() && !environment_.stopping.stop_requested()) {
+    environment_.on_error(
+        base::Annotate(messages.status(), absl::StrCat("receiving from ", queue.ToString())));
+  }
+  return messages;
+}
+
+void DequeueTask::Work(int partition, std::vector<queue::Message> messages,
+                       absl::Duration received_at) {
+  const int count = static_cast<int>(messages.size());
+  CounterSet& counters = *environment_.counters;
+  counters.Add(&ListenerCounters::messages_received, count);
+  for (const queue::Message& message : messages) {
+    if (message.dequeue_count > 1) counters.Add(&ListenerCounters::redeliveries);
+    if (message.interrupted) counters.Add(&ListenerCounters::interrupted);
+  }
+  AskForHelp();
+  const absl::Duration started_at = environment_.clock->Monotonic();
+  DeliveryBatch batch(environment_,
+                      environment_.leases->Add(partition, std::move(messages), received_at),
+                      [this] { return uniform_(); });
+  batch.Run(*subscriber_);
+  environment_.sizer->Observe(count, environment_.clock->Monotonic() - started_at);
+}
+
+// Work after idleness is what QueueWorkDetected is for (req. 35); a task that stays busy asks now
+// and then, as long as there is room for more tasks.
+void DequeueTask::AskForHelp() {
+  const absl::Duration now = environment_.clock->Monotonic();
+  if (idle_count_ == 0) {
+    if (now - helped_at_ < kRescaleInterval || !environment_.roster->has_idle_hands()) return;
+  }
+  helped_at_ = now;
+  environment_.supervisor->Wake(WakeReason::kRescale);
+}
+
+bool DequeueTask::RestAfterEmpty(uint64_t seen_wakes) {
+  if (idle_count_ < std::numeric_limits<int>::max()) ++idle_count_;
+  IdleDecision decision;
+  bool last_stays = false;
+  if (environment_.queue_empty) {
+    decision = environment_.queue_empty(idle_count_);
+  } else {
+    decision.delay = Backoff().Interval(idle_count_);
+    decision.stop = decision.delay >= environment_.idle_intervals().maximum;
+    last_stays = environment_.options->mode == DispatchMode::kPull;
+  }
+  if (decision.stop) {
+    switch (environment_.roster->TryLeave(seen_wakes, last_stays)) {
+      case TaskRoster::Departure::kLeft:
+        return false;
+      case TaskRoster::Departure::kPollAgain:
+        return true;
+      case TaskRoster::Departure::kStay:
+        break;
+    }
+  }
+  environment_.roster->Sleep(decision.delay, seen_wakes);
+  return true;
+}
+
+base::IdleBackoff DequeueTask::Backoff() const {
+  return base::IdleBackoff(environment_.idle_intervals(), [this] { return uniform_(); });
+}
+
+}  // namespace muster::listener

@@ -1,0 +1,56 @@
+// DequeueTask: one reader thread of a listener (req. 32, 33).
+//
+//   look over all partitions ─ messages ─► DeliveryBatch ─► look again
+//        │ all empty in a row
+//        ▼
+//   QueueEmpty(idle count) ─► sleep, until woken or the interval is over ─► look again
+//        └─► leave, if the roster lets it
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/base/backoff.h"
+#include "muster/base/random.h"
+#include "muster/listener/subscriber.h"
+#include "muster/listener/task_environment.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::listener {
+
+// Used by its own thread only.
+class DequeueTask {
+ public:
+  // The task is on the roster already. `environment` is not owned. Tasks begin at different
+  // partitions, so that they do not all draw from the same one.
+  DequeueTask(const TaskEnvironment& environment, int first_partition);
+
+  // Returns once the task is off the roster: dismissed, idle for long, or without a subscriber.
+  void Run();
+
+ private:
+  enum class Look { kWorked, kEmpty, kFailed, kStopping };
+
+  bool MakeSubscriber();
+  // True: look again. False: the task has left the roster.
+  bool FollowUp(Look look, uint64_t seen_wakes);
+  Look LookForWork();
+  absl::StatusOr<std::vector<queue::Message>> Receive(int partition, int max_messages);
+  void Work(int partition, std::vector<queue::Message> messages, absl::Duration received_at);
+  void AskForHelp();
+  bool RestAfterEmpty(uint64_t seen_wakes);
+  base::IdleBackoff Backoff() const;
+
+  const TaskEnvironment& environment_;
+  const int partitions_;
+  int next_partition_;
+  int idle_count_ = 0;
+  int failures_ = 0;  // looks that failed, in a row
+  absl::Duration helped_at_ = -absl::InfiniteDuration();
+  base::UniformSource uniform_;
+  std::unique_ptr<Subscriber> subscriber_;
+};
+
+}  // namespace muster::listener

@@ -1,0 +1,335 @@
+#include "muster/listener/elastic_listener.h"
+
+#include <algorithm>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/random.h"
+#include "muster/base/status_macros.h"
+#include "muster/listener/dequeue_task.h"
+#include "muster/listener/listener_options.h"
+
+namespace muster::listener {
+namespace {
+
+std::function<void(const absl::Status&)> OrLog(std::function<void(const absl::Status&)> on_error) {
+  if (on_error) return on_error;
+  return [](const absl::Status& status) {
+    base::Log(base::kWarning, "listener error", {{"status", status.ToString()}});
+  };
+}
+
+VerdictRules RulesOf(const ListenerOptions& options) {
+  return {.max_attempts = options.max_attempts,
+          .minimum_retry_delay = options.minimum_retry_delay,
+          .maximum_retry_delay = options.maximum_retry_delay,
+          .has_output_queue = options.output_queue.has_value()};
+}
+
+SettlerOptions SettlerOptionsOf(const ListenerOptions& options) {
+  return {.partitions = options.partitions,
+          .output_queue = options.output_queue,
+          .holder = options.instance,
+          .visibility = options.visibility};
+}
+
+}  // namespace
+
+ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
+                                 SubscriberFactory subscribers, queue::QueueStore* store,
+                                 trigger::TriggerBus* bus, base::Clock* clock)
+    : options_(std::move(options)),
+      events_(std::move(events)),
+      store_(store),
+      bus_(bus),
+      clock_(clock),
+      on_error_(OrLog(events_.on_error)),
+      partitions_(options_.partitions.begin(), options_.partitions.end()),
+      dequeue_batch_size_(options_.dequeue_batch_size),
+      retry_(base::RetryOptions(), clock),
+      sizer_(options_.claim_horizon),
+      roster_(clock, options_.max_dequeue_tasks),
+      leases_(clock, options_.visibility, options_.max_unsettled_messages),
+      triggers_(bus, options_.instance, &counters_),
+      idle_intervals_{options_.minimum_idle_interval, options_.maximum_idle_interval},
+      environment_(MakeEnvironment(std::move(subscribers))),
+      supervisor_({.safety_check_interval = options_.safety_check_interval}, clock,
+                  base::SeededUniform(base::RandomSeed()),
+                  [this](WakeReason reason) { OnWake(reason); }),
+      settler_(
+          SettlerOptionsOf(options_), store, &leases_, &triggers_, &counters_, clock,
+          [this](absl::Duration delay) { supervisor_.WakeIn(delay); }, on_error_),
+      keeper_(options_.partitions, options_.visibility, store, &leases_, &counters_, clock,
+              on_error_) {}
+
+ElasticListener::~ElasticListener() { Stop(absl::InfiniteDuration()).IgnoreError(); }
+
+TaskEnvironment ElasticListener::MakeEnvironment(SubscriberFactory subscribers) {
+  TaskEnvironment environment{.options = &options_,
+                              .rules = RulesOf(options_),
+                              .store = store_,
+                              .clock = clock_,
+                              .retry = &retry_,
+                              .leases = &leases_,
+                              .settler = &settler_,
+                              .roster = &roster_,
+                              .sizer = &sizer_,
+                              .counters = &counters_,
+                              .supervisor = &supervisor_,
+                              .stopping = stopping_.get_token(),
+                              .on_error = on_error_,
+                              .queue_empty = nullptr,
+                              .subscribers = std::move(subscribers),
+                              .dequeue_batch_size = &dequeue_batch_size_,
+                              .idle_intervals = [this] { return IdleIntervals(); }};
+  if (events_.queue_empty) {
+    environment.queue_empty = [this](int idle_count) {
+      return events_.queue_empty(*this, idle_count);
+    };
+  }
+  return environment;
+}
+
+absl::Status ElasticListener::Start() {
+  base::MutexLock lock(&phase_mu_);
+  if (phase_ != Phase::kNew) {
+    return absl::FailedPreconditionError("the listener was started or stopped before");
+  }
+  if (bus_ != nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(
+        subscription_,
+        bus_->Subscribe([this](const trigger::InterRoleCommunicationEvent& e) { OnTrigger(e); }));
+  }
+  phase_ = Phase::kStarted;
+  supervisor_.Start();
+  return absl::OkStatus();
+}
+
+absl::Status ElasticListener::StartListener(int thread_count) {
+  if (thread_count <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("StartListener(", thread_count, "): the number of tasks must be positive"));
+  }
+  if (roster_.dismissed()) {
+    return absl::FailedPreconditionError("the listener is paused or stopped");
+  }
+  StartTasks(thread_count);
+  return absl::OkStatus();
+}
+
+ListenerInfo ElasticListener::QueryState() const {
+  ListenerInfo info;
+  info.current_queue_depth = LookAtDepth().ready;
+  info.active_dequeue_tasks = roster_.active();
+  info.total_dequeue_tasks = roster_.most_active();
+  info.unsettled_messages = leases_.unsettled();
+  return info;
+}
+
+absl::Status ElasticListener::SetDequeueBatchSize(int messages) {
+  MUSTER_RETURN_IF_ERROR(ValidateBatchSize(messages, store_->traits()));
+  dequeue_batch_size_ = messages;
+  return absl::OkStatus();
+}
+
+absl::Status ElasticListener::SetIdleIntervals(absl::Duration minimum, absl::Duration maximum) {
+  MUSTER_RETURN_IF_ERROR(ValidateIdleIntervals(minimum, maximum));
+  base::MutexLock lock(&settings_mu_);
+  idle_intervals_ = {minimum, maximum};
+  return absl::OkStatus();
+}
+
+base::IdleBackoffOptions ElasticListener::IdleIntervals() const {
+  base::MutexLock lock(&settings_mu_);
+  return idle_intervals_;
+}
+
+void ElasticListener::OnTrigger(const trigger::InterRoleCommunicationEvent& event) {
+  const auto* work = std::get_if<trigger::CloudQueueWorkDetectedTriggerEvent>(&event.payload);
+  if (work == nullptr) return;
+  if (!partitions_.contains(queue::QueueId{work->storage_account, work->queue_name})) return;
+  counters_.Add(&ListenerCounters::triggers_heard);
+  const int64_t messages =
+      work->payload_size > 0 ? work->payload_size : std::numeric_limits<int64_t>::max();
+  // With tasks on the roster they follow it themselves: their next look comes after this moment,
+  // and it asks for help when it finds something.
+  if (roster_.Wake(messages) == 0) supervisor_.Wake(WakeReason::kPush);
+}
+
+void ElasticListener::OnWake(WakeReason reason) {
+  if (roster_.dismissed()) return;
+  if (roster_.active() == 0) {
+    WakeIdle(reason);
+  } else if (reason == WakeReason::kScheduled) {
+    roster_.Wake(1);
+  } else if (reason == WakeReason::kRescale) {
+    RaiseWorkDetected();
+  }
+}
+
+void ElasticListener::RaiseWorkDetected() {
+  if (events_.queue_work_detected) {
+    events_.queue_work_detected(*this);
+  } else if (roster_.has_idle_hands()) {
+    Rescale(LookAtDepth());
+  }
+}
+
+void ElasticListener::WakeIdle(WakeReason reason) {
+  const Depth depth = LookAtDepth();
+  if (depth.ready > 0 || !depth.known) {
+    counters_.Add(reason == WakeReason::kSafety      ? &ListenerCounters::wakeups_safety
+                  : reason == WakeReason::kScheduled ? &ListenerCounters::wakeups_scheduled
+                                                     : &ListenerCounters::wakeups_push);
+    if (events_.queue_work_detected) {
+      events_.queue_work_detected(*this);
+    } else {
+      Rescale(depth);
+    }
+  }
+  if (KeepsPoller() && roster_.active() == 0) StartTasks(1);
+}
+
+bool ElasticListener::KeepsPoller() const {
+  return options_.mode == DispatchMode::kPull && !events_.queue_empty;
+}
+
+void ElasticListener::Rescale(const Depth& depth) {
+  if (!depth.known && depth.ready == 0) {
+    if (roster_.active() == 0) StartTasks(kFallbackTasks);
+    return;
+  }
+  if (depth.ready == 0) return;
+  // Sleepers count as active: let them rise before others are started.
+  const int active = roster_.Wake(depth.ready);
+  const int wanted = std::max(kFallbackTasks, options_.work_rule(depth.ready)) - active;
+  StartTasks(static_cast<int>(std::min<int64_t>(wanted, depth.ready)));
+}
+
+ElasticListener::Depth ElasticListener::LookAtDepth() const {
+  Depth depth;
+  for (const queue::QueueId& partition : options_.partitions) {
+    const absl::StatusOr<queue::QueueStats> stats = store_->Stats(partition);
+    if (stats.ok()) {
+      depth.ready += stats->ready;
+    } else {
+      depth.known = false;
+      on_error_(base::Annotate(stats.status(), absl::StrCat("stats of ", partition.ToString())));
+    }
+  }
+  counters_.Add(depth.ready > 0 ? &ListenerCounters::depth_checks_useful
+                                : &ListenerCounters::depth_checks_empty,
+                static_cast<int64_t>(options_.partitions.size()));
+  return depth;
+}
+
+void ElasticListener::StartTasks(int wanted) {
+  if (wanted <= 0) return;
+  const int entered = roster_.Enter(wanted);
+  if (entered == 0) return;
+  base::MutexLock lock(&tasks_mu_);
+  ReapTasksLocked();
+  for (int started = 0; started < entered; ++started) {
+    Task& task = tasks_.emplace_back();
+    try {
+      task.thread = std::thread([this, &task, first = next_first_partition_.fetch_add(1)] {
+        DequeueTask(environment_, first & std::numeric_limits<int>::max()).Run();
+        task.ended = true;
+      });
+    } catch (const std::system_error& error) {
+      tasks_.pop_back();
+      for (int missing = started; missing < entered; ++missing) roster_.Leave();
+      on_error_(absl::ResourceExhaustedError(absl::StrCat("no thread for a task: ", error.what())));
+      return;
+    }
+  }
+}
+
+void ElasticListener::ReapTasksLocked() {
+  for (auto task = tasks_.begin(); task != tasks_.end();) {
+    if (!task->ended) {
+      ++task;
+      continue;
+    }
+    task->thread.join();
+    task = tasks_.erase(task);
+  }
+}
+
+void ElasticListener::Pause() {
+  base::MutexLock lock(&phase_mu_);
+  if (phase_ == Phase::kStopping) return;
+  paused_ = true;
+  roster_.Dismiss();
+}
+
+void ElasticListener::Resume() {
+  base::MutexLock lock(&phase_mu_);
+  if (phase_ == Phase::kStopping || !std::exchange(paused_, false)) return;
+  roster_.Recall();
+  if (phase_ == Phase::kStarted) supervisor_.Wake(WakeReason::kPush);
+}
+
+// Senders before receivers: nothing new arrives while what is in hand is brought to its end.
+absl::Status ElasticListener::Stop(absl::Duration grace) {
+  base::MutexLock lock(&stop_mu_);
+  if (std::exchange(stopped_, true)) return stop_status_;
+  const absl::Duration deadline = clock_->Monotonic() + grace;
+  StopSenders();
+  ReleaseUnbegun();
+  if (!roster_.AwaitNone(deadline) || !settler_.Drain(deadline)) {
+    stop_status_ = absl::DeadlineExceededError(
+        absl::StrCat("stopping took longer than ", absl::FormatDuration(grace), "; ",
+                     leases_.unsettled(), " messages are left to their leases"));
+    settler_.Cancel();
+    keeper_.Stop();
+  }
+  JoinTasks();
+  settler_.Cancel();
+  keeper_.Stop();
+  if (events_.on_completed) events_.on_completed();
+  return stop_status_;
+}
+
+void ElasticListener::StopSenders() {
+  std::unique_ptr<trigger::TriggerBus::Subscription> subscription;
+  {
+    base::MutexLock lock(&phase_mu_);
+    phase_ = Phase::kStopping;
+    roster_.Dismiss();
+    subscription = std::move(subscription_);
+  }
+  subscription.reset();
+  stopping_.request_stop();
+  leases_.AbortWaits();
+  supervisor_.Stop();
+}
+
+void ElasticListener::ReleaseUnbegun() {
+  Settlement release;
+  release.kind = Settlement::Kind::kRelease;
+  std::vector<Settler::Item> items;
+  for (LeasePtr& lease : leases_.ReleaseUnbegun()) {
+    const int attempts = lease->message.attempts;
+    items.push_back(
+        {std::move(lease), Judge(release, attempts, false, environment_.rules, 0), attempts});
+  }
+  if (!items.empty()) settler_.Settle(std::move(items));
+  leases_.StopAll();
+}
+
+void ElasticListener::JoinTasks() {
+  // Whoever has entered the roster also gets its thread onto the list.
+  roster_.AwaitNone(absl::InfiniteDuration());
+  std::list<Task> tasks;
+  {
+    base::MutexLock lock(&tasks_mu_);
+    tasks.swap(tasks_);
+  }
+  for (Task& task : tasks) task.thread.join();
+}
+
+}  // namespace muster::listener

@@ -1,0 +1,118 @@
+// ElasticListener: the QueueListener that muster has. It wires the parts together, turns wake-ups
+// into dequeue tasks, and takes everything down in order.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <stop_token>
+#include <thread>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/base/retry_policy.h"
+#include "muster/listener/claim_sizer.h"
+#include "muster/listener/counters.h"
+#include "muster/listener/lease_keeper.h"
+#include "muster/listener/lease_table.h"
+#include "muster/listener/listener.h"
+#include "muster/listener/settler.h"
+#include "muster/listener/supervisor.h"
+#include "muster/listener/task_environment.h"
+#include "muster/listener/task_roster.h"
+#include "muster/listener/trigger_sender.h"
+
+namespace muster::listener {
+
+// Thread-safe.
+class ElasticListener final : public QueueListener {
+ public:
+  // `options` are valid. Starts the supervisor, the lease keeper and the settler, all asleep.
+  ElasticListener(ListenerOptions options, ListenerEvents events, SubscriberFactory subscribers,
+                  queue::QueueStore* store, trigger::TriggerBus* bus, base::Clock* clock);
+  ~ElasticListener() override;
+
+  absl::Status Start() override;
+  absl::Status StartListener(int thread_count) override;
+  ListenerInfo QueryState() const override;
+  ListenerCounters counters() const override { return counters_.Snapshot(); }
+  absl::Status Stop(absl::Duration grace) override;
+  void Pause() override;
+  void Resume() override;
+  absl::Status SetDequeueBatchSize(int messages) override;
+  absl::Status SetIdleIntervals(absl::Duration minimum, absl::Duration maximum) override;
+
+ private:
+  enum class Phase { kNew, kStarted, kStopping };
+
+  struct Task {
+    std::thread thread;
+    std::atomic<bool> ended = false;
+  };
+
+  // A look at the partitions' statistics.
+  struct Depth {
+    int64_t ready = 0;
+    bool known = true;  // every partition answered
+  };
+
+  TaskEnvironment MakeEnvironment(SubscriberFactory subscribers);
+  base::IdleBackoffOptions IdleIntervals() const;
+
+  void OnTrigger(const trigger::InterRoleCommunicationEvent& event);
+  void OnWake(WakeReason reason);
+  void WakeIdle(WakeReason reason);
+  void RaiseWorkDetected();
+  void Rescale(const Depth& depth);
+  bool KeepsPoller() const;
+  Depth LookAtDepth() const;
+
+  void StartTasks(int wanted);
+  void ReapTasksLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tasks_mu_);
+  void JoinTasks();
+
+  void StopSenders();
+  void ReleaseUnbegun();
+
+  const ListenerOptions options_;
+  const ListenerEvents events_;
+  queue::QueueStore* const store_;  // not owned
+  trigger::TriggerBus* const bus_;  // not owned; may be null
+  base::Clock* const clock_;        // not owned
+  const std::function<void(const absl::Status&)> on_error_;
+  const absl::flat_hash_set<queue::QueueId> partitions_;
+
+  mutable CounterSet counters_;
+  std::stop_source stopping_;
+  std::atomic<int> dequeue_batch_size_;
+  std::atomic<int> next_first_partition_ = 0;
+  base::RetryPolicy retry_;
+  ClaimSizer sizer_;
+  TaskRoster roster_;
+  LeaseTable leases_;
+  TriggerSender triggers_;
+  mutable base::Mutex settings_mu_;
+  base::IdleBackoffOptions idle_intervals_ ABSL_GUARDED_BY(settings_mu_);
+  const TaskEnvironment environment_;
+  // These have threads, which use all of the above.
+  Supervisor supervisor_;
+  Settler settler_;
+  LeaseKeeper keeper_;
+
+  base::Mutex phase_mu_;
+  Phase phase_ ABSL_GUARDED_BY(phase_mu_) = Phase::kNew;
+  bool paused_ ABSL_GUARDED_BY(phase_mu_) = false;
+  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_ ABSL_GUARDED_BY(phase_mu_);
+
+  base::Mutex tasks_mu_;
+  std::list<Task> tasks_ ABSL_GUARDED_BY(tasks_mu_);
+
+  base::Mutex stop_mu_;  // held for the whole of the first Stop; others wait for its answer
+  bool stopped_ ABSL_GUARDED_BY(stop_mu_) = false;
+  absl::Status stop_status_ ABSL_GUARDED_BY(stop_mu_);
+};
+
+}  // namespace muster::listener

@@ -1,0 +1,82 @@
+#include "muster/listener/lease_keeper.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue/limits.h"
+
+namespace muster::listener {
+
+LeaseKeeper::LeaseKeeper(std::vector<queue::QueueId> partitions, absl::Duration visibility,
+                         queue::QueueStore* store, LeaseTable* leases, CounterSet* counters,
+                         base::Clock* clock, OnError on_error)
+    : partitions_(std::move(partitions)),
+      visibility_(visibility),
+      store_(store),
+      leases_(leases),
+      counters_(counters),
+      clock_(clock),
+      on_error_(std::move(on_error)) {
+  base::MutexLock lock(&join_mu_);
+  thread_ = std::thread([this] { Run(); });
+}
+
+LeaseKeeper::~LeaseKeeper() { Stop(); }
+
+void LeaseKeeper::Stop() {
+  leases_->CloseRenewals();
+  base::MutexLock lock(&join_mu_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void LeaseKeeper::Run() {
+  for (;;) {
+    Renewals due = leases_->AwaitDue(queue::kMaxSettle);
+    if (due.empty()) return;
+    std::vector<Renewals> by_partition(partitions_.size());
+    for (LeaseTable::Renewal& renewal : due) {
+      by_partition[renewal.lease->partition].push_back(std::move(renewal));
+    }
+    for (size_t partition = 0; partition < by_partition.size(); ++partition) {
+      if (!by_partition[partition].empty()) {
+        Renew(static_cast<int>(partition), by_partition[partition]);
+      }
+    }
+  }
+}
+
+void LeaseKeeper::Renew(int partition, const Renewals& renewals) {
+  std::vector<queue::UpdateRequest> requests(renewals.size());
+  for (size_t i = 0; i < renewals.size(); ++i) {
+    requests[i].receipt = renewals[i].receipt;
+    requests[i].visibility = visibility_;
+  }
+  counters_->Add(&ListenerCounters::lease_renewals);
+  const absl::Duration asked_at = clock_->Monotonic();
+  const auto results = store_->Update(partitions_[partition], requests);
+  if (!results.ok()) {
+    on_error_(
+        base::Annotate(results.status(), absl::StrCat("renewing ", renewals.size(), " leases of ",
+                                                      partitions_[partition].ToString())));
+  }
+  for (size_t i = 0; i < renewals.size(); ++i) {
+    Note(*renewals[i].lease,
+         results.ok() ? (*results)[i] : absl::StatusOr<queue::UpdateResult>(results.status()),
+         asked_at);
+  }
+}
+
+void LeaseKeeper::Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result,
+                       absl::Duration asked_at) {
+  if (result.ok()) {
+    leases_->Renewed(lease, std::move(result->receipt), asked_at);
+  } else if (absl::IsFailedPrecondition(result.status()) || absl::IsNotFound(result.status())) {
+    counters_->Add(&ListenerCounters::leases_lost);
+    leases_->Lost(lease);
+  } else {
+    leases_->NotRenewed(lease);
+  }
+}
+
+}  // namespace muster::listener

@@ -1,0 +1,254 @@
+#include "muster/listener/lease_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster::listener {
+namespace {
+
+// A third: two renewals may fail before the lease is in danger.
+constexpr int kRenewalsPerVisibility = 3;
+// How soon a renewal that could not be made is tried again.
+constexpr int kRetriesPerVisibility = 20;
+
+absl::Status LostError(const Lease& lease) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the lease of message ", lease.message.message_id, " is lost"));
+}
+
+}  // namespace
+
+LeaseTable::LeaseTable(base::Clock* clock, absl::Duration visibility, int max_unsettled)
+    : clock_(clock), visibility_(visibility), max_unsettled_(max_unsettled) {}
+
+int LeaseTable::Reserve(int wanted) {
+  base::MutexLock lock(&mu_);
+  ++room_waiters_;
+  while (unsettled_ >= max_unsettled_ && !aborted_) room_.Wait(&mu_);
+  --room_waiters_;
+  if (aborted_) return 0;
+  const int places = std::min(wanted, max_unsettled_ - unsettled_);
+  unsettled_ += places;
+  return places;
+}
+
+void LeaseTable::Unreserve(int places) {
+  if (places == 0) return;
+  base::MutexLock lock(&mu_);
+  unsettled_ -= places;
+  if (room_waiters_ > 0) room_.NotifyAll();
+}
+
+std::vector<LeasePtr> LeaseTable::Add(int partition, std::vector<queue::Message> messages,
+                                      absl::Duration received_at) {
+  std::vector<LeasePtr> leases;
+  leases.reserve(messages.size());
+  for (queue::Message& message : messages) {
+    leases.push_back(std::make_shared<Lease>(std::move(message), partition));
+  }
+  const absl::Duration due = received_at + visibility_ / kRenewalsPerVisibility;
+  base::MutexLock lock(&mu_);
+  for (const LeasePtr& lease : leases) {
+    lease->expires_ = received_at + visibility_;
+    lease->due_ = due_.emplace(due, lease);
+    lease->stopped_ = stopped_;
+  }
+  if (due < keeper_wakes_) {
+    keeper_wakes_ = due;
+    due_changed_.NotifyAll();
+  }
+  return leases;
+}
+
+void LeaseTable::AbortWaits() {
+  base::MutexLock lock(&mu_);
+  aborted_ = true;
+  room_.NotifyAll();
+}
+
+absl::StatusOr<queue::Receipt> LeaseTable::PinForBegin(Lease& lease) {
+  const absl::Duration now = clock_->Monotonic();
+  base::MutexLock lock(&mu_);
+  AwaitUnpinnedLocked(lease);
+  if (lease.lost_ || lease.expires_ <= now) return LostError(lease);
+  if (lease.settling_) return absl::CancelledError("the listener is stopping");
+  lease.pinned_ = true;
+  return lease.receipt_;
+}
+
+void LeaseTable::Unpin(Lease& lease, bool begun) {
+  base::MutexLock lock(&mu_);
+  if (begun) lease.begun_ = true;
+  UnpinLocked(lease);
+}
+
+bool LeaseTable::StartSettling(Lease& lease) {
+  base::MutexLock lock(&mu_);
+  return !std::exchange(lease.settling_, true);
+}
+
+std::vector<LeasePtr> LeaseTable::ReleaseUnbegun() {
+  std::vector<LeasePtr> released;
+  base::MutexLock lock(&mu_);
+  for (const auto& [due, lease] : due_) {
+    // One that is pinned here and now is either beginning or being renewed; the task that has it
+    // releases it when it comes to it.
+    if (lease->begun_ || lease->settling_ || lease->pinned_) continue;
+    lease->settling_ = true;
+    released.push_back(lease);
+  }
+  return released;
+}
+
+absl::StatusOr<queue::Receipt> LeaseTable::PinForSettle(Lease& lease) {
+  base::MutexLock lock(&mu_);
+  AwaitUnpinnedLocked(lease);
+  if (lease.lost_) return LostError(lease);
+  lease.pinned_ = true;
+  return lease.receipt_;
+}
+
+void LeaseTable::Remove(Lease& lease) {
+  base::MutexLock lock(&mu_);
+  if (std::exchange(lease.removed_, true)) return;
+  due_.erase(lease.due_);
+  --unsettled_;
+  UnpinLocked(lease);
+  if (room_waiters_ > 0) room_.NotifyAll();
+}
+
+std::vector<LeaseTable::Renewal> LeaseTable::AwaitDue(int max) {
+  base::MutexLock lock(&mu_);
+  while (!renewals_closed_) {
+    if (keeper_wakes_ > clock_->Monotonic()) {
+      clock_->WaitUntil(&due_changed_, &mu_, keeper_wakes_);
+      continue;
+    }
+    std::vector<Renewal> renewals = TakeDueLocked(max);
+    keeper_wakes_ = due_.empty() ? absl::InfiniteDuration() : due_.begin()->first;
+    if (!renewals.empty()) return renewals;
+  }
+  return {};
+}
+
+std::vector<LeaseTable::Renewal> LeaseTable::TakeDueLocked(int max) {
+  const absl::Duration now = clock_->Monotonic();
+  std::vector<Renewal> renewals;
+  while (!due_.empty() && due_.begin()->first <= now && static_cast<int>(renewals.size()) < max) {
+    const LeasePtr lease = due_.begin()->second;
+    if (!lease->pinned_ && !lease->lost_) {
+      lease->pinned_ = true;
+      renewals.push_back({lease, lease->receipt_});
+    }
+    // Due again, should nothing else come of it: somebody else has it pinned, or the store is away.
+    ScheduleLocked(*lease, lease->lost_ ? absl::InfiniteDuration()
+                                        : now + visibility_ / kRetriesPerVisibility);
+  }
+  return renewals;
+}
+
+void LeaseTable::CloseRenewals() {
+  base::MutexLock lock(&mu_);
+  renewals_closed_ = true;
+  due_changed_.NotifyAll();
+}
+
+void LeaseTable::Renewed(Lease& lease, queue::Receipt receipt, absl::Duration asked_at) {
+  base::MutexLock lock(&mu_);
+  lease.receipt_ = std::move(receipt);
+  lease.expires_ = asked_at + visibility_;
+  if (!lease.removed_) ScheduleLocked(lease, asked_at + visibility_ / kRenewalsPerVisibility);
+  UnpinLocked(lease);
+}
+
+void LeaseTable::NotRenewed(Lease& lease) {
+  const absl::Duration now = clock_->Monotonic();
+  std::stop_source stop(std::nostopstate);
+  {
+    base::MutexLock lock(&mu_);
+    UnpinLocked(lease);
+    if (now < lease.expires_) return;
+    // Nobody may work on a message that the store may have given to somebody else. It can still be
+    // settled: lost_ stays false, the store decides.
+    stop = lease.stop_;
+    lease.stopped_ = true;
+  }
+  stop.request_stop();
+}
+
+void LeaseTable::Lost(Lease& lease) {
+  std::stop_source stop(std::nostopstate);
+  {
+    base::MutexLock lock(&mu_);
+    stop = LoseLocked(lease);
+  }
+  stop.request_stop();
+}
+
+std::stop_source LeaseTable::LoseLocked(Lease& lease) {
+  lease.lost_ = true;
+  lease.stopped_ = true;
+  if (!lease.removed_) ScheduleLocked(lease, absl::InfiniteDuration());
+  UnpinLocked(lease);
+  return lease.stop_;
+}
+
+bool LeaseTable::lost(const Lease& lease) const {
+  base::MutexLock lock(&mu_);
+  return lease.lost_;
+}
+
+bool LeaseTable::begun(const Lease& lease) const {
+  base::MutexLock lock(&mu_);
+  return lease.begun_;
+}
+
+std::stop_token LeaseTable::TokenOf(Lease& lease) {
+  base::MutexLock lock(&mu_);
+  if (!lease.stop_.stop_possible()) {
+    lease.stop_ = std::stop_source();
+    // No callback can be registered yet, so this runs nobody's code under the lock.
+    if (lease.stopped_) lease.stop_.request_stop();
+  }
+  return lease.stop_.get_token();
+}
+
+void LeaseTable::StopAll() {
+  std::vector<std::stop_source> stops;
+  {
+    base::MutexLock lock(&mu_);
+    stopped_ = true;
+    for (const auto& [due, lease] : due_) {
+      lease->stopped_ = true;
+      if (lease->stop_.stop_possible()) stops.push_back(lease->stop_);
+    }
+  }
+  for (std::stop_source& stop : stops) stop.request_stop();
+}
+
+int LeaseTable::unsettled() const {
+  base::MutexLock lock(&mu_);
+  return unsettled_;
+}
+
+void LeaseTable::AwaitUnpinnedLocked(const Lease& lease) {
+  ++pin_waiters_;
+  while (lease.pinned_) unpinned_.Wait(&mu_);
+  --pin_waiters_;
+}
+
+void LeaseTable::UnpinLocked(Lease& lease) {
+  lease.pinned_ = false;
+  if (pin_waiters_ > 0) unpinned_.NotifyAll();
+}
+
+void LeaseTable::ScheduleLocked(Lease& lease, absl::Duration due) {
+  auto node = due_.extract(lease.due_);
+  node.key() = due;
+  lease.due_ = due_.insert(std::move(node));
+}
+
+}  // namespace muster::listener

@@ -1,0 +1,140 @@
+// LeaseTable: every message that a listener has leased and not yet settled. It bounds their number,
+// keeps their newest receipts, knows which leases are due for renewal, and tells who lost theirs.
+//
+//   Reserve ─► Add ─► held ─► PinForBegin, Unpin ─► StartSettling ─► PinForSettle ─► Remove
+//                      │ renewed every third of the visibility, until Remove
+//                      └─ ReleaseUnbegun (stopping) ─► settling
+//
+// A receipt is replaced by each renewal, so only one party may use it at a time: whoever talks to
+// the store about a lease pins it first, and no lock is held during the call.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::listener {
+
+// One leased message. Shared by the task that delivers it, the keeper that renews its lease and the
+// settler that ends it: whichever is last lets go of it.
+class Lease {
+ public:
+  Lease(queue::Message leased, int from_partition)
+      : message(std::move(leased)), partition(from_partition), receipt_(message.receipt) {}
+
+  const queue::Message message;  // as received; the receipt in it may be out of date
+  const int partition;           // index into ListenerOptions::partitions
+
+ private:
+  friend class LeaseTable;
+
+  // All of this is guarded by LeaseTable::mu_.
+  queue::Receipt receipt_;
+  absl::Duration expires_;  // Clock::Monotonic() at which the store may give it to somebody else
+  std::multimap<absl::Duration, std::shared_ptr<Lease>>::iterator due_;
+  bool pinned_ = false;
+  bool begun_ = false;
+  bool lost_ = false;
+  bool settling_ = false;
+  bool removed_ = false;
+  std::stop_source stop_{std::nostopstate};  // made when somebody asks for its token
+  bool stopped_ = false;
+};
+
+using LeasePtr = std::shared_ptr<Lease>;
+
+// Thread-safe.
+class LeaseTable {
+ public:
+  // A lease that is due, pinned for the keeper.
+  struct Renewal {
+    LeasePtr lease;
+    queue::Receipt receipt;
+  };
+
+  LeaseTable(base::Clock* clock, absl::Duration visibility, int max_unsettled);
+
+  // Waits for room and takes up to `wanted` places of it. 0: AbortWaits was called.
+  int Reserve(int wanted);
+  void Unreserve(int places);
+  // Turns as many reserved places into leases. `received_at`: Clock::Monotonic() before the
+  // Receive.
+  std::vector<LeasePtr> Add(int partition, std::vector<queue::Message> messages,
+                            absl::Duration received_at);
+  // Ends all waiting in Reserve, now and later.
+  void AbortWaits();
+
+  // Waits until the keeper is done with the lease and pins it. FailedPrecondition: it is lost, or
+  // may be by now. Cancelled: it was released.
+  absl::StatusOr<queue::Receipt> PinForBegin(Lease& lease);
+  // Ends PinForBegin; `begun`: the store charged the attempt.
+  void Unpin(Lease& lease, bool begun);
+
+  // True for the first caller: it must bring the lease to the settler.
+  bool StartSettling(Lease& lease);
+  // Does StartSettling for every lease that has not begun, and answers them.
+  std::vector<LeasePtr> ReleaseUnbegun();
+  // Waits until the keeper is done with the lease and pins it for good: Remove comes next.
+  // FailedPrecondition: the lease is known to be lost. One that merely ran out by our clock is
+  // still worth trying, nobody may have received the message since.
+  absl::StatusOr<queue::Receipt> PinForSettle(Lease& lease);
+  void Remove(Lease& lease);
+
+  // Waits until leases are due for renewal and pins them, at most `max`. Empty: CloseRenewals was
+  // called.
+  std::vector<Renewal> AwaitDue(int max);
+  void CloseRenewals();
+  // The keeper's three answers; each unpins. NotRenewed: the store could not be asked; the lease is
+  // due again soon, or lost when it has run out.
+  void Renewed(Lease& lease, queue::Receipt receipt, absl::Duration asked_at);
+  void NotRenewed(Lease& lease);
+  void Lost(Lease& lease);
+
+  bool lost(const Lease& lease) const;
+  bool begun(const Lease& lease) const;
+  std::stop_token TokenOf(Lease& lease);
+  // Fires the token of every lease, of later ones too.
+  void StopAll();
+
+  // Leased, or reserved to be.
+  int unsettled() const;
+
+ private:
+  using DueMap = std::multimap<absl::Duration, LeasePtr>;
+
+  void AwaitUnpinnedLocked(const Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void UnpinLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ScheduleLocked(Lease& lease, absl::Duration due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::vector<Renewal> TakeDueLocked(int max) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Marks the lease and answers what to fire once the lock is gone.
+  std::stop_source LoseLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  base::Clock* const clock_;  // not owned
+  const absl::Duration visibility_;
+  const int max_unsettled_;
+
+  mutable base::Mutex mu_;
+  base::CondVar room_;
+  base::CondVar unpinned_;
+  base::CondVar due_changed_;
+  int unsettled_ ABSL_GUARDED_BY(mu_) = 0;
+  int room_waiters_ ABSL_GUARDED_BY(mu_) = 0;
+  int pin_waiters_ ABSL_GUARDED_BY(mu_) = 0;
+  bool aborted_ ABSL_GUARDED_BY(mu_) = false;
+  bool renewals_closed_ ABSL_GUARDED_BY(mu_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
+  DueMap due_ ABSL_GUARDED_BY(mu_);  // every lease, by when it is to be renewed
+  // When the keeper wakes by itself. Leases that are due later need not wake it, so a steady flow
+  // of short-lived ones costs no notifications.
+  absl::Duration keeper_wakes_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
+};
+
+}  // namespace muster::listener

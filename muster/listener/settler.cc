@@ -1,0 +1,304 @@
+#include "muster/listener/settler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/retry_policy.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue/limits.h"
+
+namespace muster::listener {
+namespace {
+
+// The lease was lost (FailedPrecondition), or the message is gone altogether (NotFound: expired,
+// cleared, or deleted by whoever had the lease next).
+bool IsStale(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
+}
+
+size_t BytesOf(const std::vector<queue::NewMessage>& messages) {
+  size_t bytes = 0;
+  for (const queue::NewMessage& message : messages) bytes += message.body.size();
+  return bytes;
+}
+
+std::vector<absl::Status> StatusesOf(
+    const std::vector<absl::StatusOr<queue::UpdateResult>>& results) {
+  std::vector<absl::Status> statuses;
+  statuses.reserve(results.size());
+  for (const auto& result : results) statuses.push_back(result.status());
+  return statuses;
+}
+
+}  // namespace
+
+Settler::Settler(SettlerOptions options, queue::QueueStore* store, LeaseTable* leases,
+                 TriggerSender* triggers, CounterSet* counters, base::Clock* clock,
+                 OnDelayed on_delayed, OnError on_error)
+    : options_(std::move(options)),
+      store_(store),
+      leases_(leases),
+      triggers_(triggers),
+      counters_(counters),
+      clock_(clock),
+      on_delayed_(std::move(on_delayed)),
+      on_error_(std::move(on_error)),
+      retry_(base::RetryOptions(), clock) {
+  if (options_.output_queue) announcer_.emplace(*options_.output_queue, triggers_, clock_);
+  base::MutexLock lock(&join_mu_);
+  thread_ = std::thread([this] { Run(); });
+}
+
+Settler::~Settler() { Cancel(); }
+
+void Settler::Settle(Item item) {
+  Items items;
+  items.push_back(std::move(item));
+  Settle(std::move(items));
+}
+
+void Settler::Settle(Items items) {
+  {
+    base::MutexLock lock(&mu_);
+    if (!ended_) {
+      if (waiting_.empty()) work_.NotifyOne();
+      std::move(items.begin(), items.end(), std::back_inserter(waiting_));
+      return;
+    }
+  }
+  for (Item& item : items) Abandon(item);
+}
+
+bool Settler::Drain(absl::Duration deadline) {
+  base::MutexLock lock(&mu_);
+  draining_ = true;
+  work_.NotifyOne();
+  while (!ended_) {
+    if (clock_->WaitUntil(&ended_cv_, &mu_, deadline)) return ended_;
+  }
+  return true;
+}
+
+void Settler::Cancel() {
+  cancelled_.request_stop();
+  Drain(absl::InfiniteDuration());
+  base::MutexLock lock(&join_mu_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void Settler::Run() {
+  Items batch;
+  while (Take(batch)) {
+    Work(batch);
+    batch.clear();
+    if (announcer_ && !MoreWaits()) announcer_->OnIdle();
+  }
+}
+
+bool Settler::Take(Items& batch) {
+  base::MutexLock lock(&mu_);
+  while (waiting_.empty() && !draining_) work_.Wait(&mu_);
+  batch.swap(waiting_);
+  if (!batch.empty()) return true;
+  ended_ = true;
+  ended_cv_.NotifyAll();
+  return false;
+}
+
+bool Settler::MoreWaits() const {
+  base::MutexLock lock(&mu_);
+  return !waiting_.empty();
+}
+
+void Settler::Work(Items& batch) {
+  if (cancelled_.stop_requested()) {
+    for (Item& item : batch) Abandon(item);
+    return;
+  }
+  DropLost(batch);
+  PutOutputs(batch);
+  std::vector<Chosen> by_partition(options_.partitions.size());
+  for (Item& item : batch) by_partition[item.lease->partition].push_back(&item);
+  for (size_t partition = 0; partition < by_partition.size(); ++partition) {
+    SettlePartition(static_cast<int>(partition), by_partition[partition]);
+  }
+}
+
+// Before the puts: a holder that is known to have lost its lease must not add to the output.
+void Settler::DropLost(Items& batch) {
+  const auto kept = std::stable_partition(
+      batch.begin(), batch.end(), [this](const Item& item) { return !leases_->lost(*item.lease); });
+  for (auto item = kept; item != batch.end(); ++item) {
+    counters_->Add(&ListenerCounters::stale_settles);
+    leases_->Remove(*item->lease);
+  }
+  batch.erase(kept, batch.end());
+}
+
+void Settler::PutOutputs(Items& batch) {
+  std::vector<queue::NewMessage> chunk;
+  size_t chunk_bytes = 0;
+  Chosen of;
+  const auto flush = [&] {
+    if (!chunk.empty()) PutChunk(std::exchange(chunk, {}), of);
+    chunk_bytes = 0;
+    of.clear();
+  };
+  for (Item& item : batch) {
+    if (item.verdict.outputs.empty()) continue;
+    of.push_back(&item);
+    for (queue::NewMessage& output : std::exchange(item.verdict.outputs, {})) {
+      const size_t bytes = output.body.size();
+      if (chunk.size() == queue::kMaxPutMessages || chunk_bytes + bytes > queue::kMaxPutBytes) {
+        flush();
+        of.push_back(&item);
+      }
+      chunk_bytes += bytes;
+      chunk.push_back(std::move(output));
+    }
+  }
+  flush();
+}
+
+void Settler::PutChunk(std::vector<queue::NewMessage> outputs, const Chosen& of) {
+  const auto results = retry_.Run(cancelled_.get_token(), [&](const base::RetryAttempt&) {
+    counters_->Add(&ListenerCounters::output_puts);
+    return store_->Put(*options_.output_queue, outputs);
+  });
+  if (results.ok()) {
+    announcer_->OnPut(static_cast<int64_t>(outputs.size()));
+    return;
+  }
+  on_error_(base::Annotate(results.status(),
+                           absl::StrCat("put of ", outputs.size(), " outputs, ", BytesOf(outputs),
+                                        " bytes, into ", options_.output_queue->ToString())));
+  for (Item* item : of) GiveBackInstead(*item);
+}
+
+// The work was done, but nobody will ever see it: another run must not count against the message.
+void Settler::GiveBackInstead(Item& item) {
+  Verdict& verdict = item.verdict;
+  verdict.action = Verdict::Action::kGiveBack;
+  verdict.delay = options_.put_failed_delay;
+  verdict.attempt_ended = leases_->begun(*item.lease);
+  verdict.refund_attempt = verdict.attempt_ended;
+  verdict.counter = &ListenerCounters::messages_deferred;
+}
+
+void Settler::SettlePartition(int partition, const Chosen& items) {
+  Chosen by_action[3];
+  for (Item* item : items) by_action[static_cast<int>(item->verdict.action)].push_back(item);
+  const auto in_batches = [&](Verdict::Action action, void (Settler::*settle)(int, const Chosen&)) {
+    const Chosen& all = by_action[static_cast<int>(action)];
+    for (size_t begin = 0; begin < all.size(); begin += queue::kMaxSettle) {
+      const size_t end = std::min(all.size(), begin + queue::kMaxSettle);
+      (this->*settle)(partition, Chosen(all.begin() + begin, all.begin() + end));
+    }
+  };
+  in_batches(Verdict::Action::kDelete, &Settler::Delete);
+  in_batches(Verdict::Action::kDeadLetter, &Settler::DeadLetter);
+  in_batches(Verdict::Action::kGiveBack, &Settler::GiveBack);
+}
+
+void Settler::SettleBy(const Chosen& items, int64_t ListenerCounters::*transaction, Call call) {
+  Chosen ours;
+  std::vector<queue::Receipt> receipts;
+  for (Item* item : items) {
+    absl::StatusOr<queue::Receipt> receipt = leases_->PinForSettle(*item->lease);
+    if (!receipt.ok()) {
+      Count(*item, receipt.status());
+      continue;
+    }
+    ours.push_back(item);
+    receipts.push_back(*std::move(receipt));
+  }
+  if (ours.empty()) return;
+  const auto statuses = retry_.Run(cancelled_.get_token(), [&](const base::RetryAttempt&) {
+    counters_->Add(transaction);
+    return call(ours, receipts);
+  });
+  if (!statuses.ok()) on_error_(base::Annotate(statuses.status(), "settling"));
+  for (size_t i = 0; i < ours.size(); ++i) {
+    Count(*ours[i], statuses.ok() ? (*statuses)[i] : statuses.status());
+  }
+}
+
+void Settler::Delete(int partition, const Chosen& items) {
+  SettleBy(items, &ListenerCounters::deletes,
+           [&](const Chosen&, const std::vector<queue::Receipt>& receipts) {
+             return store_->Delete(options_.partitions[partition], receipts);
+           });
+}
+
+void Settler::DeadLetter(int partition, const Chosen& items) {
+  SettleBy(items, &ListenerCounters::dead_letter_calls,
+           [&](const Chosen& ours, const std::vector<queue::Receipt>& receipts) {
+             std::vector<queue::DeadLetterRequest> requests(ours.size());
+             for (size_t i = 0; i < ours.size(); ++i) {
+               requests[i].receipt = receipts[i];
+               requests[i].cause = CauseOf(*ours[i]);
+             }
+             return store_->DeadLetter(options_.partitions[partition], requests);
+           });
+}
+
+queue::Cause Settler::CauseOf(const Item& item) const {
+  queue::Cause cause;
+  cause.reason = item.verdict.why;
+  cause.attempts = item.attempts;
+  cause.holder = options_.holder;
+  cause.time = clock_->Now();
+  return cause;
+}
+
+void Settler::GiveBack(int partition, const Chosen& items) {
+  const queue::QueueId& queue = options_.partitions[partition];
+  SettleBy(items, &ListenerCounters::give_backs,
+           [&](const Chosen& ours, const std::vector<queue::Receipt>& receipts)
+               -> absl::StatusOr<std::vector<absl::Status>> {
+             std::vector<queue::UpdateRequest> requests(ours.size());
+             for (size_t i = 0; i < ours.size(); ++i) {
+               requests[i].receipt = receipts[i];
+               requests[i].visibility = ours[i]->verdict.delay;
+               requests[i].attempt_ended = ours[i]->verdict.attempt_ended;
+               requests[i].refund_attempt = ours[i]->verdict.refund_attempt;
+             }
+             MUSTER_ASSIGN_OR_RETURN(const auto results, store_->Update(queue, requests));
+             return StatusesOf(results);
+           });
+  AnnounceGivenBack(queue, items);
+}
+
+// What is visible at once is work for others; what is delayed, this listener comes back for.
+void Settler::AnnounceGivenBack(const queue::QueueId& queue, const Chosen& items) {
+  absl::Duration soonest = absl::InfiniteDuration();
+  int64_t at_once = 0;
+  for (const Item* item : items) {
+    if (item->verdict.delay <= absl::ZeroDuration()) ++at_once;
+    soonest = std::min(soonest, item->verdict.delay);
+  }
+  if (at_once > 0) triggers_->Send(queue, at_once);
+  on_delayed_(soonest);
+}
+
+void Settler::Count(Item& item, const absl::Status& status) {
+  if (status.ok()) {
+    counters_->Add(item.verdict.counter);
+  } else if (IsStale(status)) {
+    counters_->Add(&ListenerCounters::stale_settles);
+  } else {
+    Abandon(item);
+    return;
+  }
+  leases_->Remove(*item.lease);
+}
+
+void Settler::Abandon(Item& item) {
+  counters_->Add(&ListenerCounters::abandoned);
+  leases_->Remove(*item.lease);
+  on_delayed_(options_.visibility);
+}
+
+}  // namespace muster::listener

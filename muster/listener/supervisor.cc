@@ -1,0 +1,103 @@
+#include "muster/listener/supervisor.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::listener {
+namespace {
+
+// Wakes within this time are one wake, so that thousands of retries cost a few looks.
+constexpr absl::Duration kWakeGranularity = absl::Milliseconds(10);
+constexpr size_t kMaxScheduledWakes = 1024;
+// ± 20%, so that the processes of a fleet do not check in step.
+constexpr double kSafetyJitter = 0.2;
+
+}  // namespace
+
+Supervisor::Supervisor(SupervisorOptions options, base::Clock* clock, base::UniformSource uniform,
+                       std::function<void(WakeReason)> on_wake)
+    : options_(options), clock_(clock), on_wake_(std::move(on_wake)), uniform_(std::move(uniform)) {
+  base::MutexLock lock(&join_mu_);
+  thread_ = std::thread([this] { Run(); });
+}
+
+Supervisor::~Supervisor() { Stop(); }
+
+void Supervisor::Start() {
+  base::MutexLock lock(&mu_);
+  next_safety_check_ = clock_->Monotonic();
+  changed_.NotifyAll();
+}
+
+void Supervisor::Wake(WakeReason reason) {
+  base::MutexLock lock(&mu_);
+  bool& flag = reason == WakeReason::kPush ? pushed_ : rescale_;
+  if (!std::exchange(flag, true)) changed_.NotifyAll();
+}
+
+void Supervisor::WakeIn(absl::Duration delay) {
+  const absl::Duration at =
+      absl::Ceil(clock_->Monotonic() + std::max(delay, absl::ZeroDuration()), kWakeGranularity);
+  base::MutexLock lock(&mu_);
+  const auto [place, inserted] = scheduled_.insert(at);
+  if (inserted && place == scheduled_.begin()) changed_.NotifyAll();
+  if (scheduled_.size() > kMaxScheduledWakes) scheduled_.erase(std::prev(scheduled_.end()));
+}
+
+void Supervisor::Stop() {
+  {
+    base::MutexLock lock(&mu_);
+    stopped_ = true;
+    changed_.NotifyAll();
+  }
+  base::MutexLock lock(&join_mu_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void Supervisor::Run() {
+  WakeReason reason;
+  while (AwaitReason(reason)) on_wake_(reason);
+}
+
+bool Supervisor::AwaitReason(WakeReason& reason) {
+  base::MutexLock lock(&mu_);
+  while (!stopped_) {
+    if (TakeReasonLocked(reason)) return true;
+    clock_->WaitUntil(&changed_, &mu_, NextDeadlineLocked());
+  }
+  return false;
+}
+
+bool Supervisor::TakeReasonLocked(WakeReason& reason) {
+  const absl::Duration now = clock_->Monotonic();
+  if (std::exchange(pushed_, false)) {
+    reason = WakeReason::kPush;
+  } else if (!scheduled_.empty() && *scheduled_.begin() <= now) {
+    scheduled_.erase(scheduled_.begin(), scheduled_.upper_bound(now));
+    reason = WakeReason::kScheduled;
+  } else if (rescale_ && next_rescale_ <= now) {
+    rescale_ = false;
+    next_rescale_ = now + options_.rescale_spacing;
+    reason = WakeReason::kRescale;
+  } else if (next_safety_check_ <= now) {
+    PlanSafetyCheckLocked();
+    reason = WakeReason::kSafety;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Supervisor::PlanSafetyCheckLocked() {
+  const double factor = 1 - kSafetyJitter + 2 * kSafetyJitter * uniform_();
+  next_safety_check_ = clock_->Monotonic() + options_.safety_check_interval * factor;
+}
+
+absl::Duration Supervisor::NextDeadlineLocked() const {
+  absl::Duration next = next_safety_check_;
+  if (rescale_) next = std::min(next, next_rescale_);
+  if (!scheduled_.empty()) next = std::min(next, *scheduled_.begin());
+  return next;
+}
+
+}  // namespace muster::listener

@@ -1,0 +1,73 @@
+// Supervisor: the listener's own thread that notices work while no dequeue task does: on a trigger,
+// when a delay that the listener set itself runs out, and by a slow safety check (D3).
+#pragma once
+
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/base/random.h"
+
+namespace muster::listener {
+
+// Why a listener looks for work.
+enum class WakeReason {
+  kPush,       // a trigger arrived and no task was there to follow it
+  kRescale,    // work came while tasks are there: perhaps they are too few
+  kScheduled,  // a message is visible by now that this listener had given back with a delay
+  kSafety,     // the slow check
+};
+
+struct SupervisorOptions {
+  absl::Duration safety_check_interval = absl::Seconds(30);
+  absl::Duration rescale_spacing = absl::Milliseconds(10);  // at least so long between two rescales
+};
+
+// Thread-safe.
+class Supervisor {
+ public:
+  // `on_wake` runs on the supervisor's thread, one call at a time; requests that come meanwhile are
+  // merged, never dropped. `clock` is not owned.
+  Supervisor(SupervisorOptions options, base::Clock* clock, base::UniformSource uniform,
+             std::function<void(WakeReason)> on_wake);
+  ~Supervisor();
+
+  // Begins the safety checks, with one at once.
+  void Start();
+  void Wake(WakeReason reason);
+  // Wakes in `delay`. Wakes that are close to each other are merged; when very many are waiting the
+  // latest is dropped, and left to the safety check.
+  void WakeIn(absl::Duration delay);
+
+  // Ends the thread and waits for it. Twice is fine. Later calls of the others do nothing.
+  void Stop();
+
+ private:
+  void Run();
+  bool AwaitReason(WakeReason& reason);
+  bool TakeReasonLocked(WakeReason& reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PlanSafetyCheckLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Duration NextDeadlineLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const SupervisorOptions options_;
+  base::Clock* const clock_;  // not owned
+  const std::function<void(WakeReason)> on_wake_;
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  base::UniformSource uniform_ ABSL_GUARDED_BY(mu_);
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
+  bool pushed_ ABSL_GUARDED_BY(mu_) = false;
+  bool rescale_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Duration next_rescale_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();
+  absl::Duration next_safety_check_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
+  std::set<absl::Duration> scheduled_ ABSL_GUARDED_BY(mu_);  // Clock::Monotonic(), rounded up
+
+  base::Mutex join_mu_;
+  std::thread thread_ ABSL_GUARDED_BY(join_mu_);  // last: it uses all of the above
+};
+
+}  // namespace muster::listener

@@ -1,0 +1,106 @@
+#include "muster/listener/task_roster.h"
+
+#include <algorithm>
+
+namespace muster::listener {
+
+int TaskRoster::Enter(int wanted) {
+  base::MutexLock lock(&mu_);
+  if (dismissed_) return 0;
+  const int entered = std::clamp(wanted, 0, max_tasks_ - active_);
+  active_ += entered;
+  most_active_ = std::max(most_active_, active_);
+  return entered;
+}
+
+TaskRoster::Departure TaskRoster::TryLeave(uint64_t seen_wakes, bool last_stays) {
+  base::MutexLock lock(&mu_);
+  if (!dismissed_) {
+    if (wakes_ != seen_wakes) return Departure::kPollAgain;
+    if (last_stays && active_ == 1) return Departure::kStay;
+  }
+  LeaveLocked();
+  return Departure::kLeft;
+}
+
+void TaskRoster::Leave() {
+  base::MutexLock lock(&mu_);
+  LeaveLocked();
+}
+
+void TaskRoster::LeaveLocked() {
+  if (--active_ == 0) left_.NotifyAll();
+}
+
+uint64_t TaskRoster::wakes() const {
+  base::MutexLock lock(&mu_);
+  return wakes_;
+}
+
+void TaskRoster::Sleep(absl::Duration delay, uint64_t seen_wakes) {
+  const absl::Duration deadline = clock_->Monotonic() + delay;
+  base::MutexLock lock(&mu_);
+  if (dismissed_ || wakes_ != seen_wakes) return;
+  Sleeper self;
+  const auto place = sleepers_.insert(sleepers_.end(), &self);
+  while (!self.woken && !clock_->WaitUntil(&self.cv, &mu_, deadline)) {
+  }
+  if (!self.woken) sleepers_.erase(place);
+}
+
+int TaskRoster::Wake(int64_t tasks) {
+  base::MutexLock lock(&mu_);
+  ++wakes_;
+  WakeLocked(tasks);
+  return active_;
+}
+
+void TaskRoster::WakeLocked(int64_t tasks) {
+  for (; tasks > 0 && !sleepers_.empty(); --tasks) {
+    Sleeper* const sleeper = sleepers_.front();
+    sleepers_.pop_front();
+    sleeper->woken = true;
+    sleeper->cv.NotifyAll();
+  }
+}
+
+void TaskRoster::Dismiss() {
+  base::MutexLock lock(&mu_);
+  dismissed_ = true;
+  WakeLocked(static_cast<int64_t>(sleepers_.size()));
+}
+
+void TaskRoster::Recall() {
+  base::MutexLock lock(&mu_);
+  dismissed_ = false;
+}
+
+bool TaskRoster::dismissed() const {
+  base::MutexLock lock(&mu_);
+  return dismissed_;
+}
+
+bool TaskRoster::AwaitNone(absl::Duration deadline) {
+  base::MutexLock lock(&mu_);
+  while (active_ > 0) {
+    if (clock_->WaitUntil(&left_, &mu_, deadline)) return active_ == 0;
+  }
+  return true;
+}
+
+int TaskRoster::active() const {
+  base::MutexLock lock(&mu_);
+  return active_;
+}
+
+int TaskRoster::most_active() const {
+  base::MutexLock lock(&mu_);
+  return most_active_;
+}
+
+bool TaskRoster::has_idle_hands() const {
+  base::MutexLock lock(&mu_);
+  return active_ < max_tasks_ || !sleepers_.empty();
+}
+
+}  // namespace muster::listener

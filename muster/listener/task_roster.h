@@ -1,0 +1,88 @@
+// TaskRoster: who of a listener's dequeue tasks is at work, asleep or gone. The one place where it
+// is decided whether a task may leave, so that two tasks never both count on the other to stay
+// (D2), and no trigger falls between a task's last look at the queue and its leaving.
+//
+//   Enter ─► polling ─► Sleep ─► polling ─► TryLeave ─► gone
+//                ▲        │ Wake, Dismiss, or the delay ran out
+//                └────────┘
+//
+// A task notes wakes() before it looks at the queue. Sleep and TryLeave refuse when a Wake came
+// since: then the look may have been too early, and the task looks again.
+#pragma once
+
+#include <cstdint>
+#include <list>
+
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+
+namespace muster::listener {
+
+// Thread-safe.
+class TaskRoster {
+ public:
+  enum class Departure {
+    kLeft,       // the task is off the roster and must end
+    kPollAgain,  // a wake-up came since the task looked
+    kStay,       // it is the last one, and the last one stays
+  };
+
+  TaskRoster(base::Clock* clock, int max_tasks) : clock_(clock), max_tasks_(max_tasks) {}
+
+  // Puts up to `wanted` tasks on the roster, never more than max_tasks together. Answers how many;
+  // none while dismissed.
+  int Enter(int wanted);
+
+  // Asks to leave after an idle poll that began when wakes() was `seen_wakes`. With `last_stays`
+  // the only task on the roster is told to stay.
+  Departure TryLeave(uint64_t seen_wakes, bool last_stays);
+
+  // Leaves whatever happens (dismissed, or failed).
+  void Leave();
+
+  uint64_t wakes() const;
+
+  // Sleeps for `delay`, or until woken or dismissed. Returns at once when wakes() has passed
+  // `seen_wakes`.
+  void Sleep(absl::Duration delay, uint64_t seen_wakes);
+
+  // There is work for up to `tasks` tasks: wakes as many sleepers, longest asleep first. Answers
+  // how many tasks are on the roster; at 0 the caller must start some.
+  int Wake(int64_t tasks);
+
+  // Sends all tasks home: sleepers wake, dismissed() turns true and nobody enters, until Recall.
+  void Dismiss();
+  void Recall();
+  bool dismissed() const;
+
+  // Waits until nobody is on the roster. False when `deadline` (Clock::Monotonic) came first.
+  bool AwaitNone(absl::Duration deadline);
+
+  int active() const;
+  int most_active() const;
+  // Whether more tasks could be at work: there is a free place, or one is asleep.
+  bool has_idle_hands() const;
+
+ private:
+  struct Sleeper {
+    base::CondVar cv;
+    bool woken = false;
+  };
+
+  void WakeLocked(int64_t tasks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void LeaveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  base::Clock* const clock_;  // not owned
+  const int max_tasks_;
+
+  mutable base::Mutex mu_;
+  base::CondVar left_;
+  int active_ ABSL_GUARDED_BY(mu_) = 0;
+  int most_active_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t wakes_ ABSL_GUARDED_BY(mu_) = 0;
+  bool dismissed_ ABSL_GUARDED_BY(mu_) = false;
+  std::list<Sleeper*> sleepers_ ABSL_GUARDED_BY(mu_);  // longest asleep first
+};
+
+}  // namespace muster::listener

@@ -1,0 +1,114 @@
+#include "muster/listener/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue/limits.h"
+
+namespace muster::listener {
+namespace {
+
+Verdict GiveBack(absl::Duration delay, bool begun, bool refund,
+                 int64_t ListenerCounters::*counter) {
+  Verdict verdict;
+  verdict.action = Verdict::Action::kGiveBack;
+  verdict.delay = std::min(delay, queue::kMaxVisibility);
+  // A message that never began keeps its mark of a suspect.
+  verdict.attempt_ended = begun;
+  verdict.refund_attempt = begun && refund;
+  verdict.counter = counter;
+  return verdict;
+}
+
+Verdict GiveUp(std::string why) {
+  Verdict verdict;
+  verdict.action = Verdict::Action::kDeadLetter;
+  verdict.why = std::move(why);
+  verdict.counter = &ListenerCounters::dead_letters;
+  return verdict;
+}
+
+Verdict JudgeRetry(Settlement settlement, int attempts, bool begun, const VerdictRules& rules,
+                   double uniform) {
+  if (settlement.why.empty()) settlement.why = "the handler gave no outcome";
+  if (begun && attempts >= rules.max_attempts) {
+    return GiveUp(absl::StrCat("attempt ", attempts, " of ", rules.max_attempts,
+                               " failed: ", settlement.why));
+  }
+  const absl::Duration delay = settlement.delay > absl::ZeroDuration()
+                                   ? settlement.delay
+                                   : RetryDelay(rules, attempts, uniform);
+  Verdict verdict = GiveBack(delay, begun, false, &ListenerCounters::messages_retried);
+  verdict.why = std::move(settlement.why);
+  return verdict;
+}
+
+Verdict JudgeOk(Settlement settlement, const VerdictRules& rules) {
+  if (absl::Status status = CheckOutputs(settlement.outputs, rules); !status.ok()) {
+    return GiveUp(absl::StrCat("its output cannot be queued: ", status.message()));
+  }
+  Verdict verdict;
+  verdict.action = Verdict::Action::kDelete;
+  verdict.outputs = std::move(settlement.outputs);
+  return verdict;
+}
+
+}  // namespace
+
+absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double uniform) {
+  const int doublings = std::clamp(attempts - 1, 0, 62);
+  const double factor = std::ldexp(1.0, doublings) * (0.8 + 0.4 * uniform);
+  return std::min(rules.minimum_retry_delay * factor, rules.maximum_retry_delay);
+}
+
+Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRules& rules,
+              double uniform) {
+  switch (settlement.kind) {
+    case Settlement::Kind::kOk:
+      return JudgeOk(std::move(settlement), rules);
+    case Settlement::Kind::kDead:
+      return GiveUp(std::move(settlement.why));
+    case Settlement::Kind::kDefer:
+      return GiveBack(std::max(settlement.delay, rules.minimum_retry_delay), begun, true,
+                      &ListenerCounters::messages_deferred);
+    case Settlement::Kind::kRelease:
+      return GiveBack(absl::ZeroDuration(), begun, true, &ListenerCounters::messages_released);
+    case Settlement::Kind::kUnset:
+    case Settlement::Kind::kRetry:
+      break;
+  }
+  return JudgeRetry(std::move(settlement), attempts, begun, rules, uniform);
+}
+
+bool IsSpent(const queue::Message& message, const VerdictRules& rules) {
+  return message.attempts >= rules.max_attempts;
+}
+
+Verdict JudgeSpent(const queue::Message& message) {
+  if (message.interrupted) {
+    return GiveUp(absl::StrCat("attempt ", message.attempts, " of ", message.attempts,
+                               " was interrupted: its handler's process died or lost its lease"));
+  }
+  return GiveUp(absl::StrCat("all ", message.attempts, " attempts were used up before"));
+}
+
+Verdict JudgePostponed(bool begun, const VerdictRules& rules) {
+  return GiveBack(rules.maximum_retry_delay, begun, false, &ListenerCounters::messages_deferred);
+}
+
+absl::Status CheckOutputs(const std::vector<queue::NewMessage>& outputs,
+                          const VerdictRules& rules) {
+  if (outputs.empty()) return absl::OkStatus();
+  if (!rules.has_output_queue) {
+    return absl::InvalidArgumentError("the listener has no output queue");
+  }
+  for (const queue::NewMessage& output : outputs) {
+    MUSTER_RETURN_IF_ERROR(queue::ValidateNewMessage(output));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::listener

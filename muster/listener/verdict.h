@@ -1,0 +1,57 @@
+// Verdict: the one place that decides what becomes of a message: deleted, given back or given up.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "muster/listener/counters.h"
+#include "muster/listener/subscriber.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::listener {
+
+struct Verdict {
+  enum class Action {
+    kDelete,      // put `outputs`, then delete
+    kDeadLetter,  // put `outputs` (of Subscriber::OnGivenUp), then set aside with `why`
+    kGiveBack,    // visible again after `delay`
+  };
+  Action action = Action::kGiveBack;
+  absl::Duration delay = absl::ZeroDuration();
+  bool attempt_ended = false;   // kGiveBack: the attempt that began did not end in a death
+  bool refund_attempt = false;  // kGiveBack: … and is not charged
+  std::string why;
+  std::vector<queue::NewMessage> outputs;
+  // What to count once it is done.
+  int64_t ListenerCounters::*counter = &ListenerCounters::messages_done;
+};
+
+struct VerdictRules {
+  int max_attempts = 5;
+  absl::Duration minimum_retry_delay = absl::Milliseconds(100);
+  absl::Duration maximum_retry_delay = absl::Minutes(1);
+  bool has_output_queue = false;
+};
+
+// minimum × 2^(attempts − 1), × [0.8, 1.2) by `uniform` in [0, 1), at most the maximum.
+absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double uniform);
+
+// What `settlement` means for a message with `attempts` charged. `begun`: one of them by the holder
+// that settles.
+Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRules& rules,
+              double uniform);
+
+// Whether the message has used up its attempts before this holder began: its earlier holders died,
+// or could not say what happened. Such a message is given up without another run.
+bool IsSpent(const queue::Message& message, const VerdictRules& rules);
+Verdict JudgeSpent(const queue::Message& message);
+
+// For a message that should be given up but cannot be yet: back, after the longest delay.
+Verdict JudgePostponed(bool begun, const VerdictRules& rules);
+
+// InvalidArgument when the output queue could never take `outputs`.
+absl::Status CheckOutputs(const std::vector<queue::NewMessage>& outputs, const VerdictRules& rules);
+
+}  // namespace muster::listener
