@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "muster/input/line.h"
 
 namespace muster::input {
 namespace {
@@ -127,12 +128,6 @@ size_t FindClosingQuote(absl::string_view text, size_t from) {
     quote = text.find('"', quote + 2);
   }
   return quote;
-}
-
-absl::string_view WithoutLineEnd(absl::string_view line) {
-  if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
-  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  return line;
 }
 
 }  // namespace muster::input

@@ -43,7 +43,4 @@ size_t UnescapeQuotes(absl::string_view quoted, char* out);
 // The position of the quote that closes a field, given where its text begins; npos when none does.
 size_t FindClosingQuote(absl::string_view text, size_t from);
 
-// The record's bytes without "\n" or "\r\n" at their end.
-absl::string_view WithoutLineEnd(absl::string_view line);
-
 }  // namespace muster::input

@@ -8,8 +8,8 @@ namespace muster::input {
 // A transaction is a record of some hundred bytes; one of a mebibyte is a mistake (a file without
 // line ends, a quote that swallows the rest). It also bounds how far a reader looks ahead.
 inline constexpr size_t kMaxRecordBytes = size_t{1} << 20;
-// Read at once: large enough that system calls vanish, small enough to stay in the cache's reach.
-inline constexpr size_t kWindowBytes = size_t{4} << 20;
+// Read at once, at least: large enough that system calls vanish, small enough for a core's cache.
+inline constexpr size_t kWindowBytes = size_t{1} << 20;
 // Names that an error lists, of the columns that a file has.
 inline constexpr int kMaxListedNames = 30;
 // Of a name that an error quotes from the input: errors are for people, and end up in logs.

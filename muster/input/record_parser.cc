@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/input/csv_parser.h"
-#include "muster/input/csv_record.h"
 #include "muster/input/json_parser.h"
+#include "muster/input/line.h"
 #include "muster/input/utf8.h"
 
 namespace muster::input {

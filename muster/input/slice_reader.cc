@@ -6,6 +6,7 @@
 #include "muster/input/byte_scan.h"
 #include "muster/input/csv_record.h"
 #include "muster/input/limits.h"
+#include "muster/input/line.h"
 
 namespace muster::input {
 SliceReader::SliceReader(const ByteSource* source, const InputFormat& format, SliceLimits limits,
@@ -15,14 +16,18 @@ SliceReader::SliceReader(const ByteSource* source, const InputFormat& format, Sl
       max_record_bytes_(format.max_record_bytes),
       limits_(limits),
       lookahead_(limits.max_bytes + format.max_record_bytes + 2),
-      window_(source, start.offset, std::max(kWindowBytes, 2 * lookahead_)),
+      window_(source, start.offset, std::max(kWindowBytes, lookahead_)),
       line_(start.line) {}
 
 absl::StatusOr<std::optional<Slice>> SliceReader::Next() {
   MUSTER_RETURN_IF_ERROR(SkipEmptyLines(&window_, &line_));
-  MUSTER_RETURN_IF_ERROR(window_.Require(lookahead_));
   if (window_.text().empty()) return std::optional<Slice>();
-  const Run run = Measure(window_.text());
+  Run run = Measure(window_.text());
+  if (run.cut) {
+    // Rare, and not done ahead: to hold the whole look-ahead always would copy much.
+    MUSTER_RETURN_IF_ERROR(window_.Require(lookahead_));
+    run = Measure(window_.text());
+  }
   if (run.records == 0) {
     MUSTER_ASSIGN_OR_RETURN(const Slice slice, SkipLongLine());
     return std::optional<Slice>(slice);
@@ -45,33 +50,47 @@ SliceReader::Run SliceReader::Measure(absl::string_view text) const {
   Run run;
   size_t begin = 0;
   int64_t lines = 0;
-  while (run.records < limits_.transactions && begin < text.size()) {
+  while (run.records < limits_.transactions) {
     const size_t found = scan.Next();
-    const Line line = EndOfRecord(text, begin, found);
-    if (line.end == 0) break;
+    Line line{found + 1, 1};
+    if (found >= text.size()) {
+      line = LastLine(text, begin);
+    } else if (text[found] == '"') {
+      line = LineWithQuotes(text, begin);
+      scan.Seek(std::max(begin, line.end));
+    } else if (found - begin > max_record_bytes_) {
+      break;
+    }
+    run.cut = line.cut;
+    if (line.cut || line.end == 0) break;
     const absl::string_view record = text.substr(begin, line.end - begin);
-    if (found < text.size() && text[found] == '"') scan.Seek(line.end);
     begin = line.end;
     lines += line.lines;
     if (IsEmptyLine(record)) continue;
     if (run.records > 0 && line.end > limits_.max_bytes) break;
-    run = {run.records + 1, line.end, lines};
+    ++run.records;
+    run.bytes = line.end;
+    run.lines = lines;
   }
   return run;
 }
 
-SliceReader::Line SliceReader::EndOfRecord(absl::string_view text, size_t begin,
-                                           size_t found) const {
-  if (found < text.size() && text[found] == '"') {
-    // Behind max_bytes the text may end before the look-ahead does; no record fits there any more.
-    if (begin > limits_.max_bytes) return {};
-    const CsvRecord record = MeasureCsvRecord(text.substr(begin), delimiter_, max_record_bytes_);
-    if (record.fault == CsvRecord::Fault::kTooLong) return {};
-    return {begin + record.bytes, record.lines};
-  }
-  if (std::min(found, text.size()) - begin > max_record_bytes_) return {};
-  if (found < text.size()) return {found + 1, 1};
-  return window_.at_end() ? Line{text.size(), 1} : Line{};
+SliceReader::Line SliceReader::LineWithQuotes(absl::string_view text, size_t begin) const {
+  if (begin > limits_.max_bytes) return {};  // fits into no slice with what is before it
+  const CsvRecord record = MeasureCsvRecord(text.substr(begin), delimiter_, max_record_bytes_);
+  const bool seen_all = window_.at_end() || text.size() - begin >= max_record_bytes_ + 2;
+  const bool final =
+      record.fault == CsvRecord::Fault::kTextAfterQuote ||
+      (record.fault == CsvRecord::Fault::kNone && begin + record.bytes < text.size());
+  if (!seen_all && !final) return Cut();
+  if (record.fault == CsvRecord::Fault::kTooLong) return {};
+  return {begin + record.bytes, record.lines};
+}
+
+SliceReader::Line SliceReader::LastLine(absl::string_view text, size_t begin) const {
+  if (text.size() - begin > max_record_bytes_) return {};
+  if (window_.at_end()) return begin < text.size() ? Line{text.size(), 1} : Line{};
+  return text.size() < lookahead_ ? Cut() : Line{};
 }
 
 absl::StatusOr<Slice> SliceReader::SkipLongLine() {

@@ -56,23 +56,30 @@ class SliceReader {
     uint32_t records = 0;
     size_t bytes = 0;   // up to the end of the last record
     int64_t lines = 0;  // likewise
+    bool cut = false;   // the text ended too early to tell: measure again with `lookahead_` bytes
   };
   struct Line {
-    size_t end = 0;  // in the text, behind the line end; 0: not within reach
-    int64_t lines = 1;
+    size_t end = 0;  // in the text, behind the line end; 0: no record that the slice can hold
+    int64_t lines = 0;
+    bool cut = false;  // as in Run
   };
+
+  static Line Cut() { return {0, 0, true}; }
 
   // The longest run of records at the start of `text` that the limits allow; none when the first
   // record is too long.
   Run Measure(absl::string_view text) const;
-  Line EndOfRecord(absl::string_view text, size_t begin, size_t found) const;
+  // The record at `begin`, which has a quote in its first line.
+  Line LineWithQuotes(absl::string_view text, size_t begin) const;
+  // The record at `begin`, behind which the text has neither quote nor newline.
+  Line LastLine(absl::string_view text, size_t begin) const;
   absl::StatusOr<Slice> SkipLongLine();
 
   const InputFormat::Kind kind_;
   const char delimiter_;
   const size_t max_record_bytes_;
   const SliceLimits limits_;
-  const size_t lookahead_;  // bytes that decide where a slice ends
+  const size_t lookahead_;  // so many bytes always tell where a slice ends
   Window window_;
   int64_t line_;
 };

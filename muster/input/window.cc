@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "muster/base/status_macros.h"
-#include "muster/input/csv_record.h"
+#include "muster/input/line.h"
 
 namespace muster::input {
 
@@ -24,10 +24,6 @@ absl::Status Window::Require(size_t bytes) {
                                                           buffer_.size() - end_));
   end_ += got;
   return absl::OkStatus();
-}
-
-bool IsEmptyLine(absl::string_view line) {
-  return line.size() <= 2 && WithoutLineEnd(line).empty();
 }
 
 absl::Status SkipEmptyLines(Window* window, int64_t* line) {

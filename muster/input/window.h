@@ -40,8 +40,6 @@ class Window {
   uint64_t offset_;  // of buffer_[begin_] in the source
 };
 
-bool IsEmptyLine(absl::string_view line);
-
 // Moves `window` behind the empty lines (LF or CRLF alone) that it begins with, however many, and
 // adds them to `line`.
 absl::Status SkipEmptyLines(Window* window, int64_t* line);
