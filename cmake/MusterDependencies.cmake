@@ -1,5 +1,6 @@
-# Every library that muster builds on, all from Debian. MusterInstall.cmake repeats the ones that
-# a program linking an installed muster needs.
+# Every library that muster builds on, all from Debian. It is installed too: a program that links an
+# installed muster finds them by this same file. GoogleTest, which such a program does not need, is
+# found at its end.
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(Protobuf REQUIRED)
@@ -9,7 +10,6 @@ find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
-find_package(GTest REQUIRED)
 
 # Packaged with pkg-config files only: PkgConfig::MUSTER_ZSTD, _LZ4, _XXHASH. The prefix keeps
 # their variables apart from those of RocksDB's own find modules.
@@ -21,4 +21,8 @@ pkg_check_modules(MUSTER_XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 # yaml-cpp 0.7 (Debian 12) exports a plain name, 0.8 (Debian 13) a namespaced one.
 if(NOT TARGET yaml-cpp::yaml-cpp)
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
+endif()
+
+if(NOT CMAKE_FIND_PACKAGE_NAME STREQUAL "muster")
+  find_package(GTest REQUIRED)
 endif()

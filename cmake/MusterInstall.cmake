@@ -1,0 +1,43 @@
+# `cmake --install` puts the program, the libraries, their headers and a CMake package in place, so
+# that anyone builds a `muster` with handlers of one's own (examples/own_handler):
+#
+#   find_package(muster REQUIRED)
+#   target_link_libraries(my_muster PRIVATE muster::main)
+#
+# Conformance suites stay at home: they need GoogleTest. So do the examples. Headers go into a folder
+# of their own, include/muster, because theirs begin with names as common as cli/.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(include_dir ${CMAKE_INSTALL_INCLUDEDIR}/muster)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/muster)
+
+get_property(libraries GLOBAL PROPERTY MUSTER_LIBRARIES)
+list(FILTER libraries EXCLUDE REGEX "conformance$|_testing$|^example_")
+foreach(library ${libraries})
+  install(TARGETS muster_${library} EXPORT muster ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  get_property(folder GLOBAL PROPERTY MUSTER_FOLDER_${library})
+  if(NOT library STREQUAL "proto")
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
+      DESTINATION ${include_dir}/${folder}
+      FILES_MATCHING PATTERN "*.h" REGEX "/(conformance|testing)$" EXCLUDE)
+  endif()
+endforeach()
+install(DIRECTORY ${PROJECT_BINARY_DIR}/proto/generated/
+  DESTINATION ${include_dir} FILES_MATCHING PATTERN "*.pb.h")
+install(EXPORT muster NAMESPACE muster:: FILE musterTargets.cmake DESTINATION ${package_dir})
+
+# The package finds what muster was built on by the very file that the build itself uses.
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/musterConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/musterConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/musterConfig.cmake ${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/MusterDependencies.cmake DESTINATION ${package_dir})
+
+if(TARGET muster)
+  install(TARGETS muster RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(EXISTS ${PROJECT_SOURCE_DIR}/schema)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)
+endif()

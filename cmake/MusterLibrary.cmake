@@ -69,7 +69,7 @@ function(muster_library name)
   add_library(muster::${name} ALIAS muster_${name})
   set_target_properties(muster_${name} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(muster_${name} ${scope}
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/muster>)
   target_compile_features(muster_${name} ${scope} cxx_std_20)
   target_link_libraries(muster_${name} ${scope} ${deps} ${ARG_EXTERNAL_PUBLIC})
 endfunction()
