@@ -23,6 +23,12 @@ std::vector<const queue::Receipt*> ReceiptsOf(absl::Span<const Request> requests
   return pointers;
 }
 
+template <typename T>
+absl::StatusOr<T> ValueIf(const absl::Status& written, T value) {
+  if (!written.ok()) return written;
+  return value;
+}
+
 // The holder's say on the attempt that it began; see UpdateRequest.
 void EndAttempt(const queue::UpdateRequest& request, MessageState* state) {
   if (!request.attempt_ended) return;
@@ -49,11 +55,7 @@ absl::StatusOr<std::vector<absl::StatusOr<int>>> DurableQueue::BeginAttempt(
   CheckInAll(claims.taken, written);
   std::vector<absl::StatusOr<int>> results(receipts.size(), 0);
   for (const Claim& claim : claims.taken) {
-    if (written.ok()) {
-      results[claim.slot] = int{claim.after.attempts};
-    } else {
-      results[claim.slot] = written;
-    }
+    results[claim.slot] = ValueIf(written, int{claim.after.attempts});
   }
   for (const Refusal& refusal : claims.refused) results[refusal.slot] = refusal.status;
   return results;
@@ -76,12 +78,12 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> DurableQueue::U
   }
   const absl::Status written = WriteClaims(claims, &batch, Counters(), rocks::Durability::kPower);
   CheckInAll(claims.taken, written);
-  std::vector<absl::StatusOr<queue::UpdateResult>> results(requests.size(), written);
+  std::vector<absl::StatusOr<queue::UpdateResult>> results(requests.size(), queue::UpdateResult());
   for (const Claim& claim : claims.taken) {
-    if (!written.ok()) continue;
     results[claim.slot] =
-        queue::UpdateResult{EncodeReceipt(storage_->salt(), {claim.seq, claim.after.lease}),
-                            FromUs(claim.after.visible_us)};
+        ValueIf(written,
+                queue::UpdateResult{EncodeReceipt(storage_->salt(), {claim.seq, claim.after.lease}),
+                                    FromUs(claim.after.visible_us)});
   }
   for (const Refusal& refusal : claims.refused) results[refusal.slot] = refusal.status;
   return results;

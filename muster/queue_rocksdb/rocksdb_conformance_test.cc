@@ -1,0 +1,39 @@
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "muster/queue/conformance/queue_conformance.h"
+#include "muster/queue_rocksdb/rocksdb_queue_store.h"
+#include "muster/queue_rocksdb/temp_dir.h"
+
+namespace muster::queue::conformance {
+namespace {
+
+class RocksDbHarness final : public EngineHarness {
+ public:
+  QueueStore* Start(base::Clock* clock) override {
+    options_.clock = clock;
+    return Restart();
+  }
+
+  QueueStore* Restart() override {
+    store_.reset();
+    auto store = queue_rocksdb::RocksDbQueueStore::Open(dir_.path(), options_);
+    EXPECT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    return store_.get();
+  }
+
+ private:
+  const queue_rocksdb::TempDir dir_;
+  queue_rocksdb::Options options_;
+  std::unique_ptr<QueueStore> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(RocksDb, QueueConformanceTest,
+                         ::testing::Values([]() -> std::unique_ptr<EngineHarness> {
+                           return std::make_unique<RocksDbHarness>();
+                         }));
+
+}  // namespace
+}  // namespace muster::queue::conformance
