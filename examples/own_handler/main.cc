@@ -1,9 +1,10 @@
 // A `muster` with a handler of one's own: adds up the hours that people booked on projects.
+#include "cli/main.h"
+
 #include <memory>
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "cli/main.h"
 #include "muster/base/decimal.h"
 #include "muster/base/status_macros.h"
 #include "muster/handler/handler.h"
