@@ -159,6 +159,7 @@ Settlement ItemWorker::WorkOn(const wire::WorkItem& item, const Attempt& attempt
     return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), std::string(verdict.message()));
   }
   const std::vector<handler::Rejection> rejections = MergeRejections(records_, results);
+  setup_->transactions_processed += item.transactions;
   return Publish(EncodeAggregated(item, {setup_->handler_version, setup_->instance, attempt.number},
                                   results.TakePartials(), rejections));
 }

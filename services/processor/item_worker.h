@@ -1,6 +1,8 @@
 // ItemWorker: what one worker does with one work item: decode → parse → handler → result.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -18,13 +20,15 @@
 
 namespace muster::processor {
 
-// What all workers of a job share; read-only. Outlives them.
+// What all workers of a job share; read-only but for the count. Outlives them.
 struct WorkerSetup {
   const job::JobDefinition* job = nullptr;  // not owned
   handler::JobSchema schema;
   std::string handler_version;
   std::string instance;              // stands in results as who computed them
   blob::BlobStore* blobs = nullptr;  // not owned
+  // Of items that were processed, this one's attempts included; for progress bars, not for books.
+  mutable std::atomic<uint64_t> transactions_processed{0};
 };
 
 // One attempt at a message.

@@ -25,8 +25,11 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
     const job::JobDefinition* job, const handler::HandlerFactory& handlers,
     std::string handler_version, Dependencies dependencies, Options options) {
   std::unique_ptr<Processor> processor(new Processor);
-  processor->setup_ = {job, job->schema(), std::move(handler_version), options.instance,
-                       dependencies.blobs};
+  processor->setup_.job = job;
+  processor->setup_.schema = job->schema();
+  processor->setup_.handler_version = std::move(handler_version);
+  processor->setup_.instance = options.instance;
+  processor->setup_.blobs = dependencies.blobs;
   const WorkerSetup* const setup = &processor->setup_;
   MUSTER_RETURN_IF_ERROR(handlers(setup->schema).status());
   const auto subscribers = [setup,

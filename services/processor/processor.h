@@ -48,6 +48,9 @@ class Processor {
   // See QueueListener::Stop.
   absl::Status Stop(absl::Duration grace);
 
+  // Since this processor was made; an item that is processed twice counts twice.
+  uint64_t transactions_processed() const { return setup_.transactions_processed; }
+
   listener::QueueListener& listener() { return *listener_; }
 
  private:

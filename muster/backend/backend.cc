@@ -1,0 +1,85 @@
+#include "muster/backend/backend.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/blob_file/file_blob_store.h"
+#include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
+#include "muster/queue_rocksdb/rocksdb_queue_store.h"
+#include "muster/report_sqlite/sqlite_report_store.h"
+#include "muster/sync_rocksdb/rocks_sync_store.h"
+#include "muster/trigger_local/local_trigger_bus.h"
+
+namespace muster::backend {
+namespace {
+
+constexpr absl::string_view kRocksDb = "rocksdb:";
+constexpr absl::string_view kFile = "file:";
+constexpr absl::string_view kSqlite = "sqlite:";
+constexpr absl::string_view kLocal = "local:";
+
+// What follows `scheme` in `url`.
+absl::StatusOr<std::string> Rest(absl::string_view seam, absl::string_view url,
+                                 absl::string_view scheme) {
+  if (!absl::StartsWith(url, scheme)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no ", seam, " backend for '", url, "'; it takes ", scheme));
+  }
+  return std::string(url.substr(scheme.size()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url, Mode mode,
+                                                                  base::Clock* clock) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("queue", url, kRocksDb));
+  queue_rocksdb::Options options;
+  options.clock = clock;
+  options.read_only = mode == Mode::kReadOnly;
+  return queue_rocksdb::RocksDbQueueStore::Open(dir, options);
+}
+
+absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(absl::string_view url,
+                                                                     Mode mode) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("ledger", url, kRocksDb));
+  ledger_rocksdb::Options options;
+  options.read_only = mode == Mode::kReadOnly;
+  return ledger_rocksdb::RocksDbBatchLedger::Open(dir, options);
+}
+
+absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(absl::string_view url) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("sync", url, kRocksDb));
+  return sync_rocksdb::RocksSyncStore::Open(dir);
+}
+
+absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("blob", url, kFile));
+  return blob_file::FileBlobStore::Open(dir);
+}
+
+absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::string_view url,
+                                                                     Mode mode,
+                                                                     base::Clock* clock) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string file, Rest("report", url, kSqlite));
+  report_sqlite::SqliteOptions options;
+  options.clock = clock;
+  options.read_only = mode == Mode::kReadOnly;
+  return report_sqlite::OpenSqliteReport(file, options);
+}
+
+absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> OpenTriggerBus(absl::string_view url) {
+  MUSTER_RETURN_IF_ERROR(Rest("trigger bus", url, kLocal).status());
+  return std::make_unique<trigger_local::LocalTriggerBus>();
+}
+
+DataDirUrls::DataDirUrls(absl::string_view data_dir)
+    : queue(absl::StrCat(kRocksDb, data_dir, "/queue")),
+      ledger(absl::StrCat(kRocksDb, data_dir, "/ledger")),
+      sync(absl::StrCat(kRocksDb, data_dir, "/sync")),
+      blobs(absl::StrCat(kFile, data_dir, "/blobs")),
+      report(absl::StrCat(kSqlite, data_dir, "/report.db")),
+      report_file(absl::StrCat(data_dir, "/report.db")) {}
+
+}  // namespace muster::backend

@@ -1,0 +1,57 @@
+// Opens each seam's backend from a URL. The only library that names backends: everything else gets
+// a seam and never asks what is behind it.
+//
+//   seam     URL
+//   queue    rocksdb:DIR
+//   ledger   rocksdb:DIR
+//   sync     rocksdb:DIR
+//   blobs    file:DIR
+//   report   sqlite:FILE
+//   bus      local:
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/base/clock.h"
+#include "muster/blob/blob_store.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/queue/queue_store.h"
+#include "muster/report/report_store.h"
+#include "muster/sync/optimistic_sync_store.h"
+#include "muster/trigger/trigger_bus.h"
+
+namespace muster::backend {
+
+enum class Mode {
+  kReadWrite,  // makes what is missing; at most one process
+  kReadOnly,   // changes nothing; beside a process that writes, or alone
+};
+
+// InvalidArgument: no backend of that seam has this URL's scheme; the message lists those that do.
+// Otherwise the backend's own errors. `clock` is not owned.
+absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url, Mode mode,
+                                                                  base::Clock* clock);
+absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(absl::string_view url,
+                                                                     Mode mode);
+absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(absl::string_view url);
+absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);
+absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::string_view url,
+                                                                     Mode mode, base::Clock* clock);
+absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> OpenTriggerBus(absl::string_view url);
+
+// Where the backends of one machine lie in a data directory.
+struct DataDirUrls {
+  explicit DataDirUrls(absl::string_view data_dir);
+
+  std::string queue;
+  std::string ledger;
+  std::string sync;
+  std::string blobs;
+  std::string report;
+  std::string report_file;  // the path in `report`
+};
+
+}  // namespace muster::backend

@@ -1,0 +1,51 @@
+#include "muster/backend/backend.h"
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::backend {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BackendTest : public ::testing::Test {
+ protected:
+  BackendTest() : dir_(absl::StrCat(::testing::TempDir(), "backend_test")), urls_(dir_) {
+    std::filesystem::remove_all(dir_);
+  }
+  ~BackendTest() override { std::filesystem::remove_all(dir_); }
+
+  const std::string dir_;
+  const DataDirUrls urls_;
+};
+
+TEST_F(BackendTest, OpensEverySeamOfADataDirectory) {
+  EXPECT_TRUE(OpenQueueStore(urls_.queue, Mode::kReadWrite, base::RealClock()).ok());
+  EXPECT_TRUE(OpenBatchLedger(urls_.ledger, Mode::kReadWrite).ok());
+  EXPECT_TRUE(OpenSyncStore(urls_.sync).ok());
+  EXPECT_TRUE(OpenBlobStore(urls_.blobs).ok());
+  EXPECT_TRUE(OpenReportStore(urls_.report, Mode::kReadWrite, base::RealClock()).ok());
+  EXPECT_TRUE(OpenTriggerBus("local:").ok());
+}
+
+TEST_F(BackendTest, ReadOnlyChangesNothingOnDisk) {
+  EXPECT_TRUE(
+      absl::IsNotFound(OpenQueueStore(urls_.queue, Mode::kReadOnly, base::RealClock()).status()));
+  EXPECT_TRUE(absl::IsNotFound(OpenBatchLedger(urls_.ledger, Mode::kReadOnly).status()));
+  EXPECT_TRUE(
+      absl::IsNotFound(OpenReportStore(urls_.report, Mode::kReadOnly, base::RealClock()).status()));
+  EXPECT_FALSE(std::filesystem::exists(dir_));
+}
+
+TEST_F(BackendTest, SaysWhichUrlsItTakes) {
+  const absl::Status status = OpenSyncStore("redis:localhost").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("rocksdb:"));
+}
+
+}  // namespace
+}  // namespace muster::backend

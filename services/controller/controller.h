@@ -1,0 +1,72 @@
+// The process controller: drains the partitions of a job's output queue and counts each result once
+// (req. 3).
+//
+//   output queue ─► Receive × k ─► ReportStore::Commit (one transaction) ─► Delete
+//
+// A crash between commit and delete is a harmless duplicate: only the item's row in the report
+// decides whether it counts. One thread; woken by triggers, with a slow safety check behind them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/queue/queue_store.h"
+#include "muster/report/report_store.h"
+#include "muster/trigger/trigger_bus.h"
+
+namespace muster::controller {
+
+// What a controller works with. Nothing is owned; all outlives it.
+struct Dependencies {
+  queue::QueueStore* queues = nullptr;
+  trigger::TriggerBus* bus = nullptr;
+  ledger::BatchLedger* ledger = nullptr;
+  report::ReportStore* report = nullptr;
+  base::Clock* clock = nullptr;
+};
+
+struct Options {
+  std::vector<queue::QueueId> partitions;  // of the output queue, all owned by this controller
+  uint64_t epoch = 1;                      // of that ownership; fences every commit
+  std::string instance = "controller";
+  int max_commit_results = 512;  // results that share one transaction
+  absl::Duration safety_check_interval = absl::Seconds(30);
+};
+
+// The host's ears. Called on the controller's thread, without locks held; be quick.
+struct Events {
+  // After each commit, of each batch that it touched.
+  std::function<void(const report::Progress&)> on_progress;
+  // Every item of the batch is counted, and its receipt is stored.
+  std::function<void(uint64_t batch)> on_complete;
+  // A store does not work, and retrying did not help; the controller has stopped.
+  std::function<void(const absl::Status&)> on_error;
+};
+
+// Thread-safe.
+class Controller {
+ public:
+  static absl::StatusOr<std::unique_ptr<Controller>> Create(Options options, Events events,
+                                                            Dependencies dependencies);
+  virtual ~Controller() = default;  // Stop()s
+
+  // Creates the partitions' queues if they are missing, and begins to drain.
+  virtual absl::Status Start() = 0;
+
+  // The batch was sealed, or may be complete for another reason: looks soon, on its own thread, and
+  // calls on_complete when it is.
+  virtual void CheckCompletion(uint64_t batch) = 0;
+
+  // Finishes the commit at hand and stops. Safe to call twice and before Start.
+  virtual void Stop() = 0;
+};
+
+}  // namespace muster::controller
