@@ -3,6 +3,7 @@
 // family() with RocksDB's own types.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -79,6 +80,7 @@ class Database {
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned; released before db_
   rocksdb::ColumnFamilyHandle* default_family_;         // owned
+  std::atomic<bool> last_write_failed_{false};
 };
 
 }  // namespace muster::rocks
