@@ -130,6 +130,11 @@ class ReportStore {
   // (Unavailable) perhaps all of it: committing again is safe.
   virtual absl::StatusOr<CommitSummary> Commit(const CommitRequest& request) = 0;
 
+  // Takes back that items were dead-lettered, because they get another chance: they have no row any
+  // more, and the batch is incomplete until they are counted again. Items that were aggregated, or
+  // have no row, stay as they are. NotFound: no such batch.
+  virtual absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) = 0;
+
   // Issues the receipt of a batch whose items all have their row. The same answer while nothing has
   // changed; a higher revision after a redrive. FailedPrecondition naming the counts when items or
   // transactions are missing.

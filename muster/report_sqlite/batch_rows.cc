@@ -73,6 +73,17 @@ absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connec
   }
 }
 
+void Tally(const report::ItemFacts& item, int sign, report::Progress* progress) {
+  const bool dead = item.outcome == report::ItemOutcome::kDeadLettered;
+  progress->items_counted += dead ? 0 : sign;
+  progress->items_dead += dead ? sign : 0;
+  progress->transactions += sign * item.transactions;
+  progress->aggregated += sign * item.aggregated;
+  progress->rejected += sign * item.rejected;
+  progress->dead_lettered += dead ? sign * item.transactions : 0;
+  progress->attempts += sign * item.attempts;
+}
+
 // A time that is not known yet goes in as NULL by way of nullif: no batch was counted in the first
 // microsecond of 1970.
 absl::Status StoreProgress(Connection* connection, const report::Progress& progress) {

@@ -20,18 +20,6 @@ using report::Verdict;
 
 std::string ItemName(const ItemFacts& item) { return absl::StrCat(item.batch, "/", item.index); }
 
-// Adds the item to the totals, or with sign −1 takes it back.
-void Tally(const ItemFacts& item, int sign, Progress* progress) {
-  const bool dead = item.outcome == ItemOutcome::kDeadLettered;
-  progress->items_counted += dead ? 0 : sign;
-  progress->items_dead += dead ? sign : 0;
-  progress->transactions += sign * item.transactions;
-  progress->aggregated += sign * item.aggregated;
-  progress->rejected += sign * item.rejected;
-  progress->dead_lettered += dead ? sign * item.transactions : 0;
-  progress->attempts += sign * item.attempts;
-}
-
 // The wall clock may step back: first and last are the least and the greatest.
 void StampCounted(absl::Time now, Progress* progress) {
   progress->first_counted = std::min(progress->first_counted.value_or(now), now);

@@ -12,9 +12,6 @@
 namespace muster::report_sqlite {
 namespace {
 
-// How long SQLite itself waits for a lock that somebody with a shell holds.
-constexpr int kBusyMilliseconds = 2000;
-
 int OpenFlags(OpenMode mode) {
   const int common = SQLITE_OPEN_NOMUTEX;
   switch (mode) {
@@ -137,15 +134,15 @@ void Connection::Close::operator()(sqlite3* database) const { sqlite3_close_v2(d
 
 Connection::~Connection() = default;
 
-absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path,
-                                                             OpenMode mode) {
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, OpenMode mode,
+                                                             absl::Duration busy_wait) {
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, OpenFlags(mode), nullptr);
   std::unique_ptr<Connection> connection(new Connection(raw));  // closes it on error, too
   if (code != SQLITE_OK) {
     return base::Annotate(StatusOf(code, raw == nullptr ? "no memory" : sqlite3_errmsg(raw)), path);
   }
-  sqlite3_busy_timeout(raw, kBusyMilliseconds);
+  sqlite3_busy_timeout(raw, static_cast<int>(absl::ToInt64Milliseconds(busy_wait)));
   RegisterExactAdd(raw);
   // What a tampered schema says must not run our functions.
   MUSTER_RETURN_IF_ERROR(connection->Execute("PRAGMA trusted_schema = OFF"));

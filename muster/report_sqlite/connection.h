@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -76,13 +77,17 @@ class Statement {
   int bind_error_ = 0;  // the first one since Reset
 };
 
+inline constexpr absl::Duration kBusyWait = absl::Seconds(2);  // a person's query with a shell
+
 enum class OpenMode { kReadOnly, kWrite, kCreate };
 
 // Not thread-safe.
 class Connection {
  public:
-  // NotFound: no file, unless kCreate. Otherwise see StatusOf.
-  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, OpenMode mode);
+  // NotFound: no file, unless kCreate. Otherwise see StatusOf. `busy_wait`: how long SQLite itself
+  // waits for a lock that somebody else holds.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, OpenMode mode,
+                                                          absl::Duration busy_wait = kBusyWait);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

@@ -14,15 +14,21 @@ namespace {
 using report::GroupShape;
 using report::MeasureShape;
 
-// "batch", unless a key or a measure is called that.
-absl::string_view BatchColumn(const GroupShape& shape) {
-  const auto is_batch = [](absl::string_view name) {
-    return absl::EqualsIgnoreCase(name, "batch");
-  };
-  bool taken = false;
-  for (const std::string& key : shape.keys) taken |= is_batch(key);
-  for (const MeasureShape& measure : shape.measures) taken |= is_batch(measure.name);
-  return taken ? "muster_batch" : "batch";
+bool HasColumn(const GroupShape& shape, absl::string_view name) {
+  for (const std::string& key : shape.keys) {
+    if (absl::EqualsIgnoreCase(key, name)) return true;
+  }
+  for (const MeasureShape& measure : shape.measures) {
+    if (absl::EqualsIgnoreCase(measure.name, name)) return true;
+  }
+  return false;
+}
+
+// "batch", unless a key or a measure is called that; then "muster_batch", and so on.
+std::string BatchColumn(const GroupShape& shape) {
+  std::string name = "batch";
+  while (HasColumn(shape, name)) name.insert(0, "muster_");
+  return name;
 }
 
 std::vector<std::string> KeyColumns(const GroupShape& shape) {

@@ -74,6 +74,8 @@ absl::StatusOr<ItemRows> ItemRows::Prepare(Connection* connection) {
       rows.get_, connection->Prepare(absl::StrCat(
                      "SELECT ", kItemColumns, " FROM muster_item WHERE batch = ? AND item = ?")));
   MUSTER_ASSIGN_OR_RETURN(
+      rows.delete_, connection->Prepare("DELETE FROM muster_item WHERE batch = ? AND item = ?"));
+  MUSTER_ASSIGN_OR_RETURN(
       rows.insert_rejection_,
       connection->Prepare("INSERT INTO muster_rejection (batch, item, ordinal, line, reason) "
                           "VALUES (?, ?, ?, ?, ?)"));
@@ -106,6 +108,8 @@ absl::StatusOr<report::ItemRow> ItemRows::Get(uint64_t batch, uint64_t index) {
 absl::Status ItemRows::Replace(const report::ItemFacts& item, absl::Time counted) {
   return Write(&replace_, item, counted);
 }
+
+absl::Status ItemRows::Delete(uint64_t batch, uint64_t index) { return delete_.Run(batch, index); }
 
 absl::Status ItemRows::InsertRejections(const report::CountedItem& item) {
   int64_t ordinal = 0;

@@ -29,6 +29,8 @@ class ItemRows {
   absl::StatusOr<bool> Insert(const report::ItemFacts& item, absl::Time counted);
   absl::StatusOr<report::ItemRow> Get(uint64_t batch, uint64_t index);
   absl::Status Replace(const report::ItemFacts& item, absl::Time counted);
+  // OK also when there is no such row.
+  absl::Status Delete(uint64_t batch, uint64_t index);
   absl::Status InsertRejections(const report::CountedItem& item);
 
  private:
@@ -39,6 +41,7 @@ class ItemRows {
   Statement insert_;
   Statement get_;
   Statement replace_;
+  Statement delete_;
   Statement insert_rejection_;
 };
 

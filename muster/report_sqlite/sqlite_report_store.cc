@@ -33,7 +33,7 @@ class Writer {
                                                       const SqliteOptions& options) {
     MUSTER_ASSIGN_OR_RETURN(WriterLock lock, WriterLock::Take(path));
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
-                            Connection::Open(path, OpenMode::kCreate));
+                            Connection::Open(path, OpenMode::kCreate, options.busy_wait));
     MUSTER_RETURN_IF_ERROR(connection->Execute(kPragmas));
     MUSTER_RETURN_IF_ERROR(EnsureSchema(connection.get()));
     MUSTER_RETURN_IF_ERROR(Bound(connection.get(), options.max_bytes));
@@ -45,6 +45,7 @@ class Writer {
   absl::Status RegisterBatch(const report::BatchShape& shape);
   absl::StatusOr<report::CommitSummary> Commit(const report::CommitRequest& request,
                                                absl::Time now);
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items);
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts);
 
  private:
@@ -84,6 +85,21 @@ absl::StatusOr<report::CommitSummary> Writer::Commit(const report::CommitRequest
   absl::StatusOr<report::CommitSummary> summary = run.Run();
   if (summary.ok()) MUSTER_RETURN_IF_ERROR(transaction.Commit());
   return summary;
+}
+
+absl::Status Writer::ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
+  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+  MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection_.get(), batch));
+  for (const uint64_t index : items) {
+    const absl::StatusOr<report::ItemRow> row = items_.Get(batch, index);
+    if (absl::IsNotFound(row.status())) continue;
+    MUSTER_RETURN_IF_ERROR(row.status());
+    if (row->outcome != report::ItemOutcome::kDeadLettered) continue;
+    MUSTER_RETURN_IF_ERROR(items_.Delete(batch, index));
+    Tally(*row, -1, &progress);
+  }
+  MUSTER_RETURN_IF_ERROR(StoreProgress(connection_.get(), progress));
+  return transaction.Commit();
 }
 
 absl::StatusOr<report::Receipt> Writer::Complete(const report::BatchFacts& facts) {
@@ -132,6 +148,12 @@ class SqliteReportStore final : public report::ReportStore {
     absl::StatusOr<report::CommitSummary> summary = writer_->Commit(request, now);
     if (!summary.ok()) return base::Annotate(summary.status(), path_);
     return summary;
+  }
+
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
+    return base::Annotate(writer_->ReopenDeadLettered(batch, items), path_);
   }
 
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/report/report_store.h"
 
@@ -22,6 +23,8 @@ struct SqliteOptions {
   bool read_only = false;
   // Beyond this a commit is ResourceExhausted; 0 leaves it to the disk.
   int64_t max_bytes = 0;
+  // How long a commit waits for somebody who writes with a shell, before it is Unavailable.
+  absl::Duration busy_wait = absl::Seconds(2);
 };
 
 // Creates the file if need be (not read-only). FailedPrecondition: another writer has it open, it
