@@ -5,28 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
-#include "muster/base/utf8.h"
+#include "muster/handler/printable.h"
 
 namespace muster::handler {
 namespace {
 
 constexpr uint8_t kOneVerdict = 1;
 constexpr uint8_t kSeveralVerdicts = 2;
-
-std::string PrintableReason(absl::string_view reason) {
-  std::string printable;
-  while (!reason.empty()) {
-    const size_t size = base::PrintableUtf8Prefix(reason);
-    if (printable.size() + std::max<size_t>(size, 1) > kMaxReasonBytes) break;
-    if (size == 0) {
-      printable += '?';
-    } else {
-      printable.append(reason.data(), size);
-    }
-    reason.remove_prefix(std::max<size_t>(size, 1));
-  }
-  return printable;
-}
 
 absl::Status CheckShape(const JobSchema& schema, Group group, size_t keys, size_t measures) {
   if (group.index < 0 || static_cast<size_t>(group.index) >= schema.groups.size()) {
@@ -170,7 +155,7 @@ void Results::AppendRejection(int64_t line, absl::string_view reason) {
   const auto place = std::upper_bound(
       rejections_.begin(), rejections_.end(), line,
       [](int64_t wanted, const Rejection& rejection) { return wanted < rejection.line; });
-  rejections_.insert(place, {line, PrintableReason(reason)});
+  rejections_.insert(place, {line, Printable(reason, kMaxReasonBytes)});
 }
 
 }  // namespace muster::handler

@@ -1,0 +1,67 @@
+// ChildProcess: a program that this process started, and the three pipes to it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/handler_command/file_descriptor.h"
+
+namespace muster::handler_command {
+
+struct ProgramToStart {
+  std::string path;               // absolute, or relative to this process's working directory
+  std::vector<std::string> argv;  // argv[0] included
+  std::string working_dir;        // empty: that of this process
+};
+
+// Not thread-safe. The program leads a process group of its own, so that whatever it starts dies
+// with it, and a Ctrl-C at the terminal does not reach it behind our back.
+class ChildProcess {
+ public:
+  // Starts the program; the calling thread must outlive it, because the kernel kills the program
+  // when that thread ends (so that no program survives a worker that was killed): see Spawner.
+  // NotFound, PermissionDenied, … when it cannot be executed; Unavailable when the machine cannot
+  // start one more.
+  static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProgramToStart& program);
+
+  // Kills it if it has not ended.
+  ~ChildProcess();
+
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  // Our ends of its stdin, stdout and stderr; they never block. -1 once closed.
+  int input() const { return input_.get(); }
+  int output() const { return output_.get(); }
+  int errors() const { return errors_.get(); }
+  void CloseOutput() { output_.Close(); }
+  void CloseErrors() { errors_.Close(); }
+
+  // Readable in poll() when the program has ended; -1 where the kernel has no such thing.
+  int ended_fd() const { return pidfd_.get(); }
+  bool HasEnded() const;
+
+  // Closes its stdin, which asks it to end, and waits up to `grace` (real time) until it has.
+  void AskToEnd(absl::Duration grace);
+
+  // Kills what is left of the process group, and waits for the program. How it ended: "exited with
+  // status 3", "was killed by signal 11 (Segmentation fault)". The same answer when called again.
+  const std::string& Kill();
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  ChildProcess(pid_t pid, FileDescriptor input, FileDescriptor output, FileDescriptor errors);
+
+  const pid_t pid_;
+  FileDescriptor input_, output_, errors_, pidfd_;
+  std::optional<std::string> end_;
+};
+
+}  // namespace muster::handler_command

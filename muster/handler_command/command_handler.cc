@@ -1,0 +1,199 @@
+#include "muster/handler_command/command_handler.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/handler/printable.h"
+#include "muster/handler_command/answer.h"
+#include "muster/handler_command/conversation.h"
+#include "muster/handler_command/find_program.h"
+#include "muster/handler_command/request.h"
+#include "muster/handler_command/spawner.h"
+#include "muster/handler_command/stderr_log.h"
+#include "muster/handler_command/watchdog.h"
+
+namespace muster::handler_command {
+namespace {
+
+using handler::Outcome;
+
+constexpr size_t kMaxWhyBytes = 512;
+// 2^20 × any delay is above any maximum; further doubling would overflow.
+constexpr int kMaxDoublings = 20;
+
+class CommandHandler final : public handler::Handler {
+ public:
+  CommandHandler(const handler::JobSchema& schema, CommandOptions options, ProgramToStart program,
+                 std::shared_ptr<Spawner> spawner)
+      : schema_(schema),
+        options_(std::move(options)),
+        program_(std::move(program)),
+        spawner_(std::move(spawner)),
+        watchdog_(options_.clock),
+        errors_(options_.clock) {}
+
+  ~CommandHandler() override {
+    if (child_ == nullptr) return;
+    child_->AskToEnd(options_.exit_grace);
+    Discard();
+  }
+
+  absl::Status Check() const {
+    return watchdog_.fd() >= 0 ? absl::OkStatus()
+                               : absl::ResourceExhaustedError("too many open files");
+  }
+
+  Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
+    if (item.stop_token().stop_requested()) return Outcome::Release();
+    allowed_ = std::min(options_.deadline, item.deadline() - options_.clock->Now());
+    if (allowed_ <= absl::ZeroDuration()) return Outcome::Retry({}, "its deadline has passed");
+    watchdog_.Disarm();
+    const std::stop_callback on_stop(item.stop_token(), [this] { watchdog_.Interrupt(); });
+    const absl::Duration deadline = options_.clock->Monotonic() + allowed_;
+
+    if (std::optional<Outcome> not_now = BeReady(deadline)) return *std::move(not_now);
+    errors_.SetItem(item.id());
+    errors_.Forget();
+    watchdog_.Arm(deadline);
+    const absl::Duration left = deadline - options_.clock->Monotonic();
+    return Settle(conversation_->Ask(EncodeRequest(schema_, item, left, results)), item, results);
+  }
+
+ private:
+  // Makes sure that a program waits for a request; or what becomes of the item when there is none.
+  std::optional<Outcome> BeReady(absl::Duration deadline) {
+    DiscardUnlessReady();
+    if (child_ != nullptr) return std::nullopt;
+    if (std::optional<Outcome> not_now = AwaitRestart(deadline)) return not_now;
+    absl::StatusOr<std::unique_ptr<ChildProcess>> started = spawner_->Start(program_);
+    if (!started.ok()) return Failed(std::string(started.status().message()));
+    child_ = *std::move(started);
+    conversation_.emplace(child_.get(), &errors_, &watchdog_, options_.clock,
+                          ConversationLimits{options_.max_answer_bytes, options_.exit_grace});
+    base::Log(base::kInfo, "handler program started",
+              {{"job", schema_.job}, {"program", program_.path}, {"pid", child_->pid()}});
+    return std::nullopt;
+  }
+
+  // Between items a program may have ended, which is no item's fault.
+  void DiscardUnlessReady() {
+    if (child_ == nullptr) return;
+    conversation_->DrainErrors();
+    if (conversation_->IsReady()) return;
+    Discard();
+    Fail("ended, or wrote something, between two items");
+  }
+
+  // The item waits rather than going back to the queue, where the same worker would find it again.
+  std::optional<Outcome> AwaitRestart(absl::Duration deadline) {
+    if (restart_at_ <= options_.clock->Monotonic()) return std::nullopt;
+    watchdog_.Arm(std::min(restart_at_, deadline));
+    if (watchdog_.Await() == Watchdog::State::kInterrupted) return Outcome::Release();
+    if (restart_at_ <= options_.clock->Monotonic()) return std::nullopt;
+    return Outcome::Defer(restart_at_ - options_.clock->Monotonic(),
+                          absl::StrCat("the handler's program waits to be restarted: ", why_));
+  }
+
+  Outcome Settle(ConversationEnd end, const handler::WorkItem& item, handler::Results& results) {
+    switch (end) {
+      case ConversationEnd::kAnswered:
+        return Read(item, results);
+      case ConversationEnd::kInterrupted:
+        Discard();
+        return Outcome::Release();
+      case ConversationEnd::kEnded: {
+        const bool has_ended = child_->HasEnded();
+        const std::string how = Discard();
+        return Failed(has_ended ? how : "closed its stdin or stdout");
+      }
+      case ConversationEnd::kOutOfTurn:
+        return Failed("wrote more than one line, or before it had read its item");
+      case ConversationEnd::kTooLong:
+        return Failed(
+            absl::StrCat("wrote an answer of more than ", options_.max_answer_bytes, " bytes"));
+      case ConversationEnd::kDeadline:
+        return Failed(absl::StrCat("gave no answer within ", absl::FormatDuration(allowed_)));
+    }
+    return Failed("ended in an unknown way");
+  }
+
+  Outcome Read(const handler::WorkItem& item, handler::Results& results) {
+    absl::StatusOr<Outcome> outcome = DecodeAnswer(conversation_->answer(), schema_, item, results);
+    if (!outcome.ok()) {
+      return Failed(absl::StrCat("gave an answer that is refused: ", outcome.status().message()));
+    }
+    failures_ = 0;
+    return *std::move(outcome);
+  }
+
+  // `what` completes "the program …".
+  Outcome Failed(std::string what) {
+    Discard();
+    Fail(std::move(what));
+    return Outcome::Retry({}, why_);
+  }
+
+  // Holds the next start back.
+  void Fail(std::string what) {
+    if (!errors_.last_line().empty()) absl::StrAppend(&what, "; stderr: ", errors_.last_line());
+    why_ = handler::Printable(absl::StrCat("the handler's program ", what), kMaxWhyBytes);
+    const absl::Duration delay =
+        std::min(options_.first_restart_delay * (1 << std::min(failures_, kMaxDoublings)),
+                 options_.max_restart_delay);
+    ++failures_;
+    restart_at_ = options_.clock->Monotonic() + delay;
+    base::Log(base::kWarning, "handler program failed",
+              {{"job", schema_.job},
+               {"why", why_},
+               {"failures_in_a_row", failures_},
+               {"restart_after", absl::FormatDuration(delay)}});
+  }
+
+  // Ends the program, if there is one, and its last words; returns how it ended.
+  std::string Discard() {
+    if (child_ == nullptr) return "";
+    const std::string end = child_->Kill();
+    conversation_->DrainErrors();
+    errors_.EndLine();
+    conversation_.reset();
+    child_.reset();
+    return end;
+  }
+
+  const handler::JobSchema schema_;
+  const CommandOptions options_;
+  const ProgramToStart program_;
+  // Shared: it has to outlive the programs of all handlers, and the factory may be gone by then.
+  const std::shared_ptr<Spawner> spawner_;
+  Watchdog watchdog_;
+  StderrLog errors_;
+  std::unique_ptr<ChildProcess> child_;       // null until needed, and after a failure
+  std::optional<Conversation> conversation_;  // with child_
+  absl::Duration allowed_;                    // for the item at hand
+  int failures_ = 0;                          // in a row
+  absl::Duration restart_at_ = -absl::InfiniteDuration();
+  std::string why_;  // of the last failure
+};
+
+}  // namespace
+
+handler::HandlerFactory CommandHandlerFactory(CommandOptions options) {
+  auto spawner = std::make_shared<Spawner>();
+  return [options = std::move(options), spawner](const handler::JobSchema& schema)
+             -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+    if (options.argv.empty()) return absl::InvalidArgumentError("the command is empty");
+    ProgramToStart program{"", options.argv, options.working_dir};
+    MUSTER_ASSIGN_OR_RETURN(program.path, FindProgram(options.argv[0], options.working_dir));
+    auto command = std::make_unique<CommandHandler>(schema, options, std::move(program), spawner);
+    MUSTER_RETURN_IF_ERROR(command->Check());
+    return command;
+  };
+}
+
+}  // namespace muster::handler_command

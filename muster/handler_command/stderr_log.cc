@@ -1,0 +1,55 @@
+#include "muster/handler_command/stderr_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "muster/base/log.h"
+
+namespace muster::handler_command {
+
+void StderrLog::Append(absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const size_t end = bytes.find('\n');
+    const absl::string_view part = bytes.substr(0, end);
+    line_.append(part.data(), std::min(part.size(), kMaxLineBytes - line_.size()));
+    if (end == absl::string_view::npos) return;
+    LogLine();
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void StderrLog::EndLine() {
+  if (!line_.empty()) LogLine();
+}
+
+void StderrLog::LogLine() {
+  const absl::string_view text = absl::StripTrailingAsciiWhitespace(line_);
+  if (!text.empty()) {
+    if (TakeFromWindow()) {
+      base::Log(base::kInfo, "handler stderr", {{"item", item_}, {"line", text}});
+    }
+    last_line_ = std::string(text);
+  }
+  line_.clear();
+}
+
+bool StderrLog::TakeFromWindow() {
+  const absl::Duration now = clock_->Monotonic();
+  if (now >= window_end_) {
+    if (left_out_ > 0) {
+      base::Log(base::kWarning, "handler stderr was too much", {{"lines_left_out", left_out_}});
+    }
+    window_end_ = now + kWindow;
+    logged_in_window_ = 0;
+    left_out_ = 0;
+  }
+  if (logged_in_window_ < kMaxLines) {
+    ++logged_in_window_;
+    return true;
+  }
+  ++left_out_;
+  return false;
+}
+
+}  // namespace muster::handler_command

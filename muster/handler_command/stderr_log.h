@@ -1,0 +1,49 @@
+// StderrLog: what a program writes to its stderr, as lines of our log.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+
+namespace muster::handler_command {
+
+// Not thread-safe. Bounded in every direction: a line has at most kMaxLineBytes, and at most
+// kMaxLines are logged per kWindow; how many were left out is logged once the window is over.
+class StderrLog {
+ public:
+  static constexpr size_t kMaxLineBytes = 1024;
+  static constexpr int kMaxLines = 100;
+  static constexpr absl::Duration kWindow = absl::Seconds(10);
+
+  // `clock` is not owned.
+  explicit StderrLog(base::Clock* clock) : clock_(clock) {}
+
+  // Lines that end from now on belong to the work item `item`.
+  void SetItem(std::string item) { item_ = std::move(item); }
+
+  void Append(absl::string_view bytes);
+
+  // The program has ended: what it wrote last is a line even without a line feed.
+  void EndLine();
+
+  // The last line that was not blank since Forget(): mostly what a program died of.
+  const std::string& last_line() const { return last_line_; }
+  void Forget() { last_line_.clear(); }
+
+ private:
+  void LogLine();
+  bool TakeFromWindow();
+
+  base::Clock* const clock_;
+  std::string item_;
+  std::string line_;  // as far as it has come
+  std::string last_line_;
+  absl::Duration window_end_ = -absl::InfiniteDuration();
+  int logged_in_window_ = 0;
+  int64_t left_out_ = 0;
+};
+
+}  // namespace muster::handler_command
