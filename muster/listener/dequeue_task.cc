@@ -23,6 +23,7 @@ DequeueTask::DequeueTask(const TaskEnvironment& environment, int first_partition
     : environment_(environment),
       partitions_(static_cast<int>(environment.options->partitions.size())),
       next_partition_(first_partition % partitions_),
+      helped_at_(environment.clock->Monotonic()),
       uniform_(base::SeededUniform(base::RandomSeed())) {}
 
 void DequeueTask::Run() {
@@ -31,13 +32,10 @@ void DequeueTask::Run() {
     environment_.supervisor->WakeIn(kSubscriberRetry);
     return;
   }
-  bool on_roster = true;
-  while (on_roster && !environment_.roster->dismissed()) {
+  while (!environment_.roster->LeaveIfDismissed()) {
     const uint64_t seen_wakes = environment_.roster->wakes();
-    on_roster = FollowUp(LookForWork(), seen_wakes);
+    if (!FollowUp(LookForWork(), seen_wakes)) return;
   }
-  subscriber_.reset();
-  if (on_roster) environment_.roster->Leave();
 }
 
 bool DequeueTask::MakeSubscriber() {
@@ -121,12 +119,14 @@ void DequeueTask::Work(int partition, std::vector<queue::Message> messages,
     if (message.dequeue_count > 1) counters.Add(&ListenerCounters::redeliveries);
     if (message.interrupted) counters.Add(&ListenerCounters::interrupted);
   }
+  environment_.roster->BeginWork();
   AskForHelp();
   const absl::Duration started_at = environment_.clock->Monotonic();
   DeliveryBatch batch(environment_,
                       environment_.leases->Add(partition, std::move(messages), received_at),
                       [this] { return uniform_(); });
   batch.Run(*subscriber_);
+  environment_.roster->EndWork();
   environment_.sizer->Observe(count, environment_.clock->Monotonic() - started_at);
 }
 

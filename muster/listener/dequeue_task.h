@@ -47,8 +47,8 @@ class DequeueTask {
   const int partitions_;
   int next_partition_;
   int idle_count_ = 0;
-  int failures_ = 0;  // looks that failed, in a row
-  absl::Duration helped_at_ = -absl::InfiniteDuration();
+  int failures_ = 0;          // looks that failed, in a row
+  absl::Duration helped_at_;  // when it last had the number of tasks looked over
   base::UniformSource uniform_;
   std::unique_ptr<Subscriber> subscriber_;
 };

@@ -154,9 +154,13 @@ void ElasticListener::OnTrigger(const trigger::InterRoleCommunicationEvent& even
   counters_.Add(&ListenerCounters::triggers_heard);
   const int64_t messages =
       work->payload_size > 0 ? work->payload_size : std::numeric_limits<int64_t>::max();
-  // With tasks on the roster they follow it themselves: their next look comes after this moment,
-  // and it asks for help when it finds something.
-  if (roster_.Wake(messages) == 0) supervisor_.Wake(WakeReason::kPush);
+  // With tasks on the roster they follow it themselves, since their next look comes after this
+  // moment; but perhaps they are too few.
+  if (roster_.Wake(messages) == 0) {
+    supervisor_.Wake(WakeReason::kPush);
+  } else if (roster_.has_idle_hands()) {
+    supervisor_.Wake(WakeReason::kRescale);
+  }
 }
 
 void ElasticListener::OnWake(WakeReason reason) {
@@ -206,7 +210,9 @@ void ElasticListener::Rescale(const Depth& depth) {
   // Sleepers count as active: let them rise before others are started.
   const int active = roster_.Wake(depth.ready);
   const int wanted = std::max(kFallbackTasks, options_.work_rule(depth.ready)) - active;
-  StartTasks(static_cast<int>(std::min<int64_t>(wanted, depth.ready)));
+  // A task that has nothing in hand will take a message by itself.
+  const int64_t unattended = depth.ready - roster_.empty_handed();
+  StartTasks(static_cast<int>(std::min<int64_t>(wanted, unattended)));
 }
 
 ElasticListener::Depth ElasticListener::LookAtDepth() const {
@@ -270,7 +276,8 @@ void ElasticListener::Resume() {
   base::MutexLock lock(&phase_mu_);
   if (phase_ == Phase::kStopping || !std::exchange(paused_, false)) return;
   roster_.Recall();
-  if (phase_ == Phase::kStarted) supervisor_.Wake(WakeReason::kPush);
+  // Tasks that were too busy to notice the pause look again; if there are none, some must start.
+  if (roster_.Wake(1) == 0 && phase_ == Phase::kStarted) supervisor_.Wake(WakeReason::kPush);
 }
 
 // Senders before receivers: nothing new arrives while what is in hand is brought to its end.

@@ -23,6 +23,12 @@ TaskRoster::Departure TaskRoster::TryLeave(uint64_t seen_wakes, bool last_stays)
   return Departure::kLeft;
 }
 
+bool TaskRoster::LeaveIfDismissed() {
+  base::MutexLock lock(&mu_);
+  if (dismissed_) LeaveLocked();
+  return dismissed_;
+}
+
 void TaskRoster::Leave() {
   base::MutexLock lock(&mu_);
   LeaveLocked();
@@ -86,6 +92,21 @@ bool TaskRoster::AwaitNone(absl::Duration deadline) {
     if (clock_->WaitUntil(&left_, &mu_, deadline)) return active_ == 0;
   }
   return true;
+}
+
+void TaskRoster::BeginWork() {
+  base::MutexLock lock(&mu_);
+  ++working_;
+}
+
+void TaskRoster::EndWork() {
+  base::MutexLock lock(&mu_);
+  --working_;
+}
+
+int TaskRoster::empty_handed() const {
+  base::MutexLock lock(&mu_);
+  return active_ - working_;
 }
 
 int TaskRoster::active() const {

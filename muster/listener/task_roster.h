@@ -38,7 +38,10 @@ class TaskRoster {
   // the only task on the roster is told to stay.
   Departure TryLeave(uint64_t seen_wakes, bool last_stays);
 
-  // Leaves whatever happens (dismissed, or failed).
+  // Leaves if all are sent home; then the task must end. In one step, so that a task that goes
+  // never counts as one that a Recall has kept.
+  bool LeaveIfDismissed();
+  // Leaves whatever happens: the task cannot work.
   void Leave();
 
   uint64_t wakes() const;
@@ -59,7 +62,13 @@ class TaskRoster {
   // Waits until nobody is on the roster. False when `deadline` (Clock::Monotonic) came first.
   bool AwaitNone(absl::Duration deadline);
 
+  // A task has messages in hand, from BeginWork to EndWork.
+  void BeginWork();
+  void EndWork();
+
   int active() const;
+  // Tasks on the roster with nothing in hand: each can still take a message.
+  int empty_handed() const;
   int most_active() const;
   // Whether more tasks could be at work: there is a free place, or one is asleep.
   bool has_idle_hands() const;
@@ -79,6 +88,7 @@ class TaskRoster {
   mutable base::Mutex mu_;
   base::CondVar left_;
   int active_ ABSL_GUARDED_BY(mu_) = 0;
+  int working_ ABSL_GUARDED_BY(mu_) = 0;
   int most_active_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t wakes_ ABSL_GUARDED_BY(mu_) = 0;
   bool dismissed_ ABSL_GUARDED_BY(mu_) = false;

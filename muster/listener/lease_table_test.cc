@@ -1,0 +1,121 @@
+#include "muster/listener/lease_table.h"
+
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
+
+namespace muster::listener {
+namespace {
+
+class LeaseTableTest : public ::testing::Test {
+ protected:
+  LeasePtr Lend(const std::string& receipt) {
+    EXPECT_EQ(leases_.Reserve(1), 1);
+    std::vector<queue::Message> messages(1);
+    messages[0].receipt = receipt;
+    return leases_.Add(0, std::move(messages), clock_.Monotonic())[0];
+  }
+
+  base::FakeClock clock_;
+  LeaseTable leases_{&clock_, absl::Seconds(30), 4};
+};
+
+TEST_F(LeaseTableTest, NeverLendsMoreThanItsBound) {
+  EXPECT_EQ(leases_.Reserve(3), 3);
+  EXPECT_EQ(leases_.Reserve(3), 1);
+  leases_.Unreserve(2);
+  EXPECT_EQ(leases_.Reserve(32), 2);
+}
+
+TEST_F(LeaseTableTest, WaitsForRoomUntilALeaseEnds) {
+  const LeasePtr lease = Lend("r");
+  ASSERT_EQ(leases_.Reserve(3), 3);
+  std::atomic<int> got = 0;
+  std::thread waiter([&] { got = leases_.Reserve(1); });
+  leases_.Remove(*lease);
+  waiter.join();
+  EXPECT_EQ(got, 1);
+}
+
+TEST_F(LeaseTableTest, EndsWaitingForRoomWhenAborted) {
+  ASSERT_EQ(leases_.Reserve(4), 4);
+  std::thread waiter([&] { EXPECT_EQ(leases_.Reserve(1), 0); });
+  leases_.AbortWaits();
+  waiter.join();
+}
+
+TEST_F(LeaseTableTest, HandsOutWhatIsDueAThirdIntoTheLease) {
+  const LeasePtr lease = Lend("r1");
+  clock_.Advance(absl::Seconds(10));
+  const auto due = leases_.AwaitDue(10);
+  ASSERT_EQ(due.size(), 1);
+  EXPECT_EQ(due[0].receipt, "r1");
+  leases_.Renewed(*lease, "r2", clock_.Monotonic());
+  EXPECT_EQ(*leases_.PinForBegin(*lease), "r2");
+}
+
+TEST_F(LeaseTableTest, SettlesWithTheReceiptThatTheKeeperIsStillWaitingFor) {
+  const LeasePtr lease = Lend("r1");
+  clock_.Advance(absl::Seconds(10));
+  ASSERT_EQ(leases_.AwaitDue(10).size(), 1);
+  std::thread settler([&] { EXPECT_EQ(*leases_.PinForSettle(*lease), "r2"); });
+  leases_.Renewed(*lease, "r2", clock_.Monotonic());
+  settler.join();
+}
+
+TEST_F(LeaseTableTest, LeavesALeaseThatIsInUseToTheNextRenewal) {
+  const LeasePtr lease = Lend("r1");
+  ASSERT_TRUE(leases_.PinForBegin(*lease).ok());
+  clock_.Advance(absl::Seconds(10));
+  std::thread keeper([&] { EXPECT_EQ(leases_.AwaitDue(10).size(), 1); });
+  clock_.AwaitSleepers(1);
+  leases_.Unpin(*lease, true);
+  clock_.Advance(absl::Seconds(2));
+  keeper.join();
+}
+
+TEST_F(LeaseTableTest, FiresTheTokenOfALostLeaseAndRefusesToBegin) {
+  const LeasePtr lease = Lend("r");
+  const std::stop_token token = leases_.TokenOf(*lease);
+  EXPECT_FALSE(token.stop_requested());
+  leases_.Lost(*lease);
+  EXPECT_TRUE(token.stop_requested());
+  EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForBegin(*lease).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForSettle(*lease).status()));
+}
+
+TEST_F(LeaseTableTest, BeginsNothingWhoseLeaseRanOutByTheClockButStillTriesToSettleIt) {
+  const LeasePtr lease = Lend("r");
+  const std::stop_token token = leases_.TokenOf(*lease);
+  clock_.Advance(absl::Seconds(30));
+  leases_.NotRenewed(*lease);
+  EXPECT_TRUE(token.stop_requested());
+  EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForBegin(*lease).status()));
+  EXPECT_TRUE(leases_.PinForSettle(*lease).ok());
+}
+
+TEST_F(LeaseTableTest, ReleasesOnlyWhatHasNotBegun) {
+  const LeasePtr begun = Lend("a");
+  const LeasePtr waiting = Lend("b");
+  ASSERT_TRUE(leases_.PinForBegin(*begun).ok());
+  leases_.Unpin(*begun, true);
+  const std::vector<LeasePtr> released = leases_.ReleaseUnbegun();
+  ASSERT_EQ(released.size(), 1);
+  EXPECT_EQ(released[0], waiting);
+  EXPECT_TRUE(absl::IsCancelled(leases_.PinForBegin(*waiting).status()));
+  EXPECT_FALSE(leases_.StartSettling(*waiting));
+}
+
+TEST_F(LeaseTableTest, FiresTheTokensOfAllLeasesAndOfLaterOnes) {
+  const LeasePtr early = Lend("a");
+  const std::stop_token token = leases_.TokenOf(*early);
+  leases_.StopAll();
+  EXPECT_TRUE(token.stop_requested());
+  EXPECT_TRUE(leases_.TokenOf(*Lend("b")).stop_requested());
+}
+
+}  // namespace
+}  // namespace muster::listener

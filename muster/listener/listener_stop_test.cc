@@ -1,0 +1,159 @@
+// Stopping and pausing: senders before receivers, nothing lost, no thread left behind.
+#include <thread>
+
+#include "muster/listener/listener_fixture.h"
+
+namespace muster::listener {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class ListenerStopTest : public ListenerTest {
+ protected:
+  const queue::QueueId& in() { return partitions_[0]; }
+};
+
+TEST_F(ListenerStopTest, StopsBeforeItStartsAndTwice) {
+  events_.on_completed = [this] { Note("completed"); };
+  Create();
+  EXPECT_TRUE(listener_->Stop(absl::Seconds(1)).ok());
+  EXPECT_TRUE(listener_->Stop(absl::Seconds(1)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(listener_->Start()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(listener_->StartListener(1)));
+  listener_.reset();
+  EXPECT_THAT(notes(), ElementsAre("completed"));
+}
+
+TEST_F(ListenerStopTest, WakesSleepingPollersWithoutTimePassing) {
+  options_.mode = DispatchMode::kPull;
+  Start();
+  AwaitTasks(1);
+  clock_.AwaitSleepers(2);
+  EXPECT_TRUE(listener_->Stop(absl::Seconds(1)).ok());
+  EXPECT_EQ(tasks(), 0);
+}
+
+TEST_F(ListenerStopTest, SettlesWhatIsInHandAndReleasesTheRestAtOnce) {
+  options_.max_dequeue_tasks = 1;
+  Gate gate;
+  handler_ = [&](Delivery& delivery, DeliveryContext&) {
+    if (delivery.message->body == "m1") gate.Pass();
+    return Ok({delivery.message->body});
+  };
+  PutMany(3);  // the first is claimed alone, the others together
+  Start();
+  gate.AwaitArrivals(1);
+  store_.AwaitDeleted(in(), 1);
+  std::thread stopper([&] { EXPECT_TRUE(listener_->Stop(absl::Seconds(5)).ok()); });
+  store_.AwaitCalls(Verb::kUpdate, 1);  // while m1's handler still works
+  EXPECT_EQ(store_.Stats(in())->ready, 1);
+  gate.Open();
+  stopper.join();
+  EXPECT_THAT(store_.deleted(in()), ElementsAre("m0", "m1"));
+  const auto left = *store_.Receive(in(), {32, absl::Seconds(30)});
+  ASSERT_EQ(left.size(), 1);
+  EXPECT_EQ(left[0].attempts, 0);
+  EXPECT_FALSE(left[0].interrupted);
+  EXPECT_EQ(listener_->counters().messages_released, 1);
+}
+
+TEST_F(ListenerStopTest, TellsOtherListenersOfWhatItReleased) {
+  Start();
+  Gate gate;
+  handler_ = [&](Delivery& delivery, DeliveryContext& context) {
+    std::stop_callback callback(context.stop_token(), [&] { gate.Open(); });
+    gate.Pass();
+    return Outcome(Settlement::Kind::kRelease);
+  };
+  Put("a");
+  Fire();
+  gate.AwaitArrivals(1);
+  const auto subscription = bus_.Subscribe([this](const trigger::InterRoleCommunicationEvent& e) {
+    if (trigger::IsFor(e, "acme", "input")) Note("trigger in");
+  });
+  EXPECT_TRUE(listener_->Stop(absl::Seconds(5)).ok());
+  EXPECT_THAT(notes(), Contains("trigger in"));
+  const auto left = *store_.Receive(in(), {1, absl::Seconds(30)});
+  ASSERT_EQ(left.size(), 1);
+  EXPECT_EQ(left[0].attempts, 0);
+}
+
+TEST_F(ListenerStopTest, LeavesTheLeaseOfAHandlerThatOverrunsTheGraceToExpire) {
+  Gate told_to_stop;
+  Gate gate;
+  handler_ = [&](Delivery& delivery, DeliveryContext& context) {
+    std::stop_callback callback(context.stop_token(delivery), [&] { told_to_stop.Open(); });
+    told_to_stop.Pass();
+    Note("told");
+    gate.Pass();
+    return Ok({"too late"});
+  };
+  Put("a");
+  Start();
+  told_to_stop.AwaitArrivals(1);
+  std::thread stopper(
+      [&] { EXPECT_TRUE(absl::IsDeadlineExceeded(listener_->Stop(absl::Seconds(5)))); });
+  AwaitNotes(2);
+  clock_.AwaitSleepers(2);  // Stop, and the lease keeper
+  clock_.Advance(absl::Seconds(5));
+  clock_.AwaitSleepers(0);  // the keeper is gone: the grace is over
+  gate.Open();
+  stopper.join();
+  EXPECT_THAT(store_.deleted(in()), IsEmpty());
+  EXPECT_THAT(store_.put(output_), IsEmpty());
+  EXPECT_EQ(listener_->counters().abandoned, 1);
+  EXPECT_EQ(tasks(), 0);
+}
+
+TEST_F(ListenerStopTest, GivesUpRetryingWhenTheGraceIsOver) {
+  store_.SetHook([&](Verb verb, const queue::QueueId&) {
+    return verb == Verb::kDelete ? absl::UnavailableError("gone") : absl::OkStatus();
+  });
+  Put("a");
+  Start();
+  store_.AwaitCalls(Verb::kDelete, 1);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(listener_->Stop(absl::ZeroDuration())));
+  EXPECT_EQ(listener_->counters().abandoned, 1);
+}
+
+TEST_F(ListenerStopTest, ParksUntilItIsResumed) {
+  options_.mode = DispatchMode::kPull;
+  Start();
+  AwaitTasks(1);
+  listener_->Pause();
+  AwaitTasks(0);
+  Put("a");
+  Fire();
+  clock_.Advance(absl::Seconds(36));
+  EXPECT_TRUE(absl::IsFailedPrecondition(listener_->StartListener(1)));
+  EXPECT_EQ(store_.Stats(in())->ready, 1);
+  listener_->Resume();
+  store_.AwaitDeleted(in(), 1);
+  EXPECT_EQ(tasks(), 1);
+}
+
+TEST_F(ListenerStopTest, StaysStoppedWhateverComesAfter) {
+  Start();
+  EXPECT_TRUE(listener_->Stop(absl::Seconds(1)).ok());
+  listener_->Resume();
+  Put("a");
+  Fire();
+  clock_.Advance(absl::Hours(1));
+  EXPECT_EQ(store_.Stats(in())->ready, 1);
+  EXPECT_EQ(tasks(), 0);
+}
+
+TEST_F(ListenerStopTest, StopsInTheMiddleOfABurst) {
+  for (int round = 0; round < 20; ++round) {
+    PutMany(200);
+    Start();
+    AwaitNotes(20 * (round + 1));
+    listener_.reset();
+    EXPECT_EQ(tasks(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace muster::listener

@@ -1,0 +1,117 @@
+// MemoryStore: a QueueStore in memory for tests of what reads queues. It keeps no data, but it
+// keeps the contract; it fails, blocks and reports on command.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::listener::testing {
+
+enum class Verb { kPut, kReceive, kBeginAttempt, kUpdate, kDelete, kDeadLetter, kStats };
+inline constexpr int kVerbs = 7;
+
+// Thread-safe. Queues come into being when they are first used.
+class MemoryStore final : public queue::QueueStore {
+ public:
+  // Called before a verb does its work, without locks: may block. An error is the verb's answer,
+  // and nothing is done.
+  using Hook = std::function<absl::Status(Verb, const queue::QueueId&)>;
+
+  explicit MemoryStore(base::Clock* clock);
+
+  void SetHook(Hook hook);
+  // How often a verb was called, failures included.
+  int calls(Verb verb) const;
+  // Blocks until `verb` has been called, and has answered, at least `n` times.
+  void AwaitCalls(Verb verb, int n) const;
+  // Blocks until `n` messages of the queue have been deleted, or set aside as poison.
+  void AwaitDeleted(const queue::QueueId& queue, int n) const;
+  void AwaitPoison(const queue::QueueId& queue, int n) const;
+  // The bodies put into a queue so far, in order, and those deleted from it.
+  std::vector<std::string> put(const queue::QueueId& queue) const;
+  std::vector<std::string> deleted(const queue::QueueId& queue) const;
+  // Takes away every lease of the queue, as a power cut may: messages are ready, receipts stale.
+  void BreakLeases(const queue::QueueId& queue);
+
+  const queue::Traits& traits() const override { return traits_; }
+  absl::Status CreateQueue(const queue::QueueId&, const queue::Metadata&) override;
+  absl::Status DeleteQueue(const queue::QueueId&) override;
+  absl::StatusOr<std::vector<queue::QueueInfo>> ListQueues(
+      const queue::ListQueuesRequest&) override;
+  absl::StatusOr<queue::Metadata> GetMetadata(const queue::QueueId&) override;
+  absl::Status SetMetadata(const queue::QueueId&, const queue::Metadata&) override;
+  absl::StatusOr<std::vector<queue::PutResult>> Put(
+      const queue::QueueId& queue, std::vector<queue::NewMessage> messages) override;
+  absl::StatusOr<std::vector<queue::Message>> Receive(
+      const queue::QueueId& queue, const queue::ReceiveOptions& options) override;
+  absl::StatusOr<std::vector<queue::Message>> Peek(const queue::QueueId&, int) override;
+  absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
+      const queue::QueueId& queue, absl::Span<const queue::Receipt> receipts) override;
+  absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> Update(
+      const queue::QueueId& queue, absl::Span<const queue::UpdateRequest> requests) override;
+  absl::StatusOr<std::vector<absl::Status>> Delete(
+      const queue::QueueId& queue, absl::Span<const queue::Receipt> receipts) override;
+  absl::Status Clear(const queue::QueueId&) override;
+  absl::StatusOr<std::vector<absl::Status>> DeadLetter(
+      const queue::QueueId& queue, absl::Span<const queue::DeadLetterRequest> requests) override;
+  absl::StatusOr<std::vector<queue::PoisonMessage>> ListPoison(const queue::QueueId& queue,
+                                                               absl::string_view after,
+                                                               int max_messages) override;
+  absl::StatusOr<int64_t> Redrive(const queue::QueueId&, absl::Span<const std::string>,
+                                  int64_t) override;
+  absl::StatusOr<int64_t> PurgePoison(const queue::QueueId&) override;
+  absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& queue) override;
+
+ private:
+  struct Record {
+    queue::Message message;
+    absl::Duration visible_at;
+    uint64_t lease = 0;  // of the newest receipt
+    bool attempt_open = false;
+  };
+  using Key = std::pair<absl::Duration, uint64_t>;  // visible at, sequence
+  struct Queue {
+    std::map<uint64_t, Record> records;
+    std::set<Key> by_visibility;
+    std::vector<queue::PoisonMessage> poison;
+    std::vector<std::string> put;
+    std::vector<std::string> deleted;
+  };
+  using QueueKey = std::pair<std::string, std::string>;
+
+  // Runs the hook, counts the call, and says on the way out that it was made.
+  class Call;
+
+  Queue& Of(const queue::QueueId& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  const Queue* Find(const queue::QueueId& queue) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The record that a receipt is valid for, and its sequence; nullptr: stale.
+  Record* Resolve(Queue& queue, const queue::Receipt& receipt, uint64_t& sequence)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void MoveTo(Queue& queue, uint64_t sequence, Record& record, absl::Duration visible_at)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  queue::Receipt NewReceipt(uint64_t sequence, Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Erase(Queue& queue, uint64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  base::Clock* const clock_;  // not owned
+  queue::Traits traits_;
+
+  mutable base::Mutex mu_;
+  mutable base::CondVar changed_;
+  Hook hook_ ABSL_GUARDED_BY(mu_);
+  std::array<int, kVerbs> calls_ ABSL_GUARDED_BY(mu_) = {};
+  std::map<QueueKey, Queue> queues_ ABSL_GUARDED_BY(mu_);
+  uint64_t next_sequence_ ABSL_GUARDED_BY(mu_) = 1;
+  uint64_t next_lease_ ABSL_GUARDED_BY(mu_) = 1;
+};
+
+}  // namespace muster::listener::testing
