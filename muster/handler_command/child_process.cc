@@ -11,9 +11,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "muster/base/status_macros.h"
 
 namespace muster::handler_command {
@@ -64,23 +66,47 @@ struct Prepared {
   const char* path;
   const char* working_dir;
   std::vector<char*> argv;
+  std::vector<std::string> variables;
+  std::vector<char*> envp;  // into `variables`
   int input, output, errors, failure;
   pid_t parent;
 };
 
-Prepared Prepare(const ProgramToStart& program, const Pipes& pipes) {
-  Prepared prepared{program.path.c_str(),
-                    program.working_dir.empty() ? nullptr : program.working_dir.c_str(),
-                    {},
-                    pipes.input.read_end.get(),
-                    pipes.output.write_end.get(),
-                    pipes.errors.write_end.get(),
-                    pipes.failure.write_end.get(),
-                    getpid()};
-  for (const std::string& arg : program.argv) {
-    prepared.argv.push_back(const_cast<char*>(arg.c_str()));
+// "NAME=value" of the program's environment.
+std::vector<std::string> MergeEnvironment(
+    const std::vector<std::pair<std::string, std::string>>& changes) {
+  std::map<std::string, std::string> merged;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::pair<std::string, std::string> split =
+        absl::StrSplit(*variable, absl::MaxSplits('=', 1));
+    merged.insert(split);
   }
-  prepared.argv.push_back(nullptr);
+  for (const auto& [name, value] : changes) merged.insert_or_assign(name, value);
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : merged) variables.push_back(absl::StrCat(name, "=", value));
+  return variables;
+}
+
+std::vector<char*> NullTerminated(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// `program` and `pipes` must outlive the result.
+Prepared Prepare(const ProgramToStart& program, const Pipes& pipes) {
+  Prepared prepared;
+  prepared.path = program.path.c_str();
+  prepared.working_dir = program.working_dir.empty() ? nullptr : program.working_dir.c_str();
+  prepared.argv = NullTerminated(program.argv);
+  prepared.variables = MergeEnvironment(program.env);
+  prepared.envp = NullTerminated(prepared.variables);
+  prepared.input = pipes.input.read_end.get();
+  prepared.output = pipes.output.write_end.get();
+  prepared.errors = pipes.errors.write_end.get();
+  prepared.failure = pipes.failure.write_end.get();
+  prepared.parent = getpid();
   return prepared;
 }
 
@@ -120,7 +146,7 @@ void CloseOthersOnExec() {
     Fail(prepared.failure, errno);
   }
   CloseOthersOnExec();
-  execv(prepared.path, prepared.argv.data());
+  execve(prepared.path, prepared.argv.data(), prepared.envp.data());
   Fail(prepared.failure, errno);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,7 +18,9 @@ namespace muster::handler_command {
 struct ProgramToStart {
   std::string path;               // absolute, or relative to this process's working directory
   std::vector<std::string> argv;  // argv[0] included
-  std::string working_dir;        // empty: that of this process
+  // Variables on top of this process's own.
+  std::vector<std::pair<std::string, std::string>> env;
+  std::string working_dir;  // empty: that of this process
 };
 
 // Not thread-safe. The program leads a process group of its own, so that whatever it starts dies

@@ -188,7 +188,7 @@ handler::HandlerFactory CommandHandlerFactory(CommandOptions options) {
   return [options = std::move(options), spawner](const handler::JobSchema& schema)
              -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
     if (options.argv.empty()) return absl::InvalidArgumentError("the command is empty");
-    ProgramToStart program{"", options.argv, options.working_dir};
+    ProgramToStart program{"", options.argv, options.env, options.working_dir};
     MUSTER_ASSIGN_OR_RETURN(program.path, FindProgram(options.argv[0], options.working_dir));
     auto command = std::make_unique<CommandHandler>(schema, options, std::move(program), spawner);
     MUSTER_RETURN_IF_ERROR(command->Check());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -17,6 +18,8 @@ struct CommandOptions {
   std::vector<std::string> argv;
   // Where the program runs. Empty: where this process runs.
   std::string working_dir;
+  // Set in the program's environment, on top of this process's own.
+  std::vector<std::pair<std::string, std::string>> env;
   // From handing out an item to its answer, the program's start included when it has to be started.
   absl::Duration deadline = absl::Seconds(30);
   // A longer answer is refused: it would be held in memory, once per worker.

@@ -427,6 +427,16 @@ TEST_F(CommandHandlerTest, GivesTheProgramItsThreePipesAndNothingElse) {
   EXPECT_THAT(numbers, ElementsAre("0", "1", "2", "3"));  // 3 is the folder that ls reads
 }
 
+TEST_F(CommandHandlerTest, SetsVariablesOnTopOfItsOwnEnvironment) {
+  options_.env = {{"RATE", "0.19 = 19%"}, {"LANG", "xx"}};
+  Program("read -r line; echo \"$RATE|$LANG|${PATH:+set}\" > env; " + std::string(kAnswer));
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  std::ifstream env(folder_.File("env"));
+  std::string line;
+  std::getline(env, line);
+  EXPECT_EQ(line, "0.19 = 19%|xx|set");
+}
+
 TEST_F(CommandHandlerTest, RunsOneProgramPerHandler) {
   Program(absl::StrCat("while read -r line; do ", kAnswer, "; done"));
   const handler::HandlerFactory factory = CommandHandlerFactory(options_);
