@@ -2,6 +2,10 @@
 add_library(muster_build_flags INTERFACE)
 target_compile_options(muster_build_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter)
+# g++ 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_compile_options(muster_build_flags INTERFACE -Wno-restrict)
+endif()
 if(MUSTER_WERROR)
   target_compile_options(muster_build_flags INTERFACE -Werror)
 endif()

@@ -201,7 +201,8 @@ absl::Status Initiator::SplitRest(const Batch& batch, std::stop_token stop) {
     }
     MUSTER_ASSIGN_OR_RETURN(start, source_->After(last.front()));
   }
-  input::SliceReader slices = source_->Slices(start, job_->item);
+  input::SliceReader slices = source_->Slices(
+      start, {static_cast<uint32_t>(job_->item.transactions), job_->item.max_bytes});
   Run run = NewRun(batch);
   uint64_t index = batch.items;
   while (true) {

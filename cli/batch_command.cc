@@ -1,0 +1,145 @@
+// muster batch list | get | receipt
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "cli/batch_view.h"
+#include "cli/environment.h"
+#include "cli/receipt_check.h"
+#include "cli/table.h"
+#include "muster/backend/backend.h"
+#include "muster/base/status_macros.h"
+#include "muster/report/verify.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct BatchOptions {
+  CommonOptions common;
+  uint64_t batch = 0;
+  bool verify = false;
+};
+
+struct Books {
+  std::unique_ptr<ledger::BatchLedger> ledger;
+  std::unique_ptr<report::ReportStore> report;
+  std::unique_ptr<report::ReportReader> reader;
+};
+
+absl::StatusOr<Books> OpenBooks(const std::string& data_dir, const Environment& environment) {
+  const backend::DataDirUrls urls(data_dir);
+  Books books;
+  MUSTER_ASSIGN_OR_RETURN(books.ledger,
+                          backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadOnly));
+  MUSTER_ASSIGN_OR_RETURN(
+      books.report,
+      backend::OpenReportStore(urls.report, backend::Mode::kReadOnly, environment.clock));
+  MUSTER_ASSIGN_OR_RETURN(books.reader, books.report->Read());
+  return books;
+}
+
+absl::Status List(const BatchOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const Books books, OpenBooks(options.common.data_dir, environment));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, books.ledger->List());
+  Table table;
+  table.AddColumn("batch", Align::kRight);
+  table.AddColumn("job");
+  table.AddColumn("state");
+  for (const char* column : {"transactions", "aggregated", "rejected", "dead-lettered"}) {
+    table.AddColumn(column, Align::kRight);
+  }
+  table.AddColumn("begun");
+  table.AddColumn("input");
+  ordered_json json = ordered_json::array();
+  for (const ledger::Batch& batch : batches) {
+    MUSTER_ASSIGN_OR_RETURN(const BatchView view, ViewBatch(batch, *books.reader));
+    table.AddRow(view.Row());
+    json.push_back(view.Json());
+  }
+  if (options.common.output == OutputFormat::kJson) {
+    *environment.out << json.dump() << "\n";
+  } else {
+    table.PrintTo(*environment.out);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Get(const BatchOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const Books books, OpenBooks(options.common.data_dir, environment));
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, books.ledger->Get(options.batch));
+  MUSTER_ASSIGN_OR_RETURN(const BatchView view, ViewBatch(batch, *books.reader));
+  const ordered_json json = view.Json();
+  if (options.common.output == OutputFormat::kJson) {
+    *environment.out << json.dump() << "\n";
+    return absl::OkStatus();
+  }
+  for (const auto& [name, value] : json.items()) {
+    *environment.out << name << ": "
+                     << Printable(value.is_string() ? value.get<std::string>() : value.dump())
+                     << "\n";
+  }
+  return view.PrintRejections(*books.reader, *environment.out);
+}
+
+absl::Status PrintReceipt(const BatchOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const Books books, OpenBooks(options.common.data_dir, environment));
+  MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored,
+                          books.reader->GetReceipt(options.batch));
+  if (options.common.output == OutputFormat::kJson) {
+    *environment.out << ReceiptJson(stored) << "\n";
+  } else {
+    *environment.out << stored.text << "checksum " << stored.checksum << "\n";
+  }
+  if (!options.verify) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> differences,
+                          CheckReceipt(options.batch, *books.ledger, *books.reader));
+  for (const std::string& difference : differences) {
+    *environment.err << "muster: receipt of batch " << options.batch << ": "
+                     << Printable(difference) << "\n";
+  }
+  if (!differences.empty()) {
+    return absl::DataLossError(absl::StrCat("the store does not prove the receipt of batch ",
+                                            options.batch, ": ", differences.size(),
+                                            " differences"));
+  }
+  *environment.err << "verified: the store proves this receipt\n";
+  return absl::OkStatus();
+}
+
+using Verb = std::function<absl::Status(const BatchOptions&, const Environment&)>;
+
+}  // namespace
+
+void AddBatch(CLI::App* app, const Environment& environment) {
+  CLI::App* const parent = app->add_subcommand("batch", "Look into batches");
+  parent->require_subcommand(1);
+  const auto options = std::make_shared<BatchOptions>();
+  const auto add_verb = [&](const char* name, const char* about, Verb verb) {
+    CLI::App* const command = parent->add_subcommand(name, about);
+    AddDataDir(command, &options->common);
+    AddOutput(command, &options->common, Csv::kNo);
+    command->callback([options, verb = std::move(verb), &environment] {
+      if (const absl::Status status = verb(*options, environment); !status.ok()) {
+        environment.Fail(status);
+      }
+    });
+    return command;
+  };
+  add_verb("list", "All batches", List);
+  add_verb("get", "One batch, with the transactions that it rejected", Get)
+      ->add_option("BATCH", options->batch, "Its number")
+      ->required();
+  CLI::App* const receipt = add_verb("receipt", "The proof of a finished batch", PrintReceipt);
+  receipt->add_option("BATCH", options->batch, "Its number")->required();
+  receipt->add_flag("--verify", options->verify,
+                    "Work it out again from the store; exit 1 if a bit differs");
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,32 @@
+// A batch as people see it: what the ledger says of it, and what the report has counted.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/report/report_store.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace muster::cli {
+
+struct BatchView {
+  ledger::Batch batch;
+  report::Progress progress;  // all zero before anything was counted
+
+  // The cells of `muster batch list`.
+  std::vector<std::string> Row() const;
+  nlohmann::ordered_json Json() const;
+  // The first rejected transactions, with line and reason; nothing when there are none.
+  absl::Status PrintRejections(report::ReportReader& reader, std::ostream& out) const;
+};
+
+absl::StatusOr<BatchView> ViewBatch(const ledger::Batch& batch, report::ReportReader& reader);
+
+// RFC 3339, UTC, milliseconds.
+std::string Rfc3339(absl::Time time);
+
+}  // namespace muster::cli

@@ -1,0 +1,58 @@
+// What every command works with, and how it answers.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <stop_token>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "cli/exit_code.h"
+#include "muster/base/clock.h"
+#include "muster/handler/registry.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace muster::cli {
+
+enum class OutputFormat { kTable, kJson, kCsv };
+
+struct Environment {
+  const handler::HandlerRegistry* handlers = nullptr;  // not owned
+  base::Clock* clock = nullptr;                        // not owned
+  std::stop_token stop;                                // SIGINT or SIGTERM
+  std::ostream* out = nullptr;                         // reports; not owned
+  std::ostream* err = nullptr;                         // progress and complaints; not owned
+  bool err_is_terminal = false;
+
+  // Set by the command that ran.
+  mutable int exit_code = kOk;
+
+  // Prints "muster: message" to err, and remembers the exit code that `status` stands for.
+  void Fail(const absl::Status& status) const;
+};
+
+// Options that many commands share.
+struct CommonOptions {
+  std::string data_dir = ".muster";
+  OutputFormat output = OutputFormat::kTable;
+};
+
+// Adds `--data-dir DIR`, which MUSTER_DATA_DIR sets too.
+void AddDataDir(CLI::App* command, CommonOptions* options);
+// Adds `-o, --output` with the formats that the command knows.
+enum class Csv { kNo, kYes };
+void AddOutput(CLI::App* command, CommonOptions* options, Csv csv);
+
+// Each adds its command, or family of commands, to `app`. `environment` outlives the app.
+void AddRun(CLI::App* app, const Environment& environment);
+void AddReport(CLI::App* app, const Environment& environment);
+void AddBatch(CLI::App* app, const Environment& environment);
+void AddQueue(CLI::App* app, const Environment& environment);
+void AddJob(CLI::App* app, const Environment& environment);
+void AddVersion(CLI::App* app, const Environment& environment);
+
+}  // namespace muster::cli

@@ -1,0 +1,28 @@
+// What `muster` answers to a script.
+#pragma once
+
+#include "absl/status/status.h"
+
+namespace muster::cli {
+
+enum ExitCode : int {
+  kOk = 0,
+  kError = 1,
+  kUsage = 2,
+  kPartial = 3,         // the batch is done, but transactions were rejected or dead-lettered
+  kDeadlineMissed = 4,  // done, later than the job's sla promised
+  kUnreachable = 5,     // a server that the command needs does not answer
+  kTimedOut = 124,      // --timeout ran out
+  kInterrupted = 130,   // Ctrl-C or SIGTERM
+};
+
+// The code for a command that ended with `status`.
+inline ExitCode ExitCodeOf(const absl::Status& status) {
+  if (status.ok()) return kOk;
+  if (absl::IsCancelled(status)) return kInterrupted;
+  if (absl::IsUnavailable(status)) return kUnreachable;
+  if (absl::IsDeadlineExceeded(status)) return kTimedOut;
+  return kError;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,252 @@
+#include "cli/local_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "muster/backend/backend.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue/limits.h"
+#include "muster/wire/queue_names.h"
+
+namespace muster::cli {
+namespace {
+
+// How often the run looks whether the queues have lost anything.
+constexpr absl::Duration kLossCheckInterval = absl::Seconds(1);
+// A batch whose items vanish more often than this has a queue that cannot be trusted.
+constexpr int kMaxRefills = 5;
+// Items put again at a time.
+constexpr size_t kRefillPage = 4096;
+// SIGTERM to exit takes at most 5 s: workers get most of it.
+constexpr absl::Duration kWorkerGrace = absl::Seconds(3);
+constexpr char kBatchNumbers[] = "batch-numbers";
+
+std::string DefaultRequestId(const job::JobDefinition& job, const std::string& input) {
+  return absl::StrCat(job.name, ":", input);
+}
+
+report::BatchShape ShapeOf(const ledger::Batch& batch, const handler::JobSchema& schema) {
+  report::BatchShape shape{batch.number, batch.job, batch.job_revision, {}};
+  for (const handler::GroupSchema& group : schema.groups) {
+    report::GroupShape group_shape{group.name, group.keys, {}};
+    for (const handler::MeasureSchema& measure : group.measures) {
+      group_shape.measures.push_back(
+          {measure.name, measure.type == handler::MeasureSchema::Type::kInt, measure.scale});
+    }
+    shape.groups.push_back(std::move(group_shape));
+  }
+  return shape;
+}
+
+}  // namespace
+
+LocalRun::LocalRun(RunRequest request, base::Clock* clock)
+    : request_(std::move(request)), clock_(clock) {}
+
+// Roles first, then what they use; members are in the opposite order.
+LocalRun::~LocalRun() = default;
+
+absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, base::Clock* clock) {
+  std::unique_ptr<LocalRun> run(new LocalRun(std::move(request), clock));
+  // The input first: a wrong path must not leave a data directory behind.
+  MUSTER_ASSIGN_OR_RETURN(
+      run->source_, initiator::BatchSource::Open(run->request_.input, run->request_.job->input));
+  const handler::JobSchema schema = run->request_.job->schema();
+  MUSTER_RETURN_IF_ERROR(run->request_.handler.factory(schema).status());
+  MUSTER_RETURN_IF_ERROR(run->OpenStores());
+  MUSTER_RETURN_IF_ERROR(run->CreateRoles());
+  MUSTER_ASSIGN_OR_RETURN(run->submission_, run->Submit());
+  MUSTER_RETURN_IF_ERROR(run->report_->RegisterBatch(ShapeOf(run->submission_.batch, schema)));
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, run->CountedSoFar());
+  run->counted_before_ = static_cast<uint64_t>(counted.transactions);
+  base::MutexLock lock(&run->mu_);
+  run->counted_ = counted;
+  return run;
+}
+
+absl::Status LocalRun::OpenStores() {
+  const backend::DataDirUrls urls(request_.data_dir);
+  constexpr backend::Mode kMode = backend::Mode::kReadWrite;
+  MUSTER_ASSIGN_OR_RETURN(queues_, backend::OpenQueueStore(urls.queue, kMode, clock_));
+  MUSTER_ASSIGN_OR_RETURN(ledger_, backend::OpenBatchLedger(urls.ledger, kMode));
+  MUSTER_ASSIGN_OR_RETURN(sync_, backend::OpenSyncStore(urls.sync));
+  MUSTER_ASSIGN_OR_RETURN(blobs_, backend::OpenBlobStore(urls.blobs));
+  MUSTER_ASSIGN_OR_RETURN(report_, backend::OpenReportStore(urls.report, kMode, clock_));
+  MUSTER_ASSIGN_OR_RETURN(bus_, backend::OpenTriggerBus("local:"));
+  // One at a time: batches are few, and people like small numbers without gaps.
+  batch_numbers_ = std::make_unique<sync::UniqueIdGenerator>(
+      sync_.get(), kBatchNumbers, sync::UniqueIdOptions{.range_size = 1});
+  return absl::OkStatus();
+}
+
+absl::Status LocalRun::CreateRoles() {
+  const std::string account = wire::kLocalAccount;
+  initiator_ = std::make_unique<initiator::Initiator>(
+      request_.job, source_.get(),
+      initiator::Dependencies{queues_.get(), bus_.get(), ledger_.get(), batch_numbers_.get(),
+                              blobs_.get(), clock_},
+      initiator::Options{.account = account});
+  MUSTER_ASSIGN_OR_RETURN(
+      processor_, processor::Processor::Create(
+                      request_.job, request_.handler.factory, request_.handler.version,
+                      processor::Dependencies{queues_.get(), bus_.get(), blobs_.get(), clock_},
+                      processor::Options{.account = account, .threads = request_.threads}));
+  MUSTER_ASSIGN_OR_RETURN(
+      controller_,
+      controller::Controller::Create(
+          controller::Options{.partitions = {wire::OutputQueue(account, request_.job->name, 0)}},
+          ControllerEvents(),
+          controller::Dependencies{queues_.get(), bus_.get(), ledger_.get(), report_.get(),
+                                   clock_}));
+  return absl::OkStatus();
+}
+
+controller::Events LocalRun::ControllerEvents() {
+  controller::Events events;
+  events.on_progress = [this](const report::Progress& progress) {
+    base::MutexLock lock(&mu_);
+    if (progress.batch == submission_.batch.number) counted_ = progress;
+  };
+  events.on_complete = [this](uint64_t batch) {
+    base::MutexLock lock(&mu_);
+    if (batch != submission_.batch.number) return;
+    complete_ = true;
+    changed_.NotifyAll();
+  };
+  events.on_error = [this](const absl::Status& status) {
+    base::MutexLock lock(&mu_);
+    failed_ = status;
+    changed_.NotifyAll();
+  };
+  return events;
+}
+
+absl::StatusOr<initiator::Submission> LocalRun::Submit() {
+  initiator::SubmitRequest submit;
+  const bool chosen = !request_.request_id.empty();
+  submit.request_id =
+      chosen ? request_.request_id : DefaultRequestId(*request_.job, source_->path());
+  submit.handler_version = request_.handler.version;
+  submit.allow_new_revision = !chosen;
+  submit.always_new = request_.always_new;
+  return initiator_->Submit(submit);
+}
+
+absl::StatusOr<RunSummary> LocalRun::Run(std::stop_token stop) {
+  const absl::Duration start = clock_->Monotonic();
+  if (submission_.start == initiator::Start::kDone) {
+    return Summarise(submission_.batch.completed.value_or(submission_.batch.created) -
+                     submission_.batch.created);
+  }
+  MUSTER_RETURN_IF_ERROR(controller_->Start());
+  MUSTER_RETURN_IF_ERROR(processor_->Start());
+  absl::Status ran = initiator_->Enqueue(submission_.batch.number, stop);
+  if (ran.ok()) {
+    controller_->CheckCompletion(submission_.batch.number);
+    ran = AwaitCompletion(stop);
+  }
+  const absl::Status stopped = StopRoles();
+  if (!ran.ok() && !absl::IsCancelled(ran)) return ran;
+  if (!stopped.ok()) {
+    base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
+  }
+  if (ran.ok()) MUSTER_RETURN_IF_ERROR(initiator_->DeleteBlobs(submission_.batch.number));
+  return Summarise(clock_->Monotonic() - start);
+}
+
+absl::Status LocalRun::AwaitCompletion(std::stop_token stop) {
+  const std::stop_callback wake(stop, [this] {
+    base::MutexLock lock(&mu_);
+    changed_.NotifyAll();
+  });
+  int refills = 0;
+  while (true) {
+    {
+      base::MutexLock lock(&mu_);
+      const absl::Duration deadline = clock_->Monotonic() + kLossCheckInterval;
+      while (!complete_ && failed_.ok() && !stop.stop_requested()) {
+        if (clock_->WaitUntil(&changed_, &mu_, deadline)) break;
+      }
+      if (!failed_.ok()) return failed_;
+      if (complete_) return absl::OkStatus();
+    }
+    if (stop.stop_requested()) return absl::CancelledError("stopped");
+    MUSTER_RETURN_IF_ERROR(RefillWhatIsLost(&refills));
+  }
+}
+
+absl::StatusOr<bool> LocalRun::QueuesHoldNothing() {
+  // Input first: a result is in the output queue before its item leaves the input queue, so nothing
+  // can slip through between the two looks.
+  for (const queue::QueueId& id :
+       wire::InputQueues(wire::kLocalAccount, request_.job->name, request_.job->queue.partitions)) {
+    MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_->Stats(id));
+    if (stats.stored() > 0) return false;
+  }
+  MUSTER_ASSIGN_OR_RETURN(
+      const queue::QueueStats stats,
+      queues_->Stats(wire::OutputQueue(wire::kLocalAccount, request_.job->name, 0)));
+  return stats.stored() == 0;
+}
+
+absl::Status LocalRun::RefillWhatIsLost(int* refills) {
+  MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing());
+  if (!empty) return absl::OkStatus();
+  const uint64_t number = submission_.batch.number;
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(number));
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost,
+                          reader->UncountedItems(number, batch.items, 0, kRefillPage));
+  if (lost.empty()) {
+    controller_->CheckCompletion(number);
+    return absl::OkStatus();
+  }
+  if (++*refills > kMaxRefills) {
+    return absl::DataLossError(
+        absl::StrCat("items of batch ", number, " vanish from the queue: ", lost.size(),
+                     " are missing after ", kMaxRefills, " times of putting them again"));
+  }
+  return initiator_->Refill(number, lost);
+}
+
+absl::Status LocalRun::StopRoles() {
+  // Senders before receivers: what the processor settles while it stops is still counted if it can.
+  const absl::Status processed = processor_->Stop(kWorkerGrace);
+  controller_->Stop();
+  return processed;
+}
+
+absl::StatusOr<report::Progress> LocalRun::CountedSoFar() {
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
+  return reader->GetProgress(submission_.batch.number);
+}
+
+absl::StatusOr<RunSummary> LocalRun::Summarise(absl::Duration lapse) {
+  RunSummary summary;
+  MUSTER_ASSIGN_OR_RETURN(summary.batch, ledger_->Get(submission_.batch.number));
+  MUSTER_ASSIGN_OR_RETURN(summary.progress, CountedSoFar());
+  summary.start = submission_.start;
+  summary.complete = summary.batch.state == ledger::BatchState::kComplete;
+  summary.lapse = lapse;
+  return summary;
+}
+
+RunProgress LocalRun::progress() const {
+  const initiator::Progress& initiated = initiator_->progress();
+  RunProgress progress;
+  progress.read = initiated.transactions_read;
+  progress.queued = initiated.transactions_enqueued;
+  const double size = static_cast<double>(source_->size());
+  progress.split = size > 0 ? static_cast<double>(initiated.bytes_read) / size : 1;
+  base::MutexLock lock(&mu_);
+  progress.committed = static_cast<uint64_t>(counted_.transactions);
+  progress.processed =
+      std::max(progress.committed, processor_->transactions_processed() + counted_before_);
+  return progress;
+}
+
+}  // namespace muster::cli

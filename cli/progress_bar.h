@@ -1,0 +1,65 @@
+// ProgressBar: shows on stderr how far a run is: one line that redraws itself on a terminal, plain
+// lines elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+
+namespace muster::cli {
+
+// Transactions that have passed each station of the walk.
+struct RunProgress {
+  uint64_t read = 0;
+  uint64_t queued = 0;
+  uint64_t processed = 0;
+  uint64_t committed = 0;
+  double split =
+      0;  // share of the input that is read, 0..1: tells how many transactions there will be
+};
+
+struct ProgressBarOptions {
+  bool terminal = false;
+  absl::Duration interval = absl::Milliseconds(100);  // between two redraws, or two lines
+};
+
+// Thread-safe.
+class ProgressBar {
+ public:
+  // `sample` is called on the bar's own thread until Finish. `out` and `clock` are not owned.
+  ProgressBar(ProgressBarOptions options, std::function<RunProgress()> sample, std::ostream* out,
+              base::Clock* clock);
+  // Finish()es.
+  ~ProgressBar();
+
+  // Shows the last state and ends the line. Safe to call twice.
+  void Finish();
+
+ private:
+  void Run();
+  void Draw(const RunProgress& progress, absl::Duration lapse);
+
+  const ProgressBarOptions options_;
+  const std::function<RunProgress()> sample_;
+  std::ostream* const out_;   // not owned
+  base::Clock* const clock_;  // not owned
+  const absl::Duration start_;
+  uint64_t committed_before_ = 0;  // by an earlier run of the same batch: not this run's speed
+
+  base::Mutex mu_;
+  base::CondVar wake_;
+  bool finished_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+// "████░░  62% · read 541,909 · queued … · processed … · committed … · 1.2 M/s · 3 s left"
+std::string ProgressLine(const RunProgress& progress, double transactions_per_second,
+                         bool with_bar);
+
+}  // namespace muster::cli

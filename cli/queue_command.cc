@@ -1,0 +1,220 @@
+// muster queue list | stats | peek | poison | redrive
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "cli/environment.h"
+#include "cli/redrive.h"
+#include "cli/table.h"
+#include "muster/backend/backend.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue/limits.h"
+#include "muster/wire/queue_names.h"
+#include "muster/wire/work_item_codec.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct QueueOptions {
+  CommonOptions common;
+  std::string queue;
+  int max = 10;
+  int64_t redrive_max = INT64_MAX;
+  std::vector<std::string> messages;
+};
+
+// "account/name", or the name alone for the account of a local data directory.
+queue::QueueId ParseQueue(const std::string& text) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('/', 1));
+  if (parts.second.empty()) return {wire::kLocalAccount, text};
+  return {parts.first, parts.second};
+}
+
+absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenReadOnly(const QueueOptions& options,
+                                                                const Environment& environment) {
+  return backend::OpenQueueStore(backend::DataDirUrls(options.common.data_dir).queue,
+                                 backend::Mode::kReadOnly, environment.clock);
+}
+
+std::string Timestamp(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
+// What a message holds, in words: work items say whose they are, other bodies how long they are.
+std::string Describe(const std::string& body) {
+  const absl::StatusOr<wire::WorkItem> item = wire::DecodeWorkItemHeader(body);
+  if (!item.ok()) return absl::StrCat(body.size(), " bytes");
+  return absl::StrCat("item ", item->identity.batch, "/", item->index, ", ", item->transactions,
+                      " transactions from line ", item->first_line);
+}
+
+void PrintRows(const CommonOptions& common, const Table& table, const ordered_json& json,
+               const Environment& environment) {
+  if (common.output == OutputFormat::kJson) {
+    *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  } else {
+    table.PrintTo(*environment.out);
+  }
+}
+
+absl::Status PrintStats(const std::vector<queue::QueueId>& queues, queue::QueueStore& store,
+                        const QueueOptions& options, const Environment& environment) {
+  Table table;
+  table.AddColumn("queue");
+  for (const char* column : {"ready", "in flight", "delayed", "poison", "in", "out", "expired",
+                             "stale receipts", "oldest"}) {
+    table.AddColumn(column, Align::kRight);
+  }
+  ordered_json json = ordered_json::array();
+  for (const queue::QueueId& id : queues) {
+    MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, store.Stats(id));
+    table.AddRow({id.ToString(), absl::StrCat(stats.ready), absl::StrCat(stats.in_flight),
+                  absl::StrCat(stats.delayed), absl::StrCat(stats.poison),
+                  absl::StrCat(stats.total_in), absl::StrCat(stats.total_out),
+                  absl::StrCat(stats.total_expired), absl::StrCat(stats.stale_receipts),
+                  absl::FormatDuration(absl::Trunc(stats.oldest_age, absl::Milliseconds(1)))});
+    json.push_back({{"queue", id.ToString()},
+                    {"ready", stats.ready},
+                    {"in_flight", stats.in_flight},
+                    {"delayed", stats.delayed},
+                    {"poison", stats.poison},
+                    {"total_in", stats.total_in},
+                    {"total_out", stats.total_out},
+                    {"total_expired", stats.total_expired},
+                    {"stale_receipts", stats.stale_receipts},
+                    {"oldest_age_seconds", absl::ToDoubleSeconds(stats.oldest_age)}});
+  }
+  PrintRows(options.common, table, json, environment);
+  return absl::OkStatus();
+}
+
+absl::Status List(const QueueOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto store, OpenReadOnly(options, environment));
+  queue::ListQueuesRequest request;
+  request.account = wire::kLocalAccount;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::QueueInfo> infos, store->ListQueues(request));
+  std::vector<queue::QueueId> queues;
+  for (const queue::QueueInfo& info : infos) queues.push_back(info.id);
+  return PrintStats(queues, *store, options, environment);
+}
+
+absl::Status Stats(const QueueOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto store, OpenReadOnly(options, environment));
+  return PrintStats({ParseQueue(options.queue)}, *store, options, environment);
+}
+
+absl::Status Peek(const QueueOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto store, OpenReadOnly(options, environment));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::Message> messages,
+                          store->Peek(ParseQueue(options.queue), options.max));
+  Table table;
+  for (const char* column : {"message", "put", "received", "attempts", "content"}) {
+    table.AddColumn(column);
+  }
+  ordered_json json = ordered_json::array();
+  for (const queue::Message& message : messages) {
+    const std::string content = Describe(message.body);
+    table.AddRow({message.message_id, Timestamp(message.insertion_time),
+                  absl::StrCat(message.dequeue_count), absl::StrCat(message.attempts), content});
+    json.push_back({{"message", message.message_id},
+                    {"put", Timestamp(message.insertion_time)},
+                    {"dequeue_count", message.dequeue_count},
+                    {"attempts", message.attempts},
+                    {"body_bytes", message.body.size()},
+                    {"content", content}});
+  }
+  PrintRows(options.common, table, json, environment);
+  return absl::OkStatus();
+}
+
+absl::Status Poison(const QueueOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto store, OpenReadOnly(options, environment));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::PoisonMessage> messages,
+                          store->ListPoison(ParseQueue(options.queue), "", options.max));
+  Table table;
+  for (const char* column : {"message", "given up", "attempts", "by", "content", "cause"}) {
+    table.AddColumn(column);
+  }
+  ordered_json json = ordered_json::array();
+  for (const queue::PoisonMessage& message : messages) {
+    const std::string content = Describe(message.body);
+    table.AddRow({message.message_id, Timestamp(message.cause.time),
+                  absl::StrCat(message.cause.attempts), message.cause.holder, content,
+                  message.cause.reason});
+    json.push_back({{"message", message.message_id},
+                    {"given_up", Timestamp(message.cause.time)},
+                    {"attempts", message.cause.attempts},
+                    {"holder", message.cause.holder},
+                    {"content", content},
+                    {"cause", message.cause.reason}});
+  }
+  PrintRows(options.common, table, json, environment);
+  return absl::OkStatus();
+}
+
+absl::Status Redrive(const QueueOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const RedriveSummary summary,
+                          RedriveItems({options.common.data_dir, ParseQueue(options.queue),
+                                        options.messages, options.redrive_max},
+                                       environment.clock));
+  *environment.out << "redriven: " << summary.messages << " messages";
+  for (const uint64_t batch : summary.batches) {
+    *environment.out << "\nbatch " << batch
+                     << " is open again: run its job again to work on what was given up";
+  }
+  *environment.out << "\n";
+  return absl::OkStatus();
+}
+
+using Verb = std::function<absl::Status(const QueueOptions&, const Environment&)>;
+
+CLI::App* AddVerb(CLI::App* parent, const char* name, const char* about,
+                  const std::shared_ptr<QueueOptions>& options, Verb verb,
+                  const Environment& environment) {
+  CLI::App* const command = parent->add_subcommand(name, about);
+  AddDataDir(command, &options->common);
+  AddOutput(command, &options->common, Csv::kNo);
+  command->callback([options, verb = std::move(verb), &environment] {
+    if (const absl::Status status = verb(*options, environment); !status.ok()) {
+      environment.Fail(status);
+    }
+  });
+  return command;
+}
+
+}  // namespace
+
+void AddQueue(CLI::App* app, const Environment& environment) {
+  CLI::App* const parent = app->add_subcommand("queue", "Look into queues");
+  parent->require_subcommand(1);
+  const auto options = std::make_shared<QueueOptions>();
+  AddVerb(parent, "list", "All queues with their counts", options, List, environment);
+  const auto add_for_one = [&](const char* name, const char* about, Verb verb) {
+    CLI::App* const command = AddVerb(parent, name, about, options, std::move(verb), environment);
+    command->add_option("QUEUE", options->queue, "A queue as `muster queue list` names it")
+        ->required();
+    return command;
+  };
+  add_for_one("stats", "The counts of one queue", Stats);
+  add_for_one("peek", "What is ready, without taking it", Peek)
+      ->add_option("--max", options->max, "Messages to show")
+      ->check(CLI::Range(1, queue::kMaxReceive));
+  add_for_one("poison", "What was given up, and why", Poison)
+      ->add_option("--max", options->max, "Messages to show")
+      ->check(CLI::Range(1, queue::kMaxListPoison));
+  CLI::App* const redrive = add_for_one("redrive", "Give poison messages another chance", Redrive);
+  redrive->add_option("--message", options->messages, "Only these messages");
+  redrive->add_option("--max", options->redrive_max, "At most so many, oldest first")
+      ->check(CLI::PositiveNumber);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,86 @@
+#include "cli/receipt_check.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "muster/base/status_macros.h"
+#include "muster/report/verify.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+// Item boundaries read at a time, and differences named before one gives up counting them.
+constexpr size_t kPage = 1024;
+constexpr size_t kMaxNamed = 100;
+
+// Walks through the ledger's boundaries in step with the report's items, which come in order.
+class LedgerWalk {
+ public:
+  LedgerWalk(uint64_t batch, ledger::BatchLedger* ledger) : batch_(batch), ledger_(ledger) {}
+
+  // What is wrong with an item, or "".
+  absl::StatusOr<std::string> Compare(const report::ItemRow& row) {
+    if (row.index < first_ || row.index >= first_ + page_.size()) {
+      first_ = row.index;
+      MUSTER_ASSIGN_OR_RETURN(page_, ledger_->Items(batch_, first_, kPage));
+      if (page_.empty()) return absl::StrCat("item ", row.index, " is not in the ledger");
+    }
+    const ledger::ItemBoundary& item = page_[row.index - first_];
+    if (item.content != row.content) {
+      return absl::StrCat("item ", row.index,
+                          " was counted with another content than the ledger's");
+    }
+    if (item.transactions != row.transactions) {
+      return absl::StrCat("item ", row.index, " was counted with ", row.transactions,
+                          " transactions, the ledger has ", item.transactions);
+    }
+    return std::string();
+  }
+
+ private:
+  const uint64_t batch_;
+  ledger::BatchLedger* const ledger_;  // not owned
+  uint64_t first_ = 0;
+  std::vector<ledger::ItemBoundary> page_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::BatchLedger& ledger,
+                                                      report::ReportReader& reader) {
+  MUSTER_ASSIGN_OR_RETURN(report::Verification verification, report::VerifyReceipt(reader, batch));
+  std::vector<std::string> differences = std::move(verification.differences);
+  LedgerWalk walk(batch, &ledger);
+  absl::Status failed;
+  MUSTER_RETURN_IF_ERROR(reader.ForEachItem(batch, [&](const report::ItemRow& row) {
+    if (!failed.ok() || differences.size() >= kMaxNamed) return;
+    absl::StatusOr<std::string> difference = walk.Compare(row);
+    if (!difference.ok()) {
+      failed = difference.status();
+    } else if (!difference->empty()) {
+      differences.push_back(*std::move(difference));
+    }
+  }));
+  MUSTER_RETURN_IF_ERROR(failed);
+  return differences;
+}
+
+std::string ReceiptJson(const report::StoredReceipt& receipt) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const absl::string_view line : absl::StrSplit(receipt.text, '\n', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> pair = absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    if (pair.first == "items_by_version") {
+      const std::pair<std::string, std::string> count =
+          absl::StrSplit(pair.second, absl::MaxSplits(' ', 1));
+      json[pair.first][count.second] = count.first;
+    } else {
+      json[pair.first] = pair.second;
+    }
+  }
+  json["checksum"] = receipt.checksum;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,48 @@
+// muster report BATCH
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "cli/environment.h"
+#include "cli/report_writer.h"
+#include "muster/backend/backend.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::cli {
+namespace {
+
+struct ReportOptions {
+  CommonOptions common;
+  uint64_t batch = 0;
+  std::string group;
+};
+
+absl::Status Report(const ReportOptions& options, const Environment& environment) {
+  const backend::DataDirUrls urls(options.common.data_dir);
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto store,
+      backend::OpenReportStore(urls.report, backend::Mode::kReadOnly, environment.clock));
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, store->Read());
+  return WriteReport(*reader, {options.batch, options.group, options.common.output},
+                     *environment.out);
+}
+
+}  // namespace
+
+void AddReport(CLI::App* app, const Environment& environment) {
+  CLI::App* const report = app->add_subcommand("report", "Print what a batch adds up to");
+  const auto options = std::make_shared<ReportOptions>();
+  report->add_option("BATCH", options->batch, "The batch's number")->required();
+  report->add_option("--group", options->group, "Only this group of the job");
+  AddDataDir(report, &options->common);
+  AddOutput(report, &options->common, Csv::kYes);
+  report->callback([options, &environment] {
+    if (const absl::Status status = Report(*options, environment); !status.ok()) {
+      environment.Fail(status);
+    }
+  });
+}
+
+}  // namespace muster::cli

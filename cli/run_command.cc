@@ -1,0 +1,195 @@
+// muster run JOB --input FILE
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/environment.h"
+#include "cli/local_run.h"
+#include "cli/progress_bar.h"
+#include "cli/report_writer.h"
+#include "cli/table.h"
+#include "muster/backend/backend.h"
+#include "muster/base/status_macros.h"
+#include "muster/job/job_file.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+// Rows of each group that `run` shows; `muster report` has them all.
+constexpr int64_t kShownRows = 15;
+constexpr int kMaxThreads = 256;
+
+struct RunOptions {
+  CommonOptions common;
+  std::string job_file;
+  std::string input;
+  std::string request_id;
+  bool always_new = false;
+  bool quiet = false;
+  int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+};
+
+// The share of the batch that was rejected or given up decides, and then the promised time.
+int CodeOf(const RunSummary& summary, const job::JobDefinition& job) {
+  if (!summary.complete) return kInterrupted;
+  const report::Progress& counted = summary.progress;
+  if (counted.dead_lettered > 0 || !job.tolerate.Allows(counted.rejected, counted.transactions)) {
+    return kPartial;
+  }
+  const bool missed = summary.batch.sla.has_value() && summary.batch.completed.has_value() &&
+                      *summary.batch.completed - summary.batch.created > *summary.batch.sla;
+  return missed ? kDeadlineMissed : kOk;
+}
+
+double PerSecond(const RunSummary& summary) {
+  const double seconds = absl::ToDoubleSeconds(summary.lapse);
+  return seconds > 0 ? static_cast<double>(summary.progress.transactions) / seconds : 0;
+}
+
+void PrintJson(const RunSummary& summary, std::ostream& out) {
+  const report::Progress& counted = summary.progress;
+  const nlohmann::ordered_json json = {
+      {"batch", summary.batch.number},
+      {"job", summary.batch.job},
+      {"transactions", counted.transactions},
+      {"aggregated", counted.aggregated},
+      {"rejected", counted.rejected},
+      {"dead_lettered", counted.dead_lettered},
+      {"duplicates_dropped", counted.duplicates},
+      {"items", counted.items()},
+      {"attempts", counted.attempts},
+      {"seconds", absl::ToDoubleSeconds(summary.lapse)},
+      {"transactions_per_second", PerSecond(summary)},
+      {"complete", summary.complete},
+  };
+  out << json.dump() << "\n";
+}
+
+void PrintSummary(const RunSummary& summary, const backend::DataDirUrls& urls, std::ostream& out) {
+  const report::Progress& counted = summary.progress;
+  const auto number = [](int64_t value) { return Grouped(static_cast<uint64_t>(value)); };
+  out << "\nbatch " << summary.batch.number << ": " << number(counted.transactions)
+      << " transactions = " << number(counted.aggregated) << " aggregated + "
+      << number(counted.rejected) << " rejected + " << number(counted.dead_lettered)
+      << " dead-lettered\n";
+  out << absl::StrFormat("%s items in %.2f s, %s transactions/s\n", number(counted.items()),
+                         absl::ToDoubleSeconds(summary.lapse),
+                         Grouped(static_cast<uint64_t>(PerSecond(summary))));
+  out << "report:  muster report " << summary.batch.number << "   (or open " << urls.report_file
+      << " with sqlite3)\n"
+      << "receipt: muster batch receipt " << summary.batch.number << " --verify\n";
+}
+
+// Lines for people, on stderr, so that stdout holds nothing but the result.
+void Announce(const initiator::Submission& submission, const Environment& environment) {
+  const uint64_t number = submission.batch.number;
+  switch (submission.start) {
+    case initiator::Start::kNew:
+      *environment.err << "batch " << number << " begins\n";
+      break;
+    case initiator::Start::kContinued:
+      *environment.err << "batch " << number << " goes on where it was stopped\n";
+      break;
+    case initiator::Start::kDone:
+      *environment.err << "batch " << number
+                       << " is done already; --new runs this input once more\n";
+      break;
+  }
+}
+
+void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
+                    const Environment& environment) {
+  const report::Progress& counted = summary.progress;
+  if (!summary.complete) {
+    *environment.err << "stopped; run the same command again to go on with batch "
+                     << summary.batch.number << "\n";
+    return;
+  }
+  if (counted.rejected > 0) {
+    *environment.err << Grouped(static_cast<uint64_t>(counted.rejected))
+                     << " transactions were rejected"
+                     << (job.tolerate.Allows(counted.rejected, counted.transactions)
+                             ? " (tolerated)"
+                             : "")
+                     << ": muster batch get " << summary.batch.number << "\n";
+  }
+  if (counted.items_dead > 0) {
+    *environment.err << Grouped(static_cast<uint64_t>(counted.items_dead))
+                     << " items were given up: muster queue list, muster queue poison QUEUE\n";
+  }
+}
+
+absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& options,
+                                           const Environment& environment) {
+  if (options.quiet || run.submission().start == initiator::Start::kDone) {
+    return run.Run(environment.stop);
+  }
+  ProgressBarOptions bar_options;
+  bar_options.terminal = environment.err_is_terminal;
+  bar_options.interval = environment.err_is_terminal ? absl::Milliseconds(100) : absl::Seconds(2);
+  ProgressBar bar(
+      bar_options, [&run] { return run.progress(); }, environment.err, environment.clock);
+  return run.Run(environment.stop);
+}
+
+absl::Status Run(const RunOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
+  MUSTER_ASSIGN_OR_RETURN(JobHandler handler,
+                          FindHandler(job, *environment.handlers, environment.clock));
+  RunRequest request;
+  request.job = &job;
+  request.handler = std::move(handler);
+  request.input = options.input;
+  request.data_dir = options.common.data_dir;
+  request.threads = options.threads;
+  request.request_id = options.request_id;
+  request.always_new = options.always_new;
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run,
+                          LocalRun::Open(std::move(request), environment.clock));
+  Announce(run->submission(), environment);
+  MUSTER_ASSIGN_OR_RETURN(const RunSummary summary, RunWithProgress(*run, options, environment));
+  if (options.common.output == OutputFormat::kJson) {
+    PrintJson(summary, *environment.out);
+  } else if (summary.complete) {
+    MUSTER_ASSIGN_OR_RETURN(const auto reader, run->report().Read());
+    MUSTER_RETURN_IF_ERROR(WriteReport(
+        *reader, {summary.batch.number, "", OutputFormat::kTable, kShownRows}, *environment.out));
+    PrintSummary(summary, backend::DataDirUrls(options.common.data_dir), *environment.out);
+  }
+  ExplainOutcome(summary, job, environment);
+  environment.exit_code = CodeOf(summary, job);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddRun(CLI::App* app, const Environment& environment) {
+  CLI::App* const run = app->add_subcommand(
+      "run", "Run a job on an input, in this process, to the end; again after a crash it goes on");
+  const auto options = std::make_shared<RunOptions>();
+  run->add_option("JOB", options->job_file, "The job file (YAML)")->required();
+  run->add_option("--input", options->input, "The file with the transactions")->required();
+  run->add_option("--threads", options->threads, "Workers at most")
+      ->check(CLI::Range(1, kMaxThreads))
+      ->envname("MUSTER_THREADS")
+      ->capture_default_str();
+  run->add_option("--request-id", options->request_id,
+                  "Names this submission; the same id never makes a second batch");
+  run->add_flag("--new", options->always_new, "A new batch, whatever was run before");
+  run->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  AddDataDir(run, &options->common);
+  AddOutput(run, &options->common, Csv::kNo);
+  run->callback([options, &environment] {
+    if (const absl::Status status = Run(*options, environment); !status.ok()) {
+      environment.Fail(status);
+    }
+  });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,44 @@
+// Table: rows for people, JSON or CSV for programs, from the same cells.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace muster::cli {
+
+enum class Align { kLeft, kRight };
+
+class Table {
+ public:
+  // Numbers are right-aligned.
+  void AddColumn(std::string title, Align align = Align::kLeft);
+  // As many cells as columns.
+  void AddRow(std::vector<std::string> cells);
+
+  bool empty() const { return rows_.empty(); }
+
+  // Columns padded to the widest cell, two spaces between them; titles in capitals. Control
+  // characters in cells are shown as "?", so that data cannot move the cursor.
+  void PrintTo(std::ostream& out) const;
+  // RFC 4180, with a header.
+  void PrintCsvTo(std::ostream& out) const;
+
+ private:
+  struct Column {
+    std::string title;
+    Align align;
+  };
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// `text` with control characters replaced by "?".
+std::string Printable(absl::string_view text);
+
+// 541909 → "541,909".
+std::string Grouped(uint64_t number);
+
+}  // namespace muster::cli

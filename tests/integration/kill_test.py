@@ -1,0 +1,69 @@
+"""kill -9 at random instants, then the same command again: nothing lost, nothing counted twice.
+
+    kill_test.py [KILLS [SEED]]      (MUSTER names the program; defaults: 50 kills, a random seed)
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+import unittest
+
+import harness
+from harness import MusterTest, retail_input
+
+KILLS = 50
+SEED = random.SystemRandom().randrange(2**32)
+ROWS = 200_000
+
+
+class KillTest(MusterTest):
+    def clean_run_seconds(self, data):
+        begun = time.monotonic()
+        code, _, errors = self.run_job(data)
+        self.assertEqual(code, 0, errors)
+        return time.monotonic() - begun
+
+    def kill_until_done(self, data, longest, chance, kills_left):
+        """Kills and restarts one batch until it is complete; answers how many kills it took."""
+        kills = 0
+        while kills < kills_left:
+            process = self.start_run(data, "--quiet")
+            try:
+                process.wait(timeout=chance.uniform(0, longest))
+                break  # done before its time came
+            except Exception:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            finally:
+                process.communicate(timeout=harness.TIMEOUT_SECONDS)
+        code, result, errors = self.run_job(data)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(result["transactions"], ROWS)
+        self.assert_all_accounted_for(result)
+        self.assert_report_is_the_direct_sum(data, result["batch"])
+        self.assert_receipt_holds(result["batch"])
+        return kills
+
+    def test_killed_at_random_instants_every_total_is_exact(self):
+        print(f"seed {SEED}: kill_test.py {KILLS} {SEED}", flush=True)
+        chance = random.Random(SEED)
+        data = retail_input(ROWS)
+        longest = self.clean_run_seconds(data)
+        kills = 0
+        batches = 0
+        while kills < KILLS:
+            self.data_dir = self.folder / f"data{batches}"
+            batches += 1
+            with self.subTest(seed=SEED, batch=batches, kills_before=kills):
+                kills += self.kill_until_done(data, longest, chance, KILLS - kills)
+        print(f"{kills} kills over {batches} batches, every total exact", flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        KILLS = int(sys.argv.pop(1))
+    if len(sys.argv) > 1:
+        SEED = int(sys.argv.pop(1))
+    harness.main()

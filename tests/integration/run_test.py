@@ -1,0 +1,290 @@
+"""`muster run` from the outside: what a user sees."""
+
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+import harness
+from harness import HEADER, ROOT, MusterTest, retail_input
+
+SHARED_INPUT = ROOT.parent / "shared/data/online_retail.csv"
+
+
+class RunTest(MusterTest):
+    def test_the_report_is_the_direct_sum(self):
+        data = SHARED_INPUT if SHARED_INPUT.exists() else retail_input(541909)
+        code, result, errors = self.run_job(data)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(result["transactions"], 541909)
+        self.assertTrue(result["complete"])
+        self.assertEqual(result["items"], 1084)
+        self.assert_all_accounted_for(result)
+        self.assert_report_is_the_direct_sum(data, result["batch"])
+        self.assert_receipt_holds(result["batch"])
+
+    def test_one_json_object_with_the_promised_members(self):
+        code, result, errors = self.run_job(self.retail_rows((1, "2.50", "7", "France")))
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(list(result), [
+            "batch", "job", "transactions", "aggregated", "rejected", "dead_lettered",
+            "duplicates_dropped", "items", "attempts", "seconds", "transactions_per_second",
+            "complete"])
+        self.assertEqual((result["batch"], result["job"]), (1, "retail"))
+
+    def test_money_is_exact_and_numbers_are_strings(self):
+        data = self.retail_rows((3, "0.1", "7", "France"), (-1, "0.001", "7", "France"),
+                                (1, "-11062.06", "", "EIRE"))
+        _, result, _ = self.run_job(data)
+        self.assertEqual(self.rows(result["batch"], "by_customer"), [
+            {"customer": "", "revenue": "-11062.060", "units": "1", "transactions": "1"},
+            {"customer": "7", "revenue": "0.299", "units": "2", "transactions": "2"}])
+        self.assertEqual(self.rows(result["batch"], "by_country_month")[0], {
+            "country": "EIRE", "month": "2010-12", "revenue": "-11062.060", "units": "1",
+            "transactions": "1"})
+
+    def test_people_can_open_the_report_with_sqlite(self):
+        _, result, _ = self.run_job(self.retail_rows((3, "0.1", "7", "France")))
+        database = sqlite3.connect(self.data_dir / "report.db")
+        self.addCleanup(database.close)
+        rows = database.execute(
+            "SELECT customer, revenue, units, transactions FROM by_customer WHERE batch = ?",
+            [result["batch"]]).fetchall()
+        self.assertEqual(rows, [("7", "0.300", 3, 1)])
+
+    def test_a_run_that_is_done_says_so_and_prints_the_report_again(self):
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        self.run_job(data)
+        done = self.muster("run", harness.RETAIL_JOB, "--input", data, "--data-dir", self.data_dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("batch 1 is done already", done.stderr)
+        self.assertIn("France", done.stdout)
+
+    def test_a_changed_input_is_refused_by_content(self):
+        data = self.retail_rows((3, "0.1", "7", "France"), (1, "5", "8", "France"))
+        self.run_job(data)
+        changed = data.read_text().replace(",5,8,", ",6,8,")
+        stat = data.stat()
+        data.write_text(changed)
+        os.utime(data, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        code, result, errors = self.run_job(data)
+        self.assertEqual((code, result), (1, None))
+        self.assertIn("is not the input that batch 1 was made of", errors)
+        self.assertIn("--new", errors)
+
+    def test_an_input_that_grew_is_refused(self):
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        self.run_job(data)
+        with data.open("a") as file:
+            file.write("1,A,thing,1,2010-12-01 08:26:00,1,9,France\n")
+        code, _, errors = self.run_job(data)
+        self.assertEqual(code, 1)
+        self.assertIn("bytes", errors)
+
+    def test_new_runs_the_same_input_once_more(self):
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        self.run_job(data)
+        code, result, errors = self.run_job(data, "--new")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(result["batch"], 2)
+        self.assertEqual(self.rows(1, "by_customer"), self.rows(2, "by_customer"))
+
+    def test_another_revision_of_a_finished_job_is_a_new_batch(self):
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        self.run_job(data)
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+            "transactions: 500", "transactions: 100"))
+        code, result, errors = self.run_job(data, job=job)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(result["batch"], 2)
+
+    def test_a_request_id_never_makes_a_second_batch(self):
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        self.run_job(data, "--request-id", "march")
+        code, result, _ = self.run_job(data, "--request-id", "march")
+        self.assertEqual((code, result["batch"]), (0, 1))
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+            "transactions: 500", "transactions: 100"))
+        code, _, errors = self.run_job(data, "--request-id", "march", job=job)
+        self.assertEqual(code, 1)
+        self.assertIn("job revision", errors)
+
+    def test_progress_is_plain_lines_when_stderr_is_no_terminal(self):
+        done = self.muster("run", harness.RETAIL_JOB, "--input", retail_input(20000),
+                           "--data-dir", self.data_dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("committed 20,000", done.stderr)
+        self.assertNotIn("\r", done.stderr)
+        self.assertNotIn("\x1b", done.stderr)
+
+    def test_a_second_process_on_the_data_directory_gets_a_clear_error(self):
+        data = retail_input(541909)
+        first = self.start_run(data)
+        try:
+            deadline = time.monotonic() + 60
+            while not (self.data_dir / "report.db").exists() and time.monotonic() < deadline:
+                os.sched_yield()
+            first.send_signal(signal.SIGSTOP)  # it holds the directory for as long as we like
+            second = self.muster(*self.run_arguments(data))
+        finally:
+            first.send_signal(signal.SIGCONT)
+            first.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn("is used by another process", second.stderr)
+
+    def test_several_partitions_and_threads_give_the_same_report(self):
+        data = retail_input(20000)
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+            "partitions: 1", "partitions: 4"))
+        self.assertIn("partitions: 4", job.read_text())
+        code, result, errors = self.run_job(data, "--threads", 4, job=job)
+        self.assertEqual(code, 0, errors)
+        self.assert_report_is_the_direct_sum(data, result["batch"])
+
+    def test_a_python_handler_gives_the_same_exact_report(self):
+        data = retail_input(20000)
+        code, result, errors = self.run_job(
+            data, job=ROOT / "examples/retail/job_python.yaml")
+        self.assertEqual(code, 0, errors)
+        self.assert_report_is_the_direct_sum(data, result["batch"])
+        self.assert_receipt_holds(result["batch"])
+
+
+class StopTest(MusterTest):
+    def stop_midway(self, how):
+        """Stops a run in mid-batch with a signal; answers (exit code, seconds it took, stderr)."""
+        data = retail_input(541909)
+        process = self.start_run(data, "--threads", 1)
+        for line in process.stderr:
+            if "begins" in line:
+                break
+        begun = time.monotonic()
+        process.send_signal(how)
+        _, errors = process.communicate(timeout=harness.TIMEOUT_SECONDS)
+        return data, process.returncode, time.monotonic() - begun, errors
+
+    def stops_cleanly(self, how):
+        data, code, _, errors = self.stop_midway(how)
+        self.assertEqual(code, 130, errors)
+        self.assertIn("run the same command again", errors)
+        code, result, errors = self.run_job(data)
+        self.assertEqual(code, 0, errors)
+        self.assertIn("goes on where it was stopped", errors)
+        self.assertEqual(result["duplicates_dropped"], 0)
+        self.assert_report_is_the_direct_sum(data, result["batch"])
+        self.assert_receipt_holds(result["batch"])
+
+    def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(self):
+        self.stops_cleanly(signal.SIGINT)
+
+    def test_sigterm_stops_cleanly_and_says_how_to_go_on(self):
+        self.stops_cleanly(signal.SIGTERM)
+
+
+class LookTest(MusterTest):
+    """report, batch, queue and job."""
+
+    def setUp(self):
+        super().setUp()
+        self.data = self.retail_rows((3, "0.1", "7", "France"), ("x", "1", "7", "France"))
+        self.code, self.result, self.errors = self.run_job(self.data)
+
+    def look(self, *arguments):
+        done = self.muster(*arguments, "--data-dir", self.data_dir)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_rejections_beyond_tolerance_end_with_3_and_the_rest_counts(self):
+        self.assertEqual(self.code, 3, self.errors)
+        self.assertEqual((self.result["aggregated"], self.result["rejected"]), (1, 1))
+        self.assertTrue(self.result["complete"])
+
+    def test_tolerated_rejections_end_with_0(self):
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+            "rejected: 0", "rejected: 1"))
+        self.data_dir = self.folder / "other"
+        code, result, errors = self.run_job(self.data, job=job)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(result["rejected"], 1)
+
+    def test_batch_get_names_line_and_reason_of_what_was_rejected(self):
+        code, out, _ = self.look("batch", "get", 1)
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"(?m)^ *3  .*quantity")
+
+    def test_batch_list_shows_every_batch(self):
+        code, out, _ = self.look("batch", "list", "-o", "json")
+        self.assertEqual(code, 0)
+        [batch] = json.loads(out)
+        self.assertEqual((batch["batch"], batch["state"], batch["rejected"]), (1, "complete", 1))
+
+    def test_report_in_csv_needs_one_group(self):
+        code, out, _ = self.look("report", 1, "-o", "csv", "--group", "by_customer")
+        self.assertEqual((code, out), (0, "customer,revenue,units,transactions\n7,0.300,3,1\n"))
+        code, _, errors = self.look("report", 1, "-o", "csv")
+        self.assertEqual(code, 1)
+        self.assertIn("--group", errors)
+
+    def test_an_unknown_batch_or_group_is_an_error(self):
+        self.assertEqual(self.look("report", 9)[0], 1)
+        code, _, errors = self.look("report", 1, "--group", "by_moon")
+        self.assertEqual(code, 1)
+        self.assertIn("by_country_month", errors)
+
+    def test_the_receipt_adds_up_and_says_what_an_acknowledgement_survives(self):
+        code, out, _ = self.look("batch", "receipt", 1, "--verify")
+        self.assertEqual(code, 0)
+        for line in ("transactions 2", "aggregated 1", "rejected 1", "dead_lettered 0",
+                     "ack_survives power"):
+            self.assertIn(line, out.splitlines())
+
+    def test_a_tampered_store_fails_verification_loudly(self):
+        for change in ("UPDATE by_customer SET revenue = '0.301'",
+                       "UPDATE by_customer SET units = units + 1",
+                       "DELETE FROM by_customer"):
+            database = sqlite3.connect(self.data_dir / "report.db")
+            before = list(database.iterdump())
+            database.execute(change)
+            database.commit()
+            database.close()
+            code, _, errors = self.look("batch", "receipt", 1, "--verify")
+            self.assertEqual(code, 1, change)
+            self.assertIn("does not prove", errors)
+            (self.data_dir / "report.db").unlink()
+            for leftover in self.data_dir.glob("report.db-*"):
+                leftover.unlink()
+            database = sqlite3.connect(self.data_dir / "report.db")
+            database.executescript("\n".join(before))
+            database.close()
+
+    def test_queues_can_be_looked_into(self):
+        code, out, errors = self.look("queue", "list", "-o", "json")
+        self.assertEqual(code, 0, errors)
+        queues = {q["queue"]: q for q in json.loads(out)}
+        self.assertEqual(queues["local/retail-in-0"]["ready"], 0)
+        self.assertEqual(queues["local/retail-in-0"]["total_in"], 1)
+        self.assertEqual(self.look("queue", "stats", "retail-in-0")[0], 0)
+        self.assertEqual(self.look("queue", "peek", "retail-in-0")[0], 0)
+        self.assertEqual(self.look("queue", "poison", "retail-in-0")[0], 0)
+        self.assertEqual(self.look("queue", "stats", "nothing-such")[0], 1)
+
+    def test_usage_errors_end_with_2(self):
+        for arguments in ([], ["fly"], ["run"], ["run", "job.yaml"], ["report"],
+                          ["report", "1", "-o", "xml"]):
+            self.assertEqual(self.muster(*arguments).returncode, 2, arguments)
+        self.assertEqual(self.muster("--help").returncode, 0)
+        self.assertEqual(self.muster("version").returncode, 0)
+
+    def test_looking_where_nothing_is_is_an_error_and_leaves_nothing_behind(self):
+        nowhere = self.folder / "nowhere"
+        for command in (["report", "1"], ["batch", "list"], ["queue", "list"]):
+            done = self.muster(*command, "--data-dir", nowhere)
+            self.assertEqual(done.returncode, 1, command)
+        self.assertFalse(nowhere.exists())
+
+
+if __name__ == "__main__":
+    harness.main()
