@@ -38,6 +38,13 @@ struct Options {
   uint64_t epoch = 1;                      // of that ownership; fences every commit
   std::string instance = "controller";
   int max_commit_results = 512;  // results that share one transaction
+  // How long the first result in the hand waits for others to share its transaction. It does not
+  // wait when the hand is full or completes a batch. A transaction costs two syncs and touches most
+  // rows of the report, however few results it counts.
+  absl::Duration linger = absl::Milliseconds(50);
+  // How long a received result is hidden from others. After a crash it reappears then, so keep it
+  // short; a lease that is lost in mid-commit costs a duplicate, which is dropped.
+  absl::Duration visibility = absl::Seconds(10);
   absl::Duration safety_check_interval = absl::Seconds(30);
 };
 

@@ -1,0 +1,211 @@
+#include "services/controller/controller.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/mutex.h"
+#include "muster/base/status_macros.h"
+#include "muster/trigger/work_detected.h"
+#include "services/controller/result_counter.h"
+
+namespace muster::controller {
+namespace {
+
+// Between two looks for results that may join those in the hand.
+constexpr absl::Duration kGatherPause = absl::Milliseconds(2);
+// A page may overfill the hand, so that the bound leaves room for one below the report's.
+constexpr int kMaxHand = static_cast<int>(report::kMaxCommitItems) / 2;
+
+class DrainingController final : public Controller {
+ public:
+  DrainingController(Options options, Events events, Dependencies dependencies)
+      : options_(std::move(options)), events_(std::move(events)), deps_(dependencies) {
+    
+    for (const queue::QueueId& partition : options_.partitions) {
+      counters_.emplace_back(partition, options_, &events_, deps_, stop_.get_token());
+    }
+  }
+
+  ~DrainingController() override { Stop(); }
+
+  absl::Status Start() override;
+  void CheckCompletion(uint64_t batch) override;
+  void Stop() override;
+
+ private:
+  void OnTrigger(const trigger::InterRoleCommunicationEvent& event);
+  void Run();
+  // Gathers and counts until the partitions are empty, then sleeps until there is a reason not to.
+  absl::Status Turn();
+  absl::Status Gather();
+  absl::StatusOr<bool> IsTimeToCount(absl::Duration since);
+  absl::Status CountAll();
+  absl::Status CheckAsked();
+  // Until a trigger, a question or the safety check.
+  void AwaitWork();
+  void Pause(absl::Duration pause);
+
+  bool HandIsEmpty() const {
+    return std::all_of(counters_.begin(), counters_.end(),
+                       [](const ResultCounter& counter) { return counter.in_hand() == 0; });
+  }
+
+  const Options options_;
+  const Events events_;
+  const Dependencies deps_;
+  std::stop_source stop_;
+  std::deque<ResultCounter> counters_;  // one per partition; the controller's own thread only
+
+  base::Mutex mu_;
+  base::CondVar wake_;
+  bool work_detected_ ABSL_GUARDED_BY(mu_) = true;  // look once at the start
+  std::set<uint64_t> asked_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
+  std::thread thread_;
+};
+
+absl::Status DrainingController::Start() {
+  for (const queue::QueueId& partition : options_.partitions) {
+    const absl::Status created = deps_.queues->CreateQueue(partition, {});
+    if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
+  }
+  MUSTER_ASSIGN_OR_RETURN(subscription_,
+                          deps_.bus->Subscribe([this](const auto& event) { OnTrigger(event); }));
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void DrainingController::OnTrigger(const trigger::InterRoleCommunicationEvent& event) {
+  const auto is_for = [&event](const queue::QueueId& id) {
+    return trigger::IsFor(event, id.account, id.name);
+  };
+  if (std::none_of(options_.partitions.begin(), options_.partitions.end(), is_for)) return;
+  base::MutexLock lock(&mu_);
+  work_detected_ = true;
+  wake_.NotifyAll();
+}
+
+void DrainingController::CheckCompletion(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  asked_.insert(batch);
+  wake_.NotifyAll();
+}
+
+void DrainingController::Stop() {
+  subscription_.reset();  // nobody wakes a thread that is gone
+  {
+    base::MutexLock lock(&mu_);
+    stop_.request_stop();
+    wake_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void DrainingController::Run() {
+  absl::Status turn;
+  while (turn.ok() && !stop_.stop_requested()) turn = Turn();
+  // Cancelled: a retry was cut short by the stop; what it was for comes again.
+  if (turn.ok() || (stop_.stop_requested() && absl::IsCancelled(turn))) return;
+  base::Log(base::kError, "the controller gives up", {{"why", turn.ToString()}});
+  if (events_.on_error) events_.on_error(turn);
+}
+
+absl::Status DrainingController::Turn() {
+  {
+    base::MutexLock lock(&mu_);
+    work_detected_ = false;  // what is put from now on is a reason to look again
+  }
+  MUSTER_RETURN_IF_ERROR(Gather());
+  const bool idle = HandIsEmpty();
+  MUSTER_RETURN_IF_ERROR(CountAll());
+  MUSTER_RETURN_IF_ERROR(CheckAsked());
+  if (idle) AwaitWork();
+  return absl::OkStatus();
+}
+
+absl::Status DrainingController::Gather() {
+  const absl::Duration start = deps_.clock->Monotonic();
+  for (;;) {
+    for (ResultCounter& counter : counters_) {
+      MUSTER_RETURN_IF_ERROR(counter.Receive().status());
+    }
+    if (HandIsEmpty()) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const bool time_to_count, IsTimeToCount(start));
+    if (time_to_count) return absl::OkStatus();
+    Pause(kGatherPause);
+  }
+}
+
+absl::StatusOr<bool> DrainingController::IsTimeToCount(absl::Duration since) {
+  if (stop_.stop_requested() || deps_.clock->Monotonic() - since >= options_.linger) return true;
+  for (ResultCounter& counter : counters_) {
+    if (counter.full()) return true;
+    MUSTER_ASSIGN_OR_RETURN(const bool last, counter.HoldsTheLast());
+    if (last) return true;
+  }
+  return false;
+}
+
+absl::Status DrainingController::CountAll() {
+  for (ResultCounter& counter : counters_) {
+    if (counter.in_hand() > 0) MUSTER_RETURN_IF_ERROR(counter.Count());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DrainingController::CheckAsked() {
+  std::set<uint64_t> asked;
+  {
+    base::MutexLock lock(&mu_);
+    asked.swap(asked_);
+  }
+  for (const uint64_t batch : asked) {
+    MUSTER_RETURN_IF_ERROR(counters_.front().CompleteIfDone(batch));
+  }
+  return absl::OkStatus();
+}
+
+void DrainingController::AwaitWork() {
+  base::MutexLock lock(&mu_);
+  const absl::Duration deadline = deps_.clock->Monotonic() + options_.safety_check_interval;
+  while (!work_detected_ && asked_.empty() && !stop_.stop_requested()) {
+    if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return;
+  }
+}
+
+void DrainingController::Pause(absl::Duration pause) {
+  base::MutexLock lock(&mu_);
+  const absl::Duration deadline = deps_.clock->Monotonic() + pause;
+  while (!stop_.stop_requested()) {
+    if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return;
+  }
+}
+
+absl::Status Validate(const Options& options) {
+  if (options.partitions.empty()) {
+    return absl::InvalidArgumentError("a controller needs a partition to drain");
+  }
+  if (options.max_commit_results < 1 || options.max_commit_results > kMaxHand) {
+    return absl::InvalidArgumentError(absl::StrCat("max_commit_results must be 1 to ", kMaxHand));
+  }
+  if (options.linger > options.visibility / 2) {
+    return absl::InvalidArgumentError("linger must leave at least half of the visibility");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Controller>> Controller::Create(Options options, Events events,
+                                                               Dependencies dependencies) {
+  MUSTER_RETURN_IF_ERROR(Validate(options));
+  return std::make_unique<DrainingController>(std::move(options), std::move(events), dependencies);
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,172 @@
+#include "services/controller/result_counter.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue/limits.h"
+#include "services/controller/result_decoder.h"
+
+namespace muster::controller {
+namespace {
+
+report::BatchFacts FactsOf(const ledger::Batch& batch, const queue::Traits& traits) {
+  report::BatchFacts facts;
+  facts.batch = batch.number;
+  facts.job = batch.job;
+  facts.job_revision = batch.job_revision;
+  facts.handler_version = batch.handler_version;
+  facts.items = batch.items;
+  facts.transactions = batch.transactions;
+  facts.created = batch.created;
+  facts.ack_survives = traits.ack_survives == queue::Survives::kPower
+                           ? report::AckSurvives::kPower
+                           : report::AckSurvives::kProcess;
+  return facts;
+}
+
+}  // namespace
+
+ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, const Events* events,
+                             Dependencies dependencies, std::stop_token stop)
+    : partition_(std::move(partition)),
+      options_(options),
+      events_(events),
+      deps_(dependencies),
+      stop_(std::move(stop)),
+      retry_({}, dependencies.clock),
+      book_(dependencies.ledger, dependencies.report) {}
+
+absl::StatusOr<int> ResultCounter::Receive() {
+  const int page = deps_.queues->traits().max_receive;
+  int received = 0;
+  while (!full()) {
+    MUSTER_ASSIGN_OR_RETURN(std::vector<queue::Message> messages, Retrying([&] {
+                              return deps_.queues->Receive(partition_, {page, options_.visibility});
+                            }));
+    for (queue::Message& message : messages) MUSTER_RETURN_IF_ERROR(Take(std::move(message)));
+    received += static_cast<int>(messages.size());
+    if (static_cast<int>(messages.size()) < page) break;
+  }
+  return received;
+}
+
+absl::Status ResultCounter::Take(queue::Message message) {
+  absl::StatusOr<report::CountedItem> item = DecodeResult(message.body);
+  absl::Status fits = item.status();
+  if (item.ok()) fits = Retrying([&] { return book_.Check(*item); });
+  if (fits.ok()) {
+    ++items_of_batch_[item->batch];
+    items_.push_back(*std::move(item));
+    receipts_.push_back(std::move(message.receipt));
+    return absl::OkStatus();
+  }
+  if (item.ok() && !absl::IsInvalidArgument(fits)) return fits;  // a store does not answer
+  base::Log(
+      base::kError, "a result cannot be counted",
+      {{"queue", partition_.ToString()}, {"message", message.message_id}, {"why", fits.message()}});
+  hopeless_.push_back(
+      {std::move(message.receipt),
+       {std::string(fits.message()), message.attempts, options_.instance, deps_.clock->Now()}});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ResultCounter::HoldsTheLast() {
+  for (const auto& [batch, items] : items_of_batch_) {
+    MUSTER_ASSIGN_OR_RETURN(const bool last, book_.WouldComplete(batch, items));
+    if (last) return true;
+  }
+  return false;
+}
+
+absl::Status ResultCounter::Count() {
+  if (!items_.empty()) MUSTER_RETURN_IF_ERROR(Commit());
+  MUSTER_RETURN_IF_ERROR(Settle());
+  receipts_.clear();
+  items_.clear();
+  items_of_batch_.clear();
+  hopeless_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status ResultCounter::Commit() {
+  report::CommitRequest request{partition_.ToString(), options_.epoch, std::move(items_)};
+  const absl::StatusOr<report::CommitSummary> summary =
+      Retrying([&] { return deps_.report->Commit(request); });
+  items_ = std::move(request.items);
+  MUSTER_RETURN_IF_ERROR(summary.status());
+  LogVerdicts(*summary);
+  for (const report::Progress& progress : summary->progress) {
+    book_.Note(progress);
+    if (events_->on_progress) events_->on_progress(progress);
+    MUSTER_RETURN_IF_ERROR(Finish(progress));
+  }
+  return absl::OkStatus();
+}
+
+void ResultCounter::LogVerdicts(const report::CommitSummary& summary) const {
+  for (size_t i = 0; i < summary.verdicts.size(); ++i) {
+    const report::ItemVerdict& verdict = summary.verdicts[i];
+    const std::string item = absl::StrCat(items_[i].batch, "/", items_[i].index);
+    if (verdict.verdict == report::Verdict::kRefused) {
+      base::Log(base::kWarning, "a result does not fit the report and is dead-lettered",
+                {{"item", item}, {"why", verdict.why}});
+    } else if (verdict.verdict == report::Verdict::kConflict) {
+      base::Log(base::kError, "two results of one item contradict each other",
+                {{"item", item}, {"why", verdict.why}});
+    }
+  }
+}
+
+absl::Status ResultCounter::Settle() {
+  const absl::Span<const queue::Receipt> receipts = receipts_;
+  for (size_t first = 0; first < receipts.size(); first += queue::kMaxSettle) {
+    // A receipt that is stale by now (17) means a redelivery, which will be a duplicate.
+    const auto deleted = Retrying([&] {
+      return deps_.queues->Delete(partition_, receipts.subspan(first, queue::kMaxSettle));
+    });
+    MUSTER_RETURN_IF_ERROR(deleted.status());
+  }
+  const absl::Span<const queue::DeadLetterRequest> hopeless = hopeless_;
+  for (size_t first = 0; first < hopeless.size(); first += queue::kMaxSettle) {
+    const auto buried = Retrying([&] {
+      return deps_.queues->DeadLetter(partition_, hopeless.subspan(first, queue::kMaxSettle));
+    });
+    MUSTER_RETURN_IF_ERROR(buried.status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ResultCounter::CompleteIfDone(uint64_t batch) {
+  const absl::StatusOr<report::Progress> progress =
+      Retrying([&]() -> absl::StatusOr<report::Progress> {
+        MUSTER_ASSIGN_OR_RETURN(const auto reader, deps_.report->Read());
+        return reader->GetProgress(batch);
+      });
+  MUSTER_RETURN_IF_ERROR(progress.status());
+  return Finish(*progress);
+}
+
+// A complete batch that has just counted again (a redrive) gets its receipt again, too; issuing it
+// when nothing changed changes nothing.
+absl::Status ResultCounter::Finish(const report::Progress& progress) {
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, deps_.ledger->Get(progress.batch));
+  const bool was_complete = batch.state == ledger::BatchState::kComplete;
+  const bool has_all = static_cast<uint64_t>(progress.items()) >= batch.items;
+  if (!has_all || (!was_complete && batch.state != ledger::BatchState::kSealed)) {
+    return absl::OkStatus();
+  }
+  const report::BatchFacts facts = FactsOf(batch, deps_.queues->traits());
+  MUSTER_RETURN_IF_ERROR(Retrying([&] { return deps_.report->Complete(facts); }).status());
+  if (!was_complete) {
+    MUSTER_RETURN_IF_ERROR(
+        Retrying([&] { return deps_.ledger->MarkComplete(progress.batch, deps_.clock->Now()); }));
+  }
+  if (events_->on_complete) events_->on_complete(progress.batch);
+  return absl::OkStatus();
+}
+
+}  // namespace muster::controller

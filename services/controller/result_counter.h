@@ -1,0 +1,75 @@
+// ResultCounter: takes results into the hand, and counts a handful in one transaction.
+//
+//   Receive ─► Take (decode, hold against the ledger) ─► Commit ─► Delete
+//
+// A message is deleted only after the commit that counted it is durable. A crash in between is a
+// harmless duplicate: only the item's row in the report decides whether it counts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "muster/base/retry_policy.h"
+#include "muster/queue/queue_store.h"
+#include "muster/report/report_store.h"
+#include "services/controller/batch_book.h"
+#include "services/controller/controller.h"
+
+namespace muster::controller {
+
+// One partition's share of what is counted next. Not thread-safe.
+class ResultCounter {
+ public:
+  // `events` is not owned; it and what `dependencies` point to outlive the counter. `stop` ends
+  // waiting between retries.
+  ResultCounter(queue::QueueId partition, const Options& options, const Events* events,
+                Dependencies dependencies, std::stop_token stop);
+
+  // Receives until the partition gives no more, or the hand is full. Answers how many.
+  absl::StatusOr<int> Receive();
+
+  // Counts and settles what is in the hand. On error the messages stay leased, and come again.
+  absl::Status Count();
+
+  // Completes `batch` if every item of it is counted.
+  absl::Status CompleteIfDone(uint64_t batch);
+
+  size_t in_hand() const { return items_.size() + hopeless_.size(); }
+  bool full() const { return in_hand() >= static_cast<size_t>(options_.max_commit_results); }
+  // Whether nothing is worth waiting for: what is in the hand completes a batch.
+  absl::StatusOr<bool> HoldsTheLast();
+
+ private:
+  absl::Status Take(queue::Message message);
+  absl::Status Commit();
+  absl::Status Settle();
+  absl::Status Finish(const report::Progress& progress);
+  void LogVerdicts(const report::CommitSummary& summary) const;
+
+  // Calls a store until it works, or for good does not.
+  template <typename Fn>
+  auto Retrying(Fn fn) {
+    return retry_.Run(stop_, [&fn](const base::RetryAttempt&) { return fn(); });
+  }
+
+  const queue::QueueId partition_;
+  const Options options_;
+  const Events* const events_;
+  const Dependencies deps_;
+  const std::stop_token stop_;
+  base::RetryPolicy retry_;
+  BatchBook book_;
+
+  // The hand.
+  std::vector<queue::Receipt> receipts_;  // as items_
+  std::vector<report::CountedItem> items_;
+  std::map<uint64_t, uint64_t> items_of_batch_;
+  std::vector<queue::DeadLetterRequest> hopeless_;
+};
+
+}  // namespace muster::controller
