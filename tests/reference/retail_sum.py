@@ -56,7 +56,7 @@ def bill(fields):
     quantity = parse(WHOLE_NUMBER, quantity_text)
     revenue = EXACT.multiply(quantity, parse(DECIMAL_NUMBER, price))
     revenue = EXACT.quantize(revenue, SMALLEST_REVENUE)  # Inexact when it has more decimals
-    if abs(revenue) > LARGEST_REVENUE or not -LARGEST_UNITS <= quantity < LARGEST_UNITS:
+    if revenue.copy_abs() > LARGEST_REVENUE or not -LARGEST_UNITS <= quantity < LARGEST_UNITS:
         raise ValueError(fields)
     keys = {"by_country_month": (country, month_of(date)), "by_customer": (customer,)}
     return keys, (revenue, quantity, decimal.Decimal(1))
