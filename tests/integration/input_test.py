@@ -1,7 +1,5 @@
 """Bad input never stops muster: what cannot be read is refused or rejected, with line and reason."""
 
-import unittest
-
 import harness
 from harness import HEADER, MusterTest
 
@@ -41,7 +39,7 @@ class RefusedInputTest(MusterTest):
                 (text.replace("transactions: 500", "transactions: many"), ("many",)),
                 (text.replace("linked: retail", "linked: retali"), ("retali", "retail")),
                 (text.replace("decimal(3)", "decimal(99)", 1), ("decimal(99)",)),
-                (text.replace("columns:", "columns: 5 #"), ("columns",)),
+                (text.replace("quantity: Quantity", "quantity: [1]"), ("quantity",)),
         ):
             self.assertNotEqual(broken, text)
             job = self.write("broken.yaml", broken)

@@ -3,12 +3,11 @@
     kill_test.py [KILLS [SEED]]      (MUSTER names the program; defaults: 50 kills, a random seed)
 """
 
-import os
 import random
 import signal
+import subprocess
 import sys
 import time
-import unittest
 
 import harness
 from harness import MusterTest, retail_input
@@ -33,7 +32,7 @@ class KillTest(MusterTest):
             try:
                 process.wait(timeout=chance.uniform(0, longest))
                 break  # done before its time came
-            except Exception:
+            except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 kills += 1
             finally:
