@@ -72,12 +72,16 @@ absl::Status ForEachMessage(
   });
 }
 
-absl::Status LoadMessages(Storage* storage, const LoadedQueues& queues) {
+absl::Status LoadMessages(Storage* storage, const LoadedQueues& queues, bool holders_are_gone) {
+  const int64_t now_us = storage->NowUs();
   int64_t latest_us = 0;
   MUSTER_RETURN_IF_ERROR(ForEachMessage(
       storage, kState, queues,
       [&](DurableQueue* queue, uint64_t seq, absl::string_view key, absl::string_view value) {
-        const auto state = DecodeState(value, key);
+        auto state = DecodeState(value, key);
+        if (state.has_value() && holders_are_gone && state->has(kHeld)) {
+          state->visible_us = std::min(state->visible_us, now_us);
+        }
         if (state.has_value()) latest_us = std::max(latest_us, state->insertion_us);
         queue->LoadMessage(seq, state);
       }));
@@ -87,11 +91,11 @@ absl::Status LoadMessages(Storage* storage, const LoadedQueues& queues) {
 
 }  // namespace
 
-absl::StatusOr<LoadedQueues> LoadQueues(Storage* storage) {
+absl::StatusOr<LoadedQueues> LoadQueues(Storage* storage, bool holders_are_gone) {
   LoadedQueues queues;
   MUSTER_RETURN_IF_ERROR(LoadQueueRecords(storage, &queues));
   MUSTER_RETURN_IF_ERROR(LoadAllCounters(storage, queues));
-  MUSTER_RETURN_IF_ERROR(LoadMessages(storage, queues));
+  MUSTER_RETURN_IF_ERROR(LoadMessages(storage, queues, holders_are_gone));
   MUSTER_RETURN_IF_ERROR(ForEachMessage(storage, kPoison, queues,
                                         [](DurableQueue* queue, uint64_t seq, absl::string_view,
                                            absl::string_view) { queue->LoadPoison(seq); }));

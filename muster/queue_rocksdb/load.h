@@ -16,6 +16,7 @@ using LoadedQueues = absl::flat_hash_map<uint64_t, std::shared_ptr<DurableQueue>
 
 // DataLoss when a queue's own record is damaged (its messages would be nobody's), or when RocksDB
 // cannot read on. A damaged state record is loaded as such.
-absl::StatusOr<LoadedQueues> LoadQueues(Storage* storage);
+// `holders_are_gone`: leases that were alive end now (Options::holders_in_process).
+absl::StatusOr<LoadedQueues> LoadQueues(Storage* storage, bool holders_are_gone);
 
 }  // namespace muster::queue_rocksdb

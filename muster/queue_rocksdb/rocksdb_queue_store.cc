@@ -44,7 +44,8 @@ absl::StatusOr<std::unique_ptr<RocksDbQueueStore>> RocksDbQueueStore::Open(const
   database.read_only = options.read_only;
   database.env = options.env;
   MUSTER_ASSIGN_OR_RETURN(auto storage, Storage::Open(dir, database, options.clock));
-  MUSTER_ASSIGN_OR_RETURN(LoadedQueues queues, LoadQueues(storage.get()));
+  MUSTER_ASSIGN_OR_RETURN(LoadedQueues queues,
+                          LoadQueues(storage.get(), options.holders_in_process));
   std::unique_ptr<RocksDbQueueStore> store(new RocksDbQueueStore(std::move(storage)));
   base::MutexLock lock(&store->mu_);
   for (auto& [number, queue] : queues) {
