@@ -71,7 +71,8 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
 absl::Status LocalRun::OpenStores() {
   const backend::DataDirUrls urls(request_.data_dir);
   constexpr backend::Mode kMode = backend::Mode::kReadWrite;
-  MUSTER_ASSIGN_OR_RETURN(queues_, backend::OpenQueueStore(urls.queue, kMode, clock_));
+  MUSTER_ASSIGN_OR_RETURN(
+      queues_, backend::OpenQueueStore(urls.queue, kMode, backend::Holders::kInProcess, clock_));
   MUSTER_ASSIGN_OR_RETURN(ledger_, backend::OpenBatchLedger(urls.ledger, kMode));
   MUSTER_ASSIGN_OR_RETURN(sync_, backend::OpenSyncStore(urls.sync));
   MUSTER_ASSIGN_OR_RETURN(blobs_, backend::OpenBlobStore(urls.blobs));

@@ -42,7 +42,8 @@ queue::QueueId ParseQueue(const std::string& text) {
 absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenReadOnly(const QueueOptions& options,
                                                                 const Environment& environment) {
   return backend::OpenQueueStore(backend::DataDirUrls(options.common.data_dir).queue,
-                                 backend::Mode::kReadOnly, environment.clock);
+                                 backend::Mode::kReadOnly, backend::Holders::kElsewhere,
+                                 environment.clock);
 }
 
 std::string Timestamp(absl::Time time) {

@@ -65,7 +65,8 @@ absl::StatusOr<int64_t> RedriveMessages(const queue::QueueId& queue,
 absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request, base::Clock* clock) {
   const backend::DataDirUrls urls(request.data_dir);
   MUSTER_ASSIGN_OR_RETURN(const auto queues,
-                          backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite, clock));
+                          backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
+                                                  backend::Holders::kInProcess, clock));
   MUSTER_ASSIGN_OR_RETURN(const auto ledger,
                           backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite));
   MUSTER_ASSIGN_OR_RETURN(const auto report,

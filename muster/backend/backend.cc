@@ -33,11 +33,13 @@ absl::StatusOr<std::string> Rest(absl::string_view seam, absl::string_view url,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url, Mode mode,
+                                                                  Holders holders,
                                                                   base::Clock* clock) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("queue", url, kRocksDb));
   queue_rocksdb::Options options;
   options.clock = clock;
   options.read_only = mode == Mode::kReadOnly;
+  options.holders_in_process = holders == Holders::kInProcess;
   return queue_rocksdb::RocksDbQueueStore::Open(dir, options);
 }
 

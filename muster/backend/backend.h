@@ -30,9 +30,16 @@ enum class Mode {
   kReadOnly,   // changes nothing; beside a process that writes, or alone
 };
 
+// Where those live who hold leases of a queue store.
+enum class Holders {
+  kInProcess,  // in the process that opens it: leases found at the open are a dead process's
+  kElsewhere,  // behind a gateway, say: leases outlive the store's process
+};
+
 // InvalidArgument: no backend of that seam has this URL's scheme; the message lists those that do.
 // Otherwise the backend's own errors. `clock` is not owned.
 absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url, Mode mode,
+                                                                  Holders holders,
                                                                   base::Clock* clock);
 absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(absl::string_view url,
                                                                      Mode mode);

@@ -24,7 +24,8 @@ class BackendTest : public ::testing::Test {
 };
 
 TEST_F(BackendTest, OpensEverySeamOfADataDirectory) {
-  EXPECT_TRUE(OpenQueueStore(urls_.queue, Mode::kReadWrite, base::RealClock()).ok());
+  EXPECT_TRUE(
+      OpenQueueStore(urls_.queue, Mode::kReadWrite, Holders::kInProcess, base::RealClock()).ok());
   EXPECT_TRUE(OpenBatchLedger(urls_.ledger, Mode::kReadWrite).ok());
   EXPECT_TRUE(OpenSyncStore(urls_.sync).ok());
   EXPECT_TRUE(OpenBlobStore(urls_.blobs).ok());
@@ -33,8 +34,9 @@ TEST_F(BackendTest, OpensEverySeamOfADataDirectory) {
 }
 
 TEST_F(BackendTest, ReadOnlyChangesNothingOnDisk) {
-  EXPECT_TRUE(
-      absl::IsNotFound(OpenQueueStore(urls_.queue, Mode::kReadOnly, base::RealClock()).status()));
+  EXPECT_TRUE(absl::IsNotFound(
+      OpenQueueStore(urls_.queue, Mode::kReadOnly, Holders::kElsewhere, base::RealClock())
+          .status()));
   EXPECT_TRUE(absl::IsNotFound(OpenBatchLedger(urls_.ledger, Mode::kReadOnly).status()));
   EXPECT_TRUE(
       absl::IsNotFound(OpenReportStore(urls_.report, Mode::kReadOnly, base::RealClock()).status()));

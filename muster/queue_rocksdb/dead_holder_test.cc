@@ -22,10 +22,17 @@ class DeadHolderTest : public ::testing::Test {
     store_ = *std::move(store);
   }
 
+  void Put(absl::Duration delay) {
+    queue::NewMessage message;
+    message.body = "a";
+    message.delay = delay;
+    ASSERT_TRUE(store_->Put(queue_, {message}).ok());
+  }
+
   // Puts a message, leases it for an hour and begins to work on it.
   void PutAndBegin() {
     ASSERT_TRUE(store_->CreateQueue(queue_, {}).ok());
-    ASSERT_TRUE(store_->Put(queue_, {{.body = "a"}}).ok());
+    Put(absl::ZeroDuration());
     const auto messages = store_->Receive(queue_, {1, absl::Hours(1)});
     ASSERT_TRUE(messages.ok());
     ASSERT_TRUE(store_->BeginAttempt(queue_, {messages->front().receipt}).ok());
@@ -60,7 +67,7 @@ TEST_F(DeadHolderTest, ALeaseOfAHolderElsewhereOutlivesTheStore) {
 TEST_F(DeadHolderTest, ADelayIsNobodysLeaseAndStays) {
   Open(true);
   ASSERT_TRUE(store_->CreateQueue(queue_, {}).ok());
-  ASSERT_TRUE(store_->Put(queue_, {{.body = "a", .delay = absl::Hours(1)}}).ok());
+  Put(absl::Hours(1));
   Open(true);
   EXPECT_TRUE(Receive().empty());
 }
