@@ -15,8 +15,7 @@
 namespace muster::input {
 namespace {
 
-absl::Status OpenError(const std::string& path, int error) {
-  const std::string name = absl::StrCat("input '", path, "'");
+absl::Status OpenError(const std::string& name, int error) {
   if (error == ENOENT || error == ENOTDIR) {
     return absl::NotFoundError(absl::StrCat(name, " does not exist"));
   }
@@ -26,9 +25,8 @@ absl::Status OpenError(const std::string& path, int error) {
   return absl::UnavailableError(absl::StrCat(name, " cannot be opened: ", std::strerror(error)));
 }
 
-absl::Status RequireRegularFile(const std::string& path, mode_t mode) {
+absl::Status RequireRegularFile(const std::string& name, mode_t mode) {
   if (S_ISREG(mode)) return absl::OkStatus();
-  const std::string name = absl::StrCat("input '", path, "'");
   if (S_ISDIR(mode)) return absl::InvalidArgumentError(absl::StrCat(name, " is a folder"));
   return absl::InvalidArgumentError(
       absl::StrCat(name,
@@ -38,25 +36,28 @@ absl::Status RequireRegularFile(const std::string& path, mode_t mode) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FileSource>> FileSource::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<FileSource>> FileSource::Open(const std::string& path,
+                                                             absl::string_view what) {
   if (path == "-") return RequireRegularFile("standard input", S_IFIFO);
+  const std::string name = absl::StrCat(what, " '", path, "'");
   // O_NONBLOCK: opening a pipe that nobody writes to would wait; a regular file ignores it.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return OpenError(path, errno);
+  if (fd < 0) return OpenError(name, errno);
   struct stat info;
   absl::Status status =
-      fstat(fd, &info) == 0 ? RequireRegularFile(path, info.st_mode) : OpenError(path, errno);
+      fstat(fd, &info) == 0 ? RequireRegularFile(name, info.st_mode) : OpenError(name, errno);
   if (!status.ok()) {
     close(fd);
     return status;
   }
   // Best effort: doubles the kernel's read-ahead.
   (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-  return std::unique_ptr<FileSource>(new FileSource(path, fd, static_cast<uint64_t>(info.st_size)));
+  return std::unique_ptr<FileSource>(
+      new FileSource(path, name, fd, static_cast<uint64_t>(info.st_size)));
 }
 
-FileSource::FileSource(std::string path, int fd, uint64_t size)
-    : path_(std::move(path)), fd_(fd), size_(size) {}
+FileSource::FileSource(std::string path, std::string name, int fd, uint64_t size)
+    : path_(std::move(path)), name_(std::move(name)), fd_(fd), size_(size) {}
 
 FileSource::~FileSource() { close(fd_); }
 
@@ -68,13 +69,12 @@ absl::StatusOr<size_t> FileSource::Read(uint64_t offset, char* out, size_t bytes
     const ssize_t got = pread(fd_, out + done, wanted - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return absl::UnavailableError(
-          absl::StrCat("input '", path_, "' cannot be read: ", std::strerror(errno)));
+      return absl::UnavailableError(absl::StrCat(name_, " cannot be read: ", std::strerror(errno)));
     }
     if (got == 0) {
-      return absl::FailedPreconditionError(absl::StrCat("input '", path_, "' had ", size_,
+      return absl::FailedPreconditionError(absl::StrCat(name_, " had ", size_,
                                                         " bytes and now ends at ", offset + done,
-                                                        ": it was changed while it was read"));
+                                                        ": it was cut while it was read"));
     }
     done += static_cast<size_t>(got);
   }

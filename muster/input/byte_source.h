@@ -30,7 +30,9 @@ class ByteSource {
 class FileSource final : public ByteSource {
  public:
   // NotFound, PermissionDenied; InvalidArgument: not a regular file (a folder, a pipe, a device).
-  static absl::StatusOr<std::unique_ptr<FileSource>> Open(const std::string& path);
+  // `what` names it in errors: "input 'a.csv' does not exist".
+  static absl::StatusOr<std::unique_ptr<FileSource>> Open(const std::string& path,
+                                                          absl::string_view what = "input");
 
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
@@ -41,9 +43,10 @@ class FileSource final : public ByteSource {
   const std::string& path() const { return path_; }
 
  private:
-  FileSource(std::string path, int fd, uint64_t size);
+  FileSource(std::string path, std::string name, int fd, uint64_t size);
 
   const std::string path_;
+  const std::string name_;  // for errors
   const int fd_;
   const uint64_t size_;
 };

@@ -1,0 +1,81 @@
+// JobDefinition: what a job file says, checked and with its defaults filled in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "muster/handler/schema.h"
+#include "muster/input/format.h"
+
+namespace muster::job {
+
+// How an input is cut into work items.
+struct ItemLimits {
+  int transactions = 500;
+  size_t max_bytes = size_t{256} << 10;
+};
+
+// A handler that is linked into the program, by the name it was registered with.
+struct LinkedHandlerSpec {
+  std::string name;
+};
+
+// A program that is started once per worker. Its working directory is JobDefinition::folder, so
+// that relative paths in argv mean files beside the job file; argv[0] without a slash is looked up
+// in PATH.
+struct CommandHandlerSpec {
+  std::vector<std::string> argv;
+  absl::Duration deadline = absl::Seconds(60);  // for one work item
+  std::string version = "1";  // to be changed whenever the program's results may change
+  // Set in the program's environment on top of muster's own; in the order of the file.
+  std::vector<std::pair<std::string, std::string>> env;
+};
+
+using HandlerSpec = std::variant<LinkedHandlerSpec, CommandHandlerSpec>;
+
+struct QueueSpec {
+  int partitions = 1;
+  absl::Duration visibility = absl::Seconds(30);
+  int max_attempts = 5;
+  absl::Duration ttl = absl::Hours(24 * 7);  // absl::InfiniteDuration(): never
+};
+
+// How many transactions of a batch may be rejected before the batch counts as failed.
+struct Tolerance {
+  int64_t rejected = 0;
+  // When set, it rules instead of `rejected`: parts per million of the batch's transactions.
+  std::optional<int64_t> rejected_ppm;
+
+  bool Allows(int64_t rejections, int64_t transactions) const;
+};
+
+struct JobDefinition {
+  std::string name;
+  input::InputFormat input;
+  ItemLimits item;
+  HandlerSpec handler;
+  std::vector<handler::GroupSchema> groups;
+  QueueSpec queue;
+  Tolerance tolerate;
+  std::optional<absl::Duration> sla_max;  // the promised latency of a batch
+
+  std::string text;    // of the job file, as it stands
+  std::string folder;  // absolute, that the job file lies in; "" when it came from no file
+  // Fingerprint of all of the above that has meaning (not text and folder), 32 hex digits:
+  // comments, spacing, key order and spelled-out defaults do not change it.
+  std::string revision;
+
+  // What the handler may know.
+  handler::JobSchema schema() const;
+};
+
+// The canonical form that the revision is the fingerprint of, one "key=value" a line.
+std::string CanonicalText(const JobDefinition& job);
+
+}  // namespace muster::job

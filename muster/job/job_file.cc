@@ -1,0 +1,133 @@
+#include "muster/job/job_file.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/status_macros.h"
+#include "muster/base/utf8.h"
+#include "muster/input/byte_source.h"
+#include "muster/job/limits.h"
+#include "muster/job/problems.h"
+#include "muster/job/sections.h"
+#include "muster/job/yaml_value.h"
+
+namespace muster::job {
+namespace {
+
+// Lines before the byte at which `text` stops being UTF-8.
+absl::Status RequireUtf8(absl::string_view text, absl::string_view file_name) {
+  int line = 1;
+  while (!text.empty()) {
+    const size_t bytes = base::Utf8Prefix(text);
+    if (bytes == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(file_name, ":", line, ":1: not UTF-8 text"));
+    }
+    if (text[0] == '\n') ++line;
+    text.remove_prefix(bytes);
+  }
+  return absl::OkStatus();
+}
+
+// The one document of `text`. yaml-cpp throws; nothing of that leaves this function.
+absl::StatusOr<YAML::Node> ParseYaml(absl::string_view text, Problems* problems) {
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() == 1 && !documents[0].IsNull()) return documents[0];
+    problems->Add({}, documents.size() > 1
+                          ? absl::StrCat("must be one YAML document, not ", documents.size())
+                          : "the file is empty");
+  } catch (const YAML::Exception& error) {
+    const Place place =
+        error.mark.is_null() ? Place{} : Place{error.mark.line + 1, error.mark.column + 1};
+    problems->Add(place, absl::StrCat("not YAML: ", error.msg));
+  }
+  return problems->ToStatus();
+}
+
+void ReadJob(const YamlValue& root, Problems* problems, JobDefinition* job) {
+  const YamlMap map(root, JobFileKeys().at(kTop), problems);
+  map.Required("name").ReadName(&job->name);
+  const auto section = [&](const char* key, bool required, auto read, auto* out) {
+    const YamlValue value = required ? map.Required(key) : map.Optional(key);
+    if (value.present()) read(value, problems, out);
+  };
+  section("input", true, ReadInput, &job->input);
+  section("item", false, ReadItem, &job->item);
+  section("handler", true, ReadHandler, &job->handler);
+  section("groups", true, ReadGroups, &job->groups);
+  section("queue", false, ReadQueue, &job->queue);
+  section("tolerate", false, ReadTolerance, &job->tolerate);
+  section("sla", false, ReadSla, &job->sla_max);
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<input::FileSource> file,
+                          input::FileSource::Open(path, "job file"));
+  if (file->size() > kMaxJobFileBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("job file '", path, "' has ", file->size(),
+                                                   " bytes; at most ", kMaxJobFileBytes,
+                                                   " are allowed"));
+  }
+  std::string text(static_cast<size_t>(file->size()), '\0');
+  MUSTER_ASSIGN_OR_RETURN(const size_t read, file->Read(0, text.data(), text.size()));
+  text.resize(read);
+  return text;
+}
+
+// Absolute; "" when the file was moved away meanwhile.
+std::string FolderOf(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  if (real == nullptr) return "";
+  const std::string absolute = real.get();
+  return absolute.substr(0, std::max<size_t>(absolute.rfind('/'), 1));
+}
+
+}  // namespace
+
+const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
+  static const auto* const keys = new std::map<std::string, std::vector<std::string>>{
+      {kTop, {"name", "input", "item", "handler", "groups", "queue", "tolerate", "sla"}},
+      {kInput, {"format", "header", "delimiter", "columns"}},
+      {kItem, {"transactions", "max_bytes"}},
+      {kHandler, {"linked", "command", "deadline", "version", "env"}},
+      {kGroup, {"name", "keys", "measures"}},
+      {kQueue, {"partitions", "visibility", "max_attempts", "ttl"}},
+      {kTolerate, {"rejected"}},
+      {kSla, {"max"}},
+  };
+  return *keys;
+}
+
+absl::StatusOr<JobDefinition> ParseJob(absl::string_view text, absl::string_view file_name) {
+  if (text.size() > kMaxJobFileBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(file_name, ":1:1: ", text.size(),
+                                                   " bytes are too many; at most ",
+                                                   kMaxJobFileBytes, " are allowed"));
+  }
+  MUSTER_RETURN_IF_ERROR(RequireUtf8(text, file_name));
+  Problems problems(file_name);
+  MUSTER_ASSIGN_OR_RETURN(const YAML::Node document, ParseYaml(text, &problems));
+  JobDefinition job;
+  ReadJob(YamlValue(document, "", &problems), &problems, &job);
+  MUSTER_RETURN_IF_ERROR(problems.ToStatus());
+  job.text = std::string(text);
+  job.revision = base::Fingerprint(CanonicalText(job)).ToHex();
+  return job;
+}
+
+absl::StatusOr<JobDefinition> LoadJobFile(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  MUSTER_ASSIGN_OR_RETURN(JobDefinition job, ParseJob(text, path));
+  job.folder = FolderOf(path);
+  return job;
+}
+
+}  // namespace muster::job

@@ -1,0 +1,32 @@
+#include "muster/job/problems.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/job/limits.h"
+
+namespace muster::job {
+
+void Problems::Add(Place place, std::string message) {
+  problems_.push_back({place, std::move(message)});
+}
+
+absl::Status Problems::ToStatus() const {
+  if (problems_.empty()) return absl::OkStatus();
+  std::vector<Problem> sorted = problems_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
+    return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
+  });
+  const size_t shown = std::min<size_t>(sorted.size(), kMaxProblems);
+  std::string text;
+  for (size_t i = 0; i < shown; ++i) {
+    absl::StrAppend(&text, i > 0 ? "\n" : "", file_, ":", sorted[i].place.line, ":",
+                    sorted[i].place.column, ": ", sorted[i].message);
+  }
+  if (shown < sorted.size()) absl::StrAppend(&text, "\nand ", sorted.size() - shown, " more");
+  return absl::InvalidArgumentError(text);
+}
+
+}  // namespace muster::job

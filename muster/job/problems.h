@@ -1,0 +1,39 @@
+// Problems: the mistakes of one job file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace muster::job {
+
+// Where something stands in a file; both from 1.
+struct Place {
+  int line = 1;
+  int column = 1;
+};
+
+// Not thread-safe.
+class Problems {
+ public:
+  explicit Problems(absl::string_view file) : file_(file) {}
+
+  void Add(Place place, std::string message);
+  bool empty() const { return problems_.empty(); }
+
+  // OK, or InvalidArgument with all of them in the order of the file.
+  absl::Status ToStatus() const;
+
+ private:
+  struct Problem {
+    Place place;
+    std::string message;
+  };
+
+  const std::string file_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace muster::job
