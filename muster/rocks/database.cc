@@ -143,12 +143,34 @@ Database::~Database() {
   if (!last_write_failed_) db_->SyncWAL().PermitUncheckedError();
 }
 
+// Not WriteOptions::sync: RocksDB would hold up every other write, synced or not, while the disk is
+// busy. Written first and synced by a call of its own, a lease or an attempt never waits for a
+// disk.
 absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) {
-  rocksdb::WriteOptions options;
-  options.sync = durability == Durability::kPower;
-  const rocksdb::Status status = WriteTo(db_.get(), options, batch);
-  last_write_failed_ = !status.ok();
-  return ToStatus(status, absl::StrCat("write to ", dir_));
+  MUSTER_RETURN_IF_ERROR(ToStatus(WriteTo(db_.get(), rocksdb::WriteOptions(), batch),
+                                  absl::StrCat("write to ", dir_)));
+  return durability == Durability::kPower ? Sync() : absl::OkStatus();
+}
+
+absl::Status Database::Sync() {
+  base::MutexLock lock(&sync_mu_);
+  const uint64_t mine = syncs_begun_ + 1;  // one that is under way may have missed the write
+  while (syncs_ended_ < mine) {
+    if (syncing_) {
+      sync_ended_.Wait(&sync_mu_);
+      continue;
+    }
+    syncing_ = true;
+    ++syncs_begun_;
+    sync_mu_.Unlock();
+    const rocksdb::Status synced = db_->SyncWAL();
+    sync_mu_.Lock();
+    syncing_ = false;
+    syncs_ended_ = syncs_begun_;
+    if (!synced.ok()) sync_failure_ = ToStatus(synced, absl::StrCat("sync ", dir_));
+    sync_ended_.NotifyAll();
+  }
+  return sync_failure_;
 }
 
 }  // namespace muster::rocks

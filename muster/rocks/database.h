@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "muster/base/mutex.h"
 
 namespace rocksdb {
 class ColumnFamilyHandle;
@@ -26,7 +28,7 @@ namespace muster::rocks {
 // What an acknowledged write outlives.
 enum class Durability {
   kProcess,  // handed to the operating system: survives kill -9, not a power cut
-  kPower,    // synced; concurrent writers share one sync (RocksDB's write group)
+  kPower,    // synced; concurrent writers share one sync
 };
 
 enum class FamilyUse {
@@ -74,12 +76,22 @@ class Database {
   absl::Status Write(rocksdb::WriteBatch* batch, Durability durability);
 
  private:
+  // Waits until all that was written before the call is on disk.
+  absl::Status Sync();
   Database(std::string dir, rocksdb::DB* db, std::vector<rocksdb::ColumnFamilyHandle*> handles);
 
   const std::string dir_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned; released before db_
   rocksdb::ColumnFamilyHandle* default_family_;         // owned
+
+  // Group commit. One caller syncs for all who came before it began; the others wait.
+  base::Mutex sync_mu_;
+  base::CondVar sync_ended_;
+  bool syncing_ ABSL_GUARDED_BY(sync_mu_) = false;
+  uint64_t syncs_begun_ ABSL_GUARDED_BY(sync_mu_) = 0;
+  uint64_t syncs_ended_ ABSL_GUARDED_BY(sync_mu_) = 0;
+  absl::Status sync_failure_ ABSL_GUARDED_BY(sync_mu_);  // sticky: RocksDB stops writing, too
   std::atomic<bool> last_write_failed_{false};
 };
 
