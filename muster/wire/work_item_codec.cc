@@ -12,6 +12,9 @@
 namespace muster::wire {
 namespace {
 
+// Trades a few per cent of size for half of the time: an item lives in the queue for moments.
+constexpr int kAcceleration = 8;
+
 void AppendBigEndian(uint64_t number, std::string* bytes) {
   for (int shift = 56; shift >= 0; shift -= 8) bytes->push_back(static_cast<char>(number >> shift));
 }
@@ -132,8 +135,8 @@ absl::StatusOr<std::string> WorkItemEncoder::Encode(uint32_t index,
   }
   compressed_.resize(LZ4_compressBound(static_cast<int>(slice.size())));
   const int size =
-      LZ4_compress_default(slice.data(), compressed_.data(), static_cast<int>(slice.size()),
-                           static_cast<int>(compressed_.size()));
+      LZ4_compress_fast(slice.data(), compressed_.data(), static_cast<int>(slice.size()),
+                        static_cast<int>(compressed_.size()), kAcceleration);
   const bool pays = size > 0 && static_cast<size_t>(size) < slice.size();
   message.set_compression(pays ? v1::COMPRESSION_LZ4 : v1::COMPRESSION_NONE);
   const absl::string_view payload =
