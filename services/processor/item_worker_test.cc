@@ -1,0 +1,233 @@
+#include "services/processor/item_worker.h"
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/log_capture.h"
+#include "muster/v1/item_result.pb.h"
+
+namespace muster::processor {
+namespace {
+
+using handler::Outcome;
+using handler::Results;
+using listener::Settlement;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Body = std::function<Outcome(const handler::WorkItem&, Results&)>;
+
+class LambdaHandler final : public handler::Handler {
+ public:
+  explicit LambdaHandler(Body body) : body_(std::move(body)) {}
+  Outcome Process(const handler::WorkItem& item, Results& results) override {
+    return body_(item, results);
+  }
+
+ private:
+  const Body body_;
+};
+
+class NoBlobs final : public blob::BlobStore {
+ public:
+  absl::Status Put(absl::string_view, absl::string_view) override {
+    return absl::UnavailableError("down");
+  }
+  absl::StatusOr<std::string> Get(absl::string_view) override {
+    return absl::UnavailableError("down");
+  }
+  absl::Status Delete(absl::string_view) override { return absl::OkStatus(); }
+};
+
+// A job of two columns, customer and amount, summed by customer.
+class ItemWorkerTest : public ::testing::Test {
+ protected:
+  ItemWorkerTest() {
+    job_.name = "sum";
+    job_.revision = "r1";
+    job_.input.columns = {{"customer", "customer"}, {"amount", "amount"}};
+    job_.groups = {
+        {"by_customer", {"customer"}, {{"amount", handler::MeasureSchema::Type::kDecimal, 2}}}};
+    setup_.job = &job_;
+    setup_.schema = job_.schema();
+    setup_.handler_version = "7";
+    setup_.instance = "worker-1";
+    setup_.blobs = &blobs_;
+  }
+
+  // Counts every transaction; rejects amounts that are no numbers.
+  static Outcome Sum(const handler::WorkItem& item, Results& results) {
+    for (const handler::Transaction& t : item.transactions()) {
+      const auto amount = base::Decimal::TryParse(t.fields()[1]);
+      if (amount.has_value()) {
+        results.Count(t, {{handler::Group{0}, {t.fields()[0]}, {*amount}}});
+      } else {
+        results.Reject(t, "amount: not a number");
+      }
+    }
+    return Outcome::Ok();
+  }
+
+  queue::Message Item(const std::string& slice, uint32_t transactions, bool oversized = false) {
+    wire::BatchIdentity identity{3, "sum", "r1", "7", std::nullopt, {0, 1}, 2};
+    identity.job_revision = revision_of_items_;
+    wire::WorkItemEncoder encoder(identity, 1 << 20, &blobs_);
+    ledger::ItemBoundary item;
+    item.length = slice.size();
+    item.first_line = 10;
+    item.transactions = transactions;
+    item.content = base::Fingerprint(slice);
+    item.oversized = oversized;
+    queue::Message message;
+    message.message_id = "m";
+    message.body = *encoder.Encode(4, item, slice);
+    return message;
+  }
+
+  Settlement Work(const queue::Message& message, Body body = Sum) {
+    ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(std::move(body)));
+    return worker.Work(message, Attempt{2, false, {}});
+  }
+
+  static v1::ItemResult ResultOf(const Settlement& settlement) {
+    v1::ItemResult result;
+    EXPECT_EQ(settlement.kind, Settlement::Kind::kOk) << settlement.why;
+    EXPECT_THAT(settlement.outputs, SizeIs(1));
+    if (!settlement.outputs.empty()) result.ParseFromString(settlement.outputs.front().body);
+    return result;
+  }
+
+  job::JobDefinition job_;
+  NoBlobs blobs_;
+  WorkerSetup setup_;
+  std::string revision_of_items_ = "r1";
+};
+
+TEST_F(ItemWorkerTest, TurnsAnItemIntoARowPerKey) {
+  const v1::ItemResult result = ResultOf(Work(Item("ann,1.50\nbob,2\nann,0.25\n", 3)));
+  EXPECT_EQ(result.batch(), 3u);
+  EXPECT_EQ(result.index(), 4u);
+  EXPECT_EQ(result.transactions(), 3u);
+  EXPECT_EQ(result.attempt(), 2u);
+  EXPECT_EQ(result.handler_version(), "7");
+  EXPECT_EQ(result.worker(), "worker-1");
+  ASSERT_EQ(result.aggregated().groups_size(), 1);
+  const v1::GroupPartial& group = result.aggregated().groups(0);
+  EXPECT_EQ(group.group(), "by_customer");
+  ASSERT_EQ(group.rows_size(), 2);
+  EXPECT_EQ(group.rows(0).keys(0), "ann");
+  EXPECT_EQ(group.rows(0).measures(0), "1.75");
+  EXPECT_EQ(group.rows(1).measures(0), "2.00");
+  EXPECT_EQ(setup_.transactions_processed, 3u);
+}
+
+TEST_F(ItemWorkerTest, AResultNeverExpires) {
+  EXPECT_EQ(Work(Item("a,1\n", 1)).outputs.front().ttl, queue::kNeverExpires);
+}
+
+TEST_F(ItemWorkerTest, RejectsWhatParserAndHandlerRefuseInOrderOfLine) {
+  const v1::ItemResult result = ResultOf(Work(Item("ann,x\nragged\nbob,1\n", 3)));
+  ASSERT_EQ(result.aggregated().rejections_size(), 2);
+  EXPECT_EQ(result.aggregated().rejections(0).line(), 10);
+  EXPECT_EQ(result.aggregated().rejections(0).reason(), "amount: not a number");
+  EXPECT_EQ(result.aggregated().rejections(1).line(), 11);
+  EXPECT_THAT(result.aggregated().rejections(1).reason(), HasSubstr("fields"));
+}
+
+TEST_F(ItemWorkerTest, AnOversizedRecordIsOneRejection) {
+  const v1::ItemResult result = ResultOf(Work(Item("", 1, true)));
+  ASSERT_EQ(result.aggregated().rejections_size(), 1);
+  EXPECT_EQ(result.aggregated().rejections(0).line(), 10);
+}
+
+TEST_F(ItemWorkerTest, TheSameItemGivesTheSameResult) {
+  const auto aggregated = [this] {
+    return ResultOf(Work(Item("b,1\na,2\nc,3\nragged\n", 4))).aggregated().SerializeAsString();
+  };
+  EXPECT_EQ(aggregated(), aggregated());
+}
+
+TEST_F(ItemWorkerTest, AnExceptionIsARetryWithItsText) {
+  const Settlement settlement = Work(Item("a,1\n", 1), [](const auto&, auto&) -> Outcome {
+    throw std::runtime_error("no such table");
+  });
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kRetry);
+  EXPECT_THAT(settlement.why, HasSubstr("no such table"));
+}
+
+TEST_F(ItemWorkerTest, ForgettingAVerdictIsNoSuccess) {
+  const Settlement settlement =
+      Work(Item("a,1\nb,2\n", 2), [](const handler::WorkItem& item, Results& results) {
+        results.Reject(item.transactions()[0], "no");
+        return Outcome::Ok();
+      });
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kRetry);
+  EXPECT_THAT(settlement.outputs, IsEmpty());
+}
+
+TEST_F(ItemWorkerTest, ForgettingTheOutcomeIsNoSuccess) {
+  EXPECT_EQ(Work(Item("a,1\n", 1), [](const auto&, auto&) { return Outcome(); }).kind,
+            Settlement::Kind::kRetry);
+}
+
+TEST_F(ItemWorkerTest, PassesOutcomesOn) {
+  const auto kind_of = [this](Outcome outcome) {
+    return Work(Item("a,1\n", 1), [outcome](const auto&, auto&) { return outcome; });
+  };
+  EXPECT_EQ(kind_of(Outcome::Retry(absl::Seconds(5), "busy")).delay, absl::Seconds(5));
+  EXPECT_EQ(kind_of(Outcome::Retry(absl::Seconds(5), "busy")).kind, Settlement::Kind::kRetry);
+  EXPECT_EQ(kind_of(Outcome::Defer(absl::Seconds(6), "later")).kind, Settlement::Kind::kDefer);
+  EXPECT_EQ(kind_of(Outcome::Dead("never")).kind, Settlement::Kind::kDead);
+  EXPECT_EQ(kind_of(Outcome::Dead("never")).why, "never");
+  EXPECT_EQ(kind_of(Outcome::Release()).kind, Settlement::Kind::kRelease);
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsOfAnotherRevisionToOthersUnchargedAndSaysSo) {
+  base::LogCapture log;
+  revision_of_items_ = "r2";
+  const Settlement settlement = Work(Item("a,1\n", 1));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.why, HasSubstr("revision r2"));
+}
+
+TEST_F(ItemWorkerTest, ADamagedItemIsDead) {
+  queue::Message message;
+  message.body = "garbage";
+  EXPECT_EQ(Work(message).kind, Settlement::Kind::kDead);
+}
+
+TEST_F(ItemWorkerTest, AnItemWhoseSliceHoldsAnotherNumberOfRecordsIsDead) {
+  const Settlement settlement = Work(Item("a,1\nb,2\n", 3));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDead);
+  EXPECT_THAT(settlement.why, HasSubstr("3 transactions"));
+}
+
+TEST_F(ItemWorkerTest, TellsTheControllerWhatWasGivenUp) {
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  const auto outputs = worker.OnGivenUp(Item("a,1\nb,2\n", 2), {"boom", 5, "worker-1", {}});
+  ASSERT_THAT(outputs, SizeIs(1));
+  v1::ItemResult result;
+  ASSERT_TRUE(result.ParseFromString(outputs.front().body));
+  EXPECT_EQ(result.dead_lettered().cause(), "boom");
+  EXPECT_EQ(result.transactions(), 2u);
+  EXPECT_EQ(result.attempt(), 5u);
+}
+
+TEST_F(ItemWorkerTest, NobodyIsToldOfAMessageThatIsNoItem) {
+  base::LogCapture log;
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  queue::Message message;
+  message.body = "garbage";
+  EXPECT_THAT(worker.OnGivenUp(message, {"boom", 5, "", {}}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::processor
