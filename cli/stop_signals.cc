@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
+
+#include "absl/strings/string_view.h"
 #include "cli/exit_code.h"
 
 namespace muster::cli {
@@ -11,6 +14,11 @@ namespace {
 
 // Ends the waiting thread; nobody else sends it.
 constexpr int kLeave = SIGUSR2;
+
+// Straight to the descriptor: other threads may hold the locks of streams.
+void Complain(absl::string_view text) {
+  if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody is left to tell
+}
 
 sigset_t Awaited() {
   sigset_t set;
@@ -36,15 +44,19 @@ StopSignals::~StopSignals() {
 
 void StopSignals::Wait() {
   const sigset_t set = Awaited();
-  bool asked = false;
-  while (true) {
-    int signal = 0;
-    if (sigwait(&set, &signal) != 0) continue;
-    if (signal == kLeave) return;
-    if (asked) _exit(kInterrupted);
-    asked = true;
-    stop_.request_stop();
-  }
+  int signal = 0;
+  do {
+    if (sigwait(&set, &signal) != 0) return;
+  } while (signal != kLeave && signal != SIGINT && signal != SIGTERM);
+  if (signal == kLeave) return;
+  stop_.request_stop();
+  const timespec grace = absl::ToTimespec(kStopGrace);
+  do {
+    signal = sigtimedwait(&set, nullptr, &grace);
+  } while (signal < 0 && errno == EINTR);
+  if (signal == kLeave) return;
+  if (signal < 0) Complain("muster: a handler does not stop; leaving it behind\n");
+  _exit(kInterrupted);
 }
 
 }  // namespace muster::cli

@@ -183,6 +183,27 @@ class StopTest(MusterTest):
         self.stops_cleanly(signal.SIGTERM)
 
 
+    def test_a_handler_that_does_not_listen_cannot_hold_up_the_end(self):
+        self.write("deaf.py", "import signal, sys, time\n"
+                   "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+                   "sys.stdin.readline()\ntime.sleep(3600)\n")
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+            "handler: {linked: retail}", "handler: {command: [python3, deaf.py], deadline: 1h}"))
+        process = self.start_run(self.retail_rows((1, "1", "7", "France")), job=job)
+        for line in process.stderr:
+            if "begins" in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+
+    def test_a_batch_that_is_late_ends_with_4_and_is_complete(self):
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace("max: 5m", "max: 1ms"))
+        code, result, errors = self.run_job(self.retail_rows((1, "1", "7", "France")), job=job)
+        self.assertEqual(code, 4, errors)
+        self.assertTrue(result["complete"])
+
+
 class LookTest(MusterTest):
     """report, batch, queue and job."""
 
