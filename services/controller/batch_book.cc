@@ -21,7 +21,7 @@ BatchBook::BatchBook(ledger::BatchLedger* ledger, report::ReportStore* report)
 absl::Status BatchBook::Check(const report::CountedItem& item) {
   const absl::StatusOr<Page*> page = Open(item.batch);
   if (absl::IsNotFound(page.status())) {
-    return absl::InvalidArgumentError(page.status().message());
+    return absl::InvalidArgumentError(absl::StrCat("nobody here knows of batch ", item.batch));
   }
   MUSTER_RETURN_IF_ERROR(page.status());
   MUSTER_RETURN_IF_ERROR(ReadTo(item.batch, item.index, *page));

@@ -26,7 +26,6 @@ class DrainingController final : public Controller {
  public:
   DrainingController(Options options, Events events, Dependencies dependencies)
       : options_(std::move(options)), events_(std::move(events)), deps_(dependencies) {
-    
     for (const queue::QueueId& partition : options_.partitions) {
       counters_.emplace_back(partition, options_, &events_, deps_, stop_.get_token());
     }

@@ -1,0 +1,236 @@
+#include "services/controller/controller.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/controller/controller_fixture.h"
+
+namespace muster::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST_F(ControllerTest, CountsResultsAndCompletesTheBatch) {
+  OpenBatch(3);
+  Start();
+  Put({Result(0), Result(1, "bob", "2"), Result(2)});
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 2.50", "bob 2.00"));
+  EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kComplete);
+  EXPECT_EQ(Stats().stored(), 0);
+  EXPECT_TRUE(report::VerifyReceipt(**sqlite_->Read(), kBatch)->ok());
+}
+
+TEST_F(ControllerTest, FindsResultsThatWaitedForIt) {
+  OpenBatch(2);
+  PutQuietly({Result(0), Result(1)});
+  Start();
+  host_->AwaitCompletions(1);
+}
+
+TEST_F(ControllerTest, CompletesWhateverTheOrder) {
+  OpenBatch(40);
+  std::vector<v1::ItemResult> results;
+  for (uint32_t i = 40; i > 0; --i) results.push_back(Result(i - 1));
+  Start();
+  Put(results);
+  host_->AwaitCompletions(1);
+  EXPECT_THAT(Rows(), ElementsAre("ann 50.00"));
+}
+
+TEST_F(ControllerTest, DropsResultsThatArriveTwice) {
+  OpenBatch(2);
+  PutQuietly({Result(0), Result(0), Result(1), Result(1)});
+  Start();
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
+  EXPECT_EQ(GetProgress().duplicates, 2);
+}
+
+TEST_F(ControllerTest, KeepsOutAResultThatContradictsACountedOne) {
+  OpenBatch(2);
+  PutQuietly({Result(0), Result(0, "ann", "9.99"), Result(1)});
+  Start();
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
+  EXPECT_EQ(GetProgress().conflicts, 1);
+}
+
+TEST_F(ControllerTest, CountsAnItemThatARedriveSaved) {
+  OpenBatch(2);
+  Start();
+  Put({Result(0), DeadLetter(1, "handler died")});
+  host_->AwaitCompletions(1);
+  EXPECT_EQ(GetProgress().dead_lettered, 10);
+  Put({Result(1)});
+  host_->AwaitCompletions(2);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
+  EXPECT_EQ(GetProgress().dead_lettered, 0);
+  EXPECT_EQ(GetProgress().receipt_revision, 2) << "the receipt is issued again";
+  EXPECT_TRUE(report::VerifyReceipt(**sqlite_->Read(), kBatch)->ok());
+}
+
+TEST_F(ControllerTest, PutsAsideWhatCanNeverCount) {
+  OpenBatch(2);
+  v1::ItemResult stray = Result(0);
+  stray.set_batch(99);
+  v1::ItemResult other_slice = Result(1);
+  other_slice.set_content_hash(std::string(16, 'x'));
+  v1::ItemResult no_number = Result(0, "ann", "1,25");
+  v1::ItemResult no_outcome = Result(0);
+  no_outcome.clear_outcome();
+  PutBody("garbage");
+  PutQuietly({stray, Result(5), other_slice, no_number, no_outcome, Result(0), Result(1)});
+  Start();
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(PoisonCauses(),
+              ElementsAre(HasSubstr("no result"), HasSubstr("batch 99"), HasSubstr("no item 5"),
+                          HasSubstr("another slice"), HasSubstr("1,25"), HasSubstr("no outcome")));
+  EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
+}
+
+TEST_F(ControllerTest, CompletesABatchThatIsSealedAfterItsLastResult) {
+  OpenBatch(1, /*seal=*/false);
+  Start();
+  Put({Result(0)});
+  host_->AwaitItems(1);
+  Seal();
+  controller_->CheckCompletion(kBatch);
+  host_->AwaitCompletions(1);
+}
+
+TEST_F(ControllerTest, CompletesAnEmptyBatch) {
+  OpenBatch(0);
+  Start();
+  controller_->CheckCompletion(kBatch);
+  host_->AwaitCompletions(1);
+  EXPECT_EQ(GetProgress().receipt_revision, 1);
+}
+
+// As after kill -9 between commit and delete: the messages come again, and count no second time.
+TEST_F(ControllerTest, CountsNothingTwiceAfterACrashBetweenCommitAndDelete) {
+  OpenBatch(2);
+  PutQuietly({Result(0), Result(1)});
+  report_->FailNext({.commits_first = true, .status = absl::InternalError("killed")});
+  Start();
+  EXPECT_EQ(host_->AwaitError().code(), absl::StatusCode::kInternal);
+  Stop();
+  EXPECT_EQ(Stats().in_flight, 2) << "not deleted";
+
+  host_ = std::make_unique<Host>();
+  clock_.Advance(Options().visibility);
+  Start();
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
+  EXPECT_EQ(GetProgress().duplicates, 2);
+  EXPECT_EQ(Stats().stored(), 0);
+}
+
+TEST_F(ControllerTest, CommitsAgainWhenTheOutcomeIsUnknown) {
+  OpenBatch(1);
+  PutQuietly({Result(0)});
+  report_->FailNext({.commits_first = true, .status = absl::UnavailableError("timed out")});
+  report_->FailNext({.commits_first = false, .status = absl::UnavailableError("busy")});
+  Start();
+  for (int retry = 0; retry < 2; ++retry) {
+    clock_.AwaitSleepers(1);
+    clock_.Advance(absl::Seconds(1));
+  }
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 1.25"));
+  EXPECT_EQ(report_->commits(), 3);
+}
+
+TEST_F(ControllerTest, StopsWhenAnotherOwnsThePartition) {
+  OpenBatch(1);
+  ASSERT_TRUE(sqlite_->Commit({output_.ToString(), 5, {}}).ok());
+  PutQuietly({Result(0)});
+  Start();
+  EXPECT_EQ(host_->AwaitError().code(), absl::StatusCode::kFailedPrecondition);
+  Stop();
+  EXPECT_EQ(Stats().stored(), 1) << "left to the owner";
+  EXPECT_EQ(GetProgress().items(), 0);
+}
+
+TEST_F(ControllerTest, FindsWorkWhoseTriggerWasLost) {
+  OpenBatch(1);
+  Start();
+  clock_.AwaitSleepers(1);
+  PutQuietly({Result(0)});
+  clock_.Advance(Options().safety_check_interval);
+  host_->AwaitCompletions(1);
+}
+
+TEST_F(ControllerTest, LetsResultsShareATransaction) {
+  OpenBatch(3);
+  PutQuietly({Result(0)});
+  Options options;
+  options.linger = absl::Seconds(1);
+  Start(options);
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(report_->commits(), 0) << "it waits for others to come";
+  PutQuietly({Result(1), Result(2)});
+  clock_.Advance(absl::Milliseconds(2));
+  host_->AwaitCompletions(1);
+  EXPECT_EQ(report_->commits(), 1) << "and waits no longer than for the last one";
+}
+
+TEST_F(ControllerTest, LingersNoLongerThanItWasTold) {
+  OpenBatch(2);
+  PutQuietly({Result(0)});
+  Options options;
+  options.linger = absl::Seconds(1);
+  Start(options);
+  clock_.AwaitSleepers(1);
+  clock_.Advance(absl::Seconds(1));
+  host_->AwaitItems(1);
+}
+
+TEST_F(ControllerTest, CountsAFullHandAtOnce) {
+  OpenBatch(100);
+  std::vector<v1::ItemResult> results;
+  for (uint32_t i = 0; i < 70; ++i) results.push_back(Result(i));
+  PutQuietly(results);
+  Options options;
+  options.linger = absl::Seconds(1);
+  options.max_commit_results = 64;
+  Start(options);
+  host_->AwaitItems(64);
+}
+
+TEST_F(ControllerTest, CountsWhatIsInTheHandWhenItStops) {
+  OpenBatch(2);
+  PutQuietly({Result(0)});
+  Options options;
+  options.linger = absl::Seconds(1);
+  Start(options);
+  clock_.AwaitSleepers(1);
+  controller_->Stop();
+  controller_->Stop();  // twice is fine
+  EXPECT_EQ(GetProgress().items(), 1);
+  EXPECT_EQ(Stats().stored(), 0);
+}
+
+TEST_F(ControllerTest, RefusesOptionsThatCannotWork) {
+  const Dependencies none;
+  EXPECT_EQ(Controller::Create({}, {}, none).status().code(), absl::StatusCode::kInvalidArgument);
+  Options options;
+  options.partitions = {output_};
+  options.max_commit_results = 0;
+  EXPECT_EQ(Controller::Create(options, {}, none).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  options.max_commit_results = 10;
+  options.linger = options.visibility;
+  EXPECT_EQ(Controller::Create(options, {}, none).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace muster::controller
