@@ -147,9 +147,19 @@ Database::~Database() {
 // busy. Written first and synced by a call of its own, a lease or an attempt never waits for a
 // disk.
 absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) {
-  MUSTER_RETURN_IF_ERROR(ToStatus(WriteTo(db_.get(), rocksdb::WriteOptions(), batch),
-                                  absl::StrCat("write to ", dir_)));
+  const rocksdb::Status written = WriteTo(db_.get(), rocksdb::WriteOptions(), batch);
+  if (written.IsIOError() || written.IsCorruption()) broken_ = true;
+  MUSTER_RETURN_IF_ERROR(ToStatus(written, absl::StrCat("write to ", dir_)));
   return durability == Durability::kPower ? Sync() : absl::OkStatus();
+}
+
+// Debian builds RocksDB with its assertions, and one of them ends the process when a log that could
+// not be written is synced.
+rocksdb::Status Database::SyncLog() {
+  if (broken_) return rocksdb::Status::IOError("an earlier write failed");
+  const rocksdb::Status synced = db_->SyncWAL();
+  if (!synced.ok()) broken_ = true;
+  return synced;
 }
 
 absl::Status Database::Sync() {
@@ -163,7 +173,7 @@ absl::Status Database::Sync() {
     syncing_ = true;
     ++syncs_begun_;
     sync_mu_.Unlock();
-    const rocksdb::Status synced = db_->SyncWAL();
+    const rocksdb::Status synced = SyncLog();
     sync_mu_.Lock();
     syncing_ = false;
     syncs_ended_ = syncs_begun_;

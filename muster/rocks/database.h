@@ -20,6 +20,7 @@ class ColumnFamilyHandle;
 class DB;
 class Env;
 class MergeOperator;
+class Status;
 class WriteBatch;
 }  // namespace rocksdb
 
@@ -76,6 +77,7 @@ class Database {
   absl::Status Write(rocksdb::WriteBatch* batch, Durability durability);
 
  private:
+  rocksdb::Status SyncLog();
   // Waits until all that was written before the call is on disk.
   absl::Status Sync();
   Database(std::string dir, rocksdb::DB* db, std::vector<rocksdb::ColumnFamilyHandle*> handles);
@@ -84,6 +86,9 @@ class Database {
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned; released before db_
   rocksdb::ColumnFamilyHandle* default_family_;         // owned
+
+  // A write has failed: RocksDB takes no more, and must not be asked to sync.
+  std::atomic<bool> broken_{false};
 
   // Group commit. One caller syncs for all who came before it began; the others wait.
   base::Mutex sync_mu_;

@@ -1,9 +1,12 @@
 #include "muster/rocks/database.h"
 
+#include <fcntl.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -66,32 +69,61 @@ TEST_F(DatabaseTest, RefusesASecondOpenInTheSameProcess) {
   EXPECT_THAT(second.message(), HasSubstr(dir_ + " is already open in this process"));
 }
 
-// The child owns the directory, says so through a pipe, and holds it until the parent hangs up.
+constexpr char kOwnerDirVariable[] = "MUSTER_OWNER_DIR";
+
+// The other process of the test below: owns the directory, says so on descriptor 4, and stays until
+// its side of descriptor 3 is closed.
+TEST_F(DatabaseTest, OwnsTheDirectoryForAnotherProcess) {
+  const char* dir = getenv(kOwnerDirVariable);
+  if (dir == nullptr) GTEST_SKIP() << "runs only as the other process";
+  dir_ = dir;
+  auto database = Open();
+  char byte = database.ok() ? '+' : '-';
+  if (write(4, &byte, 1) != 1) _exit(1);
+  if (read(3, &byte, 1) != 0) _exit(1);
+}
+
+// This program again, running only the test above: a process with threads (RocksDB's) must not go
+// on after a mere fork.
+pid_t StartOwner(const std::string& dir, int hang_up, int report) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, hang_up, 3);
+  posix_spawn_file_actions_adddup2(&actions, report, 4);
+  setenv(kOwnerDirVariable, dir.c_str(), 1);
+  char self[] = "/proc/self/exe", filter[] = "--gtest_filter=*OwnsTheDirectoryForAnotherProcess";
+  char* argv[] = {self, filter, nullptr};
+  pid_t owner = -1;
+  EXPECT_EQ(posix_spawn(&owner, self, &actions, nullptr, argv, environ), 0);
+  unsetenv(kOwnerDirVariable);
+  posix_spawn_file_actions_destroy(&actions);
+  return owner;
+}
+
 TEST_F(DatabaseTest, RefusesADirectoryThatAnotherProcessUses) {
-  int to_child[2], to_parent[2];
-  ASSERT_EQ(pipe(to_child), 0);
-  ASSERT_EQ(pipe(to_parent), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    close(to_child[1]);
-    auto database = Open();
-    char byte = database.ok() ? '+' : '-';
-    if (write(to_parent[1], &byte, 1) != 1) _exit(2);
-    if (read(to_child[0], &byte, 1) != 0) _exit(3);
-    _exit(0);
+  // Descriptors from 10 on, so that none is in the way of 3 and 4.
+  int pipes[2][2];
+  for (auto& ends : pipes) {
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    for (int& end : ends) {
+      const int moved = fcntl(end, F_DUPFD_CLOEXEC, 10);
+      close(end);
+      end = moved;
+    }
   }
-  close(to_child[0]);
+  const pid_t owner = StartOwner(dir_, pipes[0][0], pipes[1][1]);
   char byte = 0;
-  ASSERT_EQ(read(to_parent[0], &byte, 1), 1);
+  ASSERT_EQ(read(pipes[1][0], &byte, 1), 1);
   ASSERT_EQ(byte, '+');
   const absl::Status status = Open().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(),
-              HasSubstr("is used by another process, process " + std::to_string(child)));
-  close(to_child[1]);
-  waitpid(child, nullptr, 0);
-  close(to_parent[0]);
-  close(to_parent[1]);
+              HasSubstr("is used by another process, process " + std::to_string(owner)));
+  for (const auto& ends : pipes) {
+    close(ends[0]);
+    close(ends[1]);
+  }
+  waitpid(owner, nullptr, 0);
   EXPECT_TRUE(Open().ok());
 }
 
