@@ -1,5 +1,5 @@
-// Clock: the only source of time. Everything that reads time or waits for it takes a Clock*, so that
-// tests own time with FakeClock (fake_clock.h).
+// Clock: the only source of time. Everything that reads time or waits for it takes a Clock*, so
+// that tests own time with FakeClock (fake_clock.h).
 #pragma once
 
 #include "absl/time/time.h"
@@ -18,8 +18,8 @@ class Clock {
   // Time since an arbitrary start; never steps back. What lapses and leases are measured with.
   virtual absl::Duration Monotonic() const = 0;
 
-  // Lets go of `mu`, waits until `cv` is notified or Monotonic() >= `deadline`, and takes `mu` again.
-  // Returns true when the deadline has passed. May wake spuriously: call it in a loop over a
+  // Lets go of `mu`, waits until `cv` is notified or Monotonic() >= `deadline`, and takes `mu`
+  // again. Returns true when the deadline has passed. May wake spuriously: call it in a loop over a
   // condition. absl::InfiniteDuration() waits for a notification only.
   virtual bool WaitUntil(CondVar* cv, Mutex* mu, absl::Duration deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) = 0;

@@ -1,6 +1,6 @@
-// Mutex, MutexLock and CondVar: thin wrappers of std::mutex and std::condition_variable that clang's
-// -Wthread-safety understands. absl::Mutex is not used because Debian builds Abseil without the
-// hooks that ThreadSanitizer needs, so every lock would be reported as a race.
+// Mutex, MutexLock and CondVar: thin wrappers of std::mutex and std::condition_variable that
+// clang's -Wthread-safety understands. absl::Mutex is not used because Debian builds Abseil without
+// the hooks that ThreadSanitizer needs, so every lock would be reported as a race.
 #pragma once
 
 #include <condition_variable>

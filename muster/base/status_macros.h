@@ -18,10 +18,9 @@ inline absl::Status Annotate(const absl::Status& status, absl::string_view conte
 
 }  // namespace muster::base
 
-#define MUSTER_RETURN_IF_ERROR(expr)                            \
-  do {                                                          \
-    if (::absl::Status muster_status_ = (expr); !muster_status_.ok()) \
-      return muster_status_;                                    \
+#define MUSTER_RETURN_IF_ERROR(expr)                                                         \
+  do {                                                                                       \
+    if (::absl::Status muster_status_ = (expr); !muster_status_.ok()) return muster_status_; \
   } while (false)
 
 #define MUSTER_STATUS_CONCAT_INNER_(a, b) a##b

@@ -1,5 +1,5 @@
-// BlobStore: the seam for bodies above the inline limit ("claim check"): the body goes here, its name
-// into the message.
+// BlobStore: the seam for bodies above the inline limit ("claim check"): the body goes here, its
+// name into the message.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// TriggerBus: the seam of the multicast that wakes listeners (req. 42–45). Best effort, at most once:
-// a lost event costs latency, never correctness, because listeners keep a slow safety check.
+// TriggerBus: the seam of the multicast that wakes listeners (req. 42–45). Best effort, at most
+// once: a lost event costs latency, never correctness, because listeners keep a slow safety check.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class TriggerBus {
   // Called on a thread of the bus or of the publisher: be quick, do not block, do not publish.
   using Subscriber = std::function<void(const InterRoleCommunicationEvent&)>;
 
-  // Ends the subscription when destroyed. When the destructor returns, the subscriber is not running
-  // and never runs again; so do not destroy it from within the subscriber.
+  // Ends the subscription when destroyed. When the destructor returns, the subscriber is not
+  // running and never runs again; so do not destroy it from within the subscriber.
   class Subscription {
    public:
     virtual ~Subscription() = default;
