@@ -137,10 +137,9 @@ Database::Database(std::string dir, rocksdb::DB* db,
 Database::~Database() {
   for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
   db_->DestroyColumnFamilyHandle(default_family_);
-  // What was written unsynced survives an orderly stop even if the power goes right after it. After
-  // a failed write there is no sound log to sync (and Debian's RocksDB, which is built with its
-  // assertions, would stop the process).
-  if (!last_write_failed_) db_->SyncWAL().PermitUncheckedError();
+  // What was written unsynced survives an orderly stop even if the power goes right after it. A
+  // failure changes nothing of what was promised.
+  SyncLog().PermitUncheckedError();
 }
 
 // Not WriteOptions::sync: RocksDB would hold up every other write, synced or not, while the disk is

@@ -97,7 +97,6 @@ class Database {
   uint64_t syncs_begun_ ABSL_GUARDED_BY(sync_mu_) = 0;
   uint64_t syncs_ended_ ABSL_GUARDED_BY(sync_mu_) = 0;
   absl::Status sync_failure_ ABSL_GUARDED_BY(sync_mu_);  // sticky: RocksDB stops writing, too
-  std::atomic<bool> last_write_failed_{false};
 };
 
 }  // namespace muster::rocks

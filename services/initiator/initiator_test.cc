@@ -150,7 +150,8 @@ TEST_F(InitiatorTest, ARecordedItemThatWasNotAcknowledgedIsPutAgain) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
   // A crash between ledger and queue: the ledger knows an item that the queue never got.
-  const auto first = source_->Slices(source_->FirstRecord(), {10, 1 << 20}).Next();
+  input::SliceReader slices = source_->Slices(source_->FirstRecord(), {10, 1 << 20});
+  const auto first = slices.Next();
   ASSERT_TRUE(ledger_
                   ->Append(1, 0,
                            {{{(*first)->offset, (*first)->length, (*first)->first_line, 10,
