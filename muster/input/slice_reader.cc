@@ -5,7 +5,6 @@
 #include "muster/base/status_macros.h"
 #include "muster/input/byte_scan.h"
 #include "muster/input/csv_record.h"
-#include "muster/input/limits.h"
 #include "muster/input/line.h"
 
 namespace muster::input {
@@ -16,7 +15,7 @@ SliceReader::SliceReader(const ByteSource* source, const InputFormat& format, Sl
       max_record_bytes_(format.max_record_bytes),
       limits_(limits),
       lookahead_(limits.max_bytes + format.max_record_bytes + 2),
-      window_(source, start.offset, std::max(kWindowBytes, lookahead_)),
+      window_(source, start.offset, std::max(limits.read_bytes, lookahead_)),
       line_(start.line) {}
 
 absl::StatusOr<std::optional<Slice>> SliceReader::Next() {
@@ -79,9 +78,10 @@ SliceReader::Line SliceReader::LineWithQuotes(absl::string_view text, size_t beg
   if (begin > limits_.max_bytes) return {};  // fits into no slice with what is before it
   const CsvRecord record = MeasureCsvRecord(text.substr(begin), delimiter_, max_record_bytes_);
   const bool seen_all = window_.at_end() || text.size() - begin >= max_record_bytes_ + 2;
+  // More text could not change it: the record's end is in sight, and so is its fault.
   const bool final =
-      record.fault == CsvRecord::Fault::kTextAfterQuote ||
-      (record.fault == CsvRecord::Fault::kNone && begin + record.bytes < text.size());
+      begin + record.bytes < text.size() && (record.fault == CsvRecord::Fault::kNone ||
+                                             record.fault == CsvRecord::Fault::kTextAfterQuote);
   if (!seen_all && !final) return Cut();
   if (record.fault == CsvRecord::Fault::kTooLong) return {};
   return {begin + record.bytes, record.lines};

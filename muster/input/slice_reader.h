@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "muster/input/byte_source.h"
 #include "muster/input/format.h"
+#include "muster/input/limits.h"
 #include "muster/input/window.h"
 
 namespace muster::input {
@@ -17,6 +18,7 @@ namespace muster::input {
 struct SliceLimits {
   uint32_t transactions = 500;           // at least 1
   size_t max_bytes = size_t{256} << 10;  // a single record may exceed it; see InputFormat
+  size_t read_bytes = kWindowBytes;      // read at once; makes no difference to the slices
 };
 
 // Where reading begins: after the header (Header), or at a slice that was recorded.

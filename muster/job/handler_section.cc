@@ -27,7 +27,7 @@ void ReadArguments(const YamlValue& list, std::vector<std::string>* argv) {
 void ReadEnvironment(const YamlValue& map, CommandHandlerSpec* command) {
   for (const auto& [name, value] : map.Entries(0, kMaxVariables)) {
     std::string text;
-    if (!IsVariableName(name.Raw())) name.MustBe("map of variables: letters, digits and '_'");
+    if (!IsVariableName(name.Raw())) name.MustBe("a name of a variable: letters, digits and '_'");
     if (value.ReadText(&text)) command->env.emplace_back(name.Raw(), std::move(text));
   }
 }

@@ -1,0 +1,159 @@
+#include "muster/input/slice_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster::input {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class SliceReaderTest : public ::testing::Test {
+ protected:
+  // "first line: data" of each slice; "first line: too long" for an oversized one.
+  std::vector<std::string> Split(const std::string& text) {
+    const TextSource source(text);
+    SliceReader reader(&source, format_, limits_, SliceStart{});
+    std::vector<std::string> slices;
+    while (true) {
+      const auto slice = reader.Next();
+      EXPECT_TRUE(slice.ok()) << slice.status();
+      if (!slice.ok() || !slice->has_value()) return slices;
+      const Slice& s = **slice;
+      const std::string data = s.oversized ? "too long" : std::string(s.data);
+      slices.push_back(absl::StrCat(s.first_line, ": ", data));
+      last_ = s;
+    }
+  }
+
+  InputFormat format_;
+  SliceLimits limits_;
+  Slice last_;
+};
+
+TEST_F(SliceReaderTest, CutsAfterSoManyTransactions) {
+  limits_.transactions = 2;
+  EXPECT_THAT(Split("a\nb\nc\nd\ne\n"), ElementsAre("1: a\nb\n", "3: c\nd\n", "5: e\n"));
+}
+
+TEST_F(SliceReaderTest, CutsBeforeTooManyBytes) {
+  limits_.max_bytes = 6;
+  EXPECT_THAT(Split("aa\nbb\ncc\n"), ElementsAre("1: aa\nbb\n", "3: cc\n"));
+}
+
+TEST_F(SliceReaderTest, GivesARecordAboveMaxBytesASliceOfItsOwn) {
+  limits_.max_bytes = 4;
+  EXPECT_THAT(Split("a\nlonger\nb\n"), ElementsAre("1: a\n", "2: longer\n", "3: b\n"));
+}
+
+TEST_F(SliceReaderTest, TakesALastLineWithoutNewline) {
+  EXPECT_THAT(Split("a\nb"), ElementsAre("1: a\nb"));
+}
+
+TEST_F(SliceReaderTest, CountsNoEmptyLines) {
+  limits_.transactions = 2;
+  EXPECT_THAT(Split("\n\r\na\n\n\nb\n\r\n\nc\n\n"), ElementsAre("3: a\n\n\nb\n", "9: c\n"));
+  EXPECT_EQ(last_.transactions, 1u);
+}
+
+TEST_F(SliceReaderTest, FindsNothingInNothing) {
+  EXPECT_THAT(Split(""), IsEmpty());
+  EXPECT_THAT(Split("\n\r\n\r"), IsEmpty());
+}
+
+TEST_F(SliceReaderTest, KeepsAQuotedNewlineInItsRecord) {
+  limits_.transactions = 1;
+  EXPECT_THAT(Split("a,\"x\ny\"\nb\n"), ElementsAre("1: a,\"x\ny\"\n", "3: b\n"));
+}
+
+TEST_F(SliceReaderTest, GivesQuotesNoMeaningOutsideOfCsv) {
+  limits_.transactions = 1;
+  format_.kind = InputFormat::Kind::kLines;
+  EXPECT_THAT(Split("\"a\nb\"\n"), ElementsAre("1: \"a\n", "2: b\"\n"));
+}
+
+TEST_F(SliceReaderTest, LosesOneLineToAnUnclosedQuote) {
+  limits_.transactions = 1;
+  EXPECT_THAT(Split("a,\"b\nc\nd\n"), ElementsAre("1: a,\"b\n", "2: c\n", "3: d\n"));
+}
+
+TEST_F(SliceReaderTest, SetsARecordThatIsTooLongApart) {
+  format_.max_record_bytes = 4;
+  EXPECT_THAT(Split("a\n1234\n12345\nb\n"), ElementsAre("1: a\n1234\n", "3: too long", "4: b\n"));
+  EXPECT_THAT(Split("12345"), ElementsAre("1: too long"));
+  EXPECT_EQ(last_.length, 5u);
+  EXPECT_EQ(last_.transactions, 1u);
+  EXPECT_THAT(Split("\"2345,\n\"\n"), ElementsAre("1: too long", "2: \"\n"));
+}
+
+TEST_F(SliceReaderTest, ContinuesWhereASliceEnded) {
+  limits_.transactions = 1;
+  const std::string text = "a\n\n\"x\ny\"\nb\n";
+  Split(text.substr(0, 9));
+  EXPECT_EQ(last_.next.offset, 9u);
+  EXPECT_EQ(last_.next.line, 5);
+  const TextSource source(text);
+  SliceReader reader(&source, format_, limits_, last_.next);
+  const auto slice = reader.Next();
+  EXPECT_EQ((*slice)->data, "b\n");
+  EXPECT_EQ((*slice)->first_line, 5);
+}
+
+// The window once ended inside of such a line, and the slice with it.
+TEST_F(SliceReaderTest, SeesTheEndOfABrokenLineBeforeItCutsThere) {
+  limits_ = {1, 0, 1};
+  format_.max_record_bytes = 20;
+  EXPECT_THAT(Split("0123456789012\na,\"b\"cdefgh\nc\n"),
+              ElementsAre("1: 0123456789012\n", "2: a,\"b\"cdefgh\n", "3: c\n"));
+}
+
+// A line of 100 MB that exists only in what is asked for.
+class LongLine final : public ByteSource {
+ public:
+  uint64_t size() const override { return uint64_t{100} << 20; }
+  absl::StatusOr<size_t> Read(uint64_t offset, char* out, size_t bytes) const override {
+    const size_t count = static_cast<size_t>(std::min<uint64_t>(bytes, size() - offset));
+    largest_read_ = std::max(largest_read_, count);
+    std::memset(out, 'x', count);
+    if (offset + count == size()) std::memcpy(out + count - 3, "\nb\n", 3);
+    return count;
+  }
+  mutable size_t largest_read_ = 0;
+};
+
+TEST_F(SliceReaderTest, SkipsAVeryLongLineWithoutHoldingIt) {
+  const LongLine source;
+  SliceReader reader(&source, format_, limits_, SliceStart{});
+  const auto line = reader.Next();
+  EXPECT_TRUE((*line)->oversized);
+  EXPECT_TRUE((*line)->data.empty());
+  EXPECT_EQ((*line)->length, source.size() - 2);
+  EXPECT_EQ((*reader.Next())->data, "b\n");
+  EXPECT_LE(source.largest_read_, size_t{2} << 20);
+}
+
+class BrokenSource final : public ByteSource {
+ public:
+  uint64_t size() const override { return 10; }
+  absl::StatusOr<size_t> Read(uint64_t, char*, size_t) const override {
+    return absl::UnavailableError("the disk is gone");
+  }
+};
+
+TEST_F(SliceReaderTest, PassesOnWhatTheSourceSays) {
+  const BrokenSource source;
+  SliceReader reader(&source, format_, limits_, SliceStart{});
+  EXPECT_EQ(reader.Next().status().message(), "the disk is gone");
+}
+
+}  // namespace
+}  // namespace muster::input

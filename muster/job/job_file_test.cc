@@ -1,0 +1,196 @@
+#include "muster/job/job_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "muster/base/temp_dir.h"
+#include "muster/job/limits.h"
+
+namespace muster::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+const std::filesystem::path kRoot = MUSTER_SOURCE_DIR;
+
+std::string ReadAll(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::vector<std::filesystem::path> Samples(const std::string& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot / "tests/job" / folder)) {
+    files.push_back(entry.path());
+  }
+  EXPECT_FALSE(files.empty());
+  return files;
+}
+
+// What the "# expect: …" lines of a sample say.
+std::vector<std::string> Expectations(const std::string& text) {
+  std::vector<std::string> expected;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::ConsumePrefix(&line, "# expect: ")) expected.emplace_back(line);
+  }
+  return expected;
+}
+
+std::string ErrorOf(const std::string& text) {
+  return std::string(ParseJob(text, "job.yaml").status().message());
+}
+
+TEST(JobFileTest, AcceptsEveryValidSample) {
+  for (const auto& path : Samples("valid")) {
+    const auto job = LoadJobFile(path);
+    EXPECT_TRUE(job.ok()) << job.status();
+  }
+}
+
+TEST(JobFileTest, NamesEachMistakeOfEveryInvalidSampleAndNoOther) {
+  for (const auto& path : Samples("invalid")) {
+    const auto job = LoadJobFile(path);
+    ASSERT_FALSE(job.ok()) << path;
+    const std::string message(job.status().message());
+    const std::vector<std::string> expected = Expectations(ReadAll(path));
+    for (const std::string& text : expected) EXPECT_THAT(message, HasSubstr(text)) << path;
+    for (absl::string_view line : absl::StrSplit(message, '\n')) {
+      EXPECT_TRUE(absl::StartsWith(line, absl::StrCat(path.string(), ":"))) << line;
+      EXPECT_TRUE(
+          std::any_of(expected.begin(), expected.end(),
+                      [&](const std::string& text) { return absl::StrContains(line, text); }))
+          << "not expected: " << line;
+    }
+  }
+}
+
+TEST(JobFileTest, ReadsEveryKey) {
+  const JobDefinition job = *LoadJobFile(kRoot / "tests/job/valid/everything.yaml");
+  EXPECT_EQ(job.name, "bills-of_2024");
+  EXPECT_EQ(job.input.kind, input::InputFormat::Kind::kCsv);
+  EXPECT_TRUE(job.input.header);
+  EXPECT_EQ(job.input.delimiter, ';');
+  ASSERT_EQ(job.input.columns.size(), 2u);
+  EXPECT_EQ(job.input.columns[1].name, "unit price");
+  EXPECT_EQ(std::get<std::string>(job.input.columns[1].source), "2024");
+  EXPECT_EQ(job.item.transactions, 100'000);
+  EXPECT_EQ(job.item.max_bytes, size_t{8} << 20);
+  const auto& command = std::get<CommandHandlerSpec>(job.handler);
+  EXPECT_THAT(command.argv, ElementsAre("./bill", "-n", "5", "naïve"));
+  EXPECT_EQ(command.deadline, absl::Seconds(90));
+  EXPECT_EQ(command.version, "2.1");
+  EXPECT_THAT(command.env, ElementsAre(Pair("LANG", "C"), Pair("_X9", "a b")));
+  ASSERT_EQ(job.groups.size(), 2u);
+  EXPECT_THAT(job.groups[0].keys, ElementsAre("day", "shop-id"));
+  EXPECT_EQ(job.groups[0].measures[2].scale, 18);
+  EXPECT_EQ(job.groups[0].measures[1].type, handler::MeasureSchema::Type::kInt);
+  EXPECT_EQ(job.queue.partitions, 64);
+  EXPECT_EQ(job.queue.visibility, absl::Minutes(90));
+  EXPECT_EQ(job.queue.max_attempts, 1000);
+  EXPECT_EQ(job.queue.ttl, absl::InfiniteDuration());
+  EXPECT_EQ(job.tolerate.rejected_ppm, 500);
+  EXPECT_EQ(job.sla_max, absl::Hours(24));
+}
+
+TEST(JobFileTest, FillsInTheDefaults) {
+  const JobDefinition job = *LoadJobFile(kRoot / "tests/job/valid/smallest.yaml");
+  EXPECT_EQ(job.input.kind, input::InputFormat::Kind::kLines);
+  ASSERT_EQ(job.input.columns.size(), 1u);
+  EXPECT_EQ(job.input.columns[0].name, "line");
+  EXPECT_EQ(job.item.transactions, 500);
+  EXPECT_EQ(job.item.max_bytes, size_t{256} << 10);
+  EXPECT_EQ(job.queue.partitions, 1);
+  EXPECT_EQ(job.queue.visibility, absl::Seconds(30));
+  EXPECT_EQ(job.queue.max_attempts, 5);
+  EXPECT_EQ(job.queue.ttl, absl::Hours(24 * 7));
+  EXPECT_EQ(job.tolerate.rejected, 0);
+  EXPECT_FALSE(job.tolerate.rejected_ppm.has_value());
+  EXPECT_FALSE(job.sla_max.has_value());
+}
+
+TEST(JobFileTest, TakesPositionsWithoutAHeader) {
+  const JobDefinition job = *LoadJobFile(kRoot / "tests/job/valid/positions.yaml");
+  EXPECT_FALSE(job.input.header);
+  EXPECT_EQ(job.input.delimiter, '\t');
+  EXPECT_EQ(std::get<int>(job.input.columns[0].source), 3);
+}
+
+TEST(JobFileTest, KnowsTheFolderThatCommandsRunIn) {
+  const base::TempDir dir;
+  const std::string text = ReadAll(kRoot / "tests/job/valid/smallest.yaml");
+  std::ofstream(dir / "job.yaml") << text;
+  const JobDefinition job = *LoadJobFile(dir / "job.yaml");
+  EXPECT_EQ(job.folder, std::filesystem::canonical(dir.path()).string());
+  EXPECT_EQ(job.text, text);
+  EXPECT_EQ(ParseJob(text, "x")->folder, "");
+}
+
+TEST(JobFileTest, SaysWhyAFileCannotBeRead) {
+  const base::TempDir dir;
+  EXPECT_EQ(LoadJobFile(dir / "none.yaml").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(LoadJobFile(dir.path()).status().message()), HasSubstr("is a folder"));
+  std::ofstream(dir / "large.yaml") << std::string(kMaxJobFileBytes + 1, '#');
+  EXPECT_THAT(std::string(LoadJobFile(dir / "large.yaml").status().message()),
+              HasSubstr("at most 1048576 are allowed"));
+}
+
+TEST(JobFileTest, RefusesWhatIsNoYaml) {
+  EXPECT_THAT(ErrorOf("name: [a\n"), HasSubstr("job.yaml:2:1: not YAML: "));
+  EXPECT_THAT(ErrorOf("name: *nowhere\n"), HasSubstr("job.yaml:1:7: not YAML: "));
+  EXPECT_EQ(ErrorOf("a: b\nname: \xFF\n"), "job.yaml:2:1: not UTF-8 text");
+  EXPECT_EQ(ErrorOf("--- {}\n--- {}\n"), "job.yaml:1:1: must be one YAML document, not 2");
+}
+
+TEST(JobFileTest, SurvivesDeepNesting) {
+  EXPECT_THAT(ErrorOf(std::string(500'000, '[')), HasSubstr("not YAML"));
+  EXPECT_FALSE(ErrorOf("input: &a {format: *a, columns: *a}\ngroups: &b [*b]\n").empty());
+}
+
+TEST(JobFileTest, ReportsABoundedNumberOfMistakes) {
+  std::string text;
+  for (int i = 0; i < 80; ++i) absl::StrAppend(&text, "wrong", i, ": 1\n");
+  EXPECT_THAT(ErrorOf(text), HasSubstr("\nand 34 more"));
+}
+
+// The properties of `schema` and of what it refers to.
+std::set<std::string> Properties(const nlohmann::json& root, const nlohmann::json& schema) {
+  if (schema.contains("$ref")) {
+    const std::string reference = schema["$ref"];
+    return Properties(root, root.at(nlohmann::json::json_pointer(reference.substr(1))));
+  }
+  std::set<std::string> keys;
+  for (const auto& property : schema.at("properties").items()) keys.insert(property.key());
+  return keys;
+}
+
+TEST(JobSchemaTest, KnowsTheSameKeysAsTheParser) {
+  const auto schema = nlohmann::json::parse(ReadAll(kRoot / "schema/job.schema.json"));
+  for (const auto& [place, keys] : JobFileKeys()) {
+    SCOPED_TRACE(place);
+    nlohmann::json at = schema;
+    if (place == "groups[]") {
+      at = schema["properties"]["groups"]["items"];
+    } else if (!place.empty()) {
+      at = schema["properties"][place];
+    }
+    EXPECT_EQ(Properties(schema, at), std::set<std::string>(keys.begin(), keys.end()));
+  }
+}
+
+}  // namespace
+}  // namespace muster::job
