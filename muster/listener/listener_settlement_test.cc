@@ -154,7 +154,7 @@ TEST_F(ListenerSettlementTest, AsksAgainWhenOnGivenUpFails) {
 }
 
 TEST_F(ListenerSettlementTest, DoesNotChargeADeferredAttempt) {
-  std::atomic<int> deferrals = 20;
+  std::atomic<int> deferrals = 6;
   options_.max_attempts = 2;
   handler_ = [&](Delivery&, DeliveryContext&) {
     return deferrals-- > 0 ? Outcome(Kind::kDefer, absl::Seconds(1)) : Ok();
@@ -163,7 +163,7 @@ TEST_F(ListenerSettlementTest, DoesNotChargeADeferredAttempt) {
   Start();
   PassTimeUntil([&] { return !store_.deleted(in()).empty(); });
   EXPECT_THAT(notes(), ::testing::Each("a#1"));
-  EXPECT_EQ(listener_->counters().messages_deferred, 20);
+  EXPECT_EQ(listener_->counters().messages_deferred, 6);
   Finish();
 }
 

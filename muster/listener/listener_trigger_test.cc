@@ -192,18 +192,18 @@ TEST_F(ListenerTriggerTest, AnnouncesTheOutputsThatItPut) {
 TEST_F(ListenerTriggerTest, DeliversAndCountsEveryMessageOnceOverManyTasksAndPartitions) {
   partitions_ = {{"acme", "in-0"}, {"acme", "in-1"}, {"acme", "in-2"}};
   StartAndSettleDown();
-  for (int partition = 0; partition < 3; ++partition) PutMany(700, partition);
-  Fire(700, 0);
+  for (int partition = 0; partition < 3; ++partition) PutMany(200, partition);
+  Fire(200, 0);
   for (int partition = 0; partition < 3; ++partition) {
-    store_.AwaitDeleted(partitions_[partition], 700);
+    store_.AwaitDeleted(partitions_[partition], 200);
   }
   Finish();
-  EXPECT_EQ(notes().size(), 2100);
+  EXPECT_EQ(notes().size(), 600);
   const ListenerCounters counters = listener_->counters();
-  EXPECT_EQ(counters.messages_received, 2100);
-  EXPECT_EQ(counters.messages_done, 2100);
+  EXPECT_EQ(counters.messages_received, 600);
+  EXPECT_EQ(counters.messages_done, 600);
   EXPECT_EQ(counters.redeliveries, 0);
-  EXPECT_EQ(counters.begins, 2100);
+  EXPECT_EQ(counters.begins, 600);
   EXPECT_EQ(counters.receives_useful + counters.receives_empty, store_.calls(Verb::kReceive));
 }
 
