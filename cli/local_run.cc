@@ -70,13 +70,13 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
 
 absl::Status LocalRun::OpenStores() {
   const backend::DataDirUrls urls(request_.data_dir);
-  constexpr backend::Mode kMode = backend::Mode::kReadWrite;
+  const backend::Mode mode = backend::Mode::kReadWrite;
   MUSTER_ASSIGN_OR_RETURN(
-      queues_, backend::OpenQueueStore(urls.queue, kMode, backend::Holders::kInProcess, clock_));
-  MUSTER_ASSIGN_OR_RETURN(ledger_, backend::OpenBatchLedger(urls.ledger, kMode));
+      queues_, backend::OpenQueueStore(urls.queue, mode, backend::Holders::kInProcess, clock_));
+  MUSTER_ASSIGN_OR_RETURN(ledger_, backend::OpenBatchLedger(urls.ledger, mode));
   MUSTER_ASSIGN_OR_RETURN(sync_, backend::OpenSyncStore(urls.sync));
   MUSTER_ASSIGN_OR_RETURN(blobs_, backend::OpenBlobStore(urls.blobs));
-  MUSTER_ASSIGN_OR_RETURN(report_, backend::OpenReportStore(urls.report, kMode, clock_));
+  MUSTER_ASSIGN_OR_RETURN(report_, backend::OpenReportStore(urls.report, mode, clock_));
   MUSTER_ASSIGN_OR_RETURN(bus_, backend::OpenTriggerBus("local:"));
   // One at a time: batches are few, and people like small numbers without gaps.
   batch_numbers_ = std::make_unique<sync::UniqueIdGenerator>(
@@ -137,7 +137,7 @@ absl::StatusOr<initiator::Submission> LocalRun::Submit() {
   return initiator_->Submit(submit);
 }
 
-absl::StatusOr<RunSummary> LocalRun::Run(std::stop_token stop) {
+absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
   const absl::Duration start = clock_->Monotonic();
   if (submission_.start == initiator::Start::kDone) {
     return Summarise(submission_.batch.completed.value_or(submission_.batch.created) -
@@ -159,7 +159,7 @@ absl::StatusOr<RunSummary> LocalRun::Run(std::stop_token stop) {
   return Summarise(clock_->Monotonic() - start);
 }
 
-absl::Status LocalRun::AwaitCompletion(std::stop_token stop) {
+absl::Status LocalRun::AwaitCompletion(const std::stop_token& stop) {
   const std::stop_callback wake(stop, [this] {
     base::MutexLock lock(&mu_);
     changed_.NotifyAll();
@@ -216,7 +216,7 @@ absl::Status LocalRun::RefillWhatIsLost(int* refills) {
 
 absl::Status LocalRun::StopRoles() {
   // Senders before receivers: what the processor settles while it stops is still counted if it can.
-  const absl::Status processed = processor_->Stop(kWorkerGrace);
+  absl::Status processed = processor_->Stop(kWorkerGrace);
   controller_->Stop();
   return processed;
 }

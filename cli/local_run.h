@@ -58,7 +58,7 @@ class LocalRun {
 
   // Runs the batch to its end, or until `stop`. A summary with complete = false means that it was
   // stopped; the same run goes on later.
-  absl::StatusOr<RunSummary> Run(std::stop_token stop);
+  absl::StatusOr<RunSummary> Run(const std::stop_token& stop);
 
   RunProgress progress() const;
   report::ReportStore& report() { return *report_; }
@@ -71,7 +71,7 @@ class LocalRun {
   controller::Events ControllerEvents();
   absl::StatusOr<initiator::Submission> Submit();
   // Until the batch is complete or `stop`; puts items again that the queues have lost.
-  absl::Status AwaitCompletion(std::stop_token stop);
+  absl::Status AwaitCompletion(const std::stop_token& stop);
   absl::Status RefillWhatIsLost(int* refills);
   absl::StatusOr<bool> QueuesHoldNothing();
   absl::Status StopRoles();

@@ -104,6 +104,7 @@ absl::Status List(const QueueOptions& options, const Environment& environment) {
   request.account = wire::kLocalAccount;
   MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::QueueInfo> infos, store->ListQueues(request));
   std::vector<queue::QueueId> queues;
+  queues.reserve(infos.size());
   for (const queue::QueueInfo& info : infos) queues.push_back(info.id);
   return PrintStats(queues, *store, options, environment);
 }

@@ -70,6 +70,7 @@ absl::Status WriteCsv(report::ReportReader& reader, const ReportRequest& request
                       const std::vector<GroupShape>& groups, std::ostream& out) {
   if (groups.size() != 1) {
     std::vector<std::string> names;
+    names.reserve(groups.size());
     for (const GroupShape& group : groups) names.push_back(group.name);
     return absl::InvalidArgumentError(
         absl::StrCat("CSV holds one table: choose one with --group: ", absl::StrJoin(names, ", ")));

@@ -173,7 +173,8 @@ class AnswerReader {
   static absl::Status NameExtraMember(const GroupSchema& expected, const json& row) {
     for (const auto& [name, value] : row.items()) {
       const bool is_measure = absl::c_any_of(
-          expected.measures, [&](const MeasureSchema& measure) { return measure.name == name; });
+          expected.measures,
+          [&member = name](const MeasureSchema& measure) { return measure.name == member; });
       if (!is_measure && !absl::c_linear_search(expected.keys, name)) {
         return Wrong("", absl::StrCat("has an unknown member \"", Shown(name), "\""));
       }

@@ -24,6 +24,7 @@ queue::QueueId OutputQueue(absl::string_view account, absl::string_view job, int
 std::vector<queue::QueueId> InputQueues(absl::string_view account, absl::string_view job,
                                         int partitions) {
   std::vector<queue::QueueId> queues;
+  queues.reserve(static_cast<size_t>(partitions));
   for (int i = 0; i < partitions; ++i) queues.push_back(InputQueue(account, job, i));
   return queues;
 }

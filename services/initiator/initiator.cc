@@ -155,7 +155,7 @@ absl::Status Initiator::CreateQueues() {
   return absl::OkStatus();
 }
 
-absl::Status Initiator::Enqueue(uint64_t number, std::stop_token stop) {
+absl::Status Initiator::Enqueue(uint64_t number, const std::stop_token& stop) {
   MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
   progress_.bytes_read = batch.source_bytes;
   progress_.transactions_read = batch.transactions;
@@ -167,7 +167,7 @@ absl::Status Initiator::Enqueue(uint64_t number, std::stop_token stop) {
 }
 
 absl::Status Initiator::PutRecorded(const Batch& batch, uint64_t first, uint64_t end,
-                                    std::stop_token stop) {
+                                    const std::stop_token& stop) {
   Run run = NewRun(batch);
   while (first < end) {
     if (stop.stop_requested()) return absl::CancelledError("stopped while putting items");
@@ -190,7 +190,7 @@ absl::Status Initiator::PutRecorded(const Batch& batch, uint64_t first, uint64_t
   return absl::OkStatus();
 }
 
-absl::Status Initiator::SplitRest(const Batch& batch, std::stop_token stop) {
+absl::Status Initiator::SplitRest(const Batch& batch, const std::stop_token& stop) {
   input::SliceStart start = source_->FirstRecord();
   if (batch.items > 0) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> last,

@@ -85,7 +85,7 @@ class Initiator {
 
   // Splits and puts what of the batch is not enqueued yet, then seals it. Cancelled: `stop` was
   // requested; the same call goes on later. Safe to repeat.
-  absl::Status Enqueue(uint64_t batch, std::stop_token stop);
+  absl::Status Enqueue(uint64_t batch, const std::stop_token& stop);
 
   // Puts again the items at `indexes`, from the ledger's boundaries and the source: for a batch
   // that is open while the queue holds nothing of it. Counting them is the done-bit's business.
@@ -105,8 +105,8 @@ class Initiator {
   absl::Status VerifySource(const ledger::Batch& batch);
   absl::Status CreateQueues();
   absl::Status PutRecorded(const ledger::Batch& batch, uint64_t first, uint64_t end,
-                           std::stop_token stop);
-  absl::Status SplitRest(const ledger::Batch& batch, std::stop_token stop);
+                           const std::stop_token& stop);
+  absl::Status SplitRest(const ledger::Batch& batch, const std::stop_token& stop);
   absl::Status Put(const ledger::Batch& batch, Run* run);
   absl::Status AddItem(const ledger::Batch& batch, uint64_t index, const ledger::ItemBoundary& item,
                        absl::string_view slice, Run* run);
