@@ -156,7 +156,7 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) 
 // not be written is synced.
 rocksdb::Status Database::SyncLog() {
   if (broken_) return rocksdb::Status::IOError("an earlier write failed");
-  const rocksdb::Status synced = db_->SyncWAL();
+  rocksdb::Status synced = db_->SyncWAL();
   if (!synced.ok()) broken_ = true;
   return synced;
 }

@@ -71,7 +71,7 @@ class DrainingController final : public Controller {
 
 absl::Status DrainingController::Start() {
   for (const queue::QueueId& partition : options_.partitions) {
-    const absl::Status created = deps_.queues->CreateQueue(partition, {});
+    absl::Status created = deps_.queues->CreateQueue(partition, {});
     if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
   }
   MUSTER_ASSIGN_OR_RETURN(subscription_,

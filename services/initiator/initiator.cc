@@ -149,7 +149,7 @@ absl::Status Initiator::VerifySource(const Batch& batch) {
 
 absl::Status Initiator::CreateQueues() {
   for (const queue::QueueId& partition : partitions_) {
-    const absl::Status created = deps_.queues->CreateQueue(partition, {});
+    absl::Status created = deps_.queues->CreateQueue(partition, {});
     if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
   }
   return absl::OkStatus();
