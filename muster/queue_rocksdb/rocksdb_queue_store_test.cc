@@ -266,5 +266,18 @@ TEST_F(RocksDbQueueStoreTest, AcknowledgesNothingThatWasNotSynced) {
   EXPECT_LE(store_->Stats(queue_)->stored(), 1);  // whether it was written is unknown
 }
 
+// The delete can be read before its sync fails: the missing body must not pass for damage.
+TEST_F(RocksDbQueueStoreTest, TakesNoMessageForDamagedWhenASyncFailed) {
+  const queue::PutResult put = Put("a");
+  env_.fail_syncs = true;
+  EXPECT_TRUE(absl::IsUnavailable(store_->Delete(queue_, {put.receipt})->front()));
+  EXPECT_TRUE(absl::IsUnavailable(store_->Receive(queue_, {}).status()));
+  EXPECT_THAT(Poison(), IsEmpty());
+  env_.fail_syncs = false;
+  Open();
+  EXPECT_THAT(Poison(), IsEmpty());
+  EXPECT_LE(store_->Stats(queue_)->stored(), 1);
+}
+
 }  // namespace
 }  // namespace muster::queue_rocksdb

@@ -146,6 +146,12 @@ Database::~Database() {
 // busy. Written first and synced by a call of its own, a lease or an attempt never waits for a
 // disk.
 absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) {
+  // What was written but not synced can be read here and may be gone after a restart: nothing more
+  // may be built on it.
+  if (broken_) {
+    return absl::UnavailableError(
+        absl::StrCat("write to ", dir_, ": an earlier write failed; open it again"));
+  }
   const rocksdb::Status written = WriteTo(db_.get(), rocksdb::WriteOptions(), batch);
   if (written.IsIOError() || written.IsCorruption()) broken_ = true;
   MUSTER_RETURN_IF_ERROR(ToStatus(written, absl::StrCat("write to ", dir_)));

@@ -72,8 +72,9 @@ class Database {
   rocksdb::ColumnFamilyHandle* family(size_t i) const { return families_[i]; }
   const std::string& dir() const { return dir_; }
 
-  // Atomic. On an error nothing of the batch can be read by this process, but a restart may find
-  // that it was written after all.
+  // Atomic. On an error a restart may or may not find that it was written. When it was the disk
+  // that failed (Unavailable, ResourceExhausted) this process may even read the batch, and every
+  // later write is refused until the database is opened again.
   absl::Status Write(rocksdb::WriteBatch* batch, Durability durability);
 
  private:
