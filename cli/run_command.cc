@@ -71,7 +71,7 @@ void PrintJson(const RunSummary& summary, std::ostream& out) {
   out << json.dump() << "\n";
 }
 
-void PrintSummary(const RunSummary& summary, const backend::DataDirUrls& urls, std::ostream& out) {
+void PrintSummary(const RunSummary& summary, const std::string& data_dir, std::ostream& out) {
   const report::Progress& counted = summary.progress;
   const auto number = [](int64_t value) { return Grouped(static_cast<uint64_t>(value)); };
   out << "\nbatch " << summary.batch.number << ": " << number(counted.transactions)
@@ -81,9 +81,12 @@ void PrintSummary(const RunSummary& summary, const backend::DataDirUrls& urls, s
   out << absl::StrFormat("%s items in %.2f s, %s transactions/s\n", number(counted.items()),
                          absl::ToDoubleSeconds(summary.lapse),
                          Grouped(static_cast<uint64_t>(PerSecond(summary))));
-  out << "report:  muster report " << summary.batch.number << "   (or open " << urls.report_file
-      << " with sqlite3)\n"
-      << "receipt: muster batch receipt " << summary.batch.number << " --verify\n";
+  // Lines to paste: they name the data directory where it is not the default one.
+  const std::string where =
+      data_dir == CommonOptions().data_dir ? "" : absl::StrCat(" --data-dir ", data_dir);
+  out << "report:  muster report " << summary.batch.number << where << "   (or open "
+      << backend::DataDirUrls(data_dir).report_file << " with sqlite3)\n"
+      << "receipt: muster batch receipt " << summary.batch.number << " --verify" << where << "\n";
 }
 
 // Lines for people, on stderr, so that stdout holds nothing but the result.
@@ -160,7 +163,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, run->report().Read());
     MUSTER_RETURN_IF_ERROR(WriteReport(
         *reader, {summary.batch.number, "", OutputFormat::kTable, kShownRows}, *environment.out));
-    PrintSummary(summary, backend::DataDirUrls(options.common.data_dir), *environment.out);
+    PrintSummary(summary, options.common.data_dir, *environment.out);
   }
   ExplainOutcome(summary, job, environment);
   environment.exit_code = CodeOf(summary, job);

@@ -42,8 +42,8 @@ class Storage {
   // FailedPrecondition when the store was opened read-only.
   absl::Status CheckWritable() const;
 
-  // Unavailable on every error: whether a restart finds the batch is unknown. The index goes on as if
-  // it had not been written, and nothing is written any more until the store is opened again.
+  // Unavailable on every error: whether a restart finds the batch is unknown. The index goes on as
+  // if it had not been written, and nothing is written any more until the store is opened again.
   absl::Status Write(rocksdb::WriteBatch* batch, rocks::Durability durability);
 
   ReadResult Read(FamilyIndex family, const std::string& key) const;
