@@ -41,7 +41,7 @@ class JsonLineParser::Collector {
     comma_ = false;
     error_.clear();
     std::fill(seen_.begin(), seen_.end(), uint8_t{0});
-    std::fill(fields, fields + members_.size(), absl::string_view());
+    std::fill(fields, fields + members_.size(), absl::string_view(""));  // never null
   }
   char* room() const { return room_; }
   const std::string& error() const { return error_; }

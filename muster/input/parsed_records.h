@@ -28,7 +28,7 @@ struct RejectedRecord {
 // records. Views lead into the slice that was parsed, or into `room`. Not thread-safe.
 struct ParsedRecords {
   int columns = 0;
-  std::vector<absl::string_view> fields;  // of the sound records, `columns` each
+  std::vector<absl::string_view> fields;  // of the sound records, `columns` each; none is null
   std::vector<RecordPlace> records;       // the sound ones, in order
   std::vector<RejectedRecord> rejected;   // the others, in order
 
