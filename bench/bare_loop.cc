@@ -228,17 +228,18 @@ void TakeBack(Sums* sums, Int128 revenue, int64_t units) {
   --sums->transactions;
 }
 
+// Keeps what the keys of its totals view.
 class Loop {
  public:
   explicit Loop(absl::string_view text) : reader_(text), columns_(FindColumns(&reader_)) {}
 
-  Totals Run() {
+  const Totals& Run() {
     std::array<absl::string_view, kMaxFields> fields;
     while (const size_t count = reader_.Next(&fields)) {
       ++totals_.transactions;
       if (count != columns_.count || !Bill(fields)) ++totals_.rejected;
     }
-    return std::move(totals_);
+    return totals_;
   }
 
  private:
@@ -355,7 +356,8 @@ int main(int argc, char** argv) {
   const bool show_groups = argc == 3 && std::strcmp(argv[1], "--groups") == 0;
   if (argc != 2 && !show_groups) Die("usage: bare_loop [--groups] INPUT.csv");
   const auto start = std::chrono::steady_clock::now();
-  const Totals totals = Loop(MapFile(argv[argc - 1])).Run();
+  Loop loop(MapFile(argv[argc - 1]));
+  const Totals& totals = loop.Run();
   const std::chrono::duration<double> lapse = std::chrono::steady_clock::now() - start;
   const std::string json = show_groups ? GroupsJson(totals) : FiguresJson(totals, lapse.count());
   std::puts(json.c_str());

@@ -46,12 +46,19 @@ std::optional<Int128> MultiplyUnits(Int128 a, Int128 b) {
   return (a < 0) != (b < 0) ? -magnitude : magnitude;
 }
 
+// Two of 38 digits can pass 127 bits.
+std::optional<Decimal> AddUnits(Int128 a, Int128 b, int scale) {
+  Int128 sum;
+  if (__builtin_add_overflow(a, b, &sum)) return std::nullopt;
+  return Decimal::FromUnits(sum, scale);
+}
+
 std::optional<Decimal> AddAtLargerScale(const Decimal& a, const Decimal& b) {
   const int scale = std::max(a.scale(), b.scale());
   const std::optional<Int128> left = MultiplyUnits(a.units(), kPowersOfTen[scale - a.scale()]);
   const std::optional<Int128> right = MultiplyUnits(b.units(), kPowersOfTen[scale - b.scale()]);
   if (!left || !right) return std::nullopt;
-  return Decimal::FromUnits(*left + *right, scale);  // two of 38 digits cannot pass 127 bits
+  return AddUnits(*left, *right, scale);
 }
 
 // Reads digits into `value` until something else comes; returns how many it read. `value` is right
@@ -167,7 +174,7 @@ absl::StatusOr<Decimal> Decimal::Parse(absl::string_view text) {
 }
 
 std::optional<Decimal> Decimal::TryAdd(const Decimal& a, const Decimal& b) {
-  if (a.scale_ == b.scale_) return FromUnits(a.units_ + b.units_, a.scale_);
+  if (a.scale_ == b.scale_) return AddUnits(a.units_, b.units_, a.scale_);
   if (std::optional<Decimal> sum = AddAtLargerScale(a, b)) return sum;
   return AddAtLargerScale(a.Trimmed(), b.Trimmed());
 }

@@ -93,6 +93,7 @@ TEST(DecimalTest, RefusesASumThatDoesNotFit) {
   EXPECT_EQ(Sum(kLargest, "1"), "OUT_OF_RANGE");
   EXPECT_EQ(Sum(kLargest, "0.1"), "OUT_OF_RANGE");
   EXPECT_EQ(Sum(absl::StrCat("-", kLargest), "-1"), "OUT_OF_RANGE");
+  EXPECT_EQ(Sum(kLargest, kLargest), "OUT_OF_RANGE");  // does not fit 128 bits either
 }
 
 TEST(DecimalTest, MultipliesExactly) {

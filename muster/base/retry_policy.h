@@ -53,7 +53,7 @@ class RetryPolicy {
   // for good, has been tried max_attempts times (the last error, saying so), or `stop` is requested
   // while waiting (Cancelled, naming the last error). `fn` must be safe to repeat.
   template <typename Fn>
-  std::invoke_result_t<Fn, const RetryAttempt&> Run(std::stop_token stop, Fn fn) {
+  std::invoke_result_t<Fn, const RetryAttempt&> Run(const std::stop_token& stop, Fn fn) {
     for (int number = 1;; ++number) {
       auto result = fn(RetryAttempt{number, TimeoutOf(number)});
       if (result.ok()) return result;
