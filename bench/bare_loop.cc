@@ -64,7 +64,7 @@ struct Totals {
 
 [[noreturn]] void Die(absl::string_view what) {
   std::fprintf(stderr, "bare_loop: %.*s\n", static_cast<int>(what.size()), what.data());
-  std::exit(1);
+  std::_Exit(1);
 }
 
 // The whole file; mapped until the program ends.

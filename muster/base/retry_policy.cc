@@ -45,12 +45,12 @@ absl::Duration RetryPolicy::BackoffAfter(int attempt) {
 }
 
 absl::Status RetryPolicy::WaitToRetry(int attempt, const absl::Status& failure,
-                                      std::stop_token stop) {
+                                      const std::stop_token& stop) {
   if (!IsTransient(failure)) return failure;
   if (attempt >= options_.max_attempts) {
     return Annotate(failure, absl::StrCat("gave up after attempt ", attempt));
   }
-  if (!SleepUnlessStopped(clock_, BackoffAfter(attempt), std::move(stop))) {
+  if (!SleepUnlessStopped(clock_, BackoffAfter(attempt), stop)) {
     return absl::CancelledError(absl::StrCat("stopped before attempt ", attempt + 1,
                                              "; the last one: ", failure.ToString()));
   }

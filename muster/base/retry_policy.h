@@ -77,7 +77,7 @@ class RetryPolicy {
   absl::Duration TimeoutOf(int attempt) const;
   absl::Duration BackoffAfter(int attempt);
   // OK once it is time for the next attempt; otherwise what Run ends with.
-  absl::Status WaitToRetry(int attempt, const absl::Status& failure, std::stop_token stop);
+  absl::Status WaitToRetry(int attempt, const absl::Status& failure, const std::stop_token& stop);
 
   const RetryOptions options_;
   Clock* const clock_;  // not owned

@@ -6,7 +6,7 @@
 
 namespace muster::base {
 
-bool SleepUnlessStopped(Clock* clock, absl::Duration duration, std::stop_token stop) {
+bool SleepUnlessStopped(Clock* clock, absl::Duration duration, const std::stop_token& stop) {
   const absl::Duration deadline = clock->Monotonic() + duration;
   Mutex mu;
   CondVar stopped;

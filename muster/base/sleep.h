@@ -10,6 +10,6 @@ namespace muster::base {
 
 // Sleeps for `duration` of `clock`'s monotonic time. True: slept to the end. False: `stop` was
 // requested, before or meanwhile. A duration of zero or less does not sleep.
-bool SleepUnlessStopped(Clock* clock, absl::Duration duration, std::stop_token stop);
+bool SleepUnlessStopped(Clock* clock, absl::Duration duration, const std::stop_token& stop);
 
 }  // namespace muster::base

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -14,7 +13,8 @@ namespace muster::base {
 
 TempDir::TempDir() : path_((std::filesystem::temp_directory_path() / "muster-XXXXXX").string()) {
   if (mkdtemp(path_.data()) == nullptr) {
-    Log(kError, "no temporary directory", {{"path", path_}, {"why", strerror(errno)}});
+    Log(kError, "no temporary directory",
+        {{"path", path_}, {"why", std::generic_category().message(errno)}});
     std::abort();
   }
 }

@@ -83,12 +83,14 @@ std::vector<std::string> MergeEnvironment(
   }
   for (const auto& [name, value] : changes) merged.insert_or_assign(name, value);
   std::vector<std::string> variables;
+  variables.reserve(merged.size());
   for (const auto& [name, value] : merged) variables.push_back(absl::StrCat(name, "=", value));
   return variables;
 }
 
 std::vector<char*> NullTerminated(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
@@ -112,7 +114,9 @@ Prepared Prepare(const ProgramToStart& program, const Pipes& pipes) {
 
 // The program begins with the usual signals: an ignored SIGPIPE would be inherited.
 void ResetSignals() {
-  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) sigaction(number, &usual, nullptr);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -163,8 +167,9 @@ int AwaitExec(const FileDescriptor& failure) {
 std::string DescribeEnd(int status) {
   if (WIFEXITED(status)) return absl::StrCat("exited with status ", WEXITSTATUS(status));
   const int signal_number = WTERMSIG(status);
-  // strsignal's text depends on a locale only in its language.
-  return absl::StrCat("was killed by signal ", signal_number, " (", strsignal(signal_number), ")");
+  const char* const about = sigdescr_np(signal_number);
+  return absl::StrCat("was killed by signal ", signal_number, " (",
+                      about != nullptr ? about : "unknown", ")");
 }
 
 int OpenPidfd(pid_t pid) {

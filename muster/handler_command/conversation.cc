@@ -11,7 +11,7 @@
 namespace muster::handler_command {
 namespace {
 
-constexpr size_t kChunkBytes = 64 * 1024;
+constexpr size_t kChunkBytes = size_t{64} * 1024;
 constexpr int kMaxDrainedChunks = 16;
 using Chunk = std::array<char, kChunkBytes>;
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -22,7 +23,8 @@ absl::Status OpenError(const std::string& name, int error) {
   if (error == EACCES || error == EPERM) {
     return absl::PermissionDeniedError(absl::StrCat(name, " may not be read"));
   }
-  return absl::UnavailableError(absl::StrCat(name, " cannot be opened: ", std::strerror(error)));
+  return absl::UnavailableError(
+      absl::StrCat(name, " cannot be opened: ", std::generic_category().message(error)));
 }
 
 absl::Status RequireRegularFile(const std::string& name, mode_t mode) {
@@ -69,7 +71,8 @@ absl::StatusOr<size_t> FileSource::Read(uint64_t offset, char* out, size_t bytes
     const ssize_t got = pread(fd_, out + done, wanted - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return absl::UnavailableError(absl::StrCat(name_, " cannot be read: ", std::strerror(errno)));
+      return absl::UnavailableError(
+          absl::StrCat(name_, " cannot be read: ", std::generic_category().message(errno)));
     }
     if (got == 0) {
       return absl::FailedPreconditionError(absl::StrCat(name_, " had ", size_,

@@ -13,9 +13,9 @@ namespace muster::input {
 namespace {
 
 size_t LeastFields(const CsvShape& shape) {
-  int most = shape.fields - 1;
-  for (int position : shape.positions) most = std::max(most, position);
-  return static_cast<size_t>(most + 1);
+  int least = shape.fields;
+  for (const int position : shape.positions) least = std::max(least, position + 1);
+  return static_cast<size_t>(least);
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ bool IsName(absl::string_view text) {
 
 }  // namespace
 
-YamlValue::YamlValue(YAML::Node node, std::string path, Problems* problems)
-    : node_(std::move(node)), path_(std::move(path)), problems_(problems), present_(true) {}
+YamlValue::YamlValue(const YAML::Node& node, std::string path, Problems* problems)
+    : node_(node), path_(std::move(path)), problems_(problems), present_(true) {}
 
 YamlValue YamlValue::Absent(std::string path, Problems* problems) {
   YamlValue value(YAML::Node(), std::move(path), problems);

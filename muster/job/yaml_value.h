@@ -22,7 +22,7 @@ class YamlValue {
   static constexpr size_t kAnyNumber = ~size_t{0};
 
   // `path` names the value for people: "groups[0].measures". `problems` is not owned.
-  YamlValue(YAML::Node node, std::string path, Problems* problems);
+  YamlValue(const YAML::Node& node, std::string path, Problems* problems);
   static YamlValue Absent(std::string path, Problems* problems);
 
   bool present() const { return present_; }

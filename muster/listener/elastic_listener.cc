@@ -29,13 +29,6 @@ VerdictRules RulesOf(const ListenerOptions& options) {
           .has_output_queue = options.output_queue.has_value()};
 }
 
-SettlerOptions SettlerOptionsOf(const ListenerOptions& options) {
-  return {.partitions = options.partitions,
-          .output_queue = options.output_queue,
-          .holder = options.instance,
-          .visibility = options.visibility};
-}
-
 }  // namespace
 
 ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
@@ -59,11 +52,17 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
       supervisor_({.safety_check_interval = options_.safety_check_interval}, clock,
                   base::SeededUniform(base::RandomSeed()),
                   [this](WakeReason reason) { OnWake(reason); }),
-      settler_(
-          SettlerOptionsOf(options_), store, &leases_, &triggers_, &counters_, clock,
-          [this](absl::Duration delay) { supervisor_.WakeIn(delay); }, on_error_),
-      keeper_(options_.partitions, options_.visibility, store, &leases_, &counters_, clock,
-              on_error_) {}
+      settler_({.partitions = options_.partitions,
+                .output_queue = options_.output_queue,
+                .holder = options_.instance,
+                .visibility = options_.visibility,
+                .on_delayed = [this](absl::Duration delay) { supervisor_.WakeIn(delay); },
+                .on_error = on_error_},
+               store, &leases_, &triggers_, &counters_, clock),
+      keeper_({.partitions = options_.partitions,
+               .visibility = options_.visibility,
+               .on_error = on_error_},
+              store, &leases_, &counters_, clock) {}
 
 ElasticListener::~ElasticListener() { Stop(absl::InfiniteDuration()).IgnoreError(); }
 

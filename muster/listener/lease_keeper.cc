@@ -8,16 +8,13 @@
 
 namespace muster::listener {
 
-LeaseKeeper::LeaseKeeper(std::vector<queue::QueueId> partitions, absl::Duration visibility,
-                         queue::QueueStore* store, LeaseTable* leases, CounterSet* counters,
-                         base::Clock* clock, OnError on_error)
-    : partitions_(std::move(partitions)),
-      visibility_(visibility),
+LeaseKeeper::LeaseKeeper(LeaseKeeperOptions options, queue::QueueStore* store, LeaseTable* leases,
+                         CounterSet* counters, base::Clock* clock)
+    : options_(std::move(options)),
       store_(store),
       leases_(leases),
       counters_(counters),
-      clock_(clock),
-      on_error_(std::move(on_error)) {
+      clock_(clock) {
   base::MutexLock lock(&join_mu_);
   thread_ = std::thread([this] { Run(); });
 }
@@ -34,7 +31,7 @@ void LeaseKeeper::Run() {
   for (;;) {
     Renewals due = leases_->AwaitDue(queue::kMaxSettle);
     if (due.empty()) return;
-    std::vector<Renewals> by_partition(partitions_.size());
+    std::vector<Renewals> by_partition(options_.partitions.size());
     for (LeaseTable::Renewal& renewal : due) {
       by_partition[renewal.lease->partition].push_back(std::move(renewal));
     }
@@ -50,15 +47,15 @@ void LeaseKeeper::Renew(int partition, const Renewals& renewals) {
   std::vector<queue::UpdateRequest> requests(renewals.size());
   for (size_t i = 0; i < renewals.size(); ++i) {
     requests[i].receipt = renewals[i].receipt;
-    requests[i].visibility = visibility_;
+    requests[i].visibility = options_.visibility;
   }
   counters_->Add(&ListenerCounters::lease_renewals);
   const absl::Duration asked_at = clock_->Monotonic();
-  const auto results = store_->Update(partitions_[partition], requests);
+  const auto results = store_->Update(options_.partitions[partition], requests);
   if (!results.ok()) {
-    on_error_(
+    options_.on_error(
         base::Annotate(results.status(), absl::StrCat("renewing ", renewals.size(), " leases of ",
-                                                      partitions_[partition].ToString())));
+                                                      options_.partitions[partition].ToString())));
   }
   for (size_t i = 0; i < renewals.size(); ++i) {
     Note(*renewals[i].lease,

@@ -16,15 +16,18 @@
 
 namespace muster::listener {
 
+struct LeaseKeeperOptions {
+  std::vector<queue::QueueId> partitions;
+  absl::Duration visibility = absl::Seconds(30);
+  std::function<void(const absl::Status&)> on_error;  // called with no lock held
+};
+
 // Thread-safe.
 class LeaseKeeper {
  public:
-  using OnError = std::function<void(const absl::Status&)>;
-
   // Starts the thread. `store`, `leases`, `counters` and `clock` are not owned.
-  LeaseKeeper(std::vector<queue::QueueId> partitions, absl::Duration visibility,
-              queue::QueueStore* store, LeaseTable* leases, CounterSet* counters,
-              base::Clock* clock, OnError on_error);
+  LeaseKeeper(LeaseKeeperOptions options, queue::QueueStore* store, LeaseTable* leases,
+              CounterSet* counters, base::Clock* clock);
   ~LeaseKeeper();
 
   // Ends the thread and waits for it; leases that are still there run out. Twice is fine.
@@ -37,13 +40,11 @@ class LeaseKeeper {
   void Renew(int partition, const Renewals& renewals);
   void Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result, absl::Duration asked_at);
 
-  const std::vector<queue::QueueId> partitions_;
-  const absl::Duration visibility_;
+  const LeaseKeeperOptions options_;
   queue::QueueStore* const store_;  // not owned
   LeaseTable* const leases_;        // not owned
   CounterSet* const counters_;      // not owned
   base::Clock* const clock_;        // not owned
-  const OnError on_error_;
 
   base::Mutex join_mu_;
   std::thread thread_ ABSL_GUARDED_BY(join_mu_);  // last: it uses all of the above

@@ -35,16 +35,13 @@ std::vector<absl::Status> StatusesOf(
 }  // namespace
 
 Settler::Settler(SettlerOptions options, queue::QueueStore* store, LeaseTable* leases,
-                 TriggerSender* triggers, CounterSet* counters, base::Clock* clock,
-                 OnDelayed on_delayed, OnError on_error)
+                 TriggerSender* triggers, CounterSet* counters, base::Clock* clock)
     : options_(std::move(options)),
       store_(store),
       leases_(leases),
       triggers_(triggers),
       counters_(counters),
       clock_(clock),
-      on_delayed_(std::move(on_delayed)),
-      on_error_(std::move(on_error)),
       retry_(base::RetryOptions(), clock) {
   if (options_.output_queue) announcer_.emplace(*options_.output_queue, triggers_, clock_);
   base::MutexLock lock(&join_mu_);
@@ -171,9 +168,9 @@ void Settler::PutChunk(std::vector<queue::NewMessage> outputs, const Chosen& of)
     announcer_->OnPut(static_cast<int64_t>(outputs.size()));
     return;
   }
-  on_error_(base::Annotate(results.status(),
-                           absl::StrCat("put of ", outputs.size(), " outputs, ", BytesOf(outputs),
-                                        " bytes, into ", options_.output_queue->ToString())));
+  options_.on_error(base::Annotate(
+      results.status(), absl::StrCat("put of ", outputs.size(), " outputs, ", BytesOf(outputs),
+                                     " bytes, into ", options_.output_queue->ToString())));
   for (Item* item : of) GiveBackInstead(*item);
 }
 
@@ -219,7 +216,7 @@ void Settler::SettleBy(const Chosen& items, int64_t ListenerCounters::*transacti
     counters_->Add(transaction);
     return call(ours, receipts);
   });
-  if (!statuses.ok()) on_error_(base::Annotate(statuses.status(), "settling"));
+  if (!statuses.ok()) options_.on_error(base::Annotate(statuses.status(), "settling"));
   for (size_t i = 0; i < ours.size(); ++i) {
     Count(*ours[i], statuses.ok() ? (*statuses)[i] : statuses.status());
   }
@@ -280,7 +277,7 @@ void Settler::AnnounceGivenBack(const queue::QueueId& queue, const Chosen& items
     soonest = std::min(soonest, item->verdict.delay);
   }
   if (at_once > 0) triggers_->Send(queue, at_once);
-  on_delayed_(soonest);
+  options_.on_delayed(soonest);
 }
 
 void Settler::Count(Item& item, const absl::Status& status) {
@@ -298,7 +295,7 @@ void Settler::Count(Item& item, const absl::Status& status) {
 void Settler::Abandon(Item& item) {
   counters_->Add(&ListenerCounters::abandoned);
   leases_->Remove(*item.lease);
-  on_delayed_(options_.visibility);
+  options_.on_delayed(options_.visibility);
 }
 
 }  // namespace muster::listener

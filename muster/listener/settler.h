@@ -35,6 +35,10 @@ struct SettlerOptions {
   std::string holder;  // who gives messages up
   absl::Duration visibility = absl::Seconds(30);
   absl::Duration put_failed_delay = absl::Seconds(1);  // of an input whose outputs could not be put
+
+  // Both are called with no lock held. How soon a message will be visible again:
+  std::function<void(absl::Duration)> on_delayed;
+  std::function<void(const absl::Status&)> on_error;
 };
 
 // Thread-safe. The queue of settlements is bounded by the leases there can be (LeaseTable).
@@ -46,14 +50,9 @@ class Settler {
     int attempts = 0;  // charged so far, for the cause of a poison message
   };
 
-  // Called, with no lock held, with how soon a message will be visible again.
-  using OnDelayed = std::function<void(absl::Duration)>;
-  using OnError = std::function<void(const absl::Status&)>;
-
   // None of the pointers is owned; all outlive the settler.
   Settler(SettlerOptions options, queue::QueueStore* store, LeaseTable* leases,
-          TriggerSender* triggers, CounterSet* counters, base::Clock* clock, OnDelayed on_delayed,
-          OnError on_error);
+          TriggerSender* triggers, CounterSet* counters, base::Clock* clock);
   // Ends as Cancel does, unless Drain has been here.
   ~Settler();
 
@@ -97,13 +96,11 @@ class Settler {
   void Abandon(Item& item);
 
   const SettlerOptions options_;
-  queue::QueueStore* const store_;  // not owned
-  LeaseTable* const leases_;        // not owned
-  TriggerSender* const triggers_;   // not owned
-  CounterSet* const counters_;      // not owned
-  base::Clock* const clock_;        // not owned
-  const OnDelayed on_delayed_;
-  const OnError on_error_;
+  queue::QueueStore* const store_;           // not owned
+  LeaseTable* const leases_;                 // not owned
+  TriggerSender* const triggers_;            // not owned
+  CounterSet* const counters_;               // not owned
+  base::Clock* const clock_;                 // not owned
   std::optional<BurstAnnouncer> announcer_;  // the thread's
   base::RetryPolicy retry_;
   std::stop_source cancelled_;

@@ -74,6 +74,7 @@ absl::StatusOr<std::vector<GroupTable>> SqliteReportReader::Tables(uint64_t batc
 absl::StatusOr<std::vector<report::GroupShape>> SqliteReportReader::Groups(uint64_t batch) {
   MUSTER_ASSIGN_OR_RETURN(std::vector<GroupTable> tables, Tables(batch));
   std::vector<report::GroupShape> shapes;
+  shapes.reserve(tables.size());
   for (GroupTable& table : tables) shapes.push_back(std::move(table.shape));
   return shapes;
 }

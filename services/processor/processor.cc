@@ -23,7 +23,7 @@ listener::ListenerOptions ListenerOptionsOf(const job::JobDefinition& job, const
 
 absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
     const job::JobDefinition* job, const handler::HandlerFactory& handlers,
-    std::string handler_version, Dependencies dependencies, Options options) {
+    std::string handler_version, const Dependencies& dependencies, const Options& options) {
   std::unique_ptr<Processor> processor(new Processor);
   processor->setup_.job = job;
   processor->setup_.schema = job->schema();

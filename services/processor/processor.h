@@ -41,8 +41,8 @@ class Processor {
   static absl::StatusOr<std::unique_ptr<Processor>> Create(const job::JobDefinition* job,
                                                            const handler::HandlerFactory& handlers,
                                                            std::string handler_version,
-                                                           Dependencies dependencies,
-                                                           Options options);
+                                                           const Dependencies& dependencies,
+                                                           const Options& options);
 
   absl::Status Start();
   // See QueueListener::Stop.
