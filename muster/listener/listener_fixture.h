@@ -129,6 +129,16 @@ class ListenerTest : public ::testing::Test {
     }
   }
 
+  // The same, but time stands still while a message is leased or asked for: no lease runs out,
+  // however slow the listener's threads are.
+  void PassTimeBetweenLeasesUntil(const std::function<bool()>& done,
+                                  absl::Duration step = absl::Milliseconds(10)) {
+    while (!done()) {
+      if (listener_->QueryState().unsettled_messages == 0) clock_.Advance(step);
+      std::this_thread::yield();
+    }
+  }
+
   void AwaitTasks(int n) {
     base::MutexLock lock(&mu_);
     while (subscribers_ != n) changed_.Wait(&mu_);

@@ -74,7 +74,7 @@ TEST_F(ListenerSettlementTest, NeverDeletesAnInputWhoseOutputCouldNotBePutNorCha
   PassTimeUntil([&] { return listener_->counters().messages_deferred == 1; });
   EXPECT_THAT(store_.deleted(in()), IsEmpty());
   full = false;
-  PassTimeUntil([&] { return !store_.deleted(in()).empty(); });
+  PassTimeBetweenLeasesUntil([&] { return !store_.deleted(in()).empty(); });
   EXPECT_THAT(notes(), ElementsAre("a#1", "error UNAVAILABLE", "a#1"));
   EXPECT_THAT(store_.put(output_), ElementsAre("x"));
   Finish();
@@ -113,7 +113,7 @@ TEST_F(ListenerSettlementTest, RetriesUpToTheLastAttemptAndThenSetsAsideWithTheC
   };
   Put("a");
   Start();
-  PassTimeUntil([&] { return !Poison().empty(); });
+  PassTimeBetweenLeasesUntil([&] { return !Poison().empty(); });
   EXPECT_THAT(notes(), ElementsAre("a#1", "a#2", "a#3", "given up"));
   EXPECT_EQ(Poison()[0].cause.reason, "attempt 3 of 3 failed: it rained");
   EXPECT_EQ(Poison()[0].cause.attempts, 3);
@@ -148,7 +148,7 @@ TEST_F(ListenerSettlementTest, AsksAgainWhenOnGivenUpFails) {
   };
   Put("a");
   Start();
-  PassTimeUntil([&] { return !Poison().empty(); });
+  PassTimeBetweenLeasesUntil([&] { return !Poison().empty(); });
   EXPECT_THAT(notes(), ElementsAre("a#1", "error INTERNAL", "a#2"));
   Finish();
 }
@@ -161,7 +161,7 @@ TEST_F(ListenerSettlementTest, DoesNotChargeADeferredAttempt) {
   };
   Put("a");
   Start();
-  PassTimeUntil([&] { return !store_.deleted(in()).empty(); });
+  PassTimeBetweenLeasesUntil([&] { return !store_.deleted(in()).empty(); });
   EXPECT_THAT(notes(), ::testing::Each("a#1"));
   EXPECT_EQ(listener_->counters().messages_deferred, 6);
   Finish();
@@ -349,7 +349,7 @@ TEST_F(ListenerSettlementTest, GivesBackUnchargedWhenTheStoreCannotSayWhetherAnA
   Start();
   store_.AwaitCalls(Verb::kBeginAttempt, 1);
   unsure = false;
-  PassTimeUntil([&] { return !store_.deleted(in()).empty(); });
+  PassTimeBetweenLeasesUntil([&] { return !store_.deleted(in()).empty(); });
   EXPECT_THAT(notes(), ElementsAre("refused a", "a#1"));
   Finish();
 }

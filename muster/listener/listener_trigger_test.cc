@@ -168,7 +168,8 @@ TEST_F(ListenerTriggerTest, ComesBackForAMessageThatItDelayedItself) {
   Fire();
   PassTimeUntil([&] { return notes().size() == 1 && tasks() == 0; });
   EXPECT_TRUE(store_.deleted(partitions_[0]).empty());
-  PassTimeUntil([&] { return !store_.deleted(partitions_[0]).empty(); }, absl::Seconds(1));
+  PassTimeBetweenLeasesUntil([&] { return !store_.deleted(partitions_[0]).empty(); },
+                             absl::Seconds(1));
   EXPECT_EQ(listener_->counters().wakeups_scheduled, 1);
   EXPECT_EQ(listener_->counters().wakeups_safety, 0);
   Finish();
