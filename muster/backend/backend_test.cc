@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
 
 namespace muster::backend {
 namespace {
@@ -14,13 +14,9 @@ using ::testing::HasSubstr;
 
 class BackendTest : public ::testing::Test {
  protected:
-  BackendTest() : dir_(absl::StrCat(::testing::TempDir(), "backend_test")), urls_(dir_) {
-    std::filesystem::remove_all(dir_);
-  }
-  ~BackendTest() override { std::filesystem::remove_all(dir_); }
-
-  const std::string dir_;
-  const DataDirUrls urls_;
+  const base::TempDir root_;
+  const std::string dir_ = root_ / "data";
+  const DataDirUrls urls_{dir_};
 };
 
 TEST_F(BackendTest, OpensEverySeamOfADataDirectory) {

@@ -1,6 +1,5 @@
 #include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
 #include "rocksdb/db.h"
 
 namespace muster::ledger_rocksdb {
@@ -21,20 +21,11 @@ using ::testing::HasSubstr;
 
 class LedgerTest : public ::testing::Test {
  protected:
-  LedgerTest()
-      : dir_(absl::StrCat(::testing::TempDir(), "ledger_",
-                          ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    std::filesystem::remove_all(dir_);
-    Open();
-  }
-  ~LedgerTest() override {
-    ledger_.reset();
-    std::filesystem::remove_all(dir_);
-  }
+  LedgerTest() { Open(); }
 
   void Open() {
     ledger_.reset();
-    auto opened = RocksDbBatchLedger::Open(dir_, {});
+    auto opened = RocksDbBatchLedger::Open(dir_.path(), {});
     ASSERT_TRUE(opened.ok()) << opened.status();
     ledger_ = *std::move(opened);
   }
@@ -61,7 +52,7 @@ class LedgerTest : public ::testing::Test {
     return items;
   }
 
-  std::string dir_;
+  const base::TempDir dir_;
   std::unique_ptr<RocksDbBatchLedger> ledger_;
 };
 
@@ -147,7 +138,7 @@ TEST_F(LedgerTest, NamesTheBatchWhoseRecordIsDamagedAndServesTheRest) {
   ledger_.reset();
   {
     auto database = rocks::Database::Open(
-        dir_, {.families = {{"batches"}, {"progress"}, {"items"}, {"requests"}}});
+        dir_.path(), {.families = {{"batches"}, {"progress"}, {"items"}, {"requests"}}});
     ASSERT_TRUE(database.ok());
     const std::string key("\0\0\0\0\0\0\0\1", 8);
     ASSERT_TRUE((*database)->db()->Put({}, (*database)->family(1), key, "garbage!!").ok());

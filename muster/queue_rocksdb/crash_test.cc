@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
+#include "muster/base/temp_dir.h"
 #include "muster/queue_rocksdb/rocksdb_queue_store.h"
-#include "muster/queue_rocksdb/temp_dir.h"
 
 namespace muster::queue_rocksdb {
 namespace {
@@ -141,7 +141,7 @@ TEST(CrashTest, KeepsEveryAcknowledgementWhenKilled) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
-  const TempDir dir;
+  const base::TempDir dir;
   Story story;
   for (int round = 0; round < 5; ++round) {
     RunVictim(dir.path(), 1000000 * round, static_cast<int>(random() % 400), &story);

@@ -4,8 +4,8 @@
 
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
+#include "muster/base/temp_dir.h"
 #include "muster/queue_rocksdb/rocksdb_queue_store.h"
-#include "muster/queue_rocksdb/temp_dir.h"
 
 namespace muster::queue_rocksdb {
 namespace {
@@ -40,7 +40,7 @@ class DeadHolderTest : public ::testing::Test {
 
   std::vector<queue::Message> Receive() { return *store_->Receive(queue_, {1, absl::Hours(1)}); }
 
-  TempDir dir_;
+  const base::TempDir dir_;
   base::FakeClock clock_;
   const queue::QueueId queue_{"acme", "work"};
   std::unique_ptr<RocksDbQueueStore> store_;

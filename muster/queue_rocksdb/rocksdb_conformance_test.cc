@@ -2,9 +2,9 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
 #include "muster/queue/conformance/queue_conformance.h"
 #include "muster/queue_rocksdb/rocksdb_queue_store.h"
-#include "muster/queue_rocksdb/temp_dir.h"
 
 namespace muster::queue::conformance {
 namespace {
@@ -25,7 +25,7 @@ class RocksDbHarness final : public EngineHarness {
   }
 
  private:
-  const queue_rocksdb::TempDir dir_;
+  const base::TempDir dir_;
   queue_rocksdb::Options options_;
   std::unique_ptr<QueueStore> store_;
 };

@@ -11,10 +11,10 @@
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
 #include "muster/base/mutex.h"
+#include "muster/base/temp_dir.h"
 #include "muster/queue_rocksdb/codec.h"
 #include "muster/queue_rocksdb/faulty_env.h"
 #include "muster/queue_rocksdb/storage.h"
-#include "muster/queue_rocksdb/temp_dir.h"
 
 namespace muster::queue_rocksdb {
 namespace {
@@ -83,7 +83,7 @@ class RocksDbQueueStoreTest : public ::testing::Test {
   std::vector<queue::PoisonMessage> Poison() { return store_->ListPoison(queue_, "", 100).value(); }
 
   const queue::QueueId queue_{"acme", "work"};
-  const TempDir dir_;
+  const base::TempDir dir_;
   base::FakeClock clock_;
   FaultyEnv env_;
   std::unique_ptr<RocksDbQueueStore> store_;

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
 #include "muster/report/conformance/report_conformance.h"
-#include "muster/report_sqlite/report_dir.h"
 #include "muster/report_sqlite/sqlite_report_store.h"
 
 namespace muster::report::conformance {
@@ -24,13 +24,13 @@ class SqliteHarness final : public StoreHarness {
 
  private:
   ReportStore* Open() {
-    auto store = report_sqlite::OpenSqliteReport(dir_.path(), {.clock = clock_});
+    auto store = report_sqlite::OpenSqliteReport(dir_ / "report.db", {.clock = clock_});
     EXPECT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
     return store_.get();
   }
 
-  report_sqlite::ReportDir dir_;
+  const base::TempDir dir_;
   base::Clock* clock_ = nullptr;
   std::unique_ptr<ReportStore> store_;
 };

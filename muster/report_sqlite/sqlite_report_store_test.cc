@@ -14,9 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
 #include "muster/report/verify.h"
 #include "muster/report_sqlite/connection.h"
-#include "muster/report_sqlite/report_dir.h"
 
 namespace muster::report_sqlite {
 namespace {
@@ -41,7 +41,7 @@ class SqliteReportTest : public ::testing::Test {
     return store.ok() ? *std::move(store) : nullptr;
   }
 
-  std::string path() const { return dir_.path(); }
+  std::string path() const { return dir_ / "report.db"; }
 
   static BatchShape Retail(uint64_t batch = kBatch, const std::string& job = "retail") {
     return {batch,
@@ -117,7 +117,7 @@ class SqliteReportTest : public ::testing::Test {
     return verified->differences;
   }
 
-  ReportDir dir_;
+  const base::TempDir dir_;
 };
 
 TEST_F(SqliteReportTest, PeopleReadOneTablePerGroup) {

@@ -14,6 +14,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
 #include "muster/rocks/status.h"
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"
@@ -25,13 +26,6 @@ using ::testing::HasSubstr;
 
 class DatabaseTest : public ::testing::Test {
  protected:
-  DatabaseTest() {
-    std::string pattern = testing::TempDir() + "muster-rocks-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-    dir_ = root_ + "/deep/data";
-  }
-  ~DatabaseTest() override { std::filesystem::remove_all(root_); }
-
   absl::StatusOr<std::unique_ptr<Database>> Open(bool read_only = false) {
     DatabaseOptions options;
     options.families = {{"records"}, {"bodies", FamilyUse::kBodies, size_t{1} << 20}};
@@ -53,7 +47,8 @@ class DatabaseTest : public ::testing::Test {
     return value;
   }
 
-  std::string root_, dir_;
+  const base::TempDir root_;
+  std::string dir_ = root_ / "deep/data";
 };
 
 TEST_F(DatabaseTest, KeepsWhatWasWrittenOverAReopen) {

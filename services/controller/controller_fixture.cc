@@ -15,24 +15,14 @@ T OrDie(absl::StatusOr<T> result) {
 
 }  // namespace
 
-ControllerTest::ControllerTest() : dir_(::testing::TempDir() + "controllerXXXXXX") {
-  if (mkdtemp(dir_.data()) == nullptr) ADD_FAILURE() << "cannot make " << dir_;
+ControllerTest::ControllerTest() {
   queue_rocksdb::Options queue_options;
   queue_options.clock = &clock_;
-  queues_ = OrDie(queue_rocksdb::RocksDbQueueStore::Open(dir_ + "/queue", queue_options));
-  ledger_ = OrDie(ledger_rocksdb::RocksDbBatchLedger::Open(dir_ + "/ledger", {}));
-  sqlite_ = OrDie(report_sqlite::OpenSqliteReport(dir_ + "/report.db", {.clock = &clock_}));
+  queues_ = OrDie(queue_rocksdb::RocksDbQueueStore::Open(dir_ / "queue", queue_options));
+  ledger_ = OrDie(ledger_rocksdb::RocksDbBatchLedger::Open(dir_ / "ledger", {}));
+  sqlite_ = OrDie(report_sqlite::OpenSqliteReport(dir_ / "report.db", {.clock = &clock_}));
   report_ = std::make_unique<UnreliableReport>(sqlite_.get());
   EXPECT_TRUE(queues_->CreateQueue(output_, {}).ok());
-}
-
-ControllerTest::~ControllerTest() {
-  controller_.reset();
-  queues_.reset();
-  ledger_.reset();
-  sqlite_.reset();
-  std::error_code ignored;
-  std::filesystem::remove_all(dir_, ignored);
 }
 
 void ControllerTest::OpenBatch(int items, bool seal) {
@@ -47,7 +37,7 @@ void ControllerTest::OpenBatch(int items, bool seal) {
   std::vector<ledger::ItemBoundary> boundaries;
   for (int i = 0; i < items; ++i) {
     ledger::ItemBoundary& item = boundaries.emplace_back();
-    item.offset = static_cast<uint64_t>(100 * i);
+    item.offset = uint64_t{100} * static_cast<uint64_t>(i);
     item.length = 100;
     item.transactions = 10;
     item.content = ContentOf(static_cast<uint32_t>(i));

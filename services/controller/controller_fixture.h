@@ -2,15 +2,11 @@
 // owns, and a report that fails on command.
 #pragma once
 
-#include <stdlib.h>
-
 #include <atomic>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
+#include "muster/base/temp_dir.h"
 #include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
 #include "muster/queue_rocksdb/rocksdb_queue_store.h"
 #include "muster/report/verify.h"
@@ -127,7 +124,6 @@ class ControllerTest : public ::testing::Test {
   static constexpr uint64_t kBatch = 7;
 
   ControllerTest();
-  ~ControllerTest() override;
 
   // Opens batch 7 with so many items; `seal` ends it.
   void OpenBatch(int items, bool seal = true);
@@ -157,7 +153,7 @@ class ControllerTest : public ::testing::Test {
 
   base::FakeClock clock_;
   const queue::QueueId output_ = wire::OutputQueue("local", "shop", 0);
-  std::string dir_;
+  const base::TempDir dir_;
   std::unique_ptr<queue::QueueStore> queues_;
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<report::ReportStore> sqlite_;

@@ -1,6 +1,5 @@
 #include "services/initiator/initiator.h"
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
 #include "muster/base/log_capture.h"
+#include "muster/base/temp_dir.h"
 #include "muster/wire/queue_names.h"
 #include "muster/wire/work_item_codec.h"
 
@@ -25,18 +25,13 @@ using ::testing::HasSubstr;
 // A real data directory, an input of `rows` lines, and a job that cuts it into items of ten.
 class InitiatorTest : public ::testing::Test {
  protected:
-  InitiatorTest()
-      : dir_(absl::StrCat(::testing::TempDir(), "initiator_",
-                          ::testing::UnitTest::GetInstance()->current_test_info()->name())),
-        input_(dir_ + "/in.csv") {
-    std::filesystem::remove_all(dir_);
-    std::filesystem::create_directories(dir_);
+  InitiatorTest() {
     job_.name = "sum";
     job_.revision = "r1";
     job_.input.columns = {{"n", "n"}};
     job_.item.transactions = 10;
     job_.queue.partitions = 2;
-    const backend::DataDirUrls urls(dir_);
+    const backend::DataDirUrls urls(dir_.path());
     queues_ = *backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
                                        backend::Holders::kInProcess, base::RealClock());
     ledger_ = *backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite);
@@ -45,13 +40,6 @@ class InitiatorTest : public ::testing::Test {
     bus_ = *backend::OpenTriggerBus("local:");
     numbers_ = std::make_unique<sync::UniqueIdGenerator>(sync_.get(), "batch",
                                                          sync::UniqueIdOptions{1, 25});
-  }
-  ~InitiatorTest() override {
-    initiator_.reset();
-    queues_.reset();
-    ledger_.reset();
-    sync_.reset();
-    std::filesystem::remove_all(dir_);
   }
 
   void WriteInput(int rows, const std::string& first = "0") {
@@ -89,8 +77,8 @@ class InitiatorTest : public ::testing::Test {
     return items;
   }
 
-  const std::string dir_;
-  const std::string input_;
+  const base::TempDir dir_;
+  const std::string input_ = dir_ / "in.csv";
   job::JobDefinition job_;
   std::unique_ptr<queue::QueueStore> queues_;
   std::unique_ptr<ledger::BatchLedger> ledger_;
