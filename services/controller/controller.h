@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/blob/blob_store.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_store.h"
@@ -30,6 +31,7 @@ struct Dependencies {
   trigger::TriggerBus* bus = nullptr;
   ledger::BatchLedger* ledger = nullptr;
   report::ReportStore* report = nullptr;
+  blob::BlobStore* blobs = nullptr;
   base::Clock* clock = nullptr;
 };
 

@@ -22,6 +22,7 @@ ControllerTest::ControllerTest() {
   ledger_ = OrDie(ledger_rocksdb::RocksDbBatchLedger::Open(dir_ / "ledger", {}));
   sqlite_ = OrDie(report_sqlite::OpenSqliteReport(dir_ / "report.db", {.clock = &clock_}));
   report_ = std::make_unique<UnreliableReport>(sqlite_.get());
+  blobs_ = OrDie(blob_file::FileBlobStore::Open(dir_ / "blobs"));
   EXPECT_TRUE(queues_->CreateQueue(output_, {}).ok());
 }
 
@@ -107,7 +108,7 @@ void ControllerTest::Start(Options options) {
   options.partitions = {output_};
   controller_ = OrDie(Controller::Create(
       options, host_->events(),
-      Dependencies{queues_.get(), &bus_, ledger_.get(), report_.get(), &clock_}));
+      Dependencies{queues_.get(), &bus_, ledger_.get(), report_.get(), blobs_.get(), &clock_}));
   ASSERT_TRUE(controller_->Start().ok());
 }
 

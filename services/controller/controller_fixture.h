@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
 #include "muster/base/temp_dir.h"
+#include "muster/blob_file/file_blob_store.h"
 #include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
 #include "muster/queue_rocksdb/rocksdb_queue_store.h"
 #include "muster/report/verify.h"
@@ -158,6 +159,7 @@ class ControllerTest : public ::testing::Test {
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<report::ReportStore> sqlite_;
   std::unique_ptr<UnreliableReport> report_;
+  std::unique_ptr<blob::BlobStore> blobs_;
   trigger_local::LocalTriggerBus bus_;
   std::unique_ptr<Host> host_ = std::make_unique<Host>();
   std::unique_ptr<Controller> controller_;

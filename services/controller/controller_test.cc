@@ -94,6 +94,34 @@ TEST_F(ControllerTest, PutsAsideWhatCanNeverCount) {
   EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
 }
 
+// Moves the result's rows into a blob, as a processor does with a large one.
+v1::ItemResult ClaimChecked(v1::ItemResult result, blob::BlobStore& blobs) {
+  EXPECT_TRUE(blobs.Put("large", result.aggregated().SerializeAsString()).ok());
+  result.mutable_claimed_aggregated()->set_blob("large");
+  return result;
+}
+
+TEST_F(ControllerTest, CountsAClaimCheckedResultAndRemovesItsBlob) {
+  OpenBatch(1);
+  PutQuietly({ClaimChecked(Result(0), *blobs_)});
+  Start();
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 1.25"));
+  EXPECT_TRUE(absl::IsNotFound(blobs_->Get("large").status()));
+}
+
+TEST_F(ControllerTest, PutsAsideAResultWhoseBlobIsGone) {
+  OpenBatch(1);
+  const v1::ItemResult claimed = ClaimChecked(Result(0), *blobs_);
+  ASSERT_TRUE(blobs_->Delete("large").ok());
+  PutQuietly({claimed, Result(0)});
+  Start();
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(PoisonCauses(), ElementsAre(HasSubstr("blob large is gone")));
+}
+
 TEST_F(ControllerTest, CompletesABatchThatIsSealedAfterItsLastResult) {
   OpenBatch(1, /*seal=*/false);
   Start();

@@ -55,16 +55,19 @@ absl::StatusOr<int> ResultCounter::Receive() {
 }
 
 absl::Status ResultCounter::Take(queue::Message message) {
-  absl::StatusOr<report::CountedItem> item = DecodeResult(message.body);
-  absl::Status fits = item.status();
-  if (item.ok()) fits = Retrying([&] { return book_.Check(*item); });
+  absl::StatusOr<DecodedResult> result =
+      Retrying([&] { return DecodeResult(message.body, deps_.blobs); });
+  absl::Status fits = result.status();
+  if (result.ok()) fits = Retrying([&] { return book_.Check(result->item); });
   if (fits.ok()) {
-    ++items_of_batch_[item->batch];
-    items_.push_back(*std::move(item));
+    ++items_of_batch_[result->item.batch];
+    items_.push_back(std::move(result->item));
+    blobs_.push_back(std::move(result->blob));
     receipts_.push_back(std::move(message.receipt));
     return absl::OkStatus();
   }
-  if (item.ok() && !absl::IsInvalidArgument(fits)) return fits;  // a store does not answer
+  const bool hopeless = result.ok() ? absl::IsInvalidArgument(fits) : absl::IsDataLoss(fits);
+  if (!hopeless) return fits;  // a store does not answer
   base::Log(
       base::kError, "a result cannot be counted",
       {{"queue", partition_.ToString()}, {"message", message.message_id}, {"why", fits.message()}});
@@ -87,6 +90,7 @@ absl::Status ResultCounter::Count() {
   MUSTER_RETURN_IF_ERROR(Settle());
   receipts_.clear();
   items_.clear();
+  blobs_.clear();
   items_of_batch_.clear();
   hopeless_.clear();
   return absl::OkStatus();
@@ -129,6 +133,9 @@ absl::Status ResultCounter::Settle() {
       return deps_.queues->Delete(partition_, receipts.subspan(first, queue::kMaxSettle));
     });
     MUSTER_RETURN_IF_ERROR(deleted.status());
+    for (size_t i = 0; i < deleted->size(); ++i) {
+      if ((*deleted)[i].ok()) DropBlob(blobs_[first + i]);
+    }
   }
   const absl::Span<const queue::DeadLetterRequest> hopeless = hopeless_;
   for (size_t first = 0; first < hopeless.size(); first += queue::kMaxSettle) {
@@ -138,6 +145,14 @@ absl::Status ResultCounter::Settle() {
     MUSTER_RETURN_IF_ERROR(buried.status());
   }
   return absl::OkStatus();
+}
+
+// Only once its message is gone for good. A blob that stays costs space, nothing else.
+void ResultCounter::DropBlob(const std::string& name) {
+  if (name.empty()) return;
+  const absl::Status dropped = deps_.blobs->Delete(name);
+  if (dropped.ok()) return;
+  base::Log(base::kWarning, "a blob stays behind", {{"blob", name}, {"why", dropped.ToString()}});
 }
 
 absl::Status ResultCounter::CompleteIfDone(uint64_t batch) {

@@ -48,6 +48,7 @@ class ResultCounter {
   absl::Status Take(queue::Message message);
   absl::Status Commit();
   absl::Status Settle();
+  void DropBlob(const std::string& name);
   absl::Status Finish(const report::Progress& progress);
   void LogVerdicts(const report::CommitSummary& summary) const;
 
@@ -68,6 +69,7 @@ class ResultCounter {
   // The hand.
   std::vector<queue::Receipt> receipts_;  // as items_
   std::vector<report::CountedItem> items_;
+  std::vector<std::string> blobs_;  // as items_: where each was claim-checked, or ""
   std::map<uint64_t, uint64_t> items_of_batch_;
   std::vector<queue::DeadLetterRequest> hopeless_;
 };

@@ -31,6 +31,20 @@ absl::Status DecodeRow(const v1::ItemResult& result, v1::PartialRow* encoded,
   return absl::OkStatus();
 }
 
+// Puts what was claim-checked back in its place.
+absl::Status FetchAggregated(v1::ItemResult* result, blob::BlobStore* blobs) {
+  const std::string name = result->claimed_aggregated().blob();
+  const absl::StatusOr<std::string> bytes = blobs->Get(name);
+  if (absl::IsNotFound(bytes.status())) {
+    return Damaged(*result, absl::StrCat("its blob ", name, " is gone"));
+  }
+  MUSTER_RETURN_IF_ERROR(bytes.status());
+  if (!result->mutable_aggregated()->ParseFromString(*bytes)) {
+    return Damaged(*result, absl::StrCat("its blob ", name, " cannot be read"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DecodeAggregated(v1::ItemResult* result, CountedItem* item) {
   v1::Aggregated* const aggregated = result->mutable_aggregated();
   item->outcome = report::ItemOutcome::kAggregated;
@@ -54,7 +68,7 @@ absl::Status DecodeAggregated(v1::ItemResult* result, CountedItem* item) {
 
 }  // namespace
 
-absl::StatusOr<CountedItem> DecodeResult(absl::string_view body) {
+absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobStore* blobs) {
   v1::ItemResult result;
   if (body.size() > std::numeric_limits<int>::max() ||
       !result.ParseFromArray(body.data(), static_cast<int>(body.size())) || result.batch() == 0) {
@@ -62,7 +76,8 @@ absl::StatusOr<CountedItem> DecodeResult(absl::string_view body) {
   }
   const std::optional<base::Fingerprint128> content = wire::HashFromBytes(result.content_hash());
   if (!content.has_value()) return Damaged(result, "its content hash is malformed");
-  CountedItem item;
+  DecodedResult decoded;
+  CountedItem& item = decoded.item;
   item.batch = result.batch();
   item.index = result.index();
   item.transactions = result.transactions();
@@ -70,14 +85,19 @@ absl::StatusOr<CountedItem> DecodeResult(absl::string_view body) {
   item.attempts = result.attempt();
   item.handler_version = std::move(*result.mutable_handler_version());
   item.worker = std::move(*result.mutable_worker());
+  if (result.has_claimed_aggregated()) {
+    decoded.blob = result.claimed_aggregated().blob();
+    MUSTER_RETURN_IF_ERROR(FetchAggregated(&result, blobs));
+  }
   switch (result.outcome_case()) {
     case v1::ItemResult::kAggregated:
       MUSTER_RETURN_IF_ERROR(DecodeAggregated(&result, &item));
-      return item;
+      return decoded;
     case v1::ItemResult::kDeadLettered:
       item.outcome = report::ItemOutcome::kDeadLettered;
       item.cause = std::move(*result.mutable_dead_lettered()->mutable_cause());
-      return item;
+      return decoded;
+    case v1::ItemResult::kClaimedAggregated:  // fetched above
     case v1::ItemResult::OUTCOME_NOT_SET:
       break;
   }

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
+#include "muster/handler/printable.h"
+#include "muster/queue/limits.h"
 #include "services/processor/result_codec.h"
 
 namespace muster::processor {
@@ -101,8 +103,11 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
     return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), item.status().ToString());
   }
   if (std::optional<std::string> misfit = Misfit(item->identity); misfit.has_value()) {
-    base::Log(base::kError, "no fitting worker for an item",
-              {{"item", absl::StrCat(item->identity.batch, "/", item->index)}, {"why", *misfit}});
+    if (setup_->misfits.Insert(item->identity.batch)) {
+      base::Log(
+          base::kError, "no fitting worker for the items of a batch",
+          {{"first", absl::StrCat(item->identity.batch, "/", item->index)}, {"why", *misfit}});
+    }
     return Settle(Settlement::Kind::kDefer, kMisfitDelay, *std::move(misfit));
   }
   return item->oversized_bytes.has_value() ? RejectOversized(*item, attempt)
@@ -122,9 +127,9 @@ std::optional<std::string> ItemWorker::Misfit(const wire::BatchIdentity& identit
 }
 
 Settlement ItemWorker::RejectOversized(const wire::WorkItem& item, const Attempt& attempt) const {
-  return Publish(EncodeAggregated(
-      item, {setup_->handler_version, setup_->instance, attempt.number}, {},
-      {{item.first_line, input::OversizedReason(*item.oversized_bytes, item.limit_bytes)}}));
+  return Aggregate(
+      item, attempt, {},
+      {{item.first_line, input::OversizedReason(*item.oversized_bytes, item.limit_bytes)}});
 }
 
 void ItemWorker::Parse(const wire::WorkItem& item) {
@@ -160,8 +165,17 @@ Settlement ItemWorker::WorkOn(const wire::WorkItem& item, const Attempt& attempt
   }
   const std::vector<handler::Rejection> rejections = MergeRejections(records_, results);
   setup_->transactions_processed += item.transactions;
-  return Publish(EncodeAggregated(item, {setup_->handler_version, setup_->instance, attempt.number},
-                                  results.TakePartials(), rejections));
+  return Aggregate(item, attempt, results.TakePartials(), rejections);
+}
+
+Settlement ItemWorker::Aggregate(const wire::WorkItem& item, const Attempt& attempt,
+                                 const std::vector<handler::GroupPartial>& groups,
+                                 const std::vector<handler::Rejection>& rejections) const {
+  absl::StatusOr<std::string> result =
+      EncodeAggregated(item, {setup_->handler_version, setup_->instance, attempt.number}, groups,
+                       rejections, setup_->blobs);
+  if (result.ok()) return Publish(*std::move(result));
+  return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), result.status().ToString());
 }
 
 handler::Outcome ItemWorker::RunHandler(const handler::WorkItem& item, handler::Results& results) {
@@ -185,7 +199,9 @@ std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& messa
     return {};
   }
   const Provenance provenance{setup_->handler_version, setup_->instance, cause.attempts};
-  return Publish(EncodeDeadLettered(*item, provenance, cause.reason)).outputs;
+  // A linked handler may have said anything, and at any length.
+  const std::string why = handler::Printable(cause.reason, queue::kMaxReasonBytes);
+  return Publish(EncodeDeadLettered(*item, provenance, why)).outputs;
 }
 
 }  // namespace muster::processor

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
 #include "muster/handler/handler.h"
 #include "muster/input/record_parser.h"
@@ -20,7 +22,21 @@
 
 namespace muster::processor {
 
-// What all workers of a job share; read-only but for the count. Outlives them.
+// Batches that something was said about. Thread-safe.
+class SaidOnce {
+ public:
+  // True for the first call with `batch`.
+  bool Insert(uint64_t batch) {
+    base::MutexLock lock(&mu_);
+    return batches_.insert(batch).second;
+  }
+
+ private:
+  base::Mutex mu_;
+  std::set<uint64_t> batches_ ABSL_GUARDED_BY(mu_);
+};
+
+// What all workers of a job share; read-only but for counts and notes. Outlives them.
 struct WorkerSetup {
   const job::JobDefinition* job = nullptr;  // not owned
   handler::JobSchema schema;
@@ -29,6 +45,7 @@ struct WorkerSetup {
   blob::BlobStore* blobs = nullptr;  // not owned
   // Of items that were processed, this one's attempts included; for progress bars, not for books.
   mutable std::atomic<uint64_t> transactions_processed{0};
+  mutable SaidOnce misfits;  // one line in the log for a batch, not for each of its items
 };
 
 // One attempt at a message.
@@ -57,6 +74,9 @@ class ItemWorker final : public listener::Subscriber {
   std::optional<std::string> Misfit(const wire::BatchIdentity& identity) const;
   listener::Settlement WorkOn(const wire::WorkItem& item, const Attempt& attempt);
   listener::Settlement RejectOversized(const wire::WorkItem& item, const Attempt& attempt) const;
+  listener::Settlement Aggregate(const wire::WorkItem& item, const Attempt& attempt,
+                                 const std::vector<handler::GroupPartial>& groups,
+                                 const std::vector<handler::Rejection>& rejections) const;
   handler::Outcome RunHandler(const handler::WorkItem& item, handler::Results& results);
   void Parse(const wire::WorkItem& item);
 

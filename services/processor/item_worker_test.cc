@@ -1,6 +1,7 @@
 #include "services/processor/item_worker.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -36,15 +37,25 @@ class LambdaHandler final : public handler::Handler {
   const Body body_;
 };
 
-class NoBlobs final : public blob::BlobStore {
+// Down, unless it is switched on.
+class SomeBlobs final : public blob::BlobStore {
  public:
-  absl::Status Put(absl::string_view, absl::string_view) override {
-    return absl::UnavailableError("down");
+  void SwitchOn() { on_ = true; }
+
+  absl::Status Put(absl::string_view name, absl::string_view data) override {
+    if (!on_) return absl::UnavailableError("down");
+    blobs_[std::string(name)] = std::string(data);
+    return absl::OkStatus();
   }
-  absl::StatusOr<std::string> Get(absl::string_view) override {
-    return absl::UnavailableError("down");
+  absl::StatusOr<std::string> Get(absl::string_view name) override {
+    if (!on_) return absl::UnavailableError("down");
+    return blobs_.at(std::string(name));
   }
   absl::Status Delete(absl::string_view) override { return absl::OkStatus(); }
+
+ private:
+  bool on_ = false;
+  std::map<std::string, std::string> blobs_;
 };
 
 // A job of two columns, customer and amount, summed by customer.
@@ -106,7 +117,7 @@ class ItemWorkerTest : public ::testing::Test {
   }
 
   job::JobDefinition job_;
-  NoBlobs blobs_;
+  SomeBlobs blobs_;
   WorkerSetup setup_;
   std::string revision_of_items_ = "r1";
 };
@@ -127,6 +138,19 @@ TEST_F(ItemWorkerTest, TurnsAnItemIntoARowPerKey) {
   EXPECT_EQ(group.rows(0).measures(0), "1.75");
   EXPECT_EQ(group.rows(1).measures(0), "2.00");
   EXPECT_EQ(setup_.transactions_processed, 3u);
+}
+
+TEST_F(ItemWorkerTest, ClaimChecksAResultThatIsTooLargeForAMessage) {
+  std::string ragged;
+  for (int i = 0; i < 30'000; ++i) ragged += "ragged\n";
+  const queue::Message item = Item(ragged, 30'000);
+  EXPECT_EQ(Work(item).kind, Settlement::Kind::kRetry) << "no place for it";
+  blobs_.SwitchOn();
+  const v1::ItemResult result = ResultOf(Work(item));
+  ASSERT_TRUE(result.has_claimed_aggregated());
+  v1::Aggregated aggregated;
+  ASSERT_TRUE(aggregated.ParseFromString(*blobs_.Get(result.claimed_aggregated().blob())));
+  EXPECT_EQ(aggregated.rejections_size(), 30'000);
 }
 
 TEST_F(ItemWorkerTest, AResultNeverExpires) {

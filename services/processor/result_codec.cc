@@ -1,5 +1,8 @@
 #include "services/processor/result_codec.h"
 
+#include "absl/strings/str_cat.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/status_macros.h"
 #include "muster/v1/item_result.pb.h"
 
 namespace muster::processor {
@@ -28,11 +31,23 @@ void EncodeGroup(const handler::GroupPartial& group, v1::GroupPartial* partial) 
   }
 }
 
+// The name tells the content, so that two attempts that differ never share a blob.
+absl::Status MoveToBlob(v1::ItemResult* result, blob::BlobStore* blobs) {
+  const std::string bytes = result->aggregated().SerializeAsString();
+  const std::string name = absl::StrCat("batch-", result->batch(), "-item-", result->index(),
+                                        "-result-", base::Fingerprint(bytes).ToHex());
+  MUSTER_RETURN_IF_ERROR(blobs->Put(name, bytes));
+  result->mutable_claimed_aggregated()->set_blob(name);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-std::string EncodeAggregated(const wire::WorkItem& item, const Provenance& provenance,
-                             const std::vector<handler::GroupPartial>& groups,
-                             const std::vector<handler::Rejection>& rejections) {
+absl::StatusOr<std::string> EncodeAggregated(const wire::WorkItem& item,
+                                             const Provenance& provenance,
+                                             const std::vector<handler::GroupPartial>& groups,
+                                             const std::vector<handler::Rejection>& rejections,
+                                             blob::BlobStore* blobs) {
   v1::ItemResult result = ResultOf(item, provenance);
   v1::Aggregated* aggregated = result.mutable_aggregated();
   for (const handler::GroupPartial& group : groups) EncodeGroup(group, aggregated->add_groups());
@@ -40,6 +55,9 @@ std::string EncodeAggregated(const wire::WorkItem& item, const Provenance& prove
     v1::Rejection* rejected = aggregated->add_rejections();
     rejected->set_line(rejection.line);
     rejected->set_reason(rejection.reason);
+  }
+  if (aggregated->ByteSizeLong() > kInlineResultBytes) {
+    MUSTER_RETURN_IF_ERROR(MoveToBlob(&result, blobs));
   }
   return result.SerializeAsString();
 }

@@ -1,10 +1,13 @@
 // How the result of a work item becomes a message body (proto/muster/v1/item_result.proto).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "muster/blob/blob_store.h"
 #include "muster/handler/results.h"
 #include "muster/wire/work_item_codec.h"
 
@@ -17,10 +20,16 @@ struct Provenance {
   int attempt = 1;
 };
 
-// The item was processed: its rows, sorted, and its rejections, by line.
-std::string EncodeAggregated(const wire::WorkItem& item, const Provenance& provenance,
-                             const std::vector<handler::GroupPartial>& groups,
-                             const std::vector<handler::Rejection>& rejections);
+// Above this the rows and rejections go to the blob store; the message must stay below 1 MiB.
+inline constexpr size_t kInlineResultBytes = size_t{512} << 10;
+
+// The item was processed: its rows, sorted, and its rejections, by line. Errors are the blob
+// store's.
+absl::StatusOr<std::string> EncodeAggregated(const wire::WorkItem& item,
+                                             const Provenance& provenance,
+                                             const std::vector<handler::GroupPartial>& groups,
+                                             const std::vector<handler::Rejection>& rejections,
+                                             blob::BlobStore* blobs);
 
 // The item was given up.
 std::string EncodeDeadLettered(const wire::WorkItem& item, const Provenance& provenance,
