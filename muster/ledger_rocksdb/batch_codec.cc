@@ -93,6 +93,10 @@ std::string EncodeRecord(const Batch& batch) {
   record.set_tenant(batch.tenant);
   record.set_source_path(batch.source_path);
   record.set_source_header_hash(HashBytes(batch.source_header));
+  record.set_source_size(batch.source_size);
+  if (batch.source_content.has_value()) {
+    record.set_source_content_hash(HashBytes(*batch.source_content));
+  }
   ToProto(batch.created, record.mutable_created());
   if (batch.sla.has_value()) {
     record.mutable_sla()->set_seconds(absl::ToInt64Seconds(*batch.sla));
@@ -115,6 +119,11 @@ absl::Status DecodeRecord(absl::string_view value, uint64_t number, Batch* batch
   batch->tenant = record.tenant();
   batch->source_path = record.source_path();
   MUSTER_ASSIGN_OR_RETURN(batch->source_header, HashFromBytes(record.source_header_hash(), what));
+  batch->source_size = record.source_size();
+  if (!record.source_content_hash().empty()) {
+    MUSTER_ASSIGN_OR_RETURN(batch->source_content,
+                            HashFromBytes(record.source_content_hash(), what));
+  }
   batch->created = FromProto(record.created());
   if (record.has_sla()) {
     batch->sla = absl::Seconds(record.sla().seconds()) + absl::Nanoseconds(record.sla().nanos());

@@ -12,6 +12,8 @@ namespace muster::initiator {
 namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
+// Fingerprinted between two looks at the stop token.
+constexpr uint64_t kPartBytes = uint64_t{64} << 20;
 
 }  // namespace
 
@@ -73,11 +75,17 @@ absl::StatusOr<std::string> BatchSource::Read(const ledger::ItemBoundary& item) 
   return slice;
 }
 
-absl::StatusOr<base::Fingerprint128> BatchSource::Fingerprint(uint64_t offset,
-                                                              uint64_t length) const {
+absl::StatusOr<base::Fingerprint128> BatchSource::Fingerprint(uint64_t offset, uint64_t length,
+                                                              const std::stop_token& stop) const {
   base::Fingerprinter fingerprinter;
-  MUSTER_RETURN_IF_ERROR(ReadPieces(
-      offset, length, [&fingerprinter](absl::string_view piece) { fingerprinter.Update(piece); }));
+  const auto add = [&fingerprinter](absl::string_view piece) { fingerprinter.Update(piece); };
+  while (length > 0) {
+    if (stop.stop_requested()) return absl::CancelledError("stopped while reading the input");
+    const uint64_t part = std::min(length, kPartBytes);
+    MUSTER_RETURN_IF_ERROR(ReadPieces(offset, part, add));
+    offset += part;
+    length -= part;
+  }
   return fingerprinter.Digest();
 }
 

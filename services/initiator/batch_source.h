@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "absl/status/status.h"
@@ -41,7 +42,9 @@ class BatchSource {
   // The bytes of a recorded item; OutOfRange when the source ends before it does.
   absl::StatusOr<std::string> Read(const ledger::ItemBoundary& item) const;
   // Their fingerprint, without holding them in memory.
-  absl::StatusOr<base::Fingerprint128> Fingerprint(uint64_t offset, uint64_t length) const;
+  // Cancelled when `stop` is requested meanwhile.
+  absl::StatusOr<base::Fingerprint128> Fingerprint(uint64_t offset, uint64_t length,
+                                                   const std::stop_token& stop = {}) const;
 
  private:
   BatchSource(std::string path, const input::InputFormat& format,

@@ -23,6 +23,9 @@ constexpr size_t kItemsPage = 1024;
 // A run is put at once when its bodies come to this, so that runs of large items stay small in
 // memory.
 constexpr size_t kRunBytes = size_t{8} << 20;
+// Up to here the whole input is fingerprinted when a batch begins, so that any change of it is
+// noticed when the batch goes on. Reading more than that twice would cost more than it is worth.
+constexpr uint64_t kMaxFingerprintedBytes = uint64_t{1} << 30;
 
 wire::BatchIdentity IdentityOf(const Batch& batch, const input::Header& header) {
   wire::BatchIdentity identity;
@@ -45,6 +48,21 @@ std::string LinesOf(const ItemBoundary& item) {
   return absl::StrCat(item.transactions, " transactions from line ", item.first_line);
 }
 
+// Of the source as it is, if it is not too long.
+absl::StatusOr<std::optional<base::Fingerprint128>> ContentOf(const BatchSource& source,
+                                                              const std::stop_token& stop) {
+  if (source.size() > kMaxFingerprintedBytes) return std::nullopt;
+  MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 content,
+                          source.Fingerprint(0, source.size(), stop));
+  return content;
+}
+
+absl::Status Changed(const BatchSource& source, const Batch& batch, absl::string_view what) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(source.path(), " is not the input that batch ", batch.number,
+                   " was made of: ", what, ". Restore it, or start a new batch with --new"));
+}
+
 }  // namespace
 
 struct Initiator::Run {
@@ -58,6 +76,7 @@ struct Initiator::Run {
   uint64_t transactions = 0;
   int items = 0;
   size_t bytes = 0;
+  bool again = false;  // its items were put before
 };
 
 Initiator::Initiator(const job::JobDefinition* job, BatchSource* source, Dependencies dependencies,
@@ -74,20 +93,20 @@ Initiator::Run Initiator::NewRun(const Batch& batch) const {
              partitions_.size());
 }
 
-absl::StatusOr<Submission> Initiator::Submit(const SubmitRequest& request) {
+absl::StatusOr<Submission> Initiator::Submit(const SubmitRequest& request,
+                                             const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(CreateQueues());
-  if (request.always_new) return Begin(request);
+  if (request.always_new) return Begin(request, stop);
   absl::StatusOr<Batch> prior = deps_.ledger->FindByRequestId(request.request_id);
-  if (absl::IsNotFound(prior.status())) return Begin(request);
+  if (absl::IsNotFound(prior.status())) return Begin(request, stop);
   MUSTER_RETURN_IF_ERROR(prior.status());
-  if (prior->state == BatchState::kCancelled) return Begin(request);
-  return Continue(request, *std::move(prior));
+  if (prior->state == BatchState::kCancelled) return Begin(request, stop);
+  return Continue(request, *std::move(prior), stop);
 }
 
-absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request) {
-  MUSTER_ASSIGN_OR_RETURN(const int64_t number, deps_.batch_numbers->NextId());
+absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request,
+                                            const std::stop_token& stop) {
   Batch batch;
-  batch.number = static_cast<uint64_t>(number);
   batch.request_id = request.request_id;
   batch.job = job_->name;
   batch.job_revision = job_->revision;
@@ -96,21 +115,36 @@ absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request) {
   batch.tenant = request.tenant;
   batch.source_path = source_->path();
   batch.source_header = source_->header_fingerprint();
+  batch.source_size = source_->size();
   batch.created = deps_.clock->Now();
   batch.sla = job_->sla_max;
-  MUSTER_RETURN_IF_ERROR(deps_.ledger->Create(batch));
+  MUSTER_ASSIGN_OR_RETURN(batch.source_content, ContentOf(*source_, stop));
+  MUSTER_RETURN_IF_ERROR(Record(&batch));
   return Submission{std::move(batch), Start::kNew};
 }
 
-absl::StatusOr<Submission> Initiator::Continue(const SubmitRequest& request, Batch batch) {
-  MUSTER_RETURN_IF_ERROR(VerifySource(batch));
+// A number may be taken where the generator's state is older than the ledger: after a backup was
+// restored in part.
+absl::Status Initiator::Record(Batch* batch) {
+  absl::Status created;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(const int64_t number, deps_.batch_numbers->NextId());
+    batch->number = static_cast<uint64_t>(number);
+    created = deps_.ledger->Create(*batch);
+  } while (absl::IsAlreadyExists(created));
+  return created;
+}
+
+absl::StatusOr<Submission> Initiator::Continue(const SubmitRequest& request, Batch batch,
+                                               const std::stop_token& stop) {
+  MUSTER_RETURN_IF_ERROR(VerifySource(batch, stop));
   const bool same_code =
       batch.job_revision == job_->revision && batch.handler_version == request.handler_version;
   const bool complete = batch.state == BatchState::kComplete;
   if (same_code) {
     return Submission{std::move(batch), complete ? Start::kDone : Start::kContinued};
   }
-  if (complete && request.allow_new_revision) return Begin(request);
+  if (complete && request.allow_new_revision) return Begin(request, stop);
   return absl::FailedPreconditionError(
       absl::StrCat("batch ", batch.number, " of this input is bound to job revision ",
                    batch.job_revision.substr(0, 12), " and handler version ", batch.handler_version,
@@ -119,13 +153,26 @@ absl::StatusOr<Submission> Initiator::Continue(const SubmitRequest& request, Bat
                    ". Finish it with the job it was begun with, or start anew with --new"));
 }
 
-absl::Status Initiator::VerifySource(const Batch& batch) {
-  const auto changed = [&](absl::string_view what) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(source_->path(), " is not the input that batch ", batch.number,
-                     " was made of: ", what, ". Restore it, or start a new batch with --new"));
-  };
-  if (source_->header_fingerprint() != batch.source_header) return changed("its header differs");
+absl::Status Initiator::VerifySource(const Batch& batch, const std::stop_token& stop) {
+  if (source_->header_fingerprint() != batch.source_header) {
+    return Changed(*source_, batch, "its header differs");
+  }
+  if (batch.source_content.has_value() && source_->size() == batch.source_size) {
+    MUSTER_ASSIGN_OR_RETURN(const auto content, ContentOf(*source_, stop));
+    if (content == batch.source_content) return absl::OkStatus();
+  }
+  // It has changed, or was too long to tell: the items say where, or at least that they are sound.
+  MUSTER_RETURN_IF_ERROR(VerifyItems(batch, stop));
+  if (source_->size() != batch.source_size) {
+    return Changed(*source_, batch,
+                   absl::StrCat("it had ", batch.source_size, " bytes and has ", source_->size()));
+  }
+  if (!batch.source_content.has_value()) return absl::OkStatus();
+  return Changed(*source_, batch,
+                 absl::StrCat("what follows its first ", batch.transactions, " records differs"));
+}
+
+absl::Status Initiator::VerifyItems(const Batch& batch, const std::stop_token& stop) {
   for (uint64_t first = 0; first < batch.items;) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
                             deps_.ledger->Items(batch.number, first, kItemsPage));
@@ -134,15 +181,16 @@ absl::Status Initiator::VerifySource(const Batch& batch) {
           absl::StrCat("ledger: batch ", batch.number, " lacks its item ", first));
     }
     for (const ItemBoundary& item : items) {
-      const auto content = source_->Fingerprint(item.offset, item.length);
-      if (absl::IsOutOfRange(content.status())) return changed("it has become shorter");
+      const auto content = source_->Fingerprint(item.offset, item.length, stop);
+      if (absl::IsOutOfRange(content.status())) {
+        return Changed(*source_, batch, "it has become shorter");
+      }
       MUSTER_RETURN_IF_ERROR(content.status());
-      if (*content != item.content) return changed(absl::StrCat(LinesOf(item), " differ"));
+      if (*content != item.content) {
+        return Changed(*source_, batch, absl::StrCat(LinesOf(item), " differ"));
+      }
     }
     first += items.size();
-  }
-  if (batch.state != BatchState::kOpen && source_->size() != batch.source_bytes) {
-    return changed(absl::StrCat("it had ", batch.source_bytes, " bytes and has ", source_->size()));
   }
   return absl::OkStatus();
 }
@@ -260,8 +308,7 @@ absl::Status Initiator::Put(const Batch& batch, Run* run) {
     Trigger(partitions_[i], count);
   }
   MUSTER_RETURN_IF_ERROR(deps_.ledger->MarkEnqueued(batch.number, run->next_index));
-  progress_.items_enqueued += static_cast<uint64_t>(run->items);
-  progress_.transactions_enqueued += run->transactions;
+  if (!run->again) progress_.transactions_enqueued += run->transactions;
   run->unrecorded.clear();
   run->items = 0;
   run->bytes = 0;
@@ -275,6 +322,7 @@ absl::Status Initiator::Refill(uint64_t number, absl::Span<const uint64_t> index
   base::Log(base::kWarning, "putting items again that the queue lost",
             {{"batch", number}, {"items", indexes.size()}, {"refill", batch.refills}});
   Run run = NewRun(batch);
+  run.again = true;
   for (const uint64_t index : indexes) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> item,
                             deps_.ledger->Items(number, index, 1));
@@ -292,7 +340,7 @@ absl::Status Initiator::Refill(uint64_t number, absl::Span<const uint64_t> index
   return Put(batch, &run);
 }
 
-absl::Status Initiator::DeleteBlobs(uint64_t number) {
+absl::Status Initiator::DeleteBlobs(uint64_t number, const absl::flat_hash_set<uint64_t>& keep) {
   MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
   for (uint64_t first = 0; first < batch.items;) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
@@ -300,6 +348,7 @@ absl::Status Initiator::DeleteBlobs(uint64_t number) {
     if (items.empty()) break;
     for (size_t i = 0; i < items.size(); ++i) {
       if (items[i].length <= wire::kInlinePayloadBytes) continue;  // never claim-checked
+      if (keep.contains(first + i)) continue;
       MUSTER_RETURN_IF_ERROR(
           deps_.blobs->Delete(wire::BlobName(number, static_cast<uint32_t>(first + i))));
     }

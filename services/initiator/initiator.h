@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -69,7 +70,6 @@ struct Progress {
   std::atomic<uint64_t> bytes_read{0};
   std::atomic<uint64_t> transactions_read{0};
   std::atomic<uint64_t> transactions_enqueued{0};
-  std::atomic<uint64_t> items_enqueued{0};
 };
 
 // Thread-compatible: one thread works on one batch at a time; progress() is thread-safe.
@@ -81,7 +81,8 @@ class Initiator {
   // Finds the batch that `request` continues or repeats, or begins a new one. FailedPrecondition:
   // the input is not what that batch was made of, or the batch is bound to another job revision or
   // handler version; the message says which and what to do.
-  absl::StatusOr<Submission> Submit(const SubmitRequest& request);
+  // Reads the whole input at the most once; Cancelled when `stop` is requested meanwhile.
+  absl::StatusOr<Submission> Submit(const SubmitRequest& request, const std::stop_token& stop = {});
 
   // Splits and puts what of the batch is not enqueued yet, then seals it. Cancelled: `stop` was
   // requested; the same call goes on later. Safe to repeat.
@@ -91,8 +92,9 @@ class Initiator {
   // that is open while the queue holds nothing of it. Counting them is the done-bit's business.
   absl::Status Refill(uint64_t batch, absl::Span<const uint64_t> indexes);
 
-  // Removes the blobs that claim-checked items of a finished batch left behind.
-  absl::Status DeleteBlobs(uint64_t batch);
+  // Removes the blobs that claim-checked items of a finished batch left behind, but for those of
+  // the items in `keep`: a redrive needs them.
+  absl::Status DeleteBlobs(uint64_t batch, const absl::flat_hash_set<uint64_t>& keep);
 
   const Progress& progress() const { return progress_; }
 
@@ -100,9 +102,14 @@ class Initiator {
   struct Run;  // consecutive items on their way into ledger and queue
 
   Run NewRun(const ledger::Batch& batch) const;
-  absl::StatusOr<Submission> Begin(const SubmitRequest& request);
-  absl::StatusOr<Submission> Continue(const SubmitRequest& request, ledger::Batch batch);
-  absl::Status VerifySource(const ledger::Batch& batch);
+  absl::StatusOr<Submission> Begin(const SubmitRequest& request, const std::stop_token& stop);
+  // Records `batch` under the next number that is free.
+  absl::Status Record(ledger::Batch* batch);
+  absl::StatusOr<Submission> Continue(const SubmitRequest& request, ledger::Batch batch,
+                                      const std::stop_token& stop);
+  absl::Status VerifySource(const ledger::Batch& batch, const std::stop_token& stop);
+  // Holds every item that is in the ledger against the input.
+  absl::Status VerifyItems(const ledger::Batch& batch, const std::stop_token& stop);
   absl::Status CreateQueues();
   absl::Status PutRecorded(const ledger::Batch& batch, uint64_t first, uint64_t end,
                            const std::stop_token& stop);

@@ -195,6 +195,41 @@ TEST_F(InitiatorTest, RefusesAShorterAndALongerInput) {
   EXPECT_THAT(std::string(Submit().status().message()), HasSubstr("bytes"));
 }
 
+TEST_F(InitiatorTest, RefusesAnInputThatChangedWhereItWasNotSplitYet) {
+  WriteInput(200);
+  ASSERT_TRUE(Submit().ok());
+  WriteInput(200);
+  EXPECT_EQ(Submit()->start, Start::kContinued) << "the same content, written again";
+  std::fstream file(input_, std::ios::in | std::ios::out);
+  file.seekp(-3, std::ios::end);
+  file << "7";
+  file.close();
+  const absl::Status status = Submit().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("what follows its first 0 records differs"));
+}
+
+TEST_F(InitiatorTest, PassesOverNumbersThatTheLedgerHasAlready) {
+  WriteInput(10);
+  ASSERT_TRUE(Submit({"first", "1", "", true, false}).ok());
+  // As after a backup that held the ledger, but not the state of the number generator.
+  ledger::Batch taken;
+  taken.number = 2;
+  ASSERT_TRUE(ledger_->Create(taken).ok());
+  const auto submission = Submit({"second", "1", "", true, false});
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_GT(submission->batch.number, 2u);
+}
+
+TEST_F(InitiatorTest, StopsReadingAnInputWhenAsked) {
+  WriteInput(10);
+  ASSERT_TRUE(Submit().ok());
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_TRUE(absl::IsCancelled(
+      initiator_->Submit({"req", "1", "", true, false}, stop.get_token()).status()));
+}
+
 TEST_F(InitiatorTest, AnOpenBatchIsBoundToItsRevisionAndHandler) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
@@ -226,7 +261,9 @@ TEST_F(InitiatorTest, ALargeSliceIsClaimCheckedAndItsBlobGoesWithTheBatch) {
   ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
   const auto queued = Queued();
   EXPECT_EQ(queued.at(0).front().substr(0, 100), noise.substr(0, 100));
-  ASSERT_TRUE(initiator_->DeleteBlobs(1).ok());
+  ASSERT_TRUE(initiator_->DeleteBlobs(1, /*keep=*/{0}).ok());
+  EXPECT_TRUE(blobs_->Get(wire::BlobName(1, 0)).ok()) << "a redrive needs it";
+  ASSERT_TRUE(initiator_->DeleteBlobs(1, {}).ok());
   EXPECT_TRUE(absl::IsNotFound(blobs_->Get(wire::BlobName(1, 0)).status()));
 }
 
