@@ -1,6 +1,8 @@
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 
@@ -8,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "cli/environment.h"
 #include "cli/main.h"
-#include "cli/stop_signals.h"
 #include "cli/table.h"
 #include "muster/base/clock.h"
 
@@ -21,17 +22,32 @@ constexpr char kAbout[] =
 
 constexpr char kFooter[] =
     "Exit codes: 0 done, 1 error, 2 usage, 3 transactions rejected or dead-lettered,\n"
-    "            4 later than the job's sla, 5 unreachable, 124 timed out, 130 interrupted";
+    "            4 later than the job's sla, 5 busy or not reachable, 130 interrupted";
 
 // CLI11 has codes of its own for each mistake; ours are 0 for help and 2 for usage.
 int AnswerParseError(const CLI::App& app, const CLI::ParseError& error) {
   return app.exit(error, std::cout, std::cerr) == 0 ? kOk : kUsage;
 }
 
+// A report that was cut off must not look like a whole one. A reader that has seen enough and left
+// (EPIPE) is no error.
+int CheckWritten(const Environment& environment) {
+  if (std::cout.good() || errno == EPIPE) return environment.exit_code;
+  std::cerr << "muster: the output could not be written\n";
+  return environment.exit_code == kOk ? kError : environment.exit_code;
+}
+
+// What MUSTER_OUTPUT asks for, where the command can do it.
+OutputFormat DefaultFormat(const std::map<std::string, OutputFormat>& formats) {
+  const char* const wanted = std::getenv("MUSTER_OUTPUT");  // NOLINT(concurrency-mt-unsafe): alone
+  const auto format = formats.find(wanted == nullptr ? "" : wanted);
+  return format == formats.end() ? OutputFormat::kTable : format->second;
+}
+
 }  // namespace
 
 void Environment::Fail(const absl::Status& status) const {
-  *err << "muster: " << std::string(status.message()) << std::endl;
+  *err << "muster: " << Printable(status.message()) << std::endl;
   exit_code = ExitCodeOf(status);
 }
 
@@ -45,21 +61,27 @@ void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
   std::map<std::string, OutputFormat> formats = {{"table", OutputFormat::kTable},
                                                  {"json", OutputFormat::kJson}};
   if (csv == Csv::kYes) formats["csv"] = OutputFormat::kCsv;
+  const std::string names = csv == Csv::kYes ? "table, json or csv" : "table or json";
+  options->output = DefaultFormat(formats);
   command
       ->add_option("-o,--output", options->output,
-                   csv == Csv::kYes ? "table, json or csv" : "table or json")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
-      ->envname("MUSTER_OUTPUT");
+                   absl::StrCat(names, "; MUSTER_OUTPUT sets the default"))
+      ->transform(CLI::Validator(
+          [formats, names](std::string& text) -> std::string {
+            const auto format = formats.find(text);
+            if (format == formats.end()) return absl::StrCat("'", text, "' is not ", names);
+            text = absl::StrCat(static_cast<int>(format->second));
+            return "";
+          },
+          "FORMAT"));
 }
 
 int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
   // A reader that closes its end early (`muster report 1 | head`) is no reason to die.
   std::signal(SIGPIPE, SIG_IGN);
-  const StopSignals signals;
   Environment environment;
   environment.handlers = &handlers;
   environment.clock = base::RealClock();
-  environment.stop = signals.token();
   environment.out = &std::cout;
   environment.err = &std::cerr;
   environment.err_is_terminal = isatty(STDERR_FILENO) == 1;
@@ -79,7 +101,7 @@ int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
     return AnswerParseError(app, error);
   }
   std::cout.flush();
-  return environment.exit_code;
+  return CheckWritten(environment);
 }
 
 }  // namespace muster::cli

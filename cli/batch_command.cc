@@ -64,7 +64,7 @@ absl::Status List(const BatchOptions& options, const Environment& environment) {
     json.push_back(view.Json());
   }
   if (options.common.output == OutputFormat::kJson) {
-    *environment.out << json.dump() << "\n";
+    *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
   } else {
     table.PrintTo(*environment.out);
   }
@@ -77,12 +77,15 @@ absl::Status Get(const BatchOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const BatchView view, ViewBatch(batch, *books.reader));
   const ordered_json json = view.Json();
   if (options.common.output == OutputFormat::kJson) {
-    *environment.out << json.dump() << "\n";
+    *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
     return absl::OkStatus();
   }
   for (const auto& [name, value] : json.items()) {
     *environment.out << name << ": "
-                     << Printable(value.is_string() ? value.get<std::string>() : value.dump())
+                     << Printable(value.is_string()
+                                      ? value.get<std::string>()
+                                      : value.dump(-1, ' ', false,
+                                                   ordered_json::error_handler_t::replace))
                      << "\n";
   }
   return view.PrintRejections(*books.reader, *environment.out);

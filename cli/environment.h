@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <iosfwd>
-#include <stop_token>
 #include <string>
 
 #include "absl/status/status.h"
@@ -23,7 +22,6 @@ enum class OutputFormat { kTable, kJson, kCsv };
 struct Environment {
   const handler::HandlerRegistry* handlers = nullptr;  // not owned
   base::Clock* clock = nullptr;                        // not owned
-  std::stop_token stop;                                // SIGINT or SIGTERM
   std::ostream* out = nullptr;                         // reports; not owned
   std::ostream* err = nullptr;                         // progress and complaints; not owned
   bool err_is_terminal = false;

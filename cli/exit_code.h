@@ -11,8 +11,7 @@ enum ExitCode : int {
   kUsage = 2,
   kPartial = 3,         // the batch is done, but transactions were rejected or dead-lettered
   kDeadlineMissed = 4,  // done, later than the job's sla promised
-  kUnreachable = 5,     // a server that the command needs does not answer
-  kTimedOut = 124,      // --timeout ran out
+  kUnreachable = 5,     // what the command needs is busy or does not answer; try again later
   kInterrupted = 130,   // Ctrl-C or SIGTERM
 };
 
@@ -21,7 +20,6 @@ inline ExitCode ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return kOk;
   if (absl::IsCancelled(status)) return kInterrupted;
   if (absl::IsUnavailable(status)) return kUnreachable;
-  if (absl::IsDeadlineExceeded(status)) return kTimedOut;
   return kError;
 }
 

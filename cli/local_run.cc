@@ -1,13 +1,14 @@
 #include "cli/local_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "muster/backend/backend.h"
 #include "muster/base/log.h"
+#include "muster/base/retry_policy.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
 #include "muster/wire/queue_names.h"
@@ -19,8 +20,8 @@ namespace {
 constexpr absl::Duration kLossCheckInterval = absl::Seconds(1);
 // A batch whose items vanish more often than this has a queue that cannot be trusted.
 constexpr int kMaxRefills = 5;
-// Items put again at a time.
-constexpr size_t kRefillPage = 4096;
+// Uncounted items are asked for so many at a time.
+constexpr size_t kLostPage = 4096;
 // SIGTERM to exit takes at most 5 s: workers get most of it.
 constexpr absl::Duration kWorkerGrace = absl::Seconds(3);
 constexpr char kBatchNumbers[] = "batch-numbers";
@@ -50,7 +51,8 @@ LocalRun::LocalRun(RunRequest request, base::Clock* clock)
 // Roles first, then what they use; members are in the opposite order.
 LocalRun::~LocalRun() = default;
 
-absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, base::Clock* clock) {
+absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, base::Clock* clock,
+                                                         const std::stop_token& stop) {
   std::unique_ptr<LocalRun> run(new LocalRun(std::move(request), clock));
   // The input first: a wrong path must not leave a data directory behind.
   MUSTER_ASSIGN_OR_RETURN(
@@ -59,13 +61,35 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
   MUSTER_RETURN_IF_ERROR(run->request_.handler.factory(schema).status());
   MUSTER_RETURN_IF_ERROR(run->OpenStores());
   MUSTER_RETURN_IF_ERROR(run->CreateRoles());
-  MUSTER_ASSIGN_OR_RETURN(run->submission_, run->Submit());
-  MUSTER_RETURN_IF_ERROR(run->report_->RegisterBatch(ShapeOf(run->submission_.batch, schema)));
+  MUSTER_ASSIGN_OR_RETURN(run->submission_, run->Submit(stop));
+  // Somebody may hold the report for a moment: people open it.
+  MUSTER_RETURN_IF_ERROR(base::RetryPolicy({}, clock).Run(stop, [&](const base::RetryAttempt&) {
+    return run->report_->RegisterBatch(ShapeOf(run->submission_.batch, schema));
+  }));
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, run->CountedSoFar());
   run->counted_before_ = static_cast<uint64_t>(counted.transactions);
-  base::MutexLock lock(&run->mu_);
-  run->counted_ = counted;
+  {
+    base::MutexLock lock(&run->mu_);
+    run->counted_ = counted;
+  }
+  MUSTER_RETURN_IF_ERROR(run->ReopenIfReportLacks());
   return run;
+}
+
+// The report may have been deleted, or put back from an older copy, since.
+absl::Status LocalRun::ReopenIfReportLacks() {
+  if (submission_.start != initiator::Start::kDone) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, CountedSoFar());
+  const ledger::Batch& batch = submission_.batch;
+  if (static_cast<uint64_t>(counted.items()) == batch.items &&
+      static_cast<uint64_t>(counted.transactions) == batch.transactions) {
+    return absl::OkStatus();
+  }
+  base::Log(base::kWarning, "the report lacks items of a batch that was done",
+            {{"batch", batch.number}, {"items", batch.items}, {"counted", counted.items()}});
+  MUSTER_RETURN_IF_ERROR(ledger_->Reopen(batch.number));
+  submission_.start = initiator::Start::kContinued;
+  return absl::OkStatus();
 }
 
 absl::Status LocalRun::OpenStores() {
@@ -102,7 +126,7 @@ absl::Status LocalRun::CreateRoles() {
           controller::Options{.partitions = {wire::OutputQueue(account, request_.job->name, 0)}},
           ControllerEvents(),
           controller::Dependencies{queues_.get(), bus_.get(), ledger_.get(), report_.get(),
-                                   clock_}));
+                                   blobs_.get(), clock_}));
   return absl::OkStatus();
 }
 
@@ -126,7 +150,7 @@ controller::Events LocalRun::ControllerEvents() {
   return events;
 }
 
-absl::StatusOr<initiator::Submission> LocalRun::Submit() {
+absl::StatusOr<initiator::Submission> LocalRun::Submit(const std::stop_token& stop) {
   initiator::SubmitRequest submit;
   const bool chosen = !request_.request_id.empty();
   submit.request_id =
@@ -134,12 +158,13 @@ absl::StatusOr<initiator::Submission> LocalRun::Submit() {
   submit.handler_version = request_.handler.version;
   submit.allow_new_revision = !chosen;
   submit.always_new = request_.always_new;
-  return initiator_->Submit(submit);
+  return initiator_->Submit(submit, stop);
 }
 
 absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
   const absl::Duration start = clock_->Monotonic();
   if (submission_.start == initiator::Start::kDone) {
+    MUSTER_RETURN_IF_ERROR(DeleteBlobs());  // the run that completed it may have been killed since
     return Summarise(submission_.batch.completed.value_or(submission_.batch.created) -
                      submission_.batch.created);
   }
@@ -155,7 +180,7 @@ absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
   if (!stopped.ok()) {
     base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
   }
-  if (ran.ok()) MUSTER_RETURN_IF_ERROR(initiator_->DeleteBlobs(submission_.batch.number));
+  if (ran.ok()) MUSTER_RETURN_IF_ERROR(DeleteBlobs());
   return Summarise(clock_->Monotonic() - start);
 }
 
@@ -198,10 +223,7 @@ absl::Status LocalRun::RefillWhatIsLost(int* refills) {
   MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing());
   if (!empty) return absl::OkStatus();
   const uint64_t number = submission_.batch.number;
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(number));
-  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost,
-                          reader->UncountedItems(number, batch.items, 0, kRefillPage));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost, LostItems());
   if (lost.empty()) {
     controller_->CheckCompletion(number);
     return absl::OkStatus();
@@ -212,6 +234,31 @@ absl::Status LocalRun::RefillWhatIsLost(int* refills) {
                      " are missing after ", kMaxRefills, " times of putting them again"));
   }
   return initiator_->Refill(number, lost);
+}
+
+absl::StatusOr<std::vector<uint64_t>> LocalRun::LostItems() {
+  const uint64_t number = submission_.batch.number;
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(number));
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
+  std::vector<uint64_t> lost;
+  for (uint64_t from = 0;; from = lost.back() + 1) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> page,
+                            reader->UncountedItems(number, batch.items, from, kLostPage));
+    lost.insert(lost.end(), page.begin(), page.end());
+    if (page.size() < kLostPage) return lost;
+  }
+}
+
+absl::Status LocalRun::DeleteBlobs() {
+  const uint64_t number = submission_.batch.number;
+  absl::flat_hash_set<uint64_t> dead;
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, CountedSoFar());
+  if (counted.items_dead == 0) return initiator_->DeleteBlobs(number, dead);
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
+  MUSTER_RETURN_IF_ERROR(reader->ForEachItem(number, [&dead](const report::ItemRow& item) {
+    if (item.outcome == report::ItemOutcome::kDeadLettered) dead.insert(item.index);
+  }));
+  return initiator_->DeleteBlobs(number, dead);
 }
 
 absl::Status LocalRun::StopRoles() {
@@ -231,6 +278,7 @@ absl::StatusOr<RunSummary> LocalRun::Summarise(absl::Duration lapse) {
   MUSTER_ASSIGN_OR_RETURN(summary.batch, ledger_->Get(submission_.batch.number));
   MUSTER_ASSIGN_OR_RETURN(summary.progress, CountedSoFar());
   summary.start = submission_.start;
+  summary.counted_before = submission_.start == initiator::Start::kDone ? 0 : counted_before_;
   summary.complete = summary.batch.state == ledger::BatchState::kComplete;
   summary.lapse = lapse;
   return summary;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -43,7 +44,8 @@ struct RunSummary {
   report::Progress progress;
   initiator::Start start = initiator::Start::kNew;
   bool complete = false;
-  absl::Duration lapse;  // of this run; of the batch when it was done before
+  uint64_t counted_before = 0;  // transactions that earlier runs had counted; 0: it was done before
+  absl::Duration lapse;         // of this run; of the batch when it was done before
 };
 
 // Thread-compatible; progress() is thread-safe.
@@ -51,7 +53,9 @@ class LocalRun {
  public:
   // Opens input and data directory and finds the batch; starts nothing. Errors are for people: what
   // is wrong with the input, who holds the data directory, why an earlier batch does not fit.
-  static absl::StatusOr<std::unique_ptr<LocalRun>> Open(RunRequest request, base::Clock* clock);
+  // Cancelled: `stop` was requested while the input was held against an earlier batch.
+  static absl::StatusOr<std::unique_ptr<LocalRun>> Open(RunRequest request, base::Clock* clock,
+                                                        const std::stop_token& stop);
   ~LocalRun();
 
   const initiator::Submission& submission() const { return submission_; }
@@ -69,11 +73,16 @@ class LocalRun {
   absl::Status OpenStores();
   absl::Status CreateRoles();
   controller::Events ControllerEvents();
-  absl::StatusOr<initiator::Submission> Submit();
+  absl::StatusOr<initiator::Submission> Submit(const std::stop_token& stop);
+  // A batch that its ledger calls done, but of which the report lacks something, is open again.
+  absl::Status ReopenIfReportLacks();
+  // Removes what was claim-checked, but for what a redrive would need.
+  absl::Status DeleteBlobs();
   // Until the batch is complete or `stop`; puts items again that the queues have lost.
   absl::Status AwaitCompletion(const std::stop_token& stop);
   absl::Status RefillWhatIsLost(int* refills);
   absl::StatusOr<bool> QueuesHoldNothing();
+  absl::StatusOr<std::vector<uint64_t>> LostItems();
   absl::Status StopRoles();
   absl::StatusOr<RunSummary> Summarise(absl::Duration lapse);
   absl::StatusOr<report::Progress> CountedSoFar();

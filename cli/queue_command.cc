@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "cli/batch_view.h"
 #include "cli/environment.h"
 #include "cli/redrive.h"
 #include "cli/table.h"
@@ -44,10 +45,6 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenReadOnly(const QueueOptio
   return backend::OpenQueueStore(backend::DataDirUrls(options.common.data_dir).queue,
                                  backend::Mode::kReadOnly, backend::Holders::kElsewhere,
                                  environment.clock);
-}
-
-std::string Timestamp(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
 
 // What a message holds, in words: work items say whose they are, other bodies how long they are.
@@ -125,10 +122,10 @@ absl::Status Peek(const QueueOptions& options, const Environment& environment) {
   ordered_json json = ordered_json::array();
   for (const queue::Message& message : messages) {
     const std::string content = Describe(message.body);
-    table.AddRow({message.message_id, Timestamp(message.insertion_time),
+    table.AddRow({message.message_id, Rfc3339(message.insertion_time),
                   absl::StrCat(message.dequeue_count), absl::StrCat(message.attempts), content});
     json.push_back({{"message", message.message_id},
-                    {"put", Timestamp(message.insertion_time)},
+                    {"put", Rfc3339(message.insertion_time)},
                     {"dequeue_count", message.dequeue_count},
                     {"attempts", message.attempts},
                     {"body_bytes", message.body.size()},
@@ -149,11 +146,11 @@ absl::Status Poison(const QueueOptions& options, const Environment& environment)
   ordered_json json = ordered_json::array();
   for (const queue::PoisonMessage& message : messages) {
     const std::string content = Describe(message.body);
-    table.AddRow({message.message_id, Timestamp(message.cause.time),
+    table.AddRow({message.message_id, Rfc3339(message.cause.time),
                   absl::StrCat(message.cause.attempts), message.cause.holder, content,
                   message.cause.reason});
     json.push_back({{"message", message.message_id},
-                    {"given_up", Timestamp(message.cause.time)},
+                    {"given_up", Rfc3339(message.cause.time)},
                     {"attempts", message.cause.attempts},
                     {"holder", message.cause.holder},
                     {"content", content},
@@ -168,6 +165,11 @@ absl::Status Redrive(const QueueOptions& options, const Environment& environment
                           RedriveItems({options.common.data_dir, ParseQueue(options.queue),
                                         options.messages, options.redrive_max},
                                        environment.clock));
+  if (options.common.output == OutputFormat::kJson) {
+    const ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
+    *environment.out << json.dump() << "\n";
+    return absl::OkStatus();
+  }
   *environment.out << "redriven: " << summary.messages << " messages";
   for (const uint64_t batch : summary.batches) {
     *environment.out << "\nbatch " << batch
@@ -209,9 +211,11 @@ void AddQueue(CLI::App* app, const Environment& environment) {
   add_for_one("stats", "The counts of one queue", Stats);
   add_for_one("peek", "What is ready, without taking it", Peek)
       ->add_option("--max", options->max, "Messages to show")
+      ->capture_default_str()
       ->check(CLI::Range(1, queue::kMaxReceive));
-  add_for_one("poison", "What was given up, and why", Poison)
+  add_for_one("poison", "What was given up, and why; the oldest first", Poison)
       ->add_option("--max", options->max, "Messages to show")
+      ->capture_default_str()
       ->check(CLI::Range(1, queue::kMaxListPoison));
   CLI::App* const redrive = add_for_one("redrive", "Give poison messages another chance", Redrive);
   redrive->add_option("--message", options->messages, "Only these messages");

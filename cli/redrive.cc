@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
@@ -64,6 +65,10 @@ absl::StatusOr<int64_t> RedriveMessages(const queue::QueueId& queue,
 
 absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request, base::Clock* clock) {
   const backend::DataDirUrls urls(request.data_dir);
+  // Nothing is created where nothing is.
+  MUSTER_RETURN_IF_ERROR(backend::OpenQueueStore(urls.queue, backend::Mode::kReadOnly,
+                                                 backend::Holders::kElsewhere, clock)
+                             .status());
   MUSTER_ASSIGN_OR_RETURN(const auto queues,
                           backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
                                                   backend::Holders::kInProcess, clock));
@@ -72,13 +77,20 @@ absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request, base:
   MUSTER_ASSIGN_OR_RETURN(const auto report,
                           backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, clock));
   MUSTER_ASSIGN_OR_RETURN(const Selection selection, SelectPoison(request, *queues));
+  for (const std::string& wanted : request.messages) {
+    if (std::find(selection.messages.begin(), selection.messages.end(), wanted) ==
+        selection.messages.end()) {
+      return absl::NotFoundError(
+          absl::StrCat(request.queue.ToString(), " has no poison message ", wanted));
+    }
+  }
   RedriveSummary summary;
-  // First the books, then the queue: if this is cut short, the items are uncounted, and the next
-  // run puts them again.
+  // First the ledger, then the report, then the queue: cut short at any point, the batch is open,
+  // and its next run puts again what is uncounted.
   for (const auto& [batch, items] : selection.items) {
-    MUSTER_RETURN_IF_ERROR(report->ReopenDeadLettered(batch, items));
     const absl::Status reopened = ledger->Reopen(batch);
     if (!reopened.ok() && !absl::IsNotFound(reopened)) return reopened;
+    MUSTER_RETURN_IF_ERROR(report->ReopenDeadLettered(batch, items));
     summary.batches.insert(batch);
   }
   MUSTER_ASSIGN_OR_RETURN(summary.messages,

@@ -12,6 +12,7 @@
 #include "cli/local_run.h"
 #include "cli/progress_bar.h"
 #include "cli/report_writer.h"
+#include "cli/stop_signals.h"
 #include "cli/table.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
@@ -49,7 +50,8 @@ int CodeOf(const RunSummary& summary, const job::JobDefinition& job) {
 
 double PerSecond(const RunSummary& summary) {
   const double seconds = absl::ToDoubleSeconds(summary.lapse);
-  return seconds > 0 ? static_cast<double>(summary.progress.transactions) / seconds : 0;
+  const auto counted = static_cast<uint64_t>(summary.progress.transactions);
+  return seconds > 0 ? static_cast<double>(counted - summary.counted_before) / seconds : 0;
 }
 
 void PrintJson(const RunSummary& summary, std::ostream& out) {
@@ -71,6 +73,11 @@ void PrintJson(const RunSummary& summary, std::ostream& out) {
   out << json.dump() << "\n";
 }
 
+// How to name the data directory in a line to paste; nothing where it is the default one.
+std::string DataDirOption(const std::string& data_dir) {
+  return data_dir == CommonOptions().data_dir ? "" : absl::StrCat(" --data-dir '", data_dir, "'");
+}
+
 void PrintSummary(const RunSummary& summary, const std::string& data_dir, std::ostream& out) {
   const report::Progress& counted = summary.progress;
   const auto number = [](int64_t value) { return Grouped(static_cast<uint64_t>(value)); };
@@ -81,9 +88,7 @@ void PrintSummary(const RunSummary& summary, const std::string& data_dir, std::o
   out << absl::StrFormat("%s items in %.2f s, %s transactions/s\n", number(counted.items()),
                          absl::ToDoubleSeconds(summary.lapse),
                          Grouped(static_cast<uint64_t>(PerSecond(summary))));
-  // Lines to paste: they name the data directory where it is not the default one.
-  const std::string where =
-      data_dir == CommonOptions().data_dir ? "" : absl::StrCat(" --data-dir ", data_dir);
+  const std::string where = DataDirOption(data_dir);
   out << "report:  muster report " << summary.batch.number << where << "   (or open "
       << backend::DataDirUrls(data_dir).report_file << " with sqlite3)\n"
       << "receipt: muster batch receipt " << summary.batch.number << " --verify" << where << "\n";
@@ -107,11 +112,15 @@ void Announce(const initiator::Submission& submission, const Environment& enviro
 }
 
 void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
-                    const Environment& environment) {
+                    const RunOptions& options, const Environment& environment) {
+  const std::string where = DataDirOption(options.common.data_dir);
   const report::Progress& counted = summary.progress;
   if (!summary.complete) {
-    *environment.err << "stopped; run the same command again to go on with batch "
-                     << summary.batch.number << "\n";
+    *environment.err << "stopped; run the same command again "
+                     << (summary.start == initiator::Start::kNew && options.always_new
+                             ? "without --new "
+                             : "")
+                     << "to go on with batch " << summary.batch.number << "\n";
     return;
   }
   if (counted.rejected > 0) {
@@ -120,28 +129,29 @@ void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
                      << (job.tolerate.Allows(counted.rejected, counted.transactions)
                              ? " (tolerated)"
                              : "")
-                     << ": muster batch get " << summary.batch.number << "\n";
+                     << ": muster batch get " << summary.batch.number << where << "\n";
   }
   if (counted.items_dead > 0) {
     *environment.err << Grouped(static_cast<uint64_t>(counted.items_dead))
-                     << " items were given up: muster queue list, muster queue poison QUEUE\n";
+                     << " items were given up: muster queue list" << where
+                     << ", muster queue poison QUEUE" << where << "\n";
   }
 }
 
 absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& options,
+                                           const std::stop_token& stop,
                                            const Environment& environment) {
-  if (options.quiet || run.submission().start == initiator::Start::kDone) {
-    return run.Run(environment.stop);
-  }
+  if (options.quiet || run.submission().start == initiator::Start::kDone) return run.Run(stop);
   ProgressBarOptions bar_options;
   bar_options.terminal = environment.err_is_terminal;
   bar_options.interval = environment.err_is_terminal ? absl::Milliseconds(100) : absl::Seconds(2);
   ProgressBar bar(
       bar_options, [&run] { return run.progress(); }, environment.err, environment.clock);
-  return run.Run(environment.stop);
+  return run.Run(stop);
 }
 
 absl::Status Run(const RunOptions& options, const Environment& environment) {
+  const StopSignals signals;
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
   MUSTER_ASSIGN_OR_RETURN(JobHandler handler,
                           FindHandler(job, *environment.handlers, environment.clock));
@@ -154,9 +164,10 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   request.request_id = options.request_id;
   request.always_new = options.always_new;
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run,
-                          LocalRun::Open(std::move(request), environment.clock));
+                          LocalRun::Open(std::move(request), environment.clock, signals.token()));
   Announce(run->submission(), environment);
-  MUSTER_ASSIGN_OR_RETURN(const RunSummary summary, RunWithProgress(*run, options, environment));
+  MUSTER_ASSIGN_OR_RETURN(const RunSummary summary,
+                          RunWithProgress(*run, options, signals.token(), environment));
   if (options.common.output == OutputFormat::kJson) {
     PrintJson(summary, *environment.out);
   } else if (summary.complete) {
@@ -165,7 +176,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
         *reader, {summary.batch.number, "", OutputFormat::kTable, kShownRows}, *environment.out));
     PrintSummary(summary, options.common.data_dir, *environment.out);
   }
-  ExplainOutcome(summary, job, environment);
+  ExplainOutcome(summary, job, options, environment);
   environment.exit_code = CodeOf(summary, job);
   return absl::OkStatus();
 }

@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "cli/exit_code.h"
 
 namespace muster::cli {
@@ -14,6 +16,10 @@ namespace {
 
 // Ends the waiting thread; nobody else sends it.
 constexpr int kLeave = SIGUSR2;
+
+// Signals that come so close together are one wish: timeout(1), for one, sends its signal to the
+// program and once more to the program's group.
+constexpr absl::Duration kOneStop = absl::Milliseconds(500);
 
 // Straight to the descriptor: other threads may hold the locks of streams.
 void Complain(absl::string_view text) {
@@ -50,12 +56,15 @@ void StopSignals::Wait() {
   } while (signal != kLeave && signal != SIGINT && signal != SIGTERM);
   if (signal == kLeave) return;
   stop_.request_stop();
-  const timespec grace = absl::ToTimespec(kStopGrace);
+  const absl::Time first = absl::Now();
   do {
+    const timespec grace =
+        absl::ToTimespec(std::max(absl::ZeroDuration(), first + kStopGrace - absl::Now()));
     signal = sigtimedwait(&set, nullptr, &grace);
-  } while (signal < 0 && errno == EINTR);
-  if (signal == kLeave) return;
-  if (signal < 0) Complain("muster: a handler does not stop; leaving it behind\n");
+    if (signal == kLeave) return;
+  } while (signal < 0 ? errno == EINTR : absl::Now() < first + kOneStop);
+  Complain(signal < 0 ? "muster: a handler does not stop; leaving it behind\n"
+                      : "muster: stopped at once; run the same command again to go on\n");
   _exit(kInterrupted);
 }
 

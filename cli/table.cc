@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "muster/handler/printable.h"
 
 namespace muster::cli {
 namespace {
@@ -32,13 +33,7 @@ std::string CsvField(absl::string_view text) {
 
 }  // namespace
 
-std::string Printable(absl::string_view text) {
-  std::string printable(text);
-  for (char& c : printable) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
-  }
-  return printable;
-}
+std::string Printable(absl::string_view text) { return handler::Printable(text, text.size()); }
 
 std::string Grouped(uint64_t number) {
   std::string digits = absl::StrCat(number);
