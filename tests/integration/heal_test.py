@@ -1,6 +1,7 @@
 """What muster mends by itself, and what an administrator mends with it."""
 
 import json
+import random
 import shutil
 import signal
 
@@ -68,6 +69,60 @@ class LostQueueTest(MusterTest):
         self.assert_report_is_the_direct_sum(data, result["batch"])
 
 
+    def test_a_queue_of_many_items_is_filled_again_at_once(self):
+        job = self.write("job.yaml", MOODY_JOB.replace("item: {transactions: 10}",
+                                                       "item: {transactions: 1}"))
+        # Its worker waits for a file, so nothing is counted before the queue is lost.
+        self.write("moody.py", "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n"
+                   + MOODY)
+        rows = "".join(f"1,A,x,1,2010-12-01 08:26:00,1,{i % 7},France\n" for i in range(26000))
+        data = self.write("in.csv", HEADER + "\n" + rows)
+        process = self.start_run(data, "--threads", 1, job=job)
+        for line in process.stderr:
+            if "queued 26,000" in line:
+                break
+        process.kill()
+        process.communicate(timeout=harness.TIMEOUT_SECONDS)
+        shutil.rmtree(self.data_dir / "queue")
+        self.write("go", "")
+        code, result, errors = self.run_job(data, job=job)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual((result["items"], result["aggregated"]), (26000, 26000))
+
+
+class LostReportTest(MusterTest):
+    """A batch that is done, and a report that does not know it."""
+
+    def setUp(self):
+        super().setUp()
+        self.data = retail_input(5000)
+        self.assertEqual(self.run_job(self.data)[0], 0)
+
+    def assert_made_again(self):
+        code, result, errors = self.run_job(self.data)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual((result["batch"], result["transactions"]), (1, 5000))
+        self.assert_report_is_the_direct_sum(self.data, 1)
+        self.assert_receipt_holds(1)
+
+    def test_a_report_that_was_deleted_is_made_again(self):
+        for file in self.data_dir.glob("report.db*"):
+            file.unlink()
+        self.assert_made_again()
+
+    def test_an_older_report_is_completed(self):
+        shutil.copy(self.data_dir / "report.db", self.folder / "old.db")
+        other = self.retail_rows((1, "2", "7", "France"))
+        self.assertEqual(self.run_job(other)[0], 0)
+        for file in self.data_dir.glob("report.db*"):
+            file.unlink()
+        shutil.copy(self.folder / "old.db", self.data_dir / "report.db")
+        code, result, errors = self.run_job(other)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual((result["batch"], result["transactions"]), (2, 1))
+        self.assert_made_again()
+
+
 class RedriveTest(MusterTest):
     def setUp(self):
         super().setUp()
@@ -104,6 +159,32 @@ class RedriveTest(MusterTest):
         self.assert_receipt_holds(result["batch"])
         rows = {row["customer"]: row["transactions"] for row in self.rows(1, "by_customer")}
         self.assertEqual(rows, {"0": "34", "1": "32", "2": "33", "666": "1"})
+
+    def test_a_redriven_item_finds_its_slice_however_large_it_is(self):
+        noise = random.Random(1)
+        rows = [f"1,A,{noise.randbytes(60000).hex()},1,2010-12-01 08:26:00,1,666,France"
+                for _ in range(10)]
+        data = self.write("large.csv", HEADER + "\n" + "\n".join(rows) + "\n")
+        self.assertEqual(self.run_job(data, job=self.job)[0], 3)
+        self.broken.unlink()
+        self.queue("redrive", "moody-in-0")
+        code, result, errors = self.run_job(data, job=self.job)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(result["aggregated"], 10)
+        self.assertEqual(list((self.data_dir / "blobs").glob("batch-*")), [])
+
+    def test_only_poison_messages_that_are_there_are_redriven(self):
+        self.run_job(self.data, job=self.job)
+        done = self.muster("queue", "redrive", "moody-in-0", "--message", "nonsense",
+                           "--data-dir", self.data_dir)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no poison message nonsense", done.stderr)
+        self.assertEqual(json.loads(self.queue("redrive", "moody-in-0", "-o", "json")),
+                         {"messages": 1, "batches": [1]})
+        nowhere = self.folder / "nowhere"
+        done = self.muster("queue", "redrive", "moody-in-0", "--data-dir", nowhere)
+        self.assertEqual(done.returncode, 1)
+        self.assertFalse(nowhere.exists())
 
     def test_redriven_items_that_fail_again_are_given_up_again(self):
         self.run_job(self.data, job=self.job)

@@ -1,0 +1,117 @@
+"""What muster says, to whom, and with which exit code."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import harness
+from harness import HEADER, MUSTER, ROOT, MusterTest, retail_input
+
+
+class OutputTest(MusterTest):
+    def setUp(self):
+        super().setUp()
+        self.run_job(self.retail_rows((1, "2.50", "7", "France")))
+
+    def test_a_report_that_cannot_be_written_is_an_error(self):
+        for command in (["report", "1"], ["batch", "receipt", "1"], ["batch", "list"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([MUSTER, *command, "--data-dir", str(self.data_dir)],
+                                      stdout=full, stderr=subprocess.PIPE, text=True,
+                                      timeout=harness.TIMEOUT_SECONDS)
+            self.assertEqual(done.returncode, 1, command)
+            self.assertIn("could not be written", done.stderr)
+
+    def test_the_environment_sets_the_format_where_a_command_has_it(self):
+        os.environ["MUSTER_OUTPUT"] = "csv"
+        self.addCleanup(os.environ.pop, "MUSTER_OUTPUT")
+        done = self.muster("report", "1", "--group", "by_customer", "--data-dir", self.data_dir)
+        self.assertIn("customer,revenue,units,transactions", done.stdout)
+        done = self.muster("batch", "list", "--data-dir", self.data_dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("BATCH", done.stdout)
+
+    def test_a_wrong_format_is_wrong_usage(self):
+        done = self.muster("batch", "list", "-o", "csv", "--data-dir", self.data_dir)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'csv' is not table or json", done.stderr)
+
+    def test_input_cannot_steer_the_terminal(self):
+        control = "\x1b[31m", "\x9b31m"
+        data = self.retail_rows((1, "1", control[0], "France"), (1, "1", control[1], "France"),
+                                name="control.csv")
+        done = self.muster("run", harness.RETAIL_JOB, "--input", data, "--data-dir", self.data_dir)
+        wrong = self.muster("run", harness.RETAIL_JOB, "--input", "\x1b[31mnone.csv")
+        for text in (done.stdout, wrong.stderr):
+            self.assertNotIn("\x1b", text)
+            self.assertNotIn("\x9b", text)
+
+    def test_a_path_may_have_any_bytes(self):
+        path = os.fsencode(self.folder) + b"/in\xff.csv"
+        with open(path, "wb") as file:
+            file.write((HEADER + "\n1,A,x,1,2010-12-01 08:26:00,1,7,France\n").encode())
+        done = subprocess.run(
+            [os.fsencode(MUSTER), b"run", os.fsencode(str(harness.RETAIL_JOB)), b"--input", path,
+             b"--data-dir", os.fsencode(self.data_dir)],
+            capture_output=True, timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        listed = self.muster("batch", "list", "-o", "json", "--data-dir", self.data_dir)
+        self.assertEqual([batch["state"] for batch in json.loads(listed.stdout)],
+                         ["complete", "complete"])
+
+
+class SignalTest(MusterTest):
+    def await_begin(self, process):
+        for line in process.stderr:
+            if "begins" in line:
+                return
+
+    def test_two_signals_that_come_together_are_one_wish_to_stop(self):
+        process = self.start_run(retail_input(541909), "--threads", 1)
+        self.await_begin(process)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("stopped; run the same command again", errors)
+
+    def test_a_stopped_new_batch_goes_on_without_new(self):
+        data = retail_input(541909)
+        process = self.start_run(data, "--threads", 1, "--new")
+        self.await_begin(process)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertIn("run the same command again without --new", errors)
+        code, result, _ = self.run_job(data)
+        self.assertEqual((code, result["batch"]), (0, 1))
+
+    def test_a_command_that_only_looks_dies_of_a_signal(self):
+        self.run_job(self.retail_rows(*[(1, "1", str(i), "France") for i in range(20000)]))
+        # Nobody reads, so it blocks in the middle of its output.
+        process = subprocess.Popen([MUSTER, "report", "1", "--data-dir", str(self.data_dir)],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=harness.TIMEOUT_SECONDS), -signal.SIGINT)
+        process.communicate()
+
+
+class ReadmeTest(MusterTest):
+    def test_the_job_of_ones_own_works_as_it_stands_there(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        [job] = re.findall(r"```yaml\n(.*?)```", readme, re.S)
+        [program] = re.findall(r"```python\n(.*?)```", readme, re.S)
+        self.write("timesheet.py", program)
+        job = self.write("timesheet.yaml", job)
+        checked = self.muster("job", "check", job)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        code, result, errors = self.run_job(ROOT / "examples/own_handler/timesheet.csv", job=job)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(result["rejected"], 1)
+        self.assertEqual(self.rows(1, "by_project")[0]["hours"], "7.75")
+
+
+if __name__ == "__main__":
+    harness.main()
