@@ -78,13 +78,6 @@ std::string CanonicalText(const JobDefinition& job) {
   AppendHandler(&out, job.handler);
   for (const handler::GroupSchema& group : job.groups) AppendGroup(&out, group);
   Append(&out, "queue.partitions", absl::StrCat(job.queue.partitions));
-  Append(&out, "queue.visibility", base::DurationToString(job.queue.visibility));
-  Append(&out, "queue.max_attempts", absl::StrCat(job.queue.max_attempts));
-  Append(&out, "queue.ttl", base::DurationToString(job.queue.ttl));
-  const auto& ppm = job.tolerate.rejected_ppm;
-  Append(&out, ppm ? "tolerate.rejected_ppm" : "tolerate.rejected",
-         absl::StrCat(ppm ? *ppm : job.tolerate.rejected));
-  if (job.sla_max) Append(&out, "sla.max", base::DurationToString(*job.sla_max));
   return out;
 }
 

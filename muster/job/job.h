@@ -67,8 +67,9 @@ struct JobDefinition {
 
   std::string text;    // of the job file, as it stands
   std::string folder;  // absolute, that the job file lies in; "" when it came from no file
-  // Fingerprint of all of the above that has meaning (not text and folder), 32 hex digits:
-  // comments, spacing, key order and spelled-out defaults do not change it.
+  // Fingerprint of all of the above that decides results: not of text and folder, nor of how
+  // patiently the queue works, what is tolerated or promised. 32 hex digits; comments, spacing, key
+  // order and spelled-out defaults do not change it.
   std::string revision;
 
   // What the handler may know.
