@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +42,7 @@ absl::StatusCode CodeOf(int code) {
     case SQLITE_LOCKED:
     case SQLITE_IOERR:
     case SQLITE_PROTOCOL:
+    case SQLITE_CANTOPEN:  // too many open files, say; that there is no file, only Open can tell
       return absl::StatusCode::kUnavailable;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
@@ -47,13 +50,16 @@ absl::StatusCode CodeOf(int code) {
     case SQLITE_READONLY:
     case SQLITE_PERM:
       return absl::StatusCode::kFailedPrecondition;
-    case SQLITE_CANTOPEN:
-      return absl::StatusCode::kNotFound;
     case SQLITE_RANGE:
       return absl::StatusCode::kOutOfRange;
     default:
       return absl::StatusCode::kInternal;
   }
+}
+
+bool IsAbsent(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found;
 }
 
 }  // namespace
@@ -139,6 +145,9 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, OpenFlags(mode), nullptr);
   std::unique_ptr<Connection> connection(new Connection(raw));  // closes it on error, too
+  if (code == SQLITE_CANTOPEN && mode != OpenMode::kCreate && IsAbsent(path)) {
+    return absl::NotFoundError(absl::StrCat(path, ": there is no such file"));
+  }
   if (code != SQLITE_OK) {
     return base::Annotate(StatusOf(code, raw == nullptr ? "no memory" : sqlite3_errmsg(raw)), path);
   }

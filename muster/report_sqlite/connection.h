@@ -125,8 +125,8 @@ class Transaction {
   Connection* connection_;  // nullptr once it has ended
 };
 
-// What SQLite's result code means here: FULL is ResourceExhausted; BUSY, LOCKED and IOERR are
-// Unavailable; CORRUPT and NOTADB are DataLoss; READONLY is FailedPrecondition; RANGE, which our
+// What SQLite's result code means here: FULL is ResourceExhausted; BUSY, LOCKED, IOERR and
+// CANTOPEN are Unavailable; CORRUPT and NOTADB are DataLoss; READONLY is FailedPrecondition; RANGE, which our
 // own functions answer (exact_add.h), is OutOfRange.
 absl::Status StatusOf(int code, absl::string_view message);
 

@@ -165,7 +165,14 @@ class SqliteReportStore final : public report::ReportStore {
   }
 
   absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override {
-    return SqliteReportReader::Open(path_);
+    auto reader = SqliteReportReader::Open(path_);
+    // NotFound would say that what the caller asks for never was. This report was there: it was
+    // moved aside, or is being put back.
+    if (absl::IsNotFound(reader.status())) {
+      return absl::UnavailableError(
+          absl::StrCat(reader.status().message(), "; it was there when it was opened"));
+    }
+    return reader;
   }
 
  private:

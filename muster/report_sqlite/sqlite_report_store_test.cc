@@ -2,9 +2,11 @@
 #include "muster/report_sqlite/sqlite_report_store.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -178,6 +180,32 @@ TEST_F(SqliteReportTest, OpensReadOnlyBesideAWriter) {
 TEST_F(SqliteReportTest, ReadOnlyNeedsAReport) {
   EXPECT_EQ(OpenSqliteReport(path(), {.read_only = true}).status().code(),
             absl::StatusCode::kNotFound);
+}
+
+// NotFound is for ever: on it, results that are sound would be given up.
+TEST_F(SqliteReportTest, SaysUnavailableWhileNoMoreFilesCanBeOpened) {
+  std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{3, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status status = store->Read().status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_TRUE(store->Read().ok());
+}
+
+TEST_F(SqliteReportTest, SaysUnavailableWhileTheFileIsMovedAside) {
+  std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  const std::string aside = path() + ".aside";
+  ASSERT_EQ(rename(path().c_str(), aside.c_str()), 0);
+  const absl::Status status = store->Read().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_FALSE(absl::IsNotFound(Commit(store.get(), {Item(0, "ann", "1")})));
+  ASSERT_EQ(rename(aside.c_str(), path().c_str()), 0);
+  EXPECT_TRUE(store->Read().ok());
 }
 
 TEST_F(SqliteReportTest, RefusesTheReportOfANewerMuster) {
