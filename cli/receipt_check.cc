@@ -46,12 +46,41 @@ class LedgerWalk {
   std::vector<ledger::ItemBoundary> page_;
 };
 
+void CompareFact(absl::string_view name, absl::string_view receipt, absl::string_view ledger,
+                 std::vector<std::string>* differences) {
+  if (receipt == ledger) return;
+  differences->push_back(
+      absl::StrCat("the receipt says '", name, " ", receipt, "', the ledger '", ledger, "'"));
+}
+
+// The report's own rows show only that the receipt fits them: what was never counted left no row.
+// That nothing is missing, only the ledger can say.
+void CompareWithLedger(const report::Receipt& receipt, const ledger::Batch& batch,
+                       std::vector<std::string>* differences) {
+  CompareFact("job", receipt.job, batch.job, differences);
+  CompareFact("job_revision", receipt.job_revision, batch.job_revision, differences);
+  CompareFact("handler_version", receipt.handler_version, batch.handler_version, differences);
+  CompareFact("items", absl::StrCat(receipt.items), absl::StrCat(batch.items), differences);
+  CompareFact("transactions", absl::StrCat(receipt.transactions), absl::StrCat(batch.transactions),
+              differences);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::BatchLedger& ledger,
                                                       report::ReportReader& reader) {
   MUSTER_ASSIGN_OR_RETURN(report::Verification verification, report::VerifyReceipt(reader, batch));
   std::vector<std::string> differences = std::move(verification.differences);
+  const absl::StatusOr<ledger::Batch> known = ledger.Get(batch);
+  if (absl::IsNotFound(known.status())) {
+    differences.push_back("the ledger does not know the batch");
+    return differences;
+  }
+  MUSTER_RETURN_IF_ERROR(known.status());
+  // A receipt that could not be read, or is another batch's, is a difference already.
+  if (verification.receipt.batch == batch) {
+    CompareWithLedger(verification.receipt, *known, &differences);
+  }
   LedgerWalk walk(batch, &ledger);
   absl::Status failed;
   MUSTER_RETURN_IF_ERROR(reader.ForEachItem(batch, [&](const report::ItemRow& row) {

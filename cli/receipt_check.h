@@ -12,7 +12,9 @@
 namespace muster::cli {
 
 // One line for each thing that is not as the receipt says; empty: all is well. Beyond what the
-// report's rows add up to, each item's content must be what the ledger recorded when it was split.
+// report's rows add up to, the receipt must tell of the batch that the ledger knows: its job, its
+// revision, all of its items and transactions; and each item's content must be what the ledger
+// recorded when it was split.
 absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::BatchLedger& ledger,
                                                       report::ReportReader& reader);
 
