@@ -30,8 +30,13 @@ rocksdb::DBOptions DbOptionsFor(const DatabaseOptions& options) {
   db.create_if_missing = options.create_if_missing && !options.read_only;
   db.create_missing_column_families = !options.read_only;
   db.max_total_wal_size = kMaxLogBytes;
-  // Reusing log files spares the file system an inode update in every fdatasync.
-  db.recycle_log_file_num = 2;
+  // RocksDB's own choice ends the replay at the first damaged record, in silence, and all that was
+  // acknowledged after it is gone. Here only a log's end may be missing, which is what a crash
+  // leaves, and damage is an error. One thing cannot be told apart: a damaged length that reaches
+  // beyond the end, within the log's last 32 KiB, looks like a record that was cut short. Log files
+  // must not be recycled (they are not unless one asks for it): then a checksum that does not match
+  // could be a former log's record, and ends the replay in silence again.
+  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   // A background sync while a file grows keeps a flush from stalling the writers' own syncs.
   db.bytes_per_sync = 1 << 20;
   db.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(
