@@ -13,8 +13,8 @@
 #include "muster/base/mutex.h"
 #include "muster/base/temp_dir.h"
 #include "muster/queue_rocksdb/codec.h"
-#include "muster/queue_rocksdb/faulty_env.h"
 #include "muster/queue_rocksdb/storage.h"
+#include "muster/rocks/testing/faulty_env.h"
 
 namespace muster::queue_rocksdb {
 namespace {
@@ -85,7 +85,7 @@ class RocksDbQueueStoreTest : public ::testing::Test {
   const queue::QueueId queue_{"acme", "work"};
   const base::TempDir dir_;
   base::FakeClock clock_;
-  FaultyEnv env_;
+  rocks::testing::FaultyEnv env_;
   std::unique_ptr<RocksDbQueueStore> store_;
 };
 

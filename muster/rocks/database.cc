@@ -12,10 +12,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
+#include "muster/rocks/log_guard.h"
 #include "muster/rocks/options.h"
 #include "muster/rocks/status.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/db.h"
+#include "rocksdb/env.h"
 #include "rocksdb/write_batch.h"
 
 #ifdef __SANITIZE_THREAD__
@@ -94,14 +96,16 @@ struct Opened {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
 };
 
-rocksdb::Status OpenOnce(const std::string& dir, const DatabaseOptions& options, Opened* opened) {
+rocksdb::Status OpenOnce(const std::string& dir, const DatabaseOptions& options, rocksdb::Env* env,
+                         Opened* opened) {
   const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
   for (const Family& family : options.families) {
     families.emplace_back(family.name, FamilyOptionsFor(family, cache));
   }
-  const rocksdb::DBOptions db = DbOptionsFor(options);
+  rocksdb::DBOptions db = DbOptionsFor(options);
+  db.env = env;
   if (options.read_only) {
     return rocksdb::DB::OpenForReadOnly(db, dir, families, &opened->handles, &opened->db);
   }
@@ -118,21 +122,28 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& dir,
     return absl::NotFoundError(absl::StrCat("no data in directory ", dir));
   }
   if (!exists) MUSTER_RETURN_IF_ERROR(CreateDir(dir));
+  rocksdb::Env* const machine = options.env == nullptr ? rocksdb::Env::Default() : options.env;
+  const auto log_guard = std::make_shared<LogGuard>(machine->GetFileSystem());
+  std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(log_guard);
   Opened opened;
-  rocksdb::Status status = OpenOnce(dir, options, &opened);
+  rocksdb::Status status = OpenOnce(dir, options, env.get(), &opened);
   for (int tries = 1; !status.ok() && options.read_only && tries < kReadOnlyTries; ++tries) {
-    status = OpenOnce(dir, options, &opened);
+    status = OpenOnce(dir, options, env.get(), &opened);
   }
   if (!status.ok()) return OpenError(status, dir);
-  return std::unique_ptr<Database>(new Database(dir, opened.db, std::move(opened.handles)));
+  std::unique_ptr<Database> database(new Database(dir, std::move(env), log_guard.get()));
+  database->Adopt(opened.db, opened.handles);
+  return database;
 }
 
-Database::Database(std::string dir, rocksdb::DB* db,
-                   std::vector<rocksdb::ColumnFamilyHandle*> handles)
-    : dir_(std::move(dir)),
-      db_(db),
-      families_(handles.begin() + 1, handles.end()),
-      default_family_(handles.front()) {}
+Database::Database(std::string dir, std::unique_ptr<rocksdb::Env> env, const LogGuard* log_guard)
+    : dir_(std::move(dir)), env_(std::move(env)), log_guard_(log_guard) {}
+
+void Database::Adopt(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
+  db_.reset(db);
+  default_family_ = handles.front();
+  families_.assign(handles.begin() + 1, handles.end());
+}
 
 Database::~Database() {
   for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
@@ -152,17 +163,17 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) 
     return absl::UnavailableError(
         absl::StrCat("write to ", dir_, ": an earlier write failed; open it again"));
   }
-  const rocksdb::Status written = WriteTo(db_.get(), rocksdb::WriteOptions(), batch);
+  rocksdb::Status written = WriteTo(db_.get(), rocksdb::WriteOptions(), batch);
+  if (written.ok()) written = log_guard_->failure();
   if (written.IsIOError() || written.IsCorruption()) broken_ = true;
   MUSTER_RETURN_IF_ERROR(ToStatus(written, absl::StrCat("write to ", dir_)));
   return durability == Durability::kPower ? Sync() : absl::OkStatus();
 }
 
-// Debian builds RocksDB with its assertions, and one of them ends the process when a log that could
-// not be written is synced.
 rocksdb::Status Database::SyncLog() {
   if (broken_) return rocksdb::Status::IOError("an earlier write failed");
   rocksdb::Status synced = db_->SyncWAL();
+  if (synced.ok()) synced = log_guard_->failure();
   if (!synced.ok()) broken_ = true;
   return synced;
 }

@@ -26,6 +26,8 @@ class WriteBatch;
 
 namespace muster::rocks {
 
+class LogGuard;
+
 // What an acknowledged write outlives.
 enum class Durability {
   kProcess,  // handed to the operating system: survives kill -9, not a power cut
@@ -81,14 +83,17 @@ class Database {
   rocksdb::Status SyncLog();
   // Waits until all that was written before the call is on disk.
   absl::Status Sync();
-  Database(std::string dir, rocksdb::DB* db, std::vector<rocksdb::ColumnFamilyHandle*> handles);
+  Database(std::string dir, std::unique_ptr<rocksdb::Env> env, const LogGuard* log_guard);
+  void Adopt(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
 
   const std::string dir_;
+  const std::unique_ptr<rocksdb::Env> env_;
+  const LogGuard* const log_guard_;  // env_'s
   std::unique_ptr<rocksdb::DB> db_;
-  std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned; released before db_
-  rocksdb::ColumnFamilyHandle* default_family_;         // owned
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;     // owned; released before db_
+  rocksdb::ColumnFamilyHandle* default_family_ = nullptr;  // owned
 
-  // A write has failed: RocksDB takes no more, and must not be asked to sync.
+  // A write or a sync has failed: nothing is acknowledged any more.
   std::atomic<bool> broken_{false};
 
   // Group commit. One caller syncs for all who came before it began; the others wait.
@@ -97,7 +102,7 @@ class Database {
   bool syncing_ ABSL_GUARDED_BY(sync_mu_) = false;
   uint64_t syncs_begun_ ABSL_GUARDED_BY(sync_mu_) = 0;
   uint64_t syncs_ended_ ABSL_GUARDED_BY(sync_mu_) = 0;
-  absl::Status sync_failure_ ABSL_GUARDED_BY(sync_mu_);  // sticky: RocksDB stops writing, too
+  absl::Status sync_failure_ ABSL_GUARDED_BY(sync_mu_);  // sticky
 };
 
 }  // namespace muster::rocks

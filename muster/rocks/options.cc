@@ -26,7 +26,6 @@ class NullLogger final : public rocksdb::Logger {
 
 rocksdb::DBOptions DbOptionsFor(const DatabaseOptions& options) {
   rocksdb::DBOptions db;
-  if (options.env != nullptr) db.env = options.env;
   db.create_if_missing = options.create_if_missing && !options.read_only;
   db.create_missing_column_families = !options.read_only;
   db.max_total_wal_size = kMaxLogBytes;

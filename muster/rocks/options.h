@@ -10,6 +10,7 @@ class Cache;
 
 namespace muster::rocks {
 
+// All but the env.
 rocksdb::DBOptions DbOptionsFor(const DatabaseOptions& options);
 
 // `cache` is shared by all families of one database, so that its size bounds them together.

@@ -1,0 +1,85 @@
+#include "muster/rocks/testing/faulty_env.h"
+
+#include <filesystem>
+#include <utility>
+
+namespace muster::rocks::testing {
+
+namespace fs = std::filesystem;
+using rocksdb::Status;
+
+class FaultyEnv::File final : public rocksdb::WritableFileWrapper {
+ public:
+  File(std::string path, std::unique_ptr<rocksdb::WritableFile> file, FaultyEnv* env)
+      : rocksdb::WritableFileWrapper(file.get()),
+        path_(std::move(path)),
+        is_log_(fs::path(path_).extension() == ".log"),
+        file_(std::move(file)),
+        env_(env) {}
+
+  using rocksdb::WritableFileWrapper::Append;
+  Status Append(const rocksdb::Slice& data) override {
+    if (is_log_ && env_->fail_appends) return Status::IOError("append", "fails on command");
+    Status status = file_->Append(data);
+    if (status.ok()) bytes_ += data.size();
+    return status;
+  }
+
+  Status Sync() override {
+    const uint64_t bytes = bytes_;
+    if (is_log_) {
+      env_->before_sync();
+      ++env_->syncs;
+      if (env_->fail_syncs) return Status::IOError("sync", "fails on command");
+    }
+    Status status = file_->Sync();
+    if (status.ok()) {
+      base::MutexLock lock(&env_->mu_);
+      env_->synced_bytes_[path_] = bytes;
+    }
+    return status;
+  }
+  Status Fsync() override { return Sync(); }
+
+ private:
+  const std::string path_;
+  const bool is_log_;
+  const std::unique_ptr<rocksdb::WritableFile> file_;
+  FaultyEnv* const env_;  // not owned
+  std::atomic<uint64_t> bytes_{0};
+};
+
+Status FaultyEnv::NewWritableFile(const std::string& name,
+                                  std::unique_ptr<rocksdb::WritableFile>* file,
+                                  const rocksdb::EnvOptions& options) {
+  Status status = EnvWrapper::NewWritableFile(name, file, options);
+  if (!status.ok()) return status;
+  *file = std::make_unique<File>(name, std::move(*file), this);
+  base::MutexLock lock(&mu_);
+  synced_bytes_[name] = 0;
+  return status;
+}
+
+Status FaultyEnv::RenameFile(const std::string& from, const std::string& to) {
+  Status status = EnvWrapper::RenameFile(from, to);
+  base::MutexLock lock(&mu_);
+  auto moved = synced_bytes_.extract(from);
+  if (!status.ok() || moved.empty()) return status;
+  synced_bytes_.erase(to);
+  moved.key() = to;
+  synced_bytes_.insert(std::move(moved));
+  return status;
+}
+
+void FaultyEnv::CopyAsAfterPowerCut(const std::string& dir, const std::string& to) {
+  fs::create_directories(to);
+  base::MutexLock lock(&mu_);
+  for (const auto& entry : fs::directory_iterator(dir)) {
+    const fs::path copy = fs::path(to) / entry.path().filename();
+    fs::copy_file(entry.path(), copy);
+    const auto written = synced_bytes_.find(entry.path());
+    if (written != synced_bytes_.end()) fs::resize_file(copy, written->second);
+  }
+}
+
+}  // namespace muster::rocks::testing
