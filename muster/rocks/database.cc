@@ -77,7 +77,9 @@ absl::Status OpenError(const rocksdb::Status& status, const std::string& dir) {
     return absl::FailedPreconditionError(
         absl::StrCat("data directory ", dir, " is already open in this process"));
   }
-  if (status.IsIOError() && absl::StrContains(text, "/LOCK")) {
+  // Not any failure that names LOCK: opening it may be forbidden, or lack a descriptor.
+  if (status.IsIOError() && absl::StrContains(text, "While lock file") &&
+      absl::StrContains(text, "/LOCK: Resource temporarily unavailable")) {
     return absl::FailedPreconditionError(
         absl::StrCat("data directory ", dir, " is used by another process", LockHolder(dir)));
   }

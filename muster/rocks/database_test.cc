@@ -122,6 +122,15 @@ TEST_F(DatabaseTest, RefusesADirectoryThatAnotherProcessUses) {
   EXPECT_TRUE(Open().ok());
 }
 
+TEST_F(DatabaseTest, BlamesNobodyWhenTheLockFileCannotBeOpened) {
+  { Put(Open()->get(), "k", "v"); }
+  std::filesystem::remove(dir_ + "/LOCK");
+  std::filesystem::create_directory(dir_ + "/LOCK");
+  const absl::Status status = Open().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("LOCK: Is a directory"));
+}
+
 TEST_F(DatabaseTest, ReadsBesideTheOwnerWithoutTouchingAnyFile) {
   auto owner = Open();
   ASSERT_TRUE(owner.ok()) << owner.status();
