@@ -59,6 +59,11 @@ void DurableQueue::LoadCounters(const Counters& counters) {
   counters_.Add(counters);
 }
 
+void DurableQueue::LoadUsedSequence(uint64_t seq) {
+  base::MutexLock lock(&mu_);
+  counters_.next_seq = std::max(counters_.next_seq, seq + 1);
+}
+
 queue::Metadata DurableQueue::metadata() {
   base::MutexLock lock(&mu_);
   return record_.metadata;

@@ -39,6 +39,8 @@ class DurableQueue {
   void LoadMessage(uint64_t seq, const std::optional<MessageState>& state);
   void LoadPoison(uint64_t seq);
   void LoadCounters(const Counters& counters);
+  // A dedup id was put with a message of this sequence, which may be long gone.
+  void LoadUsedSequence(uint64_t seq);
 
   const queue::QueueId& id() const { return id_; }
 
@@ -111,7 +113,7 @@ class DurableQueue {
   // Ends a check-out: every message gets its `after` state, or `before` if `written` is an error.
   void CheckInAll(const std::vector<Claim>& claims, const absl::Status& written);
 
-  absl::Status PlanPutLocked(std::vector<queue::NewMessage>* messages,
+  absl::Status PlanPutLocked(const std::vector<queue::NewMessage>& messages,
                              const std::vector<std::optional<DedupRecord>>& known,
                              std::vector<Planned>* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status WritePut(const std::vector<queue::NewMessage>& messages,

@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<queue::PutResult>> DurableQueue::Put(
     std::vector<Planned> plan;
     {
       base::MutexLock lock(&mu_);
-      MUSTER_RETURN_IF_ERROR(PlanPutLocked(&messages, known, &plan));
+      MUSTER_RETURN_IF_ERROR(PlanPutLocked(messages, known, &plan));
     }
     MUSTER_RETURN_IF_ERROR(WritePut(messages, plan));
     results = PublishPut(plan);
@@ -57,19 +57,19 @@ absl::StatusOr<std::vector<queue::PutResult>> DurableQueue::Put(
   return results;
 }
 
-absl::Status DurableQueue::PlanPutLocked(std::vector<queue::NewMessage>* messages,
+absl::Status DurableQueue::PlanPutLocked(const std::vector<queue::NewMessage>& messages,
                                          const std::vector<std::optional<DedupRecord>>& known,
                                          std::vector<Planned>* plan) {
   MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
-  if (counters_.next_seq + messages->size() > kMaxSequence) {
+  if (counters_.next_seq + messages.size() > kMaxSequence) {
     return absl::ResourceExhaustedError(
         absl::StrCat("queue '", id_.ToString(), "' has used up its sequence numbers"));
   }
   const int64_t now_us = storage_->NowUs();
   ExpireLocked(now_us);
   absl::flat_hash_map<absl::string_view, uint64_t> in_this_call;
-  for (size_t i = 0; i < messages->size(); ++i) {
-    const queue::NewMessage& message = (*messages)[i];
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const queue::NewMessage& message = messages[i];
     if (known[i].has_value() && IsDuplicateLocked(*known[i], now_us)) {
       plan->push_back({known[i]->seq, true, {}});
       continue;
@@ -92,7 +92,11 @@ absl::Status DurableQueue::PlanPutLocked(std::vector<queue::NewMessage>* message
 }
 
 bool DurableQueue::IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) const {
-  if (poison_.contains(dedup.seq) || index_.Find(dedup.seq) != nullptr) return true;
+  if (poison_.contains(dedup.seq)) return true;
+  // After damage to the counters a sequence may have come twice: then this is another message.
+  const MessageState* state = index_.Find(dedup.seq);
+  if (state != nullptr && (state->insertion_us == dedup.put_us || state->has(kDamaged)))
+    return true;
   if (dedup.seq < record_.dedup_floor) return false;
   return now_us - dedup.put_us < absl::ToInt64Microseconds(queue::kDedupWindow);
 }

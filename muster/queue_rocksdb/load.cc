@@ -44,14 +44,33 @@ absl::Status LoadQueueRecords(Storage* storage, LoadedQueues* queues) {
                  });
 }
 
+// A sequence that was given out must not be given out again, or an old dedup record would speak of
+// a new message. Where the counters cannot say how far it went, the dedup records know of some.
+absl::Status LoadUsedSequences(Storage* storage, uint64_t number, DurableQueue* queue) {
+  return ForEach(storage, kDedup, DedupKey(number, ""), DedupKey(number + 1, ""),
+                 [&](absl::string_view key, absl::string_view value) {
+                   const auto record = DecodeDedup(value, key);
+                   if (record.has_value()) queue->LoadUsedSequence(record->seq);
+                   return absl::OkStatus();
+                 });
+}
+
 absl::Status LoadAllCounters(Storage* storage, const LoadedQueues& queues) {
-  return ForEach(storage, kMeta, "c", "d", [&](absl::string_view key, absl::string_view value) {
-    const auto found = queues.find(ParseQueueNumber(key, 1).value_or(0));
-    if (found != queues.end()) {
-      found->second->LoadCounters(DecodeCounters(value).value_or(Counters()));
-    }
-    return absl::OkStatus();
-  });
+  LoadedQueues without = queues;
+  MUSTER_RETURN_IF_ERROR(
+      ForEach(storage, kMeta, "c", "d", [&](absl::string_view key, absl::string_view value) {
+        const auto found = queues.find(ParseQueueNumber(key, 1).value_or(0));
+        if (found == queues.end()) return absl::OkStatus();
+        const Counters counters = DecodeCounters(value).value_or(Counters());
+        found->second->LoadCounters(counters);
+        // Zero: damaged, or merged onto a damaged record.
+        if (counters.next_seq != 0) without.erase(found->first);
+        return absl::OkStatus();
+      }));
+  for (const auto& [number, queue] : without) {
+    MUSTER_RETURN_IF_ERROR(LoadUsedSequences(storage, number, queue.get()));
+  }
+  return absl::OkStatus();
 }
 
 // Hands each message key of `family` to its queue.

@@ -12,6 +12,7 @@
 #include "muster/base/fake_clock.h"
 #include "muster/base/mutex.h"
 #include "muster/base/temp_dir.h"
+#include "muster/queue/limits.h"
 #include "muster/queue_rocksdb/codec.h"
 #include "muster/queue_rocksdb/storage.h"
 #include "muster/rocks/testing/faulty_env.h"
@@ -60,14 +61,16 @@ class RocksDbQueueStoreTest : public ::testing::Test {
     ASSERT_TRUE((*storage)->Write(&batch, rocks::Durability::kPower).ok());
   }
 
-  absl::StatusOr<std::vector<queue::PutResult>> TryPut(const std::string& body) {
+  absl::StatusOr<std::vector<queue::PutResult>> TryPut(const std::string& body,
+                                                       const std::string& dedup_id = "") {
     std::vector<queue::NewMessage> messages(1);
     messages[0].body = body;
+    messages[0].dedup_id = dedup_id;
     return store_->Put(queue_, std::move(messages));
   }
 
-  queue::PutResult Put(const std::string& body) {
-    auto results = TryPut(body);
+  queue::PutResult Put(const std::string& body, const std::string& dedup_id = "") {
+    auto results = TryPut(body, dedup_id);
     EXPECT_TRUE(results.ok()) << results.status();
     return results.ok() ? results->front() : queue::PutResult();
   }
@@ -219,6 +222,28 @@ TEST_F(RocksDbQueueStoreTest, CountsOnWithDamagedCounters) {
   Open();
   Put("b");
   EXPECT_EQ(store_->Stats(queue_)->total_in, 1);
+  EXPECT_THAT(ReceiveBodies(), ElementsAre("a", "b"));
+}
+
+// Sequences start anew, as far as the files show: none may come again that a dedup id stands for.
+TEST_F(RocksDbQueueStoreTest, GivesNoSequenceTwiceThatADedupIdStandsFor) {
+  const queue::PutResult first = Put("first", "id");
+  ASSERT_TRUE(store_->Delete(queue_, {first.receipt})->front().ok());
+  Overwrite(kMeta, CountersKey(1), "garbage");
+  Open();
+  const queue::PutResult second = Put("second");
+  EXPECT_NE(second.message_id, first.message_id);
+  clock_.Advance(queue::kDedupWindow);
+  EXPECT_FALSE(Put("third", "id").duplicate);
+  EXPECT_THAT(ReceiveBodies(), ElementsAre("second", "third"));
+}
+
+TEST_F(RocksDbQueueStoreTest, TakesNoOtherMessageForTheOneOfADedupId) {
+  Put("a");
+  const std::string key = DedupKey(1, "id");
+  Overwrite(kDedup, key, EncodeDedup({0, 12345}, key));
+  Open();
+  EXPECT_FALSE(Put("b", "id").duplicate);
   EXPECT_THAT(ReceiveBodies(), ElementsAre("a", "b"));
 }
 
