@@ -30,8 +30,11 @@ std::string Seal(absl::string_view fields, absl::string_view key, uint8_t versio
 }
 
 // The fields of a sealed record, or nullopt when version or sum are not right.
-std::optional<absl::string_view> Unseal(absl::string_view record, absl::string_view key) {
-  if (record.size() < kHeaderBytes || record[0] != kRecordVersion) return std::nullopt;
+std::optional<absl::string_view> Unseal(absl::string_view record, absl::string_view key,
+                                        uint8_t version) {
+  if (record.size() < kHeaderBytes || static_cast<uint8_t>(record[0]) != version) {
+    return std::nullopt;
+  }
   const absl::string_view fields = record.substr(kHeaderBytes);
   if (LoadLittle<uint64_t>(record.data() + 1) != Sum(fields, key)) return std::nullopt;
   return fields;
@@ -113,7 +116,7 @@ std::string EncodeBodyHeader(absl::string_view body, absl::string_view key) {
 }
 
 bool StripToBody(std::string* record, absl::string_view key) {
-  if (!Unseal(*record, key).has_value()) return false;
+  if (!Unseal(*record, key, kRecordVersion).has_value()) return false;
   record->erase(0, kHeaderBytes);
   return true;
 }
@@ -134,7 +137,7 @@ std::string EncodePoison(const PoisonRecord& poison, absl::string_view key) {
 }
 
 std::optional<PoisonRecord> DecodePoison(absl::string_view record, absl::string_view key) {
-  const auto fields = Unseal(record, key);
+  const auto fields = Unseal(record, key, kRecordVersion);
   if (!fields.has_value()) return std::nullopt;
   ByteReader reader(*fields);
   PoisonRecord poison;
@@ -156,7 +159,7 @@ std::string EncodeDedup(const DedupRecord& dedup, absl::string_view key) {
 }
 
 std::optional<DedupRecord> DecodeDedup(absl::string_view record, absl::string_view key) {
-  const auto fields = Unseal(record, key);
+  const auto fields = Unseal(record, key, kRecordVersion);
   if (!fields.has_value()) return std::nullopt;
   ByteReader reader(*fields);
   DedupRecord dedup;
@@ -185,7 +188,7 @@ std::string EncodeCounters(const Counters& counters) {
 }
 
 std::optional<Counters> DecodeCounters(absl::string_view record) {
-  const auto fields = Unseal(record, "");
+  const auto fields = Unseal(record, "", kRecordVersion);
   if (!fields.has_value()) return std::nullopt;
   ByteReader reader(*fields);
   Counters counters;
@@ -212,7 +215,7 @@ std::string EncodeQueue(const QueueRecord& queue, absl::string_view key) {
 }
 
 std::optional<QueueRecord> DecodeQueue(absl::string_view record, absl::string_view key) {
-  const auto fields = Unseal(record, key);
+  const auto fields = Unseal(record, key, kRecordVersion);
   if (!fields.has_value()) return std::nullopt;
   ByteReader reader(*fields);
   QueueRecord queue;
@@ -237,7 +240,10 @@ std::string EncodeStore(const StoreRecord& store) {
 }
 
 std::optional<StoreRecord> DecodeStore(absl::string_view record) {
-  const auto fields = Unseal(record, StoreKey());
+  // The fields are the same in all versions so far.
+  const uint8_t version = FormatVersionOf(record);
+  if (version == 0 || version > kFormatVersion) return std::nullopt;
+  const auto fields = Unseal(record, StoreKey(), version);
   if (!fields.has_value()) return std::nullopt;
   ByteReader reader(*fields);
   StoreRecord store;
