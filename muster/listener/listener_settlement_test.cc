@@ -273,7 +273,9 @@ TEST_F(ListenerSettlementTest, StopsAHandlerWhoseLeaseIsLostAndCountsNothingOfIt
   Start();
   gate.AwaitArrivals(1);
   store_.BreakLeases(in());
-  PassTimeUntil([&] { return !store_.deleted(in()).empty(); }, absl::Seconds(1));
+  clock_.AwaitSleepers(2);  // the keeper and the supervisor
+  clock_.Advance(absl::Seconds(10));
+  store_.AwaitDeleted(in(), 1);
   Finish();
   EXPECT_EQ(runs, 2);
   EXPECT_THAT(store_.put(output_), IsEmpty());
