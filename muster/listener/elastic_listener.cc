@@ -166,10 +166,10 @@ void ElasticListener::OnWake(WakeReason reason) {
   if (roster_.dismissed()) return;
   if (roster_.active() == 0) {
     WakeIdle(reason);
-  } else if (reason == WakeReason::kScheduled) {
-    roster_.Wake(1);
   } else if (reason == WakeReason::kRescale) {
     RaiseWorkDetected();
+  } else {
+    WakeBusy(reason);
   }
 }
 
@@ -181,17 +181,31 @@ void ElasticListener::RaiseWorkDetected() {
   }
 }
 
+// The tasks that are there may all be busy for long: then none of them sees what has become
+// visible, and others have to start for it.
+void ElasticListener::WakeBusy(WakeReason reason) {
+  // Also keeps a task that has looked already, and too early, from leaving.
+  if (reason == WakeReason::kScheduled) roster_.Wake(1);
+  if (!roster_.has_idle_hands()) return;
+  const Depth depth = LookAtDepth();
+  if (depth.ready > 0) FollowDepth(depth);
+}
+
+void ElasticListener::FollowDepth(const Depth& depth) {
+  if (events_.queue_work_detected) {
+    events_.queue_work_detected(*this);
+  } else {
+    Rescale(depth);
+  }
+}
+
 void ElasticListener::WakeIdle(WakeReason reason) {
   const Depth depth = LookAtDepth();
   if (depth.ready > 0 || !depth.known) {
     counters_.Add(reason == WakeReason::kSafety      ? &ListenerCounters::wakeups_safety
                   : reason == WakeReason::kScheduled ? &ListenerCounters::wakeups_scheduled
                                                      : &ListenerCounters::wakeups_push);
-    if (events_.queue_work_detected) {
-      events_.queue_work_detected(*this);
-    } else {
-      Rescale(depth);
-    }
+    FollowDepth(depth);
   }
   if (KeepsPoller() && roster_.active() == 0) StartTasks(1);
 }

@@ -65,7 +65,9 @@ class ElasticListener final : public QueueListener {
   void OnTrigger(const trigger::InterRoleCommunicationEvent& event);
   void OnWake(WakeReason reason);
   void WakeIdle(WakeReason reason);
+  void WakeBusy(WakeReason reason);
   void RaiseWorkDetected();
+  void FollowDepth(const Depth& depth);
   void Rescale(const Depth& depth);
   bool KeepsPoller() const;
   Depth LookAtDepth() const;

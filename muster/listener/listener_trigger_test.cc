@@ -148,6 +148,94 @@ TEST_F(ListenerTriggerTest, AsksForMoreTasksWhileItIsBusy) {
   Finish();
 }
 
+// A handler may take minutes, and the task that gave another message back may have left meanwhile.
+TEST_F(ListenerTriggerTest, FindsWhatItGaveBackWhileItsOtherTasksAreBusyForLong) {
+  Gate gate;
+  handler_ = [&](Delivery& delivery, DeliveryContext&) {
+    if (delivery.message->body == "long") gate.Pass();
+    if (delivery.message->body == "later" && delivery.message->dequeue_count == 1) {
+      return Outcome(Settlement::Kind::kDefer, absl::Seconds(5));
+    }
+    return Ok();
+  };
+  events_.queue_empty = [](const QueueListener&, int) { return IdleDecision{.stop = true}; };
+  StartAndSettleDown();
+  Put("long");
+  Fire();
+  gate.AwaitArrivals(1);
+  Put("later");
+  Fire();
+  AwaitNotes(2);
+  AwaitTasks(1);
+  while (clock_.NextDeadline() != clock_.Monotonic() + absl::Seconds(5)) std::this_thread::yield();
+  clock_.Advance(absl::Seconds(5));
+  store_.AwaitDeleted(partitions_[0], 1);
+  gate.Open();
+  Finish();
+}
+
+TEST_F(ListenerTriggerTest, FindsWorkWhoseTriggerWasLostWhileItsTasksAreBusyForLong) {
+  options_.visibility = absl::Minutes(10);
+  Gate gate;
+  handler_ = [&](Delivery& delivery, DeliveryContext&) {
+    if (delivery.message->body == "long") gate.Pass();
+    return Ok();
+  };
+  StartAndSettleDown();
+  Put("long");
+  Fire();
+  gate.AwaitArrivals(1);
+  Put("lost");
+  clock_.Advance(absl::Seconds(36));
+  store_.AwaitDeleted(partitions_[0], 1);
+  gate.Open();
+  Finish();
+}
+
+TEST_F(ListenerTriggerTest, TellsTheHostOfWorkThatItsBusyTasksDoNotSee) {
+  options_.visibility = absl::Minutes(10);
+  Gate gate;
+  handler_ = [&](Delivery&, DeliveryContext&) {
+    gate.Pass();
+    return Ok();
+  };
+  events_.queue_work_detected = [](QueueListener& listener) {
+    ASSERT_TRUE(listener.StartListener(1).ok());
+  };
+  StartAndSettleDown();
+  Put("long");
+  Fire();
+  gate.AwaitArrivals(1);
+  Put("lost");
+  clock_.Advance(absl::Seconds(36));
+  gate.AwaitArrivals(2);
+  gate.Open();
+  Finish();
+}
+
+TEST_F(ListenerTriggerTest, ChecksNothingWhileAllTheTasksThatItMayHaveAreBusy) {
+  options_.visibility = absl::Minutes(10);
+  options_.max_dequeue_tasks = 1;
+  Gate gate;
+  handler_ = [&](Delivery&, DeliveryContext&) {
+    gate.Pass();
+    return Ok();
+  };
+  StartAndSettleDown();
+  Put("long");
+  Fire();
+  gate.AwaitArrivals(1);
+  const int looks = store_.calls(Verb::kStats);
+  for (int check = 0; check < 3; ++check) {
+    clock_.AwaitSleepers(2);  // the supervisor and the lease keeper
+    clock_.Advance(absl::Seconds(36));
+  }
+  gate.Open();
+  store_.AwaitDeleted(partitions_[0], 1);
+  Finish();
+  EXPECT_EQ(store_.calls(Verb::kStats), looks);
+}
+
 // D3: push mode, no poller, one lost trigger.
 TEST_F(ListenerTriggerTest, FindsWorkWhoseTriggerWasLost) {
   StartAndSettleDown();
