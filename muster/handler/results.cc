@@ -38,7 +38,7 @@ void Results::Count(const Transaction& transaction,
                     std::initializer_list<Contribution> contributions) {
   if (!TakeVerdict(transaction)) return;
   for (const Contribution& contribution : contributions) {
-    if (!IsWellFormed(contribution)) return;
+    if (RefuseMalformed(contribution)) return;
   }
   const absl::Status added = AddAll(contributions);
   if (added.ok()) {
@@ -104,11 +104,12 @@ bool Results::TakeVerdict(const Transaction& transaction) {
   return true;
 }
 
-bool Results::IsWellFormed(const Contribution& contribution) {
+// True when the contribution cannot be meant, which Verdict() tells from now on.
+bool Results::RefuseMalformed(const Contribution& contribution) {
   absl::Status status = CheckShape(*schema_, contribution.group, contribution.keys.size(),
                                    contribution.measures.size());
   mistake_.Update(status);
-  return status.ok();
+  return !status.ok();
 }
 
 // Appends `measures` to values_, as the group keeps them.

@@ -71,7 +71,7 @@ class Results {
   absl::Status Fit(Group group, absl::Span<const base::Decimal> measures);
   absl::Status AddAll(absl::Span<const Contribution> contributions);
   void TakeBack(absl::Span<const Contribution> contributions);
-  bool IsWellFormed(const Contribution& contribution);
+  bool RefuseMalformed(const Contribution& contribution);
   void AppendRejection(int64_t line, absl::string_view reason);
 
   const JobSchema* const schema_;
