@@ -107,6 +107,19 @@ TEST_F(AnswerTest, AddsUpRowsOfTheSameKeys) {
   EXPECT_THAT(Rows(), ElementsAre("by_customer a 1.500 3"));
 }
 
+// An answer may be megabytes long, and nothing stops its reading: it must not take longer with each
+// row that is there already.
+TEST_F(AnswerTest, ReadsAVeryLongListOfRows) {
+  constexpr int kRows = 200000;
+  std::string answer = R"({"item":"1/7","outcome":"ok","groups":{"by_customer":[)";
+  for (int i = 0; i < kRows; ++i) {
+    absl::StrAppend(&answer, i == 0 ? "" : ",", R"({"customer":"c)", i,
+                    R"(","revenue":"1.5","units":1})");
+  }
+  ASSERT_TRUE(Decode(absl::StrCat(answer, "]}}")).ok());
+  EXPECT_EQ(Rows().size(), static_cast<size_t>(kRows));
+}
+
 TEST_F(AnswerTest, MayAskForAnotherTime) {
   const auto retry = Decode(R"({"item":"1/7","outcome":"retry","after_ms":1500,"why":"no rates"})");
   ASSERT_TRUE(retry.ok()) << retry.status();

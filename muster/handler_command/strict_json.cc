@@ -1,8 +1,7 @@
 #include "muster/handler_command/strict_json.h"
 
-#include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,66 +14,92 @@ using nlohmann::json;
 
 constexpr size_t kShownNameBytes = 64;
 
-// Looks at brackets only, before the parser does: it keeps a pointer for each that is open.
-bool NestsDeeperThan(int max_depth, absl::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > max_depth) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
-}
-
-// Finds what the parser lets pass: it keeps the last of two members of the same name.
-class DuplicateFinder {
+// Builds the value as the parser goes along. The parser's own builders will not do: one keeps the
+// last of two members of the same name, and the one that asks a callback searches a whole array
+// for discarded elements each time that an element ends.
+class StrictReader final : public nlohmann::json_sax<json> {
  public:
-  explicit DuplicateFinder(int max_depth) : names_(static_cast<size_t>(max_depth) + 1) {}
+  explicit StrictReader(int max_depth) : max_depth_(static_cast<size_t>(max_depth)) {}
 
-  void See(int depth, json::parse_event_t event, const json& parsed) {
-    if (event == json::parse_event_t::object_start) {
-      names_[static_cast<size_t>(depth) + 1].clear();
-    } else if (event == json::parse_event_t::key) {
-      const auto& name = parsed.get_ref<const std::string&>();
-      if (!names_[static_cast<size_t>(depth)].insert(name).second) duplicate_ = name;
-    }
+  bool null() override { return Add(json(nullptr)); }
+  bool boolean(bool value) override { return Add(json(value)); }
+  bool number_integer(json::number_integer_t value) override { return Add(json(value)); }
+  bool number_unsigned(json::number_unsigned_t value) override { return Add(json(value)); }
+  bool number_float(json::number_float_t value, const std::string&) override {
+    return Add(json(value));
+  }
+  bool string(std::string& value) override { return Add(json(std::move(value))); }
+  bool binary(json::binary_t&) override { return Refuse("binary"); }
+
+  bool start_object(size_t) override { return Open(json::object()); }
+  bool end_object() override { return Close(); }
+  bool start_array(size_t) override { return Open(json::array()); }
+  bool end_array() override { return Close(); }
+
+  bool key(std::string& name) override {
+    const auto [member, is_new] = open_.back()->emplace(name, nullptr);
+    member_ = &*member;
+    return is_new || Refuse(absl::StrCat("member \"", handler::Printable(name, kShownNameBytes),
+                                         "\" is there twice"));
   }
 
-  const std::optional<std::string>& duplicate() const { return duplicate_; }
+  bool parse_error(size_t, const std::string&, const json::exception&) override {
+    return Refuse("not JSON in UTF-8");
+  }
+
+  json TakeValue() { return std::move(root_); }
+  const std::string& problem() const { return problem_; }
 
  private:
-  std::vector<std::set<std::string>> names_;  // of the object that is open at each depth
-  std::optional<std::string> duplicate_;
+  bool Add(json value) {
+    Place(std::move(value));
+    return true;
+  }
+
+  bool Open(json container) {
+    if (open_.size() == max_depth_) return Refuse("brackets nest too deeply");
+    open_.push_back(Place(std::move(container)));
+    return true;
+  }
+
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
+  // Pointers into arrays stay good while they are on the stack: a sibling comes only after Close.
+  json* Place(json value) {
+    json* place = &root_;
+    if (!open_.empty() && open_.back()->is_array()) {
+      open_.back()->push_back(nullptr);
+      place = &open_.back()->back();
+    } else if (!open_.empty()) {
+      place = member_;
+    }
+    *place = std::move(value);
+    return place;
+  }
+
+  bool Refuse(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
+  }
+
+  const size_t max_depth_;
+  json root_;
+  std::vector<json*> open_;  // objects and arrays, the innermost last
+  json* member_ = nullptr;   // of the innermost object: where its next value goes
+  std::string problem_;
 };
 
 }  // namespace
 
 absl::StatusOr<json> ParseStrictJson(absl::string_view text, int max_depth) {
-  if (NestsDeeperThan(max_depth, text)) {
-    return absl::InvalidArgumentError("brackets nest too deeply");
+  StrictReader reader(max_depth);
+  if (!json::sax_parse(text.begin(), text.end(), &reader)) {
+    return absl::InvalidArgumentError(reader.problem());
   }
-  DuplicateFinder finder(max_depth);
-  const auto see = [&finder](int depth, json::parse_event_t event, json& parsed) {
-    finder.See(depth, event, parsed);
-    return true;
-  };
-  json value = json::parse(text.begin(), text.end(), see, /*allow_exceptions=*/false);
-  if (value.is_discarded()) return absl::InvalidArgumentError("not JSON in UTF-8");
-  if (finder.duplicate()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("member \"", handler::Printable(*finder.duplicate(), kShownNameBytes),
-                     "\" is there twice"));
-  }
-  return value;
+  return reader.TakeValue();
 }
 
 }  // namespace muster::handler_command

@@ -9,7 +9,7 @@ namespace muster::handler_command {
 
 // The value that all of `text` is. InvalidArgument when it is not JSON (RFC 8259, UTF-8
 // throughout), an object has the same member twice, or brackets nest deeper than `max_depth`:
-// memory stays in proportion to `text`.
+// time and memory stay in proportion to `text`.
 absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text, int max_depth);
 
 }  // namespace muster::handler_command
