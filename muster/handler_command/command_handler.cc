@@ -51,13 +51,18 @@ class CommandHandler final : public handler::Handler {
 
   Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
     if (item.stop_token().stop_requested()) return Outcome::Release();
-    allowed_ = std::min(options_.deadline, item.deadline() - options_.clock->Now());
-    if (allowed_ <= absl::ZeroDuration()) return Outcome::Retry({}, "its deadline has passed");
+    if (Allowed(item) <= absl::ZeroDuration()) return Outcome::Retry({}, "its deadline has passed");
     watchdog_.Disarm();
     const std::stop_callback on_stop(item.stop_token(), [this] { watchdog_.Interrupt(); });
-    const absl::Duration deadline = options_.clock->Monotonic() + allowed_;
 
-    if (std::optional<Outcome> not_now = BeReady(deadline)) return *std::move(not_now);
+    DiscardUnlessReady();
+    if (std::optional<Outcome> not_now = AwaitRestart(item)) return *std::move(not_now);
+    // Only now: the hold-back is no item's fault and must not eat its time.
+    allowed_ = Allowed(item);
+    const absl::Duration deadline = options_.clock->Monotonic() + allowed_;
+    if (absl::Status started = StartUnlessRunning(); !started.ok()) {
+      return Failed(std::string(started.message()));
+    }
     errors_.SetItem(item.id());
     errors_.Forget();
     watchdog_.Arm(deadline);
@@ -66,19 +71,19 @@ class CommandHandler final : public handler::Handler {
   }
 
  private:
-  // Makes sure that a program waits for a request; or what becomes of the item when there is none.
-  std::optional<Outcome> BeReady(absl::Duration deadline) {
-    DiscardUnlessReady();
-    if (child_ != nullptr) return std::nullopt;
-    if (std::optional<Outcome> not_now = AwaitRestart(deadline)) return not_now;
-    absl::StatusOr<std::unique_ptr<ChildProcess>> started = spawner_->Start(program_);
-    if (!started.ok()) return Failed(std::string(started.status().message()));
-    child_ = *std::move(started);
+  // How long the item may take from now on.
+  absl::Duration Allowed(const handler::WorkItem& item) const {
+    return std::min(options_.deadline, item.deadline() - options_.clock->Now());
+  }
+
+  absl::Status StartUnlessRunning() {
+    if (child_ != nullptr) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(child_, spawner_->Start(program_));
     conversation_.emplace(child_.get(), &errors_, &watchdog_, options_.clock,
                           ConversationLimits{options_.max_answer_bytes, options_.exit_grace});
     base::Log(base::kInfo, "handler program started",
               {{"job", schema_.job}, {"program", program_.path}, {"pid", child_->pid()}});
-    return std::nullopt;
+    return absl::OkStatus();
   }
 
   // Between items a program may have ended, which is no item's fault.
@@ -91,12 +96,15 @@ class CommandHandler final : public handler::Handler {
   }
 
   // The item waits rather than going back to the queue, where the same worker would find it again.
-  std::optional<Outcome> AwaitRestart(absl::Duration deadline) {
-    if (restart_at_ <= options_.clock->Monotonic()) return std::nullopt;
-    watchdog_.Arm(std::min(restart_at_, deadline));
+  // But no longer than it may take: it is deferred then.
+  std::optional<Outcome> AwaitRestart(const handler::WorkItem& item) {
+    const absl::Duration now = options_.clock->Monotonic();
+    if (child_ != nullptr || restart_at_ <= now) return std::nullopt;
+    watchdog_.Arm(std::min(restart_at_, now + Allowed(item)));
     if (watchdog_.Await() == Watchdog::State::kInterrupted) return Outcome::Release();
-    if (restart_at_ <= options_.clock->Monotonic()) return std::nullopt;
-    return Outcome::Defer(restart_at_ - options_.clock->Monotonic(),
+    const absl::Duration left = restart_at_ - options_.clock->Monotonic();
+    if (left <= absl::ZeroDuration() && Allowed(item) > absl::ZeroDuration()) return std::nullopt;
+    return Outcome::Defer(std::max(left, absl::ZeroDuration()),
                           absl::StrCat("the handler's program waits to be restarted: ", why_));
   }
 

@@ -21,6 +21,8 @@ struct CommandOptions {
   // Set in the program's environment, on top of this process's own.
   std::vector<std::pair<std::string, std::string>> env;
   // From handing out an item to its answer, the program's start included when it has to be started.
+  // A start that is held back (below) does not count; an item for which that takes longer than this
+  // is deferred.
   absl::Duration deadline = absl::Seconds(30);
   // A longer answer is refused: it would be held in memory, once per worker.
   size_t max_answer_bytes = size_t{16} << 20;

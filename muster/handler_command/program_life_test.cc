@@ -165,6 +165,33 @@ TEST_F(ProgramLifeTest, DefersTheItemWhenTheRestartIsBeyondItsDeadline) {
   EXPECT_THAT(outcome.why, HasSubstr("exited with status 1"));
 }
 
+TEST_F(ProgramLifeTest, GivesAnItemItsWholeDeadlineAfterTheStartWasHeldBack) {
+  UseFakeClock();
+  options_.deadline = absl::Seconds(30);
+  options_.first_restart_delay = options_.deadline;
+  options_.max_restart_delay = options_.deadline;
+  Program("if mkdir crashed 2>/dev/null; then exit 1; fi; read -r line; " + std::string(kAnswer));
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+  std::future<Outcome> outcome = ProcessBeside();
+  AwaitAlarmIn(options_.deadline);
+  clock_.Advance(options_.deadline);
+  EXPECT_EQ(outcome.get().kind, Kind::kOk);
+}
+
+TEST_F(ProgramLifeTest, DefersAnItemWhoseOwnDeadlineTheHoldBackReaches) {
+  UseFakeClock();
+  options_.first_restart_delay = absl::Seconds(5);
+  Program("exit 1");
+  Process();
+  ItemContext context = Context();
+  context.deadline = clock_.Now() + absl::Seconds(5);
+  const SampleItem item({{"a"}}, context);
+  std::future<Outcome> outcome = std::async(std::launch::async, [&] { return Process(item); });
+  AwaitAlarmIn(absl::Seconds(5));
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(outcome.get().kind, Kind::kDefer);
+}
+
 TEST_F(ProgramLifeTest, KillsTheProgramAndReleasesTheItemWhenStopped) {
   Fifo life(folder_ / "life");
   Program("sleep 1000 9>life");
