@@ -43,7 +43,6 @@ class ChildProcess {
   int input() const { return input_.get(); }
   int output() const { return output_.get(); }
   int errors() const { return errors_.get(); }
-  void CloseOutput() { output_.Close(); }
   void CloseErrors() { errors_.Close(); }
 
   // Readable in poll() when the program has ended; -1 where the kernel has no such thing.
