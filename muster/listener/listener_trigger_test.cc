@@ -230,10 +230,11 @@ TEST_F(ListenerTriggerTest, ChecksNothingWhileAllTheTasksThatItMayHaveAreBusy) {
     clock_.AwaitSleepers(2);  // the supervisor and the lease keeper
     clock_.Advance(absl::Seconds(36));
   }
+  clock_.AwaitSleepers(2);
+  EXPECT_EQ(store_.calls(Verb::kStats), looks);
   gate.Open();
   store_.AwaitDeleted(partitions_[0], 1);
   Finish();
-  EXPECT_EQ(store_.calls(Verb::kStats), looks);
 }
 
 // D3: push mode, no poller, one lost trigger.
