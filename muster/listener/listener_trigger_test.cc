@@ -1,4 +1,5 @@
 // Waking up: triggers, work rules, safety check, and finding delayed work (req. 35, 38, 39, 41–45).
+#include <atomic>
 #include <set>
 #include <string>
 #include <vector>
@@ -261,6 +262,41 @@ TEST_F(ListenerTriggerTest, ComesBackForAMessageThatItDelayedItself) {
                              absl::Seconds(1));
   EXPECT_EQ(listener_->counters().wakeups_scheduled, 1);
   EXPECT_EQ(listener_->counters().wakeups_safety, 0);
+  Finish();
+}
+
+TEST_F(ListenerTriggerTest, ComesBackForEachDelayOfWhatWasGivenBackTogether) {
+  options_.safety_check_interval = absl::Hours(1);
+  options_.work_rule = [](int64_t) { return 2; };
+  Gate settling;
+  std::atomic<bool> first = true;
+  store_.SetHook([&](Verb verb, const queue::QueueId&) {
+    if (verb == Verb::kDelete && first.exchange(false)) settling.Pass();
+    return absl::OkStatus();
+  });
+  handler_ = [](Delivery& delivery, DeliveryContext&) {
+    const std::string& body = delivery.message->body;
+    if (body == "now" || delivery.message->dequeue_count > 1) return Ok();
+    return Outcome(Settlement::Kind::kDefer, body == "soon" ? absl::Seconds(5) : absl::Minutes(5));
+  };
+  events_.queue_empty = [](const QueueListener&, int) { return IdleDecision{.stop = true}; };
+  StartAndSettleDown();
+  Put("now");
+  Fire();
+  settling.AwaitArrivals(1);  // while the settler is held up, the other two are settled
+  Put("soon");
+  Put("late");
+  Fire(2);
+  AwaitNotes(3);
+  AwaitTasks(0);
+  settling.Open();
+  for (const absl::Duration delay : {absl::Seconds(5), absl::Seconds(295)}) {
+    while (clock_.NextDeadline() > clock_.Monotonic() + delay) std::this_thread::yield();
+    const size_t done = store_.deleted(partitions_[0]).size();
+    clock_.Advance(delay);
+    store_.AwaitDeleted(partitions_[0], static_cast<int>(done) + 1);
+  }
+  EXPECT_EQ(store_.calls(Verb::kUpdate), 1);
   Finish();
 }
 

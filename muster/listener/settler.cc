@@ -270,14 +270,12 @@ void Settler::GiveBack(int partition, const Chosen& items) {
 
 // What is visible at once is work for others; what is delayed, this listener comes back for.
 void Settler::AnnounceGivenBack(const queue::QueueId& queue, const Chosen& items) {
-  absl::Duration soonest = absl::InfiniteDuration();
   int64_t at_once = 0;
   for (const Item* item : items) {
     if (item->verdict.delay <= absl::ZeroDuration()) ++at_once;
-    soonest = std::min(soonest, item->verdict.delay);
+    options_.on_delayed(item->verdict.delay);
   }
   if (at_once > 0) triggers_->Send(queue, at_once);
-  options_.on_delayed(soonest);
 }
 
 void Settler::Count(Item& item, const absl::Status& status) {
