@@ -18,7 +18,8 @@ absl::Status Stale() { return absl::FailedPreconditionError("the receipt is stal
 
 class MemoryStore::Call {
  public:
-  Call(MemoryStore* store, Verb verb, const queue::QueueId& queue) : store_(store), verb_(verb) {
+  Call(MemoryStore* store, Verb verb, const queue::QueueId& queue)
+      : store_(store), verb_(verb), queue_(queue) {
     Hook hook;
     {
       base::MutexLock lock(&store_->mu_);
@@ -27,6 +28,12 @@ class MemoryStore::Call {
     if (hook) status_ = hook(verb, queue);
   }
   ~Call() {
+    AfterHook hook;
+    {
+      base::MutexLock lock(&store_->mu_);
+      hook = store_->after_hook_;
+    }
+    if (hook) hook(verb_, queue_);
     base::MutexLock lock(&store_->mu_);
     ++store_->calls_[static_cast<int>(verb_)];
     store_->changed_.NotifyAll();
@@ -36,6 +43,7 @@ class MemoryStore::Call {
  private:
   MemoryStore* const store_;
   const Verb verb_;
+  const queue::QueueId queue_;
   absl::Status status_;
 };
 
@@ -48,6 +56,17 @@ MemoryStore::MemoryStore(base::Clock* clock) : clock_(clock) {
 void MemoryStore::SetHook(Hook hook) {
   base::MutexLock lock(&mu_);
   hook_ = std::move(hook);
+}
+
+void MemoryStore::SetAfterHook(AfterHook hook) {
+  base::MutexLock lock(&mu_);
+  after_hook_ = std::move(hook);
+}
+
+void MemoryStore::SetMessageHooks(MessageHook before, MessageHook after) {
+  base::MutexLock lock(&mu_);
+  before_message_ = std::move(before);
+  after_message_ = std::move(after);
 }
 
 int MemoryStore::calls(Verb verb) const {
@@ -130,7 +149,9 @@ absl::StatusOr<std::vector<queue::Message>> MemoryStore::Receive(
     Record& record = queue.records.at(sequence);
     MoveTo(queue, sequence, record, now + options.visibility);
     ++record.message.dequeue_count;
-    record.message.interrupted = record.attempt_open;
+    record.suspect = record.suspect || record.began;
+    record.began = false;
+    record.message.interrupted = record.suspect;
     messages.push_back(record.message);
     messages.back().receipt = NewReceipt(sequence, record);
   }
@@ -142,16 +163,24 @@ absl::StatusOr<std::vector<absl::StatusOr<int>>> MemoryStore::BeginAttempt(
   const Call call(this, Verb::kBeginAttempt, id);
   MUSTER_RETURN_IF_ERROR(call.status());
   std::vector<absl::StatusOr<int>> results;
+  const absl::Duration now = clock_->Monotonic();
   base::MutexLock lock(&mu_);
   for (const queue::Receipt& receipt : receipts) {
     uint64_t sequence = 0;
-    Record* const record = Resolve(Of(id), receipt, sequence);
-    if (record == nullptr) {
-      results.push_back(Stale());
+    absl::StatusOr<Record*> record = Resolve(Verb::kBeginAttempt, Of(id), receipt, sequence);
+    if (record.ok() && (*record)->visible_at <= now) record = Stale();
+    if (!record.ok()) {
+      results.push_back(record.status());
       continue;
     }
-    record->attempt_open = true;
-    results.push_back(++record->message.attempts);
+    (*record)->began = true;
+    ++(*record)->message.attempts;
+    const absl::Status answer = Answer(Verb::kBeginAttempt, (*record)->message.body);
+    if (answer.ok()) {
+      results.push_back((*record)->message.attempts);
+    } else {
+      results.push_back(answer);
+    }
   }
   return results;
 }
@@ -166,17 +195,26 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> MemoryStore::Up
   for (const queue::UpdateRequest& request : requests) {
     Queue& queue = Of(id);
     uint64_t sequence = 0;
-    Record* const record = Resolve(queue, request.receipt, sequence);
-    if (record == nullptr) {
-      results.push_back(Stale());
+    const absl::StatusOr<Record*> found = Resolve(Verb::kUpdate, queue, request.receipt, sequence);
+    if (!found.ok()) {
+      results.push_back(found.status());
       continue;
     }
-    if (request.refund_attempt && record->attempt_open) --record->message.attempts;
-    if (request.attempt_ended) record->attempt_open = false;
-    MoveTo(queue, sequence, *record, now + request.visibility);
+    Record& record = **found;
+    if (request.attempt_ended && record.began) {
+      if (request.refund_attempt) --record.message.attempts;
+      record.began = false;
+      record.suspect = false;
+    }
+    MoveTo(queue, sequence, record, now + request.visibility);
     queue::UpdateResult result;
-    result.receipt = NewReceipt(sequence, *record);
-    results.push_back(std::move(result));
+    result.receipt = NewReceipt(sequence, record);
+    const absl::Status answer = Answer(Verb::kUpdate, record.message.body);
+    if (answer.ok()) {
+      results.push_back(std::move(result));
+    } else {
+      results.push_back(answer);
+    }
   }
   return results;
 }
@@ -190,11 +228,14 @@ absl::StatusOr<std::vector<absl::Status>> MemoryStore::Delete(
   for (const queue::Receipt& receipt : receipts) {
     Queue& queue = Of(id);
     uint64_t sequence = 0;
-    Record* const record = Resolve(queue, receipt, sequence);
-    results.push_back(record == nullptr ? Stale() : absl::OkStatus());
-    if (record == nullptr) continue;
-    queue.deleted.push_back(record->message.body);
+    const absl::StatusOr<Record*> record = Resolve(Verb::kDelete, queue, receipt, sequence);
+    if (!record.ok()) {
+      results.push_back(record.status());
+      continue;
+    }
+    queue.deleted.push_back((*record)->message.body);
     Erase(queue, sequence);
+    results.push_back(Answer(Verb::kDelete, queue.deleted.back()));
   }
   return results;
 }
@@ -208,14 +249,18 @@ absl::StatusOr<std::vector<absl::Status>> MemoryStore::DeadLetter(
   for (const queue::DeadLetterRequest& request : requests) {
     Queue& queue = Of(id);
     uint64_t sequence = 0;
-    Record* const record = Resolve(queue, request.receipt, sequence);
-    results.push_back(record == nullptr ? Stale() : absl::OkStatus());
-    if (record == nullptr) continue;
-    queue.poison.push_back({.message_id = record->message.message_id,
-                            .body = record->message.body,
+    const absl::StatusOr<Record*> record =
+        Resolve(Verb::kDeadLetter, queue, request.receipt, sequence);
+    if (!record.ok()) {
+      results.push_back(record.status());
+      continue;
+    }
+    queue.poison.push_back({.message_id = (*record)->message.message_id,
+                            .body = (*record)->message.body,
                             .insertion_time = {},
                             .cause = request.cause});
     Erase(queue, sequence);
+    results.push_back(Answer(Verb::kDeadLetter, queue.poison.back().body));
   }
   return results;
 }
@@ -273,16 +318,25 @@ const MemoryStore::Queue* MemoryStore::Find(const queue::QueueId& queue) const {
   return found == queues_.end() ? nullptr : &found->second;
 }
 
-MemoryStore::Record* MemoryStore::Resolve(Queue& queue, const queue::Receipt& receipt,
-                                          uint64_t& sequence) {
+absl::StatusOr<MemoryStore::Record*> MemoryStore::Resolve(Verb verb, Queue& queue,
+                                                          const queue::Receipt& receipt,
+                                                          uint64_t& sequence) {
   const std::vector<std::string> parts = absl::StrSplit(receipt, '.');
   uint64_t lease = 0;
   if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &sequence) ||
       !absl::SimpleAtoi(parts[1], &lease)) {
-    return nullptr;
+    return absl::InvalidArgumentError("that is no receipt");
   }
   const auto found = queue.records.find(sequence);
-  return found == queue.records.end() || found->second.lease != lease ? nullptr : &found->second;
+  if (found == queue.records.end()) return absl::NotFoundError("no such message");
+  Record& record = found->second;
+  if (record.lease != lease) return Stale();
+  if (before_message_) MUSTER_RETURN_IF_ERROR(before_message_(verb, record.message.body));
+  return &record;
+}
+
+absl::Status MemoryStore::Answer(Verb verb, const std::string& body) {
+  return after_message_ ? after_message_(verb, body) : absl::OkStatus();
 }
 
 void MemoryStore::MoveTo(Queue& queue, uint64_t sequence, Record& record,

@@ -27,9 +27,20 @@ class MemoryStore final : public queue::QueueStore {
   // and nothing is done.
   using Hook = std::function<absl::Status(Verb, const queue::QueueId&)>;
 
+  // Called when a verb has done its work, before its caller hears of it, without locks: may block.
+  using AfterHook = std::function<void(Verb, const queue::QueueId&)>;
+
+  // Called for each message of a BeginAttempt, Update, Delete or DeadLetter, with its body, under
+  // the store's lock. An error is the message's answer; the call as a whole is OK.
+  using MessageHook = std::function<absl::Status(Verb, const std::string&)>;
+
   explicit MemoryStore(base::Clock* clock);
 
   void SetHook(Hook hook);
+  void SetAfterHook(AfterHook hook);
+  // `before`: an error means that nothing was done with the message. `after`: it was done, but the
+  // answer got lost.
+  void SetMessageHooks(MessageHook before, MessageHook after);
   // How often a verb was called, failures included.
   int calls(Verb verb) const;
   // Blocks until `verb` has been called, and has answered, at least `n` times.
@@ -76,8 +87,9 @@ class MemoryStore final : public queue::QueueStore {
   struct Record {
     queue::Message message;
     absl::Duration visible_at;
-    uint64_t lease = 0;  // of the newest receipt
-    bool attempt_open = false;
+    uint64_t lease = 0;    // of the newest receipt
+    bool began = false;    // an attempt, under this lease
+    bool suspect = false;  // an attempt that began under an earlier lease was never settled
   };
   using Key = std::pair<absl::Duration, uint64_t>;  // visible at, sequence
   struct Queue {
@@ -94,9 +106,11 @@ class MemoryStore final : public queue::QueueStore {
 
   Queue& Of(const queue::QueueId& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   const Queue* Find(const queue::QueueId& queue) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The record that a receipt is valid for, and its sequence; nullptr: stale.
-  Record* Resolve(Queue& queue, const queue::Receipt& receipt, uint64_t& sequence)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The record that a receipt is valid for, and its sequence; or why `verb` leaves it alone.
+  absl::StatusOr<Record*> Resolve(Verb verb, Queue& queue, const queue::Receipt& receipt,
+                                  uint64_t& sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What the caller hears of a message for which `verb` has done its work.
+  absl::Status Answer(Verb verb, const std::string& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MoveTo(Queue& queue, uint64_t sequence, Record& record, absl::Duration visible_at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   queue::Receipt NewReceipt(uint64_t sequence, Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -108,6 +122,9 @@ class MemoryStore final : public queue::QueueStore {
   mutable base::Mutex mu_;
   mutable base::CondVar changed_;
   Hook hook_ ABSL_GUARDED_BY(mu_);
+  AfterHook after_hook_ ABSL_GUARDED_BY(mu_);
+  MessageHook before_message_ ABSL_GUARDED_BY(mu_);
+  MessageHook after_message_ ABSL_GUARDED_BY(mu_);
   std::array<int, kVerbs> calls_ ABSL_GUARDED_BY(mu_) = {};
   std::map<QueueKey, Queue> queues_ ABSL_GUARDED_BY(mu_);
   uint64_t next_sequence_ ABSL_GUARDED_BY(mu_) = 1;
