@@ -72,6 +72,7 @@ absl::Status DeliveryBatch::Begin(Delivery& delivery) {
     return attempts.status();
   }
   slot.begun = true;
+  slot.unsure = false;
   slot.attempts = *attempts;
   delivery.attempt = *attempts;
   delivery.last_attempt = *attempts >= environment_.rules.max_attempts;
