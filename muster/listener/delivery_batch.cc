@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
+#include "muster/listener/store_results.h"
 
 namespace muster::listener {
 
@@ -85,20 +86,20 @@ absl::StatusOr<int> DeliveryBatch::ChargeAttempt(Lease& lease) {
   LeaseTable& leases = *environment_.leases;
   MUSTER_ASSIGN_OR_RETURN(const queue::Receipt receipt, leases.PinForBegin(lease));
   environment_.counters->Add(&ListenerCounters::begins);
-  auto charged = environment_.store->BeginAttempt(environment_.options->partitions[lease.partition],
-                                                  absl::MakeConstSpan(&receipt, 1));
-  if (charged.ok() && charged->size() != 1) {
-    charged = absl::InternalError("the store answered another number of attempts than asked for");
-  }
+  const auto charged =
+      CheckSize(environment_.store->BeginAttempt(environment_.options->partitions[lease.partition],
+                                                 absl::MakeConstSpan(&receipt, 1)),
+                1);
   absl::StatusOr<int> attempts = charged.ok() ? (*charged)[0] : charged.status();
-  if (absl::IsNotFound(attempts.status())) {
-    attempts = absl::FailedPreconditionError(attempts.status().message());
-  }
-  if (absl::IsFailedPrecondition(attempts.status())) {
+  if (IsStale(attempts.status())) {
     environment_.counters->Add(&ListenerCounters::leases_lost);
     leases.Lost(lease);
-  } else {
-    leases.Unpin(lease, attempts.ok());
+    return absl::FailedPreconditionError(attempts.status().message());
+  }
+  leases.Unpin(lease, attempts.ok());
+  if (!attempts.ok()) {
+    environment_.on_error(base::Annotate(
+        attempts.status(), absl::StrCat("beginning on message ", lease.message.message_id)));
   }
   return attempts;
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
+#include "muster/listener/store_results.h"
 #include "muster/queue/limits.h"
 
 namespace muster::listener {
@@ -51,11 +52,12 @@ void LeaseKeeper::Renew(int partition, const Renewals& renewals) {
   }
   counters_->Add(&ListenerCounters::lease_renewals);
   const absl::Duration asked_at = clock_->Monotonic();
-  const auto results = store_->Update(options_.partitions[partition], requests);
-  if (!results.ok()) {
+  const auto results =
+      CheckSize(store_->Update(options_.partitions[partition], requests), requests.size());
+  if (const absl::Status error = FirstError(results); !error.ok()) {
     options_.on_error(
-        base::Annotate(results.status(), absl::StrCat("renewing ", renewals.size(), " leases of ",
-                                                      options_.partitions[partition].ToString())));
+        base::Annotate(error, absl::StrCat("renewing ", renewals.size(), " leases of ",
+                                           options_.partitions[partition].ToString())));
   }
   for (size_t i = 0; i < renewals.size(); ++i) {
     Note(*renewals[i].lease,
@@ -68,7 +70,7 @@ void LeaseKeeper::Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result,
                        absl::Duration asked_at) {
   if (result.ok()) {
     leases_->Renewed(lease, std::move(result->receipt), asked_at);
-  } else if (absl::IsFailedPrecondition(result.status()) || absl::IsNotFound(result.status())) {
+  } else if (IsStale(result.status())) {
     counters_->Add(&ListenerCounters::leases_lost);
     leases_->Lost(lease);
   } else {

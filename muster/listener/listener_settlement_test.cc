@@ -352,7 +352,7 @@ TEST_F(ListenerSettlementTest, GivesBackUnchargedWhenTheStoreCannotSayWhetherAnA
   store_.AwaitCalls(Verb::kBeginAttempt, 1);
   unsure = false;
   PassTimeBetweenLeasesUntil([&] { return !store_.deleted(in()).empty(); });
-  EXPECT_THAT(notes(), ElementsAre("refused a", "a#1"));
+  EXPECT_THAT(notes(), ElementsAre("error UNAVAILABLE", "refused a", "a#1"));
   Finish();
 }
 

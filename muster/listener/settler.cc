@@ -7,16 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/retry_policy.h"
 #include "muster/base/status_macros.h"
+#include "muster/listener/store_results.h"
 #include "muster/queue/limits.h"
 
 namespace muster::listener {
 namespace {
-
-// The lease was lost (FailedPrecondition), or the message is gone altogether (NotFound: expired,
-// cleared, or deleted by whoever had the lease next).
-bool IsStale(const absl::Status& status) {
-  return absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
-}
 
 size_t BytesOf(const std::vector<queue::NewMessage>& messages) {
   size_t bytes = 0;
@@ -212,11 +207,15 @@ void Settler::SettleBy(const Chosen& items, int64_t ListenerCounters::*transacti
     receipts.push_back(*std::move(receipt));
   }
   if (ours.empty()) return;
-  const auto statuses = retry_.Run(cancelled_.get_token(), [&](const base::RetryAttempt&) {
-    counters_->Add(transaction);
-    return call(ours, receipts);
-  });
-  if (!statuses.ok()) options_.on_error(base::Annotate(statuses.status(), "settling"));
+  const auto statuses = CheckSize(retry_.Run(cancelled_.get_token(),
+                                             [&](const base::RetryAttempt&) {
+                                               counters_->Add(transaction);
+                                               return call(ours, receipts);
+                                             }),
+                                  ours.size());
+  if (const absl::Status error = FirstError(statuses); !error.ok()) {
+    options_.on_error(base::Annotate(error, "settling"));
+  }
   for (size_t i = 0; i < ours.size(); ++i) {
     Count(*ours[i], statuses.ok() ? (*statuses)[i] : statuses.status());
   }
