@@ -70,10 +70,10 @@ void LeaseTable::AbortWaits() {
 }
 
 absl::StatusOr<queue::Receipt> LeaseTable::PinForBegin(Lease& lease) {
-  const absl::Duration now = clock_->Monotonic();
   base::MutexLock lock(&mu_);
   AwaitUnpinnedLocked(lease);
-  if (lease.lost_ || lease.expires_ <= now) return LostError(lease);
+  // Read after the wait: the lease may have run out meanwhile.
+  if (lease.lost_ || lease.expires_ <= clock_->Monotonic()) return LostError(lease);
   if (lease.settling_) return absl::CancelledError("the listener is stopping");
   lease.pinned_ = true;
   return lease.receipt_;

@@ -97,6 +97,18 @@ TEST_F(LeaseTableTest, BeginsNothingWhoseLeaseRanOutByTheClockButStillTriesToSet
   EXPECT_TRUE(leases_.PinForSettle(*lease).ok());
 }
 
+TEST_F(LeaseTableTest, BeginsNothingWhoseLeaseRanOutWhileItWaitedForTheKeeper) {
+  const LeasePtr lease = Lend("r");
+  clock_.Advance(absl::Seconds(10));
+  ASSERT_EQ(leases_.AwaitDue(10).size(), 1);
+  std::thread task(
+      [&] { EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForBegin(*lease).status())); });
+  for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // mostly, it waits by now
+  clock_.Advance(absl::Seconds(20));
+  leases_.NotRenewed(*lease);
+  task.join();
+}
+
 TEST_F(LeaseTableTest, ReleasesOnlyWhatHasNotBegun) {
   const LeasePtr begun = Lend("a");
   const LeasePtr waiting = Lend("b");
