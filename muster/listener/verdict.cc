@@ -33,10 +33,12 @@ Verdict GiveUp(std::string why) {
 
 Verdict JudgeRetry(Settlement settlement, int attempts, bool begun, const VerdictRules& rules,
                    double uniform) {
-  if (settlement.why.empty()) settlement.why = "the handler gave no outcome";
+  if (settlement.kind == Settlement::Kind::kUnset && settlement.why.empty()) {
+    settlement.why = "the handler gave no outcome";
+  }
   if (begun && attempts >= rules.max_attempts) {
-    return GiveUp(absl::StrCat("attempt ", attempts, " of ", rules.max_attempts,
-                               " failed: ", settlement.why));
+    return GiveUp(absl::StrCat("attempt ", attempts, " of ", rules.max_attempts, " failed",
+                               settlement.why.empty() ? "" : ": ", settlement.why));
   }
   const absl::Duration delay = settlement.delay > absl::ZeroDuration()
                                    ? settlement.delay

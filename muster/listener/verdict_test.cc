@@ -39,6 +39,15 @@ TEST(VerdictTest, GivesUpAfterTheLastAttemptAndSaysWhy) {
   EXPECT_EQ(verdict.why, "attempt 3 of 3 failed: it rained");
 }
 
+TEST(VerdictTest, BlamesAMissingOutcomeOnlyWhenThereWasNone) {
+  Settlement settlement;
+  EXPECT_EQ(Judge(settlement, 3, true, kRules, 0.5).why,
+            "attempt 3 of 3 failed: the handler gave no outcome");
+  settlement.kind = Kind::kRetry;
+  EXPECT_EQ(Judge(settlement, 3, true, kRules, 0.5).why, "attempt 3 of 3 failed");
+  EXPECT_EQ(Judge(settlement, 1, true, kRules, 0.5).why, "");
+}
+
 TEST(VerdictTest, DoesNotGiveUpForAnAttemptThatNeverBegan) {
   EXPECT_EQ(JudgeKind(Kind::kRetry, 3, false).action, Action::kGiveBack);
 }
