@@ -249,9 +249,14 @@ void ElasticListener::StartTasks(int wanted) {
   if (wanted <= 0) return;
   const int entered = roster_.Enter(wanted);
   if (entered == 0) return;
+  if (const absl::Status status = StartThreads(entered); !status.ok()) on_error_(status);
+}
+
+// For `tasks` that are on the roster; those that get no thread leave it.
+absl::Status ElasticListener::StartThreads(int tasks) {
   base::MutexLock lock(&tasks_mu_);
   ReapTasksLocked();
-  for (int started = 0; started < entered; ++started) {
+  for (int started = 0; started < tasks; ++started) {
     Task& task = tasks_.emplace_back();
     try {
       task.thread = std::thread([this, &task, first = next_first_partition_.fetch_add(1)] {
@@ -260,11 +265,11 @@ void ElasticListener::StartTasks(int wanted) {
       });
     } catch (const std::system_error& error) {
       tasks_.pop_back();
-      for (int missing = started; missing < entered; ++missing) roster_.Leave();
-      on_error_(absl::ResourceExhaustedError(absl::StrCat("no thread for a task: ", error.what())));
-      return;
+      for (int missing = started; missing < tasks; ++missing) roster_.Leave();
+      return absl::ResourceExhaustedError(absl::StrCat("no thread for a task: ", error.what()));
     }
   }
+  return absl::OkStatus();
 }
 
 void ElasticListener::ReapTasksLocked() {
@@ -295,13 +300,24 @@ void ElasticListener::Resume() {
 
 // Senders before receivers: nothing new arrives while what is in hand is brought to its end.
 absl::Status ElasticListener::Stop(absl::Duration grace) {
-  base::MutexLock lock(&stop_mu_);
-  if (std::exchange(stopped_, true)) return stop_status_;
+  absl::Status status;
+  {
+    base::MutexLock lock(&stop_mu_);
+    if (std::exchange(stopped_, true)) return stop_status_;
+    status = stop_status_ = StopOnce(grace);
+  }
+  if (events_.on_completed) events_.on_completed();
+  return status;
+}
+
+// Senders before receivers: nothing new arrives while what is in hand is brought to its end.
+absl::Status ElasticListener::StopOnce(absl::Duration grace) {
+  absl::Status status;
   const absl::Duration deadline = clock_->Monotonic() + grace;
   StopSenders();
   ReleaseUnbegun();
   if (!roster_.AwaitNone(deadline) || !settler_.Drain(deadline)) {
-    stop_status_ = absl::DeadlineExceededError(
+    status = absl::DeadlineExceededError(
         absl::StrCat("stopping took longer than ", absl::FormatDuration(grace), "; ",
                      leases_.unsettled(), " messages are left to their leases"));
     settler_.Cancel();
@@ -310,8 +326,7 @@ absl::Status ElasticListener::Stop(absl::Duration grace) {
   JoinTasks();
   settler_.Cancel();
   keeper_.Stop();
-  if (events_.on_completed) events_.on_completed();
-  return stop_status_;
+  return status;
 }
 
 void ElasticListener::StopSenders() {

@@ -73,9 +73,11 @@ class ElasticListener final : public QueueListener {
   Depth LookAtDepth() const;
 
   void StartTasks(int wanted);
+  absl::Status StartThreads(int tasks);
   void ReapTasksLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tasks_mu_);
   void JoinTasks();
 
+  absl::Status StopOnce(absl::Duration grace);
   void StopSenders();
   void ReleaseUnbegun();
 
@@ -112,7 +114,7 @@ class ElasticListener final : public QueueListener {
   base::Mutex tasks_mu_;
   std::list<Task> tasks_ ABSL_GUARDED_BY(tasks_mu_);
 
-  base::Mutex stop_mu_;  // held for the whole of the first Stop; others wait for its answer
+  base::Mutex stop_mu_;  // held while the first Stop stops; others wait for its answer
   bool stopped_ ABSL_GUARDED_BY(stop_mu_) = false;
   absl::Status stop_status_ ABSL_GUARDED_BY(stop_mu_);
 };

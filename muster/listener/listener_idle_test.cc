@@ -1,5 +1,7 @@
 // Idleness: back-off, who stays and who leaves, errors, and the listener's plain verbs (req. 27–37,
 // 40).
+#include <pthread.h>
+
 #include <atomic>
 #include <string>
 #include <vector>
@@ -257,6 +259,40 @@ TEST_F(ListenerIdleTest, TriesAgainWhenItsSubscriberCannotBeMade) {
   AwaitNotes(1);
   broken = false;
   PassTimeUntil([&] { return tasks() == 1; });
+  Finish();
+}
+
+TEST_F(ListenerIdleTest, SurvivesAFactoryThatThrows) {
+  options_.partitions = partitions_;
+  events_.on_error = [this](const absl::Status& status) { Note(std::string(status.message())); };
+  listener_ = *QueueListener::Create(
+      options_, events_,
+      []() -> absl::StatusOr<std::unique_ptr<Subscriber>> { throw std::runtime_error("no"); },
+      &store_, &bus_, &clock_);
+  ASSERT_TRUE(listener_->StartListener(1).ok());
+  AwaitNotes(1);
+  EXPECT_EQ(notes()[0], "making a subscriber: the factory threw: no");
+  Finish();
+}
+
+// In particular, not while it holds what the callback may need.
+TEST_F(ListenerIdleTest, TellsWithoutALockHeldThatThereIsNoThreadForATask) {
+  pthread_attr_t usual;
+  pthread_attr_t gigantic;
+  pthread_attr_init(&gigantic);
+  pthread_attr_setstacksize(&gigantic, size_t{1} << 47);
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  events_.on_error = [&](const absl::Status& status) {
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    pthread_setattr_default_np(&usual);
+    Note("error");
+    EXPECT_TRUE(listener_->StartListener(1).ok());
+  };
+  CreatePull();
+  ASSERT_EQ(pthread_setattr_default_np(&gigantic), 0);
+  ASSERT_TRUE(listener_->StartListener(1).ok());
+  AwaitTasks(1);
+  EXPECT_EQ(notes().size(), 1u);
   Finish();
 }
 

@@ -26,6 +26,16 @@ TEST_F(ListenerStopTest, StopsBeforeItStartsAndTwice) {
   EXPECT_THAT(notes(), ElementsAre("completed"));
 }
 
+TEST_F(ListenerStopTest, TellsOfItsEndWithoutALockHeld) {
+  events_.on_completed = [this] {
+    std::thread([this] { EXPECT_TRUE(listener_->Stop(absl::ZeroDuration()).ok()); }).join();
+    Note("completed");
+  };
+  Create();
+  EXPECT_TRUE(listener_->Stop(absl::Seconds(1)).ok());
+  EXPECT_THAT(notes(), ElementsAre("completed"));
+}
+
 TEST_F(ListenerStopTest, WakesSleepingPollersWithoutTimePassing) {
   options_.mode = DispatchMode::kPull;
   Start();
