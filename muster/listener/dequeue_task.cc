@@ -39,7 +39,7 @@ void DequeueTask::Run() {
 }
 
 bool DequeueTask::MakeSubscriber() {
-  absl::StatusOr<std::unique_ptr<Subscriber>> made = environment_.subscribers();
+  absl::StatusOr<std::unique_ptr<Subscriber>> made = AskFactory();
   if (made.ok() && *made == nullptr) made = absl::InternalError("the factory made none");
   if (!made.ok()) {
     environment_.on_error(base::Annotate(made.status(), "making a subscriber"));
@@ -47,6 +47,17 @@ bool DequeueTask::MakeSubscriber() {
   }
   subscriber_ = *std::move(made);
   return true;
+}
+
+// An exception would end the process: nothing above this thread catches it.
+absl::StatusOr<std::unique_ptr<Subscriber>> DequeueTask::AskFactory() const {
+  try {
+    return environment_.subscribers();
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("the factory threw: ", error.what()));
+  } catch (...) {
+    return absl::InternalError("the factory threw something that is no std::exception");
+  }
 }
 
 bool DequeueTask::FollowUp(Look look, uint64_t seen_wakes) {

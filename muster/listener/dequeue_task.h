@@ -34,6 +34,7 @@ class DequeueTask {
   enum class Look { kWorked, kEmpty, kFailed, kStopping };
 
   bool MakeSubscriber();
+  absl::StatusOr<std::unique_ptr<Subscriber>> AskFactory() const;
   // True: look again. False: the task has left the roster.
   bool FollowUp(Look look, uint64_t seen_wakes);
   Look LookForWork();

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
