@@ -130,8 +130,7 @@ void DequeueTask::Work(int partition, std::vector<queue::Message> messages,
     if (message.dequeue_count > 1) counters.Add(&ListenerCounters::redeliveries);
     if (message.interrupted) counters.Add(&ListenerCounters::interrupted);
   }
-  environment_.roster->BeginWork();
-  AskForHelp();
+  AskForHelp(environment_.roster->BeginWork());
   const absl::Duration started_at = environment_.clock->Monotonic();
   DeliveryBatch batch(environment_,
                       environment_.leases->Add(partition, std::move(messages), received_at),
@@ -142,10 +141,11 @@ void DequeueTask::Work(int partition, std::vector<queue::Message> messages,
 }
 
 // Work after idleness is what QueueWorkDetected is for (req. 35); a task that stays busy asks now
-// and then, as long as there is room for more tasks.
-void DequeueTask::AskForHelp() {
+// and then, as long as there is room for more tasks. And who was counted on for other messages, but
+// held one already, cannot see to them.
+void DequeueTask::AskForHelp(bool counted_on) {
   const absl::Duration now = environment_.clock->Monotonic();
-  if (idle_count_ == 0) {
+  if (idle_count_ == 0 && !counted_on) {
     if (now - helped_at_ < kRescaleInterval || !environment_.roster->has_idle_hands()) return;
   }
   helped_at_ = now;

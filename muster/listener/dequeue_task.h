@@ -40,7 +40,7 @@ class DequeueTask {
   Look LookForWork();
   absl::StatusOr<std::vector<queue::Message>> Receive(int partition, int max_messages);
   void Work(int partition, std::vector<queue::Message> messages, absl::Duration received_at);
-  void AskForHelp();
+  void AskForHelp(bool counted_on);
   bool RestAfterEmpty(uint64_t seen_wakes);
   base::IdleBackoff Backoff() const;
 

@@ -223,8 +223,9 @@ void ElasticListener::Rescale(const Depth& depth) {
   // Sleepers count as active: let them rise before others are started.
   const int active = roster_.Wake(depth.ready);
   const int wanted = std::max(kFallbackTasks, options_.work_rule(depth.ready)) - active;
+  if (wanted <= 0) return;
   // A task that has nothing in hand will take a message by itself.
-  const int64_t unattended = depth.ready - roster_.empty_handed();
+  const int64_t unattended = depth.ready - roster_.CountOnEmptyHands();
   StartTasks(static_cast<int>(std::min<int64_t>(wanted, unattended)));
 }
 
@@ -298,7 +299,6 @@ void ElasticListener::Resume() {
   if (roster_.Wake(1) == 0 && phase_ == Phase::kStarted) supervisor_.Wake(WakeReason::kPush);
 }
 
-// Senders before receivers: nothing new arrives while what is in hand is brought to its end.
 absl::Status ElasticListener::Stop(absl::Duration grace) {
   absl::Status status;
   {

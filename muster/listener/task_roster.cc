@@ -1,6 +1,7 @@
 #include "muster/listener/task_roster.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace muster::listener {
 
@@ -94,9 +95,10 @@ bool TaskRoster::AwaitNone(absl::Duration deadline) {
   return true;
 }
 
-void TaskRoster::BeginWork() {
+bool TaskRoster::BeginWork() {
   base::MutexLock lock(&mu_);
   ++working_;
+  return std::exchange(counted_on_, false);
 }
 
 void TaskRoster::EndWork() {
@@ -104,8 +106,9 @@ void TaskRoster::EndWork() {
   --working_;
 }
 
-int TaskRoster::empty_handed() const {
+int TaskRoster::CountOnEmptyHands() {
   base::MutexLock lock(&mu_);
+  counted_on_ = active_ > working_;
   return active_ - working_;
 }
 

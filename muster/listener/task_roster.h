@@ -62,13 +62,15 @@ class TaskRoster {
   // Waits until nobody is on the roster. False when `deadline` (Clock::Monotonic) came first.
   bool AwaitNone(absl::Duration deadline);
 
-  // A task has messages in hand, from BeginWork to EndWork.
-  void BeginWork();
+  // A task has messages in hand, from BeginWork to EndWork. True when somebody has counted on empty
+  // hands since the last BeginWork: perhaps on this task's, which held a message already.
+  bool BeginWork();
   void EndWork();
 
   int active() const;
-  // Tasks on the roster with nothing in hand: each can still take a message.
-  int empty_handed() const;
+  // Tasks on the roster with nothing in hand: each can still take a message. But one that is just
+  // receiving is among them, so the next BeginWork tells that they were counted on.
+  int CountOnEmptyHands();
   int most_active() const;
   // Whether more tasks could be at work: there is a free place, or one is asleep.
   bool has_idle_hands() const;
@@ -91,6 +93,7 @@ class TaskRoster {
   int working_ ABSL_GUARDED_BY(mu_) = 0;
   int most_active_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t wakes_ ABSL_GUARDED_BY(mu_) = 0;
+  bool counted_on_ ABSL_GUARDED_BY(mu_) = false;
   bool dismissed_ ABSL_GUARDED_BY(mu_) = false;
   std::list<Sleeper*> sleepers_ ABSL_GUARDED_BY(mu_);  // longest asleep first
 };
