@@ -30,12 +30,12 @@ constexpr int kMaxDoublings = 20;
 class CommandHandler final : public handler::Handler {
  public:
   CommandHandler(const handler::JobSchema& schema, CommandOptions options, ProgramToStart program,
-                 std::shared_ptr<Spawner> spawner)
+                 std::shared_ptr<Spawner> spawner, std::unique_ptr<Watchdog> watchdog)
       : schema_(schema),
         options_(std::move(options)),
         program_(std::move(program)),
         spawner_(std::move(spawner)),
-        watchdog_(options_.clock),
+        watchdog_(std::move(watchdog)),
         errors_(options_.clock) {}
 
   ~CommandHandler() override {
@@ -44,16 +44,11 @@ class CommandHandler final : public handler::Handler {
     Discard();
   }
 
-  absl::Status Check() const {
-    return watchdog_.fd() >= 0 ? absl::OkStatus()
-                               : absl::ResourceExhaustedError("too many open files");
-  }
-
   Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
     if (item.stop_token().stop_requested()) return Outcome::Release();
     if (Allowed(item) <= absl::ZeroDuration()) return Outcome::Retry({}, "its deadline has passed");
-    watchdog_.Disarm();
-    const std::stop_callback on_stop(item.stop_token(), [this] { watchdog_.Interrupt(); });
+    watchdog_->Disarm();
+    const std::stop_callback on_stop(item.stop_token(), [this] { watchdog_->Interrupt(); });
 
     DiscardUnlessReady();
     if (std::optional<Outcome> not_now = AwaitRestart(item)) return *std::move(not_now);
@@ -65,7 +60,7 @@ class CommandHandler final : public handler::Handler {
     }
     errors_.SetItem(item.id());
     errors_.Forget();
-    watchdog_.Arm(deadline);
+    watchdog_->Arm(deadline);
     const absl::Duration left = deadline - options_.clock->Monotonic();
     return Settle(conversation_->Ask(EncodeRequest(schema_, item, left, results)), item, results);
   }
@@ -79,7 +74,7 @@ class CommandHandler final : public handler::Handler {
   absl::Status StartUnlessRunning() {
     if (child_ != nullptr) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(child_, spawner_->Start(program_));
-    conversation_.emplace(child_.get(), &errors_, &watchdog_, options_.clock,
+    conversation_.emplace(child_.get(), &errors_, watchdog_.get(), options_.clock,
                           ConversationLimits{options_.max_answer_bytes, options_.exit_grace});
     base::Log(base::kInfo, "handler program started",
               {{"job", schema_.job}, {"program", program_.path}, {"pid", child_->pid()}});
@@ -100,8 +95,8 @@ class CommandHandler final : public handler::Handler {
   std::optional<Outcome> AwaitRestart(const handler::WorkItem& item) {
     const absl::Duration now = options_.clock->Monotonic();
     if (child_ != nullptr || restart_at_ <= now) return std::nullopt;
-    watchdog_.Arm(std::min(restart_at_, now + Allowed(item)));
-    if (watchdog_.Await() == Watchdog::State::kInterrupted) return Outcome::Release();
+    watchdog_->Arm(std::min(restart_at_, now + Allowed(item)));
+    if (watchdog_->Await() == Watchdog::State::kInterrupted) return Outcome::Release();
     const absl::Duration left = restart_at_ - options_.clock->Monotonic();
     if (left <= absl::ZeroDuration() && Allowed(item) > absl::ZeroDuration()) return std::nullopt;
     return Outcome::Defer(std::max(left, absl::ZeroDuration()),
@@ -179,7 +174,7 @@ class CommandHandler final : public handler::Handler {
   const ProgramToStart program_;
   // Shared: it has to outlive the programs of all handlers, and the factory may be gone by then.
   const std::shared_ptr<Spawner> spawner_;
-  Watchdog watchdog_;
+  const std::unique_ptr<Watchdog> watchdog_;
   StderrLog errors_;
   std::unique_ptr<ChildProcess> child_;       // null until needed, and after a failure
   std::optional<Conversation> conversation_;  // with child_
@@ -198,9 +193,9 @@ handler::HandlerFactory CommandHandlerFactory(CommandOptions options) {
     if (options.argv.empty()) return absl::InvalidArgumentError("the command is empty");
     ProgramToStart program{"", options.argv, options.env, options.working_dir};
     MUSTER_ASSIGN_OR_RETURN(program.path, FindProgram(options.argv[0], options.working_dir));
-    auto command = std::make_unique<CommandHandler>(schema, options, std::move(program), spawner);
-    MUSTER_RETURN_IF_ERROR(command->Check());
-    return command;
+    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Watchdog> watchdog, Watchdog::Create(options.clock));
+    return std::make_unique<CommandHandler>(schema, options, std::move(program), spawner,
+                                            std::move(watchdog));
   };
 }
 

@@ -3,8 +3,21 @@
 #include <sys/eventfd.h>
 
 #include <cstdint>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
 
 namespace muster::handler_command {
+
+absl::StatusOr<std::unique_ptr<Watchdog>> Watchdog::Create(base::Clock* clock) {
+  try {
+    std::unique_ptr<Watchdog> watchdog(new Watchdog(clock));
+    if (watchdog->fd() < 0) return absl::ResourceExhaustedError("too many open files");
+    return watchdog;
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(absl::StrCat("no thread for a watchdog: ", error.what()));
+  }
+}
 
 Watchdog::Watchdog(base::Clock* clock)
     : clock_(clock), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { Run(); }) {}

@@ -1,8 +1,10 @@
 // Watchdog: a deadline under a Clock, as a file descriptor that poll() can wait for.
 #pragma once
 
+#include <memory>
 #include <thread>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
@@ -15,8 +17,9 @@ class Watchdog {
  public:
   enum class State { kQuiet, kDeadline, kInterrupted };
 
-  // `clock` is not owned.
-  explicit Watchdog(base::Clock* clock);
+  // `clock` is not owned. ResourceExhausted when this process has no thread or no file descriptor
+  // to spare.
+  static absl::StatusOr<std::unique_ptr<Watchdog>> Create(base::Clock* clock);
   ~Watchdog();
 
   Watchdog(const Watchdog&) = delete;
@@ -34,13 +37,15 @@ class Watchdog {
 
   State state() const;
 
-  // Readable as long as the state is not kQuiet. -1 when this process had no descriptor to spare.
+  // Readable as long as the state is not kQuiet.
   int fd() const { return event_.get(); }
 
   // Blocks while the state is kQuiet; never returns kQuiet.
   State Await();
 
  private:
+  explicit Watchdog(base::Clock* clock);
+
   void Run();
   void SetStateLocked(State state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

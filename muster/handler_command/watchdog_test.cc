@@ -1,6 +1,9 @@
 #include "muster/handler_command/watchdog.h"
 
 #include <poll.h>
+#include <pthread.h>
+
+#include <memory>
 
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
@@ -19,8 +22,20 @@ class WatchdogTest : public testing::Test {
   void ArmIn(absl::Duration delay) { watchdog_.Arm(clock_.Monotonic() + delay); }
 
   base::FakeClock clock_;
-  Watchdog watchdog_{&clock_};
+  const std::unique_ptr<Watchdog> owned_ = *Watchdog::Create(&clock_);
+  Watchdog& watchdog_ = *owned_;
 };
+
+TEST_F(WatchdogTest, IsRefusedWhenThereIsNoThreadForIt) {
+  pthread_attr_t usual;
+  pthread_attr_t gigantic;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  pthread_attr_init(&gigantic);
+  pthread_attr_setstacksize(&gigantic, size_t{1} << 47);
+  ASSERT_EQ(pthread_setattr_default_np(&gigantic), 0);
+  EXPECT_EQ(Watchdog::Create(&clock_).status().code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+}
 
 TEST_F(WatchdogTest, BarksAtItsDeadline) {
   ArmIn(absl::Seconds(5));
