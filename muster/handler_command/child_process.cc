@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "muster/base/clock.h"
 #include "muster/base/status_macros.h"
 
 namespace muster::handler_command {
@@ -216,12 +217,21 @@ bool ChildProcess::HasEnded() const {
   return result != 0 || info.si_pid == pid_;
 }
 
-void ChildProcess::AskToEnd(absl::Duration grace) {
+void ChildProcess::AskToEnd(absl::Duration grace, absl::FunctionRef<void()> read_errors) {
   input_.Close();
   if (pidfd_.get() < 0) return;
-  pollfd ended{pidfd_.get(), POLLIN, 0};
-  // An interrupted poll shortens the grace, no more.
-  poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(grace)));
+  const absl::Duration deadline = base::RealClock()->Monotonic() + grace;
+  for (absl::Duration left = grace; left > absl::ZeroDuration();
+       left = deadline - base::RealClock()->Monotonic()) {
+    std::array<pollfd, 2> events{{{pidfd_.get(), POLLIN, 0}, {errors_.get(), POLLIN, 0}}};
+    // An interrupted poll shortens the grace, no more.
+    if (poll(events.data(), events.size(), static_cast<int>(absl::ToInt64Milliseconds(left))) <=
+            0 ||
+        events[0].revents != 0) {
+      return;
+    }
+    read_errors();
+  }
 }
 
 const std::string& ChildProcess::Kill() {

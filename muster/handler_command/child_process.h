@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/handler_command/file_descriptor.h"
@@ -49,8 +50,10 @@ class ChildProcess {
   int ended_fd() const { return pidfd_.get(); }
   bool HasEnded() const;
 
-  // Closes its stdin, which asks it to end, and waits up to `grace` (real time) until it has.
-  void AskToEnd(absl::Duration grace);
+  // Closes its stdin, which asks it to end, and waits up to `grace` (real time) until it has. Calls
+  // `read_errors` whenever there is something on its stderr: with nobody to read its last words the
+  // program could not end.
+  void AskToEnd(absl::Duration grace, absl::FunctionRef<void()> read_errors);
 
   // Kills what is left of the process group, and waits for the program. How it ended: "exited with
   // status 3", "was killed by signal 11 (Segmentation fault)". The same answer when called again.

@@ -40,7 +40,7 @@ class CommandHandler final : public handler::Handler {
 
   ~CommandHandler() override {
     if (child_ == nullptr) return;
-    child_->AskToEnd(options_.exit_grace);
+    child_->AskToEnd(options_.exit_grace, [this] { conversation_->DrainErrors(); });
     Discard();
   }
 

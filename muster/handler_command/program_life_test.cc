@@ -228,6 +228,16 @@ TEST_F(ProgramLifeTest, LetsTheProgramEndByItselfWhenTheHandlerGoes) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "ended"));
 }
 
+TEST_F(ProgramLifeTest, ReadsTheLastWordsOfAProgramThatEndsByItself) {
+  options_.exit_grace = absl::Hours(1);
+  Program("while read -r line; do " + std::string(kAnswer) +
+          "; done; head -c 1000000 /dev/zero >&2; echo >&2; echo bye >&2; touch ended");
+  Process();
+  handler_.reset();
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "ended"));
+  EXPECT_THAT(log_.lines(), Contains(HasSubstr("line=bye")));
+}
+
 TEST_F(ProgramLifeTest, LeavesNoSignalBehindWhenAPipeBreaks) {
   Program("exit 1");
   for (int i = 0; i < 5; ++i) Process({{std::string(1 << 20, 'x')}});

@@ -21,6 +21,7 @@ void StderrLog::Append(absl::string_view bytes) {
 
 void StderrLog::EndLine() {
   if (!line_.empty()) LogLine();
+  TellLeftOut();
 }
 
 void StderrLog::LogLine() {
@@ -37,12 +38,9 @@ void StderrLog::LogLine() {
 bool StderrLog::TakeFromWindow() {
   const absl::Duration now = clock_->Monotonic();
   if (now >= window_end_) {
-    if (left_out_ > 0) {
-      base::Log(base::kWarning, "handler stderr was too much", {{"lines_left_out", left_out_}});
-    }
+    TellLeftOut();
     window_end_ = now + kWindow;
     logged_in_window_ = 0;
-    left_out_ = 0;
   }
   if (logged_in_window_ < kMaxLines) {
     ++logged_in_window_;
@@ -50,6 +48,12 @@ bool StderrLog::TakeFromWindow() {
   }
   ++left_out_;
   return false;
+}
+
+void StderrLog::TellLeftOut() {
+  if (left_out_ == 0) return;
+  base::Log(base::kWarning, "handler stderr was too much", {{"lines_left_out", left_out_}});
+  left_out_ = 0;
 }
 
 }  // namespace muster::handler_command

@@ -11,7 +11,8 @@
 namespace muster::handler_command {
 
 // Not thread-safe. Bounded in every direction: a line has at most kMaxLineBytes, and at most
-// kMaxLines are logged per kWindow; how many were left out is logged once the window is over.
+// kMaxLines are logged per kWindow; how many were left out is logged once the window is over, or
+// the program.
 class StderrLog {
  public:
   static constexpr size_t kMaxLineBytes = 1024;
@@ -36,6 +37,7 @@ class StderrLog {
  private:
   void LogLine();
   bool TakeFromWindow();
+  void TellLeftOut();
 
   base::Clock* const clock_;
   std::string item_;

@@ -61,6 +61,14 @@ TEST_F(StderrLogTest, LogsOnlySoManyLinesPerWindowAndTellsHowManyItLeftOut) {
   EXPECT_THAT(capture_.lines().back(), HasSubstr("line=after"));
 }
 
+TEST_F(StderrLogTest, TellsHowManyItLeftOutWhenTheProgramEnds) {
+  for (int i = 0; i < StderrLog::kMaxLines + 5; ++i) log_.Append(absl::StrCat("line ", i, "\n"));
+  log_.EndLine();
+  EXPECT_THAT(capture_.lines().back(), HasSubstr("lines_left_out=5"));
+  log_.EndLine();
+  EXPECT_EQ(capture_.lines().size(), static_cast<size_t>(StderrLog::kMaxLines) + 1);
+}
+
 TEST_F(StderrLogTest, RemembersTheLastLineThatIsNotBlank) {
   log_.Append("Traceback\nValueError: x\n\n  \n");
   EXPECT_EQ(log_.last_line(), "ValueError: x");
