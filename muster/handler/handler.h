@@ -52,8 +52,9 @@ struct Outcome {
 };
 
 // One instance per worker: it need not be thread-safe, and may keep state between items that only
-// makes it faster. The same item may come more than once (delivery is at least once): what Process
-// does outside of `results` must be idempotent by item.id().
+// makes it faster. When its worker leaves it may be passed on to another, with another thread. The
+// same item may come more than once (delivery is at least once): what Process does outside of
+// `results` must be idempotent by item.id().
 class Handler {
  public:
   virtual ~Handler() = default;

@@ -1,4 +1,4 @@
-// A handler that is any program: started once per worker and kept, one line of JSON in and one out
+// A handler that is any program: started once per handler and kept, one line of JSON in and one out
 // for each work item. docs/command_handlers.md is for those who write such programs.
 #pragma once
 

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/handler/pooled.h"
 #include "muster/handler_command/command_fixture.h"
 
 namespace muster::handler_command {
@@ -45,6 +46,18 @@ TEST_F(ProgramLifeTest, KeepsTheProgramWhenTheThreadThatStartedItEnds) {
   std::thread([this] { Process(); }).join();
   const std::string program = rows_[0].first;
   std::thread([this] { Process(); }).join();
+  EXPECT_THAT(rows_, ElementsAre(std::pair(program, "2")));
+}
+
+TEST_F(ProgramLifeTest, KeepsTheProgramWhenItsWorkerLeaves) {
+  Program(absl::StrCat("while read -r line; do ", kAnswer, "; done"));
+  const handler::HandlerFactory lend = handler::Pooled(CommandHandlerFactory(options_));
+  handler_ = *lend(schema_);
+  Process();
+  const std::string program = rows_[0].first;
+  handler_ = nullptr;
+  handler_ = *lend(schema_);
+  Process();
   EXPECT_THAT(rows_, ElementsAre(std::pair(program, "2")));
 }
 

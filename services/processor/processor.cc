@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "muster/base/status_macros.h"
+#include "muster/handler/pooled.h"
 #include "muster/wire/queue_names.h"
 
 namespace muster::processor {
@@ -31,10 +32,13 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
   processor->setup_.instance = options.instance;
   processor->setup_.blobs = dependencies.blobs;
   const WorkerSetup* const setup = &processor->setup_;
-  MUSTER_RETURN_IF_ERROR(handlers(setup->schema).status());
+  // A worker is gone after a second without work; its handler, and a program with it, stays for the
+  // next one.
+  const handler::HandlerFactory lend = handler::Pooled(handlers);
+  MUSTER_RETURN_IF_ERROR(lend(setup->schema).status());
   const auto subscribers = [setup,
-                            handlers]() -> absl::StatusOr<std::unique_ptr<listener::Subscriber>> {
-    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<handler::Handler> handler, handlers(setup->schema));
+                            lend]() -> absl::StatusOr<std::unique_ptr<listener::Subscriber>> {
+    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<handler::Handler> handler, lend(setup->schema));
     return std::make_unique<ItemWorker>(setup, std::move(handler));
   };
   MUSTER_ASSIGN_OR_RETURN(

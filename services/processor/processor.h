@@ -37,7 +37,8 @@ struct Options {
 class Processor {
  public:
   // `job` is not owned. Makes one handler to see that handler and job fit: what the factory refuses
-  // is refused here, before anything runs.
+  // is refused here, before anything runs. Handlers live as long as the processor: a worker that
+  // leaves for lack of work gives its handler back for later ones.
   static absl::StatusOr<std::unique_ptr<Processor>> Create(const job::JobDefinition* job,
                                                            const handler::HandlerFactory& handlers,
                                                            std::string handler_version,
