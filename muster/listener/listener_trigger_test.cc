@@ -122,7 +122,8 @@ TEST_F(ListenerTriggerTest, CountsOnNoTaskThatHasJustReceivedAnotherMessage) {
   store_.AwaitCalls(Verb::kStats, looks + 1);
   clock_.AwaitSleepers(1);  // the supervisor, which has found a task with empty hands for b
   received.Open();
-  PassTimeUntil([&] { return notes().size() == 2; }, absl::Milliseconds(1));
+  AwaitNotes(1);
+  clock_.Advance(absl::Milliseconds(10));  // no two looks are closer
   gate.AwaitArrivals(2);
   gate.Open();
   Finish();
