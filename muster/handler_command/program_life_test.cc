@@ -183,11 +183,15 @@ TEST_F(ProgramLifeTest, GivesAnItemItsWholeDeadlineAfterTheStartWasHeldBack) {
   options_.deadline = absl::Seconds(30);
   options_.first_restart_delay = options_.deadline;
   options_.max_restart_delay = options_.deadline;
-  Program("if mkdir crashed 2>/dev/null; then exit 1; fi; read -r line; " + std::string(kAnswer));
+  Fifo gate(folder_ / "gate");
+  Program("if mkdir crashed 2>/dev/null; then exit 1; fi; read -r line; read -r go < gate; " +
+          std::string(kAnswer));
   EXPECT_EQ(Process().kind, Kind::kRetry);
   std::future<Outcome> outcome = ProcessBeside();
   AwaitAlarmIn(options_.deadline);
   clock_.Advance(options_.deadline);
+  AwaitAlarmIn(options_.deadline);  // for the answer now
+  gate.LetGo();
   EXPECT_EQ(outcome.get().kind, Kind::kOk);
 }
 
