@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<absl::StatusOr<int>>> DurableQueue::BeginAttempt(
   rocksdb::WriteBatch batch;
   for (Claim& claim : claims.taken) {
     if (claim.after.attempts < UINT16_MAX) ++claim.after.attempts;
-    claim.after.flags |= kHeld | kBegan;
+    claim.after.flags |= kBegan;
     PutState(&batch, claim.seq, claim.after);
   }
   const absl::Status written = WriteClaims(claims, &batch, Counters(), rocks::Durability::kProcess);
@@ -176,6 +176,12 @@ absl::StatusOr<DurableQueue::Claim> DurableQueue::ClaimLocked(const queue::Recei
     ++claims->stale;
     return absl::FailedPreconditionError(
         absl::StrCat(NameOf(parts->seq), ": the lease of receipt '", receipt, "' has passed"));
+  }
+  // A delayed put's receipt, or that of a holder who let go: it settles, but there is no lease.
+  if (lapsed == Lapsed::kRefuse && !state->has(kHeld)) {
+    ++claims->stale;
+    return absl::FailedPreconditionError(
+        absl::StrCat(NameOf(parts->seq), ": nobody holds the lease of receipt '", receipt, "'"));
   }
   Claim claim;
   claim.seq = parts->seq;

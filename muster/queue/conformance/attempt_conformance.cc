@@ -29,6 +29,20 @@ TEST_P(QueueConformanceTest, DoesNotBeginOnALapsedLease) {
   EXPECT_EQ(ReceiveOne().attempts, 0);
 }
 
+TEST_P(QueueConformanceTest, DoesNotBeginOnAMessageThatNobodyHolds) {
+  if (!traits().delayed_put) GTEST_SKIP();
+  NewMessage delayed;
+  delayed.body = "a";
+  delayed.delay = absl::Seconds(5);
+  EXPECT_TRUE(absl::IsFailedPrecondition(BeginAttempt(Put(delayed).receipt).status()));
+  Advance(absl::Seconds(5));
+  const auto released = Release(ReceiveOne().receipt, absl::Seconds(5));
+  ASSERT_TRUE(released.ok()) << released.status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(BeginAttempt(released->receipt).status()));
+  Advance(absl::Seconds(5));
+  EXPECT_EQ(ReceiveOne().attempts, 0);
+}
+
 TEST_P(QueueConformanceTest, TellsThatAHolderDiedAtWork) {
   Put("a");
   const Message message = ReceiveOne();
