@@ -216,7 +216,8 @@ class QueueStore {
   // Charges an attempt to each leased message: called when its handler starts, and only then. The
   // receipt stays valid. Answers, per receipt, the attempts charged including this one. A lease
   // whose visibility has passed is refused (FailedPrecondition) even if nobody received the message
-  // since: to start work on it would be to do it twice.
+  // since: to start work on it would be to do it twice. So is the receipt of a message that nobody
+  // holds: one that was put with a delay, or whose holder let go (attempt_ended).
   virtual absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
       const QueueId& queue, absl::Span<const Receipt> receipts) = 0;
 
@@ -241,7 +242,8 @@ class QueueStore {
                                                                 absl::string_view after,
                                                                 int max_messages) = 0;
   // Makes poison messages ready again, with attempts and dequeue count at zero: those named, or the
-  // oldest `max_messages` when `message_ids` is empty. Answers how many.
+  // oldest `max_messages` when `message_ids` is empty. Answers how many; an
+  // error only when none was. The rest of the queue goes on meanwhile.
   virtual absl::StatusOr<int64_t> Redrive(const QueueId& queue,
                                           absl::Span<const std::string> message_ids,
                                           int64_t max_messages) = 0;

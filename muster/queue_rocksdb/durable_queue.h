@@ -101,7 +101,8 @@ class DurableQueue {
   // Deletes a bounded number of expired messages from disk.
   void CollectGarbage();
 
-  // `lapsed`: what to do with a lease whose visibility has passed, though nobody received since.
+  // `lapsed`: what to do with a lease whose visibility has passed, though nobody received since,
+  // and with a receipt that nobody holds the message under.
   absl::StatusOr<Claim> ClaimLocked(const queue::Receipt& receipt, Lapsed lapsed, Claims* claims)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Checks out the message of every receipt that is good.
@@ -138,6 +139,11 @@ class DurableQueue {
   void BuryAll(const std::vector<Claim>& claims, const absl::Status& written);
   // nullopt when the message is no longer there. Damage is told in the cause.
   absl::StatusOr<std::optional<queue::PoisonMessage>> ReadPoison(uint64_t seq) const;
+  // The poison messages that a Redrive means, oldest first.
+  absl::StatusOr<std::vector<uint64_t>> ChoosePoison(absl::Span<const std::string> message_ids,
+                                                     int64_t max_messages);
+  absl::StatusOr<std::vector<uint64_t>> StillPoison(absl::Span<const uint64_t> seqs);
+  // One step of a Redrive; those that are poison no more are passed over.
   absl::StatusOr<int64_t> RedriveSome(absl::Span<const uint64_t> seqs);
 
   void PutState(rocksdb::WriteBatch* batch, uint64_t seq, const MessageState& state) const;

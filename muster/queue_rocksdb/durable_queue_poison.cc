@@ -107,36 +107,60 @@ absl::StatusOr<std::optional<queue::PoisonMessage>> DurableQueue::ReadPoison(uin
 
 absl::StatusOr<int64_t> DurableQueue::Redrive(absl::Span<const std::string> message_ids,
                                               int64_t max_messages) {
-  // Alone, so that no message is redriven twice, nor purged while it is.
-  ExclusiveEntry alone(&gate_);
-  std::vector<uint64_t> chosen;
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
-    for (const std::string& id : message_ids) {
-      const auto seq = SequenceOf(storage_->salt(), number_, id);
-      if (seq.has_value() && poison_.contains(*seq)) chosen.push_back(*seq);
-    }
-    if (message_ids.empty()) chosen.assign(poison_.begin(), poison_.end());
-  }
-  std::sort(chosen.begin(), chosen.end());
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-  const auto limit = static_cast<size_t>(std::max<int64_t>(0, max_messages));
-  if (message_ids.empty() && chosen.size() > limit) chosen.resize(limit);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> chosen,
+                          ChoosePoison(message_ids, max_messages));
   int64_t redriven = 0;
   const absl::Span<const uint64_t> all(chosen);
   for (size_t from = 0; from < all.size(); from += kPoisonStep) {
-    MUSTER_ASSIGN_OR_RETURN(const int64_t some, RedriveSome(all.subspan(from, kPoisonStep)));
-    redriven += some;
+    const absl::StatusOr<int64_t> some = RedriveSome(all.subspan(from, kPoisonStep));
+    // What was moved before is moved: the caller learns that, and of the failure when it goes on.
+    if (!some.ok() && redriven > 0) return redriven;
+    MUSTER_RETURN_IF_ERROR(some.status());
+    redriven += *some;
   }
   return redriven;
 }
 
+absl::StatusOr<std::vector<uint64_t>> DurableQueue::ChoosePoison(
+    absl::Span<const std::string> message_ids, int64_t max_messages) {
+  std::vector<uint64_t> chosen;
+  base::MutexLock lock(&mu_);
+  MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+  const auto limit = static_cast<size_t>(std::max<int64_t>(0, max_messages));
+  if (message_ids.empty()) {
+    for (auto it = poison_.begin(); it != poison_.end() && chosen.size() < limit; ++it) {
+      chosen.push_back(*it);
+    }
+    return chosen;
+  }
+  for (const std::string& id : message_ids) {
+    const auto seq = SequenceOf(storage_->salt(), number_, id);
+    if (seq.has_value()) chosen.push_back(*seq);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+absl::StatusOr<std::vector<uint64_t>> DurableQueue::StillPoison(absl::Span<const uint64_t> seqs) {
+  std::vector<uint64_t> still;
+  base::MutexLock lock(&mu_);
+  MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+  for (const uint64_t seq : seqs) {
+    if (poison_.contains(seq)) still.push_back(seq);
+  }
+  return still;
+}
+
 absl::StatusOr<int64_t> DurableQueue::RedriveSome(absl::Span<const uint64_t> seqs) {
+  // Alone, so that no message is redriven twice, nor purged while it is; but for one step only, so
+  // that holders can extend their leases between the steps.
+  ExclusiveEntry alone(&gate_);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> still, StillPoison(seqs));
   const int64_t now_us = storage_->NowUs();
   rocksdb::WriteBatch batch;
   std::vector<std::pair<uint64_t, MessageState>> ready;
-  for (const uint64_t seq : seqs) {
+  for (const uint64_t seq : still) {
     const std::string key = MessageKey(number_, seq);
     const std::string body_key = PoisonBodyKey(number_, seq);
     const ReadResult cause = storage_->Read(kPoison, key);

@@ -11,7 +11,10 @@ class WriteGate {
  public:
   void EnterShared() {
     base::MutexLock lock(&mu_);
+    ++waiting_;
     while (exclusive_) changed_.Wait(&mu_);
+    --waiting_;
+    if (owed_ > 0 && --owed_ == 0) changed_.NotifyAll();
     ++writers_;
   }
 
@@ -20,10 +23,11 @@ class WriteGate {
     if (--writers_ == 0 && exclusive_) changed_.NotifyAll();
   }
 
-  // From now on nobody enters; returns when the last of the others has left.
+  // From now on nobody enters; returns when the last of the others has left. Who waited while
+  // somebody was alone goes first, so that a caller who is alone again and again keeps nobody out.
   void EnterExclusive() {
     base::MutexLock lock(&mu_);
-    while (exclusive_) changed_.Wait(&mu_);
+    while (exclusive_ || owed_ > 0) changed_.Wait(&mu_);
     exclusive_ = true;
     while (writers_ > 0) changed_.Wait(&mu_);
   }
@@ -31,6 +35,7 @@ class WriteGate {
   void LeaveExclusive() {
     base::MutexLock lock(&mu_);
     exclusive_ = false;
+    owed_ = waiting_;
     changed_.NotifyAll();
   }
 
@@ -38,6 +43,8 @@ class WriteGate {
   base::Mutex mu_;
   base::CondVar changed_;
   int writers_ ABSL_GUARDED_BY(mu_) = 0;
+  int waiting_ ABSL_GUARDED_BY(mu_) = 0;  // to enter shared
+  int owed_ ABSL_GUARDED_BY(mu_) = 0;     // of them, those who go before the next exclusive one
   bool exclusive_ ABSL_GUARDED_BY(mu_) = false;
 };
 

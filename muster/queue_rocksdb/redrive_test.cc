@@ -1,0 +1,91 @@
+// A redrive of many messages goes in steps; what that means for others, and for a failure.
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
+#include "muster/base/temp_dir.h"
+#include "muster/queue_rocksdb/rocksdb_queue_store.h"
+#include "muster/rocks/testing/faulty_env.h"
+
+namespace muster::queue_rocksdb {
+namespace {
+
+constexpr int kSteps = 5;
+constexpr int kMessages = kSteps * 64;
+
+class RedriveTest : public ::testing::Test {
+ protected:
+  // `before_sync`: called before each sync of the log, those of the redrive and others.
+  void OpenWithPoison(std::function<void()> before_sync) {
+    env_.before_sync = std::move(before_sync);
+    Options options;
+    options.clock = &clock_;
+    options.env = &env_;
+    auto store = RocksDbQueueStore::Open(dir_.path(), options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    ASSERT_TRUE(store_->CreateQueue(queue_, {}).ok());
+    std::vector<queue::DeadLetterRequest> requests(kMessages);
+    for (auto& request : requests) request.receipt = Put();
+    ASSERT_TRUE(store_->DeadLetter(queue_, requests).ok());
+    ASSERT_EQ(store_->Stats(queue_)->poison, kMessages);
+  }
+
+  queue::Receipt Put() {
+    return store_->Put(queue_, std::vector<queue::NewMessage>(1))->front().receipt;
+  }
+
+  const queue::QueueId queue_{"acme", "work"};
+  const base::TempDir dir_;
+  base::FakeClock clock_;
+  rocks::testing::FaultyEnv env_;
+  std::unique_ptr<RocksDbQueueStore> store_;
+};
+
+// The first step waits until the renewal is on its way; the renewal must then come before the last.
+TEST_F(RedriveTest, LetsLeasesBeRenewedBetweenItsSteps) {
+  std::atomic<int> syncs{kSteps};  // of the redrive; it has not begun
+  std::promise<void> begun, renewing;
+  OpenWithPoison([&] {
+    if (syncs >= kSteps || ++syncs != 1) return;
+    begun.set_value();
+    renewing.get_future().wait();
+    for (int i = 0; i < 10000; ++i) std::this_thread::yield();
+  });
+  const queue::Receipt held = Put();
+  syncs = 0;
+  std::thread redrive([&] { EXPECT_EQ(store_->Redrive(queue_, {}, 1000).value(), kMessages); });
+  begun.get_future().wait();
+  renewing.set_value();
+  queue::UpdateRequest renewal;
+  renewal.receipt = held;
+  renewal.visibility = absl::Seconds(30);
+  EXPECT_TRUE(store_->Update(queue_, {renewal})->front().ok());
+  EXPECT_GT(store_->Stats(queue_)->poison, 0);
+  redrive.join();
+  EXPECT_EQ(store_->Stats(queue_)->poison, 0);
+  store_.reset();
+}
+
+TEST_F(RedriveTest, CountsWhatWasMovedBeforeTheDiskFailed) {
+  int left = -1;
+  OpenWithPoison([&] {
+    if (left > 0 && --left == 0) env_.fail_syncs = true;
+  });
+  left = 3;
+  EXPECT_EQ(store_->Redrive(queue_, {}, 1000).value(), 2 * 64);
+  EXPECT_TRUE(absl::IsUnavailable(store_->Redrive(queue_, {}, 1000).status()));
+  EXPECT_EQ(store_->Stats(queue_)->poison, kMessages - 2 * 64);
+  store_.reset();
+}
+
+}  // namespace
+}  // namespace muster::queue_rocksdb
