@@ -78,6 +78,7 @@ size_t CsvParser::TakeQuotedRecord() {
 }
 
 void CsvParser::Take(absl::string_view record, const absl::string_view* fields, size_t count) {
+  if (!shape_.refusal.empty()) return Reject(shape_.refusal);
   if (!ascii_) {
     const size_t bad = FirstInvalidUtf8(record);
     if (bad != record.size())

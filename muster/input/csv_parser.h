@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -16,6 +17,7 @@ struct CsvShape {
   std::vector<int> positions;  // of the wanted fields, from 0
   int fields = 0;              // that each record must have; 0: as many as `positions` need
   size_t max_record_bytes = 0;
+  std::string refusal = {};  // when not empty, each record is rejected with it
 };
 
 // One object per slice. Not thread-safe.

@@ -1,6 +1,7 @@
 #include "muster/input/record_parser.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -22,6 +23,18 @@ std::vector<std::string> Members(const InputFormat& format) {
   return members;
 }
 
+CsvShape ShapeOf(const InputFormat& format, std::vector<int> positions, int header_fields) {
+  CsvShape shape{format.delimiter, {}, 0, format.max_record_bytes};
+  const absl::Status sound = RecordParser::CheckPositions(format, positions, header_fields);
+  if (sound.ok()) {
+    shape.positions = std::move(positions);
+    shape.fields = header_fields;
+  } else {
+    shape.refusal = std::string(sound.message());
+  }
+  return shape;
+}
+
 // Gives `take` each line of `slice` that is not empty, without its line end.
 template <typename Take>
 void ForEachLine(absl::string_view slice, int64_t line, Take take) {
@@ -37,11 +50,29 @@ void ForEachLine(absl::string_view slice, int64_t line, Take take) {
 
 RecordParser::RecordParser(InputFormat format, std::vector<int> positions, int header_fields)
     : format_(std::move(format)),
-      csv_{format_.delimiter, std::move(positions), header_fields, format_.max_record_bytes},
+      csv_(ShapeOf(format_, std::move(positions), header_fields)),
       members_(Members(format_)) {}
 
 RecordParser::RecordParser(InputFormat format, const Header& header)
     : RecordParser(std::move(format), header.positions, static_cast<int>(header.fields.size())) {}
+
+absl::Status RecordParser::CheckPositions(const InputFormat& format,
+                                          const std::vector<int>& positions, int header_fields) {
+  if (format.kind != InputFormat::Kind::kCsv) return absl::OkStatus();
+  if (positions.size() != format.columns.size()) {
+    return absl::DataLossError(absl::StrCat("the item names ", positions.size(),
+                                            " fields, the job has ", format.columns.size(),
+                                            " columns"));
+  }
+  for (const int position : positions) {
+    if (position < 0 || position == std::numeric_limits<int>::max() ||
+        (header_fields != 0 && position >= header_fields)) {
+      return absl::DataLossError(
+          absl::StrCat("the item names field ", position, " from 0, which no record has"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 void RecordParser::Parse(absl::string_view slice, int64_t first_line, ParsedRecords* out) const {
   out->Reset(static_cast<int>(format_.columns.size()), slice.size());

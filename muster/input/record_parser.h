@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "muster/input/csv_parser.h"
 #include "muster/input/format.h"
@@ -25,8 +26,14 @@ namespace muster::input {
 // Immutable and thread-safe; one per job will do.
 class RecordParser {
  public:
+  // DataLoss unless `positions` are such as a Header of `format` has: one for each column, and none
+  // behind the header's last field. They come out of stored messages.
+  static absl::Status CheckPositions(const InputFormat& format, const std::vector<int>& positions,
+                                     int header_fields);
+
   // `positions` of the input's Header; they matter for csv only. `header_fields`: how many names
-  // its header has, 0 without one.
+  // its header has, 0 without one. With positions that CheckPositions refuses each record is
+  // rejected, for that reason.
   RecordParser(InputFormat format, std::vector<int> positions, int header_fields);
   RecordParser(InputFormat format, const Header& header);
 

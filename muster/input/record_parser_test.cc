@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,22 @@ class CsvTest : public RecordParserTest {
 
 TEST_F(CsvTest, PicksTheWantedFields) {
   EXPECT_THAT(Parse("1,a,2.5\n2,b,3\r\n3,c,4"), ElementsAre("10: 2.5|a", "11: 3|b", "12: 4|c"));
+}
+
+// Positions come out of stored messages, and a damaged one must not lead out of the record.
+TEST_F(CsvTest, RejectsAllRecordsWhenThePositionsAreNotTheJobs) {
+  const int kNone = std::numeric_limits<int>::max();
+  for (const std::vector<int>& positions :
+       {std::vector<int>{2, -1}, {2, 3}, {2, kNone}, {2}, {2, 1, 0}, {}}) {
+    EXPECT_TRUE(absl::IsDataLoss(RecordParser::CheckPositions(format_, positions, 3)));
+    const RecordParser damaged(format_, positions, 3);
+    damaged.Parse("1,a,2.5\n\"2\",b,3\n", 10, &out_);
+    EXPECT_EQ(out_.records.size(), 0u);
+    ASSERT_EQ(out_.rejected.size(), 2u);
+    EXPECT_THAT(out_.rejected[1].reason, HasSubstr("the item names"));
+  }
+  EXPECT_TRUE(RecordParser::CheckPositions(format_, {2, 1}, 3).ok());
+  EXPECT_TRUE(RecordParser::CheckPositions(format_, {2, 1}, 0).ok());
 }
 
 TEST_F(CsvTest, UnquotesFields) {

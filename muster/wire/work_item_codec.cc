@@ -2,6 +2,7 @@
 
 #include <lz4.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -30,6 +31,14 @@ absl::Status Damaged(const v1::WorkItem& item, absl::string_view why) {
       absl::StrCat("work item ", item.batch(), "/", item.index(), ": ", why));
 }
 
+// No hash covers them, and a parser goes by them: a damaged one must not lead it out of the record.
+bool AreSound(const v1::CsvLayout& csv) {
+  const uint32_t fields = csv.header_fields() == 0 ? kMaxCsvFields : csv.header_fields();
+  return fields <= kMaxCsvFields &&
+         std::all_of(csv.positions().begin(), csv.positions().end(),
+                     [&](uint32_t position) { return position < fields; });
+}
+
 absl::StatusOr<v1::WorkItem> Parse(absl::string_view body) {
   v1::WorkItem item;
   if (body.size() > std::numeric_limits<int>::max() ||
@@ -40,6 +49,7 @@ absl::StatusOr<v1::WorkItem> Parse(absl::string_view body) {
     return absl::DataLossError("work item: its message lacks an identity");
   }
   if (item.raw_bytes() > kMaxRawBytes) return Damaged(item, "its slice claims to be too large");
+  if (!AreSound(item.csv())) return Damaged(item, "it names fields that no record has");
   return item;
 }
 

@@ -29,6 +29,10 @@ inline constexpr size_t kInlinePayloadBytes = size_t{512} << 10;
 // No item says that its slice is larger than this; a body that does is damaged or hostile.
 inline constexpr size_t kMaxRawBytes = size_t{64} << 20;
 
+// Nor that a record has more fields: a record of a mebibyte, which is what a job allows unless it
+// says otherwise, has room for no more.
+inline constexpr uint32_t kMaxCsvFields = 1 << 20;
+
 // What all items of a batch share.
 struct BatchIdentity {
   uint64_t batch = 0;
@@ -78,8 +82,8 @@ class WorkItemEncoder {
   std::string compressed_;
 };
 
-// DataLoss when the body cannot be parsed, its blob is gone, or its content is not what its hash
-// says; Unavailable and the like from the blob store.
+// DataLoss when the body cannot be parsed, its positions are not those of any record, its blob is
+// gone, or its content is not what its hash says; Unavailable and the like from the blob store.
 absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore* blobs);
 
 // Identity and counts only: enough to report an item that cannot be worked on. DataLoss as above.

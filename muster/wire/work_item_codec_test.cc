@@ -138,6 +138,22 @@ TEST_F(WorkItemCodecTest, RefusesASliceThatClaimsToBeHuge) {
   EXPECT_TRUE(absl::IsDataLoss(DecodeWorkItem(item.SerializeAsString(), &blobs_).status()));
 }
 
+TEST_F(WorkItemCodecTest, RefusesFieldsThatNoRecordHas) {
+  const auto decode = [&](uint32_t position, uint32_t header_fields) {
+    v1::WorkItem item;
+    EXPECT_TRUE(item.ParseFromString(Encode("a,b\n")));
+    item.mutable_csv()->set_positions(1, position);
+    item.mutable_csv()->set_header_fields(header_fields);
+    return DecodeWorkItem(item.SerializeAsString(), &blobs_).status();
+  };
+  EXPECT_TRUE(decode(7, 8).ok());
+  EXPECT_TRUE(absl::IsDataLoss(decode(8, 8)));
+  EXPECT_TRUE(decode(kMaxCsvFields - 1, 0).ok());
+  EXPECT_TRUE(absl::IsDataLoss(decode(kMaxCsvFields, 0)));
+  EXPECT_TRUE(absl::IsDataLoss(decode(uint32_t{1} << 31, 0)));
+  EXPECT_TRUE(absl::IsDataLoss(decode(0, kMaxCsvFields + 1)));
+}
+
 TEST_F(WorkItemCodecTest, TheHeaderIsReadableWithoutTheBlob) {
   const std::string body = Encode(Noise(kInlinePayloadBytes + 1));
   blobs_.blobs.clear();
