@@ -94,7 +94,8 @@ class BatchLedger {
   // The newest batch with this request id; NotFound when there is none.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;
 
-  // In order of number.
+  // In order of number. A batch whose record is corrupt is logged as an error, with its number, and
+  // left out: it does not hide the others. Get says what is wrong with it.
   virtual absl::StatusOr<std::vector<Batch>> List() = 0;
 
   // Boundaries of up to `max_items` items from `first_index` on, in order.

@@ -110,6 +110,10 @@ absl::Status DecodeRecord(absl::string_view value, uint64_t number, Batch* batch
   const std::string what = What("record", number);
   v1::BatchRecord record;
   MUSTER_RETURN_IF_ERROR(Parse(value, what, &record));
+  // A sound record, but under another batch's key.
+  if (record.number() != number) {
+    return absl::DataLossError(absl::StrCat(what, ": it is that of batch ", record.number()));
+  }
   batch->number = record.number();
   batch->request_id = record.request_id();
   batch->job = record.job();

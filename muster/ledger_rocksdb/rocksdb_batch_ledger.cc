@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
 #include "muster/base/status_macros.h"
 #include "muster/ledger_rocksdb/batch_codec.h"
 #include "muster/rocks/checked_value.h"
@@ -186,8 +187,18 @@ absl::StatusOr<std::vector<Batch>> RocksDbBatchLedger::List() {
   const std::unique_ptr<rocksdb::Iterator> it(
       database_->db()->NewIterator({}, database_->family(kBatches)));
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, Get(rocks::KeyNumber(ToView(it->key()))));
-    batches.push_back(std::move(batch));
+    const uint64_t number = rocks::KeyNumber(ToView(it->key()));
+    absl::StatusOr<Batch> batch = Get(number);
+    if (batch.ok()) {
+      batches.push_back(*std::move(batch));
+      continue;
+    }
+    // NotFound: one of its two records is missing.
+    if (!absl::IsDataLoss(batch.status()) && !absl::IsNotFound(batch.status())) {
+      return batch.status();
+    }
+    base::Log(base::kError, "the ledger's record of a batch is damaged",
+              {{"batch", number}, {"why", batch.status().ToString()}});
   }
   MUSTER_RETURN_IF_ERROR(rocks::ToStatus(it->status(), "ledger: list batches"));
   return batches;

@@ -18,6 +18,7 @@ struct Options {
   rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
 };
 
+// Thread-safe.
 class RocksDbBatchLedger final : public ledger::BatchLedger {
  public:
   // Errors as rocks::Database::Open.

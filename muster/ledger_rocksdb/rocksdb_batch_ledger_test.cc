@@ -8,7 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/log_capture.h"
 #include "muster/base/temp_dir.h"
+#include "muster/ledger_rocksdb/batch_codec.h"
+#include "muster/rocks/checked_value.h"
 #include "rocksdb/db.h"
 
 namespace muster::ledger_rocksdb {
@@ -28,6 +31,20 @@ class LedgerTest : public ::testing::Test {
     auto opened = RocksDbBatchLedger::Open(dir_.path(), {});
     ASSERT_TRUE(opened.ok()) << opened.status();
     ledger_ = *std::move(opened);
+  }
+
+  // Behind the ledger's back: puts `value` where a batch's record lies.
+  void Overwrite(size_t family, uint64_t number, const std::string& value) {
+    ledger_.reset();
+    {
+      auto database = rocks::Database::Open(
+          dir_.path(), {.families = {{"batches"}, {"progress"}, {"items"}, {"requests"}}});
+      ASSERT_TRUE(database.ok()) << database.status();
+      std::string key;
+      rocks::AppendKey(number, &key);
+      ASSERT_TRUE((*database)->db()->Put({}, (*database)->family(family), key, value).ok());
+    }
+    Open();
   }
 
   void Create(uint64_t number, const std::string& request_id = "r") {
@@ -135,19 +152,34 @@ TEST_F(LedgerTest, CountsRefillsDurably) {
 TEST_F(LedgerTest, NamesTheBatchWhoseRecordIsDamagedAndServesTheRest) {
   Create(1, "one");
   Create(2, "two");
-  ledger_.reset();
-  {
-    auto database = rocks::Database::Open(
-        dir_.path(), {.families = {{"batches"}, {"progress"}, {"items"}, {"requests"}}});
-    ASSERT_TRUE(database.ok());
-    const std::string key("\0\0\0\0\0\0\0\1", 8);
-    ASSERT_TRUE((*database)->db()->Put({}, (*database)->family(1), key, "garbage!!").ok());
-  }
-  Open();
+  Overwrite(1, 1, "garbage!!");
   const absl::Status status = ledger_->Get(1).status();
   EXPECT_TRUE(absl::IsDataLoss(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("batch 1"));
   EXPECT_TRUE(ledger_->Get(2).ok());
+}
+
+TEST_F(LedgerTest, ListsTheRestAndNamesTheDamaged) {
+  for (const uint64_t number : {1, 2, 3}) Create(number);
+  Overwrite(0, 2, "garbage!!");
+  const base::LogCapture log;
+  const auto batches = ledger_->List();
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  ASSERT_EQ(batches->size(), 2u);
+  EXPECT_EQ((*batches)[0].number, 1u);
+  EXPECT_EQ((*batches)[1].number, 3u);
+  EXPECT_THAT(log.lines(), ::testing::Contains(HasSubstr("batch=2")));
+}
+
+TEST_F(LedgerTest, RefusesARecordThatLiesUnderAnotherBatchsKey) {
+  Create(1);
+  Create(2);
+  Batch stray;
+  stray.number = 2;
+  Overwrite(0, 1, EncodeRecord(stray));
+  const absl::Status status = ledger_->Get(1).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("that of batch 2"));
 }
 
 }  // namespace
