@@ -109,6 +109,7 @@ absl::Status DurableQueue::Destroy() {
 
 absl::Status DurableQueue::Clear() {
   ExclusiveEntry alone(&gate_);
+  CatchUp();
   QueueRecord record;
   Counters delta;
   {
@@ -150,6 +151,7 @@ absl::StatusOr<int64_t> DurableQueue::PurgePoison() {
 }
 
 absl::StatusOr<queue::QueueStats> DurableQueue::Stats() {
+  CatchUp();
   base::MutexLock lock(&mu_);
   MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
   const int64_t now_us = storage_->NowUs();
@@ -179,6 +181,16 @@ std::string DurableQueue::MessageId(uint64_t seq) const {
 
 std::string DurableQueue::NameOf(uint64_t seq) const {
   return absl::StrCat("queue '", id_.ToString(), "' message ", MessageId(seq));
+}
+
+void DurableQueue::CatchUp() {
+  const int64_t now_us = storage_->NowUs();
+  for (bool behind = true; behind;) {
+    base::MutexLock lock(&mu_);
+    ExpireLocked(now_us);
+    index_.Promote(now_us);
+    behind = index_.IsBehind(now_us);
+  }
 }
 
 void DurableQueue::ExpireLocked(int64_t now_us) {

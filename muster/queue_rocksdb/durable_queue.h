@@ -96,7 +96,9 @@ class DurableQueue {
   std::string NameOf(uint64_t seq) const;  // "queue 'a/b' message 1234…"
   std::string MessageId(uint64_t seq) const;
 
-  // Takes expired messages out of the index.
+  // Moves the index on to now, in steps between which others get the lock.
+  void CatchUp();
+  // Takes expired messages out of the index; one step.
   void ExpireLocked(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Deletes a bounded number of expired messages from disk.
   void CollectGarbage();

@@ -54,6 +54,7 @@ absl::StatusOr<std::vector<queue::Message>> DurableQueue::ReceiveOnce(
 }
 
 absl::StatusOr<DurableQueue::Claims> DurableQueue::Lease(const queue::ReceiveOptions& options) {
+  CatchUp();
   base::MutexLock lock(&mu_);
   MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
   Claims claims;
@@ -114,6 +115,7 @@ queue::Message DurableQueue::ToMessage(uint64_t seq, const MessageState& state,
 }
 
 absl::StatusOr<std::vector<queue::Message>> DurableQueue::Peek(int max_messages) {
+  CatchUp();
   std::vector<Claim> shown;
   {
     base::MutexLock lock(&mu_);

@@ -162,6 +162,10 @@ absl::StatusOr<DurableQueue::Claim> DurableQueue::ClaimLocked(const queue::Recei
         absl::StrCat("queue '", id_.ToString(), "' never gave the receipt '", receipt, "'"));
   }
   const MessageState* state = index_.Find(parts->seq);
+  // An expired one that no step has come to yet is gone, too; but not one that a call has out.
+  if (state != nullptr && state->expiry_us <= claims->now_us && !index_.IsOut(parts->seq)) {
+    state = nullptr;
+  }
   if (state == nullptr) return absl::NotFoundError(absl::StrCat(NameOf(parts->seq), " is gone"));
   if (state->lease != parts->lease) {
     ++claims->stale;

@@ -1,6 +1,15 @@
 #include "muster/queue_rocksdb/message_index.h"
 
 namespace muster::queue_rocksdb {
+namespace {
+
+// Whether the first of an order has its time at or before `now_us`.
+template <typename Order>
+bool IsDue(const Order& order, int64_t now_us) {
+  return !order.empty() && order.begin()->first <= now_us;
+}
+
+}  // namespace
 
 void MessageIndex::Insert(uint64_t seq, const MessageState& state, int64_t now_us) {
   // Puts and a restart insert in order, where the hint makes an insert cost nearly nothing.
@@ -43,14 +52,18 @@ void MessageIndex::Clear() { *this = MessageIndex(); }
 std::vector<uint64_t> MessageIndex::Ready(int64_t now_us, int max) {
   Promote(now_us);
   std::vector<uint64_t> ready;
-  for (auto it = ready_.begin(); it != ready_.end() && max > 0; ++it, --max) {
+  int left = kMaxStep;
+  for (auto it = ready_.begin(); it != ready_.end() && max > 0 && left > 0; ++it, --left) {
+    // Expired, and no step has come to it yet.
+    if (Find(it->second)->expiry_us <= now_us) continue;
     ready.push_back(it->second);
+    --max;
   }
   return ready;
 }
 
 void MessageIndex::Expire(int64_t now_us, std::vector<uint64_t>* expired) {
-  while (!expiring_.empty() && expiring_.begin()->first <= now_us) {
+  for (int left = kMaxStep; left > 0 && IsDue(expiring_, now_us); --left) {
     const uint64_t seq = expiring_.begin()->second;
     const auto it = messages_.find(seq);
     Unlink(seq, it->second);
@@ -58,6 +71,10 @@ void MessageIndex::Expire(int64_t now_us, std::vector<uint64_t>* expired) {
     messages_.erase(it);
     expired->push_back(seq);
   }
+}
+
+bool MessageIndex::IsBehind(int64_t now_us) const {
+  return IsDue(expiring_, now_us) || IsDue(hidden_, now_us);
 }
 
 MessageIndex::Counts MessageIndex::CountsAt(int64_t now_us) {
@@ -91,7 +108,7 @@ void MessageIndex::Uncount(const MessageState& state) {
 }
 
 void MessageIndex::Promote(int64_t now_us) {
-  while (!hidden_.empty() && hidden_.begin()->first <= now_us) {
+  for (int left = kMaxStep; left > 0 && IsDue(hidden_, now_us); --left) {
     const auto first = hidden_.begin();
     MessageState& state = messages_.find(first->second)->second;
     --counts_[state.place];

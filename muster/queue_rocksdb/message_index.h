@@ -10,6 +10,10 @@
 // A message that is out belongs to one call, which is writing its change to disk: nothing else may
 // touch it, it neither expires nor becomes visible, and it counts where it was.
 //
+// Time moves the index on in steps of at most kMaxStep messages, because its owner holds a lock
+// meanwhile: IsBehind tells that there is more to do. Being behind never gives out what has
+// expired.
+//
 // Per message: 40 bytes of state under an 8-byte key, 16 bytes in the order of visibility, 16 in
 // the order of expiry if it expires.
 #pragma once
@@ -33,6 +37,9 @@ class MessageIndex {
     int64_t delayed = 0;
   };
 
+  // A step stays near a tenth of a millisecond.
+  static constexpr int kMaxStep = 1024;
+
   // `seq` is new.
   void Insert(uint64_t seq, const MessageState& state, int64_t now_us);
 
@@ -48,14 +55,18 @@ class MessageIndex {
   void Erase(uint64_t seq);
   void Clear();
 
-  // The first `max` ready messages, by (visible time, sequence).
+  // The first `max` (≤ kMaxStep) ready messages, by (visible time, sequence). Fewer may come while
+  // the index is behind.
   std::vector<uint64_t> Ready(int64_t now_us, int max);
 
-  // Removes what has expired and appends it to `expired`.
+  // One step: removes what has expired and appends it to `expired`.
   void Expire(int64_t now_us, std::vector<uint64_t>* expired);
+  // One step: makes ready what has become visible.
+  void Promote(int64_t now_us);
+  bool IsBehind(int64_t now_us) const;
 
+  // As of the last steps, if the index is behind.
   Counts CountsAt(int64_t now_us);
-  size_t size() const { return messages_.size(); }
   // Insertion time of the oldest message; `now_us` when there is none.
   int64_t OldestInsertion(int64_t now_us) const;
 
@@ -70,7 +81,6 @@ class MessageIndex {
   // Takes a message out of its orders; it stays counted.
   void Unlink(uint64_t seq, const MessageState& state);
   void Uncount(const MessageState& state);
-  void Promote(int64_t now_us);
 
   absl::btree_map<uint64_t, MessageState> messages_;
   Order ready_;   // by visible time

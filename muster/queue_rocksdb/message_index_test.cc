@@ -55,7 +55,24 @@ TEST(MessageIndexTest, KeepsAMessageThatIsOutFromEverybodyElse) {
   EXPECT_FALSE(index.IsOut(1));
   index.Expire(100, &expired);
   EXPECT_THAT(expired, ElementsAre(1));
-  EXPECT_EQ(index.size(), 0u);
+  EXPECT_EQ(index.Find(1), nullptr);
+}
+
+TEST(MessageIndexTest, MovesOnInStepsAndGivesNothingThatHasExpired) {
+  constexpr uint64_t kMany = 2 * MessageIndex::kMaxStep;
+  MessageIndex index;
+  for (uint64_t seq = 0; seq < kMany; ++seq) index.Insert(seq, VisibleAt(10, 0, 50), 0);
+  index.Insert(kMany, VisibleAt(20), 0);
+  EXPECT_EQ(index.CountsAt(20).ready, MessageIndex::kMaxStep);
+  EXPECT_TRUE(index.IsBehind(20));
+  std::vector<uint64_t> expired;
+  index.Expire(50, &expired);
+  EXPECT_EQ(expired.size(), kMany / 2);
+  EXPECT_THAT(index.Ready(50, 1), IsEmpty());  // only expired ones are within reach
+  index.Expire(50, &expired);
+  EXPECT_EQ(expired.size(), kMany);
+  EXPECT_THAT(index.Ready(50, 1), ElementsAre(kMany));
+  EXPECT_FALSE(index.IsBehind(50));
 }
 
 // Random operations against a model that is too simple to be wrong.
