@@ -8,6 +8,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/ledger_rocksdb/batch_codec.h"
 #include "muster/rocks/checked_value.h"
+#include "muster/rocks/slice.h"
 #include "muster/rocks/status.h"
 #include "rocksdb/db.h"
 #include "rocksdb/iterator.h"
@@ -20,15 +21,14 @@ using ledger::Batch;
 using ledger::BatchState;
 using ledger::ItemBoundary;
 using rocks::Durability;
+using rocks::ToSlice;
+using rocks::ToView;
 
 enum FamilyIndex : size_t { kBatches, kProgress, kItems, kRequests };
 
 // Ledger records are small and read rarely.
 constexpr size_t kWriteBufferBytes = size_t{8} << 20;
 constexpr size_t kBlockCacheBytes = size_t{4} << 20;
-
-rocksdb::Slice ToSlice(absl::string_view text) { return {text.data(), text.size()}; }
-absl::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 std::string BatchKey(uint64_t number) {
   std::string key;

@@ -26,7 +26,6 @@ inline constexpr size_t kMaxBodyBytes = size_t{1} << 20;
 inline constexpr absl::Duration kMaxVisibility = absl::Hours(24 * 7);
 inline constexpr absl::Duration kMinReceiveVisibility = absl::Milliseconds(1);
 inline constexpr absl::Duration kMaxDelay = absl::Hours(24 * 7);
-inline constexpr absl::Duration kDefaultTtl = absl::Hours(24 * 7);
 // How long after its put a dedup id is remembered, even when its message is gone by then: longer
 // than a producer goes on repeating a put whose outcome it does not know.
 inline constexpr absl::Duration kDedupWindow = absl::Minutes(10);

@@ -15,10 +15,6 @@ void AppendLittle(std::string* out, Int value) {
   for (size_t i = 0; i < sizeof(Int); ++i) out->push_back(static_cast<char>(bits >> (8 * i)));
 }
 
-inline void AppendBig64(std::string* out, uint64_t value) {
-  for (int shift = 56; shift >= 0; shift -= 8) out->push_back(static_cast<char>(value >> shift));
-}
-
 inline void AppendText(std::string* out, absl::string_view text) {
   AppendLittle(out, static_cast<uint32_t>(text.size()));
   out->append(text.data(), text.size());
@@ -32,12 +28,6 @@ Int LoadLittle(const char* from) {
         static_cast<std::make_unsigned_t<Int>>(static_cast<unsigned char>(from[i])) << (8 * i));
   }
   return static_cast<Int>(bits);
-}
-
-inline uint64_t LoadBig64(const char* from) {
-  uint64_t value = 0;
-  for (int i = 0; i < 8; ++i) value = value << 8 | static_cast<unsigned char>(from[i]);
-  return value;
 }
 
 // Takes values from the front. Once something was missing, ok() is false and all else is empty.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/queue_rocksdb/byte_stream.h"
+#include "muster/rocks/checked_value.h"
 
 namespace muster::queue_rocksdb {
 namespace {
@@ -42,7 +43,7 @@ std::optional<absl::string_view> Unseal(absl::string_view record, absl::string_v
 
 std::string NumberKey(absl::string_view prefix, uint64_t number) {
   std::string key(prefix);
-  AppendBig64(&key, number);
+  rocks::AppendKey(number, &key);
   return key;
 }
 
@@ -55,8 +56,8 @@ std::string CountersKey(uint64_t queue) { return NumberKey("c", queue); }
 std::string MessageKey(uint64_t queue, uint64_t seq) {
   std::string key;
   key.reserve(16);
-  AppendBig64(&key, queue);
-  AppendBig64(&key, seq);
+  rocks::AppendKey(queue, &key);
+  rocks::AppendKey(seq, &key);
   return key;
 }
 
@@ -70,12 +71,12 @@ std::string DedupKey(uint64_t queue, absl::string_view id) {
 
 std::optional<MessageAddress> ParseMessageKey(absl::string_view key) {
   if (key.size() != 16) return std::nullopt;
-  return MessageAddress{LoadBig64(key.data()), LoadBig64(key.data() + 8)};
+  return MessageAddress{rocks::KeyNumber(key), rocks::KeyNumber(key.substr(8))};
 }
 
 std::optional<uint64_t> ParseQueueNumber(absl::string_view key, size_t prefix_bytes) {
   if (key.size() < prefix_bytes + 8) return std::nullopt;
-  return LoadBig64(key.data() + prefix_bytes);
+  return rocks::KeyNumber(key.substr(prefix_bytes));
 }
 
 std::string EncodeState(const MessageState& state, absl::string_view key) {

@@ -1,5 +1,6 @@
 #include "muster/queue_rocksdb/rocksdb_queue_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"

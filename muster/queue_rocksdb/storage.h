@@ -16,7 +16,7 @@
 #include "muster/base/clock.h"
 #include "muster/queue_rocksdb/codec.h"
 #include "muster/rocks/database.h"
-#include "rocksdb/slice.h"
+#include "muster/rocks/slice.h"
 #include "rocksdb/write_batch.h"
 
 namespace muster::queue_rocksdb {
@@ -76,10 +76,8 @@ class Storage {
   std::atomic<uint64_t> next_lease_{0};
 };
 
-inline rocksdb::Slice ToSlice(absl::string_view text) { return {text.data(), text.size()}; }
-inline absl::string_view ToView(const rocksdb::Slice& slice) {
-  return {slice.data(), slice.size()};
-}
+using rocks::ToSlice;
+using rocks::ToView;
 
 // Writes header and body as one value without joining them first.
 void PutBody(rocksdb::WriteBatch* batch, rocksdb::ColumnFamilyHandle* family, absl::string_view key,

@@ -14,9 +14,9 @@ void AppendKey(uint64_t number, std::string* key) {
   for (int shift = 56; shift >= 0; shift -= 8) key->push_back(static_cast<char>(number >> shift));
 }
 
-uint64_t KeyNumber(absl::string_view eight_bytes) {
+uint64_t KeyNumber(absl::string_view bytes) {
   uint64_t number = 0;
-  for (const char byte : eight_bytes.substr(0, 8)) {
+  for (const char byte : bytes.substr(0, 8)) {
     number = number << 8 | static_cast<unsigned char>(byte);
   }
   return number;

@@ -7,6 +7,7 @@
 //   0                            8
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,7 @@ absl::StatusOr<absl::string_view> CheckedPayload(absl::string_view value, absl::
 
 // Integers as keys: big-endian, so that keys sort as the integers do.
 void AppendKey(uint64_t number, std::string* key);
-uint64_t KeyNumber(absl::string_view eight_bytes);
+// Of the first eight bytes.
+uint64_t KeyNumber(absl::string_view bytes);
 
 }  // namespace muster::rocks

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status_macros.h"
+#include "muster/rocks/slice.h"
 #include "muster/rocks/status.h"
 #include "muster/sync/validate.h"
 #include "muster/sync_rocksdb/record_codec.h"
@@ -14,11 +15,11 @@
 namespace muster::sync_rocksdb {
 namespace {
 
+using rocks::ToSlice;
+
 // Records are few and small.
 constexpr size_t kWriteBufferBytes = size_t{1} << 20;
 constexpr size_t kBlockCacheBytes = size_t{1} << 20;
-
-rocksdb::Slice ToSlice(absl::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
@@ -28,6 +29,7 @@ absl::StatusOr<std::unique_ptr<RocksSyncStore>> RocksSyncStore::Open(const std::
   database_options.families = {{.name = "records", .write_buffer_bytes = kWriteBufferBytes}};
   database_options.read_only = options.read_only;
   database_options.write_buffer_bytes = kWriteBufferBytes;
+  database_options.env = options.env;
   database_options.block_cache_bytes = kBlockCacheBytes;
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<rocks::Database> database,
                           rocks::Database::Open(dir, database_options));

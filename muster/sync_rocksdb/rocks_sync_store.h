@@ -18,6 +18,7 @@ namespace muster::sync_rocksdb {
 struct Options {
   // Sees the records as they were when it opened, may stand beside the owner, and refuses to write.
   bool read_only = false;
+  rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
 };
 
 // Thread-safe. What it acknowledged has been fsynced.
