@@ -12,6 +12,7 @@
 #include "muster/base/temp_dir.h"
 #include "muster/ledger_rocksdb/batch_codec.h"
 #include "muster/rocks/checked_value.h"
+#include "muster/rocks/testing/faulty_env.h"
 #include "rocksdb/db.h"
 
 namespace muster::ledger_rocksdb {
@@ -147,6 +148,21 @@ TEST_F(LedgerTest, CountsRefillsDurably) {
   EXPECT_EQ(*ledger_->BeginRefill(1), 1u);
   Open();
   EXPECT_EQ(*ledger_->BeginRefill(1), 2u);
+}
+
+TEST_F(LedgerTest, WhatWasAcknowledgedSurvivesAPowerCut) {
+  rocks::testing::FaultyEnv env;
+  ledger_ = *RocksDbBatchLedger::Open(dir_ / "before", {.env = &env});
+  Create(7);
+  ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
+  ASSERT_TRUE(ledger_->Seal(7, 300).ok());
+  env.CopyAsAfterPowerCut(dir_ / "before", dir_ / "after");
+  ledger_ = *RocksDbBatchLedger::Open(dir_ / "after", {});
+  const auto batch = ledger_->Get(7);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->state, BatchState::kSealed);
+  EXPECT_EQ(batch->items, 3u);
+  EXPECT_EQ(ledger_->Items(7, 0, 10)->size(), 3u);
 }
 
 TEST_F(LedgerTest, NamesTheBatchWhoseRecordIsDamagedAndServesTheRest) {

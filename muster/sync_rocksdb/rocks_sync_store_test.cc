@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/temp_dir.h"
 #include "muster/rocks/database.h"
+#include "muster/rocks/testing/faulty_env.h"
 #include "muster/sync/conformance/sync_store_conformance.h"
 #include "muster/sync/unique_id_generator.h"
 #include "rocksdb/write_batch.h"
@@ -109,6 +110,18 @@ TEST_F(RocksSyncStoreTest, ReadsBesideTheOwnerButDoesNotWrite) {
   EXPECT_EQ((*reader)->Get("k")->data, "1");
   EXPECT_EQ((*reader)->TryWrite("k", "2", 1).status().code(),
             absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(RocksSyncStoreTest, WhatWasAcknowledgedSurvivesAPowerCut) {
+  rocks::testing::FaultyEnv env;
+  auto store = RocksSyncStore::Open(dir_ / "before", {.env = &env});
+  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_TRUE(*(*store)->TryWrite("k", "1", sync::kAbsent));
+  ASSERT_TRUE(*(*store)->TryWrite("k", "2", 1));
+  env.CopyAsAfterPowerCut(dir_ / "before", dir_ / "after");
+  auto after = RocksSyncStore::Open(dir_ / "after");
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ((*after)->Get("k")->data, "2");
 }
 
 // Not a test: what the process does that the next test kills. It says each id to kIdsFd.

@@ -75,6 +75,7 @@ void FaultyEnv::CopyAsAfterPowerCut(const std::string& dir, const std::string& t
   fs::create_directories(to);
   base::MutexLock lock(&mu_);
   for (const auto& entry : fs::directory_iterator(dir)) {
+    if (!entry.is_regular_file()) continue;
     const fs::path copy = fs::path(to) / entry.path().filename();
     fs::copy_file(entry.path(), copy);
     const auto written = synced_bytes_.find(entry.path());
