@@ -55,8 +55,10 @@ class Storage {
   // µs since 1970. Follows the monotonic clock from the wall time of the open, so that a step of
   // the wall clock neither ends nor prolongs a lease.
   int64_t NowUs() const;
-  // Moves the engine's time forward to `us` if it is behind. Called while opening, with what the
-  // files show: a wall clock that was set back must not hide messages that are ready.
+  // Moves the engine's time forward to `us` if it is behind. Called while opening, with the latest
+  // put that the files show, so that a wall clock that was set back hides no message that was ready
+  // when it was put. The files show no later instant: a message that was delayed or given back
+  // becomes visible too late by at most what the clock was set back.
   void AdvanceTo(int64_t us);
 
   uint64_t NextLease() { return next_lease_.fetch_add(1, std::memory_order_relaxed); }
