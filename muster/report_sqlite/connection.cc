@@ -1,6 +1,7 @@
 #include "muster/report_sqlite/connection.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <system_error>
@@ -60,6 +61,22 @@ absl::StatusCode CodeOf(int code) {
 bool IsAbsent(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found;
+}
+
+// `path` as a URI that says that nobody will change the file.
+std::string ImmutableUri(absl::string_view path) {
+  return absl::StrCat(
+      "file:", absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}),
+      "?immutable=1");
+}
+
+// SQLite wants to make the files of its log even to read, and cannot where the user may only read.
+// Without a log the database file is whole, and may be read as it is. A writer who begins meanwhile
+// is not noticed, so this is only for where there is no other way.
+bool MustBeImmutable(const std::string& path, OpenMode mode) {
+  if (mode != OpenMode::kReadOnly || !IsAbsent(path + "-wal")) return false;
+  const std::string folder = std::filesystem::path(path).parent_path();
+  return access(folder.empty() ? "." : folder.c_str(), W_OK) != 0;
 }
 
 }  // namespace
@@ -143,7 +160,10 @@ Connection::~Connection() = default;
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, OpenMode mode,
                                                              absl::Duration busy_wait) {
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, OpenFlags(mode), nullptr);
+  const bool immutable = MustBeImmutable(path, mode);
+  const std::string name = immutable ? ImmutableUri(path) : path;
+  const int flags = OpenFlags(mode) | (immutable ? SQLITE_OPEN_URI : 0);
+  const int code = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
   std::unique_ptr<Connection> connection(new Connection(raw));  // closes it on error, too
   if (code == SQLITE_CANTOPEN && mode != OpenMode::kCreate && IsAbsent(path)) {
     return absl::NotFoundError(absl::StrCat(path, ": there is no such file"));

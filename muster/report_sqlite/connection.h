@@ -85,7 +85,8 @@ enum class OpenMode { kReadOnly, kWrite, kCreate };
 class Connection {
  public:
   // NotFound: no file, unless kCreate. Otherwise see StatusOf. `busy_wait`: how long SQLite itself
-  // waits for a lock that somebody else holds.
+  // waits for a lock that somebody else holds. kReadOnly needs no right to write to the folder as
+  // long as nobody else writes.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, OpenMode mode,
                                                           absl::Duration busy_wait = kBusyWait);
   ~Connection();
