@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/hex.h"
 
 namespace muster::blob_file {
 namespace {
@@ -19,18 +20,18 @@ std::string Resealed(absl::string_view name, std::string file) {
   base::Fingerprinter fingerprinter;
   fingerprinter.Update(name);
   fingerprinter.Update(absl::string_view(file).substr(kFormatAt));
-  file.replace(4, 16, absl::HexStringToBytes(fingerprinter.Digest().ToHex()));
+  file.replace(4, 16, base::BytesFromHex(fingerprinter.Digest().ToHex()));
   return file;
 }
 
 // Stored for good: if this fails, data written before cannot be read any more.
 TEST(BlobCodecTest, KeepsItsFirstFormatForever) {
-  const std::string raw = absl::HexStringToBytes(
-      "4d424c42324e4dc3f400f8dcdc5a3b8a72c666b201000000000000000004626f6479");
+  const std::string raw =
+      base::BytesFromHex("4d424c42324e4dc3f400f8dcdc5a3b8a72c666b201000000000000000004626f6479");
   EXPECT_EQ(absl::BytesToHexString(EncodeBlob("b", "body")), absl::BytesToHexString(raw));
   EXPECT_EQ(*DecodeBlob("b", raw), "body");
   // Other versions of zstd may compress otherwise; reading is what must not change.
-  const std::string compressed = absl::HexStringToBytes(
+  const std::string compressed = base::BytesFromHex(
       "4d424c42d4ab1fafea869b7bec3cd405c221dde9010100000000000003e828b52ffd60e8024d0000107a7a0100e3"
       "2b8005");
   EXPECT_EQ(*DecodeBlob("b", compressed), std::string(1000, 'z'));

@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/hex.h"
 #include "muster/rocks/checked_value.h"
 
 namespace muster::sync_rocksdb {
@@ -14,7 +15,7 @@ using ::testing::HasSubstr;
 
 // Stored for good: if this fails, data written before cannot be read any more.
 TEST(RecordCodecTest, KeepsItsFirstFormatForever) {
-  const std::string stored = absl::HexStringToBytes("3483345a46e0911401000000000000010231303031");
+  const std::string stored = base::BytesFromHex("3483345a46e0911401000000000000010231303031");
   EXPECT_EQ(absl::BytesToHexString(EncodeRecord("1001", 258)), absl::BytesToHexString(stored));
   const absl::StatusOr<sync::VersionedData> record = DecodeRecord("k", stored);
   ASSERT_TRUE(record.ok()) << record.status();
