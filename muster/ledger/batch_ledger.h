@@ -35,9 +35,9 @@ struct Batch {
   std::string job_definition;  // the job file as it was submitted
   std::string handler_version;
   std::string tenant;
-  std::string source_path;             // absolute
-  base::Fingerprint128 source_header;  // of what precedes the first record
-  uint64_t source_size = 0;            // bytes, when the batch began
+  std::string source_path;                             // absolute
+  base::Fingerprint128 source_header;                  // of what precedes the first record
+  uint64_t source_size = 0;                            // bytes, when the batch began
   std::optional<base::Fingerprint128> source_content;  // of all of it; none: too long to read twice
   absl::Time created;
   std::optional<absl::Duration> sla;

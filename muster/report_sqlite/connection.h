@@ -127,8 +127,8 @@ class Transaction {
 };
 
 // What SQLite's result code means here: FULL is ResourceExhausted; BUSY, LOCKED, IOERR and
-// CANTOPEN are Unavailable; CORRUPT and NOTADB are DataLoss; READONLY is FailedPrecondition; RANGE, which our
-// own functions answer (exact_add.h), is OutOfRange.
+// CANTOPEN are Unavailable; CORRUPT and NOTADB are DataLoss; READONLY is FailedPrecondition; RANGE,
+// which our own functions answer (exact_add.h), is OutOfRange.
 absl::Status StatusOf(int code, absl::string_view message);
 
 // "a" with quotes, and those inside of it doubled: any text is a safe SQL identifier.
