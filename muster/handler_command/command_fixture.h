@@ -102,9 +102,6 @@ class CommandHandlerTest : public testing::Test {
     while (clock_.NextDeadline() != clock_.Monotonic() + delay) std::this_thread::yield();
   }
 
-  // Until the handler sleeps towards no time at all.
-  void AwaitNoAlarm() { AwaitAlarmIn(absl::InfiniteDuration()); }
-
   const base::TempDir folder_;
   base::LogCapture log_;
   base::FakeClock clock_;
