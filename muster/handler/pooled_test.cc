@@ -53,7 +53,7 @@ class PooledTest : public ::testing::Test {
   int await_ends_ = 0;
   int made_ = 0;
   bool broken_ = false;
-  const JobSchema schema_;
+  const JobSchema schema_{};
   HandlerFactory factory_ = Pooled([this](const JobSchema&) { return Make(); });
 };
 
