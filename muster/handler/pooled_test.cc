@@ -47,6 +47,11 @@ class PooledTest : public ::testing::Test {
     while (ended_ < await_ends_) changed_.Wait(&mu_);
   }
 
+  int ended() {
+    base::MutexLock lock(&mu_);
+    return ended_;
+  }
+
   base::Mutex mu_;
   base::CondVar changed_;
   int ended_ ABSL_GUARDED_BY(mu_) = 0;
@@ -86,7 +91,7 @@ TEST_F(PooledTest, KeepsWhatItLentBeyondTheFactory) {
   factory_ = nullptr;
   EXPECT_EQ(NumberOf(*lent), 1);
   lent.reset();
-  EXPECT_EQ(ended_, 1);
+  EXPECT_EQ(ended(), 1);
 }
 
 // Each may take its exit grace: one after another they would take as many times as long.
@@ -98,7 +103,7 @@ TEST_F(PooledTest, EndsItsHandlersSideBySide) {
   }
   await_ends_ = 3;
   factory_ = nullptr;  // returns, or the test hangs
-  EXPECT_EQ(ended_, 3);
+  EXPECT_EQ(ended(), 3);
 }
 
 }  // namespace
