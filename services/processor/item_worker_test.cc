@@ -88,7 +88,7 @@ class ItemWorkerTest : public ::testing::Test {
   }
 
   queue::Message Item(const std::string& slice, uint32_t transactions, bool oversized = false) {
-    wire::BatchIdentity identity{3, "sum", "r1", "7", std::nullopt, {0, 1}, 2};
+    wire::BatchIdentity identity{3, "sum", "r1", "7", std::nullopt, positions_of_items_, 2};
     identity.job_revision = revision_of_items_;
     wire::WorkItemEncoder encoder(identity, 1 << 20, &blobs_);
     ledger::ItemBoundary item;
@@ -103,9 +103,9 @@ class ItemWorkerTest : public ::testing::Test {
     return message;
   }
 
-  Settlement Work(const queue::Message& message, Body body = Sum) {
+  Settlement Work(const queue::Message& message, Body body = Sum, int attempt = 2) {
     ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(std::move(body)));
-    return worker.Work(message, Attempt{2, false, {}});
+    return worker.Work(message, Attempt{attempt, false, {}});
   }
 
   static v1::ItemResult ResultOf(const Settlement& settlement) {
@@ -120,6 +120,7 @@ class ItemWorkerTest : public ::testing::Test {
   SomeBlobs blobs_;
   WorkerSetup setup_;
   std::string revision_of_items_ = "r1";
+  std::vector<int> positions_of_items_ = {0, 1};
 };
 
 TEST_F(ItemWorkerTest, TurnsAnItemIntoARowPerKey) {
@@ -151,6 +152,9 @@ TEST_F(ItemWorkerTest, ClaimChecksAResultThatIsTooLargeForAMessage) {
   v1::Aggregated aggregated;
   ASSERT_TRUE(aggregated.ParseFromString(*blobs_.Get(result.claimed_aggregated().blob())));
   EXPECT_EQ(aggregated.rejections_size(), 30'000);
+  const v1::ItemResult again = ResultOf(Work(item, Sum, 3));
+  EXPECT_NE(again.claimed_aggregated().blob(), result.claimed_aggregated().blob())
+      << "counting the one would take the other's blob";
 }
 
 TEST_F(ItemWorkerTest, AResultNeverExpires) {
@@ -232,6 +236,13 @@ TEST_F(ItemWorkerTest, AnItemWhoseSliceHoldsAnotherNumberOfRecordsIsDead) {
   const Settlement settlement = Work(Item("a,1\nb,2\n", 3));
   EXPECT_EQ(settlement.kind, Settlement::Kind::kDead);
   EXPECT_THAT(settlement.why, HasSubstr("3 transactions"));
+}
+
+TEST_F(ItemWorkerTest, AnItemThatNamesAnotherNumberOfFieldsThanItsJobIsDead) {
+  positions_of_items_ = {0};
+  const Settlement settlement = Work(Item("a,1\nb,2\n", 2));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDead);
+  EXPECT_THAT(settlement.why, HasSubstr("1 fields"));
 }
 
 TEST_F(ItemWorkerTest, TellsTheControllerWhatWasGivenUp) {

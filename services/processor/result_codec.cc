@@ -34,8 +34,11 @@ void EncodeGroup(const handler::GroupPartial& group, v1::GroupPartial* partial) 
 // The name tells the content, so that two attempts that differ never share a blob.
 absl::Status MoveToBlob(v1::ItemResult* result, blob::BlobStore* blobs) {
   const std::string bytes = result->aggregated().SerializeAsString();
-  const std::string name = absl::StrCat("batch-", result->batch(), "-item-", result->index(),
-                                        "-result-", base::Fingerprint(bytes).ToHex());
+  // Two deliveries of one item may both send this result; who counts the one removes its blob, and
+  // must not take the other's.
+  const std::string name =
+      absl::StrCat("batch-", result->batch(), "-item-", result->index(), "-result-",
+                   result->attempt(), "-", base::Fingerprint(bytes).ToHex());
   MUSTER_RETURN_IF_ERROR(blobs->Put(name, bytes));
   result->mutable_claimed_aggregated()->set_blob(name);
   return absl::OkStatus();
