@@ -1,6 +1,5 @@
 #include "muster/handler/results.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -152,11 +151,7 @@ void Results::TakeBack(absl::Span<const Contribution> contributions) {
 }
 
 void Results::AppendRejection(int64_t line, absl::string_view reason) {
-  // Handlers nearly always go by line, so the place is the end.
-  const auto place = std::upper_bound(
-      rejections_.begin(), rejections_.end(), line,
-      [](int64_t wanted, const Rejection& rejection) { return wanted < rejection.line; });
-  rejections_.insert(place, {line, Printable(reason, kMaxReasonBytes)});
+  rejections_.push_back({line, Printable(reason, kMaxReasonBytes)});
 }
 
 }  // namespace muster::handler

@@ -61,7 +61,7 @@ class Results {
   absl::Status Verdict() const;
 
   int64_t counted() const { return counted_; }
-  // By line.
+  // As they were given, in no order of line.
   const std::vector<Rejection>& rejections() const { return rejections_; }
   // Sorted rows of every group that has any. They are gone from here afterwards.
   std::vector<GroupPartial> TakePartials();

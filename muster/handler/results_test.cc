@@ -229,13 +229,6 @@ TEST_F(ResultsTest, CallsAnUnknownGroupAMistake) {
   EXPECT_THAT(results_.Verdict().message(), HasSubstr("no group number -1"));
 }
 
-TEST_F(ResultsTest, ListsRejectionsByLine) {
-  results_.Reject(items_[2], "c");
-  results_.Reject(items_[0], "a");
-  results_.Reject(items_[1], "b");
-  EXPECT_THAT(Reasons(), ElementsAre("2 a", "3 b", "4 c"));
-}
-
 TEST_F(ResultsTest, MakesReasonsShortAndPrintable) {
   results_.Reject(items_[0], "bad \xff byte\n");
   results_.Reject(items_[1], std::string(kMaxReasonBytes + 1, 'x'));

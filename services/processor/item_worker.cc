@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
+#include "muster/base/status_macros.h"
 #include "muster/handler/printable.h"
 #include "muster/queue/limits.h"
 #include "services/processor/result_codec.h"
@@ -132,23 +133,27 @@ Settlement ItemWorker::RejectOversized(const wire::WorkItem& item, const Attempt
       {{item.first_line, input::OversizedReason(*item.oversized_bytes, item.limit_bytes)}});
 }
 
-void ItemWorker::Parse(const wire::WorkItem& item) {
+absl::Status ItemWorker::Parse(const wire::WorkItem& item) {
   if (!parser_.has_value() || item.identity.positions != positions_ ||
       item.identity.header_fields != header_fields_) {
-    positions_ = item.identity.positions;
-    header_fields_ = item.identity.header_fields;
-    parser_.emplace(setup_->job->input, positions_, header_fields_);
+    const input::InputFormat& format = setup_->job->input;
+    const wire::BatchIdentity& identity = item.identity;
+    MUSTER_RETURN_IF_ERROR(
+        input::RecordParser::CheckPositions(format, identity.positions, identity.header_fields));
+    positions_ = identity.positions;
+    header_fields_ = identity.header_fields;
+    parser_.emplace(format, positions_, header_fields_);
   }
   parser_->Parse(item.slice, item.first_line, &records_);
+  if (records_.total() == item.transactions) return absl::OkStatus();
+  // Splitter and parser disagree: counting anything would break "in = aggregated + rejected".
+  return absl::DataLossError(absl::StrCat("the item has ", item.transactions,
+                                          " transactions, its slice ", records_.total()));
 }
 
 Settlement ItemWorker::WorkOn(const wire::WorkItem& item, const Attempt& attempt) {
-  Parse(item);
-  if (records_.total() != item.transactions) {
-    // Splitter and parser disagree: counting anything would break "in = aggregated + rejected".
-    return Settle(Settlement::Kind::kDead, absl::ZeroDuration(),
-                  absl::StrCat("the item has ", item.transactions, " transactions, its slice ",
-                               records_.total()));
+  if (const absl::Status parsed = Parse(item); !parsed.ok()) {
+    return Settle(Settlement::Kind::kDead, absl::ZeroDuration(), std::string(parsed.message()));
   }
   handler::ItemContext context;
   context.batch = item.identity.batch;

@@ -78,7 +78,8 @@ class ItemWorker final : public listener::Subscriber {
                                  const std::vector<handler::GroupPartial>& groups,
                                  const std::vector<handler::Rejection>& rejections) const;
   handler::Outcome RunHandler(const handler::WorkItem& item, handler::Results& results);
-  void Parse(const wire::WorkItem& item);
+  // Into records_. DataLoss when the item does not fit its job or its own count.
+  absl::Status Parse(const wire::WorkItem& item);
 
   const WorkerSetup* const setup_;  // not owned
   const std::unique_ptr<handler::Handler> handler_;
