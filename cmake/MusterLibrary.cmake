@@ -68,6 +68,9 @@ function(muster_library name)
   endif()
   add_library(muster::${name} ALIAS muster_${name})
   set_target_properties(muster_${name} PROPERTIES EXPORT_NAME ${name})
+  if(NOT MUSTER_TESTS AND name MATCHES "conformance$|_testing$")
+    set_target_properties(muster_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   target_include_directories(muster_${name} ${scope}
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/muster>)
   target_compile_features(muster_${name} ${scope} cxx_std_20)
@@ -75,6 +78,7 @@ function(muster_library name)
 endfunction()
 
 # A test program, run by ctest as one test. LABELS: `slow` keeps it out of `scripts/test --quick`.
+# Without MUSTER_TESTS it is no test, and built only by its name.
 function(muster_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;EXTERNAL;LABELS" ${ARGN})
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
@@ -86,6 +90,10 @@ function(muster_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE muster_build_flags ${deps} ${ARG_EXTERNAL}
     GTest::gmock GTest::gtest_main)
+  if(NOT MUSTER_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
