@@ -1,6 +1,7 @@
 """What muster mends by itself, and what an administrator mends with it."""
 
 import json
+import os
 import random
 import shutil
 import signal
@@ -68,13 +69,13 @@ class LostQueueTest(MusterTest):
         self.assertEqual(result["transactions"], 541909)
         self.assert_report_is_the_direct_sum(data, result["batch"])
 
-
     def test_a_queue_of_many_items_is_filled_again_at_once(self):
         job = self.write("job.yaml", MOODY_JOB.replace("item: {transactions: 10}",
                                                        "item: {transactions: 1}"))
-        # Its worker waits for a file, so nothing is counted before the queue is lost.
-        self.write("moody.py", "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n"
-                   + MOODY)
+        # Its worker waits at a gate that nobody opens, so nothing is counted before the queue is lost.
+        gate = self.folder / "gate"
+        os.mkfifo(gate)
+        self.write("moody.py", "open('gate').close()\n" + MOODY)
         rows = "".join(f"1,A,x,1,2010-12-01 08:26:00,1,{i % 7},France\n" for i in range(26000))
         data = self.write("in.csv", HEADER + "\n" + rows)
         process = self.start_run(data, "--threads", 1, job=job)
@@ -84,7 +85,8 @@ class LostQueueTest(MusterTest):
         process.kill()
         process.communicate(timeout=harness.TIMEOUT_SECONDS)
         shutil.rmtree(self.data_dir / "queue")
-        self.write("go", "")
+        gate.unlink()
+        self.write("gate", "")
         code, result, errors = self.run_job(data, job=job)
         self.assertEqual(code, 0, errors)
         self.assertEqual((result["items"], result["aggregated"]), (26000, 26000))
