@@ -68,6 +68,7 @@ TEST_F(ListenerIdleTest, StartsAPullListenerWithItsPoller) {
   options_.mode = DispatchMode::kPull;
   Start();
   AwaitTasks(1);
+  EXPECT_EQ(listener_->QueryState().active_dequeue_tasks, 1);
 }
 
 TEST_F(ListenerIdleTest, LeavesNoneInPushModeAndThenCostsOneSafetyCheckPerInterval) {

@@ -25,6 +25,8 @@ TEST_F(ListenerTriggerTest, FindsTheWorkThatIsThereWhenItStarts) {
   Put("a");
   Start();
   store_.AwaitDeleted(partitions_[0], 1);
+  Finish();
+  EXPECT_EQ(listener_->counters().messages_done, 1);
 }
 
 TEST_F(ListenerTriggerTest, WorksWithoutTimePassingWhenATriggerComes) {
@@ -127,6 +129,7 @@ TEST_F(ListenerTriggerTest, CountsOnNoTaskThatHasJustReceivedAnotherMessage) {
   gate.AwaitArrivals(2);
   gate.Open();
   Finish();
+  EXPECT_EQ(listener_->counters().messages_done, 2);
 }
 
 TEST_F(ListenerTriggerTest, LetsTheHostDecideWhatWorkDetectedMeans) {
@@ -201,6 +204,7 @@ TEST_F(ListenerTriggerTest, FindsWhatItGaveBackWhileItsOtherTasksAreBusyForLong)
   store_.AwaitDeleted(partitions_[0], 1);
   gate.Open();
   Finish();
+  EXPECT_EQ(listener_->counters().messages_done, 2);
 }
 
 TEST_F(ListenerTriggerTest, FindsWorkWhoseTriggerWasLostWhileItsTasksAreBusyForLong) {
@@ -219,6 +223,7 @@ TEST_F(ListenerTriggerTest, FindsWorkWhoseTriggerWasLostWhileItsTasksAreBusyForL
   store_.AwaitDeleted(partitions_[0], 1);
   gate.Open();
   Finish();
+  EXPECT_EQ(listener_->counters().messages_done, 2);
 }
 
 TEST_F(ListenerTriggerTest, TellsTheHostOfWorkThatItsBusyTasksDoNotSee) {
@@ -240,6 +245,7 @@ TEST_F(ListenerTriggerTest, TellsTheHostOfWorkThatItsBusyTasksDoNotSee) {
   gate.AwaitArrivals(2);
   gate.Open();
   Finish();
+  EXPECT_EQ(listener_->counters().messages_done, 2);
 }
 
 TEST_F(ListenerTriggerTest, ChecksNothingWhileAllTheTasksThatItMayHaveAreBusy) {

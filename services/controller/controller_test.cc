@@ -27,6 +27,7 @@ TEST_F(ControllerTest, FindsResultsThatWaitedForIt) {
   PutQuietly({Result(0), Result(1)});
   Start();
   host_->AwaitCompletions(1);
+  EXPECT_EQ(GetProgress().items(), 2);
 }
 
 TEST_F(ControllerTest, CompletesWhateverTheOrder) {
@@ -194,6 +195,7 @@ TEST_F(ControllerTest, FindsWorkWhoseTriggerWasLost) {
   PutQuietly({Result(0)});
   clock_.Advance(Options().safety_check_interval);
   host_->AwaitCompletions(1);
+  EXPECT_EQ(GetProgress().items(), 1);
 }
 
 TEST_F(ControllerTest, LetsResultsShareATransaction) {
@@ -219,6 +221,7 @@ TEST_F(ControllerTest, LingersNoLongerThanItWasTold) {
   clock_.AwaitSleepers(1);
   clock_.Advance(absl::Seconds(1));
   host_->AwaitItems(1);
+  EXPECT_EQ(GetProgress().items(), 1) << "the other one never came";
 }
 
 TEST_F(ControllerTest, CountsAFullHandAtOnce) {
@@ -231,6 +234,7 @@ TEST_F(ControllerTest, CountsAFullHandAtOnce) {
   options.max_commit_results = 64;
   Start(options);
   host_->AwaitItems(64);
+  EXPECT_EQ(GetProgress().items(), 64) << "the rest lingers";
 }
 
 TEST_F(ControllerTest, CountsWhatIsInTheHandWhenItStops) {
