@@ -120,7 +120,7 @@ void ResetSignals() {
   for (int number = 1; number < NSIG; ++number) sigaction(number, &usual, nullptr);
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
 // Other libraries' files stay out of the program, whatever flags they were opened with.

@@ -49,7 +49,7 @@ class DurableQueue {
   // Deletes all that is stored; every later verb answers NotFound.
   absl::Status Destroy();
 
-  absl::StatusOr<std::vector<queue::PutResult>> Put(std::vector<queue::NewMessage> messages);
+  absl::StatusOr<std::vector<queue::PutResult>> Put(const std::vector<queue::NewMessage>& messages);
   absl::StatusOr<std::vector<queue::Message>> Receive(const queue::ReceiveOptions& options);
   absl::StatusOr<std::vector<queue::Message>> Peek(int max_messages);
   absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(

@@ -32,7 +32,7 @@ struct DurableQueue::Planned {
 };
 
 absl::StatusOr<std::vector<queue::PutResult>> DurableQueue::Put(
-    std::vector<queue::NewMessage> messages) {
+    const std::vector<queue::NewMessage>& messages) {
   std::vector<std::string> ids;
   size_t id_count = 0;
   for (const queue::NewMessage& message : messages) {

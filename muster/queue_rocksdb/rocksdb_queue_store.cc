@@ -145,7 +145,7 @@ absl::StatusOr<std::vector<queue::PutResult>> RocksDbQueueStore::Put(
     const queue::QueueId& id, std::vector<queue::NewMessage> messages) {
   MUSTER_RETURN_IF_ERROR(queue::ValidatePut(messages));
   MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
-  return queue->Put(std::move(messages));
+  return queue->Put(messages);
 }
 
 absl::StatusOr<std::vector<queue::Message>> RocksDbQueueStore::Receive(
