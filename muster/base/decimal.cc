@@ -17,48 +17,13 @@ constexpr std::array<Int128, Decimal::kMaxDigits + 1> kPowersOfTen = [] {
   return powers;
 }();
 
-constexpr Int128 kMaxUnits = kPowersOfTen[Decimal::kMaxDigits] - 1;
-
 // So many digits always fit 64 bits, where arithmetic is cheap.
 constexpr size_t kDigitsIn64Bits = 18;
-
-bool Fits(Int128 units) { return -kMaxUnits <= units && units <= kMaxUnits; }
 
 bool Fits64(Int128 value) { return value == static_cast<int64_t>(value); }
 
 Uint128 Magnitude(Int128 value) {
   return value < 0 ? -static_cast<Uint128>(value) : static_cast<Uint128>(value);
-}
-
-// The product if it has at most 38 digits. Works on magnitudes because clang turns the signed check
-// into a call of __muloti4, which libgcc does not have.
-std::optional<Int128> MultiplyUnits(Int128 a, Int128 b) {
-  if (Fits64(a) && Fits64(b)) {
-    const Int128 product = a * b;
-    return Fits(product) ? std::optional<Int128>(product) : std::nullopt;
-  }
-  Uint128 product;
-  if (__builtin_mul_overflow(Magnitude(a), Magnitude(b), &product) ||
-      product > static_cast<Uint128>(kMaxUnits)) {
-    return std::nullopt;
-  }
-  const Int128 magnitude = static_cast<Int128>(product);
-  return (a < 0) != (b < 0) ? -magnitude : magnitude;
-}
-
-// Two of 38 digits can pass 127 bits.
-std::optional<Decimal> AddUnits(Int128 a, Int128 b, int scale) {
-  Int128 sum;
-  if (__builtin_add_overflow(a, b, &sum)) return std::nullopt;
-  return Decimal::FromUnits(sum, scale);
-}
-
-std::optional<Decimal> AddAtLargerScale(const Decimal& a, const Decimal& b) {
-  const int scale = std::max(a.scale(), b.scale());
-  const std::optional<Int128> left = MultiplyUnits(a.units(), kPowersOfTen[scale - a.scale()]);
-  const std::optional<Int128> right = MultiplyUnits(b.units(), kPowersOfTen[scale - b.scale()]);
-  if (!left || !right) return std::nullopt;
-  return AddUnits(*left, *right, scale);
 }
 
 // Reads digits into `value` until something else comes; returns how many it read. `value` is right
@@ -173,8 +138,30 @@ absl::StatusOr<Decimal> Decimal::Parse(absl::string_view text) {
   return absl::OutOfRangeError(absl::StrCat(shown, " has more than ", kMaxDigits, " digits"));
 }
 
-std::optional<Decimal> Decimal::TryAdd(const Decimal& a, const Decimal& b) {
-  if (a.scale_ == b.scale_) return AddUnits(a.units_, b.units_, a.scale_);
+// Works on magnitudes because clang turns the signed check into a call of __muloti4, which libgcc
+// does not have.
+std::optional<Int128> Decimal::MultiplyUnits(Int128 a, Int128 b) {
+  if (Fits64(a) && Fits64(b)) {
+    const Int128 product = a * b;
+    return Fits(product) ? std::optional<Int128>(product) : std::nullopt;
+  }
+  Uint128 product;
+  if (__builtin_mul_overflow(Magnitude(a), Magnitude(b), &product) ||
+      product > static_cast<Uint128>(kMaxUnits)) {
+    return std::nullopt;
+  }
+  const Int128 magnitude = static_cast<Int128>(product);
+  return (a < 0) != (b < 0) ? -magnitude : magnitude;
+}
+
+std::optional<Decimal> Decimal::AddAtLargerScale(const Decimal& a, const Decimal& b) {
+  const int scale = std::max(a.scale_, b.scale_);
+  const std::optional<Decimal> left = a.TryRescale(scale);
+  const std::optional<Decimal> right = b.TryRescale(scale);
+  return left && right ? TryAdd(*left, *right) : std::nullopt;
+}
+
+std::optional<Decimal> Decimal::AddAcrossScales(const Decimal& a, const Decimal& b) {
   if (std::optional<Decimal> sum = AddAtLargerScale(a, b)) return sum;
   return AddAtLargerScale(a.Trimmed(), b.Trimmed());
 }
@@ -204,8 +191,7 @@ absl::StatusOr<Decimal> Decimal::Multiply(const Decimal& a, const Decimal& b) {
   return TooManyDigits(absl::StrCat("the product of ", a.ToString(), " and ", b.ToString()));
 }
 
-std::optional<Decimal> Decimal::TryRescale(int scale) const {
-  if (scale == scale_) return *this;
+std::optional<Decimal> Decimal::ChangeScale(int scale) const {
   if (scale < 0 || scale > kMaxScale) return std::nullopt;
   if (scale > scale_) {
     const std::optional<Int128> units = MultiplyUnits(units_, kPowersOfTen[scale - scale_]);
@@ -248,7 +234,8 @@ std::string Decimal::ToString() const {
 
 std::strong_ordering operator<=>(const Decimal& a, const Decimal& b) {
   if (a.scale_ > b.scale_) return 0 <=> (b <=> a);
-  const std::optional<Int128> units = MultiplyUnits(a.units_, kPowersOfTen[b.scale_ - a.scale_]);
+  const std::optional<Int128> units =
+      Decimal::MultiplyUnits(a.units_, kPowersOfTen[b.scale_ - a.scale_]);
   if (units) return *units <=> b.units_;
   // `a` at b's scale has more digits than any value has, so its sign decides.
   return a.units_ < 0 ? std::strong_ordering::less : std::strong_ordering::greater;

@@ -44,7 +44,12 @@ class Decimal {
 
   // The sum has the larger of the two scales. OutOfRange above 38 digits.
   static absl::StatusOr<Decimal> Add(const Decimal& a, const Decimal& b);
-  static std::optional<Decimal> TryAdd(const Decimal& a, const Decimal& b);
+  static std::optional<Decimal> TryAdd(const Decimal& a, const Decimal& b) {
+    if (a.scale_ != b.scale_) return AddAcrossScales(a, b);
+    Int128 units;  // two of 38 digits can pass 127 bits
+    if (__builtin_add_overflow(a.units_, b.units_, &units) || !Fits(units)) return std::nullopt;
+    return Decimal(units, a.scale_);
+  }
 
   // The scales add up; trailing zeros give way where 18 decimals or 38 digits would be exceeded.
   // OutOfRange when the exact product still does not fit.
@@ -54,7 +59,9 @@ class Decimal {
   // The same value with `scale` decimals. InvalidArgument when it needs more decimals than that, or
   // `scale` is not in 0..18; OutOfRange above 38 digits.
   absl::StatusOr<Decimal> Rescale(int scale) const;
-  std::optional<Decimal> TryRescale(int scale) const;
+  std::optional<Decimal> TryRescale(int scale) const {
+    return scale == scale_ ? *this : ChangeScale(scale);
+  }
 
   // The same value with as few decimals as it needs.
   Decimal Trimmed() const;
@@ -71,6 +78,19 @@ class Decimal {
 
  private:
   constexpr Decimal(Int128 units, int scale) : units_(units), scale_(scale) {}
+
+  static constexpr Int128 kMaxUnits = [] {
+    Int128 nines = 0;
+    for (int i = 0; i < kMaxDigits; ++i) nines = nines * 10 + 9;
+    return nines;
+  }();
+  static constexpr bool Fits(Int128 units) { return -kMaxUnits <= units && units <= kMaxUnits; }
+
+  // The product if it has at most 38 digits.
+  static std::optional<Int128> MultiplyUnits(Int128 a, Int128 b);
+  static std::optional<Decimal> AddAcrossScales(const Decimal& a, const Decimal& b);
+  static std::optional<Decimal> AddAtLargerScale(const Decimal& a, const Decimal& b);
+  std::optional<Decimal> ChangeScale(int scale) const;
 
   Int128 units_ = 0;
   int scale_ = 0;

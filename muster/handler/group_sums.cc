@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
 #include "muster/base/utf8.h"
 
 namespace muster::handler {
@@ -17,12 +18,12 @@ bool FitsInt64(const Decimal& value) {
   return value.units() == static_cast<int64_t>(value.units());
 }
 
-// The sum, or nullopt when the measure cannot hold it. Both are at the measure's scale already.
-std::optional<Decimal> AddMeasure(const MeasureSchema& measure, const Decimal& a,
-                                  const Decimal& b) {
-  const std::optional<Decimal> sum = Decimal::TryAdd(a, b);
-  if (sum && measure.type == MeasureSchema::Type::kInt && !FitsInt64(*sum)) return std::nullopt;
-  return sum;
+// Adds to a sum what FitMeasure made of a value; false, and no change, when the sum overflows.
+bool AddMeasure(const MeasureSchema& measure, const Decimal& value, Decimal* sum) {
+  const std::optional<Decimal> added = Decimal::TryAdd(*sum, value);
+  if (!added || (measure.type == MeasureSchema::Type::kInt && !FitsInt64(*added))) return false;
+  *sum = *added;
+  return true;
 }
 
 Decimal Negated(const Decimal& value) { return *Decimal::FromUnits(-value.units(), value.scale()); }
@@ -53,45 +54,48 @@ std::vector<std::string> SplitKeys(absl::string_view joined) {
 
 }  // namespace
 
-absl::StatusOr<Decimal> FitMeasure(const MeasureSchema& measure, const Decimal& value) {
-  const std::optional<Decimal> fitted = value.TryRescale(measure.scale);
-  if (!fitted) return DoesNotFit(measure, value);
+absl::Status FitMeasure(const MeasureSchema& measure, Decimal* value) {
+  const std::optional<Decimal> fitted = value->TryRescale(measure.scale);
+  if (!fitted) return DoesNotFit(measure, *value);
   if (measure.type == MeasureSchema::Type::kInt && !FitsInt64(*fitted)) return Overflows(measure);
-  return *fitted;
+  *value = *fitted;
+  return absl::OkStatus();
 }
 
 absl::Status GroupSums::Add(absl::Span<const absl::string_view> keys,
                             absl::Span<const Decimal> values) {
-  JoinKeys(keys);
+  MUSTER_RETURN_IF_ERROR(FindRow(keys));
+  Decimal* const sums = sums_.data() + *row_ * values.size();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (AddMeasure(schema_->measures[i], values[i], &sums[i])) continue;
+    for (size_t j = 0; j < i; ++j) sums[j] = *Decimal::TryAdd(sums[j], Negated(values[j]));
+    return Overflows(schema_->measures[i]);
+  }
+  ++adds_[*row_];
+  return absl::OkStatus();
+}
+
+absl::Status GroupSums::FindRow(absl::Span<const absl::string_view> keys) {
+  if (!JoinKeys(keys)) return absl::OkStatus();
   auto found = rows_.find(absl::string_view(joined_));
   if (found == rows_.end()) {
-    if (absl::Status status = CheckKeys(keys); !status.ok()) return status;
+    MUSTER_RETURN_IF_ERROR(CheckKeys(keys));
     found = rows_.emplace(joined_, AddRow()).first;
   }
-  const size_t row = found->second;
-  Decimal* const sums = sums_.data() + row * values.size();
-  for (size_t i = 0; i < values.size(); ++i) {
-    const std::optional<Decimal> sum = AddMeasure(schema_->measures[i], sums[i], values[i]);
-    if (!sum) {
-      for (size_t j = 0; j < i; ++j) sums[j] = *Decimal::TryAdd(sums[j], Negated(values[j]));
-      return Overflows(schema_->measures[i]);
-    }
-    sums[i] = *sum;
-  }
-  ++adds_[row];
+  row_ = found->second;
+  std::swap(row_keys_, joined_);
   return absl::OkStatus();
 }
 
 void GroupSums::Subtract(absl::Span<const absl::string_view> keys,
                          absl::Span<const Decimal> values) {
-  JoinKeys(keys);
-  const size_t row = rows_.find(absl::string_view(joined_))->second;
-  Decimal* const sums = sums_.data() + row * values.size();
+  if (!FindRow(keys).ok()) return;  // cannot be: it is there
+  Decimal* const sums = sums_.data() + *row_ * values.size();
   // Cannot overflow: it goes back to what the sums were.
   for (size_t i = 0; i < values.size(); ++i) {
     sums[i] = *Decimal::TryAdd(sums[i], Negated(values[i]));
   }
-  --adds_[row];
+  --adds_[*row_];
 }
 
 GroupPartial GroupSums::Take() {
@@ -107,16 +111,18 @@ GroupPartial GroupSums::Take() {
   rows_.clear();
   adds_.clear();
   sums_.clear();
+  row_.reset();
   return partial;
 }
 
-void GroupSums::JoinKeys(absl::Span<const absl::string_view> keys) {
+bool GroupSums::JoinKeys(absl::Span<const absl::string_view> keys) {
   joined_.clear();
   for (absl::string_view key : keys) {
     const auto size = static_cast<uint32_t>(key.size());
     joined_.append(reinterpret_cast<const char*>(&size), sizeof(size));
     joined_.append(key.data(), key.size());
   }
+  return !row_ || joined_ != row_keys_;
 }
 
 // Only a new row is checked: a known one has the same bytes.

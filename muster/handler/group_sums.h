@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "muster/base/decimal.h"
@@ -30,9 +30,9 @@ struct GroupPartial {
 // store.
 inline constexpr size_t kMaxKeyBytes = 1024;
 
-// `value` as `measure` keeps it. InvalidArgument when it needs more decimals than that, OutOfRange
-// when it is too large; both name the measure.
-absl::StatusOr<base::Decimal> FitMeasure(const MeasureSchema& measure, const base::Decimal& value);
+// Makes `value` what `measure` keeps. InvalidArgument when it needs more decimals than that,
+// OutOfRange when it is too large; both name the measure.
+absl::Status FitMeasure(const MeasureSchema& measure, base::Decimal* value);
 
 // Not thread-safe. Adding to a known row allocates nothing.
 class GroupSums {
@@ -53,7 +53,10 @@ class GroupSums {
   GroupPartial Take();
 
  private:
-  void JoinKeys(absl::Span<const absl::string_view> keys);
+  // Makes `row_` the number of the keys' row; a new one if there is none yet.
+  absl::Status FindRow(absl::Span<const absl::string_view> keys);
+  // Writes the keys into joined_; false when they are those of row_.
+  bool JoinKeys(absl::Span<const absl::string_view> keys);
   absl::Status CheckKeys(absl::Span<const absl::string_view> keys) const;
   size_t AddRow();
 
@@ -63,6 +66,9 @@ class GroupSums {
   std::vector<int64_t> adds_;        // by row: additions that stand
   std::vector<base::Decimal> sums_;  // row r's measures begin at r × measures
   std::string joined_;               // reused for looking up
+  // The row that was met last, and its keys: lines of one invoice follow each other.
+  std::optional<size_t> row_;
+  std::string row_keys_;
 };
 
 }  // namespace muster::handler

@@ -115,8 +115,8 @@ bool Results::RefuseMalformed(const Contribution& contribution) {
 absl::Status Results::Fit(Group group, absl::Span<const base::Decimal> measures) {
   const GroupSchema& schema = schema_->groups[static_cast<size_t>(group.index)];
   for (size_t i = 0; i < measures.size(); ++i) {
-    MUSTER_ASSIGN_OR_RETURN(base::Decimal value, FitMeasure(schema.measures[i], measures[i]));
-    values_.push_back(value);
+    values_.push_back(measures[i]);
+    MUSTER_RETURN_IF_ERROR(FitMeasure(schema.measures[i], &values_.back()));
   }
   return absl::OkStatus();
 }
