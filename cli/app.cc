@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "cli/environment.h"
 #include "cli/main.h"
 #include "cli/table.h"
@@ -47,7 +48,11 @@ OutputFormat DefaultFormat(const std::map<std::string, OutputFormat>& formats) {
 }  // namespace
 
 void Environment::Fail(const absl::Status& status) const {
-  *err << "muster: " << Printable(status.message()) << std::endl;
+  // A job file's mistakes come one on a line.
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    *err << "muster: " << Printable(line) << "\n";
+  }
+  err->flush();
   exit_code = ExitCodeOf(status);
 }
 
@@ -94,6 +99,7 @@ int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
   AddBatch(&app, environment);
   AddQueue(&app, environment);
   AddJob(&app, environment);
+  AddServeHandler(&app, environment);
   AddVersion(&app, environment);
   try {
     app.parse(argc, argv);

@@ -42,4 +42,14 @@ void AddJob(CLI::App* app, const Environment& environment) {
   });
 }
 
+void AddServeHandler(CLI::App* app, const Environment& environment) {
+  CLI::App* const serve = app->add_subcommand(kServeHandler, "Serve a linked handler");
+  serve->group("");  // not for people: muster starts it
+  serve->callback([&environment] {
+    if (const absl::Status status = ServeHandler(*environment.handlers); !status.ok()) {
+      environment.Fail(status);
+    }
+  });
+}
+
 }  // namespace muster::cli

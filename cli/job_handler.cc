@@ -1,27 +1,105 @@
 #include "cli/job_handler.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
 #include "muster/handler_command/command_handler.h"
+#include "muster/handler_command/serve.h"
+#include "muster/job/job_file.h"
 
 namespace muster::cli {
+namespace {
 
-absl::StatusOr<JobHandler> FindHandler(const job::JobDefinition& job,
-                                       const handler::HandlerRegistry& handlers,
-                                       base::Clock* clock) {
-  if (const auto* linked = std::get_if<job::LinkedHandlerSpec>(&job.handler)) {
-    MUSTER_ASSIGN_OR_RETURN(const handler::LinkedHandler* handler, handlers.Find(linked->name));
-    return JobHandler{handler->factory, handler->version};
-  }
-  const auto& command = std::get<job::CommandHandlerSpec>(job.handler);
-  handler_command::CommandOptions options;
+using handler_command::CommandHandlerFactory;
+using handler_command::CommandOptions;
+
+// What a suspect may take. A linked handler has no deadline of its own; this one only ends what
+// hangs for good.
+constexpr absl::Duration kIsolatedDeadline = absl::Hours(1);
+
+// Linux bounds one environment variable by 128 KiB.
+constexpr size_t kMaxServedJobBytes = 120 << 10;
+
+constexpr char kServedJobVariable[] = "MUSTER_SERVED_JOB";
+
+// Nothing of AddressSanitizer's or ThreadSanitizer's works within a bounded address space.
+constexpr uint64_t IsolatedMemory(uint64_t wanted) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 0;
+#else
+  return wanted;
+#endif
+}
+
+CommandOptions Isolated(CommandOptions options) {
+  options.death_is_proof = true;
+  options.memory_limit = IsolatedMemory(uint64_t{1} << 30);
+  return options;
+}
+
+JobHandler LinkedHandler(const job::JobDefinition& job, const handler::LinkedHandler& linked,
+                         base::Clock* clock) {
+  JobHandler handler{linked.factory, linked.version, {}};
+  if (job.text.size() > kMaxServedJobBytes) return handler;
+  CommandOptions served;
+  served.argv = {"/proc/self/exe", kServeHandler};
+  served.env = {{kServedJobVariable, job.text}};
+  served.deadline = kIsolatedDeadline;
+  served.clock = clock;
+  handler.isolated = CommandHandlerFactory(Isolated(served));
+  return handler;
+}
+
+JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandlerSpec& command,
+                          base::Clock* clock) {
+  CommandOptions options;
   options.argv = command.argv;
   options.working_dir = job.folder;
   options.env = command.env;
   options.deadline = command.deadline;
   options.clock = clock;
-  return JobHandler{handler_command::CommandHandlerFactory(options), command.version};
+  return {CommandHandlerFactory(options), command.version,
+          CommandHandlerFactory(Isolated(options))};
+}
+
+// A stream to what was stdout; from now on, what a handler prints there goes to stderr.
+std::FILE* TakeStdout() {
+  const int fd = dup(STDOUT_FILENO);
+  if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return nullptr;
+  return fdopen(fd, "w");
+}
+
+}  // namespace
+
+absl::StatusOr<JobHandler> FindHandler(const job::JobDefinition& job,
+                                       const handler::HandlerRegistry& handlers,
+                                       base::Clock* clock) {
+  if (const auto* spec = std::get_if<job::LinkedHandlerSpec>(&job.handler)) {
+    MUSTER_ASSIGN_OR_RETURN(const handler::LinkedHandler* linked, handlers.Find(spec->name));
+    return LinkedHandler(job, *linked, clock);
+  }
+  return CommandHandler(job, std::get<job::CommandHandlerSpec>(job.handler), clock);
+}
+
+absl::Status ServeHandler(const handler::HandlerRegistry& handlers) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread runs yet
+  const char* const text = std::getenv(kServedJobVariable);
+  if (text == nullptr) {
+    return absl::InvalidArgumentError("muster runs this by itself, for a suspicious work item");
+  }
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::ParseJob(text, "the job"));
+  const auto* const spec = std::get_if<job::LinkedHandlerSpec>(&job.handler);
+  if (spec == nullptr) return absl::InvalidArgumentError("the job has no linked handler");
+  MUSTER_ASSIGN_OR_RETURN(const handler::LinkedHandler* linked, handlers.Find(spec->name));
+  const handler::JobSchema schema = job.schema();
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<handler::Handler> handler, linked->factory(schema));
+  std::FILE* const out = TakeStdout();
+  if (out == nullptr) return absl::ErrnoToStatus(errno, "stdout");
+  return handler_command::Serve(*handler, schema, stdin, out);
 }
 
 }  // namespace muster::cli

@@ -14,11 +14,18 @@ namespace muster::cli {
 struct JobHandler {
   handler::HandlerFactory factory;
   std::string version;  // pinned to a batch
+  // The same handler in a process of its own, with bounded memory, that dies of an item only once.
+  handler::HandlerFactory isolated;
 };
 
 // NotFound: the job names a linked handler that this program does not have. `clock` is not owned.
 absl::StatusOr<JobHandler> FindHandler(const job::JobDefinition& job,
                                        const handler::HandlerRegistry& handlers,
                                        base::Clock* clock);
+
+// The hidden command by which a suspect's process is this program again; it serves the linked
+// handler of the job that the environment tells.
+inline constexpr char kServeHandler[] = "serve-handler";
+absl::Status ServeHandler(const handler::HandlerRegistry& handlers);
 
 }  // namespace muster::cli

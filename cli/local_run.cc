@@ -126,7 +126,9 @@ absl::Status LocalRun::CreateRoles() {
       processor_, processor::Processor::Create(
                       request_.job, request_.handler.factory, request_.handler.version,
                       processor::Dependencies{queues_.get(), bus_.get(), blobs_.get(), clock_},
-                      processor::Options{.account = account, .threads = request_.threads}));
+                      processor::Options{.account = account,
+                                         .threads = request_.threads,
+                                         .isolated_handlers = request_.handler.isolated}));
   MUSTER_ASSIGN_OR_RETURN(
       controller_,
       controller::Controller::Create(

@@ -54,7 +54,8 @@ struct Outcome {
 // One instance per worker: it need not be thread-safe, and may keep state between items that only
 // makes it faster. When its worker leaves it may be passed on to another, with another thread. The
 // same item may come more than once (delivery is at least once): what Process does outside of
-// `results` must be idempotent by item.id().
+// `results` must be idempotent by item.id(). An item whose worker died with it is worked on in a
+// process of its own; one that has failed on all attempts but the last, transaction by transaction.
 class Handler {
  public:
   virtual ~Handler() = default;

@@ -52,6 +52,8 @@ TEST(WorkItemTest, IsIdentifiedByBatchAndIndex) {
   context.batch = 12;
   context.index = 7;
   EXPECT_EQ(SampleItem({}, context).get().id(), "12/7");
+  context.only_line = 3501;
+  EXPECT_EQ(SampleItem({}, context).get().id(), "12/7:3501");
 }
 
 }  // namespace

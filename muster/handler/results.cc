@@ -25,6 +25,10 @@ absl::Status CheckShape(const JobSchema& schema, Group group, size_t keys, size_
                    expected.measures.size(), " measures, not ", keys, " and ", measures));
 }
 
+std::vector<absl::string_view> ViewsOf(absl::Span<const std::string> keys) {
+  return {keys.begin(), keys.end()};
+}
+
 }  // namespace
 
 Results::Results(const JobSchema* schema, int transactions)
@@ -51,13 +55,28 @@ void Results::Reject(const Transaction& transaction, absl::string_view reason) {
   if (TakeVerdict(transaction)) AppendRejection(transaction.line(), reason);
 }
 
+void Results::Absorb(const Transaction& transaction, Results& alone) {
+  if (!TakeVerdict(transaction)) return;
+  if (!alone.rejections_.empty()) {
+    AppendRejection(transaction.line(), alone.rejections_.front().reason);
+    return;
+  }
+  std::vector<GroupPartial> partials;
+  for (GroupSums& group : alone.groups_) partials.push_back(group.Take());
+  const absl::Status added = AddPartials(partials);
+  if (added.ok()) {
+    ++counted_;
+  } else {
+    AppendRejection(transaction.line(), added.message());
+  }
+}
+
 absl::Status Results::AddRow(Group group, absl::Span<const std::string> keys,
                              absl::Span<const base::Decimal> measures) {
   MUSTER_RETURN_IF_ERROR(CheckShape(*schema_, group, keys.size(), measures.size()));
   values_.clear();
   MUSTER_RETURN_IF_ERROR(Fit(group, measures));
-  const std::vector<absl::string_view> views(keys.begin(), keys.end());
-  return groups_[static_cast<size_t>(group.index)].Add(views, values_);
+  return groups_[static_cast<size_t>(group.index)].Add(ViewsOf(keys), values_);
 }
 
 void Results::CountAllExceptRejected() {
@@ -147,6 +166,31 @@ void Results::TakeBack(absl::Span<const Contribution> contributions) {
     const auto values = absl::MakeConstSpan(values_).subspan(first_value, c.measures.size());
     groups_[static_cast<size_t>(c.group.index)].Subtract(c.keys, values);
     first_value += c.measures.size();
+  }
+}
+
+// `partials` by group, as groups_. All rows or none.
+absl::Status Results::AddPartials(absl::Span<const GroupPartial> partials) {
+  size_t count = 0;
+  for (size_t i = 0; i < partials.size(); ++i) {
+    for (const PartialRow& row : partials[i].rows) {
+      const absl::Status added = groups_[i].Add(ViewsOf(row.keys), row.measures);
+      if (!added.ok()) {
+        TakeBackPartials(partials, count);
+        return added;
+      }
+      ++count;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Results::TakeBackPartials(absl::Span<const GroupPartial> partials, size_t count) {
+  for (size_t i = 0; i < partials.size(); ++i) {
+    for (const PartialRow& row : partials[i].rows) {
+      if (count-- == 0) return;
+      groups_[i].Subtract(ViewsOf(row.keys), row.measures);
+    }
   }
 }
 

@@ -50,6 +50,10 @@ class Results {
   // Bytes of `reason` that are not printable UTF-8 become "?".
   void Reject(const Transaction& transaction, absl::string_view reason);
 
+  // Counts `transaction` with all that `alone` holds: the results of an item that had this
+  // transaction only. Rejects it when `alone` does, or when the sums overflow.
+  void Absorb(const Transaction& transaction, Results& alone);
+
   // For handlers that aggregate outside of this process: adds the row as it is. InvalidArgument
   // when keys or measures do not match the schema, OutOfRange on overflow; nothing is added then.
   absl::Status AddRow(Group group, absl::Span<const std::string> keys,
@@ -71,6 +75,9 @@ class Results {
   absl::Status Fit(Group group, absl::Span<const base::Decimal> measures);
   absl::Status AddAll(absl::Span<const Contribution> contributions);
   void TakeBack(absl::Span<const Contribution> contributions);
+  absl::Status AddPartials(absl::Span<const GroupPartial> partials);
+  // Of the first `count` rows that AddPartials added.
+  void TakeBackPartials(absl::Span<const GroupPartial> partials, size_t count);
   bool RefuseMalformed(const Contribution& contribution);
   void AppendRejection(int64_t line, absl::string_view reason);
 

@@ -263,6 +263,34 @@ TEST_F(ResultsTest, RefusesRowsThatDoNotMatchTheSchema) {
   EXPECT_THAT(Rows(), IsEmpty());
 }
 
+TEST_F(ResultsTest, AbsorbsWhatOneTransactionCameToAlone) {
+  Bill(0, "ann", "1.5", 2);
+  Results alone(&schema_, 1);
+  const SampleItem one{{{"b"}}};
+  alone.Count(one[0], {{kByCustomer, {"ann"}, {Number("2"), Number("3")}},
+                       {kByCountryMonth, {"UK", "2011-11"}, {Number("4")}}});
+  results_.Absorb(items_[1], alone);
+  Results refused(&schema_, 1);
+  refused.Reject(one[0], "no");
+  results_.Absorb(items_[2], refused);
+  EXPECT_TRUE(results_.Verdict().ok());
+  EXPECT_EQ(results_.counted(), 2);
+  EXPECT_THAT(Reasons(), ElementsAre("4 no"));
+  EXPECT_THAT(Rows(),
+              ElementsAre("by_customer ann: 3.500 5", "by_country_month UK|2011-11: 4.000"));
+}
+
+TEST_F(ResultsTest, AbsorbsNothingOfATransactionWhoseSumOverflows) {
+  const SampleItem one{{{"b"}}};
+  results_.Count(items_[0], {{kByCountryMonth, {"UK", "2011-11"}, {Number(Nines(35))}}});
+  Results alone(&schema_, 1);
+  alone.Count(one[0], {{kByCustomer, {"ann"}, {Number("2"), Number("3")}},
+                       {kByCountryMonth, {"UK", "2011-11"}, {Number(Nines(35))}}});
+  results_.Absorb(items_[1], alone);
+  EXPECT_THAT(Reasons(), ElementsAre("3 revenue: overflows"));
+  EXPECT_THAT(Rows(), ElementsAre("by_country_month UK|2011-11: " + Nines(35) + ".000"));
+}
+
 // Money is integers underneath: whatever order transactions come in, the bytes are the same.
 TEST(ResultsPropertyTest, EveryOrderOfTransactionsGivesTheSamePartials) {
   const uint64_t seed = std::random_device{}();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -30,6 +31,8 @@ class Transaction {
   int64_t line() const { return line_; }
   // Position in its work item, from 0.
   int ordinal() const { return ordinal_; }
+  // The same, as the only one of an item.
+  Transaction Alone() const { return Transaction(0, line_, fields_, field_count_); }
 
  private:
   int ordinal_;
@@ -44,6 +47,8 @@ struct ItemContext {
   uint32_t index = 0;  // of the item in its batch, from 0
   int attempt = 1;     // handler starts charged, this one included
   bool last_attempt = false;
+  // Of the one transaction that this item is cut down to; see WorkItem::id.
+  std::optional<int64_t> only_line;
   absl::Time deadline = absl::InfiniteFuture();
   std::stop_token stop_token;
 };
@@ -53,7 +58,8 @@ class WorkItem {
   WorkItem(ItemContext context, std::vector<Transaction> transactions)
       : context_(std::move(context)), transactions_(std::move(transactions)) {}
 
-  // "batch/index": the idempotency key.
+  // The idempotency key: "batch/index". An item that has failed on all attempts but the last is
+  // tried transaction by transaction, each as an item of its own: "batch/index:line".
   std::string id() const;
   uint64_t batch() const { return context_.batch; }
   uint32_t index() const { return context_.index; }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,6 +71,7 @@ struct Prepared {
   std::vector<std::string> variables;
   std::vector<char*> envp;  // into `variables`
   int input, output, errors, failure;
+  rlim_t memory_limit;
   pid_t parent;
 };
 
@@ -109,6 +111,7 @@ Prepared Prepare(const ProgramToStart& program, const Pipes& pipes) {
   prepared.output = pipes.output.write_end.get();
   prepared.errors = pipes.errors.write_end.get();
   prepared.failure = pipes.failure.write_end.get();
+  prepared.memory_limit = program.memory_limit;
   prepared.parent = getpid();
   return prepared;
 }
@@ -150,6 +153,10 @@ void CloseOthersOnExec() {
   if (prepared.working_dir != nullptr && chdir(prepared.working_dir) != 0) {
     Fail(prepared.failure, errno);
   }
+  if (prepared.memory_limit != 0) {
+    const rlimit limit{prepared.memory_limit, prepared.memory_limit};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) Fail(prepared.failure, errno);
+  }
   CloseOthersOnExec();
   execve(prepared.path, prepared.argv.data(), prepared.envp.data());
   Fail(prepared.failure, errno);
@@ -165,12 +172,18 @@ int AwaitExec(const FileDescriptor& failure) {
   return got == sizeof(error) ? error : 0;
 }
 
-std::string DescribeEnd(int status) {
+std::string DescribeStatus(int status) {
   if (WIFEXITED(status)) return absl::StrCat("exited with status ", WEXITSTATUS(status));
   const int signal_number = WTERMSIG(status);
   const char* const about = sigdescr_np(signal_number);
   return absl::StrCat("was killed by signal ", signal_number, " (",
                       about != nullptr ? about : "unknown", ")");
+}
+
+std::string DescribeEnd(int status, const rusage& usage) {
+  constexpr int64_t kKibPerMib = 1024;
+  return absl::StrCat(DescribeStatus(status), ", peak memory ",
+                      (usage.ru_maxrss + kKibPerMib - 1) / kKibPerMib, " MiB");
 }
 
 int OpenPidfd(pid_t pid) {
@@ -238,12 +251,13 @@ const std::string& ChildProcess::Kill() {
   if (end_) return *end_;
   kill(-pid_, SIGKILL);
   int status = 0;
+  rusage usage{};
   pid_t waited;
   do {
-    waited = waitpid(pid_, &status, 0);
+    waited = wait4(pid_, &status, 0, &usage);
   } while (waited < 0 && errno == EINTR);
   // Where the host ignores SIGCHLD, the kernel has thrown the status away.
-  end_ = waited == pid_ ? DescribeEnd(status) : "ended in an unknown way";
+  end_ = waited == pid_ ? DescribeEnd(status, usage) : "ended in an unknown way";
   return *end_;
 }
 

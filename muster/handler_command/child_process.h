@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +22,8 @@ struct ProgramToStart {
   std::vector<std::string> argv;  // argv[0] included
   // Variables on top of this process's own.
   std::vector<std::pair<std::string, std::string>> env;
-  std::string working_dir;  // empty: that of this process
+  std::string working_dir;    // empty: that of this process
+  uint64_t memory_limit = 0;  // bytes of address space; 0: no limit of its own
 };
 
 // Not thread-safe. The program leads a process group of its own, so that whatever it starts dies
@@ -56,7 +58,8 @@ class ChildProcess {
   void AskToEnd(absl::Duration grace, absl::FunctionRef<void()> read_errors);
 
   // Kills what is left of the process group, and waits for the program. How it ended: "exited with
-  // status 3", "was killed by signal 11 (Segmentation fault)". The same answer when called again.
+  // status 3, peak memory 14 MiB", "was killed by signal 11 (Segmentation fault), peak memory 14
+  // MiB". The same answer when called again.
   const std::string& Kill();
 
   pid_t pid() const { return pid_; }

@@ -23,7 +23,7 @@ namespace {
 
 using handler::Outcome;
 
-constexpr size_t kMaxWhyBytes = 512;
+constexpr size_t kMaxWhyBytes = 768;
 // 2^20 × any delay is above any maximum; further doubling would overflow.
 constexpr int kMaxDoublings = 20;
 
@@ -113,7 +113,8 @@ class CommandHandler final : public handler::Handler {
       case ConversationEnd::kEnded: {
         const bool has_ended = child_->HasEnded();
         const std::string how = Discard();
-        return Failed(has_ended ? how : "closed its stdin or stdout");
+        if (!has_ended) return Failed("closed its stdin or stdout");
+        return options_.death_is_proof ? Died(how) : Failed(how);
       }
       case ConversationEnd::kOutOfTurn:
         return Failed("wrote more than one line, or before it had read its item");
@@ -142,9 +143,16 @@ class CommandHandler final : public handler::Handler {
     return Outcome::Retry({}, why_);
   }
 
+  Outcome Died(std::string how) {
+    Fail(std::move(how));
+    return Outcome::Dead(absl::StrCat("not the first worker that dies of it: ", why_));
+  }
+
   // Holds the next start back.
   void Fail(std::string what) {
-    if (!errors_.last_line().empty()) absl::StrAppend(&what, "; stderr: ", errors_.last_line());
+    if (const std::string last = errors_.LastLines(); !last.empty()) {
+      absl::StrAppend(&what, "; stderr: ", last);
+    }
     why_ = handler::Printable(absl::StrCat("the handler's program ", what), kMaxWhyBytes);
     const absl::Duration delay =
         std::min(options_.first_restart_delay * (1 << std::min(failures_, kMaxDoublings)),
@@ -191,7 +199,8 @@ handler::HandlerFactory CommandHandlerFactory(CommandOptions options) {
   return [options = std::move(options), spawner](const handler::JobSchema& schema)
              -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
     if (options.argv.empty()) return absl::InvalidArgumentError("the command is empty");
-    ProgramToStart program{"", options.argv, options.env, options.working_dir};
+    ProgramToStart program{"", options.argv, options.env, options.working_dir,
+                           options.memory_limit};
     MUSTER_ASSIGN_OR_RETURN(program.path, FindProgram(options.argv[0], options.working_dir));
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Watchdog> watchdog, Watchdog::Create(options.clock));
     return std::make_unique<CommandHandler>(schema, options, std::move(program), spawner,

@@ -2,6 +2,7 @@
 // for each work item. docs/command_handlers.md is for those who write such programs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,11 @@ struct CommandOptions {
   absl::Duration max_restart_delay = absl::Seconds(30);
   // How long a program may take to end after its stdin, or its own stdout, was closed.
   absl::Duration exit_grace = absl::Seconds(1);
+  // Bytes of address space that the program may have; 0: no limit of its own.
+  uint64_t memory_limit = 0;
+  // The item that the program dies of gets Dead instead of Retry. For items that somebody has died
+  // of before.
+  bool death_is_proof = false;
   base::Clock* clock = base::RealClock();  // not owned
 };
 

@@ -30,6 +30,8 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::StartsWith;
 
 using Kind = Outcome::Kind;
 using ProgramLifeTest = CommandHandlerTest;
@@ -65,7 +67,8 @@ TEST_F(ProgramLifeTest, RetriesTheItemOfAProgramThatExits) {
   Program("read -r line; echo boom >&2; exit 3");
   const Outcome outcome = Process();
   EXPECT_EQ(outcome.kind, Kind::kRetry);
-  EXPECT_EQ(outcome.why, "the handler's program exited with status 3; stderr: boom");
+  EXPECT_THAT(outcome.why, MatchesRegex("the handler's program exited with status 3, peak memory "
+                                        "[0-9]+ MiB; stderr: boom"));
   EXPECT_THAT(log_.lines(), Contains(AllOf(HasSubstr("item=1/7"), HasSubstr("line=boom"))));
 }
 
@@ -75,10 +78,31 @@ TEST_F(ProgramLifeTest, RetriesTheItemOfAProgramThatASignalKills) {
               AllOf(HasSubstr("was killed by signal 11"), HasSubstr("; stderr: no line feed")));
 }
 
+TEST_F(ProgramLifeTest, GivesUpTheItemOfASecondDeathWithWhatIsKnownOfIt) {
+  options_.death_is_proof = true;
+  Program("read -r line; echo one >&2; echo two >&2; kill -ABRT $$");
+  const Outcome outcome = Process();
+  EXPECT_EQ(outcome.kind, Kind::kDead);
+  EXPECT_THAT(outcome.why, AllOf(HasSubstr("killed by signal 6 (Aborted), peak memory "),
+                                 HasSubstr("stderr: one | two")));
+}
+
+TEST_F(ProgramLifeTest, RetriesWhatAProgramDidNotDieOfWhereDeathIsProof) {
+  options_.death_is_proof = true;
+  Program("while read -r line; do echo garbage; done");
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+}
+
+TEST_F(ProgramLifeTest, BoundsTheMemoryOfItsProgram) {
+  options_.memory_limit = uint64_t{3} << 30;
+  Program("read -r line; ulimit -v >&2; exit 1");
+  EXPECT_THAT(Process().why, HasSubstr("stderr: 3145728"));
+}
+
 TEST_F(ProgramLifeTest, RetriesTheItemOfAProgramThatReadsNothing) {
   Program("exit 1");
-  EXPECT_EQ(Process({{std::string(1 << 20, 'x')}}).why,
-            "the handler's program exited with status 1");
+  EXPECT_THAT(Process({{std::string(1 << 20, 'x')}}).why,
+              StartsWith("the handler's program exited with status 1"));
 }
 
 TEST_F(ProgramLifeTest, StartsTheProgramAnewForTheNextItem) {
@@ -132,7 +156,7 @@ TEST_F(ProgramLifeTest, StartsNothingForAnItemThatIsTooLate) {
 
 TEST_F(ProgramLifeTest, NoticesTheEndOfAProgramWhoseChildrenHoldItsOutput) {
   Program("read -r line; sleep 1000 & exit 4");
-  EXPECT_EQ(Process().why, "the handler's program exited with status 4");
+  EXPECT_THAT(Process().why, StartsWith("the handler's program exited with status 4"));
 }
 
 TEST_F(ProgramLifeTest, HoldsRestartsBackLongerWithEachFailure) {

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "muster/base/log.h"
 
 namespace muster::handler_command {
@@ -30,9 +32,19 @@ void StderrLog::LogLine() {
     if (TakeFromWindow()) {
       base::Log(base::kInfo, "handler stderr", {{"item", item_}, {"line", text}});
     }
-    last_line_ = std::string(text);
+    last_lines_.emplace_back(text);
+    if (last_lines_.size() > kLastLines) last_lines_.pop_front();
   }
   line_.clear();
+}
+
+std::string StderrLog::LastLines() const {
+  std::string lines = absl::StrJoin(last_lines_, " | ");
+  if (lines.size() <= kLastBytes) return lines;
+  // Not within a character: its later bytes begin with 10.
+  size_t cut = lines.size() - kLastBytes;
+  while (cut < lines.size() && (static_cast<unsigned char>(lines[cut]) & 0xc0) == 0x80) ++cut;
+  return absl::StrCat("…", lines.substr(cut));
 }
 
 bool StderrLog::TakeFromWindow() {

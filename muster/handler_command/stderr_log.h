@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -17,6 +18,8 @@ class StderrLog {
  public:
   static constexpr size_t kMaxLineBytes = 1024;
   static constexpr int kMaxLines = 100;
+  static constexpr size_t kLastLines = 3;
+  static constexpr size_t kLastBytes = 300;
   static constexpr absl::Duration kWindow = absl::Seconds(10);
 
   // `clock` is not owned.
@@ -30,9 +33,10 @@ class StderrLog {
   // The program has ended: what it wrote last is a line even without a line feed.
   void EndLine();
 
-  // The last line that was not blank since Forget(): mostly what a program died of.
-  const std::string& last_line() const { return last_line_; }
-  void Forget() { last_line_.clear(); }
+  // The last kLastLines lines that were not blank since Forget(), as one, cut at its beginning to
+  // kLastBytes: mostly what a program died of.
+  std::string LastLines() const;
+  void Forget() { last_lines_.clear(); }
 
  private:
   void LogLine();
@@ -42,7 +46,7 @@ class StderrLog {
   base::Clock* const clock_;
   std::string item_;
   std::string line_;  // as far as it has come
-  std::string last_line_;
+  std::deque<std::string> last_lines_;
   absl::Duration window_end_ = -absl::InfiniteDuration();
   int logged_in_window_ = 0;
   int64_t left_out_ = 0;

@@ -69,11 +69,21 @@ TEST_F(StderrLogTest, TellsHowManyItLeftOutWhenTheProgramEnds) {
   EXPECT_EQ(capture_.lines().size(), static_cast<size_t>(StderrLog::kMaxLines) + 1);
 }
 
-TEST_F(StderrLogTest, RemembersTheLastLineThatIsNotBlank) {
-  log_.Append("Traceback\nValueError: x\n\n  \n");
-  EXPECT_EQ(log_.last_line(), "ValueError: x");
+TEST_F(StderrLogTest, RemembersTheLastLinesThatAreNotBlank) {
+  log_.Append("one\nTraceback\n in f\nValueError: x\n\n  \n");
+  EXPECT_EQ(log_.LastLines(), "Traceback |  in f | ValueError: x");
   log_.Forget();
-  EXPECT_EQ(log_.last_line(), "");
+  EXPECT_EQ(log_.LastLines(), "");
+}
+
+TEST_F(StderrLogTest, CutsWhatItRemembersAtItsBeginningAndWithinNoCharacter) {
+  std::string umlauts;
+  for (size_t i = 0; i < StderrLog::kLastBytes; ++i) umlauts += "ä";
+  log_.Append(umlauts + "b\n");
+  const std::string last = log_.LastLines();
+  EXPECT_THAT(last, testing::StartsWith("…ä"));
+  EXPECT_THAT(last, testing::EndsWith("äb"));
+  EXPECT_LE(last.size(), StderrLog::kLastBytes + 3);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 #include "services/processor/item_worker.h"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
+#include "muster/handler/guarded.h"
 #include "muster/handler/printable.h"
 #include "muster/queue/limits.h"
 #include "services/processor/result_codec.h"
@@ -18,6 +18,9 @@ using listener::Settlement;
 
 // An item that this worker's code does not fit waits so long for a worker that does.
 constexpr absl::Duration kMisfitDelay = absl::Seconds(10);
+
+// Of the transactions of an item that is taken apart, one in so many may be poison, and always one.
+constexpr size_t kPoisonShare = 10;
 
 Settlement Settle(Settlement::Kind kind, absl::Duration delay, std::string why) {
   Settlement settlement;
@@ -48,12 +51,16 @@ Settlement SettlementOf(handler::Outcome outcome) {
     case handler::Outcome::Kind::kRelease:
       return Settle(Settlement::Kind::kRelease, outcome.delay, std::move(outcome.why));
     case handler::Outcome::Kind::kUnset:
-      return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), "the handler gave no outcome");
     case handler::Outcome::Kind::kOk:
     case handler::Outcome::Kind::kRetry:
       break;
   }
   return Settle(Settlement::Kind::kRetry, outcome.delay, std::move(outcome.why));
+}
+
+// An item that has failed as a whole on all attempts but the last.
+bool IsToBeTakenApart(const Attempt& attempt, const input::ParsedRecords& records) {
+  return attempt.last && attempt.number > 1 && records.records.size() > 1;
 }
 
 std::vector<handler::Transaction> TransactionsOf(const input::ParsedRecords& records) {
@@ -89,7 +96,8 @@ void ItemWorker::OnMessages(absl::Span<listener::Delivery> deliveries,
   for (listener::Delivery& delivery : deliveries) {
     if (context.stop_token().stop_requested()) return;  // what never began is released
     if (!context.Begin(delivery).ok()) continue;
-    const Attempt attempt{delivery.attempt, delivery.last_attempt, context.stop_token(delivery)};
+    const Attempt attempt{delivery.attempt, delivery.last_attempt, delivery.message->interrupted,
+                          context.stop_token(delivery)};
     context.Settle(delivery, Work(*delivery.message, attempt));
   }
 }
@@ -161,16 +169,67 @@ Settlement ItemWorker::WorkOn(const wire::WorkItem& item, const Attempt& attempt
   context.attempt = attempt.number;
   context.last_attempt = attempt.last;
   context.stop_token = attempt.stop_token;
-  const handler::WorkItem work(std::move(context), TransactionsOf(records_));
-  handler::Results results(&setup_->schema, static_cast<int>(work.transactions().size()));
-  handler::Outcome outcome = RunHandler(work, results);
-  if (outcome.kind != handler::Outcome::Kind::kOk) return SettlementOf(std::move(outcome));
-  if (const absl::Status verdict = results.Verdict(); !verdict.ok()) {
-    return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), std::string(verdict.message()));
+  const absl::StatusOr<handler::Handler*> handler = HandlerFor(attempt);
+  if (!handler.ok()) {
+    return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), handler.status().ToString());
   }
+  handler::Results results(&setup_->schema, static_cast<int>(records_.records.size()));
+  handler::Outcome outcome = IsToBeTakenApart(attempt, records_)
+                                 ? RunOneByOne(**handler, context, results)
+                                 : RunWhole(**handler, context, results);
+  if (outcome.kind != handler::Outcome::Kind::kOk) return SettlementOf(std::move(outcome));
   const std::vector<handler::Rejection> rejections = MergeRejections(records_, results);
   setup_->transactions_processed += item.transactions;
   return Aggregate(item, attempt, results.TakePartials(), rejections);
+}
+
+// After a crash there are many suspects, for all but one of which it was somebody else's fault:
+// they share the process until one of them kills it.
+absl::StatusOr<handler::Handler*> ItemWorker::HandlerFor(const Attempt& attempt) {
+  if (!attempt.suspect || !setup_->isolated) return handler_.get();
+  if (isolated_ == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(isolated_, setup_->isolated(setup_->schema));
+    base::Log(base::kInfo, "suspects run in a process of their own", {{"job", setup_->job->name}});
+  }
+  return isolated_.get();
+}
+
+handler::Outcome ItemWorker::RunWhole(handler::Handler& handler,
+                                      const handler::ItemContext& context,
+                                      handler::Results& results) {
+  return handler::ProcessGuarded(handler, handler::WorkItem(context, TransactionsOf(records_)),
+                                 results);
+}
+
+// So that a transaction on which the handler fails costs itself and not its neighbours.
+handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
+                                         const handler::ItemContext& context,
+                                         handler::Results& results) {
+  const std::vector<handler::Transaction> transactions = TransactionsOf(records_);
+  size_t failed = 0;
+  for (const handler::Transaction& transaction : transactions) {
+    handler::ItemContext alone = context;
+    alone.only_line = transaction.line();
+    handler::Results own(&setup_->schema, 1);
+    handler::Outcome outcome =
+        handler::ProcessGuarded(handler, handler::WorkItem(alone, {transaction.Alone()}), own);
+    switch (outcome.kind) {
+      case handler::Outcome::Kind::kOk:
+        results.Absorb(transaction, own);
+        break;
+      case handler::Outcome::Kind::kDefer:
+      case handler::Outcome::Kind::kRelease:
+        return outcome;
+      case handler::Outcome::Kind::kUnset:
+      case handler::Outcome::Kind::kRetry:
+      case handler::Outcome::Kind::kDead:
+        // More are no poison among sound ones: the fault lies elsewhere, and may be mended.
+        if (++failed > std::max<size_t>(1, transactions.size() / kPoisonShare)) return outcome;
+        results.Reject(transaction, absl::StrCat("poison: ", outcome.why));
+        break;
+    }
+  }
+  return handler::Outcome::Ok();
 }
 
 Settlement ItemWorker::Aggregate(const wire::WorkItem& item, const Attempt& attempt,
@@ -181,17 +240,6 @@ Settlement ItemWorker::Aggregate(const wire::WorkItem& item, const Attempt& atte
                        rejections, setup_->blobs);
   if (result.ok()) return Publish(*std::move(result));
   return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), result.status().ToString());
-}
-
-handler::Outcome ItemWorker::RunHandler(const handler::WorkItem& item, handler::Results& results) {
-  try {
-    return handler_->Process(item, results);
-  } catch (const std::exception& error) {
-    return handler::Outcome::Retry(absl::ZeroDuration(),
-                                   absl::StrCat("the handler threw: ", error.what()));
-  } catch (...) {
-    return handler::Outcome::Retry(absl::ZeroDuration(), "the handler threw");
-  }
 }
 
 std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& message,

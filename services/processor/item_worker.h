@@ -43,6 +43,8 @@ struct WorkerSetup {
   std::string handler_version;
   std::string instance;              // stands in results as who computed them
   blob::BlobStore* blobs = nullptr;  // not owned
+  // Makes handlers that run in a process of their own, for suspects; empty: there is no such thing.
+  handler::HandlerFactory isolated;
   // Of items that were processed, this one's attempts included; for progress bars, not for books.
   mutable std::atomic<uint64_t> transactions_processed{0};
   mutable SaidOnce misfits;  // one line in the log for a batch, not for each of its items
@@ -52,6 +54,7 @@ struct WorkerSetup {
 struct Attempt {
   int number = 1;
   bool last = false;
+  bool suspect = false;  // its last holder died with it
   std::stop_token stop_token;
 };
 
@@ -77,12 +80,19 @@ class ItemWorker final : public listener::Subscriber {
   listener::Settlement Aggregate(const wire::WorkItem& item, const Attempt& attempt,
                                  const std::vector<handler::GroupPartial>& groups,
                                  const std::vector<handler::Rejection>& rejections) const;
-  handler::Outcome RunHandler(const handler::WorkItem& item, handler::Results& results);
+  // The handler for this attempt: a suspect gets the one in a process of its own.
+  absl::StatusOr<handler::Handler*> HandlerFor(const Attempt& attempt);
+  // Both want the item's records in records_.
+  handler::Outcome RunWhole(handler::Handler& handler, const handler::ItemContext& context,
+                            handler::Results& results);
+  handler::Outcome RunOneByOne(handler::Handler& handler, const handler::ItemContext& context,
+                               handler::Results& results);
   // Into records_. DataLoss when the item does not fit its job or its own count.
   absl::Status Parse(const wire::WorkItem& item);
 
   const WorkerSetup* const setup_;  // not owned
   const std::unique_ptr<handler::Handler> handler_;
+  std::unique_ptr<handler::Handler> isolated_;  // once there was a suspect
   // Of the batch that was worked on last; items of one batch come in runs.
   std::vector<int> positions_;
   int header_fields_ = -1;

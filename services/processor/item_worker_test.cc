@@ -103,9 +103,23 @@ class ItemWorkerTest : public ::testing::Test {
     return message;
   }
 
+  static Attempt AttemptOf(int number) {
+    Attempt attempt;
+    attempt.number = number;
+    return attempt;
+  }
+
+  // The last of three attempts.
+  Settlement WorkLast(const queue::Message& message, Body body) {
+    ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(std::move(body)));
+    Attempt attempt = AttemptOf(3);
+    attempt.last = true;
+    return worker.Work(message, attempt);
+  }
+
   Settlement Work(const queue::Message& message, Body body = Sum, int attempt = 2) {
     ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(std::move(body)));
-    return worker.Work(message, Attempt{attempt, false, {}});
+    return worker.Work(message, AttemptOf(attempt));
   }
 
   static v1::ItemResult ResultOf(const Settlement& settlement) {
@@ -243,6 +257,88 @@ TEST_F(ItemWorkerTest, AnItemThatNamesAnotherNumberOfFieldsThanItsJobIsDead) {
   const Settlement settlement = Work(Item("a,1\nb,2\n", 2));
   EXPECT_EQ(settlement.kind, Settlement::Kind::kDead);
   EXPECT_THAT(settlement.why, HasSubstr("1 fields"));
+}
+
+// Sum, but for an item with bob in it, which it fails as a whole.
+Outcome FailOnBob(const handler::WorkItem& item, Results& results) {
+  for (const handler::Transaction& t : item.transactions()) {
+    if (t.fields()[0] == "bob") return Outcome::Retry(absl::ZeroDuration(), "bob again");
+  }
+  for (const handler::Transaction& t : item.transactions()) {
+    results.Count(t,
+                  {{handler::Group{0}, {t.fields()[0]}, {*base::Decimal::Parse(t.fields()[1])}}});
+  }
+  return Outcome::Ok();
+}
+
+TEST_F(ItemWorkerTest, TakesAnItemApartOnItsLastAttemptSoThatOnlyThePoisonIsRejected) {
+  const queue::Message item = Item("ann,1.50\nragged\nbob,2\nann,0.25\n", 4);
+  EXPECT_EQ(Work(item, FailOnBob).kind, Settlement::Kind::kRetry);
+  const v1::ItemResult result = ResultOf(WorkLast(item, FailOnBob));
+  EXPECT_EQ(result.transactions(), 4u);
+  ASSERT_EQ(result.aggregated().rejections_size(), 2);
+  EXPECT_EQ(result.aggregated().rejections(0).line(), 11);
+  EXPECT_EQ(result.aggregated().rejections(1).line(), 12);
+  EXPECT_EQ(result.aggregated().rejections(1).reason(), "poison: bob again");
+  ASSERT_EQ(result.aggregated().groups_size(), 1);
+  ASSERT_EQ(result.aggregated().groups(0).rows_size(), 1);
+  EXPECT_EQ(result.aggregated().groups(0).rows(0).measures(0), "1.75");
+}
+
+TEST_F(ItemWorkerTest, NamesEachTransactionOfAnItemThatIsTakenApart) {
+  std::vector<std::string> ids;
+  WorkLast(Item("ann,1\nbob,2\n", 2), [&](const handler::WorkItem& item, Results& results) {
+    ids.push_back(item.id());
+    return Sum(item, results);
+  });
+  EXPECT_THAT(ids, ElementsAre("3/4:10", "3/4:11"));
+}
+
+TEST_F(ItemWorkerTest, GivesTheItemUpWhenMoreThanSomeOfItsTransactionsFail) {
+  const Settlement settlement = WorkLast(Item("bob,1\nann,1\nbob,2\n", 3), FailOnBob);
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kRetry) << "an outage must not become rejections";
+  EXPECT_EQ(settlement.why, "bob again");
+}
+
+TEST_F(ItemWorkerTest, DefersAnItemThatIsTakenApartWhenItsHandlerSaysSo) {
+  const Settlement settlement = WorkLast(Item("ann,1\nbob,2\n", 2), [](const auto&, auto&) {
+    return Outcome::Defer(absl::Seconds(9), "not now");
+  });
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_EQ(settlement.delay, absl::Seconds(9));
+}
+
+TEST_F(ItemWorkerTest, HasASuspectWorkedOnByAHandlerOfItsOwnProcess) {
+  int made = 0;
+  setup_.isolated =
+      [&](const handler::JobSchema&) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+    ++made;
+    return std::make_unique<LambdaHandler>(
+        [](const auto&, auto&) { return Outcome::Dead("killed by it"); });
+  };
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  Attempt attempt = AttemptOf(2);
+  const queue::Message item = Item("ann,1\n", 1);
+  EXPECT_EQ(worker.Work(item, attempt).kind, Settlement::Kind::kOk);
+  EXPECT_EQ(made, 0);
+  attempt.suspect = true;
+  const Settlement settlement = worker.Work(item, attempt);
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDead);
+  EXPECT_EQ(settlement.why, "killed by it");
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(ItemWorkerTest, RetriesASuspectForWhichNoProcessCanBeMade) {
+  setup_.isolated =
+      [](const handler::JobSchema&) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+    return absl::UnavailableError("no process left");
+  };
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  Attempt attempt = AttemptOf(2);
+  attempt.suspect = true;
+  const Settlement settlement = worker.Work(Item("ann,1\n", 1), attempt);
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kRetry);
+  EXPECT_THAT(settlement.why, HasSubstr("no process left"));
 }
 
 TEST_F(ItemWorkerTest, TellsTheControllerWhatWasGivenUp) {

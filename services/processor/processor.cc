@@ -31,6 +31,7 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
   processor->setup_.handler_version = std::move(handler_version);
   processor->setup_.instance = options.instance;
   processor->setup_.blobs = dependencies.blobs;
+  processor->setup_.isolated = options.isolated_handlers;
   const WorkerSetup* const setup = &processor->setup_;
   // A worker is gone after a second without work; its handler, and a program with it, stays for the
   // next one.

@@ -1,0 +1,50 @@
+// A muster whose linked handler does what a line of its input says: "abort" kills the process,
+// "throw" throws, anything else counts.
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+
+#include "cli/main.h"
+#include "muster/handler/handler.h"
+
+namespace {
+
+using muster::handler::Group;
+using muster::handler::Handler;
+using muster::handler::JobSchema;
+using muster::handler::Outcome;
+using muster::handler::Results;
+using muster::handler::Transaction;
+using muster::handler::WorkItem;
+
+class FragileHandler final : public Handler {
+ public:
+  Outcome Process(const WorkItem& item, Results& results) override {
+    for (const Transaction& line : item.transactions()) Count(line, results);
+    return Outcome::Ok();
+  }
+
+ private:
+  static void Count(const Transaction& line, Results& results) {
+    const absl::string_view text = line.fields()[0];
+    if (text == "abort") {
+      std::cout << "what a handler prints is no answer" << std::endl;
+      std::cerr << "about to abort" << std::endl;
+      std::abort();
+    }
+    if (text == "throw") throw std::runtime_error("no luck");
+    results.Count(line, {{Group{0}, {text}, {muster::base::Decimal::FromInt(1)}}});
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  muster::handler::HandlerRegistry handlers;
+  handlers.Register({"fragile", "1", [](const JobSchema&) {
+                       return absl::StatusOr<std::unique_ptr<Handler>>(
+                           std::make_unique<FragileHandler>());
+                     }});
+  return muster::cli::Main(argc, argv, handlers);
+}
