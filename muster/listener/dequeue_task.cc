@@ -90,12 +90,13 @@ DequeueTask::Look DequeueTask::LookForWork() {
     const int partition = next_partition_;
     next_partition_ = (next_partition_ + 1) % partitions_;
     const absl::Duration asked_at = environment_.clock->Monotonic();
-    absl::StatusOr<std::vector<queue::Message>> messages = Receive(partition, places);
+    const absl::Duration visibility = environment_.visibility->Visibility();
+    auto messages = Receive(partition, {places, visibility});
     if (!messages.ok()) {
       failed = true;
     } else if (!messages->empty()) {
       leases.Unreserve(places - static_cast<int>(messages->size()));
-      Work(partition, *std::move(messages), asked_at);
+      Work(environment_.leases->Add(partition, *std::move(messages), asked_at, visibility));
       return Look::kWorked;
     }
   }
@@ -103,12 +104,12 @@ DequeueTask::Look DequeueTask::LookForWork() {
   return failed ? Look::kFailed : Look::kEmpty;
 }
 
-absl::StatusOr<std::vector<queue::Message>> DequeueTask::Receive(int partition, int max_messages) {
+absl::StatusOr<std::vector<queue::Message>> DequeueTask::Receive(
+    int partition, const queue::ReceiveOptions& wanted) {
   const queue::QueueId& queue = environment_.options->partitions[partition];
   CounterSet& counters = *environment_.counters;
   auto messages = environment_.retry->Run(environment_.stopping, [&](const base::RetryAttempt&) {
-    auto received =
-        environment_.store->Receive(queue, {max_messages, environment_.options->visibility});
+    auto received = environment_.store->Receive(queue, wanted);
     counters.Add(!received.ok()      ? &ListenerCounters::receives_failed
                  : received->empty() ? &ListenerCounters::receives_empty
                                      : &ListenerCounters::receives_useful);
@@ -121,20 +122,17 @@ absl::StatusOr<std::vector<queue::Message>> DequeueTask::Receive(int partition, 
   return messages;
 }
 
-void DequeueTask::Work(int partition, std::vector<queue::Message> messages,
-                       absl::Duration received_at) {
-  const int count = static_cast<int>(messages.size());
+void DequeueTask::Work(std::vector<LeasePtr> leases) {
+  const int count = static_cast<int>(leases.size());
   CounterSet& counters = *environment_.counters;
   counters.Add(&ListenerCounters::messages_received, count);
-  for (const queue::Message& message : messages) {
-    if (message.dequeue_count > 1) counters.Add(&ListenerCounters::redeliveries);
-    if (message.interrupted) counters.Add(&ListenerCounters::interrupted);
+  for (const LeasePtr& lease : leases) {
+    if (lease->message.dequeue_count > 1) counters.Add(&ListenerCounters::redeliveries);
+    if (lease->message.interrupted) counters.Add(&ListenerCounters::interrupted);
   }
   AskForHelp(environment_.roster->BeginWork());
   const absl::Duration started_at = environment_.clock->Monotonic();
-  DeliveryBatch batch(environment_,
-                      environment_.leases->Add(partition, std::move(messages), received_at),
-                      [this] { return uniform_(); });
+  DeliveryBatch batch(environment_, std::move(leases), [this] { return uniform_(); });
   batch.Run(*subscriber_);
   environment_.roster->EndWork();
   environment_.sizer->Observe(count, environment_.clock->Monotonic() - started_at);

@@ -38,8 +38,9 @@ class DequeueTask {
   // True: look again. False: the task has left the roster.
   bool FollowUp(Look look, uint64_t seen_wakes);
   Look LookForWork();
-  absl::StatusOr<std::vector<queue::Message>> Receive(int partition, int max_messages);
-  void Work(int partition, std::vector<queue::Message> messages, absl::Duration received_at);
+  absl::StatusOr<std::vector<queue::Message>> Receive(int partition,
+                                                      const queue::ReceiveOptions& wanted);
+  void Work(std::vector<LeasePtr> leases);
   void AskForHelp(bool counted_on);
   bool RestAfterEmpty(uint64_t seen_wakes);
   base::IdleBackoff Backoff() const;

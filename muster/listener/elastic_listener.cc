@@ -45,26 +45,34 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
       retry_(base::RetryOptions(), clock),
       sizer_(options_.claim_horizon),
       roster_(clock, options_.max_dequeue_tasks),
-      leases_(clock, options_.visibility, options_.max_unsettled_messages),
+      visibility_(options_.visibility, options_.maximum_visibility),
+      leases_(clock, options_.max_unsettled_messages),
       triggers_(bus, options_.instance, &counters_),
       idle_intervals_{options_.minimum_idle_interval, options_.maximum_idle_interval},
       environment_(MakeEnvironment(std::move(subscribers))),
       supervisor_({.safety_check_interval = options_.safety_check_interval}, clock,
                   base::SeededUniform(base::RandomSeed()),
                   [this](WakeReason reason) { OnWake(reason); }),
-      settler_({.partitions = options_.partitions,
-                .output_queue = options_.output_queue,
-                .holder = options_.instance,
-                .visibility = options_.visibility,
-                .on_delayed = [this](absl::Duration delay) { supervisor_.WakeIn(delay); },
-                .on_error = on_error_},
-               store, &leases_, &triggers_, &counters_, clock),
-      keeper_({.partitions = options_.partitions,
-               .visibility = options_.visibility,
-               .on_error = on_error_},
-              store, &leases_, &counters_, clock) {}
+      settler_(
+          {.partitions = options_.partitions,
+           .output_queue = options_.output_queue,
+           .holder = options_.instance,
+           .on_delayed = [this](absl::Duration delay) { supervisor_.WakeIn(delay); },
+           .on_settled = [this](const Lease& lease, bool in_time) { OnSettled(lease, in_time); },
+           .on_error = on_error_},
+          store, &leases_, &triggers_, &counters_, clock),
+      keeper_({.partitions = options_.partitions, .on_error = on_error_}, store, &leases_,
+              &counters_, clock) {}
 
 ElasticListener::~ElasticListener() { Stop(absl::InfiniteDuration()).IgnoreError(); }
+
+void ElasticListener::OnSettled(const Lease& lease, bool in_time) {
+  if (in_time) {
+    visibility_.Observe(clock_->Monotonic() - lease.received_at);
+  } else {
+    visibility_.ObserveLost();
+  }
+}
 
 TaskEnvironment ElasticListener::MakeEnvironment(SubscriberFactory subscribers) {
   TaskEnvironment environment{.options = &options_,
@@ -72,6 +80,7 @@ TaskEnvironment ElasticListener::MakeEnvironment(SubscriberFactory subscribers) 
                               .store = store_,
                               .clock = clock_,
                               .retry = &retry_,
+                              .visibility = &visibility_,
                               .leases = &leases_,
                               .settler = &settler_,
                               .roster = &roster_,

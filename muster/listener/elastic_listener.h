@@ -24,6 +24,7 @@
 #include "muster/listener/task_environment.h"
 #include "muster/listener/task_roster.h"
 #include "muster/listener/trigger_sender.h"
+#include "muster/listener/visibility_tuner.h"
 
 namespace muster::listener {
 
@@ -59,6 +60,7 @@ class ElasticListener final : public QueueListener {
     bool known = true;  // every partition answered
   };
 
+  void OnSettled(const Lease& lease, bool in_time);
   TaskEnvironment MakeEnvironment(SubscriberFactory subscribers);
   base::IdleBackoffOptions IdleIntervals() const;
 
@@ -96,6 +98,7 @@ class ElasticListener final : public QueueListener {
   base::RetryPolicy retry_;
   ClaimSizer sizer_;
   TaskRoster roster_;
+  VisibilityTuner visibility_;
   LeaseTable leases_;
   TriggerSender triggers_;
   mutable base::Mutex settings_mu_;

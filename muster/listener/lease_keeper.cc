@@ -48,7 +48,7 @@ void LeaseKeeper::Renew(int partition, const Renewals& renewals) {
   std::vector<queue::UpdateRequest> requests(renewals.size());
   for (size_t i = 0; i < renewals.size(); ++i) {
     requests[i].receipt = renewals[i].receipt;
-    requests[i].visibility = options_.visibility;
+    requests[i].visibility = renewals[i].lease->visibility;
   }
   counters_->Add(&ListenerCounters::lease_renewals);
   const absl::Duration asked_at = clock_->Monotonic();

@@ -18,7 +18,6 @@ namespace muster::listener {
 
 struct LeaseKeeperOptions {
   std::vector<queue::QueueId> partitions;
-  absl::Duration visibility = absl::Seconds(30);
   std::function<void(const absl::Status&)> on_error;  // called with no lock held
 };
 

@@ -21,8 +21,8 @@ absl::Status LostError(const Lease& lease) {
 
 }  // namespace
 
-LeaseTable::LeaseTable(base::Clock* clock, absl::Duration visibility, int max_unsettled)
-    : clock_(clock), visibility_(visibility), max_unsettled_(max_unsettled) {}
+LeaseTable::LeaseTable(base::Clock* clock, int max_unsettled)
+    : clock_(clock), max_unsettled_(max_unsettled) {}
 
 int LeaseTable::Reserve(int wanted) {
   base::MutexLock lock(&mu_);
@@ -43,16 +43,16 @@ void LeaseTable::Unreserve(int places) {
 }
 
 std::vector<LeasePtr> LeaseTable::Add(int partition, std::vector<queue::Message> messages,
-                                      absl::Duration received_at) {
+                                      absl::Duration received_at, absl::Duration visibility) {
   std::vector<LeasePtr> leases;
   leases.reserve(messages.size());
   for (queue::Message& message : messages) {
-    leases.push_back(std::make_shared<Lease>(std::move(message), partition));
+    leases.push_back(
+        std::make_shared<Lease>(std::move(message), partition, received_at, visibility));
   }
-  const absl::Duration due = received_at + visibility_ / kRenewalsPerVisibility;
+  const absl::Duration due = received_at + visibility / kRenewalsPerVisibility;
   base::MutexLock lock(&mu_);
   for (const LeasePtr& lease : leases) {
-    lease->expires_ = received_at + visibility_;
     lease->due_ = due_.emplace(due, lease);
     lease->stopped_ = stopped_;
   }
@@ -145,7 +145,7 @@ std::vector<LeaseTable::Renewal> LeaseTable::TakeDueLocked(int max) {
     }
     // Due again, should nothing else come of it: somebody else has it pinned, or the store is away.
     ScheduleLocked(*lease, lease->lost_ ? absl::InfiniteDuration()
-                                        : now + visibility_ / kRetriesPerVisibility);
+                                        : now + lease->visibility / kRetriesPerVisibility);
   }
   return renewals;
 }
@@ -159,8 +159,8 @@ void LeaseTable::CloseRenewals() {
 void LeaseTable::Renewed(Lease& lease, queue::Receipt receipt, absl::Duration asked_at) {
   base::MutexLock lock(&mu_);
   lease.receipt_ = std::move(receipt);
-  lease.expires_ = asked_at + visibility_;
-  if (!lease.removed_) ScheduleLocked(lease, asked_at + visibility_ / kRenewalsPerVisibility);
+  lease.expires_ = asked_at + lease.visibility;
+  if (!lease.removed_) ScheduleLocked(lease, asked_at + lease.visibility / kRenewalsPerVisibility);
   UnpinLocked(lease);
 }
 

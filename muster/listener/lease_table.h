@@ -27,11 +27,19 @@ namespace muster::listener {
 // settler that ends it: whichever is last lets go of it.
 class Lease {
  public:
-  Lease(queue::Message leased, int from_partition)
-      : message(std::move(leased)), partition(from_partition), receipt_(message.receipt) {}
+  // `at`: Clock::Monotonic() before the Receive that gave `leased` for `duration`.
+  Lease(queue::Message leased, int from_partition, absl::Duration at, absl::Duration duration)
+      : message(std::move(leased)),
+        partition(from_partition),
+        received_at(at),
+        visibility(duration),
+        receipt_(message.receipt),
+        expires_(at + duration) {}
 
   const queue::Message message;  // as received; the receipt in it may be out of date
   const int partition;           // index into ListenerOptions::partitions
+  const absl::Duration received_at;
+  const absl::Duration visibility;  // of the lease, and of each renewal
 
  private:
   friend class LeaseTable;
@@ -60,15 +68,15 @@ class LeaseTable {
     queue::Receipt receipt;
   };
 
-  LeaseTable(base::Clock* clock, absl::Duration visibility, int max_unsettled);
+  LeaseTable(base::Clock* clock, int max_unsettled);
 
   // Waits for room and takes up to `wanted` places of it. 0: AbortWaits was called.
   int Reserve(int wanted);
   void Unreserve(int places);
-  // Turns as many reserved places into leases. `received_at`: Clock::Monotonic() before the
-  // Receive.
+  // Turns as many reserved places into leases of `visibility`. `received_at`: Clock::Monotonic()
+  // before the Receive.
   std::vector<LeasePtr> Add(int partition, std::vector<queue::Message> messages,
-                            absl::Duration received_at);
+                            absl::Duration received_at, absl::Duration visibility);
   // Ends all waiting in Reserve, now and later.
   void AbortWaits();
 
@@ -118,7 +126,6 @@ class LeaseTable {
   std::stop_source LoseLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   base::Clock* const clock_;  // not owned
-  const absl::Duration visibility_;
   const int max_unsettled_;
 
   mutable base::Mutex mu_;

@@ -16,11 +16,11 @@ class LeaseTableTest : public ::testing::Test {
     EXPECT_EQ(leases_.Reserve(1), 1);
     std::vector<queue::Message> messages(1);
     messages[0].receipt = receipt;
-    return leases_.Add(0, std::move(messages), clock_.Monotonic())[0];
+    return leases_.Add(0, std::move(messages), clock_.Monotonic(), absl::Seconds(30))[0];
   }
 
   base::FakeClock clock_;
-  LeaseTable leases_{&clock_, absl::Seconds(30), 4};
+  LeaseTable leases_{&clock_, 4};
 };
 
 TEST_F(LeaseTableTest, NeverLendsMoreThanItsBound) {

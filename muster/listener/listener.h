@@ -84,7 +84,10 @@ struct ListenerOptions {
   // A task claims what it will start within about this long, by its measured service time, so that
   // a busy worker holds nothing that another could start.
   absl::Duration claim_horizon = absl::Milliseconds(100);
+  // A lease lasts three times as long as nearly all messages are held, and longer after one was
+  // lost, but no less than `visibility` and no more than `maximum_visibility` (req. 21).
   absl::Duration visibility = absl::Seconds(30);
+  absl::Duration maximum_visibility = absl::Minutes(15);  // the larger of the two counts
   int max_attempts = 5;
   // Of a retry whose handler asked for no delay: doubles with each attempt, ± 20%. No deferred
   // message comes back sooner than the minimum either.

@@ -50,6 +50,8 @@ absl::Status ValidateListenerOptions(const ListenerOptions& options, const queue
       ValidateIdleIntervals(options.minimum_idle_interval, options.maximum_idle_interval));
   MUSTER_RETURN_IF_ERROR(
       CheckRange("visibility", options.visibility, kMinVisibility, queue::kMaxVisibility));
+  MUSTER_RETURN_IF_ERROR(CheckRange("maximum_visibility", options.maximum_visibility,
+                                    kMinVisibility, queue::kMaxVisibility));
   MUSTER_RETURN_IF_ERROR(
       CheckRange("claim_horizon", options.claim_horizon, absl::ZeroDuration(), options.visibility));
   MUSTER_RETURN_IF_ERROR(CheckRange("safety_check_interval", options.safety_check_interval,

@@ -299,6 +299,26 @@ TEST_F(ListenerSettlementTest, GoesOnAfterADeleteThatCameTooLate) {
   EXPECT_EQ(listener_->counters().messages_done, 1);
 }
 
+TEST_F(ListenerSettlementTest, LeasesForLongerAfterALeaseWasLost) {
+  std::atomic<bool> late = true;
+  std::vector<absl::Duration> leased;
+  handler_ = [&](Delivery& delivery, DeliveryContext&) {
+    leased.push_back(delivery.message->next_visible_time - clock_.Now());
+    if (late.exchange(false)) store_.BreakLeases(in());
+    return Ok();
+  };
+  options_.max_dequeue_tasks = 1;
+  Put("a");
+  Start();
+  store_.AwaitDeleted(in(), 1);
+  Put("b");
+  Fire();
+  store_.AwaitDeleted(in(), 2);
+  Finish();
+  EXPECT_EQ(leased.front(), absl::Seconds(30));
+  EXPECT_EQ(leased.back(), absl::Seconds(60));
+}
+
 TEST_F(ListenerSettlementTest, RunsNothingWhoseLeaseIsLostBeforeItBegins) {
   options_.max_dequeue_tasks = 1;
   std::atomic<bool> once = true;

@@ -124,6 +124,7 @@ void Settler::DropLost(Items& batch) {
       batch.begin(), batch.end(), [this](const Item& item) { return !leases_->lost(*item.lease); });
   for (auto item = kept; item != batch.end(); ++item) {
     counters_->Add(&ListenerCounters::stale_settles);
+    options_.on_settled(*item->lease, /*in_time=*/false);
     leases_->Remove(*item->lease);
   }
   batch.erase(kept, batch.end());
@@ -286,13 +287,14 @@ void Settler::Count(Item& item, const absl::Status& status) {
     Abandon(item);
     return;
   }
+  options_.on_settled(*item.lease, status.ok());
   leases_->Remove(*item.lease);
 }
 
 void Settler::Abandon(Item& item) {
   counters_->Add(&ListenerCounters::abandoned);
   leases_->Remove(*item.lease);
-  options_.on_delayed(options_.visibility);
+  options_.on_delayed(item.lease->visibility);
 }
 
 }  // namespace muster::listener

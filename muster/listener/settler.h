@@ -32,12 +32,13 @@ namespace muster::listener {
 struct SettlerOptions {
   std::vector<queue::QueueId> partitions;
   std::optional<queue::QueueId> output_queue;
-  std::string holder;  // who gives messages up
-  absl::Duration visibility = absl::Seconds(30);
+  std::string holder;                                  // who gives messages up
   absl::Duration put_failed_delay = absl::Seconds(1);  // of an input whose outputs could not be put
 
-  // Both are called with no lock held. How soon a message will be visible again:
+  // All are called with no lock held. How soon a message will be visible again:
   std::function<void(absl::Duration)> on_delayed;
+  // A lease ended: by a settlement in time, or too late.
+  std::function<void(const Lease&, bool in_time)> on_settled;
   std::function<void(const absl::Status&)> on_error;
 };
 

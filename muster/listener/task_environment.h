@@ -18,6 +18,7 @@
 #include "muster/listener/supervisor.h"
 #include "muster/listener/task_roster.h"
 #include "muster/listener/verdict.h"
+#include "muster/listener/visibility_tuner.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::listener {
@@ -29,6 +30,7 @@ struct TaskEnvironment {
   queue::QueueStore* store;
   base::Clock* clock;
   base::RetryPolicy* retry;
+  VisibilityTuner* visibility;
   LeaseTable* leases;
   Settler* settler;
   TaskRoster* roster;

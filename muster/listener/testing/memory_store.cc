@@ -152,6 +152,7 @@ absl::StatusOr<std::vector<queue::Message>> MemoryStore::Receive(
     record.suspect = record.suspect || record.began;
     record.began = false;
     record.message.interrupted = record.suspect;
+    record.message.next_visible_time = clock_->Now() + options.visibility;
     messages.push_back(record.message);
     messages.back().receipt = NewReceipt(sequence, record);
   }
