@@ -32,7 +32,7 @@ class FaultyEnv::File final : public rocksdb::WritableFileWrapper {
       ++env_->syncs;
       if (env_->fail_syncs) return Status::IOError("sync", "fails on command");
     }
-    Status status = file_->Sync();
+    Status status = env_->sync_for_real ? file_->Sync() : file_->Flush();
     if (status.ok()) {
       base::MutexLock lock(&env_->mu_);
       env_->synced_bytes_[path_] = bytes;
@@ -48,6 +48,23 @@ class FaultyEnv::File final : public rocksdb::WritableFileWrapper {
   FaultyEnv* const env_;  // not owned
   std::atomic<uint64_t> bytes_{0};
 };
+
+class FaultyEnv::Dir final : public rocksdb::Directory {
+ public:
+  Dir(std::unique_ptr<rocksdb::Directory> dir, FaultyEnv* env) : dir_(std::move(dir)), env_(env) {}
+
+  Status Fsync() override { return env_->sync_for_real ? dir_->Fsync() : Status::OK(); }
+
+ private:
+  const std::unique_ptr<rocksdb::Directory> dir_;
+  FaultyEnv* const env_;  // not owned
+};
+
+Status FaultyEnv::NewDirectory(const std::string& name, std::unique_ptr<rocksdb::Directory>* dir) {
+  Status status = EnvWrapper::NewDirectory(name, dir);
+  if (status.ok()) *dir = std::make_unique<Dir>(std::move(*dir), this);
+  return status;
+}
 
 Status FaultyEnv::NewWritableFile(const std::string& name,
                                   std::unique_ptr<rocksdb::WritableFile>* file,
@@ -71,7 +88,8 @@ Status FaultyEnv::RenameFile(const std::string& from, const std::string& to) {
   return status;
 }
 
-void FaultyEnv::CopyAsAfterPowerCut(const std::string& dir, const std::string& to) {
+void FaultyEnv::CopyAsAfterPowerCut(const std::string& dir, const std::string& to,
+                                    int kept_percent) {
   fs::create_directories(to);
   base::MutexLock lock(&mu_);
   for (const auto& entry : fs::directory_iterator(dir)) {
@@ -79,7 +97,10 @@ void FaultyEnv::CopyAsAfterPowerCut(const std::string& dir, const std::string& t
     const fs::path copy = fs::path(to) / entry.path().filename();
     fs::copy_file(entry.path(), copy);
     const auto written = synced_bytes_.find(entry.path());
-    if (written != synced_bytes_.end()) fs::resize_file(copy, written->second);
+    if (written == synced_bytes_.end()) continue;
+    const uint64_t unsynced = fs::file_size(copy) - written->second;
+    const uint64_t kept = copy.extension() == ".log" ? unsynced * kept_percent / 100 : 0;
+    fs::resize_file(copy, written->second + kept);
   }
 }
 
