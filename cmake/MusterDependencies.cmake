@@ -1,6 +1,6 @@
 # Every library that muster builds on, all from Debian. It is installed too: a program that links an
-# installed muster finds them by this same file. GoogleTest, which such a program does not need, is
-# found at its end.
+# installed muster finds them by this same file. What only muster's own tests need is found at its
+# end.
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(Protobuf REQUIRED)
@@ -25,4 +25,7 @@ endif()
 
 if(NOT CMAKE_FIND_PACKAGE_NAME STREQUAL "muster")
   find_package(GTest REQUIRED)
+  if(MUSTER_TESTS)
+    find_package(rapidcheck REQUIRED)
+  endif()
 endif()

@@ -9,8 +9,8 @@ build_packages=(
   python3 sqlite3
 )
 
-# Beside those of the build: what the tests call.
-test_packages=(python3-jsonschema python3-yaml)
+# Beside those of the build: what the tests are built on, and what they call.
+test_packages=(librapidcheck-dev python3-jsonschema python3-yaml)
 
 # Beside those of the tests: what .ci/run calls. Formatting differs between releases of clang, so
 # this is the one place that pins a version: the one of Debian 12.
