@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "muster/listener/listener_fixture.h"
@@ -99,6 +100,17 @@ class ListenerPropertyTest : public ListenerTest, public ::testing::WithParamInt
     EXPECT_LE(listener_->QueryState().active_dequeue_tasks, options_.max_dequeue_tasks);
   }
 
+  // No trigger tells of the work, so that it is found by who polls, or by the safety check.
+  void IdleForYearsAndFindWork(int pollers) {
+    for (int year = 0; year < 10; ++year) {
+      clock_.Advance(absl::Hours(24 * 365));
+      std::this_thread::yield();
+    }
+    Put(absl::StrCat("m", messages_++), Pick(static_cast<int>(partitions_.size())));
+    PassTimeUntil([&] { return Settled() == messages_; }, absl::Milliseconds(200));
+    PassTimeUntil([&] { return tasks() == pollers; }, absl::Milliseconds(200));
+  }
+
   int Settled() {
     size_t settled = 0;
     for (const queue::QueueId& partition : partitions_) {
@@ -122,6 +134,7 @@ TEST_P(ListenerPropertyTest, SettlesEverythingByItsOutcomeAndKeepsTheRightPoller
   PassTimeUntil([&] { return Settled() == messages_; }, absl::Milliseconds(200));
   const int pollers = options_.mode == DispatchMode::kPull ? 1 : 0;
   PassTimeUntil([&] { return tasks() == pollers; }, absl::Milliseconds(200));
+  IdleForYearsAndFindWork(pollers);
   ASSERT_TRUE(listener_->Stop(absl::InfiniteDuration()).ok());
   EXPECT_EQ(listener_->QueryState().unsettled_messages, 0);
 
