@@ -49,6 +49,8 @@ struct Command {
   Ending ending = Ending::kOrderly;
   int kept_percent = 0;  // of what was not synced when the power went
   bool holders_died = false;
+
+  friend bool operator==(const Command& a, const Command& b) = default;
 };
 
 std::ostream& operator<<(std::ostream& out, const Command& command);
