@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "muster/base/utf8.h"
 #include "muster/input/limits.h"
 
 namespace muster::input {
@@ -62,9 +63,16 @@ std::string ListNames(absl::Span<const std::string> names) {
 }
 
 std::string Quoted(absl::string_view text) {
-  const bool cut = text.size() > kMaxQuotedBytes;
-  return absl::StrCat("'", absl::Utf8SafeCHexEscape(text.substr(0, kMaxQuotedBytes)),
-                      cut ? "…'" : "'");
+  std::string shown;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t printable = base::PrintableUtf8Prefix(text.substr(at));
+    const absl::string_view character = text.substr(at, std::max<size_t>(printable, 1));
+    if (at + character.size() > kMaxQuotedBytes) break;
+    absl::StrAppend(&shown, printable > 1 ? character : absl::CHexEscape(character));
+    at += character.size();
+  }
+  return absl::StrCat("'", shown, at < text.size() ? "…'" : "'");
 }
 
 }  // namespace muster::input

@@ -19,7 +19,8 @@ std::string DidYouMean(absl::string_view name, absl::Span<const std::string> nam
 // "'a', 'b' and 12 more"; each name cut and escaped so that it is fit for a log.
 std::string ListNames(absl::Span<const std::string> names);
 
-// Text of an input, fit for an error: quoted, escaped, cut at kMaxQuotedBytes.
+// Text of an input, fit for an error: quoted, cut at kMaxQuotedBytes, and what is not printable
+// UTF-8 escaped. A character is never cut in two.
 std::string Quoted(absl::string_view text);
 
 }  // namespace muster::input
