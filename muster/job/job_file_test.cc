@@ -79,6 +79,23 @@ TEST(JobFileTest, NamesEachMistakeOfEveryInvalidSampleAndNoOther) {
   }
 }
 
+// A key may hold a line break, and stands in the path of what is wrong below it; the YAML reader
+// quotes what it cannot read as it is.
+TEST(JobFileTest, SaysEachMistakeInOneShortPrintableLineWhateverTheFileHolds) {
+  const std::string job = "name: a\ninput: {format: lines}\ngroups: [{name: g, keys: [k], ";
+  const std::string broken_key =
+      ErrorOf(job + "measures: {\"m\\nn\": float}}]\nhandler: {linked: h}\n");
+  EXPECT_THAT(broken_key, HasSubstr("job.yaml:3:50: groups[0].measures.m?n: must be int"));
+  EXPECT_EQ(std::count(broken_key.begin(), broken_key.end(), '\n'), 1) << broken_key;
+  const std::string nul = ErrorOf(absl::StrCat("name: ", absl::string_view("\"\\\0\"", 4)));
+  EXPECT_THAT(nul, HasSubstr("job.yaml:1:10: not YAML: ")) << nul;
+  EXPECT_EQ(nul.find('\0'), std::string::npos) << nul;
+  const std::string long_key =
+      ErrorOf(absl::StrCat(job, "measures: {m: int}}]\nhandler: {command: [x], env: {",
+                           std::string(5000, 'k'), ": []}}"));
+  EXPECT_LT(long_key.size(), 2000u);
+}
+
 TEST(JobFileTest, ReadsEveryKey) {
   const JobDefinition job = *LoadJobFile(kRoot / "tests/job/valid/everything.yaml");
   EXPECT_EQ(job.name, "bills-of_2024");

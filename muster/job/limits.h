@@ -11,6 +11,8 @@ namespace muster::job {
 // A job file is written by a person; the text travels with each batch into the ledger.
 inline constexpr size_t kMaxJobFileBytes = size_t{1} << 20;
 inline constexpr int kMaxProblems = 50;  // reported at once
+// Of one problem: it may quote a key, which may be as long as the file.
+inline constexpr size_t kMaxProblemBytes = 1024;
 
 // Job, group, key and measure names become names of queues, tables and columns.
 inline constexpr size_t kMaxNameBytes = 40;

@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/handler/printable.h"
 #include "muster/job/limits.h"
 
 namespace muster::job {
 
-void Problems::Add(Place place, std::string message) {
-  problems_.push_back({place, std::move(message)});
+void Problems::Add(Place place, absl::string_view message) {
+  problems_.push_back({place, handler::Printable(message, kMaxProblemBytes)});
 }
 
 absl::Status Problems::ToStatus() const {

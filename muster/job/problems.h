@@ -20,7 +20,9 @@ class Problems {
  public:
   explicit Problems(absl::string_view file) : file_(file) {}
 
-  void Add(Place place, std::string message);
+  // A message is one line: what is not printable UTF-8 in it becomes "?", and a long one is cut.
+  // Keys of the file, and what the YAML reader says, come as they are.
+  void Add(Place place, absl::string_view message);
   bool empty() const { return problems_.empty(); }
 
   // OK, or InvalidArgument with all of them in the order of the file.

@@ -77,8 +77,8 @@ void YamlValue::Problem(absl::string_view message) const {
   BareProblem(path_.empty() ? std::string(message) : absl::StrCat(path_, ": ", message));
 }
 
-void YamlValue::BareProblem(std::string message) const {
-  problems_->Add(PlaceOf(node_), std::move(message));
+void YamlValue::BareProblem(absl::string_view message) const {
+  problems_->Add(PlaceOf(node_), message);
 }
 
 void YamlValue::MustBe(absl::string_view what) const {

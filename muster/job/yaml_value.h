@@ -36,7 +36,7 @@ class YamlValue {
   // "PATH: MESSAGE".
   void Problem(absl::string_view message) const;
   // MESSAGE alone, which names the place itself.
-  void BareProblem(std::string message) const;
+  void BareProblem(absl::string_view message) const;
   // "PATH: must be WHAT, not VALUE".
   void MustBe(absl::string_view what) const;
 
