@@ -1,11 +1,13 @@
 #include "muster/job/job_file.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,14 +37,38 @@ absl::Status RequireUtf8(absl::string_view text, absl::string_view file_name) {
   return absl::OkStatus();
 }
 
+// Takes note of nothing: for what only the reading itself tells.
+class Ignore final : public YAML::EventHandler {
+ public:
+  using Text = const std::string&;
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, Text, YAML::anchor_t, Text) override {}
+  void OnSequenceStart(const YAML::Mark&, Text, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, Text, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// Whether `text` is more than one document. It does not ask how many: yaml-cpp finds empty
+// documents without end before a comma that belongs to no list.
+bool IsSeveralDocuments(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Ignore ignore;
+  return parser.HandleNextDocument(ignore) && parser.HandleNextDocument(ignore);
+}
+
 // The one document of `text`. yaml-cpp throws; nothing of that leaves this function.
-absl::StatusOr<YAML::Node> ParseYaml(absl::string_view text, Problems* problems) {
+absl::StatusOr<YAML::Node> ParseYaml(const std::string& text, Problems* problems) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() == 1 && !documents[0].IsNull()) return documents[0];
-    problems->Add({}, documents.size() > 1
-                          ? absl::StrCat("must be one YAML document, not ", documents.size())
-                          : "the file is empty");
+    const bool is_several = IsSeveralDocuments(text);
+    YAML::Node document = is_several ? YAML::Node() : YAML::Load(text);
+    if (!document.IsNull()) return document;
+    problems->Add({}, is_several ? "must be one YAML document, not several" : "the file is empty");
   } catch (const YAML::Exception& error) {
     const Place place =
         error.mark.is_null() ? Place{} : Place{error.mark.line + 1, error.mark.column + 1};
@@ -114,7 +140,7 @@ absl::StatusOr<JobDefinition> ParseJob(absl::string_view text, absl::string_view
   }
   MUSTER_RETURN_IF_ERROR(RequireUtf8(text, file_name));
   Problems problems(file_name);
-  MUSTER_ASSIGN_OR_RETURN(const YAML::Node document, ParseYaml(text, &problems));
+  MUSTER_ASSIGN_OR_RETURN(const YAML::Node document, ParseYaml(std::string(text), &problems));
   JobDefinition job;
   ReadJob(YamlValue(document, "", &problems), &problems, &job);
   MUSTER_RETURN_IF_ERROR(problems.ToStatus());

@@ -96,6 +96,12 @@ TEST(JobFileTest, SaysEachMistakeInOneShortPrintableLineWhateverTheFileHolds) {
   EXPECT_LT(long_key.size(), 2000u);
 }
 
+// yaml-cpp's LoadAll never came to its end: it found one empty document after the other.
+TEST(JobFileTest, ComesToAnEndWithACommaThatBelongsToNoList) {
+  EXPECT_EQ(ErrorOf(","), "job.yaml:1:1: must be one YAML document, not several");
+  EXPECT_EQ(ErrorOf(",`"), "job.yaml:1:1: must be one YAML document, not several");
+}
+
 TEST(JobFileTest, ReadsEveryKey) {
   const JobDefinition job = *LoadJobFile(kRoot / "tests/job/valid/everything.yaml");
   EXPECT_EQ(job.name, "bills-of_2024");
@@ -170,7 +176,7 @@ TEST(JobFileTest, RefusesWhatIsNoYaml) {
   EXPECT_THAT(ErrorOf("name: [a\n"), HasSubstr("job.yaml:2:1: not YAML: "));
   EXPECT_THAT(ErrorOf("name: *nowhere\n"), HasSubstr("job.yaml:1:7: not YAML: "));
   EXPECT_EQ(ErrorOf("a: b\nname: \xFF\n"), "job.yaml:2:1: not UTF-8 text");
-  EXPECT_EQ(ErrorOf("--- {}\n--- {}\n"), "job.yaml:1:1: must be one YAML document, not 2");
+  EXPECT_EQ(ErrorOf("--- {}\n--- {}\n"), "job.yaml:1:1: must be one YAML document, not several");
 }
 
 TEST(JobFileTest, SurvivesDeepNesting) {
