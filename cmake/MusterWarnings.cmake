@@ -17,3 +17,7 @@ if(MUSTER_SANITIZE)
     -fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(muster_build_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
 endif()
+# Counts in all code which branches an input took; the targets of tests/fuzz bring the fuzzer itself.
+if(MUSTER_FUZZ)
+  target_compile_options(muster_build_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -12,9 +12,12 @@ build_packages=(
 # Beside those of the build: what the tests are built on, and what they call.
 test_packages=(librapidcheck-dev python3-jsonschema python3-yaml)
 
+# What scripts/fuzz calls: the compiler, and the fuzzer and sanitizers that it links.
+fuzz_packages=(clang-14 libclang-rt-14-dev)
+
 # Beside those of the tests: what .ci/run calls. Formatting differs between releases of clang, so
 # this is the one place that pins a version: the one of Debian 12.
-check_packages=(clang-14 clang-format-14 clang-tidy-14 shellcheck)
+check_packages=("${fuzz_packages[@]}" clang-format-14 clang-tidy-14 shellcheck)
 
 # Runs a command as root: directly, or through sudo.
 as_root() {

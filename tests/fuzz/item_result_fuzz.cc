@@ -1,0 +1,128 @@
+// The message of an item's result: the input as a message, and as the rows and rejections of a
+// result that is encoded.
+#include <fuzzer/FuzzedDataProvider.h>
+#include <google/protobuf/stubs/logging.h>
+
+#include <string>
+#include <vector>
+
+#include "muster/base/utf8.h"
+#include "services/controller/result_decoder.h"
+#include "services/processor/result_codec.h"
+#include "tests/fuzz/one_blob.h"
+#include "tests/fuzz/property.h"
+
+namespace muster::fuzz {
+namespace {
+
+using controller::DecodedResult;
+using report::CountedItem;
+using report::ItemOutcome;
+
+void CheckMessage(absl::string_view body, blob::BlobStore* blobs) {
+  const absl::StatusOr<DecodedResult> result = controller::DecodeResult(body, blobs);
+  if (!result.ok()) {
+    Must(absl::IsDataLoss(result.status()), "a result that cannot be counted is DataLoss");
+    return;
+  }
+  const CountedItem& item = result->item;
+  Must(item.batch != 0, "a result is that of a batch");
+  if (item.outcome == ItemOutcome::kDeadLettered) {
+    Must(item.groups.empty() && item.rejections.empty(), "nothing of a dead item counts");
+    return;
+  }
+  Must(item.aggregated >= 0 && item.aggregated + item.rejected == item.transactions,
+       "aggregated and rejected ones are all transactions");
+  Must(item.rejections.size() == static_cast<size_t>(item.rejected), "rejections are counted");
+}
+
+// Keys and reasons are text when they get here.
+std::string TakeText(FuzzedDataProvider* input) {
+  const std::string text = input->ConsumeRandomLengthString(40);
+  return base::IsValidUtf8(text) ? text : "not UTF-8";
+}
+
+base::Decimal TakeMeasure(FuzzedDataProvider* input) {
+  const base::Int128 high = input->ConsumeIntegral<int64_t>();
+  const base::Int128 units = high * (int64_t{1} << 40) + input->ConsumeIntegral<int32_t>();
+  return base::Decimal::FromUnits(units, input->ConsumeIntegralInRange(0, 18)).value();
+}
+
+std::vector<handler::GroupPartial> TakeGroups(FuzzedDataProvider* input) {
+  std::vector<handler::GroupPartial> groups(input->ConsumeIntegralInRange<size_t>(0, 2));
+  for (handler::GroupPartial& group : groups) {
+    group.group = TakeText(input);
+    group.rows.resize(input->ConsumeIntegralInRange<size_t>(0, 3));
+    for (handler::PartialRow& row : group.rows) {
+      row.keys = {TakeText(input), TakeText(input)};
+      row.measures = {TakeMeasure(input)};
+    }
+  }
+  return groups;
+}
+
+void CheckRows(const std::vector<report::GroupPartial>& got,
+               const std::vector<handler::GroupPartial>& groups) {
+  Must(got.size() == groups.size(), "the groups are as many");
+  for (size_t i = 0; i < groups.size(); ++i) {
+    Must(got[i].group == groups[i].group, "the groups are the same");
+    Must(got[i].rows.size() == groups[i].rows.size(), "the rows are as many");
+    for (size_t j = 0; j < groups[i].rows.size(); ++j) {
+      const handler::PartialRow& row = groups[i].rows[j];
+      Must(got[i].rows[j].keys == row.keys, "the keys are the same");
+      Must(got[i].rows[j].measures == row.measures, "the measures are the same");
+    }
+  }
+}
+
+void CheckAggregated(FuzzedDataProvider* input, OneBlob* blobs) {
+  wire::WorkItem item;
+  item.identity.batch = 3;
+  item.index = input->ConsumeIntegral<uint32_t>();
+  item.transactions = input->ConsumeIntegralInRange<uint32_t>(1, 4);
+  const std::vector<handler::GroupPartial> groups = TakeGroups(input);
+  std::vector<handler::Rejection> rejections(input->ConsumeIntegralInRange<size_t>(0, 5));
+  for (handler::Rejection& r : rejections) r = {input->ConsumeIntegral<int64_t>(), TakeText(input)};
+  const std::string body =
+      *processor::EncodeAggregated(item, {"v1", "w", 2}, groups, rejections, blobs);
+  const absl::StatusOr<DecodedResult> result = controller::DecodeResult(body, blobs);
+  Must(result.ok() == (rejections.size() <= item.transactions),
+       "a result is refused if it rejects more than it has, and only then");
+  if (!result.ok()) return;
+  CheckRows(result->item.groups, groups);
+  for (size_t i = 0; i < rejections.size(); ++i) {
+    Must(result->item.rejections[i].line == rejections[i].line &&
+             result->item.rejections[i].reason == rejections[i].reason,
+         "the rejections are the same");
+  }
+}
+
+void CheckDeadLettered(const std::string& cause, OneBlob* blobs) {
+  wire::WorkItem item;
+  item.identity.batch = 3;
+  const std::string body = processor::EncodeDeadLettered(item, {"v1", "w", 2}, cause);
+  const absl::StatusOr<DecodedResult> result = controller::DecodeResult(body, blobs);
+  Must(result.ok() && result->item.outcome == ItemOutcome::kDeadLettered &&
+           result->item.cause == cause && result->item.attempts == 2,
+       "what was given up arrives with its cause");
+}
+
+}  // namespace
+}  // namespace muster::fuzz
+
+// protobuf reports each text that is no UTF-8 on stderr, which takes more time than to read it.
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+  google::protobuf::SetLogHandler(nullptr);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace muster::fuzz;
+  OneBlob blobs;
+  (void)blobs.Put("b", Text(data, size));
+  CheckMessage(Text(data, size), &blobs);
+  FuzzedDataProvider input(data, size);
+  CheckAggregated(&input, &blobs);
+  CheckDeadLettered(TakeText(&input), &blobs);
+  return 0;
+}
