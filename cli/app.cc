@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/environment.h"
 #include "cli/main.h"
@@ -48,11 +50,12 @@ OutputFormat DefaultFormat(const std::map<std::string, OutputFormat>& formats) {
 }  // namespace
 
 void Environment::Fail(const absl::Status& status) const {
-  // A job file's mistakes come one on a line.
-  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
-    *err << "muster: " << Printable(line) << "\n";
-  }
-  err->flush();
+  // The mistakes of a job file come one a line.
+  const auto append = [](std::string* text, absl::string_view line) {
+    text->append(Printable(line));
+  };
+  *err << "muster: " << absl::StrJoin(absl::StrSplit(status.message(), '\n'), "\n", append)
+       << std::endl;
   exit_code = ExitCodeOf(status);
 }
 
@@ -99,7 +102,6 @@ int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
   AddBatch(&app, environment);
   AddQueue(&app, environment);
   AddJob(&app, environment);
-  AddServeHandler(&app, environment);
   AddVersion(&app, environment);
   try {
     app.parse(argc, argv);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -47,6 +48,14 @@ class OutputTest(MusterTest):
         for text in (done.stdout, wrong.stderr):
             self.assertNotIn("\x1b", text)
             self.assertNotIn("\x9b", text)
+
+    def test_each_mistake_of_a_job_file_is_a_line_of_its_own(self):
+        job = pathlib.Path(self.folder) / "mistaken.yaml"
+        job.write_text("colour: red\n", encoding="utf-8")
+        lines = self.muster("job", "check", job).stderr.splitlines()
+        self.assertGreater(len(lines), 3)
+        for line in lines:
+            self.assertRegex(line, r"^(muster: )?/.*/mistaken\.yaml:1:1: [^?]+$")
 
     def test_a_path_may_have_any_bytes(self):
         path = os.fsencode(self.folder) + b"/in\xff.csv"
