@@ -42,6 +42,8 @@ rocksdb::DBOptions DbOptionsFor(const DatabaseOptions& options) {
       options.write_buffer_bytes, nullptr, /*allow_stall=*/false);
   db.max_background_jobs = 2;
   db.max_open_files = 512;
+  // RocksDB starts 16 threads for each family at each open, to open files of which there are few.
+  db.max_file_opening_threads = 1;
   db.info_log_level = rocksdb::WARN_LEVEL;
   db.keep_log_file_num = 2;
   db.max_log_file_size = 1 << 20;
