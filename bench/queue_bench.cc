@@ -147,7 +147,7 @@ class Engine {
   void Put(const QueueId& queue, int count) {
     std::vector<NewMessage> messages(static_cast<size_t>(count));
     for (NewMessage& message : messages) message.body = Body(seed_.fetch_add(1));
-    Check(store_->Put(queue, std::move(messages)).status());
+    Check(store_->Put(queue, messages).status());
   }
 
   // Receives up to `count` and deletes them; answers how many.

@@ -103,7 +103,12 @@ absl::Status LocalRun::OpenStores() {
   auto ledger =
       std::async(std::launch::async, [&] { return backend::OpenBatchLedger(urls.ledger, mode); });
   auto sync = std::async(std::launch::async, [&] { return backend::OpenSyncStore(urls.sync); });
-  MUSTER_ASSIGN_OR_RETURN(queues_, queues.get());
+  MUSTER_ASSIGN_OR_RETURN(stored_queues_, queues.get());
+  queues_ = stored_queues_.get();
+  if (request_.calls_per_second > 0) {
+    throttle_ = std::make_unique<queue::ThrottledStore>(queues_, request_.calls_per_second, clock_);
+    queues_ = throttle_.get();
+  }
   MUSTER_ASSIGN_OR_RETURN(ledger_, ledger.get());
   MUSTER_ASSIGN_OR_RETURN(sync_, sync.get());
   MUSTER_ASSIGN_OR_RETURN(blobs_, backend::OpenBlobStore(urls.blobs));
@@ -119,23 +124,23 @@ absl::Status LocalRun::CreateRoles() {
   const std::string account = wire::kLocalAccount;
   initiator_ = std::make_unique<initiator::Initiator>(
       request_.job, source_.get(),
-      initiator::Dependencies{queues_.get(), bus_.get(), ledger_.get(), batch_numbers_.get(),
+      initiator::Dependencies{queues_, bus_.get(), ledger_.get(), batch_numbers_.get(),
                               blobs_.get(), clock_},
       initiator::Options{.account = account});
-  MUSTER_ASSIGN_OR_RETURN(
-      processor_, processor::Processor::Create(
-                      request_.job, request_.handler.factory, request_.handler.version,
-                      processor::Dependencies{queues_.get(), bus_.get(), blobs_.get(), clock_},
-                      processor::Options{.account = account,
-                                         .threads = request_.threads,
-                                         .isolated_handlers = request_.handler.isolated}));
+  MUSTER_ASSIGN_OR_RETURN(processor_,
+                          processor::Processor::Create(
+                              request_.job, request_.handler.factory, request_.handler.version,
+                              processor::Dependencies{queues_, bus_.get(), blobs_.get(), clock_},
+                              processor::Options{.account = account,
+                                                 .threads = request_.threads,
+                                                 .isolated_handlers = request_.handler.isolated}));
   MUSTER_ASSIGN_OR_RETURN(
       controller_,
       controller::Controller::Create(
           controller::Options{.partitions = {wire::OutputQueue(account, request_.job->name, 0)}},
           ControllerEvents(),
-          controller::Dependencies{queues_.get(), bus_.get(), ledger_.get(), report_.get(),
-                                   blobs_.get(), clock_}));
+          controller::Dependencies{queues_, bus_.get(), ledger_.get(), report_.get(), blobs_.get(),
+                                   clock_}));
   return absl::OkStatus();
 }
 
@@ -210,7 +215,9 @@ absl::Status LocalRun::AwaitCompletion(const std::stop_token& stop) {
       if (complete_) return absl::OkStatus();
     }
     if (stop.stop_requested()) return absl::CancelledError("stopped");
-    MUSTER_RETURN_IF_ERROR(RefillWhatIsLost(&refills));
+    // A store that is busy is asked again a moment later.
+    const absl::Status looked = RefillWhatIsLost(&refills);
+    if (!looked.ok() && !base::IsTransient(looked)) return looked;
   }
 }
 

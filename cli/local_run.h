@@ -21,6 +21,7 @@
 #include "muster/base/mutex.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
+#include "muster/queue/throttled_store.h"
 #include "muster/report/report_store.h"
 #include "muster/sync/unique_id_generator.h"
 #include "services/controller/controller.h"
@@ -35,7 +36,8 @@ struct RunRequest {
   std::string input;
   std::string data_dir;
   int threads = 1;
-  std::string request_id;  // empty: made of the job's name and the input's path
+  double calls_per_second = 0;  // that each queue takes; 0: as many as it can
+  std::string request_id;       // empty: made of the job's name and the input's path
   bool always_new = false;
 };
 
@@ -91,7 +93,9 @@ class LocalRun {
   base::Clock* const clock_;  // not owned
 
   std::unique_ptr<initiator::BatchSource> source_;
-  std::unique_ptr<queue::QueueStore> queues_;
+  std::unique_ptr<queue::QueueStore> stored_queues_;
+  std::unique_ptr<queue::ThrottledStore> throttle_;  // where it is asked for
+  queue::QueueStore* queues_ = nullptr;              // the one of the two that all use
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<sync::OptimisticSyncStore> sync_;
   std::unique_ptr<blob::BlobStore> blobs_;

@@ -33,6 +33,7 @@ struct RunOptions {
   std::string request_id;
   bool always_new = false;
   bool quiet = false;
+  double calls_per_second = 0;
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 };
 
@@ -161,6 +162,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   request.input = options.input;
   request.data_dir = options.common.data_dir;
   request.threads = options.threads;
+  request.calls_per_second = options.calls_per_second;
   request.request_id = options.request_id;
   request.always_new = options.always_new;
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run,
@@ -195,6 +197,9 @@ void AddRun(CLI::App* app, const Environment& environment) {
       ->capture_default_str();
   run->add_option("--request-id", options->request_id,
                   "Names this submission; the same id never makes a second batch");
+  run->add_option("--throttle", options->calls_per_second,
+                  "Calls a second that each queue takes; more are told to come back later")
+      ->check(CLI::Range(1.0, 1e9));
   run->add_flag("--new", options->always_new, "A new batch, whatever was run before");
   run->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
   AddDataDir(run, &options->common);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/sleep.h"
 #include "muster/base/status_macros.h"
@@ -16,7 +18,28 @@ absl::Duration Grown(absl::Duration initial, double factor, int attempt, absl::D
   return std::min(initial * std::pow(factor, attempt - 1), maximum);
 }
 
+constexpr char kRetryAfter[] = "muster/retry-after-us";
+
+absl::Status StoppedAfter(const absl::Status& failure) {
+  return absl::CancelledError(
+      absl::StrCat("stopped before another attempt; the last one: ", failure.ToString()));
+}
+
 }  // namespace
+
+absl::Status Throttled(absl::string_view message, absl::Duration after) {
+  absl::Status status = absl::ResourceExhaustedError(message);
+  status.SetPayload(kRetryAfter, absl::Cord(absl::StrCat(absl::ToInt64Microseconds(after))));
+  return status;
+}
+
+std::optional<absl::Duration> RetryAfter(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return std::nullopt;
+  const auto payload = status.GetPayload(kRetryAfter);
+  int64_t us = 0;
+  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &us)) return std::nullopt;
+  return absl::Microseconds(us);
+}
 
 bool IsTransient(const absl::Status& status) {
   switch (status.code()) {
@@ -50,10 +73,23 @@ absl::Status RetryPolicy::WaitToRetry(int attempt, const absl::Status& failure,
   if (attempt >= options_.max_attempts) {
     return Annotate(failure, absl::StrCat("gave up after attempt ", attempt));
   }
-  if (!SleepUnlessStopped(clock_, BackoffAfter(attempt), stop)) {
-    return absl::CancelledError(absl::StrCat("stopped before attempt ", attempt + 1,
-                                             "; the last one: ", failure.ToString()));
+  if (!SleepUnlessStopped(clock_, BackoffAfter(attempt), stop)) return StoppedAfter(failure);
+  return absl::OkStatus();
+}
+
+// Never sooner than was asked for. With jitter, so that those who were refused together do not come
+// back together; and longer each time, because they are more than the throttle knows of.
+absl::Status RetryPolicy::WaitOut(int throttled, const absl::Status& failure,
+                                  const std::stop_token& stop) {
+  const absl::Duration after = *RetryAfter(failure);
+  const absl::Duration longest = std::min(
+      Grown(after, options_.factor, throttled, options_.max_backoff), after + options_.max_backoff);
+  double share;
+  {
+    MutexLock lock(&mu_);
+    share = uniform_();
   }
+  if (!SleepUnlessStopped(clock_, after + longest * share, stop)) return StoppedAfter(failure);
   return absl::OkStatus();
 }
 

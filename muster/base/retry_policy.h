@@ -8,12 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
@@ -42,6 +44,12 @@ struct RetryAttempt {
 // Aborted (lost a race).
 bool IsTransient(const absl::Status& status);
 
+// ResourceExhausted by somebody who is well and only takes so much: `after` tells when to come
+// back. It was refused before anything was done.
+absl::Status Throttled(absl::string_view message, absl::Duration after);
+// What Throttled said; nullopt for any other status.
+std::optional<absl::Duration> RetryAfter(const absl::Status& status);
+
 // Thread-safe.
 class RetryPolicy {
  public:
@@ -51,13 +59,24 @@ class RetryPolicy {
 
   // Calls `fn(const RetryAttempt&)`, which returns a Status or a StatusOr, until it succeeds, fails
   // for good, has been tried max_attempts times (the last error, saying so), or `stop` is requested
-  // while waiting (Cancelled, naming the last error). `fn` must be safe to repeat.
+  // while waiting (Cancelled, naming the last error). `fn` must be safe to repeat. What was
+  // throttled counts as no attempt: it is obeyed, with jitter and growing patience, until `stop`.
   template <typename Fn>
   std::invoke_result_t<Fn, const RetryAttempt&> Run(const std::stop_token& stop, Fn fn) {
     for (int number = 1;; ++number) {
-      auto result = fn(RetryAttempt{number, TimeoutOf(number)});
+      auto result = RunWhileThrottled(stop, [&] { return fn({number, TimeoutOf(number)}); });
       if (result.ok()) return result;
       if (absl::Status end = WaitToRetry(number, StatusOf(result), stop); !end.ok()) return end;
+    }
+  }
+
+  // Repeats `fn()` only where it was throttled, so that it need not be safe to repeat.
+  template <typename Fn>
+  std::invoke_result_t<Fn> RunWhileThrottled(const std::stop_token& stop, Fn fn) {
+    for (int throttled = 1;; ++throttled) {
+      auto result = fn();
+      if (!RetryAfter(StatusOf(result)).has_value()) return result;
+      if (absl::Status end = WaitOut(throttled, StatusOf(result), stop); !end.ok()) return end;
     }
   }
 
@@ -78,6 +97,8 @@ class RetryPolicy {
   absl::Duration BackoffAfter(int attempt);
   // OK once it is time for the next attempt; otherwise what Run ends with.
   absl::Status WaitToRetry(int attempt, const absl::Status& failure, const std::stop_token& stop);
+  // The same after the nth throttling in a row.
+  absl::Status WaitOut(int throttled, const absl::Status& failure, const std::stop_token& stop);
 
   const RetryOptions options_;
   Clock* const clock_;  // not owned

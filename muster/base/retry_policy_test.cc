@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
+#include "muster/base/status_macros.h"
 
 namespace muster::base {
 namespace {
@@ -124,6 +125,51 @@ TEST_F(RetryPolicyTest, HandsOnTheValueOfASuccess) {
                 })
                 .status(),
             absl::NotFoundError("gone"));
+}
+
+TEST_F(RetryPolicyTest, ObeysAThrottleWithoutCountingIt) {
+  Start({.max_attempts = 1}, 0, absl::OkStatus());
+  EXPECT_TRUE(Result().ok());
+  int throttled = 0;
+  runner_ = std::thread([&] {
+    RetryPolicy policy({.max_attempts = 1}, &clock_, [] { return 0; });
+    result_ = policy.Run(stop_.get_token(), [&](const RetryAttempt& attempt) -> absl::Status {
+      EXPECT_EQ(attempt.number, 1);
+      return throttled++ < 20 ? Throttled("busy", absl::Milliseconds(70)) : absl::OkStatus();
+    });
+  });
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(NextWait(), absl::Milliseconds(70));
+  EXPECT_TRUE(Result().ok());
+}
+
+TEST_F(RetryPolicyTest, WaitsLongerAndWithJitterWhenItIsThrottledAgainAndAgain) {
+  int throttled = 0;
+  runner_ = std::thread([&] {
+    RetryPolicy policy({.max_backoff = absl::Seconds(1)}, &clock_, [] { return 0.5; });
+    result_ = policy.Run(stop_.get_token(), [&](const RetryAttempt&) -> absl::Status {
+      return throttled++ < 5 ? Throttled("busy", absl::Milliseconds(200)) : absl::OkStatus();
+    });
+  });
+  for (const int ms : {300, 400, 600, 700, 700}) EXPECT_EQ(NextWait(), absl::Milliseconds(ms));
+  EXPECT_TRUE(Result().ok());
+}
+
+TEST_F(RetryPolicyTest, RepeatsOnlyWhatWasThrottledWhereRepeatingIsNotSafe) {
+  RetryPolicy policy({}, &clock_);
+  int calls = 0;
+  const absl::Status failed = policy.RunWhileThrottled(stop_.get_token(), [&]() -> absl::Status {
+    ++calls;
+    return absl::UnavailableError("who knows");
+  });
+  EXPECT_TRUE(absl::IsUnavailable(failed));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(RetryAfterTest, SurvivesAnnotation) {
+  const absl::Status status = Annotate(Throttled("busy", absl::Seconds(3)), "putting");
+  EXPECT_EQ(RetryAfter(status), absl::Seconds(3));
+  EXPECT_EQ(status.message(), "putting: busy");
+  EXPECT_EQ(RetryAfter(absl::ResourceExhaustedError("a limit")), std::nullopt);
 }
 
 }  // namespace

@@ -80,16 +80,18 @@ absl::Status DeliveryBatch::Begin(Delivery& delivery) {
   return absl::OkStatus();
 }
 
-// Not retried: an answer that got lost may mean that the attempt was charged, and two charges for
-// one start would be dishonest.
+// Not retried unless it was throttled: an answer that got lost may mean that the attempt was
+// charged, and two charges for one start would be dishonest.
 absl::StatusOr<int> DeliveryBatch::ChargeAttempt(Lease& lease) {
   LeaseTable& leases = *environment_.leases;
   MUSTER_ASSIGN_OR_RETURN(const queue::Receipt receipt, leases.PinForBegin(lease));
-  environment_.counters->Add(&ListenerCounters::begins);
+  const queue::QueueId& queue = environment_.options->partitions[lease.partition];
+  const auto begin = [&] {
+    environment_.counters->Add(&ListenerCounters::begins);
+    return environment_.store->BeginAttempt(queue, absl::MakeConstSpan(&receipt, 1));
+  };
   const auto charged =
-      CheckSize(environment_.store->BeginAttempt(environment_.options->partitions[lease.partition],
-                                                 absl::MakeConstSpan(&receipt, 1)),
-                1);
+      CheckSize(environment_.retry->RunWhileThrottled(environment_.stopping, begin), 1);
   absl::StatusOr<int> attempts = charged.ok() ? (*charged)[0] : charged.status();
   if (IsStale(attempts.status())) {
     environment_.counters->Add(&ListenerCounters::leases_lost);

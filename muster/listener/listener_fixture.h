@@ -88,7 +88,7 @@ class ListenerTest : public ::testing::Test {
         [this]() -> absl::StatusOr<std::unique_ptr<Subscriber>> {
           return std::make_unique<ScriptedSubscriber>(this);
         },
-        &store_, &bus_, &clock_);
+        listened_, &bus_, &clock_);
     ASSERT_TRUE(created.ok()) << created.status();
     listener_ = *std::move(created);
   }
@@ -175,6 +175,7 @@ class ListenerTest : public ::testing::Test {
 
   base::FakeClock clock_;
   MemoryStore store_{&clock_};
+  queue::QueueStore* listened_ = &store_;  // what the listener gets
   trigger_local::LocalTriggerBus bus_;
   std::vector<queue::QueueId> partitions_ = {{"acme", "input"}};
   queue::QueueId output_ = {"acme", "out"};

@@ -202,7 +202,7 @@ class QueueStore {
 
   // All or nothing: on error no message was put, or (Unavailable) the outcome is unknown.
   virtual absl::StatusOr<std::vector<PutResult>> Put(const QueueId& queue,
-                                                     std::vector<NewMessage> messages) = 0;
+                                                     absl::Span<const NewMessage> messages) = 0;
 
   // Leases up to max_messages ready messages; an empty vector when none is ready. Two live leases
   // never share a message. A message whose record is corrupt is skipped, set aside as poison with a

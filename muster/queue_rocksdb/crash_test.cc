@@ -40,7 +40,7 @@ void PutForEver(RocksDbQueueStore* store, int64_t next) {
     std::vector<queue::NewMessage> messages(4);
     for (queue::NewMessage& message : messages) message.body = absl::StrCat(next++);
     const std::vector<queue::NewMessage> put = messages;
-    if (!store->Put(kQueue, std::move(messages)).ok()) _exit(1);
+    if (!store->Put(kQueue, messages).ok()) _exit(1);
     for (const queue::NewMessage& message : put) Report('P', message.body);
   }
 }

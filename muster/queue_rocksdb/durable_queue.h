@@ -49,7 +49,7 @@ class DurableQueue {
   // Deletes all that is stored; every later verb answers NotFound.
   absl::Status Destroy();
 
-  absl::StatusOr<std::vector<queue::PutResult>> Put(const std::vector<queue::NewMessage>& messages);
+  absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages);
   absl::StatusOr<std::vector<queue::Message>> Receive(const queue::ReceiveOptions& options);
   absl::StatusOr<std::vector<queue::Message>> Peek(int max_messages);
   absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
@@ -116,10 +116,10 @@ class DurableQueue {
   // Ends a check-out: every message gets its `after` state, or `before` if `written` is an error.
   void CheckInAll(const std::vector<Claim>& claims, const absl::Status& written);
 
-  absl::Status PlanPutLocked(const std::vector<queue::NewMessage>& messages,
+  absl::Status PlanPutLocked(absl::Span<const queue::NewMessage> messages,
                              const std::vector<std::optional<DedupRecord>>& known,
                              std::vector<Planned>* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status WritePut(const std::vector<queue::NewMessage>& messages,
+  absl::Status WritePut(absl::Span<const queue::NewMessage> messages,
                         const std::vector<Planned>& plan);
   std::vector<queue::PutResult> PublishPut(const std::vector<Planned>& plan);
   bool IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) const

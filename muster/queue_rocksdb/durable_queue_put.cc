@@ -16,7 +16,7 @@ int64_t ExpiryOf(int64_t now_us, absl::Duration ttl) {
   return ttl >= kForEver ? kNeverUs : now_us + absl::ToInt64Microseconds(ttl);
 }
 
-size_t BytesOf(const std::vector<queue::NewMessage>& messages) {
+size_t BytesOf(absl::Span<const queue::NewMessage> messages) {
   constexpr size_t kRecordsBytes = 160;  // keys, state and headers of one message
   size_t bytes = 0;
   for (const queue::NewMessage& message : messages) bytes += message.body.size() + kRecordsBytes;
@@ -32,7 +32,7 @@ struct DurableQueue::Planned {
 };
 
 absl::StatusOr<std::vector<queue::PutResult>> DurableQueue::Put(
-    const std::vector<queue::NewMessage>& messages) {
+    absl::Span<const queue::NewMessage> messages) {
   std::vector<std::string> ids;
   size_t id_count = 0;
   for (const queue::NewMessage& message : messages) {
@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<queue::PutResult>> DurableQueue::Put(
   return results;
 }
 
-absl::Status DurableQueue::PlanPutLocked(const std::vector<queue::NewMessage>& messages,
+absl::Status DurableQueue::PlanPutLocked(absl::Span<const queue::NewMessage> messages,
                                          const std::vector<std::optional<DedupRecord>>& known,
                                          std::vector<Planned>* plan) {
   MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
@@ -101,7 +101,7 @@ bool DurableQueue::IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) c
   return now_us - dedup.put_us < absl::ToInt64Microseconds(queue::kDedupWindow);
 }
 
-absl::Status DurableQueue::WritePut(const std::vector<queue::NewMessage>& messages,
+absl::Status DurableQueue::WritePut(absl::Span<const queue::NewMessage> messages,
                                     const std::vector<Planned>& plan) {
   rocksdb::WriteBatch batch(BytesOf(messages));
   Counters delta;

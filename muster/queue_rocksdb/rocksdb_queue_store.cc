@@ -142,7 +142,7 @@ absl::Status RocksDbQueueStore::SetMetadata(const queue::QueueId& id,
 }
 
 absl::StatusOr<std::vector<queue::PutResult>> RocksDbQueueStore::Put(
-    const queue::QueueId& id, std::vector<queue::NewMessage> messages) {
+    const queue::QueueId& id, absl::Span<const queue::NewMessage> messages) {
   MUSTER_RETURN_IF_ERROR(queue::ValidatePut(messages));
   MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
   return queue->Put(messages);

@@ -61,7 +61,7 @@ class RocksDbQueueStore final : public queue::QueueStore {
   absl::Status SetMetadata(const queue::QueueId& id, const queue::Metadata& metadata) override;
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(
-      const queue::QueueId& id, std::vector<queue::NewMessage> messages) override;
+      const queue::QueueId& id, absl::Span<const queue::NewMessage> messages) override;
   absl::StatusOr<std::vector<queue::Message>> Receive(
       const queue::QueueId& id, const queue::ReceiveOptions& options) override;
   absl::StatusOr<std::vector<queue::Message>> Peek(const queue::QueueId& id,

@@ -66,7 +66,7 @@ class RocksDbQueueStoreTest : public ::testing::Test {
     std::vector<queue::NewMessage> messages(1);
     messages[0].body = body;
     messages[0].dedup_id = dedup_id;
-    return store_->Put(queue_, std::move(messages));
+    return store_->Put(queue_, messages);
   }
 
   queue::PutResult Put(const std::string& body, const std::string& dedup_id = "") {

@@ -85,7 +85,8 @@ Initiator::Initiator(const job::JobDefinition* job, BatchSource* source, Depende
       source_(source),
       deps_(dependencies),
       options_(std::move(options)),
-      partitions_(wire::InputQueues(options_.account, job->name, job->queue.partitions)) {}
+      partitions_(wire::InputQueues(options_.account, job->name, job->queue.partitions)),
+      retry_(base::RetryOptions(), dependencies.clock) {}
 
 Initiator::Run Initiator::NewRun(const Batch& batch) const {
   return Run(wire::WorkItemEncoder(IdentityOf(batch, source_->header()),
@@ -233,7 +234,7 @@ absl::Status Initiator::PutRecorded(const Batch& batch, uint64_t first, uint64_t
       }
       MUSTER_RETURN_IF_ERROR(AddItem(batch, first++, item, slice, &run));
     }
-    MUSTER_RETURN_IF_ERROR(Put(batch, &run));
+    MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
   }
   return absl::OkStatus();
 }
@@ -271,10 +272,10 @@ absl::Status Initiator::SplitRest(const Batch& batch, const std::stop_token& sto
     progress_.bytes_read = item.offset + item.length;
     progress_.transactions_read += item.transactions;
     if (run.items >= options_.run_items || run.bytes >= kRunBytes) {
-      MUSTER_RETURN_IF_ERROR(Put(batch, &run));
+      MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
     }
   }
-  MUSTER_RETURN_IF_ERROR(Put(batch, &run));
+  MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
   return deps_.ledger->Seal(batch.number, source_->size());
 }
 
@@ -294,7 +295,7 @@ absl::Status Initiator::AddItem(const Batch& batch, uint64_t index, const ItemBo
   return absl::OkStatus();
 }
 
-absl::Status Initiator::Put(const Batch& batch, Run* run) {
+absl::Status Initiator::Put(const Batch& batch, Run* run, const std::stop_token& stop) {
   if (run->items == 0) return absl::OkStatus();
   if (!run->unrecorded.empty()) {
     const uint64_t first = run->next_index - run->unrecorded.size();
@@ -303,8 +304,12 @@ absl::Status Initiator::Put(const Batch& batch, Run* run) {
   for (size_t i = 0; i < partitions_.size(); ++i) {
     if (run->messages[i].empty()) continue;
     const auto count = static_cast<int64_t>(run->messages[i].size());
-    MUSTER_RETURN_IF_ERROR(
-        deps_.queues->Put(partitions_[i], std::exchange(run->messages[i], {})).status());
+    // Safe to repeat: the queue knows each item by its dedup id.
+    const auto put = retry_.Run(stop, [&](const base::RetryAttempt&) {
+      return deps_.queues->Put(partitions_[i], run->messages[i]);
+    });
+    MUSTER_RETURN_IF_ERROR(put.status());
+    run->messages[i].clear();
     Trigger(partitions_[i], count);
   }
   MUSTER_RETURN_IF_ERROR(deps_.ledger->MarkEnqueued(batch.number, run->next_index));
@@ -334,10 +339,10 @@ absl::Status Initiator::Refill(uint64_t number, absl::Span<const uint64_t> index
                                                          : source_->Read(item.front()));
     MUSTER_RETURN_IF_ERROR(AddItem(batch, index, item.front(), slice, &run));
     if (run.items >= options_.run_items || run.bytes >= kRunBytes) {
-      MUSTER_RETURN_IF_ERROR(Put(batch, &run));
+      MUSTER_RETURN_IF_ERROR(Put(batch, &run, {}));
     }
   }
-  return Put(batch, &run);
+  return Put(batch, &run, {});
 }
 
 absl::Status Initiator::DeleteBlobs(uint64_t number, const absl::flat_hash_set<uint64_t>& keep) {

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "muster/base/clock.h"
+#include "muster/base/retry_policy.h"
 #include "muster/blob/blob_store.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
@@ -114,7 +115,7 @@ class Initiator {
   absl::Status PutRecorded(const ledger::Batch& batch, uint64_t first, uint64_t end,
                            const std::stop_token& stop);
   absl::Status SplitRest(const ledger::Batch& batch, const std::stop_token& stop);
-  absl::Status Put(const ledger::Batch& batch, Run* run);
+  absl::Status Put(const ledger::Batch& batch, Run* run, const std::stop_token& stop);
   absl::Status AddItem(const ledger::Batch& batch, uint64_t index, const ledger::ItemBoundary& item,
                        absl::string_view slice, Run* run);
   void Trigger(const queue::QueueId& queue, int64_t messages);
@@ -124,6 +125,7 @@ class Initiator {
   const Dependencies deps_;
   const Options options_;
   const std::vector<queue::QueueId> partitions_;
+  base::RetryPolicy retry_;
   Progress progress_;
 };
 

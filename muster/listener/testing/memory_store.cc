@@ -113,19 +113,19 @@ void MemoryStore::BreakLeases(const queue::QueueId& id) {
 }
 
 absl::StatusOr<std::vector<queue::PutResult>> MemoryStore::Put(
-    const queue::QueueId& id, std::vector<queue::NewMessage> messages) {
+    const queue::QueueId& id, absl::Span<const queue::NewMessage> messages) {
   const Call call(this, Verb::kPut, id);
   MUSTER_RETURN_IF_ERROR(call.status());
   std::vector<queue::PutResult> results;
   const absl::Duration now = clock_->Monotonic();
   base::MutexLock lock(&mu_);
   Queue& queue = Of(id);
-  for (queue::NewMessage& message : messages) {
+  for (const queue::NewMessage& message : messages) {
     const uint64_t sequence = next_sequence_++;
     queue.put.push_back(message.body);
     Record& record = queue.records[sequence];
     record.message.message_id = absl::StrCat("m", sequence);
-    record.message.body = std::move(message.body);
+    record.message.body = message.body;
     record.visible_at = now + message.delay;
     queue.by_visibility.insert({record.visible_at, sequence});
     queue::PutResult& result = results.emplace_back();

@@ -62,7 +62,7 @@ class MemoryStore final : public queue::QueueStore {
   absl::StatusOr<queue::Metadata> GetMetadata(const queue::QueueId&) override;
   absl::Status SetMetadata(const queue::QueueId&, const queue::Metadata&) override;
   absl::StatusOr<std::vector<queue::PutResult>> Put(
-      const queue::QueueId& queue, std::vector<queue::NewMessage> messages) override;
+      const queue::QueueId& queue, absl::Span<const queue::NewMessage> messages) override;
   absl::StatusOr<std::vector<queue::Message>> Receive(
       const queue::QueueId& queue, const queue::ReceiveOptions& options) override;
   absl::StatusOr<std::vector<queue::Message>> Peek(const queue::QueueId&, int) override;

@@ -14,7 +14,7 @@ class MemoryStoreTest : public ::testing::Test {
  protected:
   MemoryStoreTest() {
     std::vector<queue::NewMessage> messages(1);
-    EXPECT_TRUE(store_.Put(queue_, std::move(messages)).ok());
+    EXPECT_TRUE(store_.Put(queue_, messages).ok());
   }
 
   queue::Message Receive() { return store_.Receive(queue_, {1, absl::Seconds(30)})->at(0); }

@@ -47,7 +47,7 @@ PutResult QueueConformanceTest::Put(NewMessage message) {
 }
 
 std::vector<PutResult> QueueConformanceTest::PutAll(std::vector<NewMessage> messages) {
-  return Expect(store_->Put(queue_, std::move(messages)));
+  return Expect(store_->Put(queue_, messages));
 }
 
 std::vector<Message> QueueConformanceTest::Receive(int max_messages, absl::Duration visibility) {
