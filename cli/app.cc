@@ -102,6 +102,7 @@ int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
   AddBatch(&app, environment);
   AddQueue(&app, environment);
   AddJob(&app, environment);
+  AddServeHandler(&app, environment);
   AddVersion(&app, environment);
   try {
     app.parse(argc, argv);

@@ -257,6 +257,7 @@ const std::string& ChildProcess::Kill() {
     waited = wait4(pid_, &status, 0, &usage);
   } while (waited < 0 && errno == EINTR);
   // Where the host ignores SIGCHLD, the kernel has thrown the status away.
+  was_signalled_ = waited == pid_ && WIFSIGNALED(status);
   end_ = waited == pid_ ? DescribeEnd(status, usage) : "ended in an unknown way";
   return *end_;
 }

@@ -61,6 +61,8 @@ class ChildProcess {
   // status 3, peak memory 14 MiB", "was killed by signal 11 (Segmentation fault), peak memory 14
   // MiB". The same answer when called again.
   const std::string& Kill();
+  // Of a program that has ended before Kill: a signal did it, not the program's own exit.
+  bool was_signalled() const { return was_signalled_; }
 
   pid_t pid() const { return pid_; }
 
@@ -70,6 +72,7 @@ class ChildProcess {
   const pid_t pid_;
   FileDescriptor input_, output_, errors_, pidfd_;
   std::optional<std::string> end_;
+  bool was_signalled_ = false;
 };
 
 }  // namespace muster::handler_command

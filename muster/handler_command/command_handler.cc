@@ -110,12 +110,8 @@ class CommandHandler final : public handler::Handler {
       case ConversationEnd::kInterrupted:
         Discard();
         return Outcome::Release();
-      case ConversationEnd::kEnded: {
-        const bool has_ended = child_->HasEnded();
-        const std::string how = Discard();
-        if (!has_ended) return Failed("closed its stdin or stdout");
-        return options_.death_is_proof ? Died(how) : Failed(how);
-      }
+      case ConversationEnd::kEnded:
+        return Ended();
       case ConversationEnd::kOutOfTurn:
         return Failed("wrote more than one line, or before it had read its item");
       case ConversationEnd::kTooLong:
@@ -125,6 +121,15 @@ class CommandHandler final : public handler::Handler {
         return Failed(absl::StrCat("gave no answer within ", absl::FormatDuration(allowed_)));
     }
     return Failed("ended in an unknown way");
+  }
+
+  Outcome Ended() {
+    if (!child_->HasEnded()) return Failed("closed its stdin or stdout");
+    const std::string how = child_->Kill();
+    // One that exits may have found the machine wanting, not the item.
+    const bool is_proof = options_.death_is_proof && child_->was_signalled();
+    Discard();
+    return is_proof ? Died(how) : Failed(how);
   }
 
   Outcome Read(const handler::WorkItem& item, handler::Results& results) {

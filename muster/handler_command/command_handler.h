@@ -35,8 +35,8 @@ struct CommandOptions {
   absl::Duration exit_grace = absl::Seconds(1);
   // Bytes of address space that the program may have; 0: no limit of its own.
   uint64_t memory_limit = 0;
-  // The item that the program dies of gets Dead instead of Retry. For items that somebody has died
-  // of before.
+  // The item during which a signal kills the program gets Dead instead of Retry. For items that
+  // somebody has died of before.
   bool death_is_proof = false;
   base::Clock* clock = base::RealClock();  // not owned
 };

@@ -91,6 +91,9 @@ TEST_F(ProgramLifeTest, RetriesWhatAProgramDidNotDieOfWhereDeathIsProof) {
   options_.death_is_proof = true;
   Program("while read -r line; do echo garbage; done");
   EXPECT_EQ(Process().kind, Kind::kRetry);
+  handler_.reset();
+  Program("echo no subcommand >&2; exit 2");
+  EXPECT_EQ(Process().kind, Kind::kRetry) << "it may fail for every item";
 }
 
 TEST_F(ProgramLifeTest, BoundsTheMemoryOfItsProgram) {

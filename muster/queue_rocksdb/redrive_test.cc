@@ -50,15 +50,19 @@ class RedriveTest : public ::testing::Test {
   std::unique_ptr<RocksDbQueueStore> store_;
 };
 
-// The first step waits until the renewal is on its way; the renewal must then come before the last.
+// The first step waits until the renewal is on its way, and each gives it time to come in; it must
+// have come before the last.
 TEST_F(RedriveTest, LetsLeasesBeRenewedBetweenItsSteps) {
   std::atomic<int> syncs{kSteps};  // of the redrive; it has not begun
   std::promise<void> begun, renewing;
+  std::atomic<bool> renewed{false};
   OpenWithPoison([&] {
-    if (syncs >= kSteps || ++syncs != 1) return;
-    begun.set_value();
-    renewing.get_future().wait();
-    for (int i = 0; i < 10000; ++i) std::this_thread::yield();
+    if (syncs >= kSteps) return;
+    if (++syncs == 1) {
+      begun.set_value();
+      renewing.get_future().wait();
+    }
+    for (int i = 0; i < 10000 && !renewed; ++i) std::this_thread::yield();
   });
   const queue::Receipt held = Put();
   syncs = 0;
@@ -69,7 +73,8 @@ TEST_F(RedriveTest, LetsLeasesBeRenewedBetweenItsSteps) {
   renewal.receipt = held;
   renewal.visibility = absl::Seconds(30);
   EXPECT_TRUE(store_->Update(queue_, {renewal})->front().ok());
-  EXPECT_GT(store_->Stats(queue_)->poison, 0);
+  EXPECT_LT(syncs, kSteps);
+  renewed = true;
   redrive.join();
   EXPECT_EQ(store_->Stats(queue_)->poison, 0);
   store_.reset();

@@ -209,7 +209,8 @@ class CommandHandlerTest(MusterTest):
 
     def gives_up_one_item(self, fault):
         code, result, errors = self.run_program(MOODY.replace(
-            "    rows = {}", f"    if item['item'] == '1/1':\n        {fault}\n    rows = {{}}"))
+            "    rows = {}",
+            f"    if item['item'].split(':')[0] == '1/1':\n        {fault}\n    rows = {{}}"))
         self.assertEqual(code, 3, errors)
         self.assertEqual((result["aggregated"], result["dead_lettered"]), (20, 10), errors)
         self.assert_receipt_holds(result["batch"])
