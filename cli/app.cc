@@ -101,6 +101,7 @@ int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
   AddReport(&app, environment);
   AddBatch(&app, environment);
   AddQueue(&app, environment);
+  AddCost(&app, environment);
   AddJob(&app, environment);
   AddServeHandler(&app, environment);
   AddVersion(&app, environment);

@@ -49,6 +49,7 @@ void AddOutput(CLI::App* command, CommonOptions* options, Csv csv);
 void AddRun(CLI::App* app, const Environment& environment);
 void AddReport(CLI::App* app, const Environment& environment);
 void AddBatch(CLI::App* app, const Environment& environment);
+void AddCost(CLI::App* app, const Environment& environment);
 void AddQueue(CLI::App* app, const Environment& environment);
 void AddJob(CLI::App* app, const Environment& environment);
 void AddServeHandler(CLI::App* app, const Environment& environment);

@@ -2,7 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -26,18 +31,21 @@ constexpr size_t kMaxServedJobBytes = 120 << 10;
 
 constexpr char kServedJobVariable[] = "MUSTER_SERVED_JOB";
 
-// Nothing of AddressSanitizer's or ThreadSanitizer's works within a bounded address space.
-constexpr uint64_t IsolatedMemory(uint64_t wanted) {
+// Half of the machine's memory: whoever goes mad must not take the machine along, and some programs
+// reserve far more addresses than they use. Nothing of AddressSanitizer's or ThreadSanitizer's
+// works within a bounded address space.
+uint64_t IsolatedMemory() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return 0;
 #else
-  return wanted;
+  const int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return static_cast<uint64_t>(std::max<int64_t>(bytes / 2, int64_t{1} << 30));
 #endif
 }
 
 CommandOptions Isolated(CommandOptions options) {
   options.death_is_proof = true;
-  options.memory_limit = IsolatedMemory(uint64_t{1} << 30);
+  options.memory_limit = IsolatedMemory();
   return options;
 }
 

@@ -11,6 +11,7 @@
 #include "muster/base/log.h"
 #include "muster/base/retry_policy.h"
 #include "muster/base/status_macros.h"
+#include "muster/cost/usage_log.h"
 #include "muster/queue/limits.h"
 #include "muster/wire/queue_names.h"
 
@@ -104,11 +105,13 @@ absl::Status LocalRun::OpenStores() {
       std::async(std::launch::async, [&] { return backend::OpenBatchLedger(urls.ledger, mode); });
   auto sync = std::async(std::launch::async, [&] { return backend::OpenSyncStore(urls.sync); });
   MUSTER_ASSIGN_OR_RETURN(stored_queues_, queues.get());
-  queues_ = stored_queues_.get();
+  queue::QueueStore* outermost = stored_queues_.get();
   if (request_.calls_per_second > 0) {
-    throttle_ = std::make_unique<queue::ThrottledStore>(queues_, request_.calls_per_second, clock_);
-    queues_ = throttle_.get();
+    throttle_ =
+        std::make_unique<queue::ThrottledStore>(outermost, request_.calls_per_second, clock_);
+    outermost = throttle_.get();
   }
+  queues_ = std::make_unique<queue::MeteredStore>(outermost);
   MUSTER_ASSIGN_OR_RETURN(ledger_, ledger.get());
   MUSTER_ASSIGN_OR_RETURN(sync_, sync.get());
   MUSTER_ASSIGN_OR_RETURN(blobs_, backend::OpenBlobStore(urls.blobs));
@@ -124,23 +127,23 @@ absl::Status LocalRun::CreateRoles() {
   const std::string account = wire::kLocalAccount;
   initiator_ = std::make_unique<initiator::Initiator>(
       request_.job, source_.get(),
-      initiator::Dependencies{queues_, bus_.get(), ledger_.get(), batch_numbers_.get(),
+      initiator::Dependencies{queues_.get(), bus_.get(), ledger_.get(), batch_numbers_.get(),
                               blobs_.get(), clock_},
       initiator::Options{.account = account});
-  MUSTER_ASSIGN_OR_RETURN(processor_,
-                          processor::Processor::Create(
-                              request_.job, request_.handler.factory, request_.handler.version,
-                              processor::Dependencies{queues_, bus_.get(), blobs_.get(), clock_},
-                              processor::Options{.account = account,
-                                                 .threads = request_.threads,
-                                                 .isolated_handlers = request_.handler.isolated}));
+  MUSTER_ASSIGN_OR_RETURN(
+      processor_, processor::Processor::Create(
+                      request_.job, request_.handler.factory, request_.handler.version,
+                      processor::Dependencies{queues_.get(), bus_.get(), blobs_.get(), clock_},
+                      processor::Options{.account = account,
+                                         .threads = request_.threads,
+                                         .isolated_handlers = request_.handler.isolated}));
   MUSTER_ASSIGN_OR_RETURN(
       controller_,
       controller::Controller::Create(
           controller::Options{.partitions = {wire::OutputQueue(account, request_.job->name, 0)}},
           ControllerEvents(),
-          controller::Dependencies{queues_, bus_.get(), ledger_.get(), report_.get(), blobs_.get(),
-                                   clock_}));
+          controller::Dependencies{queues_.get(), bus_.get(), ledger_.get(), report_.get(),
+                                   blobs_.get(), clock_}));
   return absl::OkStatus();
 }
 
@@ -195,7 +198,27 @@ absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
     base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
   }
   if (ran.ok()) MUSTER_RETURN_IF_ERROR(DeleteBlobs());
-  return Summarise(clock_->Monotonic() - start);
+  const absl::Duration lapse = clock_->Monotonic() - start;
+  NoteUsage(lapse);
+  return Summarise(lapse);
+}
+
+void LocalRun::NoteUsage(absl::Duration lapse) {
+  const listener::ListenerCounters counters = processor_->listener().counters();
+  cost::RunUsage run;
+  run.batch = submission_.batch.number;
+  run.seconds = absl::ToDoubleSeconds(lapse);
+  run.partitions = request_.job->queue.partitions;
+  run.threads = request_.threads;
+  run.usage.transactions = queues_->transactions();
+  run.usage.wakeups_push = counters.wakeups_push;
+  run.usage.wakeups_safety = counters.wakeups_safety;
+  // Those about work for the processor, which hears them all, and about results, which it sends.
+  run.usage.bus_messages = counters.triggers_heard + counters.triggers_sent;
+  const std::string file = backend::DataDirUrls(request_.data_dir).usage_file;
+  if (const absl::Status noted = cost::AppendUsage(file, run); !noted.ok()) {
+    base::Log(base::kWarning, "the bill of this run is lost", {{"why", noted.ToString()}});
+  }
 }
 
 absl::Status LocalRun::AwaitCompletion(const std::stop_token& stop) {

@@ -21,6 +21,7 @@
 #include "muster/base/mutex.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
+#include "muster/queue/metered_store.h"
 #include "muster/queue/throttled_store.h"
 #include "muster/report/report_store.h"
 #include "muster/sync/unique_id_generator.h"
@@ -87,6 +88,8 @@ class LocalRun {
   absl::StatusOr<std::vector<uint64_t>> LostItems();
   absl::Status StopRoles();
   absl::StatusOr<RunSummary> Summarise(absl::Duration lapse);
+  // Writes down what this run used, for `muster cost`.
+  void NoteUsage(absl::Duration lapse);
   absl::StatusOr<report::Progress> CountedSoFar();
 
   const RunRequest request_;
@@ -95,7 +98,7 @@ class LocalRun {
   std::unique_ptr<initiator::BatchSource> source_;
   std::unique_ptr<queue::QueueStore> stored_queues_;
   std::unique_ptr<queue::ThrottledStore> throttle_;  // where it is asked for
-  queue::QueueStore* queues_ = nullptr;              // the one of the two that all use
+  std::unique_ptr<queue::MeteredStore> queues_;      // what all use
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<sync::OptimisticSyncStore> sync_;
   std::unique_ptr<blob::BlobStore> blobs_;

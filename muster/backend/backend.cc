@@ -82,6 +82,7 @@ DataDirUrls::DataDirUrls(absl::string_view data_dir)
       sync(absl::StrCat(kRocksDb, data_dir, "/sync")),
       blobs(absl::StrCat(kFile, data_dir, "/blobs")),
       report(absl::StrCat(kSqlite, data_dir, "/report.db")),
-      report_file(absl::StrCat(data_dir, "/report.db")) {}
+      report_file(absl::StrCat(data_dir, "/report.db")),
+      usage_file(absl::StrCat(data_dir, "/usage.jsonl")) {}
 
 }  // namespace muster::backend

@@ -59,6 +59,7 @@ struct DataDirUrls {
   std::string blobs;
   std::string report;
   std::string report_file;  // the path in `report`
+  std::string usage_file;   // what each run used, for bills
 };
 
 }  // namespace muster::backend

@@ -71,6 +71,25 @@ TEST_F(ListenerIdleTest, StartsAPullListenerWithItsPoller) {
   EXPECT_EQ(listener_->QueryState().active_dequeue_tasks, 1);
 }
 
+// The papers' polling loop makes 79,200 calls in these hours, with each thread.
+TEST_F(ListenerIdleTest, CostsALookPerSafetyCheckInTheIdleHoursOfADayHoweverManyTasksItMayHave) {
+  options_.max_dequeue_tasks = 200;
+  Start();
+  store_.AwaitCalls(Verb::kStats, 1);
+  const absl::Duration end = clock_.Monotonic() + absl::Hours(22);
+  while (clock_.Monotonic() < end) {
+    clock_.AwaitSleepers(1);
+    const int looks = store_.calls(Verb::kStats);
+    clock_.Advance(clock_.NextDeadline() - clock_.Monotonic());
+    store_.AwaitCalls(Verb::kStats, looks + 1);
+  }
+  Finish();
+  const int64_t calls = listener_->counters().storage_transactions();
+  EXPECT_GE(calls, 22 * 100) << "one in 36 s at the least";
+  EXPECT_LE(calls, 22 * 150 + 1) << "one in 24 s at the most";
+  EXPECT_EQ(store_.calls(Verb::kReceive), 0);
+}
+
 TEST_F(ListenerIdleTest, LeavesNoneInPushModeAndThenCostsOneSafetyCheckPerInterval) {
   Start();
   store_.AwaitCalls(Verb::kStats, 1);

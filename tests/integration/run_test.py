@@ -247,6 +247,21 @@ class LookTest(MusterTest):
         self.assertEqual(code, 1)
         self.assertIn("--group", errors)
 
+    def test_the_bill_of_a_run_counts_its_storage_transactions(self):
+        data = retail_input(5000)
+        self.assertEqual(self.run_job(data)[0], 0)
+        done = self.muster("cost", "--data-dir", self.data_dir, "-o", "json", "--price", "100")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        bill = json.loads(done.stdout)
+        operations = bill["operations"]
+        self.assertEqual(operations["begin"], {"useful": 10, "wasted": 0}, bill)
+        self.assertEqual(sum(o["useful"] + o["wasted"] for o in operations.values()),
+                         bill["transactions"])
+        self.assertEqual(sum(o["wasted"] for o in operations.values()), bill["wasted"])
+        self.assertAlmostEqual(bill["cost"], bill["transactions"] / 100)
+        self.assertEqual(bill["idle_hour"]["calls"], 240)
+        self.assertEqual(self.muster("cost", 9, "--data-dir", self.data_dir).returncode, 1)
+
     def test_an_unknown_batch_or_group_is_an_error(self):
         self.assertEqual(self.look("report", 9)[0], 1)
         code, _, errors = self.look("report", 1, "--group", "by_moon")
