@@ -20,7 +20,8 @@ foreach(library ${libraries})
   if(NOT library STREQUAL "proto")
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
       DESTINATION ${include_dir}/${folder}
-      FILES_MATCHING PATTERN "*.h" REGEX "/(conformance|testing)$" EXCLUDE)
+      FILES_MATCHING PATTERN "*.h" REGEX "/(conformance|testing)$" EXCLUDE
+      REGEX "(_fixture|/model_[a-z]+)\\.h$" EXCLUDE)
   endif()
 endforeach()
 install(DIRECTORY ${PROJECT_BINARY_DIR}/proto/generated/
