@@ -10,7 +10,6 @@
 #include <memory>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
 #include "muster/handler_command/command_handler.h"
 #include "muster/handler_command/serve.h"

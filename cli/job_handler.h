@@ -15,6 +15,7 @@ struct JobHandler {
   handler::HandlerFactory factory;
   std::string version;  // pinned to a batch
   // The same handler in a process of its own, with bounded memory, that dies of an item only once.
+  // Empty when the job file is too long to be handed to that process.
   handler::HandlerFactory isolated;
 };
 

@@ -23,7 +23,7 @@ class VisibilityTuner {
   void ObserveLost();
 
   // For the next receive: three times the 99th percentile of the last thousand or so, once there
-  // are a hundred; after a lost lease twice what it was, half of that again after each thousand
+  // are some hundred; after a lost lease twice what it was, half of that again after each thousand
   // messages that were settled in time.
   absl::Duration Visibility() const;
 

@@ -208,6 +208,7 @@ handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
   const std::vector<handler::Transaction> transactions = TransactionsOf(records_);
   size_t failed = 0;
   for (const handler::Transaction& transaction : transactions) {
+    if (context.stop_token.stop_requested()) return handler::Outcome::Release();
     handler::ItemContext alone = context;
     alone.only_line = transaction.line();
     handler::Results own(&setup_->schema, 1);

@@ -300,6 +300,22 @@ TEST_F(ItemWorkerTest, GivesTheItemUpWhenMoreThanSomeOfItsTransactionsFail) {
   EXPECT_EQ(settlement.why, "bob again");
 }
 
+TEST_F(ItemWorkerTest, TakesAnItemNoFurtherApartOnceItIsToStop) {
+  std::stop_source stop;
+  int calls = 0;
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>([&](const auto& item, auto& results) {
+    ++calls;
+    stop.request_stop();
+    return Sum(item, results);
+  }));
+  Attempt attempt = AttemptOf(3);
+  attempt.last = true;
+  attempt.stop_token = stop.get_token();
+  const Settlement settlement = worker.Work(Item("ann,1\nbob,2\nann,3\n", 3), attempt);
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kRelease);
+  EXPECT_EQ(calls, 1);
+}
+
 TEST_F(ItemWorkerTest, DefersAnItemThatIsTakenApartWhenItsHandlerSaysSo) {
   const Settlement settlement = WorkLast(Item("ann,1\nbob,2\n", 2), [](const auto&, auto&) {
     return Outcome::Defer(absl::Seconds(9), "not now");

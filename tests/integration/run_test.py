@@ -182,11 +182,10 @@ class StopTest(MusterTest):
     def test_sigterm_stops_cleanly_and_says_how_to_go_on(self):
         self.stops_cleanly(signal.SIGTERM)
 
-
     def test_a_handler_that_does_not_listen_cannot_hold_up_the_end(self):
-        self.write("deaf.py", "import signal, sys, time\n"
+        self.write("deaf.py", "import signal, sys\n"
                    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-                   "sys.stdin.readline()\ntime.sleep(3600)\n")
+                   "sys.stdin.readline()\nwhile True: signal.pause()\n")
         job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
             "handler: {linked: retail}", "handler: {command: [python3, deaf.py], deadline: 1h}"))
         process = self.start_run(self.retail_rows((1, "1", "7", "France")), job=job)
