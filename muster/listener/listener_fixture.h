@@ -2,6 +2,7 @@
 // handlers that are lambdas.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -101,6 +102,17 @@ class ListenerTest : public ::testing::Test {
   // Ends the listener's threads, before what the test's lambdas refer to goes out of scope.
   void Finish() { EXPECT_TRUE(listener_->Stop(absl::InfiniteDuration()).ok()); }
 
+  // The same, where a thread to be ended may be sleeping, between two tries of a call, say.
+  void FinishAsTimePasses() {
+    std::atomic<bool> finished = false;
+    std::thread finisher([&] {
+      Finish();
+      finished = true;
+    });
+    PassTimeUntil([&] { return finished.load(); });
+    finisher.join();
+  }
+
   void Put(const std::string& body, int partition = 0) {
     std::vector<queue::NewMessage> messages(1);
     messages[0].body = body;
@@ -137,6 +149,11 @@ class ListenerTest : public ::testing::Test {
       if (listener_->QueryState().unsettled_messages == 0) clock_.Advance(step);
       std::this_thread::yield();
     }
+  }
+
+  // The store has ended a lease before the listener has heard of it and drawn its conclusions.
+  void AwaitSettled() {
+    while (listener_->QueryState().unsettled_messages > 0) std::this_thread::yield();
   }
 
   void AwaitTasks(int n) {

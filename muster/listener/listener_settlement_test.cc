@@ -52,6 +52,7 @@ TEST_F(ListenerSettlementTest, CommitsInOneGroupWhatGatheredWhileItWasBusy) {
     return absl::OkStatus();
   });
   handler_ = [](Delivery&, DeliveryContext&) { return Ok({"x"}); };
+  options_.max_dequeue_tasks = 4;  // each may still hold its last settlement when the gate opens
   PutMany(100);
   Start();
   gate.AwaitArrivals(1);
@@ -311,6 +312,7 @@ TEST_F(ListenerSettlementTest, LeasesForLongerAfterALeaseWasLost) {
   Put("a");
   Start();
   store_.AwaitDeleted(in(), 1);
+  AwaitSettled();
   Put("b");
   Fire();
   store_.AwaitDeleted(in(), 2);

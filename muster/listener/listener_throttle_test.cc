@@ -59,7 +59,7 @@ TEST_F(ListenerThrottleTest, LosesNothingOfThreeTimesTheTarget) {
   }
   PassTimeUntil([&] { return listener_->counters().messages_done == kMessages; });
   for (std::thread& publisher : publishers) publisher.join();
-  Finish();
+  FinishAsTimePasses();
   EXPECT_EQ(put, kMessages);
   EXPECT_GT(refused, 0) << "they never went beyond the target";
   EXPECT_EQ(store_.Stats(partitions_[0])->stored(), 0);

@@ -268,13 +268,11 @@ void Settler::GiveBack(int partition, const Chosen& items) {
   AnnounceGivenBack(queue, items);
 }
 
-// What is visible at once is work for others; what is delayed, this listener comes back for.
+// What is visible at once is work for others too.
 void Settler::AnnounceGivenBack(const queue::QueueId& queue, const Chosen& items) {
-  int64_t at_once = 0;
-  for (const Item* item : items) {
-    if (item->verdict.delay <= absl::ZeroDuration()) ++at_once;
-    options_.on_delayed(item->verdict.delay);
-  }
+  const auto at_once = std::count_if(items.begin(), items.end(), [](const Item* item) {
+    return item->verdict.delay <= absl::ZeroDuration();
+  });
   if (at_once > 0) triggers_->Send(queue, at_once);
 }
 
@@ -287,14 +285,16 @@ void Settler::Count(Item& item, const absl::Status& status) {
     Abandon(item);
     return;
   }
+  // While the lease still counts, so that no time is without a reason to come back.
+  if (item.verdict.action == Verdict::Action::kGiveBack) options_.on_delayed(item.verdict.delay);
   options_.on_settled(*item.lease, status.ok());
   leases_->Remove(*item.lease);
 }
 
 void Settler::Abandon(Item& item) {
   counters_->Add(&ListenerCounters::abandoned);
-  leases_->Remove(*item.lease);
   options_.on_delayed(item.lease->visibility);
+  leases_->Remove(*item.lease);
 }
 
 }  // namespace muster::listener
