@@ -64,6 +64,33 @@ TEST_F(DeadHolderTest, ALeaseOfAHolderElsewhereOutlivesTheStore) {
   EXPECT_TRUE(Receive().empty());
 }
 
+TEST_F(DeadHolderTest, WhatADeadHolderNeverBeganIsAsIfItHadNotReceivedIt) {
+  Open(true);
+  ASSERT_TRUE(store_->CreateQueue(queue_, {}).ok());
+  Put(absl::ZeroDuration());
+  const queue::Receipt lost = Receive().front().receipt;
+  Open(true);
+  const std::vector<queue::Message> messages = Receive();
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_EQ(messages.front().dequeue_count, 1);
+  EXPECT_FALSE(messages.front().interrupted);
+  const auto late = store_->Delete(queue_, {lost});
+  ASSERT_TRUE(late.ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(late->front())) << late->front();
+}
+
+TEST_F(DeadHolderTest, ALeaseOfAHolderElsewhereOutlivesTheStoreThoughNothingWasBegun) {
+  Open(false);
+  ASSERT_TRUE(store_->CreateQueue(queue_, {}).ok());
+  Put(absl::ZeroDuration());
+  const queue::Receipt kept = Receive().front().receipt;
+  Open(false);
+  EXPECT_TRUE(Receive().empty());
+  const auto deleted = store_->Delete(queue_, {kept});
+  ASSERT_TRUE(deleted.ok());
+  EXPECT_TRUE(deleted->front().ok()) << deleted->front();
+}
+
 TEST_F(DeadHolderTest, ADelayIsNobodysLeaseAndStays) {
   Open(true);
   ASSERT_TRUE(store_->CreateQueue(queue_, {}).ok());

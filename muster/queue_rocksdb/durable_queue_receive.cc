@@ -38,14 +38,16 @@ absl::StatusOr<std::vector<queue::Message>> DurableQueue::ReceiveOnce(
       BuryMessage(&batch, claim, found.body, cause);
       damaged.push_back(claim);
     } else {
-      PutState(&batch, claim.seq, claim.after);
+      if (storage_->keeps_leases()) PutState(&batch, claim.seq, claim.after);
       messages.push_back(ToMessage(claim.seq, claim.after, std::move(found.body)));
       messages.back().receipt = EncodeReceipt(storage_->salt(), {claim.seq, claim.after.lease});
       good.push_back(claim);
     }
   }
   // A lease needs no sync: losing it in a power cut only shows the message again.
-  const absl::Status written = storage_->Write(&batch, rocks::Durability::kProcess);
+  const absl::Status written = batch.Count() == 0
+                                   ? storage_->CheckWorks()
+                                   : storage_->Write(&batch, rocks::Durability::kProcess);
   CheckInAll(good, written);
   BuryAll(damaged, written);
   MUSTER_RETURN_IF_ERROR(written);

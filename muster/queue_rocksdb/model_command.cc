@@ -68,7 +68,7 @@ rc::Gen<Command> AnyCrash() {
                        OneOf<int>({0, 0, 50, 80, 100}), rc::gen::arbitrary<bool>()),
         [command](const std::tuple<Disk, Ending, int, bool>& crash) {
           Command crashing = command;
-          std::tie(crashing.disk, crashing.ending, crashing.kept_percent, crashing.holders_died) =
+          std::tie(crashing.disk, crashing.ending, crashing.kept_percent, crashing.holders_in_process) =
               crash;
           if (crashing.disk == Disk::kWorks) crashing.verb = Verb::kReopen;
           return crashing;
@@ -104,7 +104,7 @@ std::ostream& operator<<(std::ostream& out, const Command& command) {
   if (command.verb == Verb::kReopen || command.disk != Disk::kWorks) {
     out << " and open after " << kEndings[static_cast<int>(command.ending)];
     if (command.ending == Ending::kPowerCut) out << command.kept_percent << " % of the log's end";
-    if (command.holders_died) out << ", holders died";
+    if (command.holders_in_process) out << ", holders in process";
   }
   return out;
 }

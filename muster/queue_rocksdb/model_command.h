@@ -48,7 +48,7 @@ struct Command {
   Disk disk = Disk::kWorks;
   Ending ending = Ending::kOrderly;
   int kept_percent = 0;  // of what was not synced when the power went
-  bool holders_died = false;
+  bool holders_in_process = false;
 
   friend bool operator==(const Command& a, const Command& b) = default;
 };

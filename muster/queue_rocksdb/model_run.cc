@@ -280,7 +280,7 @@ void ModelRun::Destroy() {
 
 void ModelRun::Reopen(const Command& command) {
   if (!store_->CanReopen()) return;
-  store_->Reopen(command.ending, command.kept_percent, command.holders_died);
+  store_->Reopen(command.ending, command.kept_percent, command.holders_in_process);
   std::vector<World> next;
   for (World& world : worlds_) {
     if (command.ending == Ending::kPowerCut) {
@@ -290,7 +290,7 @@ void ModelRun::Reopen(const Command& command) {
   }
   for (World& world : next) {
     world.model.At(store_->clock()->Now(), call_);
-    world.model.Reopen(command.holders_died);
+    world.model.Reopen(command.holders_in_process);
   }
   worlds_ = std::move(next);
   DropEqualWorlds();

@@ -14,7 +14,7 @@ ModelStore::ModelStore() : dir_(root_ / "0") {
 
 ModelStore::~ModelStore() = default;
 
-void ModelStore::Reopen(Ending ending, int kept_percent, bool holders_died) {
+void ModelStore::Reopen(Ending ending, int kept_percent, bool holders_in_process) {
   const std::string next = root_ / absl::StrCat(++reopens_);
   if (ending == Ending::kKill) std::filesystem::copy(dir_, next);
   if (ending == Ending::kPowerCut) env_.CopyAsAfterPowerCut(dir_, next, kept_percent);
@@ -22,14 +22,14 @@ void ModelStore::Reopen(Ending ending, int kept_percent, bool holders_died) {
   store_.reset();
   if (ending != Ending::kOrderly) dir_ = next;
   env_.fail_appends = env_.fail_syncs = false;
-  Open(holders_died);
+  Open(holders_in_process);
 }
 
-void ModelStore::Open(bool holders_died) {
+void ModelStore::Open(bool holders_in_process) {
   Options options;
   options.clock = &clock_;
   options.env = &env_;
-  options.holders_in_process = holders_died;
+  options.holders_in_process = holders_in_process;
   auto store = RocksDbQueueStore::Open(dir_, options);
   if (!store.ok()) RC_FAIL(absl::StrCat("the store does not open: ", store.status().ToString()));
   store_ = *std::move(store);

@@ -26,13 +26,13 @@ class ModelStore {
   // while they are copied are not what a crash leaves.
   bool CanReopen() const { return reopens_ < kMaxReopens; }
   bool WasReopened() const { return reopens_ > 0; }
-  void Reopen(Ending ending, int kept_percent, bool holders_died);
+  void Reopen(Ending ending, int kept_percent, bool holders_in_process);
 
  private:
   // RocksDB compacts when it finds four files, and makes one in each open.
   static constexpr int kMaxReopens = 3;
 
-  void Open(bool holders_died);
+  void Open(bool holders_in_process);
 
   const base::TempDir root_;
   base::FakeClock clock_;

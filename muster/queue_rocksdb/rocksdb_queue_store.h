@@ -33,9 +33,11 @@ struct Options {
   // Shows what was there at the open, beside the process that owns the directory or without one;
   // every verb that changes something answers FailedPrecondition.
   bool read_only = false;
-  // All who hold leases live in the process that has the store open. Then a lease that an open
-  // finds is a dead holder's, and its message is ready at once, behind those that waited. Leave it
-  // off when holders are elsewhere and may come back with their receipts.
+  // All who hold leases live in the process that has the store open. Then a lease need not outlive
+  // it, and a receive writes nothing; what was received and never begun is as before after a
+  // restart. A lease that an open finds is a dead holder's, and its message is ready at once,
+  // behind those that waited. Leave it off when holders are elsewhere and may come back with their
+  // receipts.
   bool holders_in_process = false;
   rocksdb::Env* env = nullptr;  // not owned, outlives the store; nullptr = the machine's files
 };

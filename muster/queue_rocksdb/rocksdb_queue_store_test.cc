@@ -54,7 +54,7 @@ class RocksDbQueueStoreTest : public ::testing::Test {
   // Closes the store, writes `record` over what is stored under `key`, and opens it again.
   void Overwrite(FamilyIndex family, const std::string& key, const std::string& record) {
     store_.reset();
-    auto storage = Storage::Open(dir_.path(), rocks::DatabaseOptions(), &clock_);
+    auto storage = Storage::Open(dir_.path(), rocks::DatabaseOptions(), &clock_, true);
     ASSERT_TRUE(storage.ok()) << storage.status();
     rocksdb::WriteBatch batch;
     batch.Put((*storage)->family(family), key, record);

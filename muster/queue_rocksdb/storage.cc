@@ -38,17 +38,19 @@ uint64_t RandomSalt() {
 
 absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(const std::string& dir,
                                                        const rocks::DatabaseOptions& base,
-                                                       base::Clock* clock) {
+                                                       base::Clock* clock, bool keeps_leases) {
   MUSTER_ASSIGN_OR_RETURN(auto database, rocks::Database::Open(dir, WithFamilies(base)));
-  std::unique_ptr<Storage> storage(new Storage(std::move(database), clock, base.read_only));
+  std::unique_ptr<Storage> storage(new Storage(std::move(database), clock, base.read_only, keeps_leases));
   MUSTER_RETURN_IF_ERROR(storage->LoadRecord());
   return storage;
 }
 
-Storage::Storage(std::unique_ptr<rocks::Database> database, base::Clock* clock, bool read_only)
+Storage::Storage(std::unique_ptr<rocks::Database> database, base::Clock* clock, bool read_only,
+                 bool keeps_leases)
     : database_(std::move(database)),
       clock_(clock),
       read_only_(read_only),
+      keeps_leases_(keeps_leases),
       anchor_us_(absl::ToUnixMicros(clock->Now()) - absl::ToInt64Microseconds(clock->Monotonic())) {
 }
 
@@ -89,6 +91,8 @@ absl::Status Storage::Write(rocksdb::WriteBatch* batch, rocks::Durability durabi
   return absl::UnavailableError(
       absl::StrCat(status.message(), " (whether it was written is unknown)"));
 }
+
+absl::Status Storage::CheckWorks() const { return database_->CheckWritable(); }
 
 ReadResult Storage::Read(FamilyIndex family_index, const std::string& key) const {
   ReadResult result;

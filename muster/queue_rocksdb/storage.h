@@ -37,7 +37,7 @@ class Storage {
   // one opened for writing gets the next epoch, durably, before anything else can happen.
   static absl::StatusOr<std::unique_ptr<Storage>> Open(const std::string& dir,
                                                        const rocks::DatabaseOptions& base,
-                                                       base::Clock* clock);
+                                                       base::Clock* clock, bool keeps_leases);
 
   // FailedPrecondition when the store was opened read-only.
   absl::Status CheckWritable() const;
@@ -45,6 +45,8 @@ class Storage {
   // Unavailable on every error: whether a restart finds the batch is unknown. The index goes on as
   // if it had not been written, and nothing is written any more until the store is opened again.
   absl::Status Write(rocksdb::WriteBatch* batch, rocks::Durability durability);
+  // Unavailable when Write would refuse whatever it got. For verbs that have nothing to write.
+  absl::Status CheckWorks() const;
 
   ReadResult Read(FamilyIndex family, const std::string& key) const;
   std::vector<ReadResult> ReadAll(FamilyIndex family, const std::vector<std::string>& keys) const;
@@ -61,18 +63,22 @@ class Storage {
   // becomes visible too late by at most what the clock was set back.
   void AdvanceTo(int64_t us);
 
+  // Whether a lease must outlive the process, because its holder may.
+  bool keeps_leases() const { return keeps_leases_; }
   uint64_t NextLease() { return next_lease_.fetch_add(1, std::memory_order_relaxed); }
   uint64_t salt() const { return record_.salt; }
   // Written by the caller together with the queue that takes the number.
   StoreRecord& record() { return record_; }
 
  private:
-  Storage(std::unique_ptr<rocks::Database> database, base::Clock* clock, bool read_only);
+  Storage(std::unique_ptr<rocks::Database> database, base::Clock* clock, bool read_only,
+          bool keeps_leases);
   absl::Status LoadRecord();
 
   const std::unique_ptr<rocks::Database> database_;
   base::Clock* const clock_;  // not owned
   const bool read_only_;
+  const bool keeps_leases_;
   StoreRecord record_;  // constant after Open, but for next_queue (guarded by the store)
   int64_t anchor_us_;   // wall time where monotonic time is zero; constant after Open
   std::atomic<uint64_t> next_lease_{0};

@@ -159,17 +159,20 @@ Database::~Database() {
 // busy. Written first and synced by a call of its own, a lease or an attempt never waits for a
 // disk.
 absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) {
-  // What was written but not synced can be read here and may be gone after a restart: nothing more
-  // may be built on it.
-  if (broken_) {
-    return absl::UnavailableError(
-        absl::StrCat("write to ", dir_, ": an earlier write failed; open it again"));
-  }
+  MUSTER_RETURN_IF_ERROR(CheckWritable());
   rocksdb::Status written = WriteTo(db_.get(), rocksdb::WriteOptions(), batch);
   if (written.ok()) written = log_guard_->failure();
   if (written.IsIOError() || written.IsCorruption()) broken_ = true;
   MUSTER_RETURN_IF_ERROR(ToStatus(written, absl::StrCat("write to ", dir_)));
   return durability == Durability::kPower ? Sync() : absl::OkStatus();
+}
+
+// What was written but not synced can be read here and may be gone after a restart: nothing more
+// may be built on it.
+absl::Status Database::CheckWritable() const {
+  if (!broken_) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("write to ", dir_, ": an earlier write failed; open it again"));
 }
 
 rocksdb::Status Database::SyncLog() {

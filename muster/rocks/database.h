@@ -78,6 +78,8 @@ class Database {
   // that failed (Unavailable, ResourceExhausted) this process may even read the batch, and every
   // later write is refused until the database is opened again.
   absl::Status Write(rocksdb::WriteBatch* batch, Durability durability);
+  // OK as long as a write has not been refused for good. For callers with nothing to write yet.
+  absl::Status CheckWritable() const;
 
  private:
   rocksdb::Status SyncLog();

@@ -120,6 +120,7 @@ absl::StatusOr<std::vector<Message>> QueueModel::Receive(const ReceiveOptions& o
   std::vector<Message> received;
   for (const uint64_t seq : Ready(options.max_messages)) {
     Stored& message = messages_[seq];
+    if (holders_in_process_) unwritten_.emplace(seq, message);
     Hide(&message, options.visibility);
     ++message.dequeues;
     message.held = true;
@@ -165,6 +166,7 @@ absl::StatusOr<std::vector<absl::StatusOr<int>>> QueueModel::BeginAttempt(
       results.push_back(absl::FailedPreconditionError("nobody holds it"));
       continue;
     }
+    Write((*found)->first);
     message.began = true;
     results.push_back(++message.attempts);
   }
@@ -182,6 +184,7 @@ absl::StatusOr<std::vector<absl::StatusOr<UpdateResult>>> QueueModel::Update(
       continue;
     }
     Stored& message = (*found)->second;
+    Write((*found)->first);
     Hide(&message, request.visibility);
     if (request.body.has_value()) message.body = *request.body;
     if (request.attempt_ended) {
@@ -297,11 +300,14 @@ absl::StatusOr<QueueStats> QueueModel::Stats() const {
   return stats;
 }
 
-void QueueModel::Reopen(bool holders_died) {
+void QueueModel::Reopen(bool holders_in_process) {
   for (auto& [seq, message] : messages_) {
+    if (const auto found = unwritten_.find(seq); found != unwritten_.end()) message = found->second;
     message.visible = message.lease_end;
-    if (holders_died && message.held) message.visible = std::min(message.visible, now_);
+    if (holders_in_process && message.held) message.visible = std::min(message.visible, now_);
   }
+  unwritten_.clear();
+  holders_in_process_ = holders_in_process;
 }
 
 }  // namespace muster::queue::testing

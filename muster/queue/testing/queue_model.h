@@ -44,9 +44,10 @@ class QueueModel {
   absl::StatusOr<int64_t> PurgePoison();
   absl::StatusOr<QueueStats> Stats() const;
 
-  // The store is opened again. `holders_died`: who held a lease died with it; see
-  // holders_in_process of the engine.
-  void Reopen(bool holders_died);
+  // The store is opened again. `holders_in_process`, of the engine: who held a lease died with it,
+  // and what is received from now on is forgotten by the next reopening, unless it was written
+  // about.
+  void Reopen(bool holders_in_process);
 
   // Whether the last call did something whose acknowledgement must survive a power cut.
   bool must_be_durable() const { return must_be_durable_; }
@@ -85,6 +86,8 @@ class QueueModel {
   // The visible ones, in their order.
   std::vector<uint64_t> Ready(int max_messages) const;
   static Message Show(const Stored& message);
+  // All of the message is written: a restart finds it as it is.
+  void Write(uint64_t seq) { unwritten_.erase(seq); }
   // The message of a good receipt. Counts a stale one.
   absl::StatusOr<Messages::iterator> Find(const Receipt& receipt);
 
@@ -96,6 +99,8 @@ class QueueModel {
   Metadata metadata_;
   uint64_t next_seq_ = 0;
   Messages messages_;  // by sequence
+  bool holders_in_process_ = false;
+  Messages unwritten_;  // as a restart finds those whose lease was not written
   std::map<uint64_t, Buried> poison_;
   std::map<std::string, Remembered> remembered_;  // by dedup id
   int64_t in_ = 0, out_ = 0, expired_ = 0, stale_ = 0;
