@@ -92,12 +92,12 @@ bool ReadShortNumber(absl::string_view text, int64_t* units, int* scale) {
 }
 
 std::string Digits(Uint128 value) {
-  std::string reversed;
-  do {
-    reversed.push_back(static_cast<char>('0' + static_cast<int>(value % 10)));
-    value /= 10;
-  } while (value != 0);
-  return std::string(reversed.rbegin(), reversed.rend());
+  // Dividing 128 bits digit by digit is slow.
+  constexpr uint64_t kChunk = 1'000'000'000'000'000'000;
+  if (value < kChunk) return absl::StrCat(static_cast<uint64_t>(value));
+  const std::string last = absl::StrCat(static_cast<uint64_t>(value % kChunk));
+  return absl::StrCat(Digits(value / kChunk), std::string(kDigitsIn64Bits - last.size(), '0'),
+                      last);
 }
 
 absl::Status TooManyDigits(absl::string_view what) {
@@ -194,6 +194,12 @@ absl::StatusOr<Decimal> Decimal::Multiply(const Decimal& a, const Decimal& b) {
 std::optional<Decimal> Decimal::ChangeScale(int scale) const {
   if (scale < 0 || scale > kMaxScale) return std::nullopt;
   if (scale > scale_) {
+    int64_t short_units;
+    if (Fits64(units_) && scale - scale_ <= static_cast<int>(kDigitsIn64Bits) &&
+        !__builtin_mul_overflow(static_cast<int64_t>(units_),
+                                static_cast<int64_t>(kPowersOfTen[scale - scale_]), &short_units)) {
+      return Decimal(short_units, scale);
+    }
     const std::optional<Int128> units = MultiplyUnits(units_, kPowersOfTen[scale - scale_]);
     return units ? FromUnits(*units, scale) : std::nullopt;
   }

@@ -50,6 +50,14 @@ class Decimal {
     if (__builtin_add_overflow(a.units_, b.units_, &units) || !Fits(units)) return std::nullopt;
     return Decimal(units, a.scale_);
   }
+  // The same in place, for long sums; false, and no change, above 38 digits.
+  bool AddInPlace(const Decimal& value) {
+    if (scale_ != value.scale_) return AssignIf(AddAcrossScales(*this, value));
+    Int128 units;
+    if (__builtin_add_overflow(units_, value.units_, &units) || !Fits(units)) return false;
+    units_ = units;
+    return true;
+  }
 
   // The scales add up; trailing zeros give way where 18 decimals or 38 digits would be exceeded.
   // OutOfRange when the exact product still does not fit.
@@ -62,6 +70,8 @@ class Decimal {
   std::optional<Decimal> TryRescale(int scale) const {
     return scale == scale_ ? *this : ChangeScale(scale);
   }
+  // The same in place; false, and no change, when it cannot be.
+  bool RescaleInPlace(int scale) { return scale == scale_ || AssignIf(ChangeScale(scale)); }
 
   // The same value with as few decimals as it needs.
   Decimal Trimmed() const;
@@ -91,6 +101,10 @@ class Decimal {
   static std::optional<Decimal> AddAcrossScales(const Decimal& a, const Decimal& b);
   static std::optional<Decimal> AddAtLargerScale(const Decimal& a, const Decimal& b);
   std::optional<Decimal> ChangeScale(int scale) const;
+  bool AssignIf(const std::optional<Decimal>& value) {
+    if (value) *this = *value;
+    return value.has_value();
+  }
 
   Int128 units_ = 0;
   int scale_ = 0;

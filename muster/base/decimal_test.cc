@@ -89,6 +89,30 @@ TEST(DecimalTest, AddsWhatOnlyFitsWithoutTrailingZeros) {
   EXPECT_EQ(Sum("1.000000000000000000", kLargest), "OUT_OF_RANGE");
 }
 
+TEST(DecimalTest, AddsAndRescalesInPlaceOrNotAtAll) {
+  Decimal sum = D("1.50");
+  EXPECT_TRUE(sum.AddInPlace(D("-0.25")));
+  EXPECT_TRUE(sum.AddInPlace(D("1")));  // of another scale
+  EXPECT_EQ(sum.ToString(), "2.25");
+  EXPECT_FALSE(sum.RescaleInPlace(1));
+  EXPECT_TRUE(sum.RescaleInPlace(18));
+  EXPECT_EQ(sum.ToString(), "2.250000000000000000");
+  Decimal most = D("99999999999999999999999999999999999999");
+  EXPECT_FALSE(most.AddInPlace(D("1")));
+  EXPECT_FALSE(most.RescaleInPlace(1));
+  EXPECT_EQ(most.ToString(), "99999999999999999999999999999999999999");
+}
+
+TEST(DecimalTest, ShowsNumbersOfEveryLength) {
+  for (const char* text : {"0", "999999999999999999", "1000000000000000000", "1000000000000000001",
+                           "-9223372036854775809"}) {
+    EXPECT_EQ(D(text).ToString(), text);
+  }
+  EXPECT_EQ(D("10000000000000000000000000000000000.001").ToString(),
+            "10000000000000000000000000000000000.001");
+  EXPECT_EQ(D("-0.000000000000000001").ToString(), "-0.000000000000000001");
+}
+
 TEST(DecimalTest, RefusesASumThatDoesNotFit) {
   EXPECT_EQ(Sum(kLargest, "1"), "OUT_OF_RANGE");
   EXPECT_EQ(Sum(kLargest, "0.1"), "OUT_OF_RANGE");

@@ -18,15 +18,15 @@ bool FitsInt64(const Decimal& value) {
   return value.units() == static_cast<int64_t>(value.units());
 }
 
+Decimal Negated(const Decimal& value) { return *Decimal::FromUnits(-value.units(), value.scale()); }
+
 // Adds to a sum what FitMeasure made of a value; false, and no change, when the sum overflows.
 bool AddMeasure(const MeasureSchema& measure, const Decimal& value, Decimal* sum) {
-  const std::optional<Decimal> added = Decimal::TryAdd(*sum, value);
-  if (!added || (measure.type == MeasureSchema::Type::kInt && !FitsInt64(*added))) return false;
-  *sum = *added;
-  return true;
+  if (!sum->AddInPlace(value)) return false;
+  if (measure.type != MeasureSchema::Type::kInt || FitsInt64(*sum)) return true;
+  sum->AddInPlace(Negated(value));
+  return false;
 }
-
-Decimal Negated(const Decimal& value) { return *Decimal::FromUnits(-value.units(), value.scale()); }
 
 absl::Status Overflows(const MeasureSchema& measure) {
   return absl::OutOfRangeError(absl::StrCat(measure.name, ": overflows"));
@@ -39,6 +39,18 @@ absl::Status DoesNotFit(const MeasureSchema& measure, const Decimal& value) {
       is_int ? absl::StrCat(measure.name, ": ", value.ToString(), " is not a whole number")
              : absl::StrCat(measure.name, ": ", value.ToString(), " needs more than ",
                             measure.scale, " decimals"));
+}
+
+// Whether `joined` is what GroupSums::JoinKeys makes of `keys`.
+bool IsJoinOf(absl::string_view joined, absl::Span<const absl::string_view> keys) {
+  for (const absl::string_view key : keys) {
+    uint32_t size;
+    if (joined.size() < sizeof(size) + key.size()) return false;
+    std::memcpy(&size, joined.data(), sizeof(size));
+    if (size != key.size() || joined.substr(sizeof(size), size) != key) return false;
+    joined.remove_prefix(sizeof(size) + size);
+  }
+  return joined.empty();
 }
 
 std::vector<std::string> SplitKeys(absl::string_view joined) {
@@ -55,10 +67,8 @@ std::vector<std::string> SplitKeys(absl::string_view joined) {
 }  // namespace
 
 absl::Status FitMeasure(const MeasureSchema& measure, Decimal* value) {
-  const std::optional<Decimal> fitted = value->TryRescale(measure.scale);
-  if (!fitted) return DoesNotFit(measure, *value);
-  if (measure.type == MeasureSchema::Type::kInt && !FitsInt64(*fitted)) return Overflows(measure);
-  *value = *fitted;
+  if (!value->RescaleInPlace(measure.scale)) return DoesNotFit(measure, *value);
+  if (measure.type == MeasureSchema::Type::kInt && !FitsInt64(*value)) return Overflows(measure);
   return absl::OkStatus();
 }
 
@@ -68,7 +78,7 @@ absl::Status GroupSums::Add(absl::Span<const absl::string_view> keys,
   Decimal* const sums = sums_.data() + *row_ * values.size();
   for (size_t i = 0; i < values.size(); ++i) {
     if (AddMeasure(schema_->measures[i], values[i], &sums[i])) continue;
-    for (size_t j = 0; j < i; ++j) sums[j] = *Decimal::TryAdd(sums[j], Negated(values[j]));
+    for (size_t j = 0; j < i; ++j) sums[j].AddInPlace(Negated(values[j]));
     return Overflows(schema_->measures[i]);
   }
   ++adds_[*row_];
@@ -76,7 +86,8 @@ absl::Status GroupSums::Add(absl::Span<const absl::string_view> keys,
 }
 
 absl::Status GroupSums::FindRow(absl::Span<const absl::string_view> keys) {
-  if (!JoinKeys(keys)) return absl::OkStatus();
+  if (row_ && IsJoinOf(row_keys_, keys)) return absl::OkStatus();
+  JoinKeys(keys);
   auto found = rows_.find(absl::string_view(joined_));
   if (found == rows_.end()) {
     MUSTER_RETURN_IF_ERROR(CheckKeys(keys));
@@ -93,7 +104,7 @@ void GroupSums::Subtract(absl::Span<const absl::string_view> keys,
   Decimal* const sums = sums_.data() + *row_ * values.size();
   // Cannot overflow: it goes back to what the sums were.
   for (size_t i = 0; i < values.size(); ++i) {
-    sums[i] = *Decimal::TryAdd(sums[i], Negated(values[i]));
+    sums[i].AddInPlace(Negated(values[i]));
   }
   --adds_[*row_];
 }
@@ -115,14 +126,13 @@ GroupPartial GroupSums::Take() {
   return partial;
 }
 
-bool GroupSums::JoinKeys(absl::Span<const absl::string_view> keys) {
+void GroupSums::JoinKeys(absl::Span<const absl::string_view> keys) {
   joined_.clear();
   for (absl::string_view key : keys) {
     const auto size = static_cast<uint32_t>(key.size());
     joined_.append(reinterpret_cast<const char*>(&size), sizeof(size));
     joined_.append(key.data(), key.size());
   }
-  return !row_ || joined_ != row_keys_;
 }
 
 // Only a new row is checked: a known one has the same bytes.

@@ -55,8 +55,8 @@ class GroupSums {
  private:
   // Makes `row_` the number of the keys' row; a new one if there is none yet.
   absl::Status FindRow(absl::Span<const absl::string_view> keys);
-  // Writes the keys into joined_; false when they are those of row_.
-  bool JoinKeys(absl::Span<const absl::string_view> keys);
+  // Writes the keys into joined_.
+  void JoinKeys(absl::Span<const absl::string_view> keys);
   absl::Status CheckKeys(absl::Span<const absl::string_view> keys) const;
   size_t AddRow();
 

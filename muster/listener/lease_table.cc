@@ -234,6 +234,11 @@ int LeaseTable::unsettled() const {
   return unsettled_;
 }
 
+int LeaseTable::leased() const {
+  base::MutexLock lock(&mu_);
+  return static_cast<int>(due_.size());
+}
+
 void LeaseTable::AwaitUnpinnedLocked(const Lease& lease) {
   ++pin_waiters_;
   while (lease.pinned_) unpinned_.Wait(&mu_);

@@ -114,6 +114,8 @@ class LeaseTable {
 
   // Leased, or reserved to be.
   int unsettled() const;
+  // Leased.
+  int leased() const;
 
  private:
   using DueMap = std::multimap<absl::Duration, LeasePtr>;

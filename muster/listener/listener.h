@@ -88,6 +88,8 @@ struct ListenerOptions {
   // lost, but no less than `visibility` and no more than `maximum_visibility` (req. 21).
   absl::Duration visibility = absl::Seconds(30);
   absl::Duration maximum_visibility = absl::Minutes(15);  // the larger of the two counts
+  // While more is in hand, settlements wait so long for others to be committed with them.
+  absl::Duration settle_linger = absl::Milliseconds(2);
   int max_attempts = 5;
   // Of a retry whose handler asked for no delay: doubles with each attempt, ± 20%. No deferred
   // message comes back sooner than the minimum either.

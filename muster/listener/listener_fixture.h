@@ -78,6 +78,8 @@ class ListenerTest : public ::testing::Test {
 
   void Create() {
     options_.partitions = partitions_;
+    // Time stands still here, unless a test is about it.
+    if (!lingers_) options_.settle_linger = absl::ZeroDuration();
     options_.output_queue = output_;
     if (!events_.on_error) {
       events_.on_error = [this](const absl::Status& status) {
@@ -197,6 +199,7 @@ class ListenerTest : public ::testing::Test {
   std::vector<queue::QueueId> partitions_ = {{"acme", "input"}};
   queue::QueueId output_ = {"acme", "out"};
   ListenerOptions options_;
+  bool lingers_ = false;
   ListenerEvents events_;
   Handler handler_ = [](Delivery&, DeliveryContext&) { return Ok(); };
   std::function<std::vector<queue::NewMessage>(const queue::Message&, const queue::Cause&)>

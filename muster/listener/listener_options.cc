@@ -54,6 +54,8 @@ absl::Status ValidateListenerOptions(const ListenerOptions& options, const queue
                                     kMinVisibility, queue::kMaxVisibility));
   MUSTER_RETURN_IF_ERROR(
       CheckRange("claim_horizon", options.claim_horizon, absl::ZeroDuration(), options.visibility));
+  MUSTER_RETURN_IF_ERROR(
+      CheckRange("settle_linger", options.settle_linger, absl::ZeroDuration(), absl::Seconds(1)));
   MUSTER_RETURN_IF_ERROR(CheckRange("safety_check_interval", options.safety_check_interval,
                                     absl::Milliseconds(1), absl::Hours(24)));
   MUSTER_RETURN_IF_ERROR(CheckRange("minimum_retry_delay", options.minimum_retry_delay,

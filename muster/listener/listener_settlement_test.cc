@@ -63,6 +63,54 @@ TEST_F(ListenerSettlementTest, CommitsInOneGroupWhatGatheredWhileItWasBusy) {
   Finish();
 }
 
+// Two messages in the hands of two tasks; the first is settled while the second still waits.
+class ListenerLingerTest : public ListenerSettlementTest {
+ protected:
+  void StartTwo() {
+    handler_ = [this](Delivery& delivery, DeliveryContext&) {
+      if (delivery.message->body == "m1") {
+        gate_.Pass();
+      } else {
+        gate_.AwaitArrivals(1);
+      }
+      return Ok();
+    };
+    lingers_ = true;
+    options_.max_dequeue_tasks = 2;
+    options_.work_rule = [](int64_t) { return 2; };
+    PutMany(2);
+    Start();
+    AwaitNotes(2);
+  }
+
+  Gate gate_;
+};
+
+TEST_F(ListenerLingerTest, WaitsAMomentForWhatIsInHandToCommitItTogether) {
+  StartTwo();
+  gate_.Open();
+  store_.AwaitDeleted(in(), 2);
+  Finish();
+  EXPECT_EQ(store_.calls(Verb::kDelete), 1);
+}
+
+TEST_F(ListenerLingerTest, WaitsForOthersNoLongerThanItMay) {
+  StartTwo();
+  PassTimeUntil([&] { return store_.calls(Verb::kDelete) == 1; }, options_.settle_linger);
+  gate_.Open();
+  store_.AwaitDeleted(in(), 2);
+  Finish();
+  EXPECT_EQ(store_.calls(Verb::kDelete), 2);
+}
+
+TEST_F(ListenerSettlementTest, WaitsForNobodyWhenNothingElseIsInHand) {
+  lingers_ = true;
+  Put("a");
+  Start();
+  store_.AwaitDeleted(in(), 1);
+  Finish();
+}
+
 TEST_F(ListenerSettlementTest, NeverDeletesAnInputWhoseOutputCouldNotBePutNorChargesIt) {
   std::atomic<bool> full = true;
   store_.SetHook([&](Verb verb, const queue::QueueId& queue) {

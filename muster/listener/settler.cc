@@ -13,6 +13,8 @@
 namespace muster::listener {
 namespace {
 
+constexpr size_t kFullCommit = 32;
+
 size_t BytesOf(const std::vector<queue::NewMessage>& messages) {
   size_t bytes = 0;
   for (const queue::NewMessage& message : messages) bytes += message.body.size();
@@ -55,8 +57,9 @@ void Settler::Settle(Items items) {
   {
     base::MutexLock lock(&mu_);
     if (!ended_) {
-      if (waiting_.empty()) work_.NotifyOne();
+      const bool was_empty = waiting_.empty();
       std::move(items.begin(), items.end(), std::back_inserter(waiting_));
+      if (was_empty || (gathering_ && IsEnoughLocked())) work_.NotifyOne();
       return;
     }
   }
@@ -92,11 +95,29 @@ void Settler::Run() {
 bool Settler::Take(Items& batch) {
   base::MutexLock lock(&mu_);
   while (waiting_.empty() && !draining_) work_.Wait(&mu_);
+  GatherLocked();
   batch.swap(waiting_);
   if (!batch.empty()) return true;
   ended_ = true;
   ended_cv_.NotifyAll();
   return false;
+}
+
+// A commit costs nearly the same for one and for many.
+void Settler::GatherLocked() {
+  if (options_.linger <= absl::ZeroDuration()) return;
+  const absl::Duration deadline = clock_->Monotonic() + options_.linger;
+  gathering_ = true;
+  while (!draining_ && !IsEnoughLocked()) {
+    if (clock_->WaitUntil(&work_, &mu_, deadline)) break;
+  }
+  gathering_ = false;
+}
+
+// Nobody else is in hand who could join, or a commit of so many gains little by more.
+bool Settler::IsEnoughLocked() const {
+  return waiting_.size() >= kFullCommit ||
+         waiting_.size() >= static_cast<size_t>(leases_->leased());
 }
 
 bool Settler::MoreWaits() const {

@@ -1,5 +1,5 @@
-// Settler: ends leases. One thread takes all settlements that have gathered while it was busy (a
-// natural group commit) and
+// Settler: ends leases. One thread takes all settlements that have gathered while it was busy, and
+// a moment longer while more is in hand (group commit), and
 //   1. puts the outputs durably, in as few Puts as possible, and fires the output queue's trigger;
 //   2. only then deletes the inputs, sets the given-up ones aside and gives the rest back: one call
 //      per partition and verb.
@@ -32,7 +32,8 @@ namespace muster::listener {
 struct SettlerOptions {
   std::vector<queue::QueueId> partitions;
   std::optional<queue::QueueId> output_queue;
-  std::string holder;                                  // who gives messages up
+  std::string holder;                            // who gives messages up
+  absl::Duration linger = absl::ZeroDuration();  // the most that a settlement waits for others
   absl::Duration put_failed_delay = absl::Seconds(1);  // of an input whose outputs could not be put
 
   // All are called with no lock held. How soon a message will be visible again:
@@ -77,6 +78,8 @@ class Settler {
 
   void Run();
   bool Take(Items& batch);
+  void GatherLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsEnoughLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool MoreWaits() const;
   void Work(Items& batch);
   void DropLost(Items& batch);
@@ -110,6 +113,7 @@ class Settler {
   base::CondVar work_;
   base::CondVar ended_cv_;
   Items waiting_ ABSL_GUARDED_BY(mu_);
+  bool gathering_ ABSL_GUARDED_BY(mu_) = false;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
 

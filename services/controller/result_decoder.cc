@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/arena.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/item_result.pb.h"
 #include "muster/wire/work_item_codec.h"
@@ -22,6 +23,8 @@ absl::Status Damaged(const v1::ItemResult& result, absl::string_view why) {
 
 absl::Status DecodeRow(const v1::ItemResult& result, v1::PartialRow* encoded,
                        report::PartialRow* row) {
+  row->keys.reserve(static_cast<size_t>(encoded->keys_size()));
+  row->measures.reserve(static_cast<size_t>(encoded->measures_size()));
   for (std::string& key : *encoded->mutable_keys()) row->keys.push_back(std::move(key));
   for (const std::string& measure : encoded->measures()) {
     const std::optional<base::Decimal> value = base::Decimal::TryParse(measure);
@@ -69,7 +72,8 @@ absl::Status DecodeAggregated(v1::ItemResult* result, CountedItem* item) {
 }  // namespace
 
 absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobStore* blobs) {
-  v1::ItemResult result;
+  google::protobuf::Arena arena;  // a result is made of hundreds of small parts
+  v1::ItemResult& result = *google::protobuf::Arena::CreateMessage<v1::ItemResult>(&arena);
   if (body.size() > std::numeric_limits<int>::max() ||
       !result.ParseFromArray(body.data(), static_cast<int>(body.size())) || result.batch() == 0) {
     return absl::DataLossError("the message is no result of a work item");

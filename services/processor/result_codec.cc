@@ -1,6 +1,7 @@
 #include "services/processor/result_codec.h"
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/arena.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/item_result.pb.h"
@@ -8,17 +9,18 @@
 namespace muster::processor {
 namespace {
 
-v1::ItemResult ResultOf(const wire::WorkItem& item, const Provenance& provenance) {
-  v1::ItemResult result;
-  result.set_batch(item.identity.batch);
-  result.set_index(item.index);
-  result.set_job(item.identity.job);
-  result.set_job_revision(item.identity.job_revision);
-  result.set_handler_version(provenance.handler_version);
-  result.set_content_hash(wire::HashToBytes(item.content));
-  result.set_transactions(item.transactions);
-  result.set_attempt(static_cast<uint32_t>(provenance.attempt));
-  result.set_worker(provenance.worker);
+v1::ItemResult* ResultOf(const wire::WorkItem& item, const Provenance& provenance,
+                         google::protobuf::Arena* arena) {
+  v1::ItemResult* const result = google::protobuf::Arena::CreateMessage<v1::ItemResult>(arena);
+  result->set_batch(item.identity.batch);
+  result->set_index(item.index);
+  result->set_job(item.identity.job);
+  result->set_job_revision(item.identity.job_revision);
+  result->set_handler_version(provenance.handler_version);
+  result->set_content_hash(wire::HashToBytes(item.content));
+  result->set_transactions(item.transactions);
+  result->set_attempt(static_cast<uint32_t>(provenance.attempt));
+  result->set_worker(provenance.worker);
   return result;
 }
 
@@ -51,8 +53,9 @@ absl::StatusOr<std::string> EncodeAggregated(const wire::WorkItem& item,
                                              const std::vector<handler::GroupPartial>& groups,
                                              const std::vector<handler::Rejection>& rejections,
                                              blob::BlobStore* blobs) {
-  v1::ItemResult result = ResultOf(item, provenance);
-  v1::Aggregated* aggregated = result.mutable_aggregated();
+  google::protobuf::Arena arena;  // a result is made of hundreds of small parts
+  v1::ItemResult* const result = ResultOf(item, provenance, &arena);
+  v1::Aggregated* const aggregated = result->mutable_aggregated();
   for (const handler::GroupPartial& group : groups) EncodeGroup(group, aggregated->add_groups());
   for (const handler::Rejection& rejection : rejections) {
     v1::Rejection* rejected = aggregated->add_rejections();
@@ -60,16 +63,17 @@ absl::StatusOr<std::string> EncodeAggregated(const wire::WorkItem& item,
     rejected->set_reason(rejection.reason);
   }
   if (aggregated->ByteSizeLong() > kInlineResultBytes) {
-    MUSTER_RETURN_IF_ERROR(MoveToBlob(&result, blobs));
+    MUSTER_RETURN_IF_ERROR(MoveToBlob(result, blobs));
   }
-  return result.SerializeAsString();
+  return result->SerializeAsString();
 }
 
 std::string EncodeDeadLettered(const wire::WorkItem& item, const Provenance& provenance,
                                absl::string_view cause) {
-  v1::ItemResult result = ResultOf(item, provenance);
-  result.mutable_dead_lettered()->set_cause(cause.data(), cause.size());
-  return result.SerializeAsString();
+  google::protobuf::Arena arena;
+  v1::ItemResult* const result = ResultOf(item, provenance, &arena);
+  result->mutable_dead_lettered()->set_cause(cause.data(), cause.size());
+  return result->SerializeAsString();
 }
 
 }  // namespace muster::processor
