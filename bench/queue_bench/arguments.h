@@ -1,0 +1,20 @@
+// What queue_bench is told on its command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace muster::queue_bench {
+
+struct Arguments {
+  int64_t messages = 200'000;  // that each step moves through each side
+  int64_t depth = 1'000'000;
+  int64_t queues = 10'000;
+  int64_t passed = 5'000'000;  // through the queue before it is measured again; 0 skips
+  std::string directory;       // not there yet
+};
+
+// Dies when it makes no sense of them.
+Arguments ParseArguments(int argc, char** argv);
+
+}  // namespace muster::queue_bench
