@@ -14,7 +14,8 @@ namespace muster::queue_bench {
 namespace {
 
 constexpr absl::string_view kUsage =
-    "usage: queue_bench [--messages N] [--depth N] [--queues N] [--passed N] DIRECTORY";
+    "usage: queue_bench [--messages N] [--depth N] [--queues N] [--passed N] [--beanstalkd N] "
+    "DIRECTORY";
 
 struct Number {
   int64_t* value;
@@ -26,10 +27,9 @@ struct Number {
 Arguments ParseArguments(int argc, char** argv) {
   Arguments arguments;
   const std::map<absl::string_view, Number> numbers = {
-      {"--messages", {&arguments.messages, kBatch}},
-      {"--depth", {&arguments.depth, kDepth + 1}},
-      {"--queues", {&arguments.queues, 1}},
-      {"--passed", {&arguments.passed, 0}},
+      {"--messages", {&arguments.messages, kBatch}}, {"--depth", {&arguments.depth, kDepth + 1}},
+      {"--queues", {&arguments.queues, 1}},          {"--passed", {&arguments.passed, 0}},
+      {"--beanstalkd", {&arguments.beanstalkd, 0}},
   };
   for (int i = 1; i < argc; ++i) {
     const absl::string_view name = argv[i];

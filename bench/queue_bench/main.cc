@@ -1,11 +1,12 @@
-// The embedded engine beside raw RocksDB, over the same work in the same run:
-// both keep 1 KiB messages, and both sync to disk before they answer.
+// The embedded engine beside raw RocksDB and beside beanstalkd, over the same work in the same run:
+// all keep 1 KiB messages, and all sync to disk before they answer.
 //
-//   queue_bench [--messages N] [--depth N] [--queues N] [--passed N] DIRECTORY
+//   queue_bench [--messages N] [--depth N] [--queues N] [--passed N] [--beanstalkd N] DIRECTORY
 //
 // The engine is opened with Options{.holders_in_process = true}, as `muster run` opens it: a
 // receive writes nothing. The raw side is what a program would do that wants no queue at all
 // (raw_store.h).
+// beanstalkd is asked over loopback, and syncs for each message (beanstalkd.h).
 //
 // The sides take turns of some 30 ms (rounds.h), and hold as many messages as each other. Making
 // the bodies is off the clock. Each step prints one line of JSON:
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
     Steps steps(arguments);
     steps.AtStandingDepth();
     steps.SinglePuts();
+    steps.BesideBeanstalkd();
     steps.AfterManyPassed();
     steps.AtGreatDepth();
     steps.OverManyQueues();

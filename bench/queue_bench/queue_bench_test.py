@@ -3,7 +3,8 @@
 
     queue_bench_test.py QUEUE_BENCH
 
-Whether the figures are good is not for a test; that each step has some is.
+Whether the figures are good is not for a test; that each step has some is. The steps beside
+beanstalkd are checked where it is installed.
 """
 
 import json
@@ -15,6 +16,8 @@ import tempfile
 VERBS = ("put_32", "receive_32_delete")
 PLACES = ("at_depth_1000", "after_3000_passed", "at_depth_3000", "over_8_queues")
 BESIDE_RAW = [f"{verb}_{place}" for place in PLACES for verb in VERBS] + ["put_1_from_16_threads"]
+BESIDE_BEANSTALKD = [
+    f"{verb}_beside_beanstalkd" for verb in (*VERBS, "put_1_from_16_threads")]
 VALUES = {"memory_at_depth": "bytes_per_ready_message", "close_at_depth": "seconds",
           "reopen_at_depth": "seconds"}
 
@@ -24,7 +27,7 @@ def run(program):
     with tempfile.TemporaryDirectory(prefix="queue-bench-") as folder:
         directory = pathlib.Path(folder) / "data"
         command = [program, "--messages", "1024", "--depth", "3000", "--queues", "8",
-                   "--passed", "3000", str(directory)]
+                   "--passed", "3000", "--beanstalkd", "32", str(directory)]
         output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         assert not directory.exists(), "it left its directory behind"
     return [json.loads(line) for line in output.splitlines()]
@@ -54,6 +57,11 @@ def main():
         check_rates(steps.pop(step), "raw")
     for step, unit in VALUES.items():
         assert isinstance(steps.pop(step)[unit], float), step
+    if "skipped" in steps.get("beside_beanstalkd", {}):
+        print(steps.pop("beside_beanstalkd")["skipped"])
+    else:
+        for step in BESIDE_BEANSTALKD:
+            check_rates(steps.pop(step), "beanstalkd")
     assert not steps, f"unknown steps: {sorted(steps)}"
 
 

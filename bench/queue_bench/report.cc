@@ -24,8 +24,17 @@ void Report::BesideRaw(absl::string_view verb, absl::string_view at, Rates rates
   PrintRates(absl::StrCat(verb, "_", at), rates, "raw");
 }
 
+void Report::BesideBeanstalkd(absl::string_view verb, Rates rates) {
+  PrintRates(absl::StrCat(verb, "_beside_beanstalkd"), rates, "beanstalkd");
+}
+
 void Report::Value(absl::string_view step, absl::string_view unit, double value) {
   absl::PrintF("{\"step\":\"%s\",\"%s\":%.3f}\n", step, unit, value);
+  std::fflush(stdout);
+}
+
+void Report::Skipped(absl::string_view step, absl::string_view why) {
+  absl::PrintF("{\"step\":\"%s\",\"skipped\":\"%s\"}\n", step, why);
   std::fflush(stdout);
 }
 

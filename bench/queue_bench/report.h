@@ -15,7 +15,11 @@ class Report {
   //   {"step":"put_32_at_depth_1000","messages_per_second":…,"raw_per_second":…,"ratio":…}
   void BesideRaw(absl::string_view verb, absl::string_view at, Rates rates);
 
+  //   {"step":"put_32_beside_beanstalkd","messages_per_second":…,"beanstalkd_per_second":…,…}
+  void BesideBeanstalkd(absl::string_view verb, Rates rates);
+
   void Value(absl::string_view step, absl::string_view unit, double value);
+  void Skipped(absl::string_view step, absl::string_view why);
 
   // The lowest rate of each verb of `verbs` to its highest among the steps beside raw RocksDB, and
   // the lowest ratio to raw to the highest.

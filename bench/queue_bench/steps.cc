@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bench/queue_bench/beanstalkd.h"
+#include "bench/queue_bench/beanstalkd_server.h"
 #include "bench/queue_bench/rounds.h"
 
 namespace muster::queue_bench {
@@ -20,8 +22,9 @@ constexpr char kTake[] = "receive_32_delete";
 constexpr char kSinglePut[] = "put_1";
 
 // In a round of single puts: enough that its end, when some callers are through and others are not,
-// weighs little.
+// weighs little; fewer beside beanstalkd, which answers one after the other anyhow.
 constexpr int kPutsPerCaller = 64;
+constexpr int kPutsPerCallerBesideBeanstalkd = 16;
 
 // Without what was freed: a step that reuses it would seem to need nothing.
 int64_t ResidentBytes() {
@@ -61,6 +64,21 @@ void Steps::SinglePuts() {
   report_.BesideRaw(
       kSinglePut, "from_16_threads",
       MeasureSinglePuts(queue_, raw_, arguments_.messages / 4, kPutsPerCaller, bodies_));
+}
+
+void Steps::BesideBeanstalkd() {
+  const char step[] = "beside_beanstalkd";
+  if (arguments_.beanstalkd == 0) return report_.Skipped(step, "--beanstalkd 0");
+  const auto server = BeanstalkdServer::Start(arguments_.directory + "/beanstalkd");
+  if (server == nullptr) return report_.Skipped(step, "beanstalkd is not installed");
+  Beanstalkd beanstalkd(server->port());
+  Fill(beanstalkd, kDepth, kBulk, bodies_);
+  const BatchRates rates = MeasureBatches(queue_, beanstalkd, arguments_.beanstalkd, bodies_);
+  report_.BesideBeanstalkd(kPut, rates.put);
+  report_.BesideBeanstalkd(kTake, rates.take);
+  report_.BesideBeanstalkd("put_1_from_16_threads",
+                           MeasureSinglePuts(queue_, beanstalkd, arguments_.beanstalkd / 4,
+                                             kPutsPerCallerBesideBeanstalkd, bodies_));
 }
 
 void Steps::AfterManyPassed() {

@@ -19,6 +19,7 @@ class Steps {
 
   void AtStandingDepth();
   void SinglePuts();
+  void BesideBeanstalkd();
   // After many messages have come and gone: their tombstones lie at the queue's head.
   void AfterManyPassed();
   // Also what a ready message costs in memory, and how long a restart takes.
