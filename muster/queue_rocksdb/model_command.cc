@@ -68,8 +68,8 @@ rc::Gen<Command> AnyCrash() {
                        OneOf<int>({0, 0, 50, 80, 100}), rc::gen::arbitrary<bool>()),
         [command](const std::tuple<Disk, Ending, int, bool>& crash) {
           Command crashing = command;
-          std::tie(crashing.disk, crashing.ending, crashing.kept_percent, crashing.holders_in_process) =
-              crash;
+          std::tie(crashing.disk, crashing.ending, crashing.kept_percent,
+                   crashing.holders_in_process) = crash;
           if (crashing.disk == Disk::kWorks) crashing.verb = Verb::kReopen;
           return crashing;
         });

@@ -44,7 +44,8 @@ absl::StatusOr<std::unique_ptr<RocksDbQueueStore>> RocksDbQueueStore::Open(const
   rocks::DatabaseOptions database;
   database.read_only = options.read_only;
   database.env = options.env;
-  MUSTER_ASSIGN_OR_RETURN(auto storage, Storage::Open(dir, database, options.clock,
+  MUSTER_ASSIGN_OR_RETURN(auto storage,
+                          Storage::Open(dir, database, options.clock,
                                         /*keeps_leases=*/!options.holders_in_process));
   MUSTER_ASSIGN_OR_RETURN(LoadedQueues queues,
                           LoadQueues(storage.get(), options.holders_in_process));

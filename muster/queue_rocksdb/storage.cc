@@ -40,7 +40,8 @@ absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(const std::string& dir,
                                                        const rocks::DatabaseOptions& base,
                                                        base::Clock* clock, bool keeps_leases) {
   MUSTER_ASSIGN_OR_RETURN(auto database, rocks::Database::Open(dir, WithFamilies(base)));
-  std::unique_ptr<Storage> storage(new Storage(std::move(database), clock, base.read_only, keeps_leases));
+  std::unique_ptr<Storage> storage(
+      new Storage(std::move(database), clock, base.read_only, keeps_leases));
   MUSTER_RETURN_IF_ERROR(storage->LoadRecord());
   return storage;
 }
