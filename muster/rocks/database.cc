@@ -96,10 +96,33 @@ ABSL_ATTRIBUTE_NOINLINE rocksdb::Status WriteTo(rocksdb::DB* db,
 struct Opened {
   rocksdb::DB* db = nullptr;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
+
+  void Close() {
+    for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+    handles.clear();
+    delete std::exchange(db, nullptr);
+  }
 };
 
-rocksdb::Status OpenOnce(const std::string& dir, const DatabaseOptions& options, rocksdb::Env* env,
-                         Opened* opened) {
+// All families at once: each one that an open finds missing costs a file of options, written, read
+// back and synced. A crash in between leaves some missing, which the next open makes.
+rocksdb::Status CreateIn(const std::string& dir, const rocksdb::DBOptions& db,
+                         std::vector<rocksdb::ColumnFamilyDescriptor> families, Opened* opened) {
+  const std::vector<rocksdb::ColumnFamilyDescriptor> only_default(families.begin(),
+                                                                  families.begin() + 1);
+  const rocksdb::Status status =
+      rocksdb::DB::Open(db, dir, only_default, &opened->handles, &opened->db);
+  if (!status.ok()) return status;
+  families.erase(families.begin());
+  std::vector<rocksdb::ColumnFamilyHandle*> created;
+  const rocksdb::Status all = opened->db->CreateColumnFamilies(families, &created);
+  opened->handles.insert(opened->handles.end(), created.begin(), created.end());
+  if (!all.ok()) opened->Close();
+  return all;
+}
+
+rocksdb::Status OpenOnce(const std::string& dir, const DatabaseOptions& options, bool exists,
+                         rocksdb::Env* env, Opened* opened) {
   const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
@@ -111,6 +134,7 @@ rocksdb::Status OpenOnce(const std::string& dir, const DatabaseOptions& options,
   if (options.read_only) {
     return rocksdb::DB::OpenForReadOnly(db, dir, families, &opened->handles, &opened->db);
   }
+  if (!exists) return CreateIn(dir, db, families, opened);
   return rocksdb::DB::Open(db, dir, families, &opened->handles, &opened->db);
 }
 
@@ -128,9 +152,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& dir,
   const auto log_guard = std::make_shared<LogGuard>(machine->GetFileSystem());
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(log_guard);
   Opened opened;
-  rocksdb::Status status = OpenOnce(dir, options, env.get(), &opened);
+  rocksdb::Status status = OpenOnce(dir, options, exists, env.get(), &opened);
   for (int tries = 1; !status.ok() && options.read_only && tries < kReadOnlyTries; ++tries) {
-    status = OpenOnce(dir, options, env.get(), &opened);
+    status = OpenOnce(dir, options, exists, env.get(), &opened);
   }
   if (!status.ok()) return OpenError(status, dir);
   std::unique_ptr<Database> database(new Database(dir, std::move(env), log_guard.get()));
