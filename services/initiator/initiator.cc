@@ -253,6 +253,7 @@ absl::Status Initiator::SplitRest(const Batch& batch, const std::stop_token& sto
   input::SliceReader slices = source_->Slices(
       start, {static_cast<uint32_t>(job_->item.transactions), job_->item.max_bytes});
   Run run = NewRun(batch);
+  int wanted = std::min(options_.first_run_items, options_.run_items);
   uint64_t index = batch.items;
   while (true) {
     if (stop.stop_requested()) return absl::CancelledError("stopped while splitting the input");
@@ -271,8 +272,9 @@ absl::Status Initiator::SplitRest(const Batch& batch, const std::stop_token& sto
     MUSTER_RETURN_IF_ERROR(AddItem(batch, index++, item, slice->data, &run));
     progress_.bytes_read = item.offset + item.length;
     progress_.transactions_read += item.transactions;
-    if (run.items >= options_.run_items || run.bytes >= kRunBytes) {
+    if (run.items >= wanted || run.bytes >= kRunBytes) {
       MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
+      wanted = std::min(2 * wanted, options_.run_items);
     }
   }
   MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));

@@ -44,8 +44,11 @@ struct Dependencies {
 struct Options {
   std::string account;
   std::string instance = "initiator";
-  // Items that share one fsync of the ledger and one of the queue. Larger runs help until about 64.
-  int run_items = 64;
+  // Items that share one fsync of the ledger and one of the queue. The first run is small, so that
+  // workers start soon, and each is twice as large as the one before, so that a slow disk is waited
+  // for seldom.
+  int first_run_items = 16;
+  int run_items = 128;
 };
 
 struct SubmitRequest {
