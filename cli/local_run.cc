@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "muster/backend/backend.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/retry_policy.h"
 #include "muster/base/status_macros.h"
@@ -62,6 +63,7 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
   const handler::JobSchema schema = run->request_.job->schema();
   MUSTER_RETURN_IF_ERROR(run->request_.handler.factory(schema).status());
   MUSTER_RETURN_IF_ERROR(run->OpenStores());
+  MUSTER_FAILPOINT("run.after_open");
   MUSTER_RETURN_IF_ERROR(run->CreateRoles());
   MUSTER_ASSIGN_OR_RETURN(run->submission_, run->Submit(stop));
   // Somebody may hold the report for a moment: people open it.
@@ -90,6 +92,7 @@ absl::Status LocalRun::ReopenIfReportLacks() {
   base::Log(base::kWarning, "the report lacks items of a batch that was done",
             {{"batch", batch.number}, {"items", batch.items}, {"counted", counted.items()}});
   MUSTER_RETURN_IF_ERROR(ledger_->Reopen(batch.number));
+  MUSTER_FAILPOINT("run.after_reopen");
   submission_.start = initiator::Start::kContinued;
   return absl::OkStatus();
 }
@@ -197,7 +200,9 @@ absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
   if (!stopped.ok()) {
     base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
   }
+  MUSTER_FAILPOINT("run.before_blobs_deleted");
   if (ran.ok()) MUSTER_RETURN_IF_ERROR(DeleteBlobs());
+  MUSTER_FAILPOINT("run.after_blobs_deleted");
   const absl::Duration lapse = clock_->Monotonic() - start;
   NoteUsage(lapse);
   return Summarise(lapse);

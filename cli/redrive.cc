@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/backend/backend.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
 #include "muster/wire/work_item_codec.h"
@@ -90,7 +91,9 @@ absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request, base:
   for (const auto& [batch, items] : selection.items) {
     const absl::Status reopened = ledger->Reopen(batch);
     if (!reopened.ok() && !absl::IsNotFound(reopened)) return reopened;
+    MUSTER_FAILPOINT("redrive.after_ledger");
     MUSTER_RETURN_IF_ERROR(report->ReopenDeadLettered(batch, items));
+    MUSTER_FAILPOINT("redrive.after_report");
     summary.batches.insert(batch);
   }
   MUSTER_ASSIGN_OR_RETURN(summary.messages,

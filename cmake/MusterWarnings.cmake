@@ -1,4 +1,4 @@
-# One INTERFACE target carries the warnings and the sanitizers of every muster target.
+# One INTERFACE target carries the warnings, the sanitizers and the failpoints of every muster target.
 add_library(muster_build_flags INTERFACE)
 target_compile_options(muster_build_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter)
@@ -20,4 +20,8 @@ endif()
 # Counts in all code which branches an input took; the targets of tests/fuzz bring the fuzzer itself.
 if(MUSTER_FUZZ)
   target_compile_options(muster_build_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+# What users run has no failpoints (muster/base/failpoint.h).
+if(MUSTER_TESTS AND NOT MUSTER_FUZZ)
+  target_compile_definitions(muster_build_flags INTERFACE MUSTER_FAILPOINTS)
 endif()

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
 
 namespace muster::blob_file {
@@ -150,6 +151,7 @@ absl::Status DurableDirectory::Replace(absl::string_view name, absl::string_view
   }
   const std::string temporary = absl::StrCat(kTemporaryPrefix, next_temporary_.fetch_add(1));
   absl::Status status = WriteTemporary(temporary, bytes);
+  MUSTER_FAILPOINT("blob.before_rename");
   if (status.ok() &&
       renameat(directory_fd_, temporary.c_str(), directory_fd_, std::string(name).c_str()) != 0) {
     status = ErrnoStatus("renaming to", PathOf(name));
@@ -158,6 +160,7 @@ absl::Status DurableDirectory::Replace(absl::string_view name, absl::string_view
     unlinkat(directory_fd_, temporary.c_str(), 0);
     return status;
   }
+  MUSTER_FAILPOINT("blob.after_rename");
   return Sync(directory_fd_, path_);
 }
 

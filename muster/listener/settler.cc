@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/retry_policy.h"
 #include "muster/base/status_macros.h"
 #include "muster/listener/store_results.h"
@@ -182,6 +183,7 @@ void Settler::PutChunk(std::vector<queue::NewMessage> outputs, const Chosen& of)
     return store_->Put(*options_.output_queue, outputs);
   });
   if (results.ok()) {
+    MUSTER_FAILPOINT("listener.after_result_put");
     announcer_->OnPut(static_cast<int64_t>(outputs.size()));
     return;
   }
@@ -248,9 +250,11 @@ void Settler::Delete(int partition, const Chosen& items) {
            [&](const Chosen&, const std::vector<queue::Receipt>& receipts) {
              return store_->Delete(options_.partitions[partition], receipts);
            });
+  MUSTER_FAILPOINT("listener.after_delete");
 }
 
 void Settler::DeadLetter(int partition, const Chosen& items) {
+  MUSTER_FAILPOINT("listener.before_dead_letter");
   SettleBy(items, &ListenerCounters::dead_letter_calls,
            [&](const Chosen& ours, const std::vector<queue::Receipt>& receipts) {
              std::vector<queue::DeadLetterRequest> requests(ours.size());
@@ -260,6 +264,7 @@ void Settler::DeadLetter(int partition, const Chosen& items) {
              }
              return store_->DeadLetter(options_.partitions[partition], requests);
            });
+  MUSTER_FAILPOINT("listener.after_dead_letter");
 }
 
 queue::Cause Settler::CauseOf(const Item& item) const {
@@ -286,6 +291,7 @@ void Settler::GiveBack(int partition, const Chosen& items) {
              MUSTER_ASSIGN_OR_RETURN(const auto results, store_->Update(queue, requests));
              return StatusesOf(results);
            });
+  MUSTER_FAILPOINT("listener.after_give_back");
   AnnounceGivenBack(queue, items);
 }
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
 #include "muster/queue_rocksdb/durable_queue.h"
@@ -181,6 +182,7 @@ absl::StatusOr<int64_t> DurableQueue::RedriveSome(absl::Span<const uint64_t> seq
   }
   if (ready.empty()) return 0;
   MUSTER_RETURN_IF_ERROR(storage_->Write(&batch, rocks::Durability::kPower));
+  MUSTER_FAILPOINT("queue.after_redrive");
   base::MutexLock lock(&mu_);
   for (const auto& [seq, state] : ready) {
     poison_.erase(seq);

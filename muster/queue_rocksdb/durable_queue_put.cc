@@ -2,6 +2,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
 #include "muster/queue_rocksdb/durable_queue.h"
@@ -50,6 +51,7 @@ absl::StatusOr<std::vector<queue::PutResult>> DurableQueue::Put(
       MUSTER_RETURN_IF_ERROR(PlanPutLocked(messages, known, &plan));
     }
     MUSTER_RETURN_IF_ERROR(WritePut(messages, plan));
+    MUSTER_FAILPOINT("queue.after_put");
     results = PublishPut(plan);
     CollectGarbage();
   }

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue_rocksdb/durable_queue.h"
 #include "muster/queue_rocksdb/ids.h"
@@ -48,6 +49,7 @@ absl::StatusOr<std::vector<queue::Message>> DurableQueue::ReceiveOnce(
   const absl::Status written = batch.Count() == 0
                                    ? storage_->CheckWorks()
                                    : storage_->Write(&batch, rocks::Durability::kProcess);
+  MUSTER_FAILPOINT("queue.after_lease");
   CheckInAll(good, written);
   BuryAll(damaged, written);
   MUSTER_RETURN_IF_ERROR(written);

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
 #include "muster/queue_rocksdb/durable_queue.h"
@@ -52,6 +53,7 @@ absl::StatusOr<std::vector<absl::StatusOr<int>>> DurableQueue::BeginAttempt(
     PutState(&batch, claim.seq, claim.after);
   }
   const absl::Status written = WriteClaims(claims, &batch, Counters(), rocks::Durability::kProcess);
+  MUSTER_FAILPOINT("queue.after_begin");
   CheckInAll(claims.taken, written);
   std::vector<absl::StatusOr<int>> results(receipts.size(), 0);
   for (const Claim& claim : claims.taken) {
@@ -77,6 +79,7 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> DurableQueue::U
     }
   }
   const absl::Status written = WriteClaims(claims, &batch, Counters(), rocks::Durability::kPower);
+  MUSTER_FAILPOINT("queue.after_update");
   CheckInAll(claims.taken, written);
   std::vector<absl::StatusOr<queue::UpdateResult>> results(requests.size(), queue::UpdateResult());
   for (const Claim& claim : claims.taken) {
@@ -98,6 +101,7 @@ absl::StatusOr<std::vector<absl::Status>> DurableQueue::Delete(
   Counters delta;
   delta.out = static_cast<int64_t>(claims.taken.size());
   const absl::Status written = WriteClaims(claims, &batch, delta, rocks::Durability::kPower);
+  MUSTER_FAILPOINT("queue.after_delete");
   std::vector<absl::Status> results(receipts.size(), written);
   for (const Refusal& refusal : claims.refused) results[refusal.slot] = refusal.status;
   if (!written.ok()) {
@@ -129,6 +133,7 @@ absl::StatusOr<std::vector<absl::Status>> DurableQueue::DeadLetter(
     BuryMessage(&batch, claim, body.body, cause);
   }
   const absl::Status written = WriteClaims(claims, &batch, Counters(), rocks::Durability::kPower);
+  MUSTER_FAILPOINT("queue.after_dead_letter");
   BuryAll(claims.taken, written);
   std::vector<absl::Status> results(requests.size(), written);
   for (const Refusal& refusal : claims.refused) results[refusal.slot] = refusal.status;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue_rocksdb/counters_merge.h"
 #include "muster/rocks/status.h"
@@ -87,6 +88,7 @@ absl::Status Storage::CheckWritable() const {
 }
 
 absl::Status Storage::Write(rocksdb::WriteBatch* batch, rocks::Durability durability) {
+  MUSTER_FAILPOINT("queue.before_write");
   const absl::Status status = database_->Write(batch, durability);
   if (status.ok()) return status;
   return absl::UnavailableError(

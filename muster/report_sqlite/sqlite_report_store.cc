@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status_macros.h"
 #include "muster/report/verify.h"
@@ -83,6 +84,7 @@ absl::StatusOr<report::CommitSummary> Writer::Commit(const report::CommitRequest
   MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
   CommitRun run(connection_.get(), &items_, &add_row_, &request, now);
   absl::StatusOr<report::CommitSummary> summary = run.Run();
+  MUSTER_FAILPOINT("report.in_transaction");
   if (summary.ok()) MUSTER_RETURN_IF_ERROR(transaction.Commit());
   return summary;
 }

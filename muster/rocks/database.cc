@@ -11,6 +11,7 @@
 #include "absl/base/attributes.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
 #include "muster/rocks/log_guard.h"
 #include "muster/rocks/options.h"
@@ -188,7 +189,9 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) 
   if (written.ok()) written = log_guard_->failure();
   if (written.IsIOError() || written.IsCorruption()) broken_ = true;
   MUSTER_RETURN_IF_ERROR(ToStatus(written, absl::StrCat("write to ", dir_)));
-  return durability == Durability::kPower ? Sync() : absl::OkStatus();
+  if (durability == Durability::kProcess) return absl::OkStatus();
+  MUSTER_FAILPOINT("rocks.before_sync");
+  return Sync();
 }
 
 // What was written but not synced can be read here and may be gone after a restart: nothing more

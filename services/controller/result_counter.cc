@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
@@ -87,6 +88,7 @@ absl::StatusOr<bool> ResultCounter::HoldsTheLast() {
 
 absl::Status ResultCounter::Count() {
   if (!items_.empty()) MUSTER_RETURN_IF_ERROR(Commit());
+  MUSTER_FAILPOINT("controller.before_delete");
   MUSTER_RETURN_IF_ERROR(Settle());
   receipts_.clear();
   items_.clear();
@@ -97,11 +99,13 @@ absl::Status ResultCounter::Count() {
 }
 
 absl::Status ResultCounter::Commit() {
+  MUSTER_FAILPOINT("controller.before_commit");
   report::CommitRequest request{partition_.ToString(), options_.epoch, std::move(items_)};
   const absl::StatusOr<report::CommitSummary> summary =
       Retrying([&] { return deps_.report->Commit(request); });
   items_ = std::move(request.items);
   MUSTER_RETURN_IF_ERROR(summary.status());
+  MUSTER_FAILPOINT("controller.after_commit");
   LogVerdicts(*summary);
   for (const report::Progress& progress : summary->progress) {
     book_.Note(progress);
@@ -133,6 +137,7 @@ absl::Status ResultCounter::Settle() {
       return deps_.queues->Delete(partition_, receipts.subspan(first, queue::kMaxSettle));
     });
     MUSTER_RETURN_IF_ERROR(deleted.status());
+    MUSTER_FAILPOINT("controller.after_delete");
     for (size_t i = 0; i < deleted->size(); ++i) {
       if ((*deleted)[i].ok()) DropBlob(blobs_[first + i]);
     }
@@ -176,9 +181,11 @@ absl::Status ResultCounter::Finish(const report::Progress& progress) {
   }
   const report::BatchFacts facts = FactsOf(batch, deps_.queues->traits());
   MUSTER_RETURN_IF_ERROR(Retrying([&] { return deps_.report->Complete(facts); }).status());
+  MUSTER_FAILPOINT("controller.after_receipt");
   if (!was_complete) {
     MUSTER_RETURN_IF_ERROR(
         Retrying([&] { return deps_.ledger->MarkComplete(progress.batch, deps_.clock->Now()); }));
+    MUSTER_FAILPOINT("controller.after_completion");
   }
   if (events_->on_complete) events_->on_complete(progress.batch);
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
@@ -121,6 +122,7 @@ absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request,
   batch.sla = job_->sla_max;
   MUSTER_ASSIGN_OR_RETURN(batch.source_content, ContentOf(*source_, stop));
   MUSTER_RETURN_IF_ERROR(Record(&batch));
+  MUSTER_FAILPOINT("initiator.after_batch_recorded");
   return Submission{std::move(batch), Start::kNew};
 }
 
@@ -131,6 +133,7 @@ absl::Status Initiator::Record(Batch* batch) {
   do {
     MUSTER_ASSIGN_OR_RETURN(const int64_t number, deps_.batch_numbers->NextId());
     batch->number = static_cast<uint64_t>(number);
+    MUSTER_FAILPOINT("initiator.after_number");
     created = deps_.ledger->Create(*batch);
   } while (absl::IsAlreadyExists(created));
   return created;
@@ -278,7 +281,10 @@ absl::Status Initiator::SplitRest(const Batch& batch, const std::stop_token& sto
     }
   }
   MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
-  return deps_.ledger->Seal(batch.number, source_->size());
+  MUSTER_FAILPOINT("initiator.before_seal");
+  MUSTER_RETURN_IF_ERROR(deps_.ledger->Seal(batch.number, source_->size()));
+  MUSTER_FAILPOINT("initiator.after_seal");
+  return absl::OkStatus();
 }
 
 absl::Status Initiator::AddItem(const Batch& batch, uint64_t index, const ItemBoundary& item,
@@ -302,6 +308,7 @@ absl::Status Initiator::Put(const Batch& batch, Run* run, const std::stop_token&
   if (!run->unrecorded.empty()) {
     const uint64_t first = run->next_index - run->unrecorded.size();
     MUSTER_RETURN_IF_ERROR(deps_.ledger->Append(batch.number, first, run->unrecorded));
+    MUSTER_FAILPOINT("initiator.after_items_recorded");
   }
   for (size_t i = 0; i < partitions_.size(); ++i) {
     if (run->messages[i].empty()) continue;
@@ -311,10 +318,12 @@ absl::Status Initiator::Put(const Batch& batch, Run* run, const std::stop_token&
       return deps_.queues->Put(partitions_[i], run->messages[i]);
     });
     MUSTER_RETURN_IF_ERROR(put.status());
+    MUSTER_FAILPOINT("initiator.after_put");
     run->messages[i].clear();
     Trigger(partitions_[i], count);
   }
   MUSTER_RETURN_IF_ERROR(deps_.ledger->MarkEnqueued(batch.number, run->next_index));
+  MUSTER_FAILPOINT("initiator.after_put_noted");
   if (!run->again) progress_.transactions_enqueued += run->transactions;
   run->unrecorded.clear();
   run->items = 0;
@@ -326,6 +335,7 @@ absl::Status Initiator::Put(const Batch& batch, Run* run, const std::stop_token&
 absl::Status Initiator::Refill(uint64_t number, absl::Span<const uint64_t> indexes) {
   MUSTER_ASSIGN_OR_RETURN(Batch batch, deps_.ledger->Get(number));
   MUSTER_ASSIGN_OR_RETURN(batch.refills, deps_.ledger->BeginRefill(number));
+  MUSTER_FAILPOINT("initiator.after_refill_begun");
   base::Log(base::kWarning, "putting items again that the queue lost",
             {{"batch", number}, {"items", indexes.size()}, {"refill", batch.refills}});
   Run run = NewRun(batch);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
 #include "muster/handler/guarded.h"
@@ -98,7 +99,10 @@ void ItemWorker::OnMessages(absl::Span<listener::Delivery> deliveries,
     if (!context.Begin(delivery).ok()) continue;
     const Attempt attempt{delivery.attempt, delivery.last_attempt, delivery.message->interrupted,
                           context.stop_token(delivery)};
-    context.Settle(delivery, Work(*delivery.message, attempt));
+    MUSTER_FAILPOINT("processor.after_begin");
+    Settlement settlement = Work(*delivery.message, attempt);
+    MUSTER_FAILPOINT("processor.after_handler");
+    context.Settle(delivery, std::move(settlement));
   }
 }
 

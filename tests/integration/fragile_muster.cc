@@ -1,5 +1,6 @@
 // A muster whose linked handler does what a line of its input says: "abort" kills the process,
-// "throw" throws, anything else counts.
+// "throw" throws, "retry" wants another attempt after its first, "dead" gives its item up unless
+// the environment says FRAGILE_MENDED; anything else counts, by its first bytes.
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -21,13 +22,21 @@ using muster::handler::WorkItem;
 class FragileHandler final : public Handler {
  public:
   Outcome Process(const WorkItem& item, Results& results) override {
-    for (const Transaction& line : item.transactions()) Count(line, results);
+    for (const Transaction& line : item.transactions()) {
+      const absl::string_view text = line.fields()[0];
+      if (text == "retry" && item.attempt() == 1)
+        return Outcome::Retry(absl::Milliseconds(1), "once");
+      if (text == "dead" && std::getenv("FRAGILE_MENDED") == nullptr) return Outcome::Dead("dead");
+      Count(line, results);
+    }
     return Outcome::Ok();
   }
 
  private:
+  static constexpr size_t kKeyBytes = 8;
+
   static void Count(const Transaction& line, Results& results) {
-    const absl::string_view text = line.fields()[0];
+    const absl::string_view text = line.fields()[0].substr(0, kKeyBytes);
     if (text == "abort") {
       std::cout << "what a handler prints is no answer" << std::endl;
       std::cerr << "about to abort" << std::endl;

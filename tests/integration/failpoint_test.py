@@ -1,0 +1,227 @@
+"""Dies at every failpoint in turn: whatever step the process did not come to, the same command again
+ends with the totals of an independent sum.
+
+A failpoint (muster/base/failpoint.h) lies between two durable steps. Each has a scenario here that
+must pass it: the process has to die there of SIGKILL.
+"""
+
+import collections
+import functools
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import pathlib
+
+import harness
+from harness import ROOT, MusterTest
+
+FRAGILE = os.environ["FRAGILE_MUSTER"]
+
+LINES_PER_ITEM = 30
+ITEMS = 100  # more than one run of the initiator
+KEY_BYTES = 8  # of a line, by which the handler counts
+# Items with something particular: wants a second attempt, is given up, is too large for a message.
+RETRIED, GIVEN_UP, LARGE = 7, 13, 17
+
+JOB = f"""
+name: fragile
+input: {{format: lines}}
+item: {{transactions: {LINES_PER_ITEM}, max_bytes: 4MiB}}
+handler: {{linked: fragile}}
+queue: {{max_attempts: 5, partitions: 2}}
+groups:
+  - {{name: by_text, keys: [text], measures: {{lines: int}}}}
+"""
+
+# Failpoints that a first run passes, with the passages at which it dies there.
+RUN = {
+    "run.after_open": [1],
+    "initiator.after_number": [1],
+    "initiator.after_batch_recorded": [1],
+    "initiator.after_items_recorded": [1, 2],
+    "initiator.after_put": [1, 4],
+    "initiator.after_put_noted": [1, 2],
+    "initiator.before_seal": [1],
+    "initiator.after_seal": [1],
+    "blob.before_rename": [1],
+    "blob.after_rename": [1],
+    "rocks.before_sync": [1, 5, 9, 14],
+    "queue.before_write": [1, 4, 7, 30, 60],
+    "queue.after_put": [1, 2, 5],
+    "queue.after_lease": [1, 3],
+    "queue.after_begin": [1, 50],
+    "queue.after_update": [1],
+    "queue.after_delete": [1, 2],
+    "queue.after_dead_letter": [1],
+    "processor.after_begin": [1, 80],
+    "processor.after_handler": [1, 80],
+    "listener.after_result_put": [1, 2],
+    "listener.after_delete": [1],
+    "listener.after_give_back": [1],
+    "listener.before_dead_letter": [1],
+    "listener.after_dead_letter": [1],
+    "report.in_transaction": [1],
+    "controller.before_commit": [1],
+    "controller.after_commit": [1],
+    "controller.before_delete": [1],
+    "controller.after_delete": [1],
+    "controller.after_receipt": [1],
+    "controller.after_completion": [1],
+    "run.before_blobs_deleted": [1],
+    "run.after_blobs_deleted": [1],
+}
+LOST_QUEUE = ["initiator.after_refill_begun"]
+LOST_REPORT = ["run.after_reopen"]
+REDRIVE = ["redrive.after_ledger", "redrive.after_report", "queue.after_redrive"]
+
+
+def failpoints_in_the_source():
+    """The name of each MUSTER_FAILPOINT, as often as it is there."""
+    names = []
+    for folder in ("muster", "services", "cli"):
+        for source in (ROOT / folder).rglob("*.cc"):
+            if not source.name.endswith("_test.cc"):
+                names += re.findall(r'MUSTER_FAILPOINT\("([^"]+)"\)', source.read_text())
+    return names
+
+
+def lines_of(item):
+    if item == LARGE:
+        noise = random.Random(item)
+        return [f"noise {i % 7} {noise.randbytes(30000).hex()}" for i in range(LINES_PER_ITEM)]
+    lines = [f"text {item * LINES_PER_ITEM + i}" for i in range(LINES_PER_ITEM)]
+    special = {RETRIED: "retry", GIVEN_UP: "dead"}.get(item)
+    return lines[:5] + [special] + lines[6:] if special else lines
+
+
+@functools.lru_cache(maxsize=None)
+def big_input():
+    """An input of all items, made once."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="muster-input-")) / "in.txt"
+    path.write_text("".join(line + "\n" for item in range(ITEMS) for line in lines_of(item)))
+    return path
+
+
+def direct_sum(items):
+    return collections.Counter(line[:KEY_BYTES] for item in items for line in lines_of(item))
+
+
+class FailpointTest(MusterTest):
+    def setUp(self):
+        super().setUp()
+        self.job = self.write("job.yaml", JOB)
+        self.round = 0
+
+    def in_a_new_data_dir(self):
+        if self.round > 0:
+            shutil.rmtree(self.data_dir, ignore_errors=True)
+        self.round += 1
+        self.data_dir = self.folder / f"data{self.round}"
+
+    def fragile(self, *arguments, failpoint="", mended=False):
+        environment = dict(os.environ, MUSTER_FAILPOINT=failpoint)
+        if mended:
+            environment["FRAGILE_MENDED"] = "yes"
+        return subprocess.run([FRAGILE, *map(str, arguments)], capture_output=True, text=True,
+                              timeout=harness.TIMEOUT_SECONDS, env=environment, cwd=self.folder)
+
+    def run_batch(self, **how):
+        return self.fragile(*self.run_arguments(big_input(), "--threads", 2, "--quiet",
+                                                job=self.job), **how)
+
+    def redrive(self, **how):
+        for partition in range(2):
+            done = self.fragile("queue", "redrive", f"fragile-in-{partition}", "--data-dir",
+                                self.data_dir, **how)
+            if done.returncode != 0:
+                return done
+        return done
+
+    def assert_died(self, done, failpoint):
+        self.assertEqual(done.returncode, -signal.SIGKILL,
+                         f"did not die at {failpoint}: {done.stdout}{done.stderr}")
+
+    def assert_exact(self, done, expected_code, dead_items):
+        """The run ended with every total as the direct sum has it."""
+        self.assertEqual(done.returncode, expected_code, done.stderr)
+        result = json.loads(done.stdout)
+        counted = direct_sum(set(range(ITEMS)) - set(dead_items))
+        self.assertEqual(
+            (result["transactions"], result["aggregated"], result["rejected"],
+             result["dead_lettered"], result["items"]),
+            (ITEMS * LINES_PER_ITEM, counted.total(), 0, LINES_PER_ITEM * len(dead_items), ITEMS))
+        rows = {row["text"]: int(row["lines"]) for row in self.rows(result["batch"], "by_text")}
+        self.assertEqual(rows, dict(counted))
+        self.assert_receipt_holds(result["batch"])
+
+    def test_each_failpoint_of_the_source_has_a_scenario(self):
+        scenarios = [*RUN, *LOST_QUEUE, *LOST_REPORT, *REDRIVE]
+        self.assertEqual(sorted(failpoints_in_the_source()), sorted(scenarios))
+
+    def test_each_failpoint_is_in_the_docs(self):
+        page = (ROOT / "docs/reliability.md").read_text()
+        for name in failpoints_in_the_source():
+            self.assertIn(f"`{name}`", page)
+
+    def test_a_name_that_is_never_passed_kills_nobody(self):
+        self.assertEqual(self.run_batch(failpoint="nobody.passes_here").returncode, 3)
+
+    def test_a_failpoint_that_cannot_be_read_is_refused(self):
+        self.assertEqual(self.run_batch(failpoint="run.after_open:x").returncode, -signal.SIGABRT)
+
+    def test_a_run_that_dies_at_any_failpoint_goes_on_exactly(self):
+        for name, passages in RUN.items():
+            for nth in passages:
+                failpoint = f"{name}:{nth}"
+                with self.subTest(failpoint=failpoint):
+                    self.in_a_new_data_dir()
+                    self.assert_died(self.run_batch(failpoint=failpoint), failpoint)
+                    self.assert_exact(self.run_batch(), 3, [GIVEN_UP])
+                    self.assertEqual([blob.name for blob in (self.data_dir / "blobs").iterdir()
+                                      if blob.suffix == ".blob"], [])
+
+    def test_a_refill_of_a_lost_queue_that_dies_goes_on_exactly(self):
+        for failpoint in LOST_QUEUE:
+            with self.subTest(failpoint=failpoint):
+                self.in_a_new_data_dir()
+                self.assert_died(self.run_batch(failpoint="controller.before_commit"), failpoint)
+                shutil.rmtree(self.data_dir / "queue")
+                self.assert_died(self.run_batch(failpoint=failpoint), failpoint)
+                self.assert_exact(self.run_batch(), 3, [GIVEN_UP])
+
+    def test_counting_a_lost_report_again_goes_on_exactly(self):
+        for failpoint in LOST_REPORT:
+            with self.subTest(failpoint=failpoint):
+                self.in_a_new_data_dir()
+                self.assertEqual(self.run_batch().returncode, 3)
+                for file in self.data_dir.glob("report.db*"):
+                    file.unlink()
+                self.assert_died(self.run_batch(failpoint=failpoint), failpoint)
+                self.assert_exact(self.run_batch(), 3, [GIVEN_UP])
+
+    def test_a_redrive_that_dies_is_done_again_and_counts_once(self):
+        for failpoint in REDRIVE:
+            with self.subTest(failpoint=failpoint):
+                self.in_a_new_data_dir()
+                self.assertEqual(self.run_batch().returncode, 3)
+                self.assert_died(self.redrive(failpoint=failpoint), failpoint)
+                self.assertEqual(self.redrive().returncode, 0)
+                self.assert_exact(self.run_batch(mended=True), 0, [])
+
+    def test_a_batch_whose_redrive_died_ends_without_another_one(self):
+        for failpoint in REDRIVE:
+            with self.subTest(failpoint=failpoint):
+                self.in_a_new_data_dir()
+                self.assertEqual(self.run_batch().returncode, 3)
+                self.assert_died(self.redrive(failpoint=failpoint), failpoint)
+                done = self.run_batch()
+                self.assert_exact(done, 3, [GIVEN_UP])
+
+
+if __name__ == "__main__":
+    harness.main()
