@@ -118,7 +118,8 @@ absl::Status DurableQueue::WritePut(absl::Span<const queue::NewMessage> messages
     ++delta.in;
     delta.next_seq = seq + 1;
   }
-  if (delta.in == 0) return absl::OkStatus();
+  // A put that failed can be read until the store is opened again: its duplicate is not on disk.
+  if (delta.in == 0) return storage_->CheckWorks();
   AddToCounters(&batch, delta);
   return storage_->Write(&batch, rocks::Durability::kPower);
 }

@@ -281,6 +281,27 @@ TEST_F(RocksDbQueueStoreTest, AnswersUnavailableWhenTheDiskFails) {
   EXPECT_THAT(ReceiveBodies(), ElementsAre("a"));
 }
 
+// A put that is repeated after the disk was full finds its own dedup record, which is nowhere but in
+// memory.
+TEST_F(RocksDbQueueStoreTest, AcknowledgesNoDuplicateOfAPutThatFailed) {
+  env_.fail_appends = true;
+  EXPECT_TRUE(absl::IsUnavailable(TryPut("a", "id").status()));
+  EXPECT_TRUE(absl::IsUnavailable(TryPut("a", "id").status()));
+  env_.fail_appends = false;
+  EXPECT_TRUE(absl::IsUnavailable(TryPut("a", "id").status()));
+  Open();
+  EXPECT_FALSE(Put("a", "id").duplicate);
+  EXPECT_THAT(ReceiveBodies(), ElementsAre("a"));
+}
+
+TEST_F(RocksDbQueueStoreTest, SaysWhyItRefusesWhatCameAfterAFailure) {
+  env_.fail_appends = true;
+  EXPECT_THAT(TryPut("a").status().message(), HasSubstr("fails on command"));
+  EXPECT_THAT(TryPut("b").status().message(), HasSubstr("fails on command"));
+  env_.fail_appends = false;
+  Open();
+}
+
 TEST_F(RocksDbQueueStoreTest, WhatWasAcknowledgedSurvivesAPowerCut) {
   const queue::PutResult done = Put("done");
   const queue::PutResult bad = Put("bad");

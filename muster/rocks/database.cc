@@ -187,7 +187,7 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) 
   MUSTER_RETURN_IF_ERROR(CheckWritable());
   rocksdb::Status written = WriteTo(db_.get(), rocksdb::WriteOptions(), batch);
   if (written.ok()) written = log_guard_->failure();
-  if (written.IsIOError() || written.IsCorruption()) broken_ = true;
+  if (written.IsIOError() || written.IsCorruption()) Break(written);
   MUSTER_RETURN_IF_ERROR(ToStatus(written, absl::StrCat("write to ", dir_)));
   if (durability == Durability::kProcess) return absl::OkStatus();
   MUSTER_FAILPOINT("rocks.before_sync");
@@ -198,15 +198,23 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) 
 // may be built on it.
 absl::Status Database::CheckWritable() const {
   if (!broken_) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("write to ", dir_, ": an earlier write failed; open it again"));
+  base::MutexLock lock(&failure_mu_);
+  return failure_;
+}
+
+void Database::Break(const rocksdb::Status& failure) {
+  base::MutexLock lock(&failure_mu_);
+  if (broken_) return;
+  failure_ = absl::UnavailableError(
+      absl::StrCat(dir_, " failed before and must be opened again: ", failure.ToString()));
+  broken_ = true;
 }
 
 rocksdb::Status Database::SyncLog() {
   if (broken_) return rocksdb::Status::IOError("an earlier write failed");
   rocksdb::Status synced = db_->SyncWAL();
   if (synced.ok()) synced = log_guard_->failure();
-  if (!synced.ok()) broken_ = true;
+  if (!synced.ok()) Break(synced);
   return synced;
 }
 

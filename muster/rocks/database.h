@@ -78,11 +78,15 @@ class Database {
   // that failed (Unavailable, ResourceExhausted) this process may even read the batch, and every
   // later write is refused until the database is opened again.
   absl::Status Write(rocksdb::WriteBatch* batch, Durability durability);
-  // OK as long as a write has not been refused for good. For callers with nothing to write yet.
+  // Unavailable once a write or a sync has failed, saying why: what is read may be gone after a
+  // restart, and nothing may be acknowledged because of it. For callers with nothing to write.
   absl::Status CheckWritable() const;
+
 
  private:
   rocksdb::Status SyncLog();
+  // Acknowledges nothing any more, because of `failure`.
+  void Break(const rocksdb::Status& failure);
   // Waits until all that was written before the call is on disk.
   absl::Status Sync();
   Database(std::string dir, std::unique_ptr<rocksdb::Env> env, const LogGuard* log_guard);
@@ -97,6 +101,8 @@ class Database {
 
   // A write or a sync has failed: nothing is acknowledged any more.
   std::atomic<bool> broken_{false};
+  mutable base::Mutex failure_mu_;
+  absl::Status failure_ ABSL_GUARDED_BY(failure_mu_);  // the first one, once broken
 
   // Group commit. One caller syncs for all who came before it began; the others wait.
   base::Mutex sync_mu_;
