@@ -16,7 +16,14 @@ namespace {
 
 constexpr int kLeaseCounterBits = 40;  // a trillion leases per open
 
-rocks::DatabaseOptions WithFamilies(const rocks::DatabaseOptions& base) {
+uint64_t RandomSalt() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+}  // namespace
+
+rocks::DatabaseOptions QueueDatabase(const rocks::DatabaseOptions& base) {
   constexpr size_t kMiB = size_t{1} << 20;
   rocks::DatabaseOptions options = base;
   options.families = {
@@ -30,17 +37,10 @@ rocks::DatabaseOptions WithFamilies(const rocks::DatabaseOptions& base) {
   return options;
 }
 
-uint64_t RandomSalt() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Storage>> Storage::Open(const std::string& dir,
                                                        const rocks::DatabaseOptions& base,
                                                        base::Clock* clock, bool keeps_leases) {
-  MUSTER_ASSIGN_OR_RETURN(auto database, rocks::Database::Open(dir, WithFamilies(base)));
+  MUSTER_ASSIGN_OR_RETURN(auto database, rocks::Database::Open(dir, QueueDatabase(base)));
   std::unique_ptr<Storage> storage(
       new Storage(std::move(database), clock, base.read_only, keeps_leases));
   MUSTER_RETURN_IF_ERROR(storage->LoadRecord());

@@ -23,6 +23,9 @@ namespace muster::queue_rocksdb {
 
 enum FamilyIndex { kMeta, kState, kBody, kPoison, kDedup };
 
+// `base` with the families of a queue store, in the order of FamilyIndex.
+rocks::DatabaseOptions QueueDatabase(const rocks::DatabaseOptions& base);
+
 // A record that was read: `value` when status is OK. NotFound and DataLoss are about this record
 // only.
 struct ReadResult {

@@ -141,6 +141,13 @@ rocksdb::Status OpenOnce(const std::string& dir, const DatabaseOptions& options,
 
 }  // namespace
 
+absl::Status CheckNobodyOwns(const std::string& dir) {
+  const std::string holder = LockHolder(dir);
+  if (holder.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("data directory ", dir, " is used by another process", holder));
+}
+
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& dir,
                                                          const DatabaseOptions& options) {
   std::error_code ignored;

@@ -46,17 +46,29 @@ struct Family {
   std::shared_ptr<rocksdb::MergeOperator> merge = nullptr;  // shared: RocksDB keeps a copy
 };
 
+// What an open does about damage in the write-ahead log. A log that was merely cut short is no
+// damage.
+enum class LogReplay {
+  kRefuseDamage,  // DataLoss
+  kStopAtDamage,  // opens with what precedes it; for repairs
+  kSkipDamage,    // with whatever can be read; to learn what was lost
+};
+
 struct DatabaseOptions {
   // In the order that family(i) counts. RocksDB's own "default" family is opened too, but unused.
   std::vector<Family> families;
   // Sees what was there when it opened, changes no file, and may stand beside the owner.
   bool read_only = false;
   bool create_if_missing = true;
+  LogReplay log_replay = LogReplay::kRefuseDamage;
   // All families together: a full memtable budget flushes the largest one.
   size_t write_buffer_bytes = size_t{80} << 20;
   size_t block_cache_bytes = size_t{32} << 20;
   rocksdb::Env* env = nullptr;  // not owned, outlives the database; nullptr = the machine's
 };
+
+// FailedPrecondition naming the process that has `dir` open, if one has.
+absl::Status CheckNobodyOwns(const std::string& dir);
 
 // Thread-safe.
 class Database {
@@ -81,7 +93,6 @@ class Database {
   // Unavailable once a write or a sync has failed, saying why: what is read may be gone after a
   // restart, and nothing may be acknowledged because of it. For callers with nothing to write.
   absl::Status CheckWritable() const;
-
 
  private:
   rocksdb::Status SyncLog();

@@ -22,6 +22,18 @@ class NullLogger final : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
+rocksdb::WALRecoveryMode RecoveryModeOf(LogReplay replay) {
+  switch (replay) {
+    case LogReplay::kRefuseDamage:
+      return rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+    case LogReplay::kStopAtDamage:
+      return rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+    case LogReplay::kSkipDamage:
+      return rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  }
+  return rocksdb::WALRecoveryMode::kAbsoluteConsistency;
+}
+
 }  // namespace
 
 rocksdb::DBOptions DbOptionsFor(const DatabaseOptions& options) {
@@ -35,7 +47,7 @@ rocksdb::DBOptions DbOptionsFor(const DatabaseOptions& options) {
   // beyond the end, within the log's last 32 KiB, looks like a record that was cut short. Log files
   // must not be recycled (they are not unless one asks for it): then a checksum that does not match
   // could be a former log's record, and ends the replay in silence again.
-  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  db.wal_recovery_mode = RecoveryModeOf(options.log_replay);
   // A background sync while a file grows keeps a flush from stalling the writers' own syncs.
   db.bytes_per_sync = 1 << 20;
   db.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(

@@ -1,0 +1,58 @@
+#include "muster/damage/shelf.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::damage {
+namespace {
+
+std::vector<nlohmann::json> LinesOf(const std::string& path) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+TEST(ShelfTest, MakesNoFolderForNothing) {
+  const base::TempDir dir;
+  Shelf shelf(dir.path());
+  EXPECT_TRUE(shelf.Keep({.part = "queue", .kind = "counters", .name = "n", .why = "w"}).ok());
+  EXPECT_TRUE(shelf.Sync().ok());
+  EXPECT_EQ(shelf.path(), "");
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(ShelfTest, KeepsEachByteOfARecord) {
+  const base::TempDir dir;
+  Shelf shelf(dir.path());
+  Damage damage{.part = "queue", .kind = "body", .name = "message \xff", .why = "its checksum"};
+  damage.records = {{"body", std::string("\0\x01", 2), std::string("a\0\xff", 3)},
+                    {"state", "k", ""}};
+  ASSERT_TRUE(shelf.Keep(damage).ok());
+  ASSERT_TRUE(shelf.Sync().ok());
+  EXPECT_EQ(shelf.path(), dir / "damaged/1");
+  const auto lines = LinesOf(shelf.path() + "/records.jsonl");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0]["key"], "0001");
+  EXPECT_EQ(lines[0]["value"], "YQD/");
+  EXPECT_EQ(lines[0]["why"], "its checksum");
+  EXPECT_EQ(lines[1]["family"], "state");
+}
+
+TEST(ShelfTest, GivesEachRepairAFolderOfItsOwn) {
+  const base::TempDir dir;
+  Shelf first(dir.path()), second(dir.path());
+  EXPECT_EQ(first.FolderOf("queue").value(), dir / "damaged/1/queue");
+  EXPECT_EQ(first.FolderOf("queue").value(), dir / "damaged/1/queue");
+  EXPECT_EQ(second.FolderOf("blobs").value(), dir / "damaged/2/blobs");
+}
+
+}  // namespace
+}  // namespace muster::damage

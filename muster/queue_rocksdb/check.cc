@@ -1,0 +1,369 @@
+#include "muster/queue_rocksdb/check.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue_rocksdb/codec.h"
+#include "muster/queue_rocksdb/ids.h"
+#include "muster/queue_rocksdb/storage.h"
+#include "muster/rocks/workbench.h"
+
+namespace muster::queue_rocksdb {
+namespace {
+
+using damage::Damage;
+
+constexpr uint64_t kPoisonBodies = uint64_t{1} << 63;
+constexpr int kLeaseCounterBits = 40;
+
+// What is known of a queue, and what its messages show.
+struct QueueFacts {
+  QueueRecord record;
+  std::optional<Counters> counters;
+  std::string damaged_counters;  // as stored
+  int64_t messages = 0;          // with poison
+  uint64_t next_seq = 0;         // behind the last that was seen
+};
+
+// The two records under one message key. A record that is not there is nullopt.
+struct Pair {
+  std::string key;
+  MessageAddress address;
+  std::optional<std::string> first;  // state, or poison record
+  std::optional<std::string> body;
+};
+
+class Check {
+ public:
+  Check(rocks::Workbench* bench, const QueueCheckOptions& options)
+      : bench_(bench), options_(options), now_us_(absl::ToUnixMicros(options.clock->Now())) {}
+
+  absl::Status Run() {
+    MUSTER_RETURN_IF_ERROR(CheckMeta());
+    MUSTER_RETURN_IF_ERROR(CheckPairs(kState, 0, &Check::CheckMessage));
+    MUSTER_RETURN_IF_ERROR(CheckPairs(kPoison, kPoisonBodies, &Check::CheckPoison));
+    MUSTER_RETURN_IF_ERROR(CheckDedup());
+    MUSTER_RETURN_IF_ERROR(CheckStore());
+    for (auto& [number, queue] : queues_) MUSTER_RETURN_IF_ERROR(CheckCounters(number, queue));
+    return absl::OkStatus();
+  }
+
+ private:
+  using CheckPair = absl::Status (Check::*)(const Pair&, QueueFacts*);
+
+  std::string NameOf(const QueueFacts& queue, const MessageAddress& message) const;
+  static std::string NameOf(const QueueFacts& queue) {
+    return absl::StrCat("queue '", queue.record.id.ToString(), "'");
+  }
+  absl::Status TakeAway(FamilyIndex family, absl::string_view key, absl::string_view value,
+                        std::string name, std::string why);
+
+  absl::Status CheckMeta();
+  absl::Status CheckMetaRecord(absl::string_view key, absl::string_view value);
+  absl::Status CheckQueueRecord(absl::string_view key, absl::string_view value);
+  absl::Status CheckStore();
+  absl::Status CheckCounters(uint64_t number, const QueueFacts& queue);
+  absl::Status CheckDedup();
+
+  // Walks through `family` and its bodies, whose keys have `mask` set, side by side.
+  absl::Status CheckPairs(FamilyIndex family, uint64_t mask, CheckPair check);
+  absl::Status CheckOnePair(FamilyIndex family, uint64_t mask, Pair pair, CheckPair check);
+  absl::Status CheckMessage(const Pair& pair, QueueFacts* queue);
+  absl::Status CheckPoison(const Pair& pair, QueueFacts* queue);
+  // Both records of `pair`, as a repair takes them away.
+  std::vector<damage::StoredRecord> Both(const Pair& pair, FamilyIndex family,
+                                         const std::string& body_key) const;
+
+  rocks::Workbench* const bench_;  // not owned
+  const QueueCheckOptions& options_;
+  const int64_t now_us_;
+  std::map<uint64_t, QueueFacts> queues_;
+  std::optional<StoreRecord> store_;
+  std::string damaged_store_;  // as stored
+  uint64_t last_queue_ = 0;
+  uint64_t last_lease_ = 0;
+};
+
+std::string Check::NameOf(const QueueFacts& queue, const MessageAddress& message) const {
+  const std::string id = store_.has_value() ? MessageIdOf(store_->salt, message.queue, message.seq)
+                                            : absl::StrCat("number ", message.seq);
+  return absl::StrCat(NameOf(queue), " message ", id);
+}
+
+absl::Status Check::TakeAway(FamilyIndex family, absl::string_view key, absl::string_view value,
+                             std::string name, std::string why) {
+  Damage damage;
+  damage.records = {bench_->Stored(family, key, value)};
+  damage.kind = damage.records.front().family;
+  damage.name = std::move(name);
+  damage.why = std::move(why);
+  damage.remedy = "the record is taken away";
+  return bench_->Found(std::move(damage));
+}
+
+// 'c' < 'q' < 's': the queues are known before the store record names them, so counters wait.
+absl::Status Check::CheckMeta() {
+  std::map<uint64_t, std::string> counters;
+  rocks::RecordCursor record = bench_->Read(kMeta);
+  for (; record.valid(); record.Next()) {
+    bench_->Count(1);
+    const auto number = ParseQueueNumber(record.key(), 1);
+    if (record.key().size() == 9 && record.key()[0] == 'c') {
+      counters[*number] = std::string(record.value());
+    } else {
+      MUSTER_RETURN_IF_ERROR(CheckMetaRecord(record.key(), record.value()));
+    }
+  }
+  for (const auto& [number, value] : counters) {
+    const auto queue = queues_.find(number);
+    if (queue == queues_.end()) {
+      MUSTER_RETURN_IF_ERROR(TakeAway(kMeta, CountersKey(number), value,
+                                      absl::StrCat("counters of queue ", number),
+                                      "there is no such queue"));
+      continue;
+    }
+    queue->second.counters = DecodeCounters(value);
+    if (!queue->second.counters.has_value()) queue->second.damaged_counters = value;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Check::CheckMetaRecord(absl::string_view key, absl::string_view value) {
+  if (key == StoreKey()) {
+    if (FormatVersionOf(value) > kFormatVersion) {
+      return absl::FailedPreconditionError("the queues were written by a newer muster");
+    }
+    store_ = DecodeStore(value);
+    if (!store_.has_value()) damaged_store_ = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key.size() == 9 && key[0] == 'q') return CheckQueueRecord(key, value);
+  return TakeAway(kMeta, key, value, absl::StrCat("key ", absl::BytesToHexString(key)),
+                  "no record has such a key");
+}
+
+absl::Status Check::CheckQueueRecord(absl::string_view key, absl::string_view value) {
+  const uint64_t number = *ParseQueueNumber(key, 1);
+  last_queue_ = std::max(last_queue_, number);
+  std::optional<QueueRecord> record = DecodeQueue(value, key);
+  if (record.has_value()) {
+    queues_[number].record = *std::move(record);
+    return absl::OkStatus();
+  }
+  QueueRecord recovered;
+  recovered.id = {options_.account, absl::StrCat("recovered-", number)};
+  Damage damage{.kind = "queue", .name = absl::StrCat("queue ", number), .why = "it is damaged"};
+  damage.remedy = absl::StrCat("the queue is called ", recovered.id.ToString());
+  damage.records = {bench_->Stored(kMeta, key, value)};
+  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
+  bench_->Put(kMeta, key, EncodeQueue(recovered, key));
+  queues_[number].record = std::move(recovered);
+  return absl::OkStatus();
+}
+
+absl::Status Check::CheckStore() {
+  if (store_.has_value() && store_->next_queue > last_queue_) return absl::OkStatus();
+  Damage damage{.kind = "store", .name = "the store record"};
+  StoreRecord mended = store_.value_or(StoreRecord());
+  if (store_.has_value()) {
+    damage.why = absl::StrCat("it would give number ", last_queue_, " to another queue");
+  } else {
+    damage.why = damaged_store_.empty() ? "it is not there" : "it is damaged";
+    mended.salt = static_cast<uint64_t>(now_us_) << 20;
+    mended.epoch = (last_lease_ >> kLeaseCounterBits) + 1;
+  }
+  damage.remedy = "is made again: ids of messages change";
+  mended.next_queue = last_queue_ + 1;
+  if (!damaged_store_.empty()) damage.records = {bench_->Stored(kMeta, StoreKey(), damaged_store_)};
+  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
+  bench_->Put(kMeta, StoreKey(), EncodeStore(mended));
+  return absl::OkStatus();
+}
+
+// Messages that were cleared or purged are in no total, so there may be fewer than the totals say.
+absl::Status Check::CheckCounters(uint64_t number, const QueueFacts& queue) {
+  const Counters counters = queue.counters.value_or(Counters());
+  const int64_t known = counters.in - counters.out - counters.expired;
+  Damage damage{.kind = "counters", .name = NameOf(queue)};
+  if (!queue.damaged_counters.empty()) {
+    damage.why = "they are damaged";
+    damage.records = {bench_->Stored(kMeta, CountersKey(number), queue.damaged_counters)};
+  } else if (counters.next_seq < queue.next_seq) {
+    damage.why = absl::StrCat("they would give sequence ", counters.next_seq, " again; ",
+                              queue.next_seq - 1, " was given");
+  } else if (known < queue.messages) {
+    damage.why =
+        absl::StrCat("they know of ", known, " messages, and ", queue.messages, " are there");
+  } else {
+    return absl::OkStatus();
+  }
+  damage.remedy = "are made again of what is there";
+  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
+  Counters mended = counters;
+  mended.in += std::max<int64_t>(0, queue.messages - known);
+  mended.next_seq = std::max(counters.next_seq, queue.next_seq);
+  bench_->Put(kMeta, CountersKey(number), EncodeCounters(mended));
+  return absl::OkStatus();
+}
+
+absl::Status Check::CheckDedup() {
+  rocks::RecordCursor record = bench_->Read(kDedup);
+  for (; record.valid(); record.Next()) {
+    bench_->Count(1);
+    const uint64_t number = ParseQueueNumber(record.key(), 0).value_or(0);
+    const auto queue = queues_.find(number);
+    const auto dedup = DecodeDedup(record.value(), record.key());
+    if (queue != queues_.end() && dedup.has_value()) {
+      queue->second.next_seq = std::max(queue->second.next_seq, dedup->seq + 1);
+      continue;
+    }
+    const absl::string_view id = record.key().substr(std::min<size_t>(8, record.key().size()));
+    MUSTER_RETURN_IF_ERROR(
+        TakeAway(kDedup, record.key(), record.value(),
+                 absl::StrCat(queue == queues_.end() ? "queue " + absl::StrCat(number)
+                                                     : NameOf(queue->second),
+                              " dedup id '", absl::CHexEscape(id), "'"),
+                 queue == queues_.end() ? "there is no such queue" : "it is damaged"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Check::CheckPairs(FamilyIndex family, uint64_t mask, CheckPair check) {
+  rocks::RecordCursor first = bench_->Read(family);
+  const std::string first_body = MessageKey(mask, 0);
+  rocks::RecordCursor body = bench_->Read(kBody, mask == 0 ? "" : first_body);
+  const std::string end = mask == 0 ? MessageKey(kPoisonBodies, 0) : "";
+  // The key that a body's first record has.
+  const auto partner = [mask](absl::string_view key) {
+    std::string unmasked(key);
+    if (mask != 0) unmasked[0] = static_cast<char>(unmasked[0] & 0x7f);
+    return unmasked;
+  };
+  while (true) {
+    const bool has_first = first.valid();
+    const bool has_body = body.valid() && (end.empty() || body.key() < end);
+    if (!has_first && !has_body) return absl::OkStatus();
+    const std::string body_partner = has_body ? partner(body.key()) : "";
+    Pair pair;
+    pair.key = !has_body || (has_first && first.key() < body_partner) ? std::string(first.key())
+                                                                      : body_partner;
+    if (has_first && first.key() == pair.key) {
+      pair.first = std::string(first.value());
+      first.Next();
+      bench_->Count(1);
+    }
+    if (has_body && body_partner == pair.key) {
+      pair.body = std::string(body.value());
+      body.Next();
+      bench_->Count(1);
+    }
+    MUSTER_RETURN_IF_ERROR(CheckOnePair(family, mask, std::move(pair), check));
+  }
+}
+
+absl::Status Check::CheckOnePair(FamilyIndex family, uint64_t mask, Pair pair, CheckPair check) {
+  const auto address = ParseMessageKey(pair.key);
+  const auto queue = queues_.find(address.value_or(MessageAddress()).queue);
+  if (address.has_value() && queue != queues_.end()) {
+    pair.address = *address;
+    ++queue->second.messages;
+    queue->second.next_seq = std::max(queue->second.next_seq, address->seq + 1);
+    return (this->*check)(pair, &queue->second);
+  }
+  const std::string name = absl::StrCat("key ", absl::BytesToHexString(pair.key));
+  const std::string why = address.has_value() ? absl::StrCat("there is no queue ", address->queue)
+                                              : "no record has such a key";
+  if (pair.first.has_value()) {
+    MUSTER_RETURN_IF_ERROR(TakeAway(family, pair.key, *pair.first, name, why));
+  }
+  if (!pair.body.has_value()) return absl::OkStatus();
+  std::string body_key = pair.key;
+  if (mask != 0) body_key[0] = static_cast<char>(body_key[0] | 0x80);
+  return TakeAway(kBody, body_key, *pair.body, name, why);
+}
+
+std::vector<damage::StoredRecord> Check::Both(const Pair& pair, FamilyIndex family,
+                                              const std::string& body_key) const {
+  std::vector<damage::StoredRecord> records;
+  if (pair.first.has_value()) records.push_back(bench_->Stored(family, pair.key, *pair.first));
+  if (pair.body.has_value()) records.push_back(bench_->Stored(kBody, body_key, *pair.body));
+  return records;
+}
+
+absl::Status Check::CheckMessage(const Pair& pair, QueueFacts* queue) {
+  const auto state = pair.first.has_value() ? DecodeState(*pair.first, pair.key) : std::nullopt;
+  if (state.has_value()) last_lease_ = std::max(last_lease_, state->lease);
+  std::string body = pair.body.value_or("");
+  const bool body_sound = pair.body.has_value() && StripToBody(&body, pair.key);
+  Damage damage{.kind = "body", .name = NameOf(*queue, pair.address)};
+  if (!pair.body.has_value()) {
+    damage.why = "it is not there";
+  } else if (!body_sound) {
+    damage.why = "it is damaged";
+  } else if (options_.check_body) {
+    damage.why = std::string(options_.check_body(queue->record.id, body).message());
+  }
+  if (!damage.why.empty()) {
+    damage.remedy = "the message is taken away; the run of its batch puts it again";
+    damage.records = Both(pair, kState, pair.key);
+    return bench_->Found(std::move(damage));
+  }
+  if (state.has_value()) return absl::OkStatus();
+  damage.kind = "state";
+  damage.why = pair.first.has_value() ? "it is damaged" : "it is not there";
+  damage.remedy = "is made again: the message is ready";
+  if (pair.first.has_value()) damage.records = {bench_->Stored(kState, pair.key, *pair.first)};
+  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
+  MessageState mended;
+  mended.visible_us = mended.insertion_us = now_us_;
+  // Whether it killed its holder is not known.
+  mended.flags = kSuspect;
+  bench_->Put(kState, pair.key, EncodeState(mended, pair.key));
+  return absl::OkStatus();
+}
+
+absl::Status Check::CheckPoison(const Pair& pair, QueueFacts* queue) {
+  const std::string body_key = PoisonBodyKey(pair.address.queue, pair.address.seq);
+  std::string body = pair.body.value_or("");
+  Damage damage{.kind = "poison body", .name = NameOf(*queue, pair.address)};
+  if (!pair.body.has_value() || !StripToBody(&body, body_key)) {
+    damage.why = pair.body.has_value() ? "it is damaged" : "it is not there";
+    damage.remedy = "the message is taken away; it was given up before";
+    damage.records = Both(pair, kPoison, body_key);
+    return bench_->Found(std::move(damage));
+  }
+  if (pair.first.has_value() && DecodePoison(*pair.first, pair.key).has_value()) {
+    return absl::OkStatus();
+  }
+  damage.kind = "poison";
+  damage.why = pair.first.has_value() ? "it is damaged" : "it is not there";
+  damage.remedy = "is made again without the cause";
+  if (pair.first.has_value()) damage.records = {bench_->Stored(kPoison, pair.key, *pair.first)};
+  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
+  PoisonRecord mended;
+  mended.insertion_us = mended.time_us = now_us_;
+  mended.reason = "the record of its cause was damaged, and is lost";
+  bench_->Put(kPoison, pair.key, EncodePoison(mended, pair.key));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<damage::Summary> CheckQueues(const std::string& dir,
+                                            const QueueCheckOptions& options) {
+  rocks::DatabaseOptions base;
+  base.env = options.env;
+  MUSTER_ASSIGN_OR_RETURN(const auto bench,
+                          rocks::Workbench::Open(dir, "queue", QueueDatabase(base), options.check,
+                                                 /*may_begin_anew=*/true));
+  MUSTER_RETURN_IF_ERROR(Check(bench.get(), options).Run());
+  return bench->Finish();
+}
+
+}  // namespace muster::queue_rocksdb

@@ -1,0 +1,173 @@
+// What becomes of a database whose files were damaged on disk.
+#include "muster/rocks/salvage.h"
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
+#include "rocksdb/db.h"
+#include "rocksdb/write_batch.h"
+
+namespace muster::rocks {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SalvageTest : public ::testing::Test {
+ protected:
+  static constexpr int kRecords = 2000;
+  static constexpr size_t kValueBytes = 100;
+
+  static DatabaseOptions Options() {
+    DatabaseOptions options;
+    options.families = {{"records", FamilyUse::kBodies}};
+    return options;
+  }
+
+  static std::string Key(int i) { return absl::StrFormat("key %05d", i); }
+
+  // Records 0 … kRecords-1, a write each.
+  void Write(bool flush) {
+    const auto database = Database::Open(dir_, Options()).value();
+    for (int i = 0; i < kRecords; ++i) {
+      rocksdb::WriteBatch batch;
+      batch.Put(database->family(0), Key(i),
+                std::string(kValueBytes, static_cast<char>('a' + i % 26)));
+      ASSERT_TRUE(database->Write(&batch, Durability::kProcess).ok());
+    }
+    if (!flush) return;
+    ASSERT_TRUE(database->db()->Flush({}, database->family(0)).ok());
+  }
+
+  // Changes bytes in the middle of the largest file with this ending.
+  void Damage(const std::string& extension, int bytes) {
+    fs::path file;
+    for (const auto& entry : fs::directory_iterator(dir_)) {
+      if (entry.path().extension() != extension) continue;
+      if (file.empty() || entry.file_size() > fs::file_size(file)) file = entry.path();
+    }
+    ASSERT_FALSE(file.empty());
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(fs::file_size(file) / 2));
+    stream << std::string(static_cast<size_t>(bytes), '\xee');
+  }
+
+  absl::StatusOr<std::unique_ptr<Database>> Open(bool repair, bool may_begin_anew = false) {
+    SalvageOptions salvage;
+    salvage.on_damage = [this](const FileDamage& damage) {
+      damages_.push_back(damage.kind);
+      remedy_ = damage.remedy;
+      return absl::OkStatus();
+    };
+    if (repair) {
+      salvage.keep_in = [this] {
+        fs::create_directory(kept_);
+        return kept_;
+      };
+    }
+    salvage.may_begin_anew = may_begin_anew;
+    return OpenToSalvage(dir_, Options(), salvage);
+  }
+
+  static int Readable(const Database& database, uint64_t* gaps) {
+    RecordCursor record(&database, 0);
+    int count = 0;
+    for (; record.valid(); record.Next()) ++count;
+    *gaps = record.gaps();
+    return count;
+  }
+
+  const base::TempDir root_;
+  const std::string dir_ = root_ / "database";
+  const std::string kept_ = root_ / "kept";
+  std::vector<std::string> damages_;
+  std::string remedy_;
+};
+
+TEST_F(SalvageTest, FindsNothingInASoundDatabase) {
+  Write(/*flush=*/true);
+  uint64_t gaps = 0;
+  EXPECT_EQ(Readable(**Open(/*repair=*/false), &gaps), kRecords);
+  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
+  EXPECT_EQ(gaps, 0u);
+  EXPECT_THAT(damages_, IsEmpty());
+  EXPECT_FALSE(fs::exists(kept_));
+}
+
+TEST_F(SalvageTest, ChangesNothingWhenItOnlyLooks) {
+  Write(/*flush=*/false);
+  Damage(".log", 1);
+  ASSERT_TRUE(Open(/*repair=*/false).ok());
+  EXPECT_THAT(damages_, ElementsAre("log"));
+  EXPECT_TRUE(absl::IsDataLoss(Database::Open(dir_, Options()).status()));
+}
+
+TEST_F(SalvageTest, GoesOnWithWhatPrecedesTheDamageOfALog) {
+  Write(/*flush=*/false);
+  Damage(".log", 1);
+  uint64_t gaps = 0;
+  const int kept = Readable(**Open(/*repair=*/true), &gaps);
+  EXPECT_GT(kept, kRecords / 3);
+  EXPECT_LT(kept, kRecords);
+  EXPECT_THAT(remedy_, HasSubstr(absl::StrCat("the ", kept, " changes before the damage")));
+  EXPECT_THAT(remedy_, HasSubstr(absl::StrCat("at least ", kRecords - kept, " after it")));
+  EXPECT_FALSE(fs::is_empty(kept_));
+  damages_.clear();
+  EXPECT_EQ(Readable(**Open(/*repair=*/false), &gaps), kept);
+  EXPECT_THAT(damages_, IsEmpty());
+}
+
+// One changed byte of a value: the record is there, and its own checksum's business.
+TEST_F(SalvageTest, LosesNoRecordToAChangedByteOfATable) {
+  Write(/*flush=*/true);
+  Damage(".sst", 1);
+  uint64_t gaps = 0;
+  EXPECT_EQ(Readable(**Open(/*repair=*/false), &gaps), kRecords);
+  EXPECT_THAT(damages_, ElementsAre("table"));
+  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
+  EXPECT_TRUE(fs::exists(kept_ + "/files/CURRENT"));
+  damages_.clear();
+  EXPECT_EQ(Readable(**Open(/*repair=*/false), &gaps), kRecords);
+  EXPECT_THAT(damages_, IsEmpty());
+}
+
+// A damaged stretch that cannot be taken apart costs itself, not what follows.
+TEST_F(SalvageTest, PassesOverWhatCannotBeTakenApart) {
+  Write(/*flush=*/true);
+  Damage(".sst", 6000);
+  const auto database = Open(/*repair=*/true);
+  ASSERT_TRUE(database.ok()) << database.status();
+  uint64_t gaps = 0;
+  const int kept = Readable(**database, &gaps);
+  EXPECT_EQ(gaps, 0u) << "the new database has none";
+  EXPECT_GT(kept, kRecords - 400);
+  EXPECT_LT(kept, kRecords);
+  RecordCursor last(database->get(), 0, Key(kRecords - 1));
+  EXPECT_TRUE(last.valid());
+}
+
+TEST_F(SalvageTest, BeginsAnewOnlyWhereThatIsAllowed) {
+  Write(/*flush=*/true);
+  Damage("", 4);  // CURRENT, IDENTITY, LOCK, LOG
+  std::ofstream(dir_ + "/CURRENT") << "nonsense\n";
+  EXPECT_TRUE(absl::IsDataLoss(Open(/*repair=*/true).status())) << Open(true).status();
+  EXPECT_THAT(remedy_, HasSubstr("backup"));
+  EXPECT_TRUE(absl::IsDataLoss(Open(/*repair=*/false, /*may_begin_anew=*/true).status()));
+  uint64_t gaps = 0;
+  EXPECT_EQ(Readable(**Open(/*repair=*/true, /*may_begin_anew=*/true), &gaps), 0);
+  EXPECT_EQ(damages_.back(), "files");
+  EXPECT_TRUE(fs::exists(kept_ + "/files/CURRENT"));
+}
+
+}  // namespace
+}  // namespace muster::rocks

@@ -1,0 +1,76 @@
+#include "muster/rocks/workbench.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
+#include "muster/base/status_macros.h"
+#include "muster/damage/shelf.h"
+#include "muster/rocks/slice.h"
+
+namespace muster::rocks {
+
+absl::StatusOr<std::unique_ptr<Workbench>> Workbench::Open(const std::string& dir, std::string part,
+                                                           const DatabaseOptions& options,
+                                                           const damage::CheckOptions& check,
+                                                           bool may_begin_anew) {
+  std::unique_ptr<Workbench> bench(new Workbench(std::move(part), options, check));
+  MUSTER_ASSIGN_OR_RETURN(bench->database_,
+                          OpenToSalvage(dir, options, bench->Salvage(may_begin_anew)));
+  return bench;
+}
+
+SalvageOptions Workbench::Salvage(bool may_begin_anew) {
+  SalvageOptions salvage;
+  salvage.may_begin_anew = may_begin_anew;
+  salvage.on_damage = [this](const FileDamage& file) {
+    damage::Damage damage{.part = part_, .kind = file.kind, .name = absl::StrCat(part_, "/")};
+    damage.why = file.why;
+    damage.remedy = file.remedy;
+    damage.mendable = file.mendable;
+    return Tell(damage);
+  };
+  if (check_.shelf != nullptr) {
+    salvage.keep_in = [this] { return check_.shelf->FolderOf(part_); };
+  }
+  return salvage;
+}
+
+RecordCursor Workbench::Read(size_t family, absl::string_view from) const {
+  return {database_.get(), family, from};
+}
+
+damage::StoredRecord Workbench::Stored(size_t family, absl::string_view key,
+                                       absl::string_view value) const {
+  return {options_.families[family].name, std::string(key), std::string(value)};
+}
+
+absl::Status Workbench::Tell(const damage::Damage& damage) {
+  ++summary_.damaged;
+  if (check_.shelf != nullptr) MUSTER_RETURN_IF_ERROR(check_.shelf->Keep(damage));
+  return check_.findings->Add(damage);
+}
+
+absl::Status Workbench::Found(damage::Damage damage) {
+  damage.part = part_;
+  for (const damage::StoredRecord& record : damage.records) {
+    size_t family = 0;
+    while (options_.families[family].name != record.family) ++family;
+    mend_.Delete(database_->family(family), record.key);
+  }
+  return Tell(damage);
+}
+
+void Workbench::Put(size_t family, absl::string_view key, absl::string_view value) {
+  mend_.Put(database_->family(family), ToSlice(key), ToSlice(value));
+}
+
+absl::StatusOr<damage::Summary> Workbench::Finish() {
+  if (check_.shelf == nullptr) return summary_;
+  MUSTER_RETURN_IF_ERROR(check_.shelf->Sync());
+  MUSTER_FAILPOINT("repair.after_records_kept");
+  if (mend_.Count() > 0) MUSTER_RETURN_IF_ERROR(database_->Write(&mend_, Durability::kPower));
+  return summary_;
+}
+
+}  // namespace muster::rocks

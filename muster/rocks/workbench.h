@@ -1,0 +1,57 @@
+// Workbench: where the records of one database are checked and mended. A check of a part reads
+// through the families, says what it finds, and puts beside it what mends it; at the end a repair
+// writes all of that at once, after what it takes away lies on the shelf.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/damage/damage.h"
+#include "muster/rocks/database.h"
+#include "muster/rocks/salvage.h"
+#include "rocksdb/write_batch.h"
+
+namespace muster::rocks {
+
+// Not thread-safe.
+class Workbench {
+ public:
+  // `part` is what Damage calls it. Errors as OpenToSalvage; what `check` points to outlives the
+  // workbench.
+  static absl::StatusOr<std::unique_ptr<Workbench>> Open(const std::string& dir, std::string part,
+                                                         const DatabaseOptions& options,
+                                                         const damage::CheckOptions& check,
+                                                         bool may_begin_anew);
+
+  RecordCursor Read(size_t family, absl::string_view from = "") const;
+  void Count(uint64_t records) { summary_.records += records; }
+
+  damage::StoredRecord Stored(size_t family, absl::string_view key, absl::string_view value) const;
+
+  // Tells of `damage`, whose part is filled in. A repair takes its records away.
+  absl::Status Found(damage::Damage damage);
+  // Part of the repair that was told of last.
+  void Put(size_t family, absl::string_view key, absl::string_view value);
+
+  // Writes the repair, if there is one to write.
+  absl::StatusOr<damage::Summary> Finish();
+
+ private:
+  Workbench(std::string part, const DatabaseOptions& options, const damage::CheckOptions& check)
+      : part_(std::move(part)), options_(options), check_(check) {}
+  absl::Status Tell(const damage::Damage& damage);
+  SalvageOptions Salvage(bool may_begin_anew);
+
+  const std::string part_;
+  const DatabaseOptions options_;
+  const damage::CheckOptions check_;
+  std::unique_ptr<Database> database_;
+  rocksdb::WriteBatch mend_;
+  damage::Summary summary_;
+};
+
+}  // namespace muster::rocks
