@@ -12,6 +12,7 @@ enum ExitCode : int {
   kPartial = 3,         // the batch is done, but transactions were rejected or dead-lettered
   kDeadlineMissed = 4,  // done, later than the job's sla promised
   kUnreachable = 5,     // what the command needs is busy or does not answer; try again later
+  kDamaged = 6,         // a check found damage, or a repair left some
   kInterrupted = 130,   // Ctrl-C or SIGTERM
 };
 

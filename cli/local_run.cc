@@ -27,7 +27,6 @@ constexpr int kMaxRefills = 5;
 constexpr size_t kLostPage = 4096;
 // SIGTERM to exit takes at most 5 s: workers get most of it.
 constexpr absl::Duration kWorkerGrace = absl::Seconds(3);
-constexpr char kBatchNumbers[] = "batch-numbers";
 
 std::string DefaultRequestId(const job::JobDefinition& job, const std::string& input) {
   return absl::StrCat(job.name, ":", input);

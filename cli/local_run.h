@@ -31,6 +31,9 @@
 
 namespace muster::cli {
 
+// The record of the sync store that holds the next batch number.
+inline constexpr char kBatchNumbers[] = "batch-numbers";
+
 struct RunRequest {
   const job::JobDefinition* job = nullptr;  // not owned
   JobHandler handler;

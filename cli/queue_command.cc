@@ -1,4 +1,4 @@
-// muster queue list | stats | peek | poison | redrive
+// muster queue list | stats | peek | poison | redrive | check (check_command.h)
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cli/batch_view.h"
+#include "cli/check_command.h"
 #include "cli/environment.h"
 #include "cli/redrive.h"
 #include "cli/table.h"
@@ -221,6 +222,7 @@ void AddQueue(CLI::App* app, const Environment& environment) {
   redrive->add_option("--message", options->messages, "Only these messages");
   redrive->add_option("--max", options->redrive_max, "At most so many, oldest first")
       ->check(CLI::PositiveNumber);
+  AddQueueCheck(parent, environment);
 }
 
 }  // namespace muster::cli

@@ -51,9 +51,12 @@ absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(absl::strin
   return ledger_rocksdb::RocksDbBatchLedger::Open(dir, options);
 }
 
-absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(absl::string_view url) {
+absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(absl::string_view url,
+                                                                         Mode mode) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("sync", url, kRocksDb));
-  return sync_rocksdb::RocksSyncStore::Open(dir);
+  sync_rocksdb::Options options;
+  options.read_only = mode == Mode::kReadOnly;
+  return sync_rocksdb::RocksSyncStore::Open(dir, options);
 }
 
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url) {

@@ -43,7 +43,8 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_v
                                                                   base::Clock* clock);
 absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(absl::string_view url,
                                                                      Mode mode);
-absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(absl::string_view url);
+absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
+    absl::string_view url, Mode mode = Mode::kReadWrite);
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);
 absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::string_view url,
                                                                      Mode mode, base::Clock* clock);

@@ -82,6 +82,18 @@ std::string What(absl::string_view part, uint64_t number) {
 
 }  // namespace
 
+std::string BatchKey(uint64_t number) {
+  std::string key;
+  rocks::AppendKey(number, &key);
+  return key;
+}
+
+std::string ItemsKey(uint64_t number, uint64_t first_index) {
+  std::string key = BatchKey(number);
+  rocks::AppendKey(first_index, &key);
+  return key;
+}
+
 std::string EncodeRecord(const Batch& batch) {
   v1::BatchRecord record;
   record.set_number(batch.number);

@@ -20,6 +20,11 @@
 
 namespace muster::ledger_rocksdb {
 
+enum FamilyIndex : size_t { kBatches, kProgress, kItems, kRequests };
+
+std::string BatchKey(uint64_t number);
+std::string ItemsKey(uint64_t number, uint64_t first_index);
+
 std::string EncodeRecord(const ledger::Batch& batch);
 std::string EncodeProgress(const ledger::Batch& batch);
 std::string EncodeItems(absl::Span<const ledger::ItemBoundary> items);

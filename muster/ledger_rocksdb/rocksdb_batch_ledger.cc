@@ -24,35 +24,25 @@ using rocks::Durability;
 using rocks::ToSlice;
 using rocks::ToView;
 
-enum FamilyIndex : size_t { kBatches, kProgress, kItems, kRequests };
-
 // Ledger records are small and read rarely.
 constexpr size_t kWriteBufferBytes = size_t{8} << 20;
 constexpr size_t kBlockCacheBytes = size_t{4} << 20;
 
-std::string BatchKey(uint64_t number) {
-  std::string key;
-  rocks::AppendKey(number, &key);
-  return key;
-}
-
-std::string ItemsKey(uint64_t number, uint64_t first_index) {
-  std::string key = BatchKey(number);
-  rocks::AppendKey(first_index, &key);
-  return key;
-}
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RocksDbBatchLedger>> RocksDbBatchLedger::Open(
-    const std::string& dir, const Options& options) {
+rocks::DatabaseOptions LedgerDatabase(const Options& options) {
   rocks::DatabaseOptions database;
   database.families = {{"batches"}, {"progress"}, {"items"}, {"requests"}};
   database.read_only = options.read_only;
   database.write_buffer_bytes = kWriteBufferBytes;
   database.block_cache_bytes = kBlockCacheBytes;
   database.env = options.env;
-  MUSTER_ASSIGN_OR_RETURN(auto opened, rocks::Database::Open(dir, database));
+  return database;
+}
+
+absl::StatusOr<std::unique_ptr<RocksDbBatchLedger>> RocksDbBatchLedger::Open(
+    const std::string& dir, const Options& options) {
+  MUSTER_ASSIGN_OR_RETURN(auto opened, rocks::Database::Open(dir, LedgerDatabase(options)));
   return std::unique_ptr<RocksDbBatchLedger>(new RocksDbBatchLedger(std::move(opened)));
 }
 

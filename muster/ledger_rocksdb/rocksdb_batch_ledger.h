@@ -18,6 +18,9 @@ struct Options {
   rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
 };
 
+// The families in the order of batch_codec.h's FamilyIndex.
+rocks::DatabaseOptions LedgerDatabase(const Options& options);
+
 // Thread-safe.
 class RocksDbBatchLedger final : public ledger::BatchLedger {
  public:

@@ -23,16 +23,20 @@ constexpr size_t kBlockCacheBytes = size_t{1} << 20;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RocksSyncStore>> RocksSyncStore::Open(const std::string& dir,
-                                                                     const Options& options) {
+rocks::DatabaseOptions SyncDatabase(const Options& options) {
   rocks::DatabaseOptions database_options;
   database_options.families = {{.name = "records", .write_buffer_bytes = kWriteBufferBytes}};
   database_options.read_only = options.read_only;
   database_options.write_buffer_bytes = kWriteBufferBytes;
   database_options.env = options.env;
   database_options.block_cache_bytes = kBlockCacheBytes;
+  return database_options;
+}
+
+absl::StatusOr<std::unique_ptr<RocksSyncStore>> RocksSyncStore::Open(const std::string& dir,
+                                                                     const Options& options) {
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<rocks::Database> database,
-                          rocks::Database::Open(dir, database_options));
+                          rocks::Database::Open(dir, SyncDatabase(options)));
   return std::unique_ptr<RocksSyncStore>(new RocksSyncStore(std::move(database)));
 }
 

@@ -21,6 +21,9 @@ struct Options {
   rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
 };
 
+// One family, of records.
+rocks::DatabaseOptions SyncDatabase(const Options& options);
+
 // Thread-safe. What it acknowledged has been fsynced.
 class RocksSyncStore final : public sync::OptimisticSyncStore {
  public:

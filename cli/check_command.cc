@@ -1,0 +1,110 @@
+#include "cli/check_command.h"
+
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "cli/data_check.h"
+#include "cli/table.h"
+#include "muster/base/status_macros.h"
+#include "muster/damage/damage.h"
+#include "muster/damage/shelf.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct CheckOptions {
+  CommonOptions common;
+  bool repair = false;
+};
+
+// A line per damage at once, or all of them in one object of JSON at the end.
+class Printer final : public damage::Findings {
+ public:
+  Printer(const CheckOptions& options, const Environment& environment)
+      : options_(options), out_(*environment.out) {}
+
+  absl::Status Add(const damage::Damage& damage) override {
+    if (!damage.mendable) ++left_;
+    if (is_json()) {
+      json_.push_back({{"part", damage.part},
+                       {"kind", damage.kind},
+                       {"name", damage.name},
+                       {"why", damage.why},
+                       {"remedy", damage.remedy},
+                       {"mendable", damage.mendable}});
+      return absl::OkStatus();
+    }
+    out_ << Printable(absl::StrCat(damage.part, ": ", damage.kind, " of ", damage.name, ": ",
+                                   damage.why,
+                                   options_.repair ? "; " : "; a repair: ", damage.remedy))
+         << "\n";
+    return absl::OkStatus();
+  }
+
+  void Conclude(const damage::Summary& summary, const std::string& shelf) {
+    if (is_json()) {
+      const ordered_json json = {{"records", summary.records},
+                                 {"damaged", json_},
+                                 {"repaired", options_.repair},
+                                 {"kept_in", shelf}};
+      out_ << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+      return;
+    }
+    out_ << Grouped(summary.records) << " records, " << Grouped(summary.damaged) << " damaged\n";
+    if (!shelf.empty()) out_ << "what was taken away is in " << shelf << "\n";
+    if (summary.damaged > 0 && !options_.repair) {
+      out_ << "muster queue check --repair mends what can be mended\n";
+    }
+  }
+
+  // Damage that a repair cannot mend.
+  int left() const { return left_; }
+
+ private:
+  bool is_json() const { return options_.common.output == OutputFormat::kJson; }
+
+  const CheckOptions& options_;
+  std::ostream& out_;
+  ordered_json json_ = ordered_json::array();
+  int left_ = 0;
+};
+
+absl::Status Check(const CheckOptions& options, const Environment& environment) {
+  Printer printer(options, environment);
+  damage::Shelf shelf(options.common.data_dir);
+  const damage::CheckOptions check{&printer, options.repair ? &shelf : nullptr};
+  MUSTER_ASSIGN_OR_RETURN(const damage::Summary summary,
+                          CheckRunData(options.common.data_dir, check, environment.clock));
+  printer.Conclude(summary, shelf.path());
+  const bool damage_is_there = options.repair ? printer.left() > 0 : summary.damaged > 0;
+  if (damage_is_there) environment.exit_code = kDamaged;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddQueueCheck(CLI::App* queue, const Environment& environment) {
+  CLI::App* const check = queue->add_subcommand(
+      "check",
+      "Read every stored record of queue, ledger, sync store and blobs; exit 6 if one is "
+      "damaged");
+  const auto options = std::make_shared<CheckOptions>();
+  check->add_flag("--repair", options->repair,
+                  "Mend what is damaged; what is taken away is kept in DATA_DIR/damaged");
+  AddDataDir(check, &options->common);
+  AddOutput(check, &options->common, Csv::kNo);
+  check->callback([options, &environment] {
+    if (const absl::Status status = Check(*options, environment); !status.ok()) {
+      environment.Fail(status);
+    }
+  });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,83 @@
+#include "cli/data_check.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "cli/local_run.h"
+#include "muster/backend/backend.h"
+#include "muster/backend/check.h"
+#include "muster/base/status_macros.h"
+#include "muster/wire/queue_names.h"
+#include "muster/wire/work_item_codec.h"
+#include "services/controller/result_decoder.h"
+
+namespace muster::cli {
+namespace {
+
+// Queues that no job names hold what they like.
+absl::Status CheckBody(const queue::QueueId& queue, absl::string_view body,
+                       blob::BlobStore* blobs) {
+  absl::Status decoded;
+  if (absl::StrContains(queue.name, "-out-")) {
+    decoded = controller::DecodeResult(body, blobs).status();
+  } else if (absl::StrContains(queue.name, "-in-")) {
+    decoded = wire::DecodeWorkItem(body, blobs).status();
+  }
+  return absl::IsDataLoss(decoded) ? decoded : absl::OkStatus();
+}
+
+// 0 when there is no report, or none that can be read: that is not for this check to say.
+uint64_t LastReported(const backend::DataDirUrls& urls, base::Clock* clock) {
+  const auto store = backend::OpenReportStore(urls.report, backend::Mode::kReadOnly, clock);
+  if (!store.ok()) return 0;
+  const auto reader = (*store)->Read();
+  if (!reader.ok()) return 0;
+  const auto batches = (*reader)->Batches();
+  return batches.ok() && !batches->empty() ? batches->back().batch : 0;
+}
+
+// A number that came twice would count one batch's items as another's.
+absl::Status CheckBatchNumbers(const backend::DataDirUrls& urls, uint64_t last_batch,
+                               const damage::CheckOptions& options, damage::Summary* summary) {
+  const bool repair = options.shelf != nullptr;
+  const auto sync = backend::OpenSyncStore(
+      urls.sync, repair ? backend::Mode::kReadWrite : backend::Mode::kReadOnly);
+  if (absl::IsNotFound(sync.status()) || absl::IsDataLoss(sync.status())) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(sync.status());
+  const auto record = (*sync)->Get(kBatchNumbers);
+  if (!record.ok()) return absl::OkStatus();  // the check of the sync store has said why
+  uint64_t next = 0;
+  if (absl::SimpleAtoi(record->data, &next) && next > last_batch) return absl::OkStatus();
+  if (record->version == sync::kAbsent && last_batch == 0) return absl::OkStatus();
+  ++summary->damaged;
+  damage::Damage damage{.part = "sync",
+                        .kind = "record",
+                        .name = absl::StrCat("key '", kBatchNumbers, "'"),
+                        .why = absl::StrCat("it would give a number again up to ", last_batch),
+                        .remedy = absl::StrCat("the next batch is ", last_batch + 1)};
+  MUSTER_RETURN_IF_ERROR(options.findings->Add(damage));
+  if (!repair) return absl::OkStatus();
+  return (*sync)->TryWrite(kBatchNumbers, absl::StrCat(last_batch + 1), record->version).status();
+}
+
+}  // namespace
+
+absl::StatusOr<damage::Summary> CheckRunData(const std::string& data_dir,
+                                             const damage::CheckOptions& options,
+                                             base::Clock* clock) {
+  backend::DataDirCheck check;
+  check.check = options;
+  check.account = wire::kLocalAccount;
+  check.clock = clock;
+  check.check_body = CheckBody;
+  MUSTER_ASSIGN_OR_RETURN(backend::DataDirSummary summary, backend::CheckDataDir(data_dir, check));
+  const backend::DataDirUrls urls(data_dir);
+  const uint64_t last_batch = std::max(summary.last_batch, LastReported(urls, clock));
+  MUSTER_RETURN_IF_ERROR(CheckBatchNumbers(urls, last_batch, options, &summary));
+  return summary;
+}
+
+}  // namespace muster::cli

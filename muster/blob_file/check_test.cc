@@ -1,0 +1,79 @@
+#include "muster/blob_file/check.h"
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
+#include "muster/blob_file/file_blob_store.h"
+#include "muster/damage/shelf.h"
+
+namespace muster::blob_file {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class Collected final : public damage::Findings {
+ public:
+  absl::Status Add(const damage::Damage& damage) override {
+    names.push_back(damage.name);
+    return absl::OkStatus();
+  }
+  std::vector<std::string> names;
+};
+
+class BlobCheckTest : public ::testing::Test {
+ protected:
+  BlobCheckTest() {
+    const auto blobs = FileBlobStore::Open(dir_).value();
+    EXPECT_TRUE(blobs->Put("good", "body").ok());
+    EXPECT_TRUE(blobs->Put("bad", "body").ok());
+  }
+
+  std::vector<std::string> Check(damage::Shelf* shelf = nullptr) {
+    Collected findings;
+    const auto summary = CheckBlobs(dir_, {&findings, shelf});
+    EXPECT_TRUE(summary.ok()) << summary.status();
+    EXPECT_EQ(summary.ok() ? summary->damaged : 0, findings.names.size());
+    return findings.names;
+  }
+
+  const base::TempDir root_;
+  const std::string dir_ = root_ / "blobs";
+};
+
+TEST_F(BlobCheckTest, FindsNothingInSoundBlobs) { EXPECT_THAT(Check(), IsEmpty()); }
+
+TEST_F(BlobCheckTest, NamesADamagedBlobAndMovesItAway) {
+  std::ofstream(dir_ + "/bad.blob", std::ios::app) << "x";
+  EXPECT_THAT(Check(), ElementsAre("blobs/bad.blob"));
+  damage::Shelf shelf(root_.path());
+  EXPECT_THAT(Check(&shelf), ElementsAre("blobs/bad.blob"));
+  EXPECT_TRUE(std::filesystem::exists(shelf.path() + "/blobs/bad.blob"));
+  EXPECT_THAT(Check(), IsEmpty());
+  const auto blobs = FileBlobStore::Open(dir_).value();
+  EXPECT_EQ(blobs->Get("good").value(), "body");
+  EXPECT_TRUE(absl::IsNotFound(blobs->Get("bad").status()));
+}
+
+TEST_F(BlobCheckTest, RepairsNothingUnderAnOwner) {
+  const auto owner = FileBlobStore::Open(dir_).value();
+  Collected findings;
+  damage::Shelf shelf(root_.path());
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckBlobs(dir_, {&findings, &shelf}).status()));
+}
+
+TEST_F(BlobCheckTest, MakesNoDirectoryWhereNoneIs) {
+  Collected findings;
+  damage::Shelf shelf(root_.path());
+  EXPECT_TRUE(absl::IsNotFound(CheckBlobs(root_ / "none", {&findings, &shelf}).status()));
+  EXPECT_FALSE(std::filesystem::exists(root_ / "none"));
+}
+
+}  // namespace
+}  // namespace muster::blob_file

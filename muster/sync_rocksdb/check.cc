@@ -1,0 +1,35 @@
+#include "muster/sync_rocksdb/check.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/rocks/workbench.h"
+#include "muster/sync_rocksdb/record_codec.h"
+#include "muster/sync_rocksdb/rocks_sync_store.h"
+
+namespace muster::sync_rocksdb {
+
+absl::StatusOr<damage::Summary> CheckSync(const std::string& dir,
+                                          const damage::CheckOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const auto bench,
+                          rocks::Workbench::Open(dir, "sync", SyncDatabase({}), options,
+                                                 /*may_begin_anew=*/true));
+  for (rocks::RecordCursor record = bench->Read(0); record.valid(); record.Next()) {
+    bench->Count(1);
+    const absl::Status decoded = DecodeRecord(record.key(), record.value()).status();
+    if (decoded.ok()) continue;
+    if (!absl::IsDataLoss(decoded)) return decoded;
+    damage::Damage damage{.kind = "record",
+                          .name = absl::StrCat("key '", absl::CHexEscape(record.key()), "'"),
+                          .why = std::string(decoded.message()),
+                          .remedy = "the record is taken away"};
+    damage.records = {bench->Stored(0, record.key(), record.value())};
+    MUSTER_RETURN_IF_ERROR(bench->Found(std::move(damage)));
+  }
+  return bench->Finish();
+}
+
+}  // namespace muster::sync_rocksdb

@@ -1,0 +1,60 @@
+#include "muster/sync_rocksdb/check.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
+#include "muster/damage/shelf.h"
+#include "muster/rocks/database.h"
+#include "muster/sync_rocksdb/rocks_sync_store.h"
+#include "rocksdb/db.h"
+
+namespace muster::sync_rocksdb {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class Collected final : public damage::Findings {
+ public:
+  absl::Status Add(const damage::Damage& damage) override {
+    names.push_back(damage.name);
+    return absl::OkStatus();
+  }
+  std::vector<std::string> names;
+};
+
+TEST(SyncCheckTest, NamesADamagedRecordAndTakesItAway) {
+  const base::TempDir root;
+  const std::string dir = root / "sync";
+  {
+    const auto store = RocksSyncStore::Open(dir).value();
+    ASSERT_TRUE(store->TryWrite("good", "1", sync::kAbsent).value());
+    ASSERT_TRUE(store->TryWrite("bad", "1", sync::kAbsent).value());
+  }
+  const auto check = [&](damage::Shelf* shelf) {
+    Collected findings;
+    const auto summary = CheckSync(dir, {&findings, shelf});
+    EXPECT_TRUE(summary.ok()) << summary.status();
+    EXPECT_EQ(summary.ok() ? summary->damaged : 0, findings.names.size());
+    return findings.names;
+  };
+  EXPECT_THAT(check(nullptr), IsEmpty());
+  {
+    const auto database = rocks::Database::Open(dir, SyncDatabase({})).value();
+    ASSERT_TRUE(database->db()->Put({}, database->family(0), "bad", "longer than a header").ok());
+  }
+  EXPECT_THAT(check(nullptr), ElementsAre("key 'bad'"));
+  damage::Shelf shelf(root.path());
+  EXPECT_THAT(check(&shelf), ElementsAre("key 'bad'"));
+  EXPECT_THAT(check(nullptr), IsEmpty());
+  const auto store = RocksSyncStore::Open(dir).value();
+  EXPECT_EQ(store->Get("good")->data, "1");
+  EXPECT_EQ(store->Get("bad")->version, sync::kAbsent);
+}
+
+}  // namespace
+}  // namespace muster::sync_rocksdb
