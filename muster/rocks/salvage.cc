@@ -13,8 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
+#include "muster/rocks/options.h"
 #include "muster/rocks/slice.h"
 #include "muster/rocks/status.h"
+#include "rocksdb/cache.h"
 #include "rocksdb/db.h"
 #include "rocksdb/iterator.h"
 #include "rocksdb/write_batch.h"
@@ -57,26 +59,15 @@ std::string Middle(std::string low, std::string high) {
   return sum.substr(1);
 }
 
-rocksdb::SequenceNumber ChangesUpTo(const std::string& dir, DatabaseOptions options,
-                                    LogReplay replay) {
-  options.read_only = true;
-  options.log_replay = replay;
-  const auto database = Database::Open(dir, options);
-  return database.ok() ? (*database)->db()->GetLatestSequenceNumber() : 0;
-}
-
-// Copies the logs of `dir` to `folder`; answers how many bytes they have.
-absl::StatusOr<uint64_t> KeepLogs(const std::string& dir, const std::string& folder) {
-  uint64_t bytes = 0;
+absl::Status KeepLogs(const std::string& dir, const std::string& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
     if (entry.path().extension() != ".log") continue;
     const fs::path copy = fs::path(folder) / entry.path().filename();
-    if (fs::copy_file(entry.path(), copy, error); error) break;
-    bytes += entry.file_size(error);
+    if (fs::copy_file(entry.path(), copy, fs::copy_options::overwrite_existing, error); error)
+      break;
   }
-  if (error) return FileError(error, absl::StrCat("keeping the logs of ", dir));
-  return bytes;
+  return error ? FileError(error, absl::StrCat("keeping the logs of ", dir)) : absl::OkStatus();
 }
 
 // In one step, so that no instant is without a database.
@@ -87,7 +78,8 @@ absl::Status Exchange(const std::string& a, const std::string& b) {
   return absl::ErrnoToStatus(errno, absl::StrCat("exchanging ", a, " and ", b));
 }
 
-// Writes what can be read of `from` into a new database.
+// Writes what can be read of `from` into a new database. DataLoss: not even its blocks can be told
+// apart.
 absl::Status CopyReadable(const Database& from, const std::string& to, DatabaseOptions options,
                           uint64_t* gaps) {
   options.read_only = false;
@@ -102,10 +94,45 @@ absl::Status CopyReadable(const Database& from, const std::string& to, DatabaseO
       }
       MUSTER_RETURN_IF_ERROR(copy->Write(&batch, Durability::kProcess));
     }
+    MUSTER_RETURN_IF_ERROR(record.status());
     *gaps += record.gaps();
   }
   rocksdb::WriteBatch nothing;
   return copy->Write(&nothing, Durability::kPower);
+}
+
+// The files of `from` under new names; what RocksDB never changes is shared, not copied.
+absl::Status LinkFiles(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::create_directory(to, error);
+  for (const auto& entry : fs::directory_iterator(from, error)) {
+    const fs::path name = fs::path(to) / entry.path().filename();
+    if (error || !entry.is_regular_file() || name.filename() == "LOCK") continue;
+    if (entry.path().extension() == ".sst") {
+      fs::create_hard_link(entry.path(), name, error);
+    } else {
+      fs::copy_file(entry.path(), name, error);
+    }
+    if (error) break;
+  }
+  return error ? FileError(error, absl::StrCat("linking the files of ", from)) : absl::OkStatus();
+}
+
+// Makes RocksDB's list of files again of those that can be read.
+absl::Status ListTablesAgain(const std::string& dir, const DatabaseOptions& options) {
+  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
+  for (const Family& family : options.families) {
+    families.emplace_back(family.name, FamilyOptionsFor(family, cache));
+  }
+  rocksdb::DBOptions db = DbOptionsFor(options);
+  db.create_if_missing = true;
+  if (options.env != nullptr) db.env = options.env;
+  MUSTER_RETURN_IF_ERROR(ToStatus(rocksdb::RepairDB(dir, db, families), dir));
+  std::error_code error;
+  fs::remove_all(fs::path(dir) / "lost", error);  // they are where they were, too
+  return error ? FileError(error, absl::StrCat("tidying ", dir)) : absl::OkStatus();
 }
 
 // One repair or look.
@@ -121,35 +148,46 @@ class Salvage {
     MUSTER_RETURN_IF_ERROR(CheckNobodyOwns(dir_));
     MUSTER_RETURN_IF_ERROR(KeepLeftover());
     absl::StatusOr<std::unique_ptr<Database>> database = Database::Open(dir_, options_);
-    if (absl::IsDataLoss(database.status())) database = OpenWithoutLog(database.status());
-    if (absl::IsDataLoss(database.status())) database = BeginAnew(database.status());
+    if (absl::IsDataLoss(database.status())) {
+      const absl::Status why = database.status();
+      database =
+          ChangesUpTo(LogReplay::kStopAtDamage).ok() ? OpenWithoutLog(why) : OpenWithoutTables(why);
+    }
     MUSTER_RETURN_IF_ERROR(database.status());
-    const rocksdb::Status tables = (*database)->db()->VerifyChecksum();
-    if (tables.ok()) return database;
-    if (!tables.IsCorruption()) return ToStatus(tables, dir_);
-    return OpenWithoutTables(*std::move(database), tables.ToString());
+    const rocksdb::Status blocks = (*database)->db()->VerifyChecksum();
+    if (blocks.ok()) return database;
+    if (!blocks.IsCorruption()) return ToStatus(blocks, dir_);
+    return OpenWithoutBlocks(*std::move(database), ToStatus(blocks, dir_));
   }
 
  private:
   bool repairs() const { return salvage_.keep_in != nullptr; }
 
-  absl::Status Tell(std::string kind, std::string why, std::string remedy,
+  absl::Status Tell(std::string kind, const absl::Status& why, std::string remedy,
                     bool mendable = true) const {
-    return salvage_.on_damage({std::move(kind), std::move(why), std::move(remedy), mendable});
+    return salvage_.on_damage(
+        {std::move(kind), std::string(why.message()), std::move(remedy), mendable});
   }
 
-  // Whatever a log cannot be blamed for stays an error.
+  absl::StatusOr<uint64_t> ChangesUpTo(LogReplay replay) const {
+    DatabaseOptions options = options_;
+    options.read_only = true;
+    options.log_replay = replay;
+    MUSTER_ASSIGN_OR_RETURN(const auto database, Database::Open(dir_, options));
+    return database->db()->GetLatestSequenceNumber();
+  }
+
   absl::StatusOr<std::unique_ptr<Database>> OpenWithoutLog(const absl::Status& why) {
-    const uint64_t before = ChangesUpTo(dir_, options_, LogReplay::kStopAtDamage);
-    if (before == 0) return why;
-    const uint64_t all = ChangesUpTo(dir_, options_, LogReplay::kSkipDamage);
-    MUSTER_RETURN_IF_ERROR(Tell(
-        "log", std::string(why.message()),
-        absl::StrCat("goes on with the ", before, " changes before the damage; at least ",
-                     std::max<uint64_t>(1, all - std::min(all, before)), " after it are lost")));
+    MUSTER_ASSIGN_OR_RETURN(const uint64_t before, ChangesUpTo(LogReplay::kStopAtDamage));
+    const uint64_t all = ChangesUpTo(LogReplay::kSkipDamage).value_or(0);
+    const uint64_t lost = all > before ? all - before : 1;
+    MUSTER_RETURN_IF_ERROR(
+        Tell("log", why,
+             absl::StrCat("goes on with the ", before, " changes before the damage; at least ",
+                          lost, " after it are lost")));
     if (repairs()) {
       MUSTER_ASSIGN_OR_RETURN(const std::string folder, salvage_.keep_in());
-      MUSTER_RETURN_IF_ERROR(KeepLogs(dir_, folder).status());
+      MUSTER_RETURN_IF_ERROR(KeepLogs(dir_, folder));
       MUSTER_FAILPOINT("repair.after_logs_kept");
     }
     DatabaseOptions options = options_;
@@ -157,36 +195,54 @@ class Salvage {
     return Database::Open(dir_, options);
   }
 
-  absl::StatusOr<std::unique_ptr<Database>> OpenWithoutTables(std::unique_ptr<Database> database,
-                                                              const std::string& why) {
+  // Some blocks of its tables are damaged.
+  absl::StatusOr<std::unique_ptr<Database>> OpenWithoutBlocks(std::unique_ptr<Database> database,
+                                                              const absl::Status& why) {
     if (!repairs()) {
       MUSTER_RETURN_IF_ERROR(Tell("table", why, "all that can be read of it is kept"));
       return database;
     }
     uint64_t gaps = 0;
-    MUSTER_RETURN_IF_ERROR(CopyReadable(*database, fresh_, options_, &gaps));
+    const absl::Status copied = CopyReadable(*database, fresh_, options_, &gaps);
+    database.reset();
+    if (absl::IsDataLoss(copied)) {
+      std::error_code ignored;
+      fs::remove_all(fresh_, ignored);
+      return OpenWithoutTables(why);
+    }
+    MUSTER_RETURN_IF_ERROR(copied);
     MUSTER_RETURN_IF_ERROR(
         Tell("table", why,
-             absl::StrCat("all that can be read of it is kept; stretches that cannot: ", gaps)));
-    database.reset();
-    MUSTER_RETURN_IF_ERROR(Exchange(fresh_, dir_));
-    MUSTER_FAILPOINT("repair.after_exchange");
-    MUSTER_RETURN_IF_ERROR(MoveAside(fresh_));
-    return Database::Open(dir_, options_);
+             absl::StrCat("all that can be read of it is kept, but for ", gaps, " blocks")));
+    return OpenFresh();
   }
 
-  absl::StatusOr<std::unique_ptr<Database>> BeginAnew(const absl::Status& why) {
-    const bool possible = repairs() && salvage_.may_begin_anew;
-    MUSTER_RETURN_IF_ERROR(Tell("files", std::string(why.message()),
-                                salvage_.may_begin_anew
-                                    ? "begins empty; all its files are kept"
-                                    : "cannot be repaired: restore it from a backup",
+  // Some tables, or the list of them, cannot be read at all.
+  absl::StatusOr<std::unique_ptr<Database>> OpenWithoutTables(const absl::Status& why) {
+    MUSTER_RETURN_IF_ERROR(Tell("table", why, "all tables that can be read are kept"));
+    if (!repairs()) return why;
+    MUSTER_RETURN_IF_ERROR(LinkFiles(dir_, fresh_));
+    const absl::Status listed = ListTablesAgain(fresh_, options_);
+    if (listed.ok()) return OpenFresh();
+    MUSTER_RETURN_IF_ERROR(Tell("files", listed,
+                                salvage_.may_begin_anew ? "begins empty; all its files are kept"
+                                                        : "restore it from a backup",
                                 salvage_.may_begin_anew));
-    if (!possible) return why;
+    std::error_code ignored;
+    fs::remove_all(fresh_, ignored);
+    if (!salvage_.may_begin_anew) return listed;
     MUSTER_RETURN_IF_ERROR(MoveAside(dir_));
     DatabaseOptions options = options_;
     options.create_if_missing = true;
     return Database::Open(dir_, options);
+  }
+
+  // Takes the new database for the damaged one.
+  absl::StatusOr<std::unique_ptr<Database>> OpenFresh() {
+    MUSTER_RETURN_IF_ERROR(Exchange(fresh_, dir_));
+    MUSTER_FAILPOINT("repair.after_exchange");
+    MUSTER_RETURN_IF_ERROR(MoveAside(fresh_));
+    return Database::Open(dir_, options_);
   }
 
   // A repair that was cut short left its half of an exchange: a copy, or what it was a copy of.
@@ -214,7 +270,7 @@ class Salvage {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Database>> OpenToSalvage(const std::string& dir,
-                                                        DatabaseOptions options,
+                                                        const DatabaseOptions& options,
                                                         const SalvageOptions& salvage) {
   return Salvage(dir, options, salvage).Open();
 }
@@ -228,6 +284,7 @@ RecordCursor::RecordCursor(const Database* database, size_t family, absl::string
 RecordCursor::~RecordCursor() = default;
 
 bool RecordCursor::valid() const { return it_->Valid(); }
+absl::Status RecordCursor::status() const { return ToStatus(it_->status(), database_->dir()); }
 absl::string_view RecordCursor::key() const { return ToView(it_->key()); }
 absl::string_view RecordCursor::value() const { return ToView(it_->value()); }
 
@@ -240,7 +297,6 @@ void RecordCursor::Next() {
 void RecordCursor::Open(const std::string& from) {
   rocksdb::ReadOptions options;
   options.fill_cache = false;
-  options.verify_checksums = false;
   it_.reset(database_->db()->NewIterator(options, database_->family(family_)));
   it_->Seek(from);
 }
@@ -257,8 +313,7 @@ void RecordCursor::PassGap(std::string from) {
     Open(middle);
     (it_->Valid() || it_->status().ok() ? behind : from) = middle;
   }
-  if (behind.empty()) return;  // nothing can be read up to the end
-  Open(behind);
+  if (!behind.empty()) Open(behind);
 }
 
 }  // namespace muster::rocks

@@ -1,14 +1,14 @@
 // Opening a database whose files are damaged, for a check that looks and for a repair that mends.
 //
-//   damaged                 a check                      a repair
-//   write-ahead log         reads what precedes it       keeps the logs, goes on with what precedes
-//   table (*.sst)           reads what can be read       keeps all files, writes a new database of
-//   it anything else           cannot look                  keeps all files, begins with an empty
-//   database
+//   damaged             a check                      a repair
+//   write-ahead log     reads what precedes it       keeps the logs, goes on with what precedes
+//   block of a table    reads the other blocks       keeps all files, writes a new database of it
+//   table as a whole,   cannot look                  keeps all files, goes on with the other tables
+//   or list of tables
 //
-// A table is a sequence of blocks with a checksum each. RocksDB gives up a whole block for one bit,
-// and a whole range for one block; here blocks are read as they are, because every record of
-// muster has a checksum of its own, and only what cannot be taken apart is passed over.
+// RocksDB gives up a whole range for one damaged block. Here a cursor passes over it. Blocks are
+// never read unchecked, though a record of muster would notice damage itself: Debian builds RocksDB
+// with its assertions, and a block that makes no sense ends the process.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ namespace muster::rocks {
 
 // Damage beneath the level of records.
 struct FileDamage {
-  std::string kind;  // "log", "table", "files"
+  std::string kind;  // "log", "table"; "files" when nothing can be read
   std::string why;
   std::string remedy;
   bool mendable = true;
@@ -47,7 +47,7 @@ struct SalvageOptions {
 // process has it open. NotFound: there is none. DataLoss: it cannot be looked at, or not be
 // mended; on_damage was told.
 absl::StatusOr<std::unique_ptr<Database>> OpenToSalvage(const std::string& dir,
-                                                        DatabaseOptions options,
+                                                        const DatabaseOptions& options,
                                                         const SalvageOptions& salvage);
 
 // The records of a family in the order of their keys, passing over what cannot be read. Not
@@ -63,6 +63,8 @@ class RecordCursor {
   absl::string_view value() const;
   void Next();
 
+  // DataLoss when it ended where something may follow that cannot be read.
+  absl::Status status() const;
   // Stretches that could not be read.
   uint64_t gaps() const { return gaps_; }
 

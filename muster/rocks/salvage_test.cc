@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,8 +50,8 @@ class SalvageTest : public ::testing::Test {
     ASSERT_TRUE(database->db()->Flush({}, database->family(0)).ok());
   }
 
-  // Changes bytes in the middle of the largest file with this ending.
-  void Damage(const std::string& extension, int bytes) {
+  // Changes bytes of the largest file with this ending: in its middle, or elsewhere.
+  void Damage(const std::string& extension, int bytes, std::optional<uintmax_t> at = {}) {
     fs::path file;
     for (const auto& entry : fs::directory_iterator(dir_)) {
       if (entry.path().extension() != extension) continue;
@@ -58,7 +59,7 @@ class SalvageTest : public ::testing::Test {
     }
     ASSERT_FALSE(file.empty());
     std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-    stream.seekp(static_cast<std::streamoff>(fs::file_size(file) / 2));
+    stream.seekp(static_cast<std::streamoff>(at.value_or(fs::file_size(file) / 2)));
     stream << std::string(static_cast<size_t>(bytes), '\xee');
   }
 
@@ -127,46 +128,85 @@ TEST_F(SalvageTest, GoesOnWithWhatPrecedesTheDamageOfALog) {
   EXPECT_THAT(damages_, IsEmpty());
 }
 
-// One changed byte of a value: the record is there, and its own checksum's business.
-TEST_F(SalvageTest, LosesNoRecordToAChangedByteOfATable) {
+TEST_F(SalvageTest, CanLoseEverythingToALogWhoseFirstRecordIsDamaged) {
+  Write(/*flush=*/false);
+  Damage(".log", 1, /*at=*/20);
+  uint64_t gaps = 0;
+  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), 0);
+  EXPECT_THAT(damages_, ElementsAre("log"));
+}
+
+// 16 KiB are lost, and no more.
+TEST_F(SalvageTest, LosesOneBlockToAChangedByteOfATable) {
   Write(/*flush=*/true);
   Damage(".sst", 1);
   uint64_t gaps = 0;
-  EXPECT_EQ(Readable(**Open(/*repair=*/false), &gaps), kRecords);
+  const int kept = Readable(**Open(/*repair=*/false), &gaps);
   EXPECT_THAT(damages_, ElementsAre("table"));
-  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
+  EXPECT_EQ(gaps, 1u);
+  EXPECT_GT(kept, kRecords - 170);
+  EXPECT_LT(kept, kRecords);
+  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kept);
+  EXPECT_EQ(gaps, 0u) << "the new database has none";
   EXPECT_TRUE(fs::exists(kept_ + "/files/CURRENT"));
   damages_.clear();
-  EXPECT_EQ(Readable(**Open(/*repair=*/false), &gaps), kRecords);
+  EXPECT_EQ(Readable(**Open(/*repair=*/false), &gaps), kept);
   EXPECT_THAT(damages_, IsEmpty());
 }
 
-// A damaged stretch that cannot be taken apart costs itself, not what follows.
-TEST_F(SalvageTest, PassesOverWhatCannotBeTakenApart) {
+TEST_F(SalvageTest, ReadsWhatLiesBetweenAndBehindDamagedBlocks) {
   Write(/*flush=*/true);
-  Damage(".sst", 6000);
-  const auto database = Open(/*repair=*/true);
+  Damage(".sst", 1, /*at=*/100'000);
+  Damage(".sst", 20'000, /*at=*/150'000);
+  const auto database = Open(/*repair=*/false);
   ASSERT_TRUE(database.ok()) << database.status();
   uint64_t gaps = 0;
-  const int kept = Readable(**database, &gaps);
-  EXPECT_EQ(gaps, 0u) << "the new database has none";
-  EXPECT_GT(kept, kRecords - 400);
-  EXPECT_LT(kept, kRecords);
-  RecordCursor last(database->get(), 0, Key(kRecords - 1));
-  EXPECT_TRUE(last.valid());
+  EXPECT_GT(Readable(**database, &gaps), kRecords - 700);
+  EXPECT_EQ(gaps, 2u);
+  for (const int i : {0, 1050, kRecords - 1}) {
+    RecordCursor record(database->get(), 0, Key(i));
+    ASSERT_TRUE(record.valid()) << i;
+    EXPECT_EQ(record.key(), Key(i));
+  }
 }
 
-TEST_F(SalvageTest, BeginsAnewOnlyWhereThatIsAllowed) {
+// The end of a table says what it is.
+TEST_F(SalvageTest, GoesOnWithTheOtherTablesWhenOneCannotBeOpened) {
   Write(/*flush=*/true);
-  Damage("", 4);  // CURRENT, IDENTITY, LOCK, LOG
-  std::ofstream(dir_ + "/CURRENT") << "nonsense\n";
-  EXPECT_TRUE(absl::IsDataLoss(Open(/*repair=*/true).status())) << Open(true).status();
-  EXPECT_THAT(remedy_, HasSubstr("backup"));
-  EXPECT_TRUE(absl::IsDataLoss(Open(/*repair=*/false, /*may_begin_anew=*/true).status()));
+  {
+    const auto database = Database::Open(dir_, Options()).value();
+    ASSERT_TRUE(database->db()->Put({}, database->family(0), "later", "x").ok());
+    ASSERT_TRUE(database->db()->Flush({}, database->family(0)).ok());
+  }
+  fs::path table;
+  for (const auto& entry : fs::directory_iterator(dir_)) {
+    if (entry.path().extension() == ".sst" && entry.file_size() > 100'000) table = entry.path();
+  }
+  Damage(".sst", 10, fs::file_size(table) - 20);
+  EXPECT_TRUE(absl::IsDataLoss(Open(/*repair=*/false).status()));
+  EXPECT_THAT(damages_, ElementsAre("table"));
   uint64_t gaps = 0;
-  EXPECT_EQ(Readable(**Open(/*repair=*/true, /*may_begin_anew=*/true), &gaps), 0);
-  EXPECT_EQ(damages_.back(), "files");
-  EXPECT_TRUE(fs::exists(kept_ + "/files/CURRENT"));
+  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), 1);
+  EXPECT_TRUE(fs::exists(fs::path(kept_) / "files" / table.filename()));
+}
+
+TEST_F(SalvageTest, FindsItsTablesWhenTheListOfThemIsDamaged) {
+  Write(/*flush=*/true);
+  std::ofstream(dir_ + "/CURRENT") << "nonsense\n";
+  EXPECT_TRUE(absl::IsDataLoss(Open(/*repair=*/false).status())) << Open(false).status();
+  uint64_t gaps = 0;
+  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
+}
+
+// As it is when a repair is killed between its steps.
+TEST_F(SalvageTest, KeepsWhatARepairThatWasCutShortLeft) {
+  Write(/*flush=*/true);
+  fs::create_directory(dir_ + ".new");
+  std::ofstream(dir_ + ".new/half") << "x";
+  uint64_t gaps = 0;
+  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
+  EXPECT_TRUE(fs::exists(kept_ + "/files/half"));
+  EXPECT_FALSE(fs::exists(dir_ + ".new"));
 }
 
 }  // namespace

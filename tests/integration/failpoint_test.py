@@ -5,38 +5,13 @@ A failpoint (muster/base/failpoint.h) lies between two durable steps. Each has a
 must pass it: the process has to die there of SIGKILL.
 """
 
-import collections
-import functools
-import json
-import os
-import random
 import re
 import shutil
 import signal
-import subprocess
-import tempfile
-import pathlib
 
 import harness
-from harness import ROOT, MusterTest
-
-FRAGILE = os.environ["FRAGILE_MUSTER"]
-
-LINES_PER_ITEM = 30
-ITEMS = 100  # more than one run of the initiator
-KEY_BYTES = 8  # of a line, by which the handler counts
-# Items with something particular: wants a second attempt, is given up, is too large for a message.
-RETRIED, GIVEN_UP, LARGE = 7, 13, 17
-
-JOB = f"""
-name: fragile
-input: {{format: lines}}
-item: {{transactions: {LINES_PER_ITEM}, max_bytes: 4MiB}}
-handler: {{linked: fragile}}
-queue: {{max_attempts: 5, partitions: 2}}
-groups:
-  - {{name: by_text, keys: [text], measures: {{lines: int}}}}
-"""
+from fragile import GIVEN_UP, FragileTest, flip_a_byte
+from harness import ROOT
 
 # Failpoints that a first run passes, with the passages at which it dies there.
 RUN = {
@@ -77,6 +52,8 @@ RUN = {
 }
 LOST_QUEUE = ["initiator.after_refill_begun"]
 LOST_REPORT = ["run.after_reopen"]
+REPAIR_OF_A_LOG = ["repair.after_logs_kept", "repair.after_records_kept"]
+REPAIR_OF_A_TABLE = ["repair.after_exchange"]
 REDRIVE = ["redrive.after_ledger", "redrive.after_report", "queue.after_redrive"]
 
 
@@ -90,77 +67,19 @@ def failpoints_in_the_source():
     return names
 
 
-def lines_of(item):
-    if item == LARGE:
-        noise = random.Random(item)
-        return [f"noise {i % 7} {noise.randbytes(30000).hex()}" for i in range(LINES_PER_ITEM)]
-    lines = [f"text {item * LINES_PER_ITEM + i}" for i in range(LINES_PER_ITEM)]
-    special = {RETRIED: "retry", GIVEN_UP: "dead"}.get(item)
-    return lines[:5] + [special] + lines[6:] if special else lines
-
-
-@functools.lru_cache(maxsize=None)
-def big_input():
-    """An input of all items, made once."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="muster-input-")) / "in.txt"
-    path.write_text("".join(line + "\n" for item in range(ITEMS) for line in lines_of(item)))
-    return path
-
-
-def direct_sum(items):
-    return collections.Counter(line[:KEY_BYTES] for item in items for line in lines_of(item))
-
-
-class FailpointTest(MusterTest):
+class FailpointTest(FragileTest):
     def setUp(self):
         super().setUp()
-        self.job = self.write("job.yaml", JOB)
         self.round = 0
 
     def in_a_new_data_dir(self):
-        if self.round > 0:
-            shutil.rmtree(self.data_dir, ignore_errors=True)
+        shutil.rmtree(self.data_dir, ignore_errors=True)
         self.round += 1
         self.data_dir = self.folder / f"data{self.round}"
 
-    def fragile(self, *arguments, failpoint="", mended=False):
-        environment = dict(os.environ, MUSTER_FAILPOINT=failpoint)
-        if mended:
-            environment["FRAGILE_MENDED"] = "yes"
-        return subprocess.run([FRAGILE, *map(str, arguments)], capture_output=True, text=True,
-                              timeout=harness.TIMEOUT_SECONDS, env=environment, cwd=self.folder)
-
-    def run_batch(self, **how):
-        return self.fragile(*self.run_arguments(big_input(), "--threads", 2, "--quiet",
-                                                job=self.job), **how)
-
-    def redrive(self, **how):
-        for partition in range(2):
-            done = self.fragile("queue", "redrive", f"fragile-in-{partition}", "--data-dir",
-                                self.data_dir, **how)
-            if done.returncode != 0:
-                return done
-        return done
-
-    def assert_died(self, done, failpoint):
-        self.assertEqual(done.returncode, -signal.SIGKILL,
-                         f"did not die at {failpoint}: {done.stdout}{done.stderr}")
-
-    def assert_exact(self, done, expected_code, dead_items):
-        """The run ended with every total as the direct sum has it."""
-        self.assertEqual(done.returncode, expected_code, done.stderr)
-        result = json.loads(done.stdout)
-        counted = direct_sum(set(range(ITEMS)) - set(dead_items))
-        self.assertEqual(
-            (result["transactions"], result["aggregated"], result["rejected"],
-             result["dead_lettered"], result["items"]),
-            (ITEMS * LINES_PER_ITEM, counted.total(), 0, LINES_PER_ITEM * len(dead_items), ITEMS))
-        rows = {row["text"]: int(row["lines"]) for row in self.rows(result["batch"], "by_text")}
-        self.assertEqual(rows, dict(counted))
-        self.assert_receipt_holds(result["batch"])
-
     def test_each_failpoint_of_the_source_has_a_scenario(self):
-        scenarios = [*RUN, *LOST_QUEUE, *LOST_REPORT, *REDRIVE]
+        scenarios = [*RUN, *LOST_QUEUE, *LOST_REPORT, *REPAIR_OF_A_LOG, *REPAIR_OF_A_TABLE,
+                     *REDRIVE]
         self.assertEqual(sorted(failpoints_in_the_source()), sorted(scenarios))
 
     def test_each_failpoint_is_in_the_docs(self):
@@ -203,6 +122,31 @@ class FailpointTest(MusterTest):
                     file.unlink()
                 self.assert_died(self.run_batch(failpoint=failpoint), failpoint)
                 self.assert_exact(self.run_batch(), 3, [GIVEN_UP])
+
+    def repair_twice(self, failpoint):
+        """A repair dies, and is done again."""
+        self.assert_died(self.check("--repair", failpoint=failpoint), failpoint)
+        done = self.check("--repair")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.check().returncode, 0)
+        self.assert_exact(self.run_batch(), 3, [GIVEN_UP])
+
+    def test_a_repair_of_a_damaged_log_that_dies_is_done_again(self):
+        for failpoint in REPAIR_OF_A_LOG:
+            with self.subTest(failpoint=failpoint):
+                self.in_a_new_data_dir()
+                self.assert_died(self.run_batch(failpoint="controller.before_commit"), failpoint)
+                flip_a_byte(max((self.data_dir / "queue").glob("*.log")), 0.5)
+                self.repair_twice(failpoint)
+
+    def test_a_repair_of_a_damaged_table_that_dies_is_done_again(self):
+        for failpoint in REPAIR_OF_A_TABLE:
+            with self.subTest(failpoint=failpoint):
+                self.in_a_new_data_dir()
+                self.die_with_everything_in_tables()
+                flip_a_byte(max((self.data_dir / "queue").glob("*.sst"),
+                                key=lambda table: table.stat().st_size), 0.5)
+                self.repair_twice(failpoint)
 
     def test_a_redrive_that_dies_is_done_again_and_counts_once(self):
         for failpoint in REDRIVE:

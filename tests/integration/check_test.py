@@ -1,0 +1,164 @@
+"""Damage of what is stored in mid-batch: `muster queue check` names it, `--repair` mends it, and the
+same run ends with the totals of an independent sum.
+
+    check_test.py [FLIPS [SEED]]      (bits that are changed in tables; default: 6 of each part)
+"""
+
+import base64
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+
+import harness
+from fragile import FRAGILE, GIVEN_UP, FragileTest, flip_a_byte
+
+SEED = random.SystemRandom().randrange(2**32)
+FLIPS = 6  # of each part's tables
+
+
+class CheckTest(FragileTest):
+    def die_in_mid_batch(self):
+        self.assert_died(self.run_batch(failpoint="controller.before_commit"), "mid-batch")
+
+    def die_before_any_item_is_done(self):
+        """The first partition, with the large item in it, was put before a worker can begin."""
+        self.assert_died(self.run_batch(failpoint="queue.after_begin"), "before any item is done")
+
+    def damages(self):
+        done = self.check("-o", "json")
+        self.assertEqual(done.returncode, 6, done.stdout + done.stderr)
+        return json.loads(done.stdout)["damaged"]
+
+    def repair(self):
+        done = self.check("--repair", "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.check().returncode, 0)
+        return json.loads(done.stdout)
+
+    def assert_mended(self):
+        """A repair, after which the batch ends exactly."""
+        result = self.repair()
+        self.assert_exact(self.run_batch(), 3, [GIVEN_UP])
+        self.assertEqual(self.check().returncode, 0)
+        return result
+
+    def test_a_sound_data_directory_passes_at_any_time(self):
+        self.die_in_mid_batch()
+        done = self.check()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(" records, 0 damaged", done.stdout)
+        self.run_batch()
+        self.assertEqual(self.check("--repair").returncode, 0)
+        self.assertFalse((self.data_dir / "damaged").exists())
+
+    def test_nothing_is_checked_where_nothing_is(self):
+        done = self.check("--repair")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no data in directory", done.stderr)
+        self.assertFalse(self.data_dir.exists())
+
+    def test_a_directory_that_a_run_works_with_is_left_alone(self):
+        process = subprocess.Popen([FRAGILE, *self.run_arguments(self.batch_input, job=self.job)],
+                                   stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        try:
+            self.assertIn("begins", process.stderr.readline())
+            process.send_signal(signal.SIGSTOP)
+            for more in ([], ["--repair"]):
+                done = self.check(*more)
+                self.assertEqual(done.returncode, 1, done.stdout)
+                self.assertIn(f"is used by another process, process {process.pid}", done.stderr)
+        finally:
+            process.kill()
+            process.communicate(timeout=harness.TIMEOUT_SECONDS)
+
+    def test_a_damaged_log_of_any_part_costs_what_follows_the_damage(self):
+        for part in ("queue", "ledger", "sync"):
+            with self.subTest(part=part):
+                shutil.rmtree(self.data_dir, ignore_errors=True)
+                self.die_in_mid_batch()
+                log = max((self.data_dir / part).glob("*.log"))
+                before = log.read_bytes()
+                flip_a_byte(log, 0.3)
+                damaged = log.read_bytes()
+                self.assertNotEqual(before, damaged)
+                self.assertEqual(self.run_batch().returncode, 1)
+                [damage] = self.damages()[:1]
+                self.assertEqual((damage["part"], damage["kind"]), (part, "log"))
+                self.assertRegex(damage["remedy"], r"the \d+ changes before the damage; at least "
+                                                   r"\d+ after it are lost")
+                kept = self.assert_mended()["kept_in"]
+                self.assertEqual((self.data_dir / "damaged/1" / part / log.name).read_bytes(),
+                                 damaged)
+                self.assertTrue(kept.endswith("damaged/1"), kept)
+
+    def test_a_blob_that_is_damaged_is_made_again(self):
+        self.die_before_any_item_is_done()
+        [blob] = (self.data_dir / "blobs").glob("*.blob")
+        flip_a_byte(blob, 0.5)
+        damages = self.damages()
+        self.assertEqual([damage["part"] for damage in damages], ["blobs", "queue"])
+        self.assertIn(blob.name, damages[0]["name"])
+        self.assert_mended()
+        self.assertTrue((self.data_dir / "damaged/1/blobs" / blob.name).exists())
+
+    def test_a_blob_that_is_gone_is_missed_by_its_message(self):
+        self.die_before_any_item_is_done()
+        for blob in (self.data_dir / "blobs").glob("*.blob"):
+            blob.unlink()
+        [damage] = self.damages()
+        self.assertEqual((damage["part"], damage["kind"]), ("queue", "body"))
+        self.assertIn("blob", damage["why"])
+        self.assert_mended()
+        line = (self.data_dir / "damaged/1/records.jsonl").read_text().splitlines()
+        self.assertEqual([json.loads(text)["family"] for text in line], ["state", "body"])
+        self.assertTrue(base64.b64decode(json.loads(line[1])["value"]))
+
+    def test_a_batch_number_is_never_given_twice(self):
+        self.assertEqual(self.run_batch().returncode, 3)
+        shutil.rmtree(self.data_dir / "sync")
+        self.assertEqual(self.run_batch().returncode, 3)  # makes an empty one
+        [damage] = self.damages()
+        self.assertIn("batch-numbers", damage["name"])
+        self.repair()
+        done = self.fragile(*self.run_arguments(self.batch_input, "--new", job=self.job))
+        self.assert_exact(done, 3, [GIVEN_UP])
+        self.assertEqual(json.loads(done.stdout)["batch"], 2)
+
+    def test_a_list_of_tables_that_is_damaged_is_made_again(self):
+        for part in ("queue", "ledger", "sync"):
+            with self.subTest(part=part):
+                shutil.rmtree(self.data_dir, ignore_errors=True)
+                self.die_in_mid_batch()
+                (self.data_dir / part / "CURRENT").write_text("nonsense\n")
+                self.assertEqual([damage["part"] for damage in self.damages()], [part])
+                self.assert_mended()
+                self.assertTrue((self.data_dir / "damaged/1" / part / "files/CURRENT").exists())
+
+    def test_a_changed_bit_anywhere_in_a_table_is_found_and_mended(self):
+        print(f"seed {SEED}: check_test.py {FLIPS} {SEED}", flush=True)
+        chance = random.Random(SEED)
+        self.die_with_everything_in_tables()
+        sound = self.folder / "sound"
+        self.data_dir.rename(sound)
+        for part in ("queue", "ledger", "sync"):
+            tables = sorted((sound / part).glob("*.sst"))
+            self.assertTrue(tables, part)
+            for _ in range(FLIPS):
+                table, where = chance.choice(tables), chance.random()
+                with self.subTest(seed=SEED, table=f"{part}/{table.name}", where=where):
+                    shutil.rmtree(self.data_dir, ignore_errors=True)
+                    shutil.copytree(sound, self.data_dir)
+                    flip_a_byte(self.data_dir / part / table.name, where)
+                    self.assertIn(self.check().returncode, (0, 6))
+                    self.assert_mended()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        FLIPS = int(sys.argv.pop(1))
+    if len(sys.argv) > 1:
+        SEED = int(sys.argv.pop(1))
+    harness.main()
