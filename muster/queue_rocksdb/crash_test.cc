@@ -1,38 +1,30 @@
 // kill -9 at random instants: what was acknowledged is there, what was deleted stays gone.
-//
-// The victim is this program again, running only the test CrashVictim.Works: a process that has
-// started threads (RocksDB's) must not go on after a mere fork.
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
 #include "muster/base/temp_dir.h"
+#include "muster/base/testing/victim.h"
 #include "muster/queue_rocksdb/rocksdb_queue_store.h"
 
 namespace muster::queue_rocksdb {
 namespace {
 
-constexpr int kReportFd = 3;
-constexpr char kDirVariable[] = "MUSTER_CRASH_DIR";
-constexpr char kFirstVariable[] = "MUSTER_CRASH_FIRST";
 const queue::QueueId kQueue{"acme", "work"};
 
-// One short line is one atomic write into the pipe.
 void Report(char what, const std::string& body) {
-  const std::string line = absl::StrCat(std::string(1, what), body, "\n");
-  if (write(kReportFd, line.data(), line.size()) < 0) _exit(1);
+  base::testing::Say(absl::StrCat(std::string(1, what), body));
 }
 
 void PutForEver(RocksDbQueueStore* store, int64_t next) {
@@ -62,17 +54,18 @@ void DeleteForEver(RocksDbQueueStore* store) {
   }
 }
 
-TEST(CrashVictim, Works) {
-  const char* dir = getenv(kDirVariable);
-  if (dir == nullptr) GTEST_SKIP() << "runs only as the victim of CrashTest";
-  auto store = RocksDbQueueStore::Open(dir, Options());
+// `argument`: the first body's number, a space, and the directory.
+const base::testing::RegisteredVictim worker("worker", [](const std::string& argument) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(argument, absl::MaxSplits(' ', 1));
+  auto store = RocksDbQueueStore::Open(parts.second, Options());
   int64_t first = 0;
-  if (!store.ok() || !absl::SimpleAtoi(getenv(kFirstVariable), &first)) _exit(1);
+  if (!store.ok() || !absl::SimpleAtoi(parts.first, &first)) _exit(1);
   if (!(*store)->CreateQueue(kQueue, {}).ok()) _exit(1);
   std::thread putter(PutForEver, store->get(), first);
   DeleteForEver(store->get());
   putter.join();
-}
+});
 
 // What the victims have said so far.
 struct Story {
@@ -88,33 +81,12 @@ struct Story {
 
 // Runs a victim on `dir`, kills it after `lines` lines, and adds all that it said to `story`.
 void RunVictim(const std::string& dir, int64_t first, int lines, Story* story) {
-  int fds[2];
-  ASSERT_EQ(pipe(fds), 0);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addclose(&actions, fds[0]);
-  posix_spawn_file_actions_adddup2(&actions, fds[1], kReportFd);
-  setenv(kDirVariable, dir.c_str(), 1);
-  setenv(kFirstVariable, absl::StrCat(first).c_str(), 1);
-  char self[] = "/proc/self/exe", filter[] = "--gtest_filter=CrashVictim.Works";
-  char* argv[] = {self, filter, nullptr};
-  pid_t victim = 0;
-  ASSERT_EQ(posix_spawn(&victim, self, &actions, nullptr, argv, environ), 0);
-  posix_spawn_file_actions_destroy(&actions);
-  unsetenv(kDirVariable);
-  close(fds[1]);
-  FILE* reports = fdopen(fds[0], "r");
-  char line[64];
-  for (int n = 0; fgets(line, sizeof(line), reports) != nullptr; ++n) {
-    std::string text = line;
-    text.pop_back();
-    story->Tell(text);
-    if (n == lines) kill(victim, SIGKILL);
+  base::testing::Victim victim("worker", absl::StrCat(first, " ", dir));
+  for (int n = 0; const auto line = victim.Hear(); ++n) {
+    story->Tell(*line);
+    if (n < lines) continue;
+    EXPECT_TRUE(victim.Kill()) << "the victim ended by itself";
   }
-  fclose(reports);
-  int status = 0;
-  waitpid(victim, &status, 0);
-  EXPECT_TRUE(WIFSIGNALED(status)) << "the victim ended by itself: " << status;
 }
 
 std::set<std::string> AllBodies(const std::string& dir) {

@@ -1,20 +1,16 @@
 #include "muster/rocks/database.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/temp_dir.h"
+#include "muster/base/testing/victim.h"
 #include "muster/rocks/status.h"
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"
@@ -64,61 +60,22 @@ TEST_F(DatabaseTest, RefusesASecondOpenInTheSameProcess) {
   EXPECT_THAT(second.message(), HasSubstr(dir_ + " is already open in this process"));
 }
 
-constexpr char kOwnerDirVariable[] = "MUSTER_OWNER_DIR";
-
-// The other process of the test below: owns the directory, says so on descriptor 4, and stays until
-// its side of descriptor 3 is closed.
-TEST_F(DatabaseTest, OwnsTheDirectoryForAnotherProcess) {
-  const char* dir = getenv(kOwnerDirVariable);
-  if (dir == nullptr) GTEST_SKIP() << "runs only as the other process";
-  dir_ = dir;
-  auto database = Open();
-  char byte = database.ok() ? '+' : '-';
-  if (write(4, &byte, 1) != 1) _exit(1);
-  if (read(3, &byte, 1) != 0) _exit(1);
-}
-
-// This program again, running only the test above: a process with threads (RocksDB's) must not go
-// on after a mere fork.
-pid_t StartOwner(const std::string& dir, int hang_up, int report) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, hang_up, 3);
-  posix_spawn_file_actions_adddup2(&actions, report, 4);
-  setenv(kOwnerDirVariable, dir.c_str(), 1);
-  char self[] = "/proc/self/exe", filter[] = "--gtest_filter=*OwnsTheDirectoryForAnotherProcess";
-  char* argv[] = {self, filter, nullptr};
-  pid_t owner = -1;
-  EXPECT_EQ(posix_spawn(&owner, self, &actions, nullptr, argv, environ), 0);
-  unsetenv(kOwnerDirVariable);
-  posix_spawn_file_actions_destroy(&actions);
-  return owner;
-}
+const base::testing::RegisteredVictim other_process("owner", [](const std::string& dir) {
+  DatabaseOptions options;
+  options.families = {{"records"}, {"bodies", FamilyUse::kBodies, size_t{1} << 20}};
+  const auto database = Database::Open(dir, options);
+  base::testing::Say(database.ok() ? "open" : "not open");
+  base::testing::AwaitDeath();
+});
 
 TEST_F(DatabaseTest, RefusesADirectoryThatAnotherProcessUses) {
-  // Descriptors from 10 on, so that none is in the way of 3 and 4.
-  int pipes[2][2];
-  for (auto& ends : pipes) {
-    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-    for (int& end : ends) {
-      const int moved = fcntl(end, F_DUPFD_CLOEXEC, 10);
-      close(end);
-      end = moved;
-    }
-  }
-  const pid_t owner = StartOwner(dir_, pipes[0][0], pipes[1][1]);
-  char byte = 0;
-  ASSERT_EQ(read(pipes[1][0], &byte, 1), 1);
-  ASSERT_EQ(byte, '+');
+  base::testing::Victim process("owner", dir_);
+  ASSERT_EQ(process.Hear(), "open");
   const absl::Status status = Open().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(),
-              HasSubstr("is used by another process, process " + std::to_string(owner)));
-  for (const auto& ends : pipes) {
-    close(ends[0]);
-    close(ends[1]);
-  }
-  waitpid(owner, nullptr, 0);
+              HasSubstr(absl::StrCat(dir_, " is used by another process, process ", process.id())));
+  EXPECT_TRUE(process.Kill());
   EXPECT_TRUE(Open().ok());
 }
 

@@ -1,16 +1,14 @@
 #include "muster/sync_rocksdb/rocks_sync_store.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/temp_dir.h"
+#include "muster/base/testing/victim.h"
 #include "muster/rocks/database.h"
 #include "muster/rocks/testing/faulty_env.h"
 #include "muster/sync/conformance/sync_store_conformance.h"
@@ -44,9 +42,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Where a child process says the ids that it drew; standard output is the test framework's.
-constexpr int kIdsFd = 3;
-
 class RocksSyncStoreTest : public ::testing::Test {
  protected:
   std::unique_ptr<RocksSyncStore> Open() {
@@ -63,18 +58,6 @@ class RocksSyncStoreTest : public ::testing::Test {
     rocksdb::WriteBatch batch;
     batch.Put((*database)->family(0), key, "garbage that is longer than a header");
     ASSERT_TRUE((*database)->Write(&batch, rocks::Durability::kPower).ok());
-  }
-
-  // Reads `count` ids, kills `child` in the middle of its work, and reads what it said until then.
-  static int64_t LastIdOfAChildKilledAfter(int count, pid_t child, int pipe_end) {
-    const auto next = [pipe_end](int64_t* id) { return read(pipe_end, id, 8) == 8; };
-    int64_t last = 0;
-    for (int i = 0; i < count; ++i) EXPECT_TRUE(next(&last)) << "id " << i;
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
-    while (next(&last)) continue;
-    close(pipe_end);
-    return last;
   }
 
   const base::TempDir dir_;
@@ -124,34 +107,21 @@ TEST_F(RocksSyncStoreTest, WhatWasAcknowledgedSurvivesAPowerCut) {
   EXPECT_EQ((*after)->Get("k")->data, "2");
 }
 
-// Not a test: what the process does that the next test kills. It says each id to kIdsFd.
-TEST_F(RocksSyncStoreTest, DISABLED_DrawsIdsUntilKilled) {
-  const char* const dir = getenv("MUSTER_TEST_DIR");
-  if (dir == nullptr) GTEST_SKIP() << "only the next test runs it";
+const base::testing::RegisteredVictim drawer("drawer", [](const std::string& dir) {
   auto store = RocksSyncStore::Open(dir);
   sync::UniqueIdGenerator ids(store->get(), "ids", {.range_size = 1});
-  while (true) {
-    const int64_t id = ids.NextId().value();
-    if (write(kIdsFd, &id, sizeof(id)) != sizeof(id)) _exit(1);
-  }
-}
+  while (true) base::testing::Say(absl::StrCat(ids.NextId().value()));
+});
 
-// Each id that the child said was fsynced before: none may come again.
+// Each id that the victim said was fsynced before: none may come again.
 TEST_F(RocksSyncStoreTest, IdsDrawnBeforeAKillNeverComeAgain) {
-  int pipe_ends[2];
-  ASSERT_EQ(pipe(pipe_ends), 0);
-  setenv("MUSTER_TEST_DIR", dir_.path().c_str(), 1);
-  const pid_t child = fork();
-  if (child == 0) {
-    close(pipe_ends[0]);
-    dup2(pipe_ends[1], kIdsFd);
-    // A program of its own, because RocksDB's threads do not survive a fork.
-    execl("/proc/self/exe", "child", "--gtest_filter=*DISABLED_DrawsIdsUntilKilled",
-          "--gtest_also_run_disabled_tests", nullptr);
-    _exit(1);
+  base::testing::Victim victim("drawer", dir_.path());
+  int64_t last = 0;
+  for (int n = 0; const auto id = victim.Hear(); ++n) {
+    ASSERT_TRUE(absl::SimpleAtoi(*id, &last));
+    if (n < 100) continue;
+    ASSERT_TRUE(victim.Kill());
   }
-  close(pipe_ends[1]);
-  const int64_t last = LastIdOfAChildKilledAfter(100, child, pipe_ends[0]);
   ASSERT_GE(last, 100);
   auto store = Open();
   sync::UniqueIdGenerator ids(store.get(), "ids", {.range_size = 1});
