@@ -11,7 +11,7 @@ enum ExitCode : int {
   kUsage = 2,
   kPartial = 3,         // the batch is done, but transactions were rejected or dead-lettered
   kDeadlineMissed = 4,  // done, later than the job's sla promised
-  kUnreachable = 5,     // what the command needs is busy or does not answer; try again later
+  kUnreachable = 5,     // what the command needs is busy, full or does not answer; try again later
   kDamaged = 6,         // a check found damage, or a repair left some
   kInterrupted = 130,   // Ctrl-C or SIGTERM
 };
@@ -20,7 +20,7 @@ enum ExitCode : int {
 inline ExitCode ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return kOk;
   if (absl::IsCancelled(status)) return kInterrupted;
-  if (absl::IsUnavailable(status)) return kUnreachable;
+  if (absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) return kUnreachable;
   return kError;
 }
 

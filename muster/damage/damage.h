@@ -24,10 +24,10 @@ struct StoredRecord {
 
 // One thing that is wrong, and what a repair does about it.
 struct Damage {
-  std::string part = "";  // of the data directory: "queue", "ledger", "sync", "blobs"
-  std::string kind = "";  // of record, as docs/storage_format.md calls it: "state", "body" …
-  std::string name = "";  // whose it is: "queue 'local/retail-in-0' message 12ab…"
-  std::string why = "";   // "its checksum does not match"
+  std::string part = "";    // of the data directory: "queue", "ledger", "sync", "blobs"
+  std::string kind = "";    // of record, as docs/storage_format.md calls it: "state", "body" …
+  std::string name = "";    // whose it is: "queue 'local/retail-in-0' message 12ab…"
+  std::string why = "";     // "its checksum does not match"
   std::string remedy = "";  // what a repair does: "the message is taken away"
   bool mendable = true;
   std::vector<StoredRecord> records = {};  // that a repair takes away

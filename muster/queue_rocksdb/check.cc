@@ -169,6 +169,8 @@ absl::Status Check::CheckQueueRecord(absl::string_view key, absl::string_view va
 
 absl::Status Check::CheckStore() {
   if (store_.has_value() && store_->next_queue > last_queue_) return absl::OkStatus();
+  const bool is_new = damaged_store_.empty() && last_queue_ == 0;
+  if (!store_.has_value() && is_new) return absl::OkStatus();
   Damage damage{.kind = "store", .name = "the store record"};
   StoreRecord mended = store_.value_or(StoreRecord());
   if (store_.has_value()) {

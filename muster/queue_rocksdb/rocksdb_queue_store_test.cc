@@ -281,8 +281,8 @@ TEST_F(RocksDbQueueStoreTest, AnswersUnavailableWhenTheDiskFails) {
   EXPECT_THAT(ReceiveBodies(), ElementsAre("a"));
 }
 
-// A put that is repeated after the disk was full finds its own dedup record, which is nowhere but in
-// memory.
+// A put that is repeated after the disk was full finds its own dedup record, which is nowhere but
+// in memory.
 TEST_F(RocksDbQueueStoreTest, AcknowledgesNoDuplicateOfAPutThatFailed) {
   env_.fail_appends = true;
   EXPECT_TRUE(absl::IsUnavailable(TryPut("a", "id").status()));

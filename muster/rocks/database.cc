@@ -84,6 +84,14 @@ absl::Status OpenError(const rocksdb::Status& status, const std::string& dir) {
     return absl::FailedPreconditionError(
         absl::StrCat("data directory ", dir, " is used by another process", LockHolder(dir)));
   }
+  // Its first open did not come to its end, so nothing was ever written to it.
+  if (status.IsInvalidArgument() && absl::StrContains(text, "Column family not found")) {
+    return absl::NotFoundError(absl::StrCat("no data in directory ", dir, " yet"));
+  }
+  if (status.IsIOError() && absl::StrContains(text, "Read-only file system")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("data directory ", dir, " is on a file system that is read-only"));
+  }
   return ToStatus(status, absl::StrCat("open data directory ", dir));
 }
 

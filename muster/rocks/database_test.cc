@@ -60,6 +60,18 @@ TEST_F(DatabaseTest, RefusesASecondOpenInTheSameProcess) {
   EXPECT_THAT(second.message(), HasSubstr(dir_ + " is already open in this process"));
 }
 
+// On a full disk its writer ends the process.
+TEST_F(DatabaseTest, KeepsNoLogFileOfRocksDbsOwn) {
+  const auto database = Open();
+  ASSERT_TRUE(database.ok()) << database.status();
+  EXPECT_FALSE(std::filesystem::exists(dir_ + "/LOG"));
+}
+
+TEST_F(DatabaseTest, FindsNothingWhereTheFirstOpenWasCutShort) {
+  { ASSERT_TRUE(Database::Open(dir_, DatabaseOptions()).ok()); }
+  EXPECT_TRUE(absl::IsNotFound(Open(/*read_only=*/true).status()));
+}
+
 const base::testing::RegisteredVictim other_process("owner", [](const std::string& dir) {
   DatabaseOptions options;
   options.families = {{"records"}, {"bodies", FamilyUse::kBodies, size_t{1} << 20}};
