@@ -1,6 +1,8 @@
 """kill -9 at random instants, then the same command again: nothing lost, nothing counted twice.
 
     kill_test.py [KILLS [SEED]]      (MUSTER names the program; defaults: 50 kills, a random seed)
+
+A failure tells the seed, and after how many seconds each process of its batch was killed.
 """
 
 import random
@@ -24,17 +26,17 @@ class KillTest(MusterTest):
         self.assertEqual(code, 0, errors)
         return time.monotonic() - begun
 
-    def kill_until_done(self, data, longest, chance, kills_left):
-        """Kills and restarts one batch until it is complete; answers how many kills it took."""
-        kills = 0
-        while kills < kills_left:
+    def kill_until_done(self, data, longest, chance, kills_left, killed_after):
+        """Kills and restarts one batch until it is complete; tells when in `killed_after`."""
+        while len(killed_after) < kills_left:
+            instant = round(chance.uniform(0, longest), 6)
             process = self.start_run(data, "--quiet")
             try:
-                process.wait(timeout=chance.uniform(0, longest))
+                process.wait(timeout=instant)
                 break  # done before its time came
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
-                kills += 1
+                killed_after.append(instant)
             finally:
                 process.communicate(timeout=harness.TIMEOUT_SECONDS)
         code, result, errors = self.run_job(data)
@@ -43,7 +45,6 @@ class KillTest(MusterTest):
         self.assert_all_accounted_for(result)
         self.assert_report_is_the_direct_sum(data, result["batch"])
         self.assert_receipt_holds(result["batch"])
-        return kills
 
     def test_killed_at_random_instants_every_total_is_exact(self):
         print(f"seed {SEED}: kill_test.py {KILLS} {SEED}", flush=True)
@@ -52,12 +53,17 @@ class KillTest(MusterTest):
         longest = self.clean_run_seconds(data)
         kills = 0
         batches = 0
-        while kills < KILLS:
+        exact = 0
+        while kills < KILLS and exact == batches:
             self.data_dir = self.folder / f"data{batches}"
             batches += 1
-            with self.subTest(seed=SEED, batch=batches, kills_before=kills):
-                kills += self.kill_until_done(data, longest, chance, KILLS - kills)
-        print(f"{kills} kills over {batches} batches, every total exact", flush=True)
+            killed_after = []  # filled as the batch goes on, and printed if it fails
+            with self.subTest(seed=SEED, batch=batches, kills_before=kills,
+                              killed_after=killed_after):
+                self.kill_until_done(data, longest, chance, KILLS - kills, killed_after)
+                exact += 1
+            kills += len(killed_after)
+        print(f"{kills} kills over {batches} batches, every total of {exact} exact", flush=True)
 
 
 if __name__ == "__main__":
