@@ -14,6 +14,7 @@
 namespace muster::listener {
 namespace {
 
+// Beyond this a commit's own work outweighs what it shares.
 constexpr size_t kFullCommit = 32;
 
 size_t BytesOf(const std::vector<queue::NewMessage>& messages) {

@@ -206,6 +206,7 @@ absl::StatusOr<std::vector<absl::Status>> QueueModel::Delete(const std::vector<R
     const auto found = Find(receipt);
     results.push_back(found.status());
     if (!found.ok()) continue;
+    Write((*found)->first);
     messages_.erase(*found);
     ++out_;
     must_be_durable_ = true;
@@ -216,6 +217,7 @@ absl::StatusOr<std::vector<absl::Status>> QueueModel::Delete(const std::vector<R
 absl::Status QueueModel::Clear() {
   if (!exists_) return Missing();
   messages_.clear();
+  unwritten_.clear();
   for (auto& [dedup_id, first] : remembered_) first.until = absl::InfinitePast();
   must_be_durable_ = true;
   return absl::OkStatus();
@@ -230,6 +232,7 @@ absl::StatusOr<std::vector<absl::Status>> QueueModel::DeadLetter(
     results.push_back(found.status());
     if (!found.ok()) continue;
     const auto& [seq, message] = **found;
+    Write(seq);
     const Cause& cause = request.cause;
     const absl::Time time = cause.time == absl::Time() ? now_ : cause.time;
     poison_[seq] = {message, cause.reason, cause.holder, cause.attempts, time};
