@@ -33,7 +33,7 @@ using Instant = std::chrono::steady_clock::time_point;
 
 [[noreturn]] void Die(absl::string_view why) {
   std::fprintf(stderr, "wake_latency: %.*s\n", static_cast<int>(why.size()), why.data());
-  std::exit(1);
+  std::_Exit(1);
 }
 
 void Check(const absl::Status& status) {
