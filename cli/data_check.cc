@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/local_run.h"
@@ -20,12 +20,11 @@ namespace {
 // Queues that no job names hold what they like.
 absl::Status CheckBody(const queue::QueueId& queue, absl::string_view body,
                        blob::BlobStore* blobs) {
-  absl::Status decoded;
-  if (absl::StrContains(queue.name, "-out-")) {
-    decoded = controller::DecodeResult(body, blobs).status();
-  } else if (absl::StrContains(queue.name, "-in-")) {
-    decoded = wire::DecodeWorkItem(body, blobs).status();
-  }
+  const std::optional<wire::Direction> direction = wire::DirectionOf(queue.name);
+  if (!direction.has_value()) return absl::OkStatus();
+  const absl::Status decoded = *direction == wire::Direction::kOutput
+                                   ? controller::DecodeResult(body, blobs).status()
+                                   : wire::DecodeWorkItem(body, blobs).status();
   return absl::IsDataLoss(decoded) ? decoded : absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@ namespace muster::base {
 namespace {
 
 constexpr size_t kHashDigits = 12;
+constexpr size_t kMaxResemblanceBytes = kMaxSafeNameBytes - kHashDigits - 1;
 
 bool IsNameChar(char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '-'; }
 
@@ -41,8 +42,18 @@ bool IsSafeName(absl::string_view name) {
 std::string MakeSafeName(absl::string_view text) {
   if (IsSafeName(text)) return std::string(text);
   const std::string hash = Sha256Hex(text).substr(0, kHashDigits);
-  const std::string start = Resemblance(text, kMaxSafeNameBytes - kHashDigits - 1);
+  const std::string start = Resemblance(text, kMaxResemblanceBytes);
   return start.empty() ? hash : absl::StrCat(start, "-", hash);
+}
+
+absl::string_view BeforeHash(absl::string_view name) {
+  if (name.size() <= kHashDigits + 1) return "";
+  const absl::string_view start = name.substr(0, name.size() - kHashDigits - 1);
+  const absl::string_view hash = name.substr(start.size() + 1);
+  if (name[start.size()] != '-') return "";
+  if (hash.find_first_not_of("0123456789abcdef") != absl::string_view::npos) return "";
+  // One byte less may be what a dash at the cut left.
+  return start.size() + 1 < kMaxResemblanceBytes ? start : "";
 }
 
 }  // namespace muster::base

@@ -18,4 +18,8 @@ bool IsSafeName(absl::string_view name);
 // stored data is found by it.
 std::string MakeSafeName(absl::string_view text);
 
+// What `name` resembles, where MakeSafeName had to put a hash behind it, and nothing was cut off to
+// make room; "" otherwise.
+absl::string_view BeforeHash(absl::string_view name);
+
 }  // namespace muster::base

@@ -1,24 +1,41 @@
 #include "muster/wire/queue_names.h"
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/safe_name.h"
 
 namespace muster::wire {
 namespace {
 
+constexpr char kInput[] = "-in-";
+constexpr char kOutput[] = "-out-";
+
 queue::QueueId Partition(absl::string_view account, absl::string_view job,
                          absl::string_view direction, int partition) {
   return {std::string(account), base::MakeSafeName(absl::StrCat(job, direction, partition))};
 }
 
+// Of a name that nothing was put behind.
+std::optional<Direction> DirectionAtTheEnd(absl::string_view name) {
+  const size_t size = name.size();
+  while (!name.empty() && absl::ascii_isdigit(static_cast<unsigned char>(name.back()))) {
+    name.remove_suffix(1);
+  }
+  if (name.size() == size) return std::nullopt;
+  if (absl::EndsWith(name, kInput)) return Direction::kInput;
+  if (absl::EndsWith(name, kOutput)) return Direction::kOutput;
+  return std::nullopt;
+}
+
 }  // namespace
 
 queue::QueueId InputQueue(absl::string_view account, absl::string_view job, int partition) {
-  return Partition(account, job, "-in-", partition);
+  return Partition(account, job, kInput, partition);
 }
 
 queue::QueueId OutputQueue(absl::string_view account, absl::string_view job, int partition) {
-  return Partition(account, job, "-out-", partition);
+  return Partition(account, job, kOutput, partition);
 }
 
 std::vector<queue::QueueId> InputQueues(absl::string_view account, absl::string_view job,
@@ -27,6 +44,11 @@ std::vector<queue::QueueId> InputQueues(absl::string_view account, absl::string_
   queues.reserve(static_cast<size_t>(partitions));
   for (int i = 0; i < partitions; ++i) queues.push_back(InputQueue(account, job, i));
   return queues;
+}
+
+std::optional<Direction> DirectionOf(absl::string_view queue_name) {
+  if (const auto direction = DirectionAtTheEnd(queue_name)) return direction;
+  return DirectionAtTheEnd(base::BeforeHash(queue_name));
 }
 
 }  // namespace muster::wire

@@ -1,6 +1,7 @@
 // Which physical queues a job's logical queues are.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ queue::QueueId OutputQueue(absl::string_view account, absl::string_view job, int
 // All input partitions, in order.
 std::vector<queue::QueueId> InputQueues(absl::string_view account, absl::string_view job,
                                         int partitions);
+
+enum class Direction { kInput, kOutput };
+
+// Which side of a job the queue of this name is. The last "-in-N" or "-out-N" says so: the job may
+// be called "check-out-retail". nullopt: no job's queue, or one of so long a name that it was cut.
+std::optional<Direction> DirectionOf(absl::string_view queue_name);
 
 // The account of a data directory that belongs to one user.
 inline constexpr char kLocalAccount[] = "local";

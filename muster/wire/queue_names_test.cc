@@ -1,0 +1,35 @@
+#include "muster/wire/queue_names.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace muster::wire {
+namespace {
+
+TEST(QueueNamesTest, KnowsWhichSideOfAJobAQueueIs) {
+  for (const std::string job :
+       {"retail", "check-out-retail", "check-in-3", "in", "out-0", "Upper case", "Sign-In-1!"}) {
+    for (const int partition : {0, 7, 63}) {
+      EXPECT_EQ(DirectionOf(InputQueue("a", job, partition).name), Direction::kInput) << job;
+      EXPECT_EQ(DirectionOf(OutputQueue("a", job, partition).name), Direction::kOutput) << job;
+    }
+  }
+}
+
+TEST(QueueNamesTest, SaysNothingOfQueuesThatNoJobNames) {
+  for (const char* name : {"", "orders", "check-out-retail", "orders-in-", "orders-in-x", "in-0",
+                           "orders-in-0-0123", "recovered-1"}) {
+    EXPECT_EQ(DirectionOf(name), std::nullopt) << name;
+  }
+}
+
+// What stands at the cut is the job's, not the direction.
+TEST(QueueNamesTest, SaysNothingOfANameThatWasCut) {
+  const std::string job = std::string(45, 'j') + "-in-3" + std::string(40, 'x');
+  ASSERT_EQ(OutputQueue("a", job, 0).name.substr(0, 50), std::string(45, 'j') + "-in-3");
+  EXPECT_EQ(DirectionOf(OutputQueue("a", job, 0).name), std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster::wire
