@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -14,11 +13,11 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
 #include "muster/rocks/options.h"
+#include "muster/rocks/record_cursor.h"
 #include "muster/rocks/slice.h"
 #include "muster/rocks/status.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/db.h"
-#include "rocksdb/iterator.h"
 #include "rocksdb/write_batch.h"
 
 namespace muster::rocks {
@@ -28,35 +27,9 @@ namespace fs = std::filesystem;
 
 // Of a batch that fills a new database.
 constexpr size_t kCopyBytes = size_t{4} << 20;
-// Keys are looked for behind a gap as numbers of so many bytes; longer ones differ before.
-constexpr size_t kProbeBytes = 24;
 
 absl::Status FileError(const std::error_code& error, absl::string_view doing) {
   return absl::ErrnoToStatus(error.value(), doing);
-}
-
-// The smallest key above `key`.
-std::string After(std::string key) { return key.append(1, '\0'); }
-
-// The middle between two keys, as numbers of kProbeBytes bytes behind a point.
-std::string Middle(std::string low, std::string high) {
-  low.resize(kProbeBytes);
-  high.resize(kProbeBytes, '\xff');
-  std::string sum(kProbeBytes + 1, '\0');
-  int carry = 0;
-  for (size_t i = kProbeBytes; i-- > 0;) {
-    const int digit =
-        static_cast<unsigned char>(low[i]) + static_cast<unsigned char>(high[i]) + carry;
-    sum[i + 1] = static_cast<char>(digit);
-    carry = digit >> 8;
-  }
-  sum[0] = static_cast<char>(carry);
-  for (size_t i = kProbeBytes; i > 0; --i) {
-    const int digit = static_cast<unsigned char>(sum[i]) | static_cast<unsigned char>(sum[i - 1])
-                                                               << 8;
-    sum[i] = static_cast<char>(digit >> 1);
-  }
-  return sum.substr(1);
 }
 
 absl::Status KeepLogs(const std::string& dir, const std::string& folder) {
@@ -273,47 +246,6 @@ absl::StatusOr<std::unique_ptr<Database>> OpenToSalvage(const std::string& dir,
                                                         const DatabaseOptions& options,
                                                         const SalvageOptions& salvage) {
   return Salvage(dir, options, salvage).Open();
-}
-
-RecordCursor::RecordCursor(const Database* database, size_t family, absl::string_view from)
-    : database_(database), family_(family) {
-  Open(std::string(from));
-  PassGap(std::string(from));
-}
-
-RecordCursor::~RecordCursor() = default;
-
-bool RecordCursor::valid() const { return it_->Valid(); }
-absl::Status RecordCursor::status() const { return ToStatus(it_->status(), database_->dir()); }
-absl::string_view RecordCursor::key() const { return ToView(it_->key()); }
-absl::string_view RecordCursor::value() const { return ToView(it_->value()); }
-
-void RecordCursor::Next() {
-  std::string from = After(std::string(key()));
-  it_->Next();
-  PassGap(std::move(from));
-}
-
-void RecordCursor::Open(const std::string& from) {
-  rocksdb::ReadOptions options;
-  options.fill_cache = false;
-  it_.reset(database_->db()->NewIterator(options, database_->family(family_)));
-  it_->Seek(from);
-}
-
-// Where the gap ends is found by halves: a seek into it fails, one behind it does not. An iterator
-// that failed once stays so, hence a new one for each look.
-void RecordCursor::PassGap(std::string from) {
-  if (it_->Valid() || it_->status().ok()) return;
-  ++gaps_;
-  std::string behind;  // a key that can be sought; "" stands for the end
-  for (int i = 0; i < static_cast<int>(8 * kProbeBytes); ++i) {
-    const std::string middle = Middle(from, behind);
-    if (middle <= from) break;
-    Open(middle);
-    (it_->Valid() || it_->status().ok() ? behind : from) = middle;
-  }
-  if (!behind.empty()) Open(behind);
 }
 
 }  // namespace muster::rocks

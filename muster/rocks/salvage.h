@@ -6,12 +6,9 @@
 //   table as a whole,   cannot look                  keeps all files, goes on with the other tables
 //   or list of tables
 //
-// RocksDB gives up a whole range for one damaged block. Here a cursor passes over it. Blocks are
-// never read unchecked, though a record of muster would notice damage itself: Debian builds RocksDB
-// with its assertions, and a block that makes no sense ends the process.
+// RocksDB gives up a whole range for one damaged block; a RecordCursor passes over it.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,10 +17,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "muster/rocks/database.h"
-
-namespace rocksdb {
-class Iterator;
-}  // namespace rocksdb
 
 namespace muster::rocks {
 
@@ -49,34 +42,5 @@ struct SalvageOptions {
 absl::StatusOr<std::unique_ptr<Database>> OpenToSalvage(const std::string& dir,
                                                         const DatabaseOptions& options,
                                                         const SalvageOptions& salvage);
-
-// The records of a family in the order of their keys, passing over what cannot be read. Not
-// thread-safe; `database` outlives it.
-class RecordCursor {
- public:
-  // Starts at the first key that is not below `from`.
-  RecordCursor(const Database* database, size_t family, absl::string_view from = "");
-  ~RecordCursor();
-
-  bool valid() const;
-  absl::string_view key() const;
-  absl::string_view value() const;
-  void Next();
-
-  // DataLoss when it ended where something may follow that cannot be read.
-  absl::Status status() const;
-  // Stretches that could not be read.
-  uint64_t gaps() const { return gaps_; }
-
- private:
-  void Open(const std::string& from);
-  // Moves behind a stretch that cannot be read, if that is where it stands.
-  void PassGap(std::string from);
-
-  const Database* const database_;  // not owned
-  const size_t family_;
-  std::unique_ptr<rocksdb::Iterator> it_;
-  uint64_t gaps_ = 0;
-};
 
 }  // namespace muster::rocks

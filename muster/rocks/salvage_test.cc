@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/temp_dir.h"
+#include "muster/rocks/record_cursor.h"
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"
 

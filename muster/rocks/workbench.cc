@@ -40,6 +40,15 @@ RecordCursor Workbench::Read(size_t family, absl::string_view from) const {
   return {database_.get(), family, from};
 }
 
+absl::Status Workbench::ForEach(size_t family, Visit visit, absl::string_view from,
+                                absl::string_view end) const {
+  RecordCursor record = Read(family, from);
+  for (; record.valid() && (end.empty() || record.key() < end); record.Next()) {
+    MUSTER_RETURN_IF_ERROR(visit(record.key(), record.value()));
+  }
+  return record.status();
+}
+
 damage::StoredRecord Workbench::Stored(size_t family, absl::string_view key,
                                        absl::string_view value) const {
   return {options_.families[family].name, std::string(key), std::string(value)};

@@ -7,11 +7,13 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "muster/damage/damage.h"
 #include "muster/rocks/database.h"
+#include "muster/rocks/record_cursor.h"
 #include "muster/rocks/salvage.h"
 #include "rocksdb/write_batch.h"
 
@@ -27,6 +29,13 @@ class Workbench {
                                                          const damage::CheckOptions& check,
                                                          bool may_begin_anew);
 
+  using Visit = absl::FunctionRef<absl::Status(absl::string_view key, absl::string_view value)>;
+  // Hands over each record of `family` from `from` on, those before `end` only; "": to the last.
+  // DataLoss when something may follow that cannot be read; other errors are the visitor's, or the
+  // disk's.
+  absl::Status ForEach(size_t family, Visit visit, absl::string_view from = "",
+                       absl::string_view end = "") const;
+  // For two families side by side. The caller asks for the cursor's status when it has ended.
   RecordCursor Read(size_t family, absl::string_view from = "") const;
   void Count(uint64_t records) { summary_.records += records; }
 

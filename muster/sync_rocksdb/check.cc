@@ -17,18 +17,18 @@ absl::StatusOr<damage::Summary> CheckSync(const std::string& dir,
   MUSTER_ASSIGN_OR_RETURN(const auto bench,
                           rocks::Workbench::Open(dir, "sync", SyncDatabase({}), options,
                                                  /*may_begin_anew=*/true));
-  for (rocks::RecordCursor record = bench->Read(0); record.valid(); record.Next()) {
+  const auto check = [&](absl::string_view key, absl::string_view value) -> absl::Status {
     bench->Count(1);
-    const absl::Status decoded = DecodeRecord(record.key(), record.value()).status();
-    if (decoded.ok()) continue;
+    const absl::Status decoded = DecodeRecord(key, value).status();
     if (!absl::IsDataLoss(decoded)) return decoded;
     damage::Damage damage{.kind = "record",
-                          .name = absl::StrCat("key '", absl::CHexEscape(record.key()), "'"),
+                          .name = absl::StrCat("key '", absl::CHexEscape(key), "'"),
                           .why = std::string(decoded.message()),
                           .remedy = "the record is taken away"};
-    damage.records = {bench->Stored(0, record.key(), record.value())};
-    MUSTER_RETURN_IF_ERROR(bench->Found(std::move(damage)));
-  }
+    damage.records = {bench->Stored(0, key, value)};
+    return bench->Found(std::move(damage));
+  };
+  MUSTER_RETURN_IF_ERROR(bench->ForEach(0, check));
   return bench->Finish();
 }
 
