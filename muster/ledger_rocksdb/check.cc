@@ -53,8 +53,8 @@ class Check {
  private:
   absl::Status ReadBatches();
   // nullopt, and the record is taken away, when the key cannot be a batch's.
-  absl::StatusOr<std::optional<uint64_t>> NumberIn(size_t family, const rocks::RecordCursor& record,
-                                                   size_t key_bytes);
+  absl::StatusOr<std::optional<uint64_t>> NumberIn(size_t family, absl::string_view key,
+                                                   absl::string_view value, size_t key_bytes);
   absl::Status ReadItems();
   static void ReadRun(absl::string_view key, absl::string_view value, uint64_t number,
                       Pages* pages);
@@ -62,57 +62,64 @@ class Check {
   // Takes away all of a batch whose record is lost.
   absl::Status ForgetBatch(uint64_t number, const Pages& pages);
   absl::Status MendProgress(uint64_t number, Pages* pages);
-  // The runs of items that begin at `first` or later.
-  std::vector<damage::StoredRecord> RunsFrom(uint64_t number, uint64_t first) const;
+  // The runs of items that begin at `first` or later, to `runs`.
+  absl::Status AddRunsFrom(uint64_t number, uint64_t first,
+                           std::vector<damage::StoredRecord>* runs) const;
   absl::Status CheckRequests();
-  // Of the newest batch with that request id; 0: there is none.
-  uint64_t BatchOf(absl::string_view request_id) const;
+  // `newest` of its batches; 0: there is none.
+  absl::Status CheckRequest(absl::string_view id, absl::string_view value, uint64_t newest);
+  // Without its request's record, a batch would not be found by the run that goes on with it.
+  absl::Status AddMissingRequest(const std::string& request_id, uint64_t newest);
+  // The newest batch of each request id.
+  std::map<std::string, uint64_t> BatchesByRequest() const;
 
   rocks::Workbench* const bench_;  // not owned
   base::Clock* const clock_;       // not owned
   std::map<uint64_t, Pages> pages_;
 };
 
-absl::StatusOr<std::optional<uint64_t>> Check::NumberIn(size_t family,
-                                                        const rocks::RecordCursor& record,
-                                                        size_t key_bytes) {
+absl::StatusOr<std::optional<uint64_t>> Check::NumberIn(size_t family, absl::string_view key,
+                                                        absl::string_view value, size_t key_bytes) {
   bench_->Count(1);
-  if (record.key().size() == key_bytes) return rocks::KeyNumber(record.key());
+  if (key.size() == key_bytes) return rocks::KeyNumber(key);
   Damage damage{.kind = "key",
-                .name = absl::StrCat("key ", absl::BytesToHexString(record.key())),
+                .name = absl::StrCat("key ", absl::BytesToHexString(key)),
                 .why = "no record has such a key",
                 .remedy = "the record is taken away"};
-  damage.records = {bench_->Stored(family, record.key(), record.value())};
+  damage.records = {bench_->Stored(family, key, value)};
   MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
   return std::nullopt;
 }
 
 absl::Status Check::ReadBatches() {
-  for (rocks::RecordCursor record = bench_->Read(kBatches); record.valid(); record.Next()) {
-    MUSTER_ASSIGN_OR_RETURN(const auto number, NumberIn(kBatches, record, 8));
-    if (!number.has_value()) continue;
+  using absl::string_view;
+  const auto read_record = [&](string_view key, string_view value) -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const auto number, NumberIn(kBatches, key, value, 8));
+    if (!number.has_value()) return absl::OkStatus();
     Pages& pages = pages_[*number];
-    pages.record = std::string(record.value());
-    pages.record_damage =
-        std::string(DecodeRecord(record.value(), *number, &pages.batch).message());
-  }
-  for (rocks::RecordCursor record = bench_->Read(kProgress); record.valid(); record.Next()) {
-    MUSTER_ASSIGN_OR_RETURN(const auto number, NumberIn(kProgress, record, 8));
-    if (!number.has_value()) continue;
+    pages.record = std::string(value);
+    pages.record_damage = std::string(DecodeRecord(value, *number, &pages.batch).message());
+    return absl::OkStatus();
+  };
+  const auto read_progress = [&](string_view key, string_view value) -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const auto number, NumberIn(kProgress, key, value, 8));
+    if (!number.has_value()) return absl::OkStatus();
     Pages& pages = pages_[*number];
-    pages.progress = std::string(record.value());
-    pages.progress_damage =
-        std::string(DecodeProgress(record.value(), *number, &pages.batch).message());
-  }
-  return absl::OkStatus();
+    pages.progress = std::string(value);
+    pages.progress_damage = std::string(DecodeProgress(value, *number, &pages.batch).message());
+    return absl::OkStatus();
+  };
+  MUSTER_RETURN_IF_ERROR(bench_->ForEach(kBatches, read_record));
+  return bench_->ForEach(kProgress, read_progress);
 }
 
 absl::Status Check::ReadItems() {
-  for (rocks::RecordCursor record = bench_->Read(kItems); record.valid(); record.Next()) {
-    MUSTER_ASSIGN_OR_RETURN(const auto number, NumberIn(kItems, record, 16));
-    if (number.has_value()) ReadRun(record.key(), record.value(), *number, &pages_[*number]);
-  }
-  return absl::OkStatus();
+  const auto read = [&](absl::string_view key, absl::string_view value) -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const auto number, NumberIn(kItems, key, value, 16));
+    if (number.has_value()) ReadRun(key, value, *number, &pages_[*number]);
+    return absl::OkStatus();
+  };
+  return bench_->ForEach(kItems, read);
 }
 
 void Check::ReadRun(absl::string_view key, absl::string_view value, uint64_t number, Pages* pages) {
@@ -154,7 +161,7 @@ absl::Status Check::ForgetBatch(uint64_t number, const Pages& pages) {
   if (pages.progress.has_value()) {
     damage.records.push_back(bench_->Stored(kProgress, BatchKey(number), *pages.progress));
   }
-  for (damage::StoredRecord& run : RunsFrom(number, 0)) damage.records.push_back(std::move(run));
+  MUSTER_RETURN_IF_ERROR(AddRunsFrom(number, 0, &damage.records));
   return bench_->Found(std::move(damage));
 }
 
@@ -169,9 +176,7 @@ absl::Status Check::MendProgress(uint64_t number, Pages* pages) {
   if (pages->progress.has_value()) {
     damage.records.push_back(bench_->Stored(kProgress, BatchKey(number), *pages->progress));
   }
-  for (damage::StoredRecord& run : RunsFrom(number, pages->items)) {
-    damage.records.push_back(std::move(run));
-  }
+  MUSTER_RETURN_IF_ERROR(AddRunsFrom(number, pages->items, &damage.records));
   MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
   Batch mended = pages->batch;
   mended.state = BatchState::kOpen;
@@ -188,41 +193,60 @@ absl::Status Check::MendProgress(uint64_t number, Pages* pages) {
   return absl::OkStatus();
 }
 
-std::vector<damage::StoredRecord> Check::RunsFrom(uint64_t number, uint64_t first) const {
-  std::vector<damage::StoredRecord> runs;
-  rocks::RecordCursor run = bench_->Read(kItems, ItemsKey(number, first));
-  for (; run.valid() && rocks::KeyNumber(run.key()) == number; run.Next()) {
-    runs.push_back(bench_->Stored(kItems, run.key(), run.value()));
-  }
-  return runs;
+absl::Status Check::AddRunsFrom(uint64_t number, uint64_t first,
+                                std::vector<damage::StoredRecord>* runs) const {
+  const auto add = [&](absl::string_view key, absl::string_view value) {
+    // One with a key that no record has was told of already.
+    if (key.size() == 16) runs->push_back(bench_->Stored(kItems, key, value));
+    return absl::OkStatus();
+  };
+  return bench_->ForEach(kItems, add, ItemsKey(number, first),
+                         number == UINT64_MAX ? "" : BatchKey(number + 1));
 }
 
-uint64_t Check::BatchOf(absl::string_view request_id) const {
-  for (auto it = pages_.rbegin(); it != pages_.rend(); ++it) {
-    const Pages& pages = it->second;
+std::map<std::string, uint64_t> Check::BatchesByRequest() const {
+  std::map<std::string, uint64_t> batches;
+  for (const auto& [number, pages] : pages_) {
     if (!pages.record.has_value() || !pages.record_damage.empty()) continue;
-    if (pages.batch.request_id == request_id) return it->first;
+    batches[pages.batch.request_id] = number;
   }
-  return 0;
+  return batches;
 }
 
 absl::Status Check::CheckRequests() {
-  for (rocks::RecordCursor record = bench_->Read(kRequests); record.valid(); record.Next()) {
-    bench_->Count(1);
-    const std::string name = absl::StrCat("request '", absl::CHexEscape(record.key()), "'");
-    const uint64_t newest = BatchOf(record.key());
-    const absl::StatusOr<absl::string_view> batch = rocks::CheckedPayload(record.value(), name);
-    if (batch.ok() && newest != 0 && *batch == BatchKey(newest)) continue;
-    Damage damage{.kind = "request", .name = name};
-    damage.why = batch.ok() ? absl::StrCat("it speaks of batch ", rocks::KeyNumber(*batch),
-                                           ", and not of its newest that is there")
-                            : std::string(batch.status().message());
-    damage.remedy = newest == 0 ? "is taken away" : absl::StrCat("speaks of batch ", newest);
-    damage.records = {bench_->Stored(kRequests, record.key(), record.value())};
-    const std::string key(record.key());
-    MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
-    if (newest != 0) bench_->Put(kRequests, key, rocks::CheckedValue(BatchKey(newest)));
-  }
+  std::map<std::string, uint64_t> missing = BatchesByRequest();
+  const auto check = [&](absl::string_view id, absl::string_view value) {
+    const auto found = missing.extract(std::string(id));
+    return CheckRequest(id, value, found.empty() ? 0 : found.mapped());
+  };
+  MUSTER_RETURN_IF_ERROR(bench_->ForEach(kRequests, check));
+  for (const auto& [id, newest] : missing) MUSTER_RETURN_IF_ERROR(AddMissingRequest(id, newest));
+  return absl::OkStatus();
+}
+
+absl::Status Check::CheckRequest(absl::string_view id, absl::string_view value, uint64_t newest) {
+  bench_->Count(1);
+  const std::string name = absl::StrCat("request '", absl::CHexEscape(id), "'");
+  const absl::StatusOr<absl::string_view> batch = rocks::CheckedPayload(value, name);
+  if (batch.ok() && newest != 0 && *batch == BatchKey(newest)) return absl::OkStatus();
+  Damage damage{.kind = "request", .name = name};
+  damage.why = batch.ok() ? absl::StrCat("it speaks of batch ", rocks::KeyNumber(*batch),
+                                         ", and not of its newest that is there")
+                          : std::string(batch.status().message());
+  damage.remedy = newest == 0 ? "is taken away" : absl::StrCat("speaks of batch ", newest);
+  damage.records = {bench_->Stored(kRequests, id, value)};
+  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
+  if (newest != 0) bench_->Put(kRequests, id, rocks::CheckedValue(BatchKey(newest)));
+  return absl::OkStatus();
+}
+
+absl::Status Check::AddMissingRequest(const std::string& request_id, uint64_t newest) {
+  MUSTER_RETURN_IF_ERROR(
+      bench_->Found({.kind = "request",
+                     .name = absl::StrCat("request '", absl::CHexEscape(request_id), "'"),
+                     .why = "it is not there",
+                     .remedy = absl::StrCat("speaks of batch ", newest)}));
+  bench_->Put(kRequests, request_id, rocks::CheckedValue(BatchKey(newest)));
   return absl::OkStatus();
 }
 

@@ -195,6 +195,12 @@ TEST_F(LedgerCheckTest, MakesADamagedRequestAgain) {
   EXPECT_EQ(ledger_->FindByRequestId("same")->number, 2u);
 }
 
+TEST_F(LedgerCheckTest, MakesARequestAgainThatIsNotThere) {
+  Remove(kRequests, "same");
+  EXPECT_THAT(Mend(), HasSubstr("request of request 'same': it is not there"));
+  EXPECT_EQ(ledger_->FindByRequestId("same")->number, 2u);
+}
+
 TEST_F(LedgerCheckTest, TakesAwayKeysThatNoRecordHas) {
   Change([](rocks::Database* database) {
     ASSERT_TRUE(database->db()->Put({}, database->family(kBatches), "short", "x").ok());
