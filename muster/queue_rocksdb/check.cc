@@ -19,9 +19,6 @@ namespace {
 
 using damage::Damage;
 
-constexpr uint64_t kPoisonBodies = uint64_t{1} << 63;
-constexpr int kLeaseCounterBits = 40;
-
 // What is known of a queue, and what its messages show.
 struct QueueFacts {
   QueueRecord record;
@@ -67,15 +64,27 @@ class Check {
   absl::Status CheckMeta();
   absl::Status CheckMetaRecord(absl::string_view key, absl::string_view value);
   absl::Status CheckQueueRecord(absl::string_view key, absl::string_view value);
+  // Gives queue `number` a record with another name.
+  absl::Status Recover(uint64_t number, std::string why, std::vector<damage::StoredRecord> records);
+  // Whose record has been read. nullptr: there is no such queue; but a record that is sound shows
+  // that there was one, and it is recovered.
+  absl::StatusOr<QueueFacts*> QueueOf(uint64_t number, bool is_sound);
+  absl::Status AddCounters(uint64_t number, const std::string& value);
   absl::Status CheckStore();
   absl::Status CheckCounters(uint64_t number, const QueueFacts& queue);
   absl::Status CheckDedup();
+  absl::Status CheckDedupRecord(absl::string_view key, absl::string_view value);
 
   // Walks through `family` and its bodies, whose keys have `mask` set, side by side.
   absl::Status CheckPairs(FamilyIndex family, uint64_t mask, CheckPair check);
   absl::Status CheckOnePair(FamilyIndex family, uint64_t mask, Pair pair, CheckPair check);
   absl::Status CheckMessage(const Pair& pair, QueueFacts* queue);
   absl::Status CheckPoison(const Pair& pair, QueueFacts* queue);
+  // Whether one of them is, which shows that its queue was there.
+  static bool IsSound(FamilyIndex family, const Pair& pair, const std::string& body_key);
+  // What is wrong with the body of `pair`; "" where nothing is.
+  std::string WhyNotBody(const Pair& pair, bool body_sound, const QueueFacts& queue,
+                         absl::string_view body) const;
   // Both records of `pair`, as a repair takes them away.
   std::vector<damage::StoredRecord> Both(const Pair& pair, FamilyIndex family,
                                          const std::string& body_key) const;
@@ -110,27 +119,28 @@ absl::Status Check::TakeAway(FamilyIndex family, absl::string_view key, absl::st
 // 'c' < 'q' < 's': the queues are known before the store record names them, so counters wait.
 absl::Status Check::CheckMeta() {
   std::map<uint64_t, std::string> counters;
-  rocks::RecordCursor record = bench_->Read(kMeta);
-  for (; record.valid(); record.Next()) {
+  const auto check = [&](absl::string_view key, absl::string_view value) {
     bench_->Count(1);
-    const auto number = ParseQueueNumber(record.key(), 1);
-    if (record.key().size() == 9 && record.key()[0] == 'c') {
-      counters[*number] = std::string(record.value());
-    } else {
-      MUSTER_RETURN_IF_ERROR(CheckMetaRecord(record.key(), record.value()));
-    }
-  }
+    if (key.size() != 9 || key[0] != 'c') return CheckMetaRecord(key, value);
+    counters[*ParseQueueNumber(key, 1)] = std::string(value);
+    return absl::OkStatus();
+  };
+  MUSTER_RETURN_IF_ERROR(bench_->ForEach(kMeta, check));
   for (const auto& [number, value] : counters) {
-    const auto queue = queues_.find(number);
-    if (queue == queues_.end()) {
-      MUSTER_RETURN_IF_ERROR(TakeAway(kMeta, CountersKey(number), value,
-                                      absl::StrCat("counters of queue ", number),
-                                      "there is no such queue"));
-      continue;
-    }
-    queue->second.counters = DecodeCounters(value);
-    if (!queue->second.counters.has_value()) queue->second.damaged_counters = value;
+    MUSTER_RETURN_IF_ERROR(AddCounters(number, value));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Check::AddCounters(uint64_t number, const std::string& value) {
+  std::optional<Counters> counters = DecodeCounters(value);
+  MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue, QueueOf(number, counters.has_value()));
+  if (queue == nullptr) {
+    return TakeAway(kMeta, CountersKey(number), value, absl::StrCat("counters of queue ", number),
+                    "there is no such queue");
+  }
+  queue->counters = std::move(counters);
+  if (!queue->counters.has_value()) queue->damaged_counters = value;
   return absl::OkStatus();
 }
 
@@ -156,15 +166,29 @@ absl::Status Check::CheckQueueRecord(absl::string_view key, absl::string_view va
     queues_[number].record = *std::move(record);
     return absl::OkStatus();
   }
+  return Recover(number, "it is damaged", {bench_->Stored(kMeta, key, value)});
+}
+
+absl::Status Check::Recover(uint64_t number, std::string why,
+                            std::vector<damage::StoredRecord> records) {
+  last_queue_ = std::max(last_queue_, number);
+  const std::string key = QueueKey(number);
   QueueRecord recovered;
   recovered.id = {options_.account, absl::StrCat("recovered-", number)};
-  Damage damage{.kind = "queue", .name = absl::StrCat("queue ", number), .why = "it is damaged"};
+  Damage damage{.kind = "queue", .name = absl::StrCat("queue ", number), .why = std::move(why)};
   damage.remedy = absl::StrCat("the queue is called ", recovered.id.ToString());
-  damage.records = {bench_->Stored(kMeta, key, value)};
+  damage.records = std::move(records);
   MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
   bench_->Put(kMeta, key, EncodeQueue(recovered, key));
   queues_[number].record = std::move(recovered);
   return absl::OkStatus();
+}
+
+absl::StatusOr<QueueFacts*> Check::QueueOf(uint64_t number, bool is_sound) {
+  if (const auto queue = queues_.find(number); queue != queues_.end()) return &queue->second;
+  if (!is_sound || number == 0 || number >= kPoisonBodies) return nullptr;
+  MUSTER_RETURN_IF_ERROR(Recover(number, "it is not there", {}));
+  return &queues_[number];
 }
 
 absl::Status Check::CheckStore() {
@@ -175,12 +199,13 @@ absl::Status Check::CheckStore() {
   StoreRecord mended = store_.value_or(StoreRecord());
   if (store_.has_value()) {
     damage.why = absl::StrCat("it would give number ", last_queue_, " to another queue");
+    damage.remedy = absl::StrCat("the next queue gets number ", last_queue_ + 1);
   } else {
     damage.why = damaged_store_.empty() ? "it is not there" : "it is damaged";
+    damage.remedy = "is made again: ids of messages change";
     mended.salt = static_cast<uint64_t>(now_us_) << 20;
     mended.epoch = (last_lease_ >> kLeaseCounterBits) + 1;
   }
-  damage.remedy = "is made again: ids of messages change";
   mended.next_queue = last_queue_ + 1;
   if (!damaged_store_.empty()) damage.records = {bench_->Stored(kMeta, StoreKey(), damaged_store_)};
   MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
@@ -215,25 +240,25 @@ absl::Status Check::CheckCounters(uint64_t number, const QueueFacts& queue) {
 }
 
 absl::Status Check::CheckDedup() {
-  rocks::RecordCursor record = bench_->Read(kDedup);
-  for (; record.valid(); record.Next()) {
-    bench_->Count(1);
-    const uint64_t number = ParseQueueNumber(record.key(), 0).value_or(0);
-    const auto queue = queues_.find(number);
-    const auto dedup = DecodeDedup(record.value(), record.key());
-    if (queue != queues_.end() && dedup.has_value()) {
-      queue->second.next_seq = std::max(queue->second.next_seq, dedup->seq + 1);
-      continue;
-    }
-    const absl::string_view id = record.key().substr(std::min<size_t>(8, record.key().size()));
-    MUSTER_RETURN_IF_ERROR(
-        TakeAway(kDedup, record.key(), record.value(),
-                 absl::StrCat(queue == queues_.end() ? "queue " + absl::StrCat(number)
-                                                     : NameOf(queue->second),
-                              " dedup id '", absl::CHexEscape(id), "'"),
-                 queue == queues_.end() ? "there is no such queue" : "it is damaged"));
+  return bench_->ForEach(kDedup, [this](absl::string_view key, absl::string_view value) {
+    return CheckDedupRecord(key, value);
+  });
+}
+
+absl::Status Check::CheckDedupRecord(absl::string_view key, absl::string_view value) {
+  bench_->Count(1);
+  const uint64_t number = ParseQueueNumber(key, 0).value_or(0);
+  const auto dedup = DecodeDedup(value, key);
+  MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue, QueueOf(number, dedup.has_value()));
+  if (queue != nullptr && dedup.has_value()) {
+    queue->next_seq = std::max(queue->next_seq, dedup->seq + 1);
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  const absl::string_view id = key.substr(std::min<size_t>(8, key.size()));
+  return TakeAway(kDedup, key, value,
+                  absl::StrCat(queue == nullptr ? absl::StrCat("queue ", number) : NameOf(*queue),
+                               " dedup id '", absl::CHexEscape(id), "'"),
+                  queue == nullptr ? "there is no such queue" : "it is damaged");
 }
 
 absl::Status Check::CheckPairs(FamilyIndex family, uint64_t mask, CheckPair check) {
@@ -250,7 +275,10 @@ absl::Status Check::CheckPairs(FamilyIndex family, uint64_t mask, CheckPair chec
   while (true) {
     const bool has_first = first.valid();
     const bool has_body = body.valid() && (end.empty() || body.key() < end);
-    if (!has_first && !has_body) return absl::OkStatus();
+    if (!has_first && !has_body) {
+      MUSTER_RETURN_IF_ERROR(first.status());
+      return body.status();
+    }
     const std::string body_partner = has_body ? partner(body.key()) : "";
     Pair pair;
     pair.key = !has_body || (has_first && first.key() < body_partner) ? std::string(first.key())
@@ -271,12 +299,18 @@ absl::Status Check::CheckPairs(FamilyIndex family, uint64_t mask, CheckPair chec
 
 absl::Status Check::CheckOnePair(FamilyIndex family, uint64_t mask, Pair pair, CheckPair check) {
   const auto address = ParseMessageKey(pair.key);
-  const auto queue = queues_.find(address.value_or(MessageAddress()).queue);
-  if (address.has_value() && queue != queues_.end()) {
+  std::string body_key = pair.key;
+  if (mask != 0) body_key[0] = static_cast<char>(body_key[0] | 0x80);
+  if (address.has_value()) {
     pair.address = *address;
-    ++queue->second.messages;
-    queue->second.next_seq = std::max(queue->second.next_seq, address->seq + 1);
-    return (this->*check)(pair, &queue->second);
+    const bool is_known = queues_.count(address->queue) > 0;
+    MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue,
+                            QueueOf(address->queue, is_known || IsSound(family, pair, body_key)));
+    if (queue != nullptr) {
+      ++queue->messages;
+      queue->next_seq = std::max(queue->next_seq, address->seq + 1);
+      return (this->*check)(pair, queue);
+    }
   }
   const std::string name = absl::StrCat("key ", absl::BytesToHexString(pair.key));
   const std::string why = address.has_value() ? absl::StrCat("there is no queue ", address->queue)
@@ -285,9 +319,15 @@ absl::Status Check::CheckOnePair(FamilyIndex family, uint64_t mask, Pair pair, C
     MUSTER_RETURN_IF_ERROR(TakeAway(family, pair.key, *pair.first, name, why));
   }
   if (!pair.body.has_value()) return absl::OkStatus();
-  std::string body_key = pair.key;
-  if (mask != 0) body_key[0] = static_cast<char>(body_key[0] | 0x80);
   return TakeAway(kBody, body_key, *pair.body, name, why);
+}
+
+bool Check::IsSound(FamilyIndex family, const Pair& pair, const std::string& body_key) {
+  std::string body = pair.body.value_or("");
+  if (pair.body.has_value() && StripToBody(&body, body_key)) return true;
+  if (!pair.first.has_value()) return false;
+  return family == kState ? DecodeState(*pair.first, pair.key).has_value()
+                          : DecodePoison(*pair.first, pair.key).has_value();
 }
 
 std::vector<damage::StoredRecord> Check::Both(const Pair& pair, FamilyIndex family,
@@ -298,19 +338,21 @@ std::vector<damage::StoredRecord> Check::Both(const Pair& pair, FamilyIndex fami
   return records;
 }
 
+std::string Check::WhyNotBody(const Pair& pair, bool body_sound, const QueueFacts& queue,
+                              absl::string_view body) const {
+  if (!pair.body.has_value()) return "it is not there";
+  if (!body_sound) return "it is damaged";
+  if (!options_.check_body) return "";
+  return std::string(options_.check_body(queue.record.id, body).message());
+}
+
 absl::Status Check::CheckMessage(const Pair& pair, QueueFacts* queue) {
   const auto state = pair.first.has_value() ? DecodeState(*pair.first, pair.key) : std::nullopt;
   if (state.has_value()) last_lease_ = std::max(last_lease_, state->lease);
   std::string body = pair.body.value_or("");
   const bool body_sound = pair.body.has_value() && StripToBody(&body, pair.key);
   Damage damage{.kind = "body", .name = NameOf(*queue, pair.address)};
-  if (!pair.body.has_value()) {
-    damage.why = "it is not there";
-  } else if (!body_sound) {
-    damage.why = "it is damaged";
-  } else if (options_.check_body) {
-    damage.why = std::string(options_.check_body(queue->record.id, body).message());
-  }
+  damage.why = WhyNotBody(pair, body_sound, *queue, body);
   if (!damage.why.empty()) {
     damage.remedy = "the message is taken away; the run of its batch puts it again";
     damage.records = Both(pair, kState, pair.key);
@@ -333,9 +375,10 @@ absl::Status Check::CheckMessage(const Pair& pair, QueueFacts* queue) {
 absl::Status Check::CheckPoison(const Pair& pair, QueueFacts* queue) {
   const std::string body_key = PoisonBodyKey(pair.address.queue, pair.address.seq);
   std::string body = pair.body.value_or("");
+  const bool body_sound = pair.body.has_value() && StripToBody(&body, body_key);
   Damage damage{.kind = "poison body", .name = NameOf(*queue, pair.address)};
-  if (!pair.body.has_value() || !StripToBody(&body, body_key)) {
-    damage.why = pair.body.has_value() ? "it is damaged" : "it is not there";
+  damage.why = WhyNotBody(pair, body_sound, *queue, body);
+  if (!damage.why.empty()) {
     damage.remedy = "the message is taken away; it was given up before";
     damage.records = Both(pair, kPoison, body_key);
     return bench_->Found(std::move(damage));

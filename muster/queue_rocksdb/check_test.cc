@@ -109,6 +109,7 @@ class QueueCheckTest : public ::testing::Test {
     for (const damage::Damage& damage : findings.all) {
       EXPECT_EQ(damage.part, "queue");
       EXPECT_FALSE(damage.remedy.empty());
+      remedy_ = damage.remedy;
       lines.push_back(absl::StrCat(damage.kind, " of ", damage.name, ": ", damage.why));
     }
     return lines;
@@ -133,6 +134,7 @@ class QueueCheckTest : public ::testing::Test {
   std::unique_ptr<RocksDbQueueStore> store_;
   std::function<absl::Status(const queue::QueueId&, absl::string_view)> check_body_;
   uint64_t records_ = 0;
+  std::string remedy_;  // of the last damage
   std::string kept_;
 };
 
@@ -211,6 +213,16 @@ TEST_F(QueueCheckTest, TakesAwayAPoisonMessageWhoseBodyIsDamaged) {
   EXPECT_THAT(Bodies(), ElementsAre("a", "b", "c"));
 }
 
+TEST_F(QueueCheckTest, TakesAwayAPoisonMessageWhoseBodySaysNothingThatMakesSense) {
+  check_body_ = [](const queue::QueueId& queue, absl::string_view body) {
+    return queue.name == "work" && body == "poison" ? absl::DataLossError("its blob is gone")
+                                                    : absl::OkStatus();
+  };
+  EXPECT_THAT(Mend(), ::testing::AllOf(HasSubstr("poison body of queue 'acme/work' message "),
+                                       HasSubstr("its blob is gone")));
+  EXPECT_THAT(store_->ListPoison(queue_, "", 10).value(), IsEmpty());
+}
+
 TEST_F(QueueCheckTest, TakesAwayADamagedDedupRecord) {
   FlipAByte(kDedup, DedupKey(1, "1"));
   EXPECT_THAT(Mend(), HasSubstr("dedup id '1'"));
@@ -254,6 +266,42 @@ TEST_F(QueueCheckTest, GivesAQueueWhoseRecordIsDamagedAnotherName) {
   EXPECT_THAT(Mend(), HasSubstr("queue of queue 1"));
   EXPECT_THAT(Bodies({"acme", "recovered-1"}), ElementsAre("a", "b", "c"));
   EXPECT_TRUE(store_->CreateQueue(queue_, {}).ok());
+}
+
+TEST_F(QueueCheckTest, GivesAQueueWhoseRecordIsNotThereAnotherName) {
+  Remove(kMeta, QueueKey(1));
+  EXPECT_THAT(Mend(), HasSubstr("queue of queue 1: it is not there"));
+  EXPECT_THAT(Bodies({"acme", "recovered-1"}), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(store_->ListPoison({"acme", "recovered-1"}, "", 10)->front().body, "poison");
+  EXPECT_TRUE(store_->CreateQueue(queue_, {}).ok());
+  EXPECT_THAT(Bodies(), IsEmpty());
+}
+
+// What is left of it, whichever that is, shows that it was there.
+TEST_F(QueueCheckTest, KeepsTheMessagesOfAQueueOfWhichMoreIsNotThere) {
+  Remove(kMeta, QueueKey(1));
+  Remove(kMeta, CountersKey(1));
+  Remove(kMeta, StoreKey());
+  EXPECT_EQ(Check(/*repair=*/true).size(), 3u);
+  EXPECT_THAT(Check(), IsEmpty());
+  Open();
+  EXPECT_THAT(Bodies({"acme", "recovered-1"}), ElementsAre("a", "b", "c"));
+  EXPECT_TRUE(store_->CreateQueue(queue_, {}).ok());
+  EXPECT_THAT(Bodies(), IsEmpty());
+}
+
+TEST_F(QueueCheckTest, KeepsIdsWhenOnlyTheNextQueueNumberIsTooLow) {
+  StoreRecord record;
+  Change([&](rocks::Database* database) {
+    std::string stored;
+    ASSERT_TRUE(database->db()->Get({}, database->family(kMeta), StoreKey(), &stored).ok());
+    record = DecodeStore(stored).value();
+    record.next_queue = 1;
+    ASSERT_TRUE(
+        database->db()->Put({}, database->family(kMeta), StoreKey(), EncodeStore(record)).ok());
+  });
+  EXPECT_THAT(Mend(), HasSubstr("it would give number 1 to another queue"));
+  EXPECT_EQ(remedy_, "the next queue gets number 2");
 }
 
 TEST_F(QueueCheckTest, MakesADamagedStoreRecordAgain) {

@@ -12,7 +12,6 @@ namespace muster::queue_rocksdb {
 namespace {
 
 constexpr uint8_t kRecordVersion = 1;
-constexpr uint64_t kPoisonBodies = uint64_t{1} << 63;
 constexpr size_t kHeaderBytes = 1 + 8;     // ver, sum
 constexpr size_t kStateBytes = 8 + 4 * 8;  // without sum
 constexpr uint8_t kStoredFlags = kHeld | kBegan | kSuspect;

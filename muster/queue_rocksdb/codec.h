@@ -40,6 +40,10 @@
 namespace muster::queue_rocksdb {
 
 inline constexpr int64_t kNeverUs = INT64_MAX;
+// Set in the queue number of a poison message's body key.
+inline constexpr uint64_t kPoisonBodies = uint64_t{1} << 63;
+// Behind the epoch in a lease: a trillion leases per open.
+inline constexpr int kLeaseCounterBits = 40;
 
 // --- keys ---
 

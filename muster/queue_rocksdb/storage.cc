@@ -14,8 +14,6 @@
 namespace muster::queue_rocksdb {
 namespace {
 
-constexpr int kLeaseCounterBits = 40;  // a trillion leases per open
-
 uint64_t RandomSalt() {
   std::random_device device;
   return uint64_t{device()} << 32 | device();
