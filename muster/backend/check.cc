@@ -8,7 +8,7 @@
 #include "muster/blob_file/file_blob_store.h"
 #include "muster/ledger_rocksdb/check.h"
 #include "muster/queue_rocksdb/check.h"
-#include "muster/rocks/database.h"
+#include "muster/rocks/directory_lock.h"
 #include "muster/sync_rocksdb/check.h"
 
 namespace muster::backend {

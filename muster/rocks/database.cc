@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
+#include "muster/rocks/directory_lock.h"
 #include "muster/rocks/log_guard.h"
 #include "muster/rocks/options.h"
 #include "muster/rocks/status.h"
@@ -59,31 +60,9 @@ absl::Status CreateDir(const fs::path& dir) {
   return SyncDir(dir.parent_path());
 }
 
-// ", process 123" when it is another process that holds the lock of `dir`.
-std::string LockHolder(const std::string& dir) {
-  const int fd = open((fs::path(dir) / "LOCK").c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return "";
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  const bool held = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-  close(fd);
-  return held ? absl::StrCat(", process ", lock.l_pid) : "";
-}
-
 absl::Status OpenError(const rocksdb::Status& status, const std::string& dir) {
   const std::string text = status.ToString();
-  if (status.IsIOError() && absl::StrContains(text, "lock hold by current process")) {
-    // Closing any descriptor of LOCK would drop this process's own lock: do not look for a holder.
-    return absl::FailedPreconditionError(
-        absl::StrCat("data directory ", dir, " is already open in this process"));
-  }
-  // Not any failure that names LOCK: opening it may be forbidden, or lack a descriptor.
-  if (status.IsIOError() && absl::StrContains(text, "While lock file") &&
-      absl::StrContains(text, "/LOCK: Resource temporarily unavailable")) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("data directory ", dir, " is used by another process", LockHolder(dir)));
-  }
+  MUSTER_RETURN_IF_ERROR(LockHeldError(status, dir));
   // Its first open did not come to its end, so nothing was ever written to it.
   if (status.IsInvalidArgument() && absl::StrContains(text, "Column family not found")) {
     return absl::NotFoundError(absl::StrCat("no data in directory ", dir, " yet"));
@@ -100,6 +79,30 @@ ABSL_ATTRIBUTE_NOINLINE rocksdb::Status WriteTo(rocksdb::DB* db,
                                                 const rocksdb::WriteOptions& options,
                                                 rocksdb::WriteBatch* batch) {
   return db->Write(options, batch);
+}
+
+// Whether a first open can have left this file when it was cut short before it wrote CURRENT, which
+// names the list of tables. The list is RocksDB's first then; logs and tables come after CURRENT.
+bool IsOfACutFirstOpen(const fs::path& file) {
+  const std::string name = file.filename();
+  if (absl::StartsWith(name, "MANIFEST-")) return name == "MANIFEST-000001";
+  return file.extension() != ".sst" && file.extension() != ".log";
+}
+
+// DataLoss when `dir`, which has no CURRENT, once had. To create a database there would hide what
+// was stored, and delete it.
+absl::Status CheckNothingRemains(const std::string& dir) {
+  std::error_code error;
+  for (auto it = fs::directory_iterator(dir, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    if (IsOfACutFirstOpen(it->path())) continue;
+    // The owner may have finished its first open meanwhile.
+    if (fs::exists(fs::path(dir) / "CURRENT", error)) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("data directory ", dir, " has lost its file CURRENT: ",
+                                            it->path().filename().string(), " is there"));
+  }
+  if (!error || error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), absl::StrCat("list data directory ", dir));
 }
 
 struct Opened {
@@ -149,17 +152,11 @@ rocksdb::Status OpenOnce(const std::string& dir, const DatabaseOptions& options,
 
 }  // namespace
 
-absl::Status CheckNobodyOwns(const std::string& dir) {
-  const std::string holder = LockHolder(dir);
-  if (holder.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("data directory ", dir, " is used by another process", holder));
-}
-
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& dir,
                                                          const DatabaseOptions& options) {
   std::error_code ignored;
   const bool exists = fs::exists(fs::path(dir) / "CURRENT", ignored);
+  if (!exists) MUSTER_RETURN_IF_ERROR(CheckNothingRemains(dir));
   if (!exists && (options.read_only || !options.create_if_missing)) {
     return absl::NotFoundError(absl::StrCat("no data in directory ", dir));
   }

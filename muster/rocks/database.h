@@ -67,15 +67,13 @@ struct DatabaseOptions {
   rocksdb::Env* env = nullptr;  // not owned, outlives the database; nullptr = the machine's
 };
 
-// FailedPrecondition naming the process that has `dir` open, if one has.
-absl::Status CheckNobodyOwns(const std::string& dir);
-
 // Thread-safe.
 class Database {
  public:
   // FailedPrecondition: another process (or this one) has `dir` open, or its files are from another
   // version. NotFound: nothing there and create_if_missing is off, or read_only. DataLoss: the
-  // files are corrupt beyond what RocksDB recovers.
+  // files are corrupt beyond what RocksDB recovers, or there are some, but not the one that names
+  // the others: nothing is created over them.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& dir,
                                                         const DatabaseOptions& options);
   ~Database();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,6 +71,26 @@ TEST_F(DatabaseTest, KeepsNoLogFileOfRocksDbsOwn) {
 TEST_F(DatabaseTest, FindsNothingWhereTheFirstOpenWasCutShort) {
   { ASSERT_TRUE(Database::Open(dir_, DatabaseOptions()).ok()); }
   EXPECT_TRUE(absl::IsNotFound(Open(/*read_only=*/true).status()));
+}
+
+// The file is lost; tables, or changes in a log, are there.
+TEST_F(DatabaseTest, CreatesNothingOverFilesThatNothingNames) {
+  { Put(Open()->get(), "k", "v"); }
+  std::filesystem::remove(dir_ + "/CURRENT");
+  for (const bool read_only : {false, true}) {
+    const absl::Status status = Open(read_only).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr(dir_ + " has lost its file CURRENT"));
+  }
+}
+
+TEST_F(DatabaseTest, CreatesAgainWhereTheFirstOpenWasCutShortBeforeItsEnd) {
+  std::filesystem::create_directories(dir_);
+  for (const char* name : {"LOCK", "IDENTITY", "MANIFEST-000001", "000001.dbtmp"}) {
+    std::ofstream(dir_ + "/" + name) << "x";
+  }
+  EXPECT_TRUE(absl::IsNotFound(Open(/*read_only=*/true).status()));
+  EXPECT_TRUE(Open().ok());
 }
 
 const base::testing::RegisteredVictim other_process("owner", [](const std::string& dir) {

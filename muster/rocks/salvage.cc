@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -12,12 +13,16 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
+#include "muster/damage/shelf.h"
+#include "muster/rocks/directory_lock.h"
 #include "muster/rocks/options.h"
 #include "muster/rocks/record_cursor.h"
 #include "muster/rocks/slice.h"
 #include "muster/rocks/status.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/db.h"
+#include "rocksdb/env.h"
+#include "rocksdb/sst_file_reader.h"
 #include "rocksdb/write_batch.h"
 
 namespace muster::rocks {
@@ -32,23 +37,43 @@ absl::Status FileError(const std::error_code& error, absl::string_view doing) {
   return absl::ErrnoToStatus(error.value(), doing);
 }
 
-absl::Status KeepLogs(const std::string& dir, const std::string& folder) {
+absl::StatusOr<std::vector<fs::path>> FilesIn(const std::string& dir) {
+  std::vector<fs::path> files;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir, error)) {
-    if (entry.path().extension() != ".log") continue;
-    const fs::path copy = fs::path(folder) / entry.path().filename();
-    if (fs::copy_file(entry.path(), copy, fs::copy_options::overwrite_existing, error); error)
-      break;
+  for (auto it = fs::directory_iterator(dir, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    files.push_back(it->path());
   }
-  return error ? FileError(error, absl::StrCat("keeping the logs of ", dir)) : absl::OkStatus();
+  if (error) return FileError(error, absl::StrCat("listing ", dir));
+  return files;
 }
 
-// In one step, so that no instant is without a database.
-absl::Status Exchange(const std::string& a, const std::string& b) {
-  if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) {
-    return absl::OkStatus();
+std::string ParentOf(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+// The originals may be replayed and deleted once this was OK.
+absl::Status KeepLogs(const std::string& dir, const std::string& folder) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(dir));
+  for (const fs::path& file : files) {
+    if (file.extension() != ".log") continue;
+    const fs::path copy = fs::path(folder) / file.filename();
+    std::error_code error;
+    fs::copy_file(file, copy, fs::copy_options::overwrite_existing, error);
+    if (error) return FileError(error, absl::StrCat("keeping the logs of ", dir));
+    MUSTER_RETURN_IF_ERROR(damage::SyncPath(copy));
   }
-  return absl::ErrnoToStatus(errno, absl::StrCat("exchanging ", a, " and ", b));
+  MUSTER_RETURN_IF_ERROR(damage::SyncPath(folder));
+  return damage::SyncPath(ParentOf(folder));
+}
+
+// In one step, so that no instant is without a database. What `a` and `b` hold is on disk.
+absl::Status Exchange(const std::string& a, const std::string& b) {
+  if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("exchanging ", a, " and ", b));
+  }
+  return damage::SyncPath(ParentOf(b));
 }
 
 // Writes what can be read of `from` into a new database. DataLoss: not even its blocks can be told
@@ -76,22 +101,60 @@ absl::Status CopyReadable(const Database& from, const std::string& to, DatabaseO
 
 // The files of `from` under new names; what RocksDB never changes is shared, not copied.
 absl::Status LinkFiles(const std::string& from, const std::string& to) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(from));
   std::error_code error;
   fs::create_directory(to, error);
-  for (const auto& entry : fs::directory_iterator(from, error)) {
-    const fs::path name = fs::path(to) / entry.path().filename();
-    if (error || !entry.is_regular_file() || name.filename() == "LOCK") continue;
-    if (entry.path().extension() == ".sst") {
-      fs::create_hard_link(entry.path(), name, error);
-    } else {
-      fs::copy_file(entry.path(), name, error);
-    }
+  for (const fs::path& file : files) {
     if (error) break;
+    // Closing any descriptor of LOCK would drop this process's own lock.
+    if (file.filename() == "LOCK" || !fs::is_regular_file(file, error)) continue;
+    const fs::path name = fs::path(to) / file.filename();
+    if (file.extension() == ".sst") {
+      fs::create_hard_link(file, name, error);
+    } else {
+      fs::copy_file(file, name, error);
+    }
   }
   return error ? FileError(error, absl::StrCat("linking the files of ", from)) : absl::OkStatus();
 }
 
-// Makes RocksDB's list of files again of those that can be read.
+// RocksDB sets a table aside whatever kept it from reading it. Only damage is a reason to.
+absl::Status CheckSetAside(const std::string& lost, const rocksdb::Options& options) {
+  if (std::error_code ignored; !fs::exists(lost, ignored)) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(lost));
+  for (const fs::path& file : files) {
+    if (file.extension() != ".sst") continue;
+    rocksdb::SstFileReader table(options);
+    rocksdb::Status read = table.Open(file);
+    if (read.ok()) read = table.VerifyChecksum();
+    if (read.IsCorruption()) continue;
+    MUSTER_RETURN_IF_ERROR(ToStatus(read, file.string()));
+    return absl::UnavailableError(
+        absl::StrCat(file.string(), " could not be read, but now it can: try again"));
+  }
+  return absl::OkStatus();
+}
+
+// Tables, and logs in which something is.
+absl::StatusOr<size_t> CountData(const std::string& dir) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(dir));
+  size_t count = 0;
+  for (const fs::path& file : files) {
+    std::error_code ignored;
+    if (file.extension() == ".sst") ++count;
+    if (file.extension() == ".log" && fs::file_size(file, ignored) > 0) ++count;
+  }
+  return count;
+}
+
+absl::Status SyncFiles(const std::string& dir) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(dir));
+  for (const fs::path& file : files) MUSTER_RETURN_IF_ERROR(damage::SyncPath(file));
+  return damage::SyncPath(dir);
+}
+
+// Makes RocksDB's list of files again of those that can be read. DataLoss: there were some, and
+// none can. Other errors say nothing of the files.
 absl::Status ListTablesAgain(const std::string& dir, const DatabaseOptions& options) {
   const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
@@ -101,14 +164,27 @@ absl::Status ListTablesAgain(const std::string& dir, const DatabaseOptions& opti
   }
   rocksdb::DBOptions db = DbOptionsFor(options);
   db.create_if_missing = true;
+  MUSTER_ASSIGN_OR_RETURN(const size_t before, CountData(dir));
   if (options.env != nullptr) db.env = options.env;
   MUSTER_RETURN_IF_ERROR(ToStatus(rocksdb::RepairDB(dir, db, families), dir));
+  const std::string lost = absl::StrCat(dir, "/lost");
+  MUSTER_RETURN_IF_ERROR(CheckSetAside(lost, rocksdb::Options(db, {})));
   std::error_code error;
-  fs::remove_all(fs::path(dir) / "lost", error);  // they are where they were, too
-  return error ? FileError(error, absl::StrCat("tidying ", dir)) : absl::OkStatus();
+  fs::remove_all(lost, error);  // they are where they were, too
+  if (error) return FileError(error, absl::StrCat("tidying ", dir));
+  MUSTER_ASSIGN_OR_RETURN(const size_t left, CountData(dir));
+  if (before > 0 && left == 0) {
+    return absl::DataLossError(
+        absl::StrCat("none of its ", before, " tables and logs can be read"));
+  }
+  return SyncFiles(dir);
 }
 
 // One repair or look.
+//
+// A repair holds the directory's lock from before it reads to after it has put another directory in
+// its place. In between it opens read-only, which needs no lock; and what somebody may do between
+// its letting go and its opening for good is what may be done to a sound database.
 class Salvage {
  public:
   Salvage(const std::string& dir, const DatabaseOptions& options, const SalvageOptions& salvage)
@@ -118,19 +194,12 @@ class Salvage {
   }
 
   absl::StatusOr<std::unique_ptr<Database>> Open() {
-    MUSTER_RETURN_IF_ERROR(CheckNobodyOwns(dir_));
+    MUSTER_RETURN_IF_ERROR(KeepOthersOut());
     MUSTER_RETURN_IF_ERROR(KeepLeftover());
-    absl::StatusOr<std::unique_ptr<Database>> database = Database::Open(dir_, options_);
-    if (absl::IsDataLoss(database.status())) {
-      const absl::Status why = database.status();
-      database =
-          ChangesUpTo(LogReplay::kStopAtDamage).ok() ? OpenWithoutLog(why) : OpenWithoutTables(why);
-    }
-    MUSTER_RETURN_IF_ERROR(database.status());
-    const rocksdb::Status blocks = (*database)->db()->VerifyChecksum();
-    if (blocks.ok()) return database;
-    if (!blocks.IsCorruption()) return ToStatus(blocks, dir_);
-    return OpenWithoutBlocks(*std::move(database), ToStatus(blocks, dir_));
+    absl::StatusOr<std::unique_ptr<Database>> seen = View(LogReplay::kRefuseDamage);
+    if (absl::IsDataLoss(seen.status())) return OpenDamaged(seen.status());
+    MUSTER_RETURN_IF_ERROR(seen.status());
+    return OpenListed(*std::move(seen), LogReplay::kRefuseDamage);
   }
 
  private:
@@ -142,47 +211,83 @@ class Salvage {
         {std::move(kind), std::string(why.message()), std::move(remedy), mendable});
   }
 
-  absl::StatusOr<uint64_t> ChangesUpTo(LogReplay replay) const {
+  absl::Status KeepOthersOut() {
+    if (!repairs()) return CheckNobodyOwns(dir_);
+    if (std::error_code ignored; !fs::is_directory(dir_, ignored)) {
+      return absl::NotFoundError(absl::StrCat("no data in directory ", dir_));
+    }
+    rocksdb::Env* const env = options_.env == nullptr ? rocksdb::Env::Default() : options_.env;
+    MUSTER_ASSIGN_OR_RETURN(DirectoryLock lock, DirectoryLock::Take(dir_, env));
+    lock_.emplace(std::move(lock));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<Database>> View(LogReplay replay) const {
     DatabaseOptions options = options_;
     options.read_only = true;
     options.log_replay = replay;
-    MUSTER_ASSIGN_OR_RETURN(const auto database, Database::Open(dir_, options));
+    return Database::Open(dir_, options);
+  }
+
+  absl::StatusOr<uint64_t> ChangesUpTo(LogReplay replay) const {
+    MUSTER_ASSIGN_OR_RETURN(const auto database, View(replay));
     return database->db()->GetLatestSequenceNumber();
   }
 
-  absl::StatusOr<std::unique_ptr<Database>> OpenWithoutLog(const absl::Status& why) {
-    MUSTER_ASSIGN_OR_RETURN(const uint64_t before, ChangesUpTo(LogReplay::kStopAtDamage));
+  // Opens for whoever asked; the files are as they are to be.
+  absl::StatusOr<std::unique_ptr<Database>> OpenForGood(const DatabaseOptions& options) {
+    lock_.reset();
+    return Database::Open(dir_, options);
+  }
+
+  absl::StatusOr<std::unique_ptr<Database>> OpenDamaged(const absl::Status& why) {
+    absl::StatusOr<std::unique_ptr<Database>> before = View(LogReplay::kStopAtDamage);
+    if (absl::IsDataLoss(before.status())) return OpenWithoutTables(why);
+    MUSTER_RETURN_IF_ERROR(before.status());
+    MUSTER_RETURN_IF_ERROR(CutLog(why, (*before)->db()->GetLatestSequenceNumber()));
+    return OpenListed(*std::move(before), LogReplay::kStopAtDamage);
+  }
+
+  // Its logs are damaged, `before` changes precede that.
+  absl::Status CutLog(const absl::Status& why, uint64_t before) {
     const uint64_t all = ChangesUpTo(LogReplay::kSkipDamage).value_or(0);
     const uint64_t lost = all > before ? all - before : 1;
     MUSTER_RETURN_IF_ERROR(
         Tell("log", why,
              absl::StrCat("goes on with the ", before, " changes before the damage; at least ",
                           lost, " after it are lost")));
-    if (repairs()) {
-      MUSTER_ASSIGN_OR_RETURN(const std::string folder, salvage_.keep_in());
-      MUSTER_RETURN_IF_ERROR(KeepLogs(dir_, folder));
-      MUSTER_FAILPOINT("repair.after_logs_kept");
-    }
+    if (!repairs()) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const std::string folder, salvage_.keep_in());
+    MUSTER_RETURN_IF_ERROR(KeepLogs(dir_, folder));
+    MUSTER_FAILPOINT("repair.after_logs_kept");
+    return absl::OkStatus();
+  }
+
+  // `seen` is what its list of tables and its logs, up to their damage, make of it.
+  absl::StatusOr<std::unique_ptr<Database>> OpenListed(std::unique_ptr<Database> seen,
+                                                       LogReplay replay) {
+    const rocksdb::Status blocks = seen->db()->VerifyChecksum();
+    if (!blocks.ok() && !blocks.IsCorruption()) return ToStatus(blocks, dir_);
+    if (!blocks.ok()) return OpenWithoutBlocks(std::move(seen), ToStatus(blocks, dir_));
+    if (!repairs()) return seen;
+    seen.reset();
     DatabaseOptions options = options_;
-    options.log_replay = LogReplay::kStopAtDamage;
-    return Database::Open(dir_, options);
+    options.log_replay = replay;
+    return OpenForGood(options);
   }
 
   // Some blocks of its tables are damaged.
-  absl::StatusOr<std::unique_ptr<Database>> OpenWithoutBlocks(std::unique_ptr<Database> database,
+  absl::StatusOr<std::unique_ptr<Database>> OpenWithoutBlocks(std::unique_ptr<Database> seen,
                                                               const absl::Status& why) {
     if (!repairs()) {
       MUSTER_RETURN_IF_ERROR(Tell("table", why, "all that can be read of it is kept"));
-      return database;
+      return seen;
     }
     uint64_t gaps = 0;
-    const absl::Status copied = CopyReadable(*database, fresh_, options_, &gaps);
-    database.reset();
-    if (absl::IsDataLoss(copied)) {
-      std::error_code ignored;
-      fs::remove_all(fresh_, ignored);
-      return OpenWithoutTables(why);
-    }
+    const absl::Status copied = CopyReadable(*seen, fresh_, options_, &gaps);
+    seen.reset();
+    if (!copied.ok()) RemoveFresh();
+    if (absl::IsDataLoss(copied)) return OpenWithoutTables(why);
     MUSTER_RETURN_IF_ERROR(copied);
     MUSTER_RETURN_IF_ERROR(
         Tell("table", why,
@@ -194,28 +299,34 @@ class Salvage {
   absl::StatusOr<std::unique_ptr<Database>> OpenWithoutTables(const absl::Status& why) {
     MUSTER_RETURN_IF_ERROR(Tell("table", why, "all tables that can be read are kept"));
     if (!repairs()) return why;
-    MUSTER_RETURN_IF_ERROR(LinkFiles(dir_, fresh_));
-    const absl::Status listed = ListTablesAgain(fresh_, options_);
+    absl::Status listed = LinkFiles(dir_, fresh_);
+    if (listed.ok()) listed = ListTablesAgain(fresh_, options_);
     if (listed.ok()) return OpenFresh();
+    RemoveFresh();
+    if (!absl::IsDataLoss(listed)) return listed;
     MUSTER_RETURN_IF_ERROR(Tell("files", listed,
                                 salvage_.may_begin_anew ? "begins empty; all its files are kept"
                                                         : "restore it from a backup",
                                 salvage_.may_begin_anew));
-    std::error_code ignored;
-    fs::remove_all(fresh_, ignored);
     if (!salvage_.may_begin_anew) return listed;
     MUSTER_RETURN_IF_ERROR(MoveAside(dir_));
     DatabaseOptions options = options_;
     options.create_if_missing = true;
-    return Database::Open(dir_, options);
+    return OpenForGood(options);
   }
 
   // Takes the new database for the damaged one.
   absl::StatusOr<std::unique_ptr<Database>> OpenFresh() {
+    MUSTER_FAILPOINT("repair.before_exchange");
     MUSTER_RETURN_IF_ERROR(Exchange(fresh_, dir_));
     MUSTER_FAILPOINT("repair.after_exchange");
     MUSTER_RETURN_IF_ERROR(MoveAside(fresh_));
-    return Database::Open(dir_, options_);
+    return OpenForGood(options_);
+  }
+
+  void RemoveFresh() const {
+    std::error_code ignored;
+    fs::remove_all(fresh_, ignored);
   }
 
   // A repair that was cut short left its half of an exchange: a copy, or what it was a copy of.
@@ -231,13 +342,16 @@ class Salvage {
     for (int i = 2; fs::exists(to, error); ++i) to = fs::path(folder) / absl::StrCat("files", i);
     fs::rename(files, to, error);
     if (error) return FileError(error, absl::StrCat("keeping ", files));
-    return absl::OkStatus();
+    MUSTER_RETURN_IF_ERROR(damage::SyncPath(folder));
+    MUSTER_RETURN_IF_ERROR(damage::SyncPath(ParentOf(folder)));
+    return damage::SyncPath(ParentOf(files));
   }
 
   const std::string dir_;
   const std::string fresh_;
   DatabaseOptions options_;
   const SalvageOptions& salvage_;
+  std::optional<DirectoryLock> lock_;  // a repair's
 };
 
 }  // namespace

@@ -1,6 +1,9 @@
 // What becomes of a database whose files were damaged on disk.
 #include "muster/rocks/salvage.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -12,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/temp_dir.h"
 #include "muster/rocks/record_cursor.h"
 #include "rocksdb/db.h"
@@ -69,6 +73,7 @@ class SalvageTest : public ::testing::Test {
     salvage.on_damage = [this](const FileDamage& damage) {
       damages_.push_back(damage.kind);
       remedy_ = damage.remedy;
+      mendable_ = damage.mendable;
       return absl::OkStatus();
     };
     if (repair) {
@@ -93,7 +98,8 @@ class SalvageTest : public ::testing::Test {
   const std::string dir_ = root_ / "database";
   const std::string kept_ = root_ / "kept";
   std::vector<std::string> damages_;
-  std::string remedy_;
+  std::string remedy_;     // of the last damage
+  bool mendable_ = false;  // likewise
 };
 
 TEST_F(SalvageTest, FindsNothingInASoundDatabase) {
@@ -197,6 +203,67 @@ TEST_F(SalvageTest, FindsItsTablesWhenTheListOfThemIsDamaged) {
   EXPECT_TRUE(absl::IsDataLoss(Open(/*repair=*/false).status())) << Open(false).status();
   uint64_t gaps = 0;
   EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
+}
+
+TEST_F(SalvageTest, FindsItsTablesWhenWhatNamesTheListOfThemIsGone) {
+  Write(/*flush=*/true);
+  fs::remove(dir_ + "/CURRENT");
+  EXPECT_TRUE(absl::IsDataLoss(Open(/*repair=*/false).status()));
+  EXPECT_THAT(damages_, ElementsAre("table"));
+  uint64_t gaps = 0;
+  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
+}
+
+TEST_F(SalvageTest, KeepsOthersOutUntilTheNewDatabaseIsInPlace) {
+  Write(/*flush=*/true);
+  Damage(".sst", 1);
+  absl::Status meanwhile;
+  const base::ArmedFailpoint armed("repair.before_exchange", 1,
+                                   [&] { meanwhile = Database::Open(dir_, Options()).status(); });
+  EXPECT_TRUE(Open(/*repair=*/true).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(meanwhile)) << meanwhile;
+  EXPECT_TRUE(Database::Open(dir_, Options()).ok()) << "it lets go at the end";
+}
+
+// The disk, or the system, and not the files.
+TEST_F(SalvageTest, LeavesTheDirectoryAsItIsWhenTheTablesCannotBeListedAgain) {
+  Write(/*flush=*/true);
+  std::ofstream(dir_ + "/CURRENT") << "nonsense\n";
+  struct rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  struct rlimit small = limit;
+  small.rlim_cur = 100;
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = Open(/*repair=*/true, /*may_begin_anew=*/true).status();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  signal(SIGXFSZ, before);
+  EXPECT_FALSE(status.ok());
+  EXPECT_FALSE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(damages_, ElementsAre("table"));
+  EXPECT_FALSE(fs::exists(dir_ + ".new"));
+  uint64_t gaps = 0;
+  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
+}
+
+TEST_F(SalvageTest, BeginsAnewOnlyWhereItMay) {
+  Write(/*flush=*/true);
+  std::ofstream(dir_ + "/CURRENT") << "nonsense\n";
+  for (const auto& entry : fs::directory_iterator(dir_)) {
+    if (entry.path().extension() == ".sst") std::ofstream(entry.path()) << "nonsense";
+  }
+  EXPECT_TRUE(absl::IsDataLoss(Open(/*repair=*/true, /*may_begin_anew=*/false).status()));
+  EXPECT_THAT(damages_, ElementsAre("table", "files"));
+  EXPECT_FALSE(mendable_);
+  EXPECT_THAT(remedy_, HasSubstr("restore it from a backup"));
+  EXPECT_FALSE(fs::exists(kept_)) << "all is as it was";
+  EXPECT_FALSE(fs::exists(dir_ + ".new"));
+  damages_.clear();
+  uint64_t gaps = 0;
+  EXPECT_EQ(Readable(**Open(/*repair=*/true, /*may_begin_anew=*/true), &gaps), 0);
+  EXPECT_THAT(damages_, ElementsAre("table", "files"));
+  EXPECT_TRUE(mendable_);
+  EXPECT_TRUE(fs::exists(kept_ + "/files/CURRENT"));
 }
 
 // As it is when a repair is killed between its steps.

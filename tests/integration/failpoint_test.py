@@ -52,8 +52,9 @@ RUN = {
 }
 LOST_QUEUE = ["initiator.after_refill_begun"]
 LOST_REPORT = ["run.after_reopen"]
-REPAIR_OF_A_LOG = ["repair.after_logs_kept", "repair.after_records_kept"]
-REPAIR_OF_A_TABLE = ["repair.after_exchange"]
+REPAIR_OF_A_LOG = ["repair.after_logs_kept"]
+REPAIR_OF_A_TABLE = ["repair.before_exchange", "repair.after_exchange"]
+REPAIR_OF_A_RECORD = ["repair.after_records_kept"]
 REDRIVE = ["redrive.after_ledger", "redrive.after_report", "queue.after_redrive"]
 
 
@@ -79,7 +80,7 @@ class FailpointTest(FragileTest):
 
     def test_each_failpoint_of_the_source_has_a_scenario(self):
         scenarios = [*RUN, *LOST_QUEUE, *LOST_REPORT, *REPAIR_OF_A_LOG, *REPAIR_OF_A_TABLE,
-                     *REDRIVE]
+                     *REPAIR_OF_A_RECORD, *REDRIVE]
         self.assertEqual(sorted(failpoints_in_the_source()), sorted(scenarios))
 
     def test_each_failpoint_is_in_the_docs(self):
@@ -147,6 +148,19 @@ class FailpointTest(FragileTest):
                 flip_a_byte(max((self.data_dir / "queue").glob("*.sst"),
                                 key=lambda table: table.stat().st_size), 0.5)
                 self.repair_twice(failpoint)
+
+    def test_a_repair_of_a_damaged_record_that_dies_is_done_again(self):
+        """A message misses its blob."""
+        for failpoint in REPAIR_OF_A_RECORD:
+            with self.subTest(failpoint=failpoint):
+                self.in_a_new_data_dir()
+                self.assert_died(self.run_batch(failpoint="queue.after_begin"), failpoint)
+                [blob] = (self.data_dir / "blobs").glob("*.blob")
+                blob.unlink()
+                self.repair_twice(failpoint)
+                for repair in (1, 2):
+                    kept = self.data_dir / f"damaged/{repair}/records.jsonl"
+                    self.assertEqual(len(kept.read_text().splitlines()), 2)
 
     def test_a_redrive_that_dies_is_done_again_and_counts_once(self):
         for failpoint in REDRIVE:
