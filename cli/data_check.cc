@@ -10,6 +10,7 @@
 #include "muster/backend/backend.h"
 #include "muster/backend/check.h"
 #include "muster/base/status_macros.h"
+#include "muster/damage/shelf.h"
 #include "muster/wire/queue_names.h"
 #include "muster/wire/work_item_codec.h"
 #include "services/controller/result_decoder.h"
@@ -38,16 +39,20 @@ uint64_t LastReported(const backend::DataDirUrls& urls, base::Clock* clock) {
   return batches.ok() && !batches->empty() ? batches->back().batch : 0;
 }
 
+// Absent where there is no sync store. An error is one that the check of the sync store has told.
+absl::StatusOr<sync::VersionedData> NextBatchNumber(const backend::DataDirUrls& urls) {
+  const auto sync = backend::OpenSyncStore(urls.sync, backend::Mode::kReadOnly);
+  if (absl::IsNotFound(sync.status())) return sync::VersionedData();
+  MUSTER_RETURN_IF_ERROR(sync.status());
+  return (*sync)->Get(kBatchNumbers);
+}
+
 // A number that came twice would count one batch's items as another's.
 absl::Status CheckBatchNumbers(const backend::DataDirUrls& urls, uint64_t last_batch,
                                const damage::CheckOptions& options, damage::Summary* summary) {
-  const bool repair = options.shelf != nullptr;
-  const auto sync = backend::OpenSyncStore(
-      urls.sync, repair ? backend::Mode::kReadWrite : backend::Mode::kReadOnly);
-  if (absl::IsNotFound(sync.status()) || absl::IsDataLoss(sync.status())) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(sync.status());
-  const auto record = (*sync)->Get(kBatchNumbers);
-  if (!record.ok()) return absl::OkStatus();  // the check of the sync store has said why
+  const absl::StatusOr<sync::VersionedData> record = NextBatchNumber(urls);
+  if (absl::IsDataLoss(record.status())) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(record.status());
   uint64_t next = 0;
   if (absl::SimpleAtoi(record->data, &next) && next > last_batch) return absl::OkStatus();
   if (record->version == sync::kAbsent && last_batch == 0) return absl::OkStatus();
@@ -57,9 +62,18 @@ absl::Status CheckBatchNumbers(const backend::DataDirUrls& urls, uint64_t last_b
                         .name = absl::StrCat("key '", kBatchNumbers, "'"),
                         .why = absl::StrCat("it would give a number again up to ", last_batch),
                         .remedy = absl::StrCat("the next batch is ", last_batch + 1)};
+  if (record->version != sync::kAbsent) damage.records = {{"data", kBatchNumbers, record->data}};
   MUSTER_RETURN_IF_ERROR(options.findings->Add(damage));
-  if (!repair) return absl::OkStatus();
-  return (*sync)->TryWrite(kBatchNumbers, absl::StrCat(last_batch + 1), record->version).status();
+  if (options.shelf == nullptr) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(options.shelf->Keep(damage));
+  MUSTER_RETURN_IF_ERROR(options.shelf->Sync());
+  MUSTER_ASSIGN_OR_RETURN(const auto sync,
+                          backend::OpenSyncStore(urls.sync, backend::Mode::kReadWrite));
+  MUSTER_ASSIGN_OR_RETURN(
+      const bool written,
+      sync->TryWrite(kBatchNumbers, absl::StrCat(last_batch + 1), record->version));
+  if (written) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("somebody else wrote ", damage.name, ": try again"));
 }
 
 }  // namespace
