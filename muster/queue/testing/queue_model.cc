@@ -21,11 +21,16 @@ absl::Status QueueModel::Missing() const {
   return exists_ ? absl::OkStatus() : absl::NotFoundError("no queue");
 }
 
+void QueueModel::ForgetAll() {
+  const QueueModel before = std::exchange(*this, QueueModel());
+  holders_in_process_ = before.holders_in_process_;
+  At(before.now_, before.call_);
+}
+
 absl::Status QueueModel::Create(const Metadata& metadata) {
   if (exists_ && metadata_ != metadata) return absl::AlreadyExistsError("other metadata");
   if (exists_) return absl::OkStatus();
-  const QueueModel before = std::exchange(*this, QueueModel());
-  At(before.now_, before.call_);
+  ForgetAll();
   exists_ = must_be_durable_ = true;
   metadata_ = metadata;
   return absl::OkStatus();
@@ -33,8 +38,7 @@ absl::Status QueueModel::Create(const Metadata& metadata) {
 
 absl::Status QueueModel::Destroy() {
   if (!exists_) return Missing();
-  const QueueModel before = std::exchange(*this, QueueModel());
-  At(before.now_, before.call_);
+  ForgetAll();
   must_be_durable_ = true;
   return absl::OkStatus();
 }
