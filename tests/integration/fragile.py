@@ -23,7 +23,7 @@ LINES_PER_ITEM = 30
 ITEMS = 100  # more than one run of the initiator
 KEY_BYTES = 8  # of a line, by which the handler counts
 # Items with something particular: wants a second attempt, is given up, is too large for a message.
-RETRIED, GIVEN_UP, LARGE = 7, 13, 18
+RETRIED, GIVEN_UP, LARGE = 7, 13, 4
 
 JOB = f"""
 name: fragile
