@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -15,14 +14,13 @@
 #include "muster/base/status_macros.h"
 #include "muster/damage/shelf.h"
 #include "muster/rocks/directory_lock.h"
-#include "muster/rocks/options.h"
+#include "muster/rocks/files.h"
 #include "muster/rocks/record_cursor.h"
 #include "muster/rocks/slice.h"
 #include "muster/rocks/status.h"
-#include "rocksdb/cache.h"
+#include "muster/rocks/table_list.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
-#include "rocksdb/sst_file_reader.h"
 #include "rocksdb/write_batch.h"
 
 namespace muster::rocks {
@@ -32,26 +30,6 @@ namespace fs = std::filesystem;
 
 // Of a batch that fills a new database.
 constexpr size_t kCopyBytes = size_t{4} << 20;
-
-absl::Status FileError(const std::error_code& error, absl::string_view doing) {
-  return absl::ErrnoToStatus(error.value(), doing);
-}
-
-absl::StatusOr<std::vector<fs::path>> FilesIn(const std::string& dir) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (auto it = fs::directory_iterator(dir, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    files.push_back(it->path());
-  }
-  if (error) return FileError(error, absl::StrCat("listing ", dir));
-  return files;
-}
-
-std::string ParentOf(const std::string& path) {
-  const fs::path parent = fs::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
 
 // The originals may be replayed and deleted once this was OK.
 absl::Status KeepLogs(const std::string& dir, const std::string& folder) {
@@ -116,68 +94,6 @@ absl::Status LinkFiles(const std::string& from, const std::string& to) {
     }
   }
   return error ? FileError(error, absl::StrCat("linking the files of ", from)) : absl::OkStatus();
-}
-
-// RocksDB sets a table aside whatever kept it from reading it. Only damage is a reason to.
-absl::Status CheckSetAside(const std::string& lost, const rocksdb::Options& options) {
-  if (std::error_code ignored; !fs::exists(lost, ignored)) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(lost));
-  for (const fs::path& file : files) {
-    if (file.extension() != ".sst") continue;
-    rocksdb::SstFileReader table(options);
-    rocksdb::Status read = table.Open(file);
-    if (read.ok()) read = table.VerifyChecksum();
-    if (read.IsCorruption()) continue;
-    MUSTER_RETURN_IF_ERROR(ToStatus(read, file.string()));
-    return absl::UnavailableError(
-        absl::StrCat(file.string(), " could not be read, but now it can: try again"));
-  }
-  return absl::OkStatus();
-}
-
-// Tables, and logs in which something is.
-absl::StatusOr<size_t> CountData(const std::string& dir) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(dir));
-  size_t count = 0;
-  for (const fs::path& file : files) {
-    std::error_code ignored;
-    if (file.extension() == ".sst") ++count;
-    if (file.extension() == ".log" && fs::file_size(file, ignored) > 0) ++count;
-  }
-  return count;
-}
-
-absl::Status SyncFiles(const std::string& dir) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(dir));
-  for (const fs::path& file : files) MUSTER_RETURN_IF_ERROR(damage::SyncPath(file));
-  return damage::SyncPath(dir);
-}
-
-// Makes RocksDB's list of files again of those that can be read. DataLoss: there were some, and
-// none can. Other errors say nothing of the files.
-absl::Status ListTablesAgain(const std::string& dir, const DatabaseOptions& options) {
-  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
-  std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
-  for (const Family& family : options.families) {
-    families.emplace_back(family.name, FamilyOptionsFor(family, cache));
-  }
-  rocksdb::DBOptions db = DbOptionsFor(options);
-  db.create_if_missing = true;
-  MUSTER_ASSIGN_OR_RETURN(const size_t before, CountData(dir));
-  if (options.env != nullptr) db.env = options.env;
-  MUSTER_RETURN_IF_ERROR(ToStatus(rocksdb::RepairDB(dir, db, families), dir));
-  const std::string lost = absl::StrCat(dir, "/lost");
-  MUSTER_RETURN_IF_ERROR(CheckSetAside(lost, rocksdb::Options(db, {})));
-  std::error_code error;
-  fs::remove_all(lost, error);  // they are where they were, too
-  if (error) return FileError(error, absl::StrCat("tidying ", dir));
-  MUSTER_ASSIGN_OR_RETURN(const size_t left, CountData(dir));
-  if (before > 0 && left == 0) {
-    return absl::DataLossError(
-        absl::StrCat("none of its ", before, " tables and logs can be read"));
-  }
-  return SyncFiles(dir);
 }
 
 // One repair or look.

@@ -205,6 +205,15 @@ TEST_F(SalvageTest, FindsItsTablesWhenTheListOfThemIsDamaged) {
   EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
 }
 
+// RocksDB's own repair learns of a family from its tables only.
+TEST_F(SalvageTest, FindsWhatIsInNoTableYetWhenTheListOfThemIsDamaged) {
+  Write(/*flush=*/false);
+  std::ofstream(dir_ + "/CURRENT") << "nonsense\n";
+  uint64_t gaps = 0;
+  EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
+  EXPECT_THAT(damages_, ElementsAre("table"));
+}
+
 TEST_F(SalvageTest, FindsItsTablesWhenWhatNamesTheListOfThemIsGone) {
   Write(/*flush=*/true);
   fs::remove(dir_ + "/CURRENT");

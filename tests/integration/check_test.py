@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import harness
-from fragile import FRAGILE, GIVEN_UP, FragileTest, flip_a_byte
+from fragile import FRAGILE, GIVEN_UP, JOB, FragileTest, flip_a_byte
 
 SEED = random.SystemRandom().randrange(2**32)
 FLIPS = 6  # of each part's tables
@@ -119,6 +119,9 @@ class CheckTest(FragileTest):
     def test_a_batch_number_is_never_given_twice(self):
         self.assertEqual(self.run_batch().returncode, 3)
         shutil.rmtree(self.data_dir / "sync")
+        [damage] = self.damages()
+        self.assertIn("batch-numbers", damage["name"])
+        self.assertFalse((self.data_dir / "sync").exists(), "a look changes nothing")
         self.assertEqual(self.run_batch().returncode, 3)  # makes an empty one
         [damage] = self.damages()
         self.assertIn("batch-numbers", damage["name"])
@@ -126,6 +129,59 @@ class CheckTest(FragileTest):
         done = self.fragile(*self.run_arguments(self.batch_input, "--new", job=self.job))
         self.assert_exact(done, 3, [GIVEN_UP])
         self.assertEqual(json.loads(done.stdout)["batch"], 2)
+
+    def test_a_batch_number_that_is_too_low_is_kept_when_it_is_raised(self):
+        self.assertEqual(self.run_batch().returncode, 3)
+        earlier = self.folder / "earlier"
+        shutil.copytree(self.data_dir / "sync", earlier)
+        new = self.run_arguments(self.batch_input, "--new", "--quiet", job=self.job)
+        self.assertEqual(self.fragile(*new).returncode, 3)
+        shutil.rmtree(self.data_dir / "sync")
+        earlier.rename(self.data_dir / "sync")
+        [damage] = self.damages()
+        self.assertIn("a number again up to 2", damage["why"])
+        self.repair()
+        [line] = (self.data_dir / "damaged/1/records.jsonl").read_text().splitlines()
+        self.assertEqual(base64.b64decode(json.loads(line)["value"]), b"2")
+        self.assertEqual(json.loads(self.fragile(*new).stdout)["batch"], 3)
+
+    def test_a_job_may_be_called_as_a_queue_is(self):
+        self.job = self.write("job.yaml", JOB.replace("name: fragile", "name: check-out-retail"))
+        self.die_in_mid_batch()
+        done = self.check()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_file_that_names_the_list_of_tables_and_is_gone_is_made_again(self):
+        for part in ("queue", "ledger", "sync"):
+            with self.subTest(part=part):
+                shutil.rmtree(self.data_dir, ignore_errors=True)
+                self.die_in_mid_batch()
+                (self.data_dir / part / "CURRENT").unlink()
+                refused = self.run_batch()
+                self.assertEqual(refused.returncode, 1)
+                self.assertIn("has lost its file CURRENT", refused.stderr)
+                self.assertEqual([damage["part"] for damage in self.damages()], [part])
+                self.assert_mended()
+
+    def test_a_part_of_which_nothing_can_be_read_begins_anew_where_it_may(self):
+        for part, code in (("queue", 0), ("ledger", 6)):
+            with self.subTest(part=part):
+                shutil.rmtree(self.data_dir, ignore_errors=True)
+                self.die_with_everything_in_tables()
+                for file in (self.data_dir / part).iterdir():
+                    if file.name == "CURRENT" or file.suffix in (".sst", ".log"):
+                        file.write_text("nonsense\n")
+                self.assertEqual({damage["part"] for damage in self.damages()}, {part})
+                done = self.check("--repair", "-o", "json")
+                self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+                [files] = [damage for damage in json.loads(done.stdout)["damaged"]
+                           if damage["kind"] == "files"]
+                self.assertEqual((files["part"], files["mendable"]), (part, code == 0))
+                if code == 0:
+                    self.assert_exact(self.run_batch(), 3, [GIVEN_UP])
+                else:
+                    self.assertIn("restore it from a backup", files["remedy"])
+                    self.assertEqual(self.check("--repair").returncode, 6)
 
     def test_a_list_of_tables_that_is_damaged_is_made_again(self):
         for part in ("queue", "ledger", "sync"):
