@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/temp_dir.h"
 #include "muster/blob_file/file_blob_store.h"
+#include "muster/damage/collected.h"
 #include "muster/damage/shelf.h"
 
 namespace muster::blob_file {
@@ -17,15 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-class Collected final : public damage::Findings {
- public:
-  absl::Status Add(const damage::Damage& damage) override {
-    names.push_back(damage.name);
-    return absl::OkStatus();
-  }
-  std::vector<std::string> names;
-};
 
 class BlobCheckTest : public ::testing::Test {
  protected:
@@ -36,11 +28,11 @@ class BlobCheckTest : public ::testing::Test {
   }
 
   std::vector<std::string> Check(damage::Shelf* shelf = nullptr) {
-    Collected findings;
+    damage::Collected findings;
     const auto summary = CheckBlobs(dir_, {&findings, shelf});
     EXPECT_TRUE(summary.ok()) << summary.status();
-    EXPECT_EQ(summary.ok() ? summary->damaged : 0, findings.names.size());
-    return findings.names;
+    EXPECT_EQ(summary.ok() ? summary->damaged : 0, findings.all.size());
+    return findings.names();
   }
 
   const base::TempDir root_;
@@ -63,13 +55,13 @@ TEST_F(BlobCheckTest, NamesADamagedBlobAndMovesItAway) {
 
 TEST_F(BlobCheckTest, RepairsNothingUnderAnOwner) {
   const auto owner = FileBlobStore::Open(dir_).value();
-  Collected findings;
+  damage::Collected findings;
   damage::Shelf shelf(root_.path());
   EXPECT_TRUE(absl::IsFailedPrecondition(CheckBlobs(dir_, {&findings, &shelf}).status()));
 }
 
 TEST_F(BlobCheckTest, MakesNoDirectoryWhereNoneIs) {
-  Collected findings;
+  damage::Collected findings;
   damage::Shelf shelf(root_.path());
   EXPECT_TRUE(absl::IsNotFound(CheckBlobs(root_ / "none", {&findings, &shelf}).status()));
   EXPECT_FALSE(std::filesystem::exists(root_ / "none"));

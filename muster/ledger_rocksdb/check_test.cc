@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
 #include "muster/base/temp_dir.h"
+#include "muster/damage/collected.h"
 #include "muster/damage/shelf.h"
 #include "muster/ledger_rocksdb/batch_codec.h"
 #include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
@@ -24,15 +25,6 @@ using ledger::BatchState;
 using ledger::ItemBoundary;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-class Collected final : public damage::Findings {
- public:
-  absl::Status Add(const damage::Damage& damage) override {
-    lines.push_back(absl::StrCat(damage.kind, " of ", damage.name, ": ", damage.why));
-    return absl::OkStatus();
-  }
-  std::vector<std::string> lines;
-};
 
 // Batch 1 has items 0 to 5 in three runs and is complete; batch 2 is a later one of the same
 // request; batch 3 is another's.
@@ -81,7 +73,7 @@ class LedgerCheckTest : public ::testing::Test {
   }
 
   std::vector<std::string> Check(bool repair = false) {
-    Collected findings;
+    damage::Collected findings;
     damage::Shelf shelf(root_.path());
     LedgerCheckOptions options;
     options.check = {&findings, repair ? &shelf : nullptr};
@@ -89,7 +81,11 @@ class LedgerCheckTest : public ::testing::Test {
     const auto summary = CheckLedger(dir_, options);
     EXPECT_TRUE(summary.ok()) << summary.status();
     EXPECT_EQ(summary.ok() ? summary->last_batch : 0, last_batch_);
-    return findings.lines;
+    std::vector<std::string> lines;
+    for (const damage::Damage& damage : findings.all) {
+      lines.push_back(absl::StrCat(damage.kind, " of ", damage.name, ": ", damage.why));
+    }
+    return lines;
   }
 
   // The first of what a look leaves and a repair mends.

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
 #include "muster/base/temp_dir.h"
+#include "muster/damage/collected.h"
 #include "muster/damage/shelf.h"
 #include "muster/queue_rocksdb/codec.h"
 #include "muster/queue_rocksdb/rocksdb_queue_store.h"
@@ -24,15 +25,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-class Collected final : public damage::Findings {
- public:
-  absl::Status Add(const damage::Damage& damage) override {
-    all.push_back(damage);
-    return absl::OkStatus();
-  }
-  std::vector<damage::Damage> all;
-};
 
 // The queue is "acme/work", number 1. It holds "a", "b", "c" (sequences 0, 1, 2, put with the dedup
 // ids "0", "1", "2"), and "poison" (sequence 3).
@@ -94,7 +86,7 @@ class QueueCheckTest : public ::testing::Test {
 
   // "kind name: why" of each damage.
   std::vector<std::string> Check(bool repair = false) {
-    Collected findings;
+    damage::Collected findings;
     damage::Shelf shelf(root_.path());
     QueueCheckOptions options;
     options.check = {&findings, repair ? &shelf : nullptr};
@@ -157,7 +149,7 @@ TEST_F(QueueCheckTest, FindsNothingAfterMessagesWereTakenClearedAndPurged) {
 
 TEST_F(QueueCheckTest, RefusesAStoreThatIsOpen) {
   Open();
-  Collected findings;
+  damage::Collected findings;
   QueueCheckOptions options;
   options.check.findings = &findings;
   options.clock = &clock_;
@@ -320,7 +312,7 @@ TEST_F(QueueCheckTest, LeavesTheFilesOfANewerMusterAlone) {
                           std::string(1, kFormatVersion + 1) + "whatever comes")
                     .ok());
   });
-  Collected findings;
+  damage::Collected findings;
   damage::Shelf shelf(root_.path());
   QueueCheckOptions options;
   options.check = {&findings, &shelf};

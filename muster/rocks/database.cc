@@ -1,9 +1,5 @@
 #include "muster/rocks/database.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -13,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
+#include "muster/damage/shelf.h"
 #include "muster/rocks/directory_lock.h"
+#include "muster/rocks/files.h"
 #include "muster/rocks/log_guard.h"
 #include "muster/rocks/options.h"
 #include "muster/rocks/status.h"
@@ -39,16 +37,6 @@ namespace fs = std::filesystem;
 // How often a read-only open starts again because the owner replaced a file under its eyes.
 constexpr int kReadOnlyTries = 5;
 
-// A new directory entry survives a power cut only when its parent is synced.
-absl::Status SyncDir(const fs::path& dir) {
-  const int fd = open(dir.empty() ? "." : dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("open ", dir.string()));
-  const int failed = fsync(fd) == 0 ? 0 : errno;
-  close(fd);
-  if (failed != 0) return absl::ErrnoToStatus(failed, absl::StrCat("sync ", dir.string()));
-  return absl::OkStatus();
-}
-
 absl::Status CreateDir(const fs::path& dir) {
   std::error_code error;
   if (dir.empty() || fs::is_directory(dir, error)) return absl::OkStatus();
@@ -57,7 +45,7 @@ absl::Status CreateDir(const fs::path& dir) {
   if (error) {
     return absl::ErrnoToStatus(error.value(), absl::StrCat("create data directory ", dir.string()));
   }
-  return SyncDir(dir.parent_path());
+  return damage::SyncPath(ParentOf(dir));  // a new entry survives a power cut only then
 }
 
 absl::Status OpenError(const rocksdb::Status& status, const std::string& dir) {

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/temp_dir.h"
+#include "muster/damage/collected.h"
 #include "muster/damage/shelf.h"
 #include "muster/rocks/database.h"
 #include "muster/sync_rocksdb/rocks_sync_store.h"
@@ -18,15 +19,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class Collected final : public damage::Findings {
- public:
-  absl::Status Add(const damage::Damage& damage) override {
-    names.push_back(damage.name);
-    return absl::OkStatus();
-  }
-  std::vector<std::string> names;
-};
-
 TEST(SyncCheckTest, NamesADamagedRecordAndTakesItAway) {
   const base::TempDir root;
   const std::string dir = root / "sync";
@@ -36,11 +28,11 @@ TEST(SyncCheckTest, NamesADamagedRecordAndTakesItAway) {
     ASSERT_TRUE(store->TryWrite("bad", "1", sync::kAbsent).value());
   }
   const auto check = [&](damage::Shelf* shelf) {
-    Collected findings;
+    damage::Collected findings;
     const auto summary = CheckSync(dir, {&findings, shelf});
     EXPECT_TRUE(summary.ok()) << summary.status();
-    EXPECT_EQ(summary.ok() ? summary->damaged : 0, findings.names.size());
-    return findings.names;
+    EXPECT_EQ(summary.ok() ? summary->damaged : 0, findings.all.size());
+    return findings.names();
   };
   EXPECT_THAT(check(nullptr), IsEmpty());
   {

@@ -80,7 +80,7 @@ class QueueModel {
   };
   using Messages = std::map<uint64_t, Stored>;
 
-  void ForgetAll();  // all but the time, and what the store is told at its opening
+  void ForgetAll();              // all but the time, and what the store is told at its opening
   absl::Status Missing() const;  // NotFound when there is no queue
   const Remembered* FindDuplicate(const std::string& dedup_id) const;
   void Hide(Stored* message, absl::Duration visibility);
