@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
@@ -22,7 +23,6 @@ using ledger::BatchState;
 using ledger::ItemBoundary;
 using rocks::Durability;
 using rocks::ToSlice;
-using rocks::ToView;
 
 // Ledger records are small and read rarely.
 constexpr size_t kWriteBufferBytes = size_t{8} << 20;
@@ -177,7 +177,7 @@ absl::StatusOr<std::vector<Batch>> RocksDbBatchLedger::List() {
   const std::unique_ptr<rocksdb::Iterator> it(
       database_->db()->NewIterator({}, database_->family(kBatches)));
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
-    const uint64_t number = rocks::KeyNumber(ToView(it->key()));
+    const uint64_t number = rocks::KeyNumber(rocks::Copy(it->key()));
     absl::StatusOr<Batch> batch = Get(number);
     if (batch.ok()) {
       batches.push_back(*std::move(batch));
@@ -202,11 +202,13 @@ absl::StatusOr<std::vector<ItemBoundary>> RocksDbBatchLedger::Items(uint64_t num
   const std::unique_ptr<rocksdb::Iterator> it(
       database_->db()->NewIterator({}, database_->family(kItems)));
   // The run that holds first_index is the last that begins at or before it.
-  for (it->SeekForPrev(ItemsKey(number, first_index));
-       it->Valid() && it->key().starts_with(prefix) && items.size() < max_items; it->Next()) {
-    const uint64_t run_start = rocks::KeyNumber(ToView(it->key()).substr(prefix.size()));
+  for (it->SeekForPrev(ItemsKey(number, first_index)); it->Valid() && items.size() < max_items;
+       it->Next()) {
+    const std::string key = rocks::Copy(it->key());
+    if (!absl::StartsWith(key, prefix)) break;
+    const uint64_t run_start = rocks::KeyNumber(absl::string_view(key).substr(prefix.size()));
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> run,
-                            DecodeItems(ToView(it->value()), number));
+                            DecodeItems(rocks::Copy(it->value()), number));
     const size_t skip = first_index > run_start ? first_index - run_start : 0;
     for (size_t i = skip; i < run.size() && items.size() < max_items; ++i) items.push_back(run[i]);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "muster/rocks/slice.h"
 #include "rocksdb/db.h"
 
 namespace muster::queue_rocksdb {
@@ -74,12 +75,20 @@ void DedupIds::Sweep(const std::function<bool(const DedupRecord&)>& forget) {
   const std::unique_ptr<rocksdb::Iterator> it(
       storage_->db()->NewIterator(rocksdb::ReadOptions(), storage_->family(kDedup)));
   it->Seek(sweep_from_.empty() ? prefix : sweep_from_);
-  const auto in_queue = [&] { return it->Valid() && absl::StartsWith(ToView(it->key()), prefix); };
-  for (size_t n = 0; n < kRecordsPerSweep && in_queue(); ++n, it->Next()) {
-    const auto record = DecodeDedup(ToView(it->value()), ToView(it->key()));
-    if (!record.has_value() || forget(*record)) batch.Delete(storage_->family(kDedup), it->key());
+  std::string key;
+  const auto in_queue = [&] {
+    if (!it->Valid()) return false;
+    key = rocks::Copy(it->key());
+    return absl::StartsWith(key, prefix);
+  };
+  bool more = in_queue();
+  for (size_t n = 0; more && n < kRecordsPerSweep; ++n) {
+    const auto record = DecodeDedup(rocks::Copy(it->value()), key);
+    if (!record.has_value() || forget(*record)) batch.Delete(storage_->family(kDedup), key);
+    it->Next();
+    more = in_queue();
   }
-  sweep_from_ = in_queue() ? it->key().ToString() : "";
+  sweep_from_ = more ? key : "";
   // Losing these deletes costs only that a later sweep finds the records again.
   storage_->Write(&batch, rocks::Durability::kProcess).IgnoreError();
 }
