@@ -139,7 +139,7 @@ absl::Status Check::AddCounters(uint64_t number, const std::string& value) {
     return TakeAway(kMeta, CountersKey(number), value, absl::StrCat("counters of queue ", number),
                     "there is no such queue");
   }
-  queue->counters = std::move(counters);
+  queue->counters = counters;
   if (!queue->counters.has_value()) queue->damaged_counters = value;
   return absl::OkStatus();
 }
