@@ -15,7 +15,6 @@
 #include "muster/rocks/log_guard.h"
 #include "muster/rocks/options.h"
 #include "muster/rocks/status.h"
-#include "rocksdb/cache.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/write_batch.h"
@@ -83,17 +82,17 @@ bool IsOfACutFirstOpen(const fs::path& file) {
 // DataLoss when `dir`, which has no CURRENT, once had. To create a database there would hide what
 // was stored, and delete it.
 absl::Status CheckNothingRemains(const std::string& dir) {
-  std::error_code error;
-  for (auto it = fs::directory_iterator(dir, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    if (IsOfACutFirstOpen(it->path())) continue;
+  const absl::StatusOr<std::vector<fs::path>> files = FilesIn(dir);
+  if (absl::IsNotFound(files.status())) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(files.status());
+  for (const fs::path& file : *files) {
+    if (IsOfACutFirstOpen(file)) continue;
     // The owner may have finished its first open meanwhile.
-    if (fs::exists(fs::path(dir) / "CURRENT", error)) return absl::OkStatus();
+    if (std::error_code ignored; fs::exists(fs::path(dir) / "CURRENT", ignored)) break;
     return absl::DataLossError(absl::StrCat("data directory ", dir, " has lost its file CURRENT: ",
-                                            it->path().filename().string(), " is there"));
+                                            file.filename().string(), " is there"));
   }
-  if (!error || error == std::errc::no_such_file_or_directory) return absl::OkStatus();
-  return absl::ErrnoToStatus(error.value(), absl::StrCat("list data directory ", dir));
+  return absl::OkStatus();
 }
 
 struct Opened {
@@ -126,12 +125,7 @@ rocksdb::Status CreateIn(const std::string& dir, const rocksdb::DBOptions& db,
 
 rocksdb::Status OpenOnce(const std::string& dir, const DatabaseOptions& options, bool exists,
                          rocksdb::Env* env, Opened* opened) {
-  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
-  std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
-  for (const Family& family : options.families) {
-    families.emplace_back(family.name, FamilyOptionsFor(family, cache));
-  }
+  const std::vector<rocksdb::ColumnFamilyDescriptor> families = FamiliesOf(options);
   rocksdb::DBOptions db = DbOptionsFor(options);
   db.env = env;
   if (options.read_only) {

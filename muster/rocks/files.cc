@@ -5,11 +5,8 @@
 #include "muster/damage/shelf.h"
 
 namespace muster::rocks {
-namespace {
 
 namespace fs = std::filesystem;
-
-}  // namespace
 
 absl::Status FileError(const std::error_code& error, absl::string_view doing) {
   return absl::ErrnoToStatus(error.value(), doing);

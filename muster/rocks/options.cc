@@ -36,6 +36,30 @@ rocksdb::WALRecoveryMode RecoveryModeOf(LogReplay replay) {
   return rocksdb::WALRecoveryMode::kAbsoluteConsistency;
 }
 
+// `cache` is shared by all families of one database, so that its size bounds them together.
+rocksdb::ColumnFamilyOptions FamilyOptionsFor(const Family& family,
+                                              const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10, false));
+  // Filters and indexes count against the cache: otherwise a deep queue grows them without bound.
+  table.cache_index_and_filter_blocks = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.format_version = 5;
+
+  rocksdb::ColumnFamilyOptions cf;
+  cf.write_buffer_size = family.write_buffer_bytes;
+  cf.max_write_buffer_number = 3;
+  cf.merge_operator = family.merge;
+  cf.compression = rocksdb::kLZ4Compression;
+  if (family.use == FamilyUse::kBodies) {
+    cf.compression = rocksdb::kNoCompression;
+    table.block_size = 16 << 10;
+  }
+  cf.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return cf;
+}
+
 }  // namespace
 
 rocksdb::DBOptions DbOptionsFor(const DatabaseOptions& options) {
@@ -64,27 +88,14 @@ rocksdb::DBOptions DbOptionsFor(const DatabaseOptions& options) {
   return db;
 }
 
-rocksdb::ColumnFamilyOptions FamilyOptionsFor(const Family& family,
-                                              const std::shared_ptr<rocksdb::Cache>& cache) {
-  rocksdb::BlockBasedTableOptions table;
-  table.block_cache = cache;
-  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10, false));
-  // Filters and indexes count against the cache: otherwise a deep queue grows them without bound.
-  table.cache_index_and_filter_blocks = true;
-  table.pin_l0_filter_and_index_blocks_in_cache = true;
-  table.format_version = 5;
-
-  rocksdb::ColumnFamilyOptions cf;
-  cf.write_buffer_size = family.write_buffer_bytes;
-  cf.max_write_buffer_number = 3;
-  cf.merge_operator = family.merge;
-  cf.compression = rocksdb::kLZ4Compression;
-  if (family.use == FamilyUse::kBodies) {
-    cf.compression = rocksdb::kNoCompression;
-    table.block_size = 16 << 10;
+std::vector<rocksdb::ColumnFamilyDescriptor> FamiliesOf(const DatabaseOptions& options) {
+  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
+  for (const Family& family : options.families) {
+    families.emplace_back(family.name, FamilyOptionsFor(family, cache));
   }
-  cf.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  return cf;
+  return families;
 }
 
 }  // namespace muster::rocks

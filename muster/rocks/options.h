@@ -1,20 +1,18 @@
 // How muster configures RocksDB, and why.
 #pragma once
 
-#include "muster/rocks/database.h"
-#include "rocksdb/options.h"
+#include <vector>
 
-namespace rocksdb {
-class Cache;
-}  // namespace rocksdb
+#include "muster/rocks/database.h"
+#include "rocksdb/db.h"
+#include "rocksdb/options.h"
 
 namespace muster::rocks {
 
 // All but the env.
 rocksdb::DBOptions DbOptionsFor(const DatabaseOptions& options);
 
-// `cache` is shared by all families of one database, so that its size bounds them together.
-rocksdb::ColumnFamilyOptions FamilyOptionsFor(const Family& family,
-                                              const std::shared_ptr<rocksdb::Cache>& cache);
+// RocksDB's own family and all of `options`, in the order in which they are numbered.
+std::vector<rocksdb::ColumnFamilyDescriptor> FamiliesOf(const DatabaseOptions& options);
 
 }  // namespace muster::rocks

@@ -13,7 +13,6 @@
 #include "muster/rocks/files.h"
 #include "muster/rocks/options.h"
 #include "muster/rocks/status.h"
-#include "rocksdb/cache.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/sst_file_reader.h"
@@ -84,12 +83,7 @@ rocksdb::DBOptions RepairOptions(const DatabaseOptions& options) {
 }
 
 absl::Status Repair(const std::string& dir, const DatabaseOptions& options) {
-  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
-  std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
-  for (const Family& family : options.families) {
-    families.emplace_back(family.name, FamilyOptionsFor(family, cache));
-  }
+  const std::vector<rocksdb::ColumnFamilyDescriptor> families = FamiliesOf(options);
   return ToStatus(rocksdb::RepairDB(dir, RepairOptions(options), families), dir);
 }
 
