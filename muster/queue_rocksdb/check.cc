@@ -1,7 +1,6 @@
 #include "muster/queue_rocksdb/check.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue_rocksdb/codec.h"
-#include "muster/queue_rocksdb/ids.h"
+#include "muster/queue_rocksdb/queue_roll.h"
 #include "muster/queue_rocksdb/storage.h"
 #include "muster/rocks/workbench.h"
 
@@ -18,15 +17,6 @@ namespace muster::queue_rocksdb {
 namespace {
 
 using damage::Damage;
-
-// What is known of a queue, and what its messages show.
-struct QueueFacts {
-  QueueRecord record;
-  std::optional<Counters> counters;
-  std::string damaged_counters;  // as stored
-  int64_t messages = 0;          // with poison
-  uint64_t next_seq = 0;         // behind the last that was seen
-};
 
 // The two records under one message key. A record that is not there is nullopt.
 struct Pair {
@@ -39,39 +29,22 @@ struct Pair {
 class Check {
  public:
   Check(rocks::Workbench* bench, const QueueCheckOptions& options)
-      : bench_(bench), options_(options), now_us_(absl::ToUnixMicros(options.clock->Now())) {}
+      : bench_(bench),
+        options_(options),
+        now_us_(absl::ToUnixMicros(options.clock->Now())),
+        roll_(bench, options.account, now_us_) {}
 
   absl::Status Run() {
-    MUSTER_RETURN_IF_ERROR(CheckMeta());
+    MUSTER_RETURN_IF_ERROR(roll_.Read());
     MUSTER_RETURN_IF_ERROR(CheckPairs(kState, 0, &Check::CheckMessage));
     MUSTER_RETURN_IF_ERROR(CheckPairs(kPoison, kPoisonBodies, &Check::CheckPoison));
     MUSTER_RETURN_IF_ERROR(CheckDedup());
-    MUSTER_RETURN_IF_ERROR(CheckStore());
-    for (auto& [number, queue] : queues_) MUSTER_RETURN_IF_ERROR(CheckCounters(number, queue));
-    return absl::OkStatus();
+    return roll_.Finish();
   }
 
  private:
   using CheckPair = absl::Status (Check::*)(const Pair&, QueueFacts*);
 
-  std::string NameOf(const QueueFacts& queue, const MessageAddress& message) const;
-  static std::string NameOf(const QueueFacts& queue) {
-    return absl::StrCat("queue '", queue.record.id.ToString(), "'");
-  }
-  absl::Status TakeAway(FamilyIndex family, absl::string_view key, absl::string_view value,
-                        std::string name, std::string why);
-
-  absl::Status CheckMeta();
-  absl::Status CheckMetaRecord(absl::string_view key, absl::string_view value);
-  absl::Status CheckQueueRecord(absl::string_view key, absl::string_view value);
-  // Gives queue `number` a record with another name.
-  absl::Status Recover(uint64_t number, std::string why, std::vector<damage::StoredRecord> records);
-  // Whose record has been read. nullptr: there is no such queue; but a record that is sound shows
-  // that there was one, and it is recovered.
-  absl::StatusOr<QueueFacts*> QueueOf(uint64_t number, bool is_sound);
-  absl::Status AddCounters(uint64_t number, const std::string& value);
-  absl::Status CheckStore();
-  absl::Status CheckCounters(uint64_t number, const QueueFacts& queue);
   absl::Status CheckDedup();
   absl::Status CheckDedupRecord(absl::string_view key, absl::string_view value);
 
@@ -92,152 +65,8 @@ class Check {
   rocks::Workbench* const bench_;  // not owned
   const QueueCheckOptions& options_;
   const int64_t now_us_;
-  std::map<uint64_t, QueueFacts> queues_;
-  std::optional<StoreRecord> store_;
-  std::string damaged_store_;  // as stored
-  uint64_t last_queue_ = 0;
-  uint64_t last_lease_ = 0;
+  QueueRoll roll_;
 };
-
-std::string Check::NameOf(const QueueFacts& queue, const MessageAddress& message) const {
-  const std::string id = store_.has_value() ? MessageIdOf(store_->salt, message.queue, message.seq)
-                                            : absl::StrCat("number ", message.seq);
-  return absl::StrCat(NameOf(queue), " message ", id);
-}
-
-absl::Status Check::TakeAway(FamilyIndex family, absl::string_view key, absl::string_view value,
-                             std::string name, std::string why) {
-  Damage damage;
-  damage.records = {bench_->Stored(family, key, value)};
-  damage.kind = damage.records.front().family;
-  damage.name = std::move(name);
-  damage.why = std::move(why);
-  damage.remedy = "the record is taken away";
-  return bench_->Found(std::move(damage));
-}
-
-// 'c' < 'q' < 's': the queues are known before the store record names them, so counters wait.
-absl::Status Check::CheckMeta() {
-  std::map<uint64_t, std::string> counters;
-  const auto check = [&](absl::string_view key, absl::string_view value) {
-    bench_->Count(1);
-    if (key.size() != 9 || key[0] != 'c') return CheckMetaRecord(key, value);
-    counters[*ParseQueueNumber(key, 1)] = std::string(value);
-    return absl::OkStatus();
-  };
-  MUSTER_RETURN_IF_ERROR(bench_->ForEach(kMeta, check));
-  for (const auto& [number, value] : counters) {
-    MUSTER_RETURN_IF_ERROR(AddCounters(number, value));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Check::AddCounters(uint64_t number, const std::string& value) {
-  std::optional<Counters> counters = DecodeCounters(value);
-  MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue, QueueOf(number, counters.has_value()));
-  if (queue == nullptr) {
-    return TakeAway(kMeta, CountersKey(number), value, absl::StrCat("counters of queue ", number),
-                    "there is no such queue");
-  }
-  queue->counters = counters;
-  if (!queue->counters.has_value()) queue->damaged_counters = value;
-  return absl::OkStatus();
-}
-
-absl::Status Check::CheckMetaRecord(absl::string_view key, absl::string_view value) {
-  if (key == StoreKey()) {
-    if (FormatVersionOf(value) > kFormatVersion) {
-      return absl::FailedPreconditionError("the queues were written by a newer muster");
-    }
-    store_ = DecodeStore(value);
-    if (!store_.has_value()) damaged_store_ = std::string(value);
-    return absl::OkStatus();
-  }
-  if (key.size() == 9 && key[0] == 'q') return CheckQueueRecord(key, value);
-  return TakeAway(kMeta, key, value, absl::StrCat("key ", absl::BytesToHexString(key)),
-                  "no record has such a key");
-}
-
-absl::Status Check::CheckQueueRecord(absl::string_view key, absl::string_view value) {
-  const uint64_t number = *ParseQueueNumber(key, 1);
-  last_queue_ = std::max(last_queue_, number);
-  std::optional<QueueRecord> record = DecodeQueue(value, key);
-  if (record.has_value()) {
-    queues_[number].record = *std::move(record);
-    return absl::OkStatus();
-  }
-  return Recover(number, "it is damaged", {bench_->Stored(kMeta, key, value)});
-}
-
-absl::Status Check::Recover(uint64_t number, std::string why,
-                            std::vector<damage::StoredRecord> records) {
-  last_queue_ = std::max(last_queue_, number);
-  const std::string key = QueueKey(number);
-  QueueRecord recovered;
-  recovered.id = {options_.account, absl::StrCat("recovered-", number)};
-  Damage damage{.kind = "queue", .name = absl::StrCat("queue ", number), .why = std::move(why)};
-  damage.remedy = absl::StrCat("the queue is called ", recovered.id.ToString());
-  damage.records = std::move(records);
-  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
-  bench_->Put(kMeta, key, EncodeQueue(recovered, key));
-  queues_[number].record = std::move(recovered);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<QueueFacts*> Check::QueueOf(uint64_t number, bool is_sound) {
-  if (const auto queue = queues_.find(number); queue != queues_.end()) return &queue->second;
-  if (!is_sound || number == 0 || number >= kPoisonBodies) return nullptr;
-  MUSTER_RETURN_IF_ERROR(Recover(number, "it is not there", {}));
-  return &queues_[number];
-}
-
-absl::Status Check::CheckStore() {
-  if (store_.has_value() && store_->next_queue > last_queue_) return absl::OkStatus();
-  const bool is_new = damaged_store_.empty() && last_queue_ == 0;
-  if (!store_.has_value() && is_new) return absl::OkStatus();
-  Damage damage{.kind = "store", .name = "the store record"};
-  StoreRecord mended = store_.value_or(StoreRecord());
-  if (store_.has_value()) {
-    damage.why = absl::StrCat("it would give number ", last_queue_, " to another queue");
-    damage.remedy = absl::StrCat("the next queue gets number ", last_queue_ + 1);
-  } else {
-    damage.why = damaged_store_.empty() ? "it is not there" : "it is damaged";
-    damage.remedy = "is made again: ids of messages change";
-    mended.salt = static_cast<uint64_t>(now_us_) << 20;
-    mended.epoch = (last_lease_ >> kLeaseCounterBits) + 1;
-  }
-  mended.next_queue = last_queue_ + 1;
-  if (!damaged_store_.empty()) damage.records = {bench_->Stored(kMeta, StoreKey(), damaged_store_)};
-  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
-  bench_->Put(kMeta, StoreKey(), EncodeStore(mended));
-  return absl::OkStatus();
-}
-
-// Messages that were cleared or purged are in no total, so there may be fewer than the totals say.
-absl::Status Check::CheckCounters(uint64_t number, const QueueFacts& queue) {
-  const Counters counters = queue.counters.value_or(Counters());
-  const int64_t known = counters.in - counters.out - counters.expired;
-  Damage damage{.kind = "counters", .name = NameOf(queue)};
-  if (!queue.damaged_counters.empty()) {
-    damage.why = "they are damaged";
-    damage.records = {bench_->Stored(kMeta, CountersKey(number), queue.damaged_counters)};
-  } else if (counters.next_seq < queue.next_seq) {
-    damage.why = absl::StrCat("they would give sequence ", counters.next_seq, " again; ",
-                              queue.next_seq - 1, " was given");
-  } else if (known < queue.messages) {
-    damage.why =
-        absl::StrCat("they know of ", known, " messages, and ", queue.messages, " are there");
-  } else {
-    return absl::OkStatus();
-  }
-  damage.remedy = "are made again of what is there";
-  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
-  Counters mended = counters;
-  mended.in += std::max<int64_t>(0, queue.messages - known);
-  mended.next_seq = std::max(counters.next_seq, queue.next_seq);
-  bench_->Put(kMeta, CountersKey(number), EncodeCounters(mended));
-  return absl::OkStatus();
-}
 
 absl::Status Check::CheckDedup() {
   return bench_->ForEach(kDedup, [this](absl::string_view key, absl::string_view value) {
@@ -249,16 +78,18 @@ absl::Status Check::CheckDedupRecord(absl::string_view key, absl::string_view va
   bench_->Count(1);
   const uint64_t number = ParseQueueNumber(key, 0).value_or(0);
   const auto dedup = DecodeDedup(value, key);
-  MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue, QueueOf(number, dedup.has_value()));
+  MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue,
+                          roll_.Find(number, [&] { return dedup.has_value(); }));
   if (queue != nullptr && dedup.has_value()) {
     queue->next_seq = std::max(queue->next_seq, dedup->seq + 1);
     return absl::OkStatus();
   }
   const absl::string_view id = key.substr(std::min<size_t>(8, key.size()));
-  return TakeAway(kDedup, key, value,
-                  absl::StrCat(queue == nullptr ? absl::StrCat("queue ", number) : NameOf(*queue),
-                               " dedup id '", absl::CHexEscape(id), "'"),
-                  queue == nullptr ? "there is no such queue" : "it is damaged");
+  return roll_.TakeAway(
+      kDedup, key, value,
+      absl::StrCat(queue == nullptr ? absl::StrCat("queue ", number) : roll_.NameOf(*queue),
+                   " dedup id '", absl::CHexEscape(id), "'"),
+      queue == nullptr ? "there is no such queue" : "it is damaged");
 }
 
 absl::Status Check::CheckPairs(FamilyIndex family, uint64_t mask, CheckPair check) {
@@ -303,9 +134,9 @@ absl::Status Check::CheckOnePair(FamilyIndex family, uint64_t mask, Pair pair, C
   if (mask != 0) body_key[0] = static_cast<char>(body_key[0] | 0x80);
   if (address.has_value()) {
     pair.address = *address;
-    const bool is_known = queues_.count(address->queue) > 0;
-    MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue,
-                            QueueOf(address->queue, is_known || IsSound(family, pair, body_key)));
+    MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue, roll_.Find(address->queue, [&] {
+      return IsSound(family, pair, body_key);
+    }));
     if (queue != nullptr) {
       ++queue->messages;
       queue->next_seq = std::max(queue->next_seq, address->seq + 1);
@@ -316,10 +147,10 @@ absl::Status Check::CheckOnePair(FamilyIndex family, uint64_t mask, Pair pair, C
   const std::string why = address.has_value() ? absl::StrCat("there is no queue ", address->queue)
                                               : "no record has such a key";
   if (pair.first.has_value()) {
-    MUSTER_RETURN_IF_ERROR(TakeAway(family, pair.key, *pair.first, name, why));
+    MUSTER_RETURN_IF_ERROR(roll_.TakeAway(family, pair.key, *pair.first, name, why));
   }
   if (!pair.body.has_value()) return absl::OkStatus();
-  return TakeAway(kBody, body_key, *pair.body, name, why);
+  return roll_.TakeAway(kBody, body_key, *pair.body, name, why);
 }
 
 bool Check::IsSound(FamilyIndex family, const Pair& pair, const std::string& body_key) {
@@ -348,10 +179,10 @@ std::string Check::WhyNotBody(const Pair& pair, bool body_sound, const QueueFact
 
 absl::Status Check::CheckMessage(const Pair& pair, QueueFacts* queue) {
   const auto state = pair.first.has_value() ? DecodeState(*pair.first, pair.key) : std::nullopt;
-  if (state.has_value()) last_lease_ = std::max(last_lease_, state->lease);
+  if (state.has_value()) roll_.NoteLease(state->lease);
   std::string body = pair.body.value_or("");
   const bool body_sound = pair.body.has_value() && StripToBody(&body, pair.key);
-  Damage damage{.kind = "body", .name = NameOf(*queue, pair.address)};
+  Damage damage{.kind = "body", .name = roll_.NameOf(*queue, pair.address)};
   damage.why = WhyNotBody(pair, body_sound, *queue, body);
   if (!damage.why.empty()) {
     damage.remedy = "the message is taken away; the run of its batch puts it again";
@@ -376,7 +207,7 @@ absl::Status Check::CheckPoison(const Pair& pair, QueueFacts* queue) {
   const std::string body_key = PoisonBodyKey(pair.address.queue, pair.address.seq);
   std::string body = pair.body.value_or("");
   const bool body_sound = pair.body.has_value() && StripToBody(&body, body_key);
-  Damage damage{.kind = "poison body", .name = NameOf(*queue, pair.address)};
+  Damage damage{.kind = "poison body", .name = roll_.NameOf(*queue, pair.address)};
   damage.why = WhyNotBody(pair, body_sound, *queue, body);
   if (!damage.why.empty()) {
     damage.remedy = "the message is taken away; it was given up before";
