@@ -11,12 +11,13 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
-# Packaged with pkg-config files only: PkgConfig::MUSTER_ZSTD, _LZ4, _XXHASH. The prefix keeps
+# Packaged with pkg-config files only: PkgConfig::MUSTER_ZSTD, _LZ4, _XXHASH, _NATS. The prefix keeps
 # their variables apart from those of RocksDB's own find modules.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(MUSTER_ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(MUSTER_LZ4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(MUSTER_XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(MUSTER_NATS REQUIRED IMPORTED_TARGET libnats)
 
 # yaml-cpp 0.7 (Debian 12) exports a plain name, 0.8 (Debian 13) a namespaced one.
 if(NOT TARGET yaml-cpp::yaml-cpp)

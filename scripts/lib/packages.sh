@@ -4,13 +4,13 @@
 
 build_packages=(
   ca-certificates ccache cmake g++ git make ninja-build pkg-config protobuf-compiler
-  libabsl-dev libcli11-dev libgmock-dev libgtest-dev liblz4-dev libprotobuf-dev librocksdb-dev
+  libabsl-dev libcli11-dev libgmock-dev libgtest-dev liblz4-dev libnats-dev libprotobuf-dev librocksdb-dev
   libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev nlohmann-json3-dev
   python3 sqlite3
 )
 
 # Beside those of the build: what the tests are built on, and what they call.
-test_packages=(librapidcheck-dev python3-jsonschema python3-yaml)
+test_packages=(librapidcheck-dev nats-server python3-jsonschema python3-yaml)
 
 # What scripts/fuzz calls: the compiler, and the fuzzer and sanitizers that it links.
 fuzz_packages=(clang-14 libclang-rt-14-dev)

@@ -1,0 +1,331 @@
+#include "muster/nats/connection.h"
+
+#include <nats/nats.h>
+
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "muster/base/clock.h"
+#include "muster/base/instance_id.h"
+#include "muster/base/log.h"
+#include "muster/base/mutex.h"
+#include "muster/base/status_macros.h"
+#include "muster/nats/limits.h"
+#include "muster/nats/reply_book.h"
+#include "muster/nats/status.h"
+
+namespace muster::nats {
+namespace {
+
+struct DestroyOptions {
+  void operator()(natsOptions* options) const { natsOptions_Destroy(options); }
+};
+struct DestroyMessage {
+  void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
+};
+using OptionsPtr = std::unique_ptr<natsOptions, DestroyOptions>;
+using MessagePtr = std::unique_ptr<natsMsg, DestroyMessage>;
+
+// Happens once.
+class Event {
+ public:
+  void Set() {
+    base::MutexLock lock(&mu_);
+    set_ = true;
+    changed_.NotifyAll();
+  }
+  void Await() {
+    base::MutexLock lock(&mu_);
+    while (!set_) changed_.Wait(&mu_);
+  }
+
+ private:
+  base::Mutex mu_;
+  base::CondVar changed_;
+  bool set_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
+
+// The server speaks in messages without content: their header is "NATS/1.0 404 No Messages".
+void ReadServerStatus(natsMsg* message, Incoming* incoming) {
+  const char* text = nullptr;
+  if (natsMsgHeader_Get(message, "Status", &text) != NATS_OK) return;
+  if (!absl::SimpleAtoi(text, &incoming->status)) return;
+  if (natsMsgHeader_Get(message, "Description", &text) == NATS_OK) incoming->description = text;
+}
+
+Incoming IncomingOf(natsMsg* message) {
+  Incoming incoming;
+  incoming.subject = TextOf(natsMsg_GetSubject(message));
+  incoming.reply = TextOf(natsMsg_GetReply(message));
+  const int bytes = natsMsg_GetDataLength(message);
+  if (bytes > 0) incoming.data.assign(natsMsg_GetData(message), static_cast<size_t>(bytes));
+  if (bytes == 0) ReadServerStatus(message, &incoming);
+  return incoming;
+}
+
+absl::StatusOr<MessagePtr> MessageOf(const Outgoing& outgoing, const std::string& reply) {
+  natsMsg* made = nullptr;
+  MUSTER_RETURN_IF_ERROR(ToStatus(
+      natsMsg_Create(&made, outgoing.subject.c_str(), reply.empty() ? nullptr : reply.c_str(),
+                     outgoing.data.data(), static_cast<int>(outgoing.data.size())),
+      absl::StrCat("message to ", outgoing.subject)));
+  MessagePtr message(made);
+  for (const Header& header : outgoing.headers) {
+    MUSTER_RETURN_IF_ERROR(
+        ToStatus(natsMsgHeader_Set(message.get(), header.name.c_str(), header.value.c_str()),
+                 absl::StrCat("header ", header.name, " of a message to ", outgoing.subject)));
+  }
+  return message;
+}
+
+class HeardSubscription final : public Connection::Subscription {
+ public:
+  explicit HeardSubscription(Connection::Hearer hearer) : hearer_(std::move(hearer)) {}
+
+  ~HeardSubscription() override {
+    if (subscription_ == nullptr) return;
+    natsSubscription_Unsubscribe(subscription_);
+    ended_.Await();
+    natsSubscription_Destroy(subscription_);
+  }
+
+  absl::Status Begin(natsConnection* connection, const std::string& subject) {
+    MUSTER_RETURN_IF_ERROR(ToStatus(
+        natsConnection_Subscribe(&subscription_, connection, subject.c_str(), &OnMessage, this),
+        absl::StrCat("subscribing to ", subject)));
+    natsSubscription_SetPendingLimits(subscription_, kMaxPendingMessages, kMaxPendingBytes);
+    return ToStatus(natsSubscription_SetOnCompleteCB(subscription_, &OnEnd, this),
+                    absl::StrCat("subscribing to ", subject));
+  }
+
+ private:
+  static void OnMessage(natsConnection*, natsSubscription*, natsMsg* message, void* self) {
+    const MessagePtr owned(message);
+    static_cast<HeardSubscription*>(self)->hearer_(IncomingOf(message));
+  }
+  static void OnEnd(void* self) { static_cast<HeardSubscription*>(self)->ended_.Set(); }
+
+  const Connection::Hearer hearer_;
+  Event ended_;
+  natsSubscription* subscription_ = nullptr;  // owned
+};
+
+class NatsConnection final : public Connection {
+ public:
+  explicit NatsConnection(ConnectionOptions options)
+      : options_(std::move(options)),
+        replies_(absl::StrCat("_INBOX.", base::MakeInstanceId("inbox")), base::RealClock()) {}
+
+  ~NatsConnection() override {
+    closing_ = true;
+    heard_replies_.reset();
+    if (connection_ == nullptr) return;
+    natsConnection_Close(connection_);
+    closed_.Await();
+    natsConnection_Destroy(connection_);
+  }
+
+  absl::Status Connect(const std::string& url) {
+    MUSTER_ASSIGN_OR_RETURN(const OptionsPtr options, MakeOptions(url));
+    MUSTER_RETURN_IF_ERROR(ToStatus(natsConnection_Connect(&connection_, options.get()),
+                                    absl::StrCat("connecting to ", url)));
+    MUSTER_ASSIGN_OR_RETURN(
+        heard_replies_,
+        Subscribe(replies_.Subjects(), [this](const Incoming& reply) { replies_.Deliver(reply); }));
+    return absl::OkStatus();
+  }
+
+  absl::Status Publish(const Outgoing& message) override { return Send(message, ""); }
+
+  absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> RequestAll(
+      absl::Span<const Outgoing> requests, absl::Duration timeout) override;
+  absl::Status RequestMany(const Outgoing& request, absl::Duration timeout,
+                           absl::FunctionRef<bool(Incoming)> take) override;
+
+  absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(const std::string& subject,
+                                                          Hearer hearer) override {
+    auto subscription = std::make_unique<HeardSubscription>(std::move(hearer));
+    MUSTER_RETURN_IF_ERROR(subscription->Begin(connection_, subject));
+    return subscription;
+  }
+
+  bool connected() const override {
+    return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED;
+  }
+  int64_t max_payload() const override { return natsConnection_GetMaxPayload(connection_); }
+
+ private:
+  // What nats.c tells, by threads of its own.
+  static void OnDisconnected(natsConnection*, void* self);
+  static void OnReconnected(natsConnection* connection, void* self);
+  static void OnError(natsConnection*, natsSubscription*, natsStatus status, void* self);
+  static void OnClosed(natsConnection*, void* self) {
+    static_cast<NatsConnection*>(self)->closed_.Set();
+  }
+
+  absl::StatusOr<OptionsPtr> MakeOptions(const std::string& url);
+  natsStatus SetSecurity(natsOptions* options) const;
+  absl::Status Send(const Outgoing& message, const std::string& reply);
+  // Sends what was buffered. nats.c alone would wait a millisecond for more.
+  absl::Status Flush(absl::Duration timeout);
+
+  const ConnectionOptions options_;
+  ReplyBook replies_;
+  std::atomic<bool> closing_{false};
+  Event closed_;
+  natsConnection* connection_ = nullptr;  // owned
+  std::unique_ptr<Subscription> heard_replies_;
+};
+
+void NatsConnection::OnDisconnected(natsConnection*, void* self) {
+  const auto* connection = static_cast<NatsConnection*>(self);
+  if (connection->closing_) return;
+  base::Log(base::kWarning, "the NATS connection is lost; it is tried again until it is back",
+            {{"connection", connection->options_.name}});
+}
+
+void NatsConnection::OnReconnected(natsConnection* connection, void* self) {
+  char url[256] = "";
+  natsConnection_GetConnectedUrl(connection, url, sizeof(url));
+  base::Log(base::kInfo, "the NATS connection is back",
+            {{"connection", static_cast<NatsConnection*>(self)->options_.name}, {"url", url}});
+}
+
+void NatsConnection::OnError(natsConnection*, natsSubscription*, natsStatus status, void* self) {
+  base::Log(base::kWarning, "a NATS error",
+            {{"connection", static_cast<NatsConnection*>(self)->options_.name},
+             {"why", natsStatus_GetText(status)}});
+}
+
+natsStatus NatsConnection::SetSecurity(natsOptions* options) const {
+  natsStatus status = NATS_OK;
+  if (!options_.credentials_file.empty()) {
+    status = natsOptions_SetUserCredentialsFromFiles(options, options_.credentials_file.c_str(),
+                                                     nullptr);
+  }
+  if (status == NATS_OK && !options_.ca_file.empty()) {
+    status = natsOptions_SetSecure(options, true);
+    if (status == NATS_OK) {
+      status = natsOptions_LoadCATrustedCertificates(options, options_.ca_file.c_str());
+    }
+  }
+  if (status == NATS_OK && !options_.certificate_file.empty()) {
+    status = natsOptions_LoadCertificatesChain(options, options_.certificate_file.c_str(),
+                                               options_.key_file.c_str());
+  }
+  return status;
+}
+
+absl::StatusOr<OptionsPtr> NatsConnection::MakeOptions(const std::string& url) {
+  natsOptions* made = nullptr;
+  MUSTER_RETURN_IF_ERROR(ToStatus(natsOptions_Create(&made), "NATS options"));
+  OptionsPtr options(made);
+  const std::vector<std::string> urls = absl::StrSplit(url, ',', absl::SkipEmpty());
+  std::vector<const char*> servers;
+  for (const std::string& server : urls) servers.push_back(server.c_str());
+  natsStatus status =
+      natsOptions_SetServers(made, servers.data(), static_cast<int>(servers.size()));
+  const auto set = [&status](natsStatus next) {
+    if (status == NATS_OK) status = next;
+  };
+  set(natsOptions_SetName(made, options_.name.c_str()));
+  set(natsOptions_SetTimeout(made, absl::ToInt64Milliseconds(options_.connect_timeout)));
+  set(natsOptions_SetMaxReconnect(made, -1));
+  set(natsOptions_SetReconnectWait(made, absl::ToInt64Milliseconds(kReconnectWait)));
+  set(natsOptions_SetReconnectJitter(made, absl::ToInt64Milliseconds(kReconnectJitter),
+                                     absl::ToInt64Milliseconds(kReconnectJitter)));
+  set(natsOptions_SetReconnectBufSize(made, kMaxReconnectBufferBytes));
+  set(natsOptions_SetPingInterval(made, absl::ToInt64Milliseconds(kPingInterval)));
+  set(natsOptions_SetDisconnectedCB(made, &OnDisconnected, this));
+  set(natsOptions_SetReconnectedCB(made, &OnReconnected, this));
+  set(natsOptions_SetErrorHandler(made, &OnError, this));
+  set(natsOptions_SetClosedCB(made, &OnClosed, this));
+  set(SetSecurity(made));
+  MUSTER_RETURN_IF_ERROR(ToStatus(status, absl::StrCat("NATS options for ", url)));
+  return options;
+}
+
+absl::Status NatsConnection::Send(const Outgoing& message, const std::string& reply) {
+  MUSTER_ASSIGN_OR_RETURN(const MessagePtr made, MessageOf(message, reply));
+  return ToStatus(natsConnection_PublishMsg(connection_, made.get()),
+                  absl::StrCat("publishing to ", message.subject));
+}
+
+absl::Status NatsConnection::Flush(absl::Duration timeout) {
+  return ToStatus(natsConnection_FlushTimeout(
+                      connection_, std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout))),
+                  "flushing the NATS connection");
+}
+
+absl::Status NoAnswer(const Outgoing& request, absl::string_view why) {
+  return absl::UnavailableError(absl::StrCat("no answer from ", request.subject, ": ", why));
+}
+
+absl::StatusOr<Incoming> CheckListened(const Outgoing& request, Incoming reply) {
+  if (reply.status == kNoResponders) return NoAnswer(request, "nobody listens there");
+  return reply;
+}
+
+absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> NatsConnection::RequestAll(
+    absl::Span<const Outgoing> requests, absl::Duration timeout) {
+  base::Clock* const clock = base::RealClock();
+  const absl::Duration deadline = clock->Monotonic() + timeout;
+  ReplyBook::Call call(&replies_);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    MUSTER_RETURN_IF_ERROR(Send(requests[i], call.ReplySubject(i)));
+  }
+  MUSTER_RETURN_IF_ERROR(Flush(timeout));
+  std::vector<absl::StatusOr<Incoming>> answers;
+  answers.reserve(requests.size());
+  for (const Outgoing& request : requests) answers.push_back(NoAnswer(request, "time is up"));
+  std::vector<bool> heard(requests.size());
+  for (size_t missing = requests.size(); missing > 0;) {
+    auto reply = call.Await(deadline);
+    if (!reply.has_value()) break;
+    const size_t place = reply->first;
+    if (place >= answers.size() || heard[place]) continue;
+    answers[place] = CheckListened(requests[place], std::move(reply->second));
+    heard[place] = true;
+    --missing;
+  }
+  return answers;
+}
+
+absl::Status NatsConnection::RequestMany(const Outgoing& request, absl::Duration timeout,
+                                         absl::FunctionRef<bool(Incoming)> take) {
+  base::Clock* const clock = base::RealClock();
+  const absl::Duration deadline = clock->Monotonic() + timeout;
+  ReplyBook::Call call(&replies_);
+  MUSTER_RETURN_IF_ERROR(Send(request, call.ReplySubject(0)));
+  MUSTER_RETURN_IF_ERROR(Flush(timeout));
+  for (;;) {
+    auto reply = call.Await(deadline);
+    if (!reply.has_value()) return NoAnswer(request, "time is up");
+    MUSTER_ASSIGN_OR_RETURN(Incoming answer, CheckListened(request, std::move(reply->second)));
+    if (!take(std::move(answer))) return absl::OkStatus();
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& url,
+                                                             const ConnectionOptions& options) {
+  auto connection = std::make_unique<NatsConnection>(options);
+  MUSTER_RETURN_IF_ERROR(connection->Connect(url));
+  return connection;
+}
+
+absl::StatusOr<Incoming> Connection::Request(const Outgoing& request, absl::Duration timeout) {
+  MUSTER_ASSIGN_OR_RETURN(std::vector<absl::StatusOr<Incoming>> answers,
+                          RequestAll(absl::MakeConstSpan(&request, 1), timeout));
+  return std::move(answers.front());
+}
+
+}  // namespace muster::nats

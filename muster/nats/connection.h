@@ -1,0 +1,72 @@
+// Connection: one connection to a NATS server, or to a cluster of them.
+//
+// It reconnects by itself, as long as it lives. While there is no connection, calls answer
+// Unavailable within their timeout. No nats.c type leaves this folder.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "muster/nats/message.h"
+
+namespace muster::nats {
+
+struct ConnectionOptions {
+  std::string name = "muster";        // as the server shows it
+  std::string credentials_file = "";  // none
+  std::string ca_file = "";  // the machine's; set, or a tls:// URL: the connection is encrypted
+  std::string certificate_file = "";  // with key_file, for servers that ask for one
+  std::string key_file = "";
+  absl::Duration connect_timeout = absl::Seconds(2);
+};
+
+// Replies to requests go to subjects below a prefix of the connection's own.
+// Thread-safe.
+class Connection {
+ public:
+  // Hears messages on a thread of its own, one after the other; be quick.
+  using Hearer = std::function<void(const Incoming&)>;
+
+  // Ends when it is destroyed; then the hearer is not running and never runs again. So do not
+  // destroy it from within the hearer.
+  class Subscription {
+   public:
+    virtual ~Subscription() = default;
+  };
+
+  // `url`: "nats://host:4222", several with commas between. Unavailable: nobody answers there.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& url,
+                                                          const ConnectionOptions& options);
+  virtual ~Connection() = default;
+
+  // OK says that it left, or waits in a bounded buffer for a connection.
+  virtual absl::Status Publish(const Outgoing& message) = 0;
+
+  // Sends all of `requests` at once and waits for one reply to each, in order. A reply that has not
+  // come within `timeout`, or that says that nobody listens there, is Unavailable.
+  virtual absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> RequestAll(
+      absl::Span<const Outgoing> requests, absl::Duration timeout) = 0;
+  absl::StatusOr<Incoming> Request(const Outgoing& request, absl::Duration timeout);
+
+  // Sends `request` and hands over one reply after the other until `take` answers false.
+  // Unavailable as above. On the calling thread.
+  virtual absl::Status RequestMany(const Outgoing& request, absl::Duration timeout,
+                                   absl::FunctionRef<bool(Incoming reply)> take) = 0;
+
+  virtual absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(const std::string& subject,
+                                                                  Hearer hearer) = 0;
+
+  virtual bool connected() const = 0;
+  // Bytes that a message may have, headers included.
+  virtual int64_t max_payload() const = 0;
+};
+
+}  // namespace muster::nats

@@ -1,0 +1,165 @@
+#include "muster/nats/connection.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/mutex.h"
+#include "muster/nats/testing/nats_server.h"
+
+namespace muster::nats {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kPatience = absl::Seconds(10);
+
+class Heard {
+ public:
+  Connection::Hearer Hearer() {
+    return [this](const Incoming& message) {
+      base::MutexLock lock(&mu_);
+      texts_.push_back(message.data);
+      changed_.NotifyAll();
+    };
+  }
+  std::vector<std::string> Await(size_t count) {
+    base::MutexLock lock(&mu_);
+    while (texts_.size() < count) changed_.Wait(&mu_);
+    return texts_;
+  }
+
+ private:
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::vector<std::string> texts_;
+};
+
+class ConnectionTest : public ::testing::Test {
+ protected:
+  // Answers each request to "echo" with its text, and none that says "hush".
+  std::unique_ptr<Connection::Subscription> Echo() {
+    return connection_
+        ->Subscribe(
+            "echo",
+            [this](const Incoming& request) {
+              if (request.data == "hush") return;
+              for (const char* times = request.data == "twice" ? "12" : "1"; *times; ++times) {
+                EXPECT_TRUE(
+                    connection_->Publish({.subject = request.reply, .data = request.data}).ok());
+              }
+            })
+        .value();
+  }
+
+  testing::NatsServer server_;
+  const std::unique_ptr<Connection> connection_ = Connection::Open(server_.url(), {}).value();
+};
+
+TEST_F(ConnectionTest, HearsWhatIsPublished) {
+  Heard heard;
+  const auto subscription = connection_->Subscribe("news.*", heard.Hearer()).value();
+  const std::string zero("a\0b", 3);
+  for (const std::string& text : {zero, std::string("second"), std::string()}) {
+    EXPECT_TRUE(connection_->Publish({.subject = "news.all", .data = text}).ok());
+  }
+  EXPECT_THAT(heard.Await(3), ElementsAre(zero, "second", ""));
+  EXPECT_TRUE(connection_->connected());
+}
+
+TEST_F(ConnectionTest, HearsNothingOnceASubscriptionEnded) {
+  Heard ended, stays;
+  auto subscription = connection_->Subscribe("news", ended.Hearer()).value();
+  const auto other = connection_->Subscribe("news", stays.Hearer()).value();
+  subscription.reset();
+  EXPECT_TRUE(connection_->Publish({.subject = "news", .data = "late"}).ok());
+  stays.Await(1);
+  EXPECT_THAT(ended.Await(0), IsEmpty());
+}
+
+TEST_F(ConnectionTest, BringsEachReplyToItsRequest) {
+  const auto echo = Echo();
+  std::vector<std::string> texts;
+  for (int i = 0; i < 500; ++i) texts.push_back(absl::StrCat("request ", i));
+  std::vector<Outgoing> requests;
+  for (const std::string& text : texts) requests.push_back({.subject = "echo", .data = text});
+  const auto answers = connection_->RequestAll(requests, kPatience);
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  ASSERT_EQ(answers->size(), texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) EXPECT_EQ((*answers)[i]->data, texts[i]);
+}
+
+TEST_F(ConnectionTest, TellsWhichRequestWasNotAnswered) {
+  const auto echo = Echo();
+  const auto answers = connection_->RequestAll(
+      {{.subject = "echo", .data = "a"}, {.subject = "echo", .data = "hush"}},
+      absl::Milliseconds(50));
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  EXPECT_TRUE((*answers)[0].ok());
+  EXPECT_TRUE(absl::IsUnavailable((*answers)[1].status())) << (*answers)[1].status();
+}
+
+TEST_F(ConnectionTest, CountsAReplyOnceThatComesTwice) {
+  const auto echo = Echo();
+  const auto answers = connection_->RequestAll(
+      {{.subject = "echo", .data = "twice"}, {.subject = "echo", .data = "b"}}, kPatience);
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  EXPECT_EQ((*answers)[0]->data, "twice");
+  EXPECT_EQ((*answers)[1]->data, "b");
+}
+
+TEST_F(ConnectionTest, SaysAtOnceThatNobodyListens) {
+  const auto answer = connection_->Request({.subject = "nobody"}, kPatience);
+  EXPECT_TRUE(absl::IsUnavailable(answer.status()));
+  EXPECT_THAT(answer.status().message(), HasSubstr("nobody listens"));
+}
+
+TEST_F(ConnectionTest, TakesOneReplyAfterTheOther) {
+  const auto echo = Echo();
+  std::vector<std::string> taken;
+  const absl::Status status = connection_->RequestMany({.subject = "echo", .data = "twice"},
+                                                       kPatience, [&](Incoming reply) {
+                                                         taken.push_back(reply.data);
+                                                         return taken.size() < 2;
+                                                       });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(taken, ElementsAre("twice", "twice"));
+}
+
+TEST_F(ConnectionTest, ComesBackAfterTheServerWasKilled) {
+  Heard heard;
+  const auto subscription = connection_->Subscribe("news", heard.Hearer()).value();
+  server_.Kill();
+  const auto lost = connection_->Request({.subject = "echo"}, absl::Milliseconds(50));
+  EXPECT_TRUE(absl::IsUnavailable(lost.status())) << lost.status();
+  server_.Restart();
+  const auto echo = Echo();
+  absl::Status status = absl::UnavailableError("");
+  for (int i = 0; i < 100 && absl::IsUnavailable(status); ++i) {
+    status = connection_->Request({.subject = "echo", .data = "again"}, absl::Milliseconds(300))
+                 .status();
+  }
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(connection_->Publish({.subject = "news", .data = "back"}).ok());
+  EXPECT_THAT(heard.Await(1), ElementsAre("back"));
+}
+
+TEST(ConnectionOpenTest, IsUnavailableWhereNobodyAnswers) {
+  const auto connection = Connection::Open("nats://127.0.0.1:1", {});
+  EXPECT_TRUE(absl::IsUnavailable(connection.status())) << connection.status();
+  EXPECT_THAT(connection.status().message(), HasSubstr("nats://127.0.0.1:1"));
+}
+
+TEST(ConnectionOpenTest, RefusesACredentialsFileThatIsNotThere) {
+  testing::NatsServer server;
+  const auto connection = Connection::Open(server.url(), {.ca_file = "/nonexistent/ca.pem"});
+  EXPECT_TRUE(absl::IsInvalidArgument(connection.status())) << connection.status();
+}
+
+}  // namespace
+}  // namespace muster::nats

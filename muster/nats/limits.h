@@ -1,0 +1,20 @@
+// The bounds of a NATS connection, each with its reason.
+#pragma once
+
+#include "absl/time/time.h"
+
+namespace muster::nats {
+
+// A lost server is looked for so often: soon enough for a restart, seldom enough for a herd.
+inline constexpr absl::Duration kReconnectWait = absl::Milliseconds(250);
+inline constexpr absl::Duration kReconnectJitter = absl::Milliseconds(100);
+// A server that has gone silent is noticed after two of these.
+inline constexpr absl::Duration kPingInterval = absl::Seconds(10);
+// What is published meanwhile waits here; beyond it, publishing is refused.
+inline constexpr int kMaxReconnectBufferBytes = 8 << 20;
+// What arrived and was not heard yet. A pull brings at most some dozens of messages for each task,
+// so this is met only when a hearer hangs.
+inline constexpr int kMaxPendingMessages = 1 << 20;
+inline constexpr int kMaxPendingBytes = 512 << 20;
+
+}  // namespace muster::nats

@@ -1,0 +1,133 @@
+#include "muster/nats/testing/nats_server.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+extern char** environ;
+
+namespace muster::nats::testing {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(30);
+constexpr absl::Duration kLook = absl::Milliseconds(5);
+
+[[noreturn]] void GiveUp(const std::string& why) {
+  std::fprintf(stderr, "nats-server for a test: %s\n", why.c_str());
+  std::abort();
+}
+
+// Whether somebody listens on the port of the loopback.
+bool Answers(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool answers =
+      connect(fd, reinterpret_cast<struct sockaddr*>(&address), sizeof(address)) == 0;
+  close(fd);
+  return answers;
+}
+
+// The port in the file that the server writes when it listens: {"nats":["nats://127.0.0.1:4222"]…
+int PortIn(const std::string& file) {
+  std::ifstream stream(file);
+  std::stringstream text;
+  text << stream.rdbuf();
+  const std::string json = text.str();
+  const std::string before = "nats://127.0.0.1:";
+  const size_t at = json.find(before);
+  if (at == std::string::npos) return -1;
+  return std::atoi(json.c_str() + at + before.size());
+}
+
+}  // namespace
+
+std::vector<std::string> NatsServer::Programs() {
+  const char* const named = std::getenv("MUSTER_NATS_SERVERS");
+  if (named == nullptr || *named == '\0') return {"nats-server"};
+  return absl::StrSplit(named, ':', absl::SkipEmpty());
+}
+
+NatsServer::NatsServer(std::string program, std::string extra_config)
+    : program_(std::move(program)), extra_config_(std::move(extra_config)) {
+  Start();
+}
+
+NatsServer::~NatsServer() { Kill(); }
+
+std::string NatsServer::url() const { return absl::StrCat("nats://127.0.0.1:", port_); }
+
+void NatsServer::Start() {
+  const std::string config = dir_ / "server.conf";
+  const std::string ports = dir_ / "ports";
+  std::filesystem::create_directories(ports);
+  std::ofstream(config) << "host: 127.0.0.1\nport: " << port_ << "\nports_file_dir: \"" << ports
+                        << "\"\njetstream { store_dir: \"" << store_dir_ << "\" }\n"
+                        << extra_config_;
+  const std::string log = dir_ / "server.log";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  std::string program = program_, flag = "-c", file = config;
+  char* const arguments[] = {program.data(), flag.data(), file.data(), nullptr};
+  const int failed =
+      posix_spawnp(&process_, program.c_str(), &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) GiveUp(absl::StrCat(program_, " does not start: error ", failed));
+  AwaitPort();
+}
+
+void NatsServer::AwaitPort() {
+  const std::string file =
+      absl::StrCat(dir_ / "ports", "/", std::filesystem::path(program_).filename().string(), "_",
+                   process_, ".ports");
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (absl::Now() < deadline) {
+    if (waitpid(process_, nullptr, WNOHANG) == process_) {
+      process_ = 0;
+      GiveUp(absl::StrCat(program_, " ended at once"));
+    }
+    if (port_ < 0) port_ = PortIn(file);
+    if (port_ > 0 && Answers(port_)) return;
+    absl::SleepFor(kLook);
+  }
+  GiveUp(absl::StrCat(program_, " does not listen"));
+}
+
+void NatsServer::Kill() {
+  if (process_ == 0) return;
+  kill(process_, SIGKILL);
+  waitpid(process_, nullptr, 0);
+  process_ = 0;
+}
+
+void NatsServer::Restart() {
+  Kill();
+  Start();
+}
+
+void NatsServer::Freeze() { kill(process_, SIGSTOP); }
+
+void NatsServer::Thaw() { kill(process_, SIGCONT); }
+
+}  // namespace muster::nats::testing

@@ -1,0 +1,53 @@
+// NatsServer: a real nats-server with JetStream, for a test to kill and start again.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "muster/base/temp_dir.h"
+
+namespace muster::nats::testing {
+
+// Each call that cannot do its part ends the process: a test cannot go on without its server.
+// Not thread-safe.
+class NatsServer {
+ public:
+  // The programs to test against: those that MUSTER_NATS_SERVERS names, with colons between, or
+  // nats-server from the PATH.
+  static std::vector<std::string> Programs();
+
+  // Starts `program` on a port of its own, with an empty store.
+  explicit NatsServer(std::string program = Programs().front(), std::string extra_config = "");
+  // Kills it.
+  ~NatsServer();
+  NatsServer(const NatsServer&) = delete;
+  NatsServer& operator=(const NatsServer&) = delete;
+
+  // Stays the same over restarts.
+  std::string url() const;
+  const std::string& program() const { return program_; }
+  const std::string& store_dir() const { return store_dir_; }
+
+  // With SIGKILL; returns when it is gone.
+  void Kill();
+  // Starts it again on the same port and store; returns when it listens.
+  void Restart();
+  void Freeze();
+  void Thaw();
+
+ private:
+  void Start();
+  void AwaitPort();
+
+  const std::string program_;
+  const std::string extra_config_;
+  const base::TempDir dir_;
+  const std::string store_dir_ = dir_ / "store";
+  pid_t process_ = 0;
+  int port_ = -1;  // -1: any
+};
+
+}  // namespace muster::nats::testing
