@@ -1,0 +1,273 @@
+#include "muster/nats/jetstream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "muster/base/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::nats {
+namespace {
+
+using nlohmann::json;
+
+constexpr absl::string_view kErrorCodeUrl = "muster/nats-error-code";
+
+// The server's codes that do not follow from their HTTP code.
+constexpr int kStreamNameInUse = 10058;
+constexpr int kConsumerNameInUse = 10013;
+constexpr int kConsumerExists = 10148;
+
+absl::StatusCode CodeOf(int http_code, int error_code) {
+  switch (error_code) {
+    case kStreamNameInUse:
+    case kConsumerNameInUse:
+    case kConsumerExists:
+      return absl::StatusCode::kAlreadyExists;
+    case kWrongLastSequence:
+      return absl::StatusCode::kFailedPrecondition;
+    default:
+      break;
+  }
+  switch (http_code) {
+    case 404:
+      return absl::StatusCode::kNotFound;
+    case 503:
+      return absl::StatusCode::kUnavailable;
+    case 500:
+      // Storage that is full answers so, and limits of the account.
+      return absl::StatusCode::kResourceExhausted;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+absl::Status ErrorOf(const json& error, absl::string_view context) {
+  const int http_code = error.value("code", 0), error_code = error.value("err_code", 0);
+  absl::Status status(CodeOf(http_code, error_code),
+                      absl::StrCat(context, ": ", error.value("description", "an error"),
+                                   " (JetStream error ", error_code, ")"));
+  status.SetPayload(kErrorCodeUrl, absl::Cord(absl::StrCat(error_code)));
+  return status;
+}
+
+// An answer of the API, or the error that it holds. Answers of the right form only: a library that
+// throws is kept out of the callers.
+absl::StatusOr<json> ParseAnswer(absl::string_view data, absl::string_view context) {
+  json answer = json::parse(data.begin(), data.end(), nullptr, /*allow_exceptions=*/false);
+  if (!answer.is_object()) {
+    return absl::InternalError(absl::StrCat(context, ": the answer is no JSON object"));
+  }
+  const auto error = answer.find("error");
+  if (error != answer.end() && error->is_object()) return ErrorOf(*error, context);
+  return answer;
+}
+
+absl::Time TimeOf(const json& object, const char* field) {
+  absl::Time time;
+  std::string error;
+  if (!absl::ParseTime(absl::RFC3339_full, object.value(field, ""), &time, &error)) {
+    return absl::InfinitePast();
+  }
+  return time;
+}
+
+std::vector<Header> HeadersOf(absl::string_view text) {
+  std::vector<Header> headers;
+  for (absl::string_view line : absl::StrSplit(text, "\r\n", absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits(':', 1));
+    if (line.find(':') == absl::string_view::npos) continue;  // the version
+    headers.push_back(
+        {std::string(parts.first), std::string(absl::StripAsciiWhitespace(parts.second))});
+  }
+  return headers;
+}
+
+// The fields of `wanted` that are otherwise in `got`, but for those in `optional`.
+std::string Differences(const json& wanted, const json& got,
+                        absl::Span<const absl::string_view> optional) {
+  std::string differences;
+  for (const auto& [field, value] : wanted.items()) {
+    if (std::find(optional.begin(), optional.end(), field) != optional.end()) continue;
+    const auto found = got.find(field);
+    if (found != got.end() && *found == value) continue;
+    absl::StrAppend(&differences, differences.empty() ? "" : ", ", field, " is ",
+                    found == got.end() ? "not known" : found->dump(), ", not ", value.dump());
+  }
+  return differences;
+}
+
+absl::Status CheckAccepted(const json& wanted, const json& answer, absl::string_view what,
+                           absl::Span<const absl::string_view> optional) {
+  const std::string differences =
+      Differences(wanted, answer.value("config", json::object()), optional);
+  if (differences.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " is not as it should be: ", differences));
+}
+
+}  // namespace
+
+int ErrorCodeOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kErrorCodeUrl);
+  int code = 0;
+  return payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code) ? code : 0;
+}
+
+absl::StatusOr<json> JetStream::Call(const std::string& endpoint, const json& request) {
+  const std::string text = request.is_null() ? "" : request.dump();
+  const auto answer =
+      connection_->Request({.subject = absl::StrCat("$JS.API.", endpoint), .data = text}, timeout_);
+  if (!answer.ok()) return answer.status();
+  return ParseAnswer(answer->data, endpoint);
+}
+
+absl::Status JetStream::EnsureStream(const json& config,
+                                     absl::Span<const absl::string_view> optional) {
+  const std::string name = config.value("name", "");
+  absl::StatusOr<json> answer = Call(absl::StrCat("STREAM.CREATE.", name), config);
+  if (absl::IsAlreadyExists(answer.status())) {
+    answer = Call(absl::StrCat("STREAM.UPDATE.", name), config);
+    if (!answer.ok() && !absl::IsUnavailable(answer.status())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "stream ", name,
+          " is there with settings that cannot be changed: ", answer.status().message()));
+    }
+  }
+  MUSTER_RETURN_IF_ERROR(answer.status());
+  return CheckAccepted(config, *answer, absl::StrCat("stream ", name), optional);
+}
+
+absl::Status JetStream::EnsureConsumer(const std::string& stream, const json& config) {
+  const std::string name = config.value("durable_name", "");
+  MUSTER_ASSIGN_OR_RETURN(const json answer,
+                          Call(absl::StrCat("CONSUMER.DURABLE.CREATE.", stream, ".", name),
+                               {{"stream_name", stream}, {"config", config}}));
+  return CheckAccepted(config, answer, absl::StrCat("consumer ", name, " of stream ", stream), {});
+}
+
+absl::StatusOr<json> JetStream::StreamConfig(const std::string& stream) {
+  MUSTER_ASSIGN_OR_RETURN(const json answer, Call(absl::StrCat("STREAM.INFO.", stream), nullptr));
+  return answer.value("config", json::object());
+}
+
+absl::StatusOr<StreamState> JetStream::GetStream(const std::string& stream) {
+  MUSTER_ASSIGN_OR_RETURN(const json answer, Call(absl::StrCat("STREAM.INFO.", stream), nullptr));
+  const json from = answer.value("state", json::object());
+  StreamState state;
+  state.created = TimeOf(answer, "created");
+  state.messages = from.value("messages", uint64_t{0});
+  state.bytes = from.value("bytes", uint64_t{0});
+  state.first_sequence = from.value("first_seq", uint64_t{0});
+  state.last_sequence = from.value("last_seq", uint64_t{0});
+  state.first_time = TimeOf(from, "first_ts");
+  return state;
+}
+
+absl::StatusOr<ConsumerState> JetStream::GetConsumer(const std::string& stream,
+                                                     const std::string& consumer) {
+  MUSTER_ASSIGN_OR_RETURN(const json answer,
+                          Call(absl::StrCat("CONSUMER.INFO.", stream, ".", consumer), nullptr));
+  ConsumerState state;
+  state.ack_pending = answer.value("num_ack_pending", int64_t{0});
+  state.pending = answer.value("num_pending", uint64_t{0});
+  state.delivered_sequence =
+      answer.value("delivered", json::object()).value("stream_seq", uint64_t{0});
+  return state;
+}
+
+absl::Status JetStream::DeleteStream(const std::string& stream) {
+  return Call(absl::StrCat("STREAM.DELETE.", stream), nullptr).status();
+}
+
+absl::StatusOr<std::vector<std::string>> JetStream::StreamNames(const std::string& subjects) {
+  std::vector<std::string> names;
+  for (size_t total = 1; names.size() < total;) {
+    MUSTER_ASSIGN_OR_RETURN(
+        const json answer, Call("STREAM.NAMES", {{"subject", subjects}, {"offset", names.size()}}));
+    const json page = answer.value("streams", json::array());
+    total = page.is_array() && !page.empty() ? answer.value("total", size_t{0}) : 0;
+    if (total == 0) break;
+    for (const json& name : page) names.push_back(name.is_string() ? name.get<std::string>() : "");
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> JetStream::Publish(
+    absl::Span<const Outgoing> messages) {
+  MUSTER_ASSIGN_OR_RETURN(const auto answers, connection_->RequestAll(messages, timeout_));
+  std::vector<absl::StatusOr<PubAck>> acks;
+  acks.reserve(answers.size());
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i].ok()) {
+      acks.push_back(answers[i].status());
+      continue;
+    }
+    const absl::StatusOr<json> answer =
+        ParseAnswer(answers[i]->data, absl::StrCat("publishing to ", messages[i].subject));
+    if (!answer.ok()) {
+      acks.push_back(answer.status());
+      continue;
+    }
+    acks.push_back(PubAck{answer->value("seq", uint64_t{0}), answer->value("duplicate", false)});
+  }
+  return acks;
+}
+
+absl::StatusOr<PubAck> JetStream::Publish(const Outgoing& message) {
+  MUSTER_ASSIGN_OR_RETURN(const auto acks, Publish(absl::MakeConstSpan(&message, 1)));
+  return acks.front();
+}
+
+absl::StatusOr<StoredMessage> JetStream::GetMessage(const std::string& stream, uint64_t sequence) {
+  return Get(stream, {{"seq", sequence}});
+}
+
+absl::StatusOr<StoredMessage> JetStream::NextMessage(const std::string& stream, uint64_t sequence,
+                                                     const std::string& subjects) {
+  return Get(stream, {{"seq", sequence}, {"next_by_subj", subjects}});
+}
+
+absl::StatusOr<StoredMessage> JetStream::LastMessage(const std::string& stream,
+                                                     const std::string& subject) {
+  return Get(stream, {{"last_by_subj", subject}});
+}
+
+absl::StatusOr<StoredMessage> JetStream::Get(const std::string& stream, const json& request) {
+  MUSTER_ASSIGN_OR_RETURN(const json answer,
+                          Call(absl::StrCat("STREAM.MSG.GET.", stream), request));
+  const json from = answer.value("message", json::object());
+  StoredMessage message;
+  message.subject = from.value("subject", "");
+  message.sequence = from.value("seq", uint64_t{0});
+  message.time = TimeOf(from, "time");
+  std::string headers;
+  if (!absl::Base64Unescape(from.value("hdrs", ""), &headers) ||
+      !absl::Base64Unescape(from.value("data", ""), &message.data)) {
+    return absl::DataLossError(
+        absl::StrCat("message ", message.sequence, " of stream ", stream, " is not base64"));
+  }
+  message.headers = HeadersOf(headers);
+  return message;
+}
+
+absl::Status JetStream::DeleteMessage(const std::string& stream, uint64_t sequence) {
+  return Call(absl::StrCat("STREAM.MSG.DELETE.", stream), {{"seq", sequence}}).status();
+}
+
+absl::StatusOr<int64_t> JetStream::Purge(const std::string& stream, const std::string& subjects) {
+  json request = json::object();
+  if (!subjects.empty()) request["filter"] = subjects;
+  MUSTER_ASSIGN_OR_RETURN(const json answer, Call(absl::StrCat("STREAM.PURGE.", stream), request));
+  return answer.value("purged", int64_t{0});
+}
+
+}  // namespace muster::nats

@@ -1,0 +1,110 @@
+// JetStream: the calls of NATS's persistence layer that muster makes, over the server's JSON API.
+//
+// Spoken directly, not through nats.c: what a call may ask and what the server says of it differs
+// from release to release of the library, but the API keeps its form (NATS ADR-1, ADR-2).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "muster/nats/connection.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace muster::nats {
+
+// What a stream answers to a message: it is stored, as the server understands that.
+struct PubAck {
+  uint64_t sequence = 0;
+  bool duplicate = false;  // a message with this Nats-Msg-Id was there; `sequence` is its
+};
+
+struct StreamState {
+  absl::Time created;
+  uint64_t messages = 0;
+  uint64_t bytes = 0;
+  uint64_t first_sequence = 0;
+  uint64_t last_sequence = 0;
+  absl::Time first_time;  // of the first message, if there is one
+};
+
+struct ConsumerState {
+  int64_t ack_pending = 0;          // delivered, and neither acknowledged nor given back
+  uint64_t pending = 0;             // never delivered
+  uint64_t delivered_sequence = 0;  // the last of the stream that was delivered
+};
+
+struct StoredMessage {
+  std::string subject;
+  uint64_t sequence = 0;
+  absl::Time time;
+  std::vector<Header> headers;
+  std::string data;
+};
+
+// Statuses of every call: NotFound (no such stream, consumer or message), AlreadyExists (a stream
+// or consumer with another configuration), FailedPrecondition (not the sequence that was expected;
+// the server runs no JetStream), ResourceExhausted (a limit of the server), Unavailable (no answer:
+// the outcome is unknown), and Internal for the rest. The message names the server's own code.
+//
+// Thread-safe.
+class JetStream {
+ public:
+  // `connection` is not owned. Each call answers within `timeout`.
+  JetStream(Connection* connection, absl::Duration timeout)
+      : connection_(connection), timeout_(timeout) {}
+
+  Connection* connection() const { return connection_; }
+  absl::Duration timeout() const { return timeout_; }
+
+  // Makes the stream, or changes it to be as `config` says. What the server did not accept of it is
+  // FailedPrecondition and named, but for the fields in `optional`: an older server leaves out what
+  // it does not know.
+  absl::Status EnsureStream(const nlohmann::json& config,
+                            absl::Span<const absl::string_view> optional = {});
+  // A durable consumer, likewise.
+  absl::Status EnsureConsumer(const std::string& stream, const nlohmann::json& config);
+
+  absl::StatusOr<nlohmann::json> StreamConfig(const std::string& stream);
+  absl::StatusOr<StreamState> GetStream(const std::string& stream);
+  absl::StatusOr<ConsumerState> GetConsumer(const std::string& stream, const std::string& consumer);
+  absl::Status DeleteStream(const std::string& stream);
+  // Of the streams that have a subject which matches `subjects`, in order.
+  absl::StatusOr<std::vector<std::string>> StreamNames(const std::string& subjects);
+
+  // One answer for each message, in order.
+  absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> Publish(absl::Span<const Outgoing> messages);
+  absl::StatusOr<PubAck> Publish(const Outgoing& message);
+
+  absl::StatusOr<StoredMessage> GetMessage(const std::string& stream, uint64_t sequence);
+  // The first at `sequence` or behind it whose subject matches.
+  absl::StatusOr<StoredMessage> NextMessage(const std::string& stream, uint64_t sequence,
+                                            const std::string& subjects);
+  absl::StatusOr<StoredMessage> LastMessage(const std::string& stream, const std::string& subject);
+  absl::Status DeleteMessage(const std::string& stream, uint64_t sequence);
+  // Removes what matches `subjects`, or all. Answers how many.
+  absl::StatusOr<int64_t> Purge(const std::string& stream, const std::string& subjects = "");
+
+  // One call of the API; `endpoint` as "STREAM.INFO.work". The server's error, if it answers one,
+  // as a status.
+  absl::StatusOr<nlohmann::json> Call(const std::string& endpoint, const nlohmann::json& request);
+
+ private:
+  absl::StatusOr<StoredMessage> Get(const std::string& stream, const nlohmann::json& request);
+
+  Connection* const connection_;  // not owned
+  const absl::Duration timeout_;
+};
+
+// Error codes of the server that callers tell apart (its errors.json).
+inline constexpr int kWrongLastSequence = 10071;
+
+// The number in an error that JetStream answered, 0 if it is none of those.
+int ErrorCodeOf(const absl::Status& status);
+
+}  // namespace muster::nats

@@ -1,0 +1,124 @@
+// Against each server that NatsServer::Programs names.
+#include "muster/nats/jetstream.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/nats/testing/nats_server.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::nats {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class JetStreamTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  static json Config() {
+    return {{"name", "work"},        {"subjects", {"work.*"}},           {"storage", "file"},
+            {"retention", "limits"}, {"duplicate_window", 600000000000}, {"num_replicas", 1}};
+  }
+
+  testing::NatsServer server_{GetParam()};
+  const std::unique_ptr<Connection> connection_ = Connection::Open(server_.url(), {}).value();
+  JetStream jetstream_{connection_.get(), absl::Seconds(10)};
+};
+
+TEST_P(JetStreamTest, MakesAStreamOnceAndChangesItLater) {
+  EXPECT_TRUE(absl::IsNotFound(jetstream_.GetStream("work").status()));
+  EXPECT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  EXPECT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  json config = Config();
+  config["max_msgs"] = 7;
+  const absl::Status changed = jetstream_.EnsureStream(config);
+  EXPECT_TRUE(changed.ok()) << changed;
+  EXPECT_EQ((*jetstream_.StreamConfig("work"))["max_msgs"], 7);
+  EXPECT_THAT(*jetstream_.StreamNames("work.*"), ElementsAre("work"));
+  EXPECT_TRUE(jetstream_.DeleteStream("work").ok());
+  EXPECT_TRUE(absl::IsNotFound(jetstream_.DeleteStream("work")));
+}
+
+TEST_P(JetStreamTest, RefusesAStreamThatCannotBeAsItShould) {
+  json config = Config();
+  config["storage"] = "memory";
+  ASSERT_TRUE(jetstream_.EnsureStream(config).ok());
+  const absl::Status status = jetstream_.EnsureStream(Config());
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("stream work"));
+}
+
+TEST_P(JetStreamTest, NamesWhatTheServerDidNotAccept) {
+  json config = Config();
+  config["does_not_exist"] = true;
+  const absl::Status status = jetstream_.EnsureStream(config);
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), HasSubstr("does_not_exist"));
+  EXPECT_TRUE(jetstream_.EnsureStream(Config()).ok());
+}
+
+TEST_P(JetStreamTest, AcknowledgesEachMessageAndKnowsDuplicates) {
+  ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  std::vector<Outgoing> messages;
+  for (const char* id : {"1", "2", "1"}) {
+    messages.push_back({.subject = "work.a", .headers = {{"Nats-Msg-Id", id}}, .data = "x"});
+  }
+  const auto acks = jetstream_.Publish(messages);
+  ASSERT_TRUE(acks.ok()) << acks.status();
+  EXPECT_EQ((*acks)[0]->sequence, 1u);
+  EXPECT_FALSE((*acks)[1]->duplicate);
+  EXPECT_EQ((*acks)[2]->sequence, 1u);
+  EXPECT_TRUE((*acks)[2]->duplicate);
+  EXPECT_EQ(jetstream_.GetStream("work")->messages, 2u);
+}
+
+TEST_P(JetStreamTest, SaysWhenNoStreamTakesAMessage) {
+  EXPECT_TRUE(absl::IsUnavailable(jetstream_.Publish({.subject = "nowhere"}).status()));
+}
+
+TEST_P(JetStreamTest, TellsAWrongLastSequenceApart) {
+  ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  const Outgoing first{
+      .subject = "work.a", .headers = {{"Nats-Expected-Last-Subject-Sequence", "0"}}, .data = "x"};
+  EXPECT_TRUE(jetstream_.Publish(first).ok());
+  const absl::Status second = jetstream_.Publish(first).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(second)) << second;
+  EXPECT_EQ(ErrorCodeOf(second), kWrongLastSequence);
+  EXPECT_EQ(ErrorCodeOf(absl::InternalError("x")), 0);
+}
+
+TEST_P(JetStreamTest, ReadsDeletesAndPurgesMessages) {
+  ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  const std::string bytes("\0\xff\r\n", 4);
+  for (const char* subject : {"work.a", "work.b", "work.a", "work.b"}) {
+    ASSERT_TRUE(
+        jetstream_.Publish({.subject = subject, .headers = {{"Why", "a: b"}}, .data = bytes}).ok());
+  }
+  const auto second = jetstream_.GetMessage("work", 2);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->subject, "work.b");
+  EXPECT_EQ(second->data, bytes);
+  ASSERT_THAT(second->headers, SizeIs(1));
+  EXPECT_EQ(second->headers[0].name + "=" + second->headers[0].value, "Why=a: b");
+  EXPECT_GT(second->time, absl::Now() - absl::Minutes(5));
+  EXPECT_EQ(jetstream_.LastMessage("work", "work.a")->sequence, 3u);
+  EXPECT_EQ(jetstream_.NextMessage("work", 2, "work.a")->sequence, 3u);
+  EXPECT_TRUE(jetstream_.DeleteMessage("work", 3).ok());
+  EXPECT_TRUE(absl::IsNotFound(jetstream_.GetMessage("work", 3).status()));
+  EXPECT_EQ(*jetstream_.Purge("work", "work.b"), 2);
+  EXPECT_EQ(*jetstream_.Purge("work"), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, JetStreamTest,
+                         ::testing::ValuesIn(testing::NatsServer::Programs()),
+                         [](const auto& server) { return absl::StrCat("Server", server.index); });
+
+}  // namespace
+}  // namespace muster::nats
