@@ -143,6 +143,7 @@ class NatsConnection final : public Connection {
   }
 
   absl::Status Publish(const Outgoing& message) override { return Send(message, ""); }
+  absl::Status Flush(absl::Duration timeout) override;
 
   absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> RequestAll(
       absl::Span<const Outgoing> requests, absl::Duration timeout) override;
@@ -173,8 +174,6 @@ class NatsConnection final : public Connection {
   absl::StatusOr<OptionsPtr> MakeOptions(const std::string& url);
   natsStatus SetSecurity(natsOptions* options) const;
   absl::Status Send(const Outgoing& message, const std::string& reply);
-  // Sends what was buffered. nats.c alone would wait a millisecond for more.
-  absl::Status Flush(absl::Duration timeout);
 
   const ConnectionOptions options_;
   ReplyBook replies_;
@@ -320,6 +319,16 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   auto connection = std::make_unique<NatsConnection>(options);
   MUSTER_RETURN_IF_ERROR(connection->Connect(url));
   return connection;
+}
+
+absl::Status Connection::PublishNow(const Outgoing& message, absl::Duration timeout) {
+  // Without this it would be sent after all, whenever the connection is back.
+  if (!connected()) {
+    return absl::UnavailableError(
+        absl::StrCat("publishing to ", message.subject, ": there is no connection"));
+  }
+  MUSTER_RETURN_IF_ERROR(Publish(message));
+  return base::Annotate(Flush(timeout), absl::StrCat("publishing to ", message.subject));
 }
 
 absl::StatusOr<Incoming> Connection::Request(const Outgoing& request, absl::Duration timeout) {

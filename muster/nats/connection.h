@@ -50,6 +50,16 @@ class Connection {
   // OK says that it left, or waits in a bounded buffer for a connection.
   virtual absl::Status Publish(const Outgoing& message) = 0;
 
+  // For what is worth something only at once: OK says that the server has it. nats.c alone gathers
+  // what is published for up to a millisecond before it sends, and keeps it while there is no
+  // connection. Unavailable: there is none, or the server has not confirmed within `timeout`.
+  absl::Status PublishNow(const Outgoing& message, absl::Duration timeout);
+
+  // Returns when the server has dealt with all that was sent before: messages are on their way to
+  // their hearers, and a subscription hears what anybody publishes from now on. Unavailable: not
+  // within `timeout`.
+  virtual absl::Status Flush(absl::Duration timeout) = 0;
+
   // Sends all of `requests` at once and waits for one reply to each, in order. A reply that has not
   // come within `timeout`, or that says that nobody listens there, is Unavailable.
   virtual absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> RequestAll(

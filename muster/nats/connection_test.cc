@@ -72,6 +72,28 @@ TEST_F(ConnectionTest, HearsWhatIsPublished) {
   EXPECT_TRUE(connection_->connected());
 }
 
+TEST_F(ConnectionTest, HasPublishedNowWhatTheServerConfirms) {
+  const auto other = Connection::Open(server_.url(), {}).value();
+  Heard heard;
+  const auto subscription = other->Subscribe("news", heard.Hearer()).value();
+  ASSERT_TRUE(other->Flush(kPatience).ok());
+  EXPECT_TRUE(connection_->PublishNow({.subject = "news", .data = "now"}, kPatience).ok());
+  EXPECT_THAT(heard.Await(1), ElementsAre("now"));
+}
+
+TEST_F(ConnectionTest, PublishesNothingNowWhereNobodyConfirms) {
+  server_.Freeze();
+  const absl::Status silent =
+      connection_->PublishNow({.subject = "news", .data = "?"}, absl::Milliseconds(20));
+  EXPECT_TRUE(absl::IsUnavailable(silent)) << silent;
+  EXPECT_THAT(silent.message(), HasSubstr("news"));
+  server_.Thaw();
+  EXPECT_TRUE(connection_->PublishNow({.subject = "news", .data = "!"}, kPatience).ok());
+  server_.Kill();
+  const absl::Status gone = connection_->PublishNow({.subject = "news"}, kPatience);
+  EXPECT_TRUE(absl::IsUnavailable(gone)) << gone;
+}
+
 TEST_F(ConnectionTest, HearsNothingOnceASubscriptionEnded) {
   Heard ended, stays;
   auto subscription = connection_->Subscribe("news", ended.Hearer()).value();
