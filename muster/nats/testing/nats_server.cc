@@ -126,7 +126,11 @@ void NatsServer::Restart() {
   Start();
 }
 
-void NatsServer::Freeze() { kill(process_, SIGSTOP); }
+void NatsServer::Freeze() {
+  kill(process_, SIGSTOP);
+  // Until the last of its threads has stopped: it could answer one more time.
+  waitpid(process_, nullptr, WUNTRACED);
+}
 
 void NatsServer::Thaw() { kill(process_, SIGCONT); }
 

@@ -35,6 +35,7 @@ class NatsServer {
   void Kill();
   // Starts it again on the same port and store; returns when it listens.
   void Restart();
+  // Holds all of it; returns when it does nothing any more.
   void Freeze();
   void Thaw();
 
