@@ -103,6 +103,12 @@ class JetStream {
 
 // Error codes of the server that callers tell apart (its errors.json).
 inline constexpr int kWrongLastSequence = 10071;
+inline constexpr int kNoMessageFound = 10037;  // but the stream is there
+
+// Headers of messages to streams.
+inline constexpr char kExpectedLastSubjectSequence[] = "Nats-Expected-Last-Subject-Sequence";
+inline constexpr char kRollup[] = "Nats-Rollup";
+inline constexpr char kRollupSubject[] = "sub";  // replaces all of the subject
 
 // The number in an error that JetStream answered, 0 if it is none of those.
 int ErrorCodeOf(const absl::Status& status);

@@ -86,12 +86,22 @@ TEST_P(JetStreamTest, SaysWhenNoStreamTakesAMessage) {
 TEST_P(JetStreamTest, TellsAWrongLastSequenceApart) {
   ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
   const Outgoing first{
-      .subject = "work.a", .headers = {{"Nats-Expected-Last-Subject-Sequence", "0"}}, .data = "x"};
+      .subject = "work.a", .headers = {{kExpectedLastSubjectSequence, "0"}}, .data = "x"};
   EXPECT_TRUE(jetstream_.Publish(first).ok());
   const absl::Status second = jetstream_.Publish(first).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(second)) << second;
   EXPECT_EQ(ErrorCodeOf(second), kWrongLastSequence);
   EXPECT_EQ(ErrorCodeOf(absl::InternalError("x")), 0);
+}
+
+TEST_P(JetStreamTest, TellsAMessageThatIsNotThereFromAStreamThatIsNot) {
+  ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  const absl::Status no_message = jetstream_.LastMessage("work", "work.a").status();
+  EXPECT_TRUE(absl::IsNotFound(no_message)) << no_message;
+  EXPECT_EQ(ErrorCodeOf(no_message), kNoMessageFound);
+  const absl::Status no_stream = jetstream_.LastMessage("play", "work.a").status();
+  EXPECT_TRUE(absl::IsNotFound(no_stream)) << no_stream;
+  EXPECT_NE(ErrorCodeOf(no_stream), kNoMessageFound);
 }
 
 TEST_P(JetStreamTest, ReadsDeletesAndPurgesMessages) {
