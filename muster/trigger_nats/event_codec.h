@@ -1,0 +1,28 @@
+// How an event travels over NATS: a muster.v1.InterRoleCommunicationEvent on the subject
+//
+//   muster.trigger.<account>.<queue>      work was put into the queue
+//   muster.event.<kind>                   kept for payloads to come
+//
+// The payload alone says what the event is; the subject is there for servers to filter by, and to
+// let an account only hear its own. In an account or queue, each byte other than [A-Za-z0-9_-] is
+// written as = and two hexadecimal digits; an empty one is a single =.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/trigger/trigger_bus.h"
+
+namespace muster::trigger_nats {
+
+// What every subject of a trigger matches.
+inline constexpr char kTriggerSubjects[] = "muster.trigger.>";
+
+std::string SubjectOf(const trigger::InterRoleCommunicationEvent& event);
+std::string EncodeEvent(const trigger::InterRoleCommunicationEvent& event);
+
+// InvalidArgument: no event, or one without a payload that we know.
+absl::StatusOr<trigger::InterRoleCommunicationEvent> DecodeEvent(absl::string_view bytes);
+
+}  // namespace muster::trigger_nats

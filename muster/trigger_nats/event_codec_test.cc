@@ -1,0 +1,50 @@
+#include "muster/trigger_nats/event_codec.h"
+
+#include <variant>
+
+#include "gtest/gtest.h"
+#include "muster/base/hex.h"
+#include "muster/trigger/work_detected.h"
+#include "muster/v1/trigger.pb.h"
+
+namespace muster::trigger_nats {
+namespace {
+
+using trigger::WorkDetected;
+
+TEST(EventCodecTest, WritesTheBytesThatEveryReleaseReads) {
+  const auto event = WorkDetected("initiator-7", "acme", "retail-in", 64);
+  const std::string golden = base::BytesFromHex(
+      "0a0b696e69746961746f722d37"
+      "12130a0461636d651209726574"
+      "61696c2d696e1840");
+  EXPECT_EQ(EncodeEvent(event), golden);
+  const auto decoded = DecodeEvent(golden);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->from, "initiator-7");
+  EXPECT_TRUE(IsFor(*decoded, "acme", "retail-in"));
+  EXPECT_EQ(std::get<trigger::CloudQueueWorkDetectedTriggerEvent>(decoded->payload).payload_size,
+            64);
+}
+
+TEST(EventCodecTest, PutsAccountAndQueueIntoTheSubject) {
+  EXPECT_EQ(SubjectOf(WorkDetected("i", "acme", "retail-in", 1)), "muster.trigger.acme.retail-in");
+}
+
+TEST(EventCodecTest, KeepsSubjectsApartWhateverTheNamesAre) {
+  EXPECT_EQ(SubjectOf(WorkDetected("i", "a.b", "c", 1)), "muster.trigger.a=2Eb.c");
+  EXPECT_EQ(SubjectOf(WorkDetected("i", "*", "> x", 1)), "muster.trigger.=2A.=3E=20x");
+  EXPECT_EQ(SubjectOf(WorkDetected("i", "", "=", 1)), "muster.trigger.=.=3D");
+}
+
+TEST(EventCodecTest, RefusesWhatIsNoEvent) {
+  v1::InterRoleCommunicationEvent without_payload;
+  without_payload.set_from("a newer muster");
+  for (const std::string& bytes : {std::string(), std::string("garbage"), std::string("\0\xff", 2),
+                                   std::string("\x0a\x7f"), without_payload.SerializeAsString()}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(DecodeEvent(bytes).status())) << bytes;
+  }
+}
+
+}  // namespace
+}  // namespace muster::trigger_nats

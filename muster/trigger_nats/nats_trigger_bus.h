@@ -1,0 +1,58 @@
+// NatsTriggerBus: the multicast between processes, over core NATS. No queue group: every subscriber
+// of every process hears every event. Nothing is stored; who is not connected misses it.
+//
+// Each process hears all triggers and leaves it to its listeners to tell theirs from the others: an
+// event is a hundred bytes and comes once for a whole batch of messages, and a filter would have to
+// be set anew on the server whenever a listener comes or goes. Should there ever be so many queues
+// that this costs, the subjects are laid out for the server to filter (event_codec.h).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "muster/base/mutex.h"
+#include "muster/nats/connection.h"
+#include "muster/trigger/fan_out.h"
+#include "muster/trigger/trigger_bus.h"
+
+namespace muster::trigger_nats {
+
+// Thread-safe. Subscriptions may outlive the bus; the connection must.
+class NatsTriggerBus final : public trigger::TriggerBus {
+ public:
+  // `connection` is not owned.
+  explicit NatsTriggerBus(nats::Connection* connection);
+  // Waits for a subscriber that is running.
+  ~NatsTriggerBus() override;
+
+  // Waits until the server has the event, at most kPublishTimeout. Unavailable: it is not known to
+  // have it. InvalidArgument: an event that NATS does not take.
+  absl::Status Publish(const trigger::InterRoleCommunicationEvent& event) override;
+
+  // As FanOut::Subscribe; subscribers run on a thread of the connection. A new one hears whatever
+  // any process publishes from now on, or, while there is no connection, as soon as there is one.
+  // It may also hear what was published just before.
+  absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) override;
+
+  // Messages on the subjects of triggers that were none: from strangers, or from a newer muster.
+  int64_t malformed() const { return malformed_; }
+
+ private:
+  absl::Status EnsureHearing();
+  void Hear(const nats::Incoming& message);
+
+  nats::Connection* const connection_;  // not owned
+  trigger::FanOut fan_out_;
+  std::atomic<int64_t> malformed_{0};
+
+  // Held while the server is told: the others need that subscription, too.
+  base::Mutex mu_;
+  // From the first subscriber on until the end. Who only publishes hears nothing, and as it never
+  // ends before the bus, no subscriber can come to wait for itself.
+  std::unique_ptr<nats::Connection::Subscription> hearing_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::trigger_nats
