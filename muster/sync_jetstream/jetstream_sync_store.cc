@@ -1,0 +1,80 @@
+#include "muster/sync_jetstream/jetstream_sync_store.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/nats/bucket.h"
+#include "muster/sync/validate.h"
+#include "muster/sync_jetstream/kv_layout.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::sync_jetstream {
+namespace {
+
+std::string Naming(absl::string_view doing, absl::string_view key) {
+  return absl::StrCat(doing, " sync record '", key, "'");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<JetStreamSyncStore>> JetStreamSyncStore::Open(
+    nats::Connection* connection, const Options& options) {
+  MUSTER_RETURN_IF_ERROR(nats::ValidateBucket(options.bucket));
+  std::unique_ptr<JetStreamSyncStore> store(new JetStreamSyncStore(connection, options));
+  const absl::Status made =
+      store->jetstream_.EnsureStream(BucketConfig(options.bucket, options.replicas));
+  if (!made.ok()) return base::Annotate(made, absl::StrCat("sync bucket '", options.bucket, "'"));
+  return store;
+}
+
+JetStreamSyncStore::JetStreamSyncStore(nats::Connection* connection, const Options& options)
+    : bucket_(options.bucket), jetstream_(connection, options.timeout) {}
+
+absl::StatusOr<sync::VersionedData> JetStreamSyncStore::Get(absl::string_view key) {
+  MUSTER_RETURN_IF_ERROR(sync::ValidateKey(key));
+  MUSTER_ASSIGN_OR_RETURN(Stored stored, Read(key));
+  return std::move(stored.record);
+}
+
+absl::StatusOr<bool> JetStreamSyncStore::TryWrite(absl::string_view key, absl::string_view data,
+                                                  uint64_t version) {
+  MUSTER_RETURN_IF_ERROR(sync::ValidateKey(key));
+  MUSTER_RETURN_IF_ERROR(sync::ValidateData(key, data));
+  MUSTER_ASSIGN_OR_RETURN(const bool written, WriteOver(key, data, version));
+  if (written || version != sync::kAbsent) return written;
+  // Absent is also what was deleted, and then the deletion is what has to be written over.
+  MUSTER_ASSIGN_OR_RETURN(const Stored stored, Read(key));
+  if (stored.record.version != sync::kAbsent || stored.sequence == 0) return false;
+  return WriteOver(key, data, stored.sequence);
+}
+
+absl::StatusOr<JetStreamSyncStore::Stored> JetStreamSyncStore::Read(absl::string_view key) {
+  absl::StatusOr<nats::StoredMessage> message =
+      jetstream_.LastMessage(StreamOf(bucket_), SubjectOf(bucket_, key));
+  if (nats::ErrorCodeOf(message.status()) == nats::kNoMessageFound) return Stored();
+  if (absl::IsNotFound(message.status())) {
+    // No record is something else: an id generator would begin again at 1.
+    return absl::FailedPreconditionError(
+        absl::StrCat(Naming("reading", key), ": the bucket is gone: ", message.status().message()));
+  }
+  if (!message.ok()) return base::Annotate(message.status(), Naming("reading", key));
+  Stored stored;
+  stored.sequence = message->sequence;
+  if (MarksDeletion(message->headers)) return stored;
+  stored.record = {.data = std::move(message->data), .version = message->sequence};
+  return stored;
+}
+
+absl::StatusOr<bool> JetStreamSyncStore::WriteOver(absl::string_view key, absl::string_view data,
+                                                   uint64_t sequence) {
+  const auto ack =
+      jetstream_.Publish({.subject = SubjectOf(bucket_, key),
+                          .headers = {{nats::kExpectedLastSubjectSequence, absl::StrCat(sequence)}},
+                          .data = data});
+  if (nats::ErrorCodeOf(ack.status()) == nats::kWrongLastSequence) return false;
+  if (!ack.ok()) return base::Annotate(ack.status(), Naming("writing", key));
+  return true;
+}
+
+}  // namespace muster::sync_jetstream
