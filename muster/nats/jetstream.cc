@@ -201,6 +201,23 @@ absl::StatusOr<std::vector<std::string>> JetStream::StreamNames(const std::strin
   return names;
 }
 
+absl::StatusOr<std::vector<std::string>> JetStream::Subjects(const std::string& stream,
+                                                             const std::string& filter) {
+  std::vector<std::string> subjects;
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const json answer,
+                            Call(absl::StrCat("STREAM.INFO.", stream),
+                                 {{"subjects_filter", filter}, {"offset", subjects.size()}}));
+    const json state = answer.value("state", json::object());
+    const auto page = state.find("subjects");
+    if (page == state.end() || !page->is_object() || page->empty()) break;
+    for (const auto& [subject, messages] : page->items()) subjects.push_back(subject);
+    if (subjects.size() >= answer.value("total", size_t{0})) break;
+  }
+  std::sort(subjects.begin(), subjects.end());
+  return subjects;
+}
+
 absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> JetStream::Publish(
     absl::Span<const Outgoing> messages) {
   MUSTER_ASSIGN_OR_RETURN(const auto answers, connection_->RequestAll(messages, timeout_));

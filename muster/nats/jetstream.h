@@ -76,6 +76,9 @@ class JetStream {
   absl::Status DeleteStream(const std::string& stream);
   // Of the streams that have a subject which matches `subjects`, in order.
   absl::StatusOr<std::vector<std::string>> StreamNames(const std::string& subjects);
+  // Of the messages that the stream holds, those that match `filter`; in order.
+  absl::StatusOr<std::vector<std::string>> Subjects(const std::string& stream,
+                                                    const std::string& filter);
 
   // One answer for each message, in order.
   absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> Publish(absl::Span<const Outgoing> messages);

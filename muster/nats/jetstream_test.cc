@@ -104,6 +104,17 @@ TEST_P(JetStreamTest, TellsAMessageThatIsNotThereFromAStreamThatIsNot) {
   EXPECT_NE(ErrorCodeOf(no_stream), kNoMessageFound);
 }
 
+TEST_P(JetStreamTest, NamesTheSubjectsThatHaveMessages) {
+  ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  EXPECT_THAT(*jetstream_.Subjects("work", "work.*"), ElementsAre());
+  for (const char* subject : {"work.b", "work.a", "work.a"}) {
+    ASSERT_TRUE(jetstream_.Publish({.subject = subject, .data = "x"}).ok());
+  }
+  EXPECT_THAT(*jetstream_.Subjects("work", "work.*"), ElementsAre("work.a", "work.b"));
+  EXPECT_THAT(*jetstream_.Subjects("work", "work.b"), ElementsAre("work.b"));
+  EXPECT_TRUE(absl::IsNotFound(jetstream_.Subjects("play", ">").status()));
+}
+
 TEST_P(JetStreamTest, ReadsDeletesAndPurgesMessages) {
   ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
   const std::string bytes("\0\xff\r\n", 4);
