@@ -23,6 +23,8 @@ constexpr absl::string_view kErrorCodeUrl = "muster/nats-error-code";
 constexpr int kStreamNameInUse = 10058;
 constexpr int kConsumerNameInUse = 10013;
 constexpr int kConsumerExists = 10148;
+constexpr int kInsufficientResources = 10023;
+constexpr int kStoreFailed = 10077;  // a limit of the stream, a full disk
 
 absl::StatusCode CodeOf(int http_code, int error_code) {
   switch (error_code) {
@@ -32,6 +34,9 @@ absl::StatusCode CodeOf(int http_code, int error_code) {
       return absl::StatusCode::kAlreadyExists;
     case kWrongLastSequence:
       return absl::StatusCode::kFailedPrecondition;
+    case kInsufficientResources:
+    case kStoreFailed:
+      return absl::StatusCode::kResourceExhausted;
     default:
       break;
   }
@@ -280,9 +285,11 @@ absl::Status JetStream::DeleteMessage(const std::string& stream, uint64_t sequen
   return Call(absl::StrCat("STREAM.MSG.DELETE.", stream), {{"seq", sequence}}).status();
 }
 
-absl::StatusOr<int64_t> JetStream::Purge(const std::string& stream, const std::string& subjects) {
+absl::StatusOr<int64_t> JetStream::Purge(const std::string& stream, const std::string& subjects,
+                                         std::optional<uint64_t> last) {
   json request = json::object();
   if (!subjects.empty()) request["filter"] = subjects;
+  if (last.has_value()) request["seq"] = *last + 1;  // the first that stays
   MUSTER_ASSIGN_OR_RETURN(const json answer, Call(absl::StrCat("STREAM.PURGE.", stream), request));
   return answer.value("purged", int64_t{0});
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,8 +91,10 @@ class JetStream {
                                             const std::string& subjects);
   absl::StatusOr<StoredMessage> LastMessage(const std::string& stream, const std::string& subject);
   absl::Status DeleteMessage(const std::string& stream, uint64_t sequence);
-  // Removes what matches `subjects`, or all. Answers how many.
-  absl::StatusOr<int64_t> Purge(const std::string& stream, const std::string& subjects = "");
+  // Removes what matches `subjects`, or all, and lies at or before the sequence `last`. Answers how
+  // many.
+  absl::StatusOr<int64_t> Purge(const std::string& stream, const std::string& subjects = "",
+                                std::optional<uint64_t> last = std::nullopt);
 
   // One call of the API; `endpoint` as "STREAM.INFO.work". The server's error, if it answers one,
   // as a status.

@@ -104,6 +104,29 @@ TEST_P(JetStreamTest, TellsAMessageThatIsNotThereFromAStreamThatIsNot) {
   EXPECT_NE(ErrorCodeOf(no_stream), kNoMessageFound);
 }
 
+TEST_P(JetStreamTest, PurgesUpToASequence) {
+  ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  for (const char* subject : {"work.a", "work.b", "work.a", "work.a"}) {
+    ASSERT_TRUE(jetstream_.Publish({.subject = subject, .data = "x"}).ok());
+  }
+  EXPECT_EQ(*jetstream_.Purge("work", "work.a", 3), 2);
+  EXPECT_EQ(*jetstream_.Purge("work", "work.a", 3), 0);
+  EXPECT_EQ(jetstream_.LastMessage("work", "work.a")->sequence, 4u);
+  EXPECT_EQ(jetstream_.LastMessage("work", "work.b")->sequence, 2u);
+  EXPECT_EQ(*jetstream_.Purge("work", "", 2), 1);
+  EXPECT_EQ(jetstream_.GetStream("work")->messages, 1u);
+}
+
+TEST_P(JetStreamTest, CallsAFullStreamExhausted) {
+  json config = Config();
+  config["max_msgs"] = 1;
+  config["discard"] = "new";
+  ASSERT_TRUE(jetstream_.EnsureStream(config).ok());
+  EXPECT_TRUE(jetstream_.Publish({.subject = "work.a", .data = "x"}).ok());
+  const absl::Status full = jetstream_.Publish({.subject = "work.a", .data = "x"}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+}
+
 TEST_P(JetStreamTest, NamesTheSubjectsThatHaveMessages) {
   ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
   EXPECT_THAT(*jetstream_.Subjects("work", "work.*"), ElementsAre());
