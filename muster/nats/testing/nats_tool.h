@@ -1,0 +1,16 @@
+// Another client of NATS (nats_tool.py, over nats-py), to show that it reads what muster wrote, and
+// the other way round.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::nats::testing {
+
+// What the tool printed, without the line feed. nullopt where nats-py is not installed: Debian does
+// not package it, so a test skips then. "failed" and its exit code, when it failed; it says why on
+// stderr.
+std::optional<std::string> RunNatsTool(const std::vector<std::string>& arguments);
+
+}  // namespace muster::nats::testing
