@@ -10,7 +10,7 @@
 
 namespace muster::blob {
 
-// Thread-safe. A Put that answered OK survives power loss.
+// Thread-safe. A Put that answered OK survives what the engine's acknowledgements survive.
 class BlobStore {
  public:
   virtual ~BlobStore() = default;

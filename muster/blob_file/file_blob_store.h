@@ -18,7 +18,7 @@ struct Options {
   bool read_only = false;
 };
 
-// Thread-safe.
+// Thread-safe. A Put that answered OK survives power loss.
 class FileBlobStore final : public blob::BlobStore {
  public:
   // Creates `dir` if need be, and removes what a Put that was killed left there.
