@@ -22,14 +22,20 @@ absl::StatusOr<std::unique_ptr<JetStreamSyncStore>> JetStreamSyncStore::Open(
     nats::Connection* connection, const Options& options) {
   MUSTER_RETURN_IF_ERROR(nats::ValidateBucket(options.bucket));
   std::unique_ptr<JetStreamSyncStore> store(new JetStreamSyncStore(connection, options));
-  const absl::Status made =
-      store->jetstream_.EnsureStream(BucketConfig(options.bucket, options.replicas));
-  if (!made.ok()) return base::Annotate(made, absl::StrCat("sync bucket '", options.bucket, "'"));
+  MUSTER_RETURN_IF_ERROR(base::Annotate(store->PrepareBucket(options.replicas),
+                                        absl::StrCat("sync bucket '", options.bucket, "'")));
   return store;
 }
 
 JetStreamSyncStore::JetStreamSyncStore(nats::Connection* connection, const Options& options)
-    : bucket_(options.bucket), jetstream_(connection, options.timeout) {}
+    : bucket_(options.bucket),
+      read_only_(options.read_only),
+      jetstream_(connection, options.timeout) {}
+
+absl::Status JetStreamSyncStore::PrepareBucket(int replicas) {
+  if (read_only_) return jetstream_.GetStream(StreamOf(bucket_)).status();
+  return jetstream_.EnsureStream(BucketConfig(bucket_, replicas));
+}
 
 absl::StatusOr<sync::VersionedData> JetStreamSyncStore::Get(absl::string_view key) {
   MUSTER_RETURN_IF_ERROR(sync::ValidateKey(key));
@@ -41,6 +47,10 @@ absl::StatusOr<bool> JetStreamSyncStore::TryWrite(absl::string_view key, absl::s
                                                   uint64_t version) {
   MUSTER_RETURN_IF_ERROR(sync::ValidateKey(key));
   MUSTER_RETURN_IF_ERROR(sync::ValidateData(key, data));
+  if (read_only_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Naming("writing", key), ": the store is open for reading only"));
+  }
   MUSTER_ASSIGN_OR_RETURN(const bool written, WriteOver(key, data, version));
   if (written || version != sync::kAbsent) return written;
   // Absent is also what was deleted, and then the deletion is what has to be written over.

@@ -20,6 +20,8 @@ struct Options {
   std::string bucket = "muster";              // [A-Za-z0-9_-]+
   int replicas = 1;                           // 1 to 5, of the servers in the cluster
   absl::Duration timeout = absl::Seconds(5);  // of each call to the server
+  // Changes nothing, not even the bucket; refuses to write (FailedPrecondition).
+  bool read_only = false;
 };
 
 // Thread-safe; any number of stores, in any number of processes, may share a bucket.
@@ -32,7 +34,8 @@ class JetStreamSyncStore final : public sync::OptimisticSyncStore {
  public:
   // Makes the bucket, or changes it to be as the options say. `connection` is not owned.
   // InvalidArgument: a bucket's name that is none. FailedPrecondition: the server has the bucket
-  // with settings that cannot be changed, or runs no JetStream. Unavailable: try again.
+  // with settings that cannot be changed, or runs no JetStream. NotFound: read-only and not there.
+  // Unavailable: try again.
   static absl::StatusOr<std::unique_ptr<JetStreamSyncStore>> Open(
       nats::Connection* connection, const Options& options = Options());
 
@@ -52,10 +55,12 @@ class JetStreamSyncStore final : public sync::OptimisticSyncStore {
 
   JetStreamSyncStore(nats::Connection* connection, const Options& options);
 
+  absl::Status PrepareBucket(int replicas);
   absl::StatusOr<Stored> Read(absl::string_view key);
   absl::StatusOr<bool> WriteOver(absl::string_view key, absl::string_view data, uint64_t sequence);
 
   const std::string bucket_;
+  const bool read_only_;
   nats::JetStream jetstream_;
 };
 

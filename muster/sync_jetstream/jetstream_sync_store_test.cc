@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/nats/testing/nats_server.h"
+#include "muster/nats/testing/nats_tool.h"
 #include "muster/sync/conformance/sync_store_conformance.h"
 #include "nlohmann/json.hpp"
 
@@ -177,6 +178,29 @@ TEST_P(JetStreamSyncStoreTest, SaysThatTheBucketIsGone) {
   const absl::Status read = store->Get("k").status();
   EXPECT_TRUE(absl::IsFailedPrecondition(read)) << read;
   EXPECT_FALSE(store->TryWrite("k", "2", sync::kAbsent).ok());
+}
+
+TEST_P(JetStreamSyncStoreTest, ReadsOnlyAndChangesNothing) {
+  const absl::Status none =
+      JetStreamSyncStore::Open(connection_.get(), {.read_only = true}).status();
+  EXPECT_TRUE(absl::IsNotFound(none)) << none;
+  EXPECT_TRUE(absl::IsNotFound(jetstream_.GetStream("KV_muster").status()));
+  ASSERT_TRUE(*Open()->TryWrite("k", "1", sync::kAbsent));
+  const auto reader = Open({.read_only = true});
+  EXPECT_EQ(reader->Get("k")->data, "1");
+  const absl::Status written = reader->TryWrite("k", "2", reader->Get("k")->version).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(written)) << written;
+}
+
+TEST_P(JetStreamSyncStoreTest, AnotherClientOfNatsReadsAndDeletesRecords) {
+  const auto store = Open();
+  ASSERT_TRUE(*store->TryWrite("ids/batch", "1001", sync::kAbsent));
+  const auto said = nats::testing::RunNatsTool({server_.url(), "kv-get", "muster", "ids/batch"});
+  if (!said.has_value()) GTEST_SKIP() << "nats-py is not installed";
+  EXPECT_EQ(*said, absl::StrCat(store->Get("ids/batch")->version, " 1001"));
+  ASSERT_EQ(nats::testing::RunNatsTool({server_.url(), "kv-delete", "muster", "ids/batch"}), "");
+  EXPECT_EQ(store->Get("ids/batch")->version, sync::kAbsent);
+  EXPECT_TRUE(*store->TryWrite("ids/batch", "2001", sync::kAbsent));
 }
 
 TEST_P(JetStreamSyncStoreTest, KeepsBucketsApart) {
