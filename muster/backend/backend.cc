@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/backend/nats_url.h"
 #include "muster/base/status_macros.h"
 #include "muster/blob_file/file_blob_store.h"
 #include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
@@ -20,14 +21,21 @@ constexpr absl::string_view kFile = "file:";
 constexpr absl::string_view kSqlite = "sqlite:";
 constexpr absl::string_view kLocal = "local:";
 
+// What else a seam may be on.
+enum class Elsewhere { kNowhere, kNats };
+
 // What follows `scheme` in `url`.
 absl::StatusOr<std::string> Rest(absl::string_view seam, absl::string_view url,
-                                 absl::string_view scheme) {
-  if (!absl::StartsWith(url, scheme)) {
+                                 absl::string_view scheme,
+                                 Elsewhere elsewhere = Elsewhere::kNowhere) {
+  if (absl::StartsWith(url, scheme)) return std::string(url.substr(scheme.size()));
+  if (elsewhere == Elsewhere::kNats && IsNatsUrl(url)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no ", seam, " backend for '", url, "'; it takes ", scheme));
+        absl::StrCat(seam, " '", url, "' needs a connection that lasts: open it by Backends"));
   }
-  return std::string(url.substr(scheme.size()));
+  return absl::InvalidArgumentError(absl::StrCat("no ", seam, " backend for '", url, "'; it takes ",
+                                                 scheme,
+                                                 elsewhere == Elsewhere::kNats ? ", nats://" : ""));
 }
 
 }  // namespace
@@ -53,14 +61,14 @@ absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(absl::strin
 
 absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(absl::string_view url,
                                                                          Mode mode) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("sync", url, kRocksDb));
+  MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("sync", url, kRocksDb, Elsewhere::kNats));
   sync_rocksdb::Options options;
   options.read_only = mode == Mode::kReadOnly;
   return sync_rocksdb::RocksSyncStore::Open(dir, options);
 }
 
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("blob", url, kFile));
+  MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("blob", url, kFile, Elsewhere::kNats));
   return blob_file::FileBlobStore::Open(dir);
 }
 
@@ -75,7 +83,7 @@ absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::strin
 }
 
 absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> OpenTriggerBus(absl::string_view url) {
-  MUSTER_RETURN_IF_ERROR(Rest("trigger bus", url, kLocal).status());
+  MUSTER_RETURN_IF_ERROR(Rest("trigger bus", url, kLocal, Elsewhere::kNats).status());
   return std::make_unique<trigger_local::LocalTriggerBus>();
 }
 

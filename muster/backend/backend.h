@@ -1,13 +1,16 @@
 // Opens each seam's backend from a URL. The only library that names backends: everything else gets
 // a seam and never asks what is behind it.
 //
-//   seam     URL
+//   seam     URL, on one machine     URL, on many
 //   queue    rocksdb:DIR
 //   ledger   rocksdb:DIR
-//   sync     rocksdb:DIR
-//   blobs    file:DIR
+//   sync     rocksdb:DIR             nats://HOST:PORT
+//   blobs    file:DIR                nats://HOST:PORT
 //   report   sqlite:FILE
-//   bus      local:
+//   bus      local:                  nats://HOST:PORT
+//
+// What is on a NATS server is opened by a Backends object (backends.h), which owns the connection.
+// Also tls://HOST:PORT, and the servers of a cluster with commas between.
 #pragma once
 
 #include <memory>
@@ -37,6 +40,7 @@ enum class Holders {
 };
 
 // InvalidArgument: no backend of that seam has this URL's scheme; the message lists those that do.
+// Also for a NATS server's.
 // Otherwise the backend's own errors. `clock` is not owned.
 absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url, Mode mode,
                                                                   Holders holders,

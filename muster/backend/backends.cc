@@ -1,0 +1,53 @@
+#include "muster/backend/backends.h"
+
+#include <utility>
+
+#include "muster/backend/nats_url.h"
+#include "muster/base/status_macros.h"
+#include "muster/blob_jetstream/jetstream_blob_store.h"
+#include "muster/sync_jetstream/jetstream_sync_store.h"
+#include "muster/trigger_nats/nats_trigger_bus.h"
+
+namespace muster::backend {
+
+Backends::Backends(NatsOptions options) : options_(std::move(options)) {}
+Backends::~Backends() = default;
+
+absl::StatusOr<nats::Connection*> Backends::Connect(absl::string_view url) {
+  base::MutexLock lock(&mu_);
+  std::unique_ptr<nats::Connection>& connection = connections_[std::string(url)];
+  if (connection == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(connection,
+                            nats::Connection::Open(std::string(url), options_.connection));
+  }
+  return connection.get();
+}
+
+absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> Backends::OpenSyncStore(
+    absl::string_view url, Mode mode) {
+  if (!IsNatsUrl(url)) return backend::OpenSyncStore(url, mode);
+  MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
+  sync_jetstream::Options options;
+  options.bucket = options_.bucket;
+  options.replicas = options_.replicas;
+  options.read_only = mode == Mode::kReadOnly;
+  return sync_jetstream::JetStreamSyncStore::Open(connection, options);
+}
+
+absl::StatusOr<std::unique_ptr<blob::BlobStore>> Backends::OpenBlobStore(absl::string_view url) {
+  if (!IsNatsUrl(url)) return backend::OpenBlobStore(url);
+  MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
+  blob_jetstream::Options options;
+  options.bucket = options_.bucket;
+  options.replicas = options_.replicas;
+  return blob_jetstream::JetStreamBlobStore::Open(connection, options);
+}
+
+absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> Backends::OpenTriggerBus(
+    absl::string_view url) {
+  if (!IsNatsUrl(url)) return backend::OpenTriggerBus(url);
+  MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
+  return std::make_unique<trigger_nats::NatsTriggerBus>(connection);
+}
+
+}  // namespace muster::backend

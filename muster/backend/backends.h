@@ -1,0 +1,51 @@
+// Backends: opens backends as the functions of backend.h do, and also those on a NATS server.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/backend/backend.h"
+#include "muster/base/mutex.h"
+#include "muster/blob/blob_store.h"
+#include "muster/nats/connection.h"
+#include "muster/sync/optimistic_sync_store.h"
+#include "muster/trigger/trigger_bus.h"
+
+namespace muster::backend {
+
+struct NatsOptions {
+  nats::ConnectionOptions connection = {};
+  std::string bucket = "muster";  // of records, and of blobs
+  int replicas = 1;               // of what is stored
+};
+
+// Owns what the backends of one process share: a single connection for each NATS URL, made when the
+// first of them is opened. What it opened must be gone before it.
+//
+// Thread-safe.
+class Backends {
+ public:
+  explicit Backends(NatsOptions options = NatsOptions());
+  ~Backends();
+  Backends(const Backends&) = delete;
+  Backends& operator=(const Backends&) = delete;
+
+  // As the functions in backend.h. Unavailable: nobody answers at the URL; try again.
+  absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
+      absl::string_view url, Mode mode = Mode::kReadWrite);
+  absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);
+  absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> OpenTriggerBus(absl::string_view url);
+
+ private:
+  absl::StatusOr<nats::Connection*> Connect(absl::string_view url);
+
+  const NatsOptions options_;
+  // Held while connecting: whoever asks for the same URL meanwhile needs that connection, too.
+  base::Mutex mu_;
+  std::map<std::string, std::unique_ptr<nats::Connection>> connections_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::backend
