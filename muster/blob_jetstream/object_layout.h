@@ -53,6 +53,7 @@ std::string StreamOf(absl::string_view bucket);
 std::string ChunkSubject(absl::string_view bucket, absl::string_view nuid);
 std::string MetaSubject(absl::string_view bucket, absl::string_view name);
 
+// The stream's configuration, for EnsureStream.
 nlohmann::json BucketConfig(absl::string_view bucket, int replicas);
 
 }  // namespace muster::blob_jetstream

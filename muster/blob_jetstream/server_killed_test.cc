@@ -61,9 +61,9 @@ class Putter {
   std::thread thread_;
 };
 
-using ServerKilledTest = BucketTest;
+using BlobServerKilledTest = BucketTest;
 
-TEST_P(ServerKilledTest, EveryBlobIsThereThatWasAcknowledgedAndNoOtherIsInPieces) {
+TEST_P(BlobServerKilledTest, EveryBlobIsThereThatWasAcknowledgedAndNoOtherIsInPieces) {
   const auto store = Open({.timeout = kTimeout});
   Putter putter(store.get());
   for (int i = 0; i < 2; ++i) {
@@ -86,7 +86,7 @@ TEST_P(ServerKilledTest, EveryBlobIsThereThatWasAcknowledgedAndNoOtherIsInPieces
   }
 }
 
-TEST_P(ServerKilledTest, CallsAreUnavailableMeanwhileAndWorkAfterwards) {
+TEST_P(BlobServerKilledTest, CallsAreUnavailableMeanwhileAndWorkAfterwards) {
   const auto store = Open({.timeout = kTimeout});
   ASSERT_TRUE(store->Put("b", "body").ok());
   server_.Kill();
@@ -102,7 +102,7 @@ TEST_P(ServerKilledTest, CallsAreUnavailableMeanwhileAndWorkAfterwards) {
   EXPECT_EQ(*after->Get("c"), "new");
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, ServerKilledTest, EachServer(), &ServerName);
+INSTANTIATE_TEST_SUITE_P(Servers, BlobServerKilledTest, EachServer(), &ServerName);
 
 }  // namespace
 }  // namespace muster::blob_jetstream

@@ -27,7 +27,7 @@ std::string SubjectOf(absl::string_view bucket, absl::string_view key);
 std::string EscapeKey(absl::string_view key);
 std::string UnescapeKey(absl::string_view escaped);
 
-// The stream's configuration, and those of its fields that older servers do not know.
+// The stream's configuration, for EnsureStream.
 nlohmann::json BucketConfig(absl::string_view bucket, int replicas);
 
 // Whether a message with these headers says that its key was deleted.

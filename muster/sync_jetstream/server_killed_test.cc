@@ -61,7 +61,7 @@ class Outcomes {
   bool stopped_ = false;
 };
 
-class ServerKilledTest : public ::testing::TestWithParam<std::string> {
+class SyncServerKilledTest : public ::testing::TestWithParam<std::string> {
  protected:
   // Kills the server while writers write, and lets it come back, twice.
   void KillTwice(Outcomes* outcomes) {
@@ -93,7 +93,7 @@ absl::Status Increment(JetStreamSyncStore* store) {
   }
 }
 
-TEST_P(ServerKilledTest, NothingIsLostThatWasAcknowledged) {
+TEST_P(SyncServerKilledTest, NothingIsLostThatWasAcknowledged) {
   Outcomes outcomes;
   std::vector<int> counted(2), unknown(2);
   std::vector<std::thread> threads;
@@ -115,7 +115,7 @@ TEST_P(ServerKilledTest, NothingIsLostThatWasAcknowledged) {
   EXPECT_LE(value, counted[0] + counted[1] + unknown[0] + unknown[1]);
 }
 
-TEST_P(ServerKilledTest, NoIdIsGivenTwice) {
+TEST_P(SyncServerKilledTest, NoIdIsGivenTwice) {
   Outcomes outcomes;
   Client one(server_.url()), two(server_.url());
   sync::UniqueIdGenerator generators[] = {{one.store.get(), "ids", {.range_size = 3}},
@@ -141,7 +141,7 @@ TEST_P(ServerKilledTest, NoIdIsGivenTwice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, ServerKilledTest,
+INSTANTIATE_TEST_SUITE_P(Servers, SyncServerKilledTest,
                          ::testing::ValuesIn(nats::testing::NatsServer::Programs()),
                          [](const auto& server) { return absl::StrCat("Server", server.index); });
 
