@@ -2,6 +2,7 @@
 
 #include <nats/nats.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <utility>
@@ -117,6 +118,45 @@ class HeardSubscription final : public Connection::Subscription {
   natsSubscription* subscription_ = nullptr;  // owned
 };
 
+// A subject of its own for the replies to one request at a time. JetStream sends what is pulled
+// under the subject that it was published to, so that only the subscription tells whose it is.
+class OwnInbox {
+ public:
+  static absl::StatusOr<std::unique_ptr<OwnInbox>> Open(natsConnection* connection) {
+    std::unique_ptr<OwnInbox> inbox(new OwnInbox());
+    MUSTER_RETURN_IF_ERROR(ToStatus(
+        natsConnection_SubscribeSync(&inbox->subscription_, connection, inbox->subject_.c_str()),
+        absl::StrCat("subscribing to ", inbox->subject_)));
+    natsSubscription_SetPendingLimits(inbox->subscription_, kMaxPendingMessages, kMaxPendingBytes);
+    return inbox;
+  }
+  ~OwnInbox() { natsSubscription_Destroy(subscription_); }
+  OwnInbox(const OwnInbox&) = delete;
+  OwnInbox& operator=(const OwnInbox&) = delete;
+
+  const std::string& subject() const { return subject_; }
+
+  absl::StatusOr<Incoming> Next(absl::Duration timeout) {
+    natsMsg* message = nullptr;
+    const int64_t milliseconds = std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
+    const natsStatus status = natsSubscription_NextMsg(&message, subscription_, milliseconds);
+    const MessagePtr owned(message);
+    if (status == NATS_NO_RESPONDERS) {
+      Incoming nobody;
+      nobody.status = kNoResponders;
+      return nobody;
+    }
+    MUSTER_RETURN_IF_ERROR(ToStatus(status, "waiting for a reply"));
+    return IncomingOf(message);
+  }
+
+ private:
+  OwnInbox() : subject_(absl::StrCat("_INBOX.", base::MakeInstanceId("pull"))) {}
+
+  const std::string subject_;
+  natsSubscription* subscription_ = nullptr;  // owned
+};
+
 class NatsConnection final : public Connection {
  public:
   explicit NatsConnection(ConnectionOptions options)
@@ -126,6 +166,7 @@ class NatsConnection final : public Connection {
   ~NatsConnection() override {
     closing_ = true;
     heard_replies_.reset();
+    inboxes_.clear();
     if (connection_ == nullptr) return;
     natsConnection_Close(connection_);
     closed_.Await();
@@ -172,6 +213,7 @@ class NatsConnection final : public Connection {
   }
 
   absl::StatusOr<OptionsPtr> MakeOptions(const std::string& url);
+  absl::StatusOr<std::unique_ptr<OwnInbox>> BorrowInbox();
   natsStatus SetSecurity(natsOptions* options) const;
   absl::Status Send(const Outgoing& message, const std::string& reply);
 
@@ -181,6 +223,9 @@ class NatsConnection final : public Connection {
   Event closed_;
   natsConnection* connection_ = nullptr;  // owned
   std::unique_ptr<Subscription> heard_replies_;
+
+  base::Mutex mu_;
+  std::vector<std::unique_ptr<OwnInbox>> inboxes_ ABSL_GUARDED_BY(mu_);  // lent to nobody
 };
 
 void NatsConnection::OnDisconnected(natsConnection*, void* self) {
@@ -301,15 +346,30 @@ absl::Status NatsConnection::RequestMany(const Outgoing& request, absl::Duration
                                          absl::FunctionRef<bool(Incoming)> take) {
   base::Clock* const clock = base::RealClock();
   const absl::Duration deadline = clock->Monotonic() + timeout;
-  ReplyBook::Call call(&replies_);
-  MUSTER_RETURN_IF_ERROR(Send(request, call.ReplySubject(0)));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<OwnInbox> inbox, BorrowInbox());
+  MUSTER_RETURN_IF_ERROR(Send(request, inbox->subject()));
   MUSTER_RETURN_IF_ERROR(Flush(timeout));
   for (;;) {
-    auto reply = call.Await(deadline);
-    if (!reply.has_value()) return NoAnswer(request, "time is up");
-    MUSTER_ASSIGN_OR_RETURN(Incoming answer, CheckListened(request, std::move(reply->second)));
-    if (!take(std::move(answer))) return absl::OkStatus();
+    // An inbox to which something may still come is not lent again.
+    MUSTER_ASSIGN_OR_RETURN(Incoming reply, inbox->Next(deadline - clock->Monotonic()));
+    MUSTER_ASSIGN_OR_RETURN(Incoming answer, CheckListened(request, std::move(reply)));
+    if (!take(std::move(answer))) break;
   }
+  base::MutexLock lock(&mu_);
+  inboxes_.push_back(std::move(inbox));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<OwnInbox>> NatsConnection::BorrowInbox() {
+  {
+    base::MutexLock lock(&mu_);
+    if (!inboxes_.empty()) {
+      std::unique_ptr<OwnInbox> inbox = std::move(inboxes_.back());
+      inboxes_.pop_back();
+      return inbox;
+    }
+  }
+  return OwnInbox::Open(connection_);
 }
 
 }  // namespace

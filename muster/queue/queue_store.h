@@ -181,7 +181,17 @@ struct Traits {
   bool delayed_put = false;
   bool dedup = false;
   bool body_update = false;
+  // Receive and Update say how long a lease lasts; otherwise the engine does, and next_visible_time
+  // tells.
+  bool per_receive_visibility = false;
+  // Stats and times are as the caller's clock and this page have them, at every moment; otherwise
+  // as a server far away has them: see the engine.
+  bool exact_stats = false;
+  // A redriven message keeps its id, Clear forgets dedup ids, and a dedup id outlives kDedupWindow
+  // with its message.
+  bool keeps_ids = false;
   int max_receive = 32;
+  size_t max_body_bytes = size_t{1} << 20;  // of a message
 };
 
 class QueueStore {

@@ -24,6 +24,9 @@ queue::Traits EngineTraits() {
   traits.delayed_put = true;
   traits.dedup = true;
   traits.body_update = true;
+  traits.per_receive_visibility = true;
+  traits.exact_stats = true;
+  traits.keeps_ids = true;
   traits.max_receive = queue::kMaxReceive;
   return traits;
 }

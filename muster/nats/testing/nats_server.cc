@@ -67,8 +67,10 @@ std::vector<std::string> NatsServer::Programs() {
   return absl::StrSplit(named, ':', absl::SkipEmpty());
 }
 
-NatsServer::NatsServer(std::string program, std::string extra_config)
-    : program_(std::move(program)), extra_config_(std::move(extra_config)) {
+NatsServer::NatsServer(std::string program, std::string extra_config, Persistence persistence)
+    : program_(std::move(program)),
+      extra_config_(std::move(extra_config)),
+      persistence_(persistence) {
   Start();
 }
 
@@ -80,9 +82,13 @@ void NatsServer::Start() {
   const std::string config = dir_ / "server.conf";
   const std::string ports = dir_ / "ports";
   std::filesystem::create_directories(ports);
+  const std::string jetstream =
+      persistence_ == Persistence::kNone
+          ? ""
+          : absl::StrCat("jetstream { store_dir: \"", store_dir_, "\" }\n");
   std::ofstream(config) << "host: 127.0.0.1\nport: " << port_ << "\nports_file_dir: \"" << ports
-                        << "\"\njetstream { store_dir: \"" << store_dir_ << "\" }\n"
-                        << extra_config_;
+                        << "\"\n"
+                        << jetstream << extra_config_;
   const std::string log = dir_ / "server.log";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

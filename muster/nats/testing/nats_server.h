@@ -19,8 +19,12 @@ class NatsServer {
   // nats-server from the PATH.
   static std::vector<std::string> Programs();
 
-  // Starts `program` on a port of its own, with an empty store.
-  explicit NatsServer(std::string program = Programs().front(), std::string extra_config = "");
+  enum class Persistence { kJetStream, kNone };
+
+  // Starts `program` on a port of its own, with an empty store. `extra_config` is added to its
+  // configuration file.
+  explicit NatsServer(std::string program = Programs().front(), std::string extra_config = "",
+                      Persistence persistence = Persistence::kJetStream);
   // Kills it.
   ~NatsServer();
   NatsServer(const NatsServer&) = delete;
@@ -45,6 +49,7 @@ class NatsServer {
 
   const std::string program_;
   const std::string extra_config_;
+  const Persistence persistence_;
   const base::TempDir dir_;
   const std::string store_dir_ = dir_ / "store";
   pid_t process_ = 0;

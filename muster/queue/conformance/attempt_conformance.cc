@@ -129,7 +129,9 @@ TEST_P(QueueConformanceTest, SetsAMessageAsideWithItsCause) {
   const PoisonMessage& message = poison->front();
   EXPECT_EQ(message.message_id, put.message_id);
   EXPECT_EQ(message.body, "bad");
-  EXPECT_EQ(message.insertion_time, put.insertion_time);
+  if (traits().exact_stats) {
+    EXPECT_EQ(message.insertion_time, put.insertion_time);
+  }
   EXPECT_EQ(message.cause.reason, "divides by zero");
   EXPECT_EQ(message.cause.attempts, 3);
   EXPECT_EQ(message.cause.holder, "processor-1");
@@ -137,6 +139,7 @@ TEST_P(QueueConformanceTest, SetsAMessageAsideWithItsCause) {
 }
 
 TEST_P(QueueConformanceTest, AnswersNotFoundForAMessageThatBecamePoison) {
+  if (!traits().fenced_receipts) GTEST_SKIP();
   Put("bad");
   const Receipt receipt = ReceiveOne().receipt;
   ASSERT_TRUE(DeadLetter(receipt, "why").ok());
@@ -186,7 +189,9 @@ TEST_P(QueueConformanceTest, RedrivesANamedMessageAsNew) {
   EXPECT_EQ(*store_->Redrive(queue_, {put.message_id, stranger, put.message_id}, 100), 1);
   EXPECT_THAT(PoisonBodies(), IsEmpty());
   const Message again = ReceiveOne();
-  EXPECT_EQ(again.message_id, put.message_id);
+  if (traits().keeps_ids) {
+    EXPECT_EQ(again.message_id, put.message_id);
+  }
   EXPECT_EQ(again.body, "bad");
   EXPECT_EQ(again.attempts, 0);
   EXPECT_EQ(again.dequeue_count, 1);

@@ -41,6 +41,7 @@ TEST_P(QueueConformanceTest, LetsASecondWorkerFinishWhatACrashedOneHeld) {
 }
 
 TEST_P(QueueConformanceTest, ShowsWhenALeaseEnds) {
+  if (!traits().per_receive_visibility) GTEST_SKIP();
   const PutResult put = Put("a");
   const Message message = ReceiveOne(absl::Seconds(7));
   EXPECT_EQ(message.message_id, put.message_id);
@@ -81,6 +82,7 @@ TEST_P(QueueConformanceTest, DeletesWithALapsedReceiptWhileNobodyElseReceived) {
 }
 
 TEST_P(QueueConformanceTest, AnswersNotFoundForADeletedMessage) {
+  if (!traits().fenced_receipts) GTEST_SKIP();
   Put("a");
   const Receipt receipt = ReceiveOne().receipt;
   EXPECT_TRUE(Delete(receipt).ok());
@@ -123,6 +125,7 @@ TEST_P(QueueConformanceTest, RefusesTheReceiptOfThePutOnceSomebodyReceived) {
 }
 
 TEST_P(QueueConformanceTest, ExtendsALease) {
+  if (!traits().per_receive_visibility) GTEST_SKIP();
   Put("a");
   UpdateRequest request;
   request.receipt = ReceiveOne().receipt;
@@ -177,13 +180,16 @@ TEST_P(QueueConformanceTest, AnswersEachReceiptOfABatch) {
   ASSERT_TRUE(results.ok()) << results.status();
   ASSERT_EQ(results->size(), 4u);
   EXPECT_TRUE((*results)[0].ok());
-  EXPECT_TRUE(absl::IsNotFound((*results)[1]));
+  if (traits().fenced_receipts) {
+    EXPECT_TRUE(absl::IsNotFound((*results)[1]));
+  }
   EXPECT_TRUE(absl::IsInvalidArgument((*results)[2]));
   EXPECT_TRUE((*results)[3].ok());
   EXPECT_EQ(Stats().stored(), 0);
 }
 
 TEST_P(QueueConformanceTest, SettlesAReceiptThatIsGivenTwiceOnlyOnce) {
+  if (!traits().fenced_receipts) GTEST_SKIP();
   Put("a");
   const Receipt receipt = ReceiveOne().receipt;
   const auto results = store_->Delete(queue_, {receipt, receipt});

@@ -1,0 +1,62 @@
+#include "muster/queue_jetstream/attempt_notes.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue_jetstream/names.h"
+#include "muster/queue_jetstream/settings.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::queue_jetstream {
+
+std::string Encode(const AttemptNote& note) {
+  return absl::StrCat(note.sequence, " ", note.deliveries, " ", note.attempts, " ",
+                      note.ended ? "ended" : "began", note.suspect ? " suspect" : "");
+}
+
+std::optional<AttemptNote> DecodeAttemptNote(absl::string_view text) {
+  const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
+  AttemptNote note;
+  if (words.size() < 4 || words.size() > 5 || !absl::SimpleAtoi(words[0], &note.sequence) ||
+      !absl::SimpleAtoi(words[1], &note.deliveries) ||
+      !absl::SimpleAtoi(words[2], &note.attempts)) {
+    return std::nullopt;
+  }
+  note.ended = words[3] == "ended";
+  note.suspect = words.size() == 5;
+  if ((!note.ended && words[3] != "began") || (note.suspect && words[4] != "suspect")) {
+    return std::nullopt;
+  }
+  return note;
+}
+
+absl::Status AttemptNotes::Open() { return jetstream_->EnsureStream(AttemptsStreamSettings()); }
+
+absl::Status AttemptNotes::Write(const queue::QueueId& queue, const AttemptNote& note) {
+  const std::string text = Encode(note);
+  // Now: a handler that kills its process may do so at once.
+  return jetstream_->connection()->PublishNow(
+      {.subject = AttemptSubjectOf(queue, note.sequence), .data = text}, jetstream_->timeout());
+}
+
+absl::StatusOr<std::vector<std::optional<AttemptNote>>> AttemptNotes::Find(
+    const queue::QueueId& queue, absl::Span<const uint64_t> sequences) {
+  std::vector<std::optional<AttemptNote>> notes;
+  for (const uint64_t sequence : sequences) {
+    const auto message =
+        jetstream_->LastMessage(kAttemptsStream, AttemptSubjectOf(queue, sequence));
+    std::optional<AttemptNote>& note = notes.emplace_back();
+    if (absl::IsNotFound(message.status())) continue;
+    MUSTER_RETURN_IF_ERROR(message.status());
+    note = DecodeAttemptNote(message->data);
+    if (note.has_value() && note->sequence != sequence) note.reset();  // another one's slot by now
+  }
+  return notes;
+}
+
+absl::Status AttemptNotes::Forget(const queue::QueueId& queue) {
+  return jetstream_->Purge(kAttemptsStream, AttemptSubjectsOf(queue)).status();
+}
+
+}  // namespace muster::queue_jetstream

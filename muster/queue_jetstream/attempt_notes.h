@@ -1,0 +1,55 @@
+// AttemptNotes: how many handler starts a message was charged, and whether its last holder died at
+// work. The server counts deliveries, which is not the same: what is fetched and given back is
+// delivered, and no handler has started.
+//
+// A note lies in a slot of its queue, in a stream in the server's memory: it is written with every
+// handler start and is of use only to whoever receives the message next, which is seldom. Notes
+// that are lost with the server, or with a message that never left this process, cost the honesty
+// of a count: an attempt goes uncharged.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "muster/nats/jetstream.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::queue_jetstream {
+
+struct AttemptNote {
+  uint64_t sequence = 0;  // of the message
+  int deliveries = 0;     // when it was written
+  int attempts = 0;       // charged so far
+  bool ended = false;     // the holder let go in order; otherwise it began
+  bool suspect = false;   // ended: an earlier holder died at work, and nobody has begun since
+};
+
+std::string Encode(const AttemptNote& note);
+// nullopt: no such text.
+std::optional<AttemptNote> DecodeAttemptNote(absl::string_view text);
+
+// Thread-safe.
+class AttemptNotes {
+ public:
+  // `jetstream` is not owned.
+  explicit AttemptNotes(nats::JetStream* jetstream) : jetstream_(jetstream) {}
+
+  // Makes the stream.
+  absl::Status Open();
+  // OK: the server has it.
+  absl::Status Write(const queue::QueueId& queue, const AttemptNote& note);
+  // One answer for each sequence: its note, if there is one.
+  absl::StatusOr<std::vector<std::optional<AttemptNote>>> Find(
+      const queue::QueueId& queue, absl::Span<const uint64_t> sequences);
+  absl::Status Forget(const queue::QueueId& queue);
+
+ private:
+  nats::JetStream* const jetstream_;  // not owned
+};
+
+}  // namespace muster::queue_jetstream

@@ -1,0 +1,32 @@
+#include "muster/queue_jetstream/attempt_notes.h"
+
+#include "gtest/gtest.h"
+
+namespace muster::queue_jetstream {
+namespace {
+
+TEST(AttemptNoteTest, IsReadAsItWasWritten) {
+  for (const bool ended : {false, true}) {
+    for (const bool suspect : {false, true}) {
+      const AttemptNote note{17, 3, 2, ended, suspect};
+      const auto read = DecodeAttemptNote(Encode(note));
+      ASSERT_TRUE(read.has_value()) << Encode(note);
+      EXPECT_EQ(Encode(*read), Encode(note));
+      EXPECT_EQ(read->sequence, 17u);
+      EXPECT_EQ(read->deliveries, 3);
+      EXPECT_EQ(read->attempts, 2);
+      EXPECT_EQ(read->ended, ended);
+      EXPECT_EQ(read->suspect, suspect);
+    }
+  }
+}
+
+TEST(AttemptNoteTest, IsNoOtherText) {
+  for (const char* text : {"", "17 3 2", "17 3 2 maybe", "17 3 2 began well", "x 3 2 began",
+                           "17 3 2 began suspect more", "17 -  2 ended"}) {
+    EXPECT_FALSE(DecodeAttemptNote(text).has_value()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace muster::queue_jetstream

@@ -1,0 +1,254 @@
+// What the conformance suite does not ask of an engine whose messages lie with a server: its death,
+// its settings, and callers in several processes. On each server that NatsServer::Programs names.
+#include "muster/queue_jetstream/jetstream_queue_store.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/nats/connection.h"
+#include "muster/nats/jetstream.h"
+#include "muster/nats/testing/nats_server.h"
+#include "muster/queue_jetstream/names.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::queue_jetstream {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// One process's way to the server.
+struct Client {
+  explicit Client(const std::string& url, const Options& options)
+      : connection(nats::Connection::Open(url, {}).value()),
+        store(OpenJetStreamQueues(connection.get(), options).value()) {}
+
+  std::unique_ptr<nats::Connection> connection;
+  std::unique_ptr<queue::QueueStore> store;
+};
+
+class JetStreamQueueStoreTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  JetStreamQueueStoreTest() {
+    options_.settings.lease = absl::Milliseconds(300);
+    options_.timeout = absl::Seconds(10);
+    client_ = std::make_unique<Client>(server_.url(), options_);
+    EXPECT_TRUE(store().CreateQueue(queue_, {}).ok());
+  }
+
+  queue::QueueStore& store() { return *client_->store; }
+
+  static std::vector<queue::NewMessage> Bodies(int count, const std::string& id_prefix = "") {
+    std::vector<queue::NewMessage> messages;
+    for (int i = 0; i < count; ++i) {
+      messages.emplace_back().body = absl::StrCat("body ", i);
+      if (!id_prefix.empty()) messages.back().dedup_id = absl::StrCat(id_prefix, i);
+    }
+    return messages;
+  }
+
+  // Tries for as long as the server is away.
+  template <typename Call>
+  auto Insist(Call call) {
+    auto result = call();
+    for (int i = 0; i < 100 && absl::IsUnavailable(result.status()); ++i) result = call();
+    return result;
+  }
+
+  // Receives and deletes until nothing is left.
+  std::vector<std::string> Drain() {
+    std::vector<std::string> bodies;
+    while (store().Stats(queue_)->stored() > 0) {
+      const auto messages = store().Receive(queue_, {32});
+      EXPECT_TRUE(messages.ok()) << messages.status();
+      std::vector<queue::Receipt> receipts;
+      for (const queue::Message& message : *messages) {
+        bodies.push_back(message.body);
+        receipts.push_back(message.receipt);
+      }
+      EXPECT_TRUE(store().Delete(queue_, receipts).ok());
+    }
+    std::sort(bodies.begin(), bodies.end());
+    return bodies;
+  }
+
+  const queue::QueueId queue_{"acme", "work"};
+  nats::testing::NatsServer server_{GetParam()};
+  Options options_;
+  std::unique_ptr<Client> client_;
+};
+
+TEST_P(JetStreamQueueStoreTest, KeepsWhatItAcknowledgedWhenTheServerIsKilled) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(100)).ok());
+  const auto held = store().Receive(queue_, {10});
+  ASSERT_EQ(held->size(), 10u);
+  std::vector<queue::Receipt> deleted;
+  for (size_t i = 0; i < 5; ++i) deleted.push_back((*held)[i].receipt);
+  ASSERT_TRUE(store().Delete(queue_, deleted).ok());
+  server_.Restart();
+  queue::NewMessage last;
+  last.body = "last";
+  const auto more = Insist([&] { return store().Put(queue_, {last}); });
+  EXPECT_TRUE(more.ok()) << more.status();
+  const std::vector<std::string> rest = Drain();
+  EXPECT_THAT(rest, Contains("last"));
+  for (int i = 5; i < 100; ++i) EXPECT_THAT(rest, Contains(absl::StrCat("body ", i)));
+  // The server may have forgotten the deletes.
+  EXPECT_LE(rest.size(), 101u);
+}
+
+TEST_P(JetStreamQueueStoreTest, IsUnavailableWithoutAServerAndGoesOnWhenItIsBack) {
+  Options impatient = options_;
+  impatient.timeout = absl::Milliseconds(50);
+  const Client client(server_.url(), impatient);
+  const auto put = [&] { return client.store->Put(queue_, Bodies(3, "id")); };
+  server_.Kill();
+  EXPECT_TRUE(absl::IsUnavailable(put().status())) << put().status();
+  EXPECT_TRUE(absl::IsUnavailable(client.store->Receive(queue_, {}).status()));
+  EXPECT_TRUE(absl::IsUnavailable(client.store->Stats(queue_).status()));
+  server_.Restart();
+  // What was buffered meanwhile arrives, too: the ids make one of both.
+  ASSERT_TRUE(Insist(put).ok());
+  EXPECT_THAT(Drain(), ElementsAre("body 0", "body 1", "body 2"));
+}
+
+TEST_P(JetStreamQueueStoreTest, PutsMoreThanOneWindowInOneCall) {
+  const auto put = store().Put(queue_, Bodies(1000, "id"));
+  ASSERT_TRUE(put.ok()) << put.status();
+  ASSERT_EQ(put->size(), 1000u);
+  EXPECT_EQ(Drain().size(), 1000u);
+}
+
+TEST_P(JetStreamQueueStoreTest, PutsAnIdAgainOnceItsTimeIsOver) {
+  options_.settings.dedup_window = absl::Milliseconds(100);
+  const Client client(server_.url(), options_);
+  const queue::QueueId brief{"acme", "brief"};
+  ASSERT_TRUE(client.store->CreateQueue(brief, {}).ok());
+  ASSERT_FALSE(client.store->Put(brief, Bodies(1, "id"))->front().duplicate);
+  EXPECT_TRUE(client.store->Put(brief, Bodies(1, "id"))->front().duplicate);
+  bool duplicate = true;
+  while (duplicate) duplicate = client.store->Put(brief, Bodies(1, "id"))->front().duplicate;
+  EXPECT_EQ(client.store->Stats(brief)->stored(), 2);
+}
+
+TEST_P(JetStreamQueueStoreTest, SharesAQueueAmongProcesses) {
+  Client other(server_.url(), options_);
+  ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
+  const auto mine = store().Receive(queue_, {1}), theirs = other.store->Receive(queue_, {1});
+  ASSERT_EQ(mine->size(), 1u);
+  ASSERT_EQ(theirs->size(), 1u);
+  EXPECT_NE(mine->front().body, theirs->front().body);
+  EXPECT_TRUE(other.store->Receive(queue_, {1})->empty());
+}
+
+// The killer of its process is known to whoever gets it next, in another one.
+TEST_P(JetStreamQueueStoreTest, TellsAnotherProcessThatAHolderDiedAtWork) {
+  {
+    Client doomed(server_.url(), options_);
+    ASSERT_TRUE(doomed.store->Put(queue_, Bodies(2)).ok());
+    const auto held = doomed.store->Receive(queue_, {2});
+    ASSERT_EQ(held->size(), 2u);
+    ASSERT_EQ(doomed.store->BeginAttempt(queue_, {held->front().receipt})->front().value(), 1);
+  }
+  std::vector<queue::Message> again;
+  while (again.size() < 2) {
+    const auto more = store().Receive(queue_, {2});
+    ASSERT_TRUE(more.ok()) << more.status();
+    again.insert(again.end(), more->begin(), more->end());
+  }
+  std::sort(again.begin(), again.end(),
+            [](const auto& a, const auto& b) { return a.body < b.body; });
+  EXPECT_TRUE(again[0].interrupted);
+  EXPECT_EQ(again[0].attempts, 1);
+  EXPECT_FALSE(again[1].interrupted) << "it was merely near";
+  EXPECT_EQ(again[1].attempts, 0);
+}
+
+TEST_P(JetStreamQueueStoreTest, EndsTheAttemptOfAnotherProcessByItsReceipt) {
+  Client other(server_.url(), options_);
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  const queue::Receipt receipt = store().Receive(queue_, {1})->front().receipt;
+  ASSERT_TRUE(store().BeginAttempt(queue_, {receipt}).ok());
+  ASSERT_TRUE(store().Stats(queue_).ok());  // the server has seen what was said before
+  queue::UpdateRequest release;
+  release.receipt = receipt;
+  release.attempt_ended = true;
+  ASSERT_TRUE(other.store->Update(queue_, {release})->front().ok());
+  const auto again = other.store->Receive(queue_, {1});
+  ASSERT_EQ(again->size(), 1u);
+  EXPECT_EQ(again->front().attempts, 1);
+  EXPECT_FALSE(again->front().interrupted);
+}
+
+TEST_P(JetStreamQueueStoreTest, RefusesAStreamThatIsSetOtherwise) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  const queue::QueueId taken{"acme", "taken"};
+  ASSERT_TRUE(jetstream
+                  .EnsureStream({{"name", StreamOf(taken)},
+                                 {"subjects", {SubjectOf(taken)}},
+                                 {"storage", "memory"},
+                                 {"retention", "limits"}})
+                  .ok());
+  const absl::Status status = store().CreateQueue(taken, {});
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr(StreamOf(taken)));
+}
+
+TEST_P(JetStreamQueueStoreTest, AnswersNotFoundOnceTheStreamsWereDeleted) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(queue_)).ok());
+  EXPECT_TRUE(absl::IsNotFound(store().Put(queue_, Bodies(1)).status()));
+  EXPECT_TRUE(absl::IsNotFound(store().Receive(queue_, {}).status()));
+  EXPECT_TRUE(absl::IsNotFound(store().Stats(queue_).status()));
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  EXPECT_TRUE(store().Put(queue_, Bodies(1)).ok());
+}
+
+TEST_P(JetStreamQueueStoreTest, SetsAMessageAsideOnlyOnceHoweverOftenItIsAsked) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  const queue::Receipt receipt = store().Receive(queue_, {1})->front().receipt;
+  queue::DeadLetterRequest request;
+  request.receipt = receipt;
+  request.cause.reason = "line one\r\nline two \"quoted\" \xff";
+  ASSERT_TRUE(store().DeadLetter(queue_, {request})->front().ok());
+  EXPECT_TRUE(absl::IsNotFound(store().DeadLetter(queue_, {request})->front()));
+  const auto poison = store().ListPoison(queue_, "", 10);
+  ASSERT_TRUE(poison.ok()) << poison.status();
+  ASSERT_EQ(poison->size(), 1u);
+  EXPECT_THAT(poison->front().cause.reason, HasSubstr("line one\r\nline two \"quoted\" "));
+  EXPECT_EQ(store().Stats(queue_)->poison, 1);
+}
+
+TEST_P(JetStreamQueueStoreTest, SaysHowLargeABodyMayBe) {
+  queue::NewMessage message;
+  message.body = std::string(store().traits().max_body_bytes + 1, 'x');
+  const absl::Status status = store().Put(queue_, {message}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  message.body.pop_back();
+  message.dedup_id = std::string(queue::kMaxDedupIdBytes, 'i');
+  EXPECT_TRUE(store().Put(queue_, {message}).ok());
+}
+
+TEST_P(JetStreamQueueStoreTest, NeedsAServerWithJetStream) {
+  nats::testing::NatsServer plain(GetParam(), "", nats::testing::NatsServer::Persistence::kNone);
+  const auto connection = nats::Connection::Open(plain.url(), {}).value();
+  const auto store = OpenJetStreamQueues(connection.get(), {});
+  EXPECT_FALSE(store.ok());
+  EXPECT_THAT(store.status().message(), HasSubstr("JetStream"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, JetStreamQueueStoreTest,
+                         ::testing::ValuesIn(nats::testing::NatsServer::Programs()),
+                         [](const auto& server) { return absl::StrCat("Server", server.index); });
+
+}  // namespace
+}  // namespace muster::queue_jetstream

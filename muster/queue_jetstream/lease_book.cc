@@ -1,0 +1,41 @@
+#include "muster/queue_jetstream/lease_book.h"
+
+#include <algorithm>
+
+namespace muster::queue_jetstream {
+
+void LeaseBook::Put(uint64_t sequence, const Lease& lease) {
+  base::MutexLock lock(&mu_);
+  leases_[sequence] = lease;
+}
+
+std::optional<Lease> LeaseBook::Find(uint64_t sequence, int deliveries) const {
+  base::MutexLock lock(&mu_);
+  const auto found = leases_.find(sequence);
+  if (found == leases_.end() || found->second.deliveries != deliveries) return std::nullopt;
+  return found->second;
+}
+
+void LeaseBook::End(uint64_t sequence, int deliveries) {
+  base::MutexLock lock(&mu_);
+  const auto found = leases_.find(sequence);
+  if (found != leases_.end() && found->second.deliveries == deliveries) leases_.erase(found);
+}
+
+void LeaseBook::EndAll() {
+  base::MutexLock lock(&mu_);
+  leases_.clear();
+}
+
+void LeaseBook::Sweep(absl::Duration time) {
+  base::MutexLock lock(&mu_);
+  absl::erase_if(leases_, [time](const auto& entry) { return entry.second.ends < time; });
+}
+
+int64_t LeaseBook::CountAlive(absl::Duration time) const {
+  base::MutexLock lock(&mu_);
+  return std::count_if(leases_.begin(), leases_.end(),
+                       [time](const auto& entry) { return entry.second.ends > time; });
+}
+
+}  // namespace muster::queue_jetstream

@@ -1,0 +1,41 @@
+// What a queue is called on the server.
+//
+//   queue "acme/work"
+//     stream   MUSTER_acme_work          its messages; subject muster.queue.acme.work, consumer
+//     "workers" stream   MUSTER-ASIDE_acme_work    its metadata; subject muster.metadata.acme.work
+//                                        its poison; subjects muster.poison.acme.work.<sequence>
+//     subjects muster.attempts.acme.work.<slot>, in the stream MUSTER-ATTEMPTS of all queues
+//
+// Accounts and names hold only [a-z0-9-] (queue/limits.h), so nothing needs to be escaped.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::queue_jetstream {
+
+inline constexpr char kConsumer[] = "workers";
+inline constexpr char kAttemptsStream[] = "MUSTER-ATTEMPTS";
+
+std::string StreamOf(const queue::QueueId& queue);
+std::string SubjectOf(const queue::QueueId& queue);
+std::string AsideStreamOf(const queue::QueueId& queue);
+std::string MetadataSubjectOf(const queue::QueueId& queue);
+// `sequence`: a number, or "*".
+std::string PoisonSubjectOf(const queue::QueueId& queue, absl::string_view sequence);
+std::string AttemptSubjectOf(const queue::QueueId& queue, uint64_t sequence);
+std::string AttemptSubjectsOf(const queue::QueueId& queue);  // all of them
+
+// The queue of a stream; nullopt for a stream that holds no queue's messages.
+std::optional<queue::QueueId> QueueOfStream(absl::string_view stream);
+
+// A message's id, a GUID: its sequence, and a part that tells queues apart.
+std::string MessageIdOf(const queue::QueueId& queue, uint64_t sequence);
+// The sequence in an id of this queue; nullopt for any other text.
+std::optional<uint64_t> SequenceOf(const queue::QueueId& queue, absl::string_view message_id);
+
+}  // namespace muster::queue_jetstream

@@ -1,0 +1,358 @@
+#include "muster/queue_jetstream/stream_queue.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue_jetstream/names.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::queue_jetstream {
+namespace {
+
+using nlohmann::json;
+
+// Messages on their way to the server at a time, and their bytes: what a slow server can make this
+// process keep.
+constexpr size_t kWindowMessages = 256;
+constexpr size_t kWindowBytes = size_t{8} << 20;
+// A lease that lapsed so long ago, and was not settled, never will be.
+constexpr absl::Duration kForgetAfter = absl::Minutes(10);
+
+// A stream acknowledges a message before its consumer has heard of it (seen with 2.15): who looks
+// at once after a put may find nothing.
+constexpr absl::Duration kSecondLook = absl::Milliseconds(2);
+
+// How many of `messages` go out together.
+size_t WindowOf(absl::Span<const queue::NewMessage> messages) {
+  size_t count = 0;
+  for (size_t bytes = 0; count < std::min(messages.size(), kWindowMessages); ++count) {
+    bytes += messages[count].body.size();
+    if (count > 0 && bytes > kWindowBytes) break;
+  }
+  return count;
+}
+
+absl::Status NotHeld(const queue::QueueId& queue) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("queue '", queue.ToString(), "': the receipt is of no lease that lasts"));
+}
+
+absl::Status OnlyDelete(const queue::QueueId& queue) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "queue '", queue.ToString(), "': the receipt of a put only deletes, with this engine"));
+}
+
+// "-NAK", or with the time until when nobody gets the message.
+std::string GiveBack(absl::Duration delay) {
+  if (delay <= absl::ZeroDuration()) return "-NAK";
+  return absl::StrCat("-NAK {\"delay\": ", absl::ToInt64Nanoseconds(delay), "}");
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<queue::PutResult>> StreamQueue::Put(
+    absl::Span<const queue::NewMessage> messages) {
+  const absl::Time now = options_->clock->Now();
+  const std::string subject = SubjectOf(id_);
+  std::vector<queue::PutResult> results;
+  while (results.size() < messages.size()) {
+    const auto window =
+        messages.subspan(results.size(), WindowOf(messages.subspan(results.size())));
+    std::vector<nats::Outgoing> outgoing;
+    for (const queue::NewMessage& message : window) {
+      nats::Outgoing& next = outgoing.emplace_back();
+      next.subject = subject;
+      next.data = message.body;
+      if (!message.dedup_id.empty()) next.headers = {{"Nats-Msg-Id", message.dedup_id}};
+    }
+    MUSTER_ASSIGN_OR_RETURN(const auto acks, jetstream_->Publish(outgoing));
+    for (const absl::StatusOr<nats::PubAck>& ack : acks) {
+      MUSTER_RETURN_IF_ERROR(ack.status());
+      queue::PutResult& result = results.emplace_back();
+      result.message_id = MessageIdOf(id_, ack->sequence);
+      result.duplicate = ack->duplicate;
+      if (!ack->duplicate) result.receipt = ReceiptOfPut(id_, ack->sequence);
+      result.insertion_time = result.next_visible_time = now;
+      result.expiration_time = absl::InfiniteFuture();
+    }
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages,
+                                                              absl::Duration patience) {
+  json wish = {{"batch", max_messages}};
+  if (patience > absl::ZeroDuration()) {
+    wish["expires"] = absl::ToInt64Nanoseconds(patience);
+  } else {
+    wish["no_wait"] = true;
+  }
+  const std::string text = wish.dump();
+  const nats::Outgoing request{
+      .subject = absl::StrCat("$JS.API.CONSUMER.MSG.NEXT.", StreamOf(id_), ".", kConsumer),
+      .data = text};
+  std::vector<nats::Incoming> deliveries;
+  const auto take = [&](nats::Incoming reply) {
+    // There is no more, whatever the server calls it.
+    if (reply.status != 0) return false;
+    deliveries.push_back(std::move(reply));
+    return deliveries.size() < static_cast<size_t>(max_messages);
+  };
+  const absl::Status pulled =
+      jetstream_->connection()->RequestMany(request, options_->timeout, take);
+  // What has come is leased, whatever became of the rest.
+  if (!pulled.ok() && deliveries.empty()) return pulled;
+  return deliveries;
+}
+
+absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_messages) {
+  const absl::Duration ends = Now() + options_->settings.lease;
+  const absl::Time lapses = options_->clock->Now() + options_->settings.lease;
+  leases_.Sweep(Now() - kForgetAfter);
+  MUSTER_ASSIGN_OR_RETURN(std::vector<nats::Incoming> pulled,
+                          Pull(max_messages, absl::ZeroDuration()));
+  if (pulled.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(pulled, Pull(max_messages, kSecondLook));
+  }
+  std::vector<queue::Message> messages;
+  std::vector<Delivery> deliveries;
+  for (nats::Incoming& incoming : pulled) {
+    MUSTER_ASSIGN_OR_RETURN(Delivery delivery, ParseAckSubject(incoming.reply));
+    queue::Message& message = messages.emplace_back();
+    message.message_id = MessageIdOf(id_, delivery.sequence);
+    message.body = std::move(incoming.data);
+    message.insertion_time = delivery.stored;
+    message.expiration_time = absl::InfiniteFuture();
+    message.next_visible_time = lapses;
+    message.dequeue_count = delivery.deliveries;
+    message.receipt = ReceiptOf(id_, delivery);
+    deliveries.push_back(std::move(delivery));
+  }
+  MUSTER_RETURN_IF_ERROR(Recall(absl::MakeSpan(messages), deliveries, ends));
+  return messages;
+}
+
+absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
+                                 absl::Span<const Delivery> deliveries, absl::Duration ends) {
+  std::vector<uint64_t> again;
+  for (const Delivery& delivery : deliveries) {
+    if (delivery.deliveries > 1) again.push_back(delivery.sequence);
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::optional<AttemptNote>> notes,
+                          notes_->Find(id_, again));
+  size_t next = 0;
+  for (size_t i = 0; i < deliveries.size(); ++i) {
+    Lease lease{.deliveries = deliveries[i].deliveries, .ends = ends};
+    if (lease.deliveries > 1) {
+      if (const std::optional<AttemptNote>& note = notes[next++]; note.has_value()) {
+        lease.attempts = note->attempts;
+        lease.interrupted = note->ended ? note->suspect : true;
+      }
+    }
+    messages[i].attempts = lease.attempts;
+    messages[i].interrupted = lease.interrupted;
+    leases_.Put(deliveries[i].sequence, lease);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<queue::Message>> StreamQueue::Peek(int max_messages) {
+  const std::string stream = StreamOf(id_);
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer,
+                          jetstream_->GetConsumer(stream, kConsumer));
+  std::vector<queue::Message> messages;
+  for (uint64_t from = consumer.delivered_sequence + 1;
+       messages.size() < static_cast<size_t>(max_messages);) {
+    const auto stored = jetstream_->NextMessage(stream, from, SubjectOf(id_));
+    if (absl::IsNotFound(stored.status())) break;
+    MUSTER_RETURN_IF_ERROR(stored.status());
+    queue::Message& message = messages.emplace_back();
+    message.message_id = MessageIdOf(id_, stored->sequence);
+    message.body = stored->data;
+    message.insertion_time = message.next_visible_time = stored->time;
+    message.expiration_time = absl::InfiniteFuture();
+    from = stored->sequence + 1;
+  }
+  return messages;
+}
+
+std::vector<absl::StatusOr<int>> StreamQueue::BeginAttempt(
+    absl::Span<const queue::Receipt> receipts) {
+  std::vector<absl::StatusOr<int>> results;
+  results.reserve(receipts.size());
+  for (const queue::Receipt& receipt : receipts) results.push_back(BeginOne(receipt));
+  return results;
+}
+
+absl::StatusOr<int> StreamQueue::BeginOne(const queue::Receipt& receipt) {
+  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, Read(id_, receipt));
+  const Delivery& delivery = read.delivery;
+  std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
+  if (read.of_put || !lease.has_value() || lease->ends <= Now()) return NotHeld(id_);
+  ++lease->attempts;
+  lease->began = true;
+  leases_.Put(delivery.sequence, *lease);
+  MUSTER_RETURN_IF_ERROR(notes_->Write(id_, {.sequence = delivery.sequence,
+                                             .deliveries = delivery.deliveries,
+                                             .attempts = lease->attempts}));
+  return lease->attempts;
+}
+
+absl::Status StreamQueue::Say(const std::vector<Word>& words, std::vector<absl::Status>* results) {
+  std::vector<nats::Outgoing> outgoing;
+  for (const Word& word : words)
+    outgoing.push_back({.subject = word.ack_subject, .data = word.text});
+  MUSTER_ASSIGN_OR_RETURN(const auto answers,
+                          jetstream_->connection()->RequestAll(outgoing, options_->timeout));
+  for (size_t i = 0; i < words.size(); ++i) (*results)[words[i].place] = answers[i].status();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Lease> StreamQueue::LeaseOf(const Delivery& delivery) {
+  const std::optional<Lease> known = leases_.Find(delivery.sequence, delivery.deliveries);
+  if (known.has_value()) return *known;
+  Lease lease{.deliveries = delivery.deliveries, .ends = Now()};
+  MUSTER_ASSIGN_OR_RETURN(const auto notes,
+                          notes_->Find(id_, absl::MakeConstSpan(&delivery.sequence, 1)));
+  if (!notes.front().has_value()) return lease;
+  const AttemptNote& note = *notes.front();
+  lease.attempts = note.attempts;
+  lease.began = !note.ended && note.deliveries == delivery.deliveries;
+  lease.interrupted = note.ended ? note.suspect : !lease.began;
+  return lease;
+}
+
+absl::Status StreamQueue::EndAttempt(const Delivery& delivery, bool refund) {
+  MUSTER_ASSIGN_OR_RETURN(const Lease lease, LeaseOf(delivery));
+  AttemptNote note{.sequence = delivery.sequence, .deliveries = delivery.deliveries, .ended = true};
+  note.attempts = lease.attempts - (refund && lease.began ? 1 : 0);
+  note.suspect = lease.interrupted && !lease.began;
+  // Who has no note has no attempts.
+  if (!lease.began && note.attempts == 0 && !note.suspect) return absl::OkStatus();
+  return notes_->Write(id_, note);
+}
+
+absl::StatusOr<StreamQueue::Word> StreamQueue::WordFor(const queue::UpdateRequest& request,
+                                                       size_t place) {
+  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, Read(id_, request.receipt));
+  if (read.of_put) return OnlyDelete(id_);
+  if (request.body.has_value()) {
+    return absl::FailedPreconditionError("JetStream cannot replace the body of a message");
+  }
+  if (request.attempt_ended) {
+    MUSTER_RETURN_IF_ERROR(EndAttempt(read.delivery, request.refund_attempt));
+  }
+  const bool lets_go = request.attempt_ended || request.visibility == absl::ZeroDuration();
+  return Word{place, read.delivery.ack_subject, lets_go ? GiveBack(request.visibility) : "+WPI"};
+}
+
+absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Update(
+    absl::Span<const queue::UpdateRequest> requests) {
+  std::vector<absl::Status> said(requests.size());
+  std::vector<Word> words;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    absl::StatusOr<Word> word = WordFor(requests[i], i);
+    said[i] = word.status();
+    if (word.ok()) words.push_back(*std::move(word));
+  }
+  const absl::Duration ends = Now() + options_->settings.lease;
+  const absl::Time now = options_->clock->Now();
+  MUSTER_RETURN_IF_ERROR(Say(words, &said));
+  std::vector<absl::StatusOr<queue::UpdateResult>> results;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (!said[i].ok()) {
+      results.push_back(said[i]);
+      continue;
+    }
+    const Delivery delivery = Read(id_, requests[i].receipt)->delivery;
+    const bool lets_go =
+        requests[i].attempt_ended || requests[i].visibility == absl::ZeroDuration();
+    if (lets_go) {
+      leases_.End(delivery.sequence, delivery.deliveries);
+    } else if (auto lease = leases_.Find(delivery.sequence, delivery.deliveries)) {
+      lease->ends = ends;
+      leases_.Put(delivery.sequence, *lease);
+    }
+    results.push_back(queue::UpdateResult{
+        requests[i].receipt, now + (lets_go ? requests[i].visibility : options_->settings.lease)});
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
+    absl::Span<const queue::Receipt> receipts) {
+  std::vector<absl::Status> results(receipts.size());
+  std::vector<Word> words;
+  std::vector<Delivery> deliveries;
+  for (size_t i = 0; i < receipts.size(); ++i) {
+    absl::StatusOr<ReadReceipt> read = Read(id_, receipts[i]);
+    results[i] = read.status();
+    if (!read.ok()) continue;
+    if (read->of_put) {
+      results[i] = jetstream_->DeleteMessage(StreamOf(id_), read->delivery.sequence);
+      continue;
+    }
+    words.push_back({i, read->delivery.ack_subject, "+ACK"});
+    deliveries.push_back(std::move(read->delivery));
+  }
+  MUSTER_RETURN_IF_ERROR(Say(words, &results));
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!results[words[i].place].ok()) continue;
+    leases_.End(deliveries[i].sequence, deliveries[i].deliveries);
+  }
+  return results;
+}
+
+absl::Status StreamQueue::Clear() {
+  MUSTER_RETURN_IF_ERROR(jetstream_->Purge(StreamOf(id_)).status());
+  leases_.EndAll();
+  return absl::OkStatus();
+}
+
+absl::Status StreamQueue::DeadLetterOne(const queue::DeadLetterRequest& request, Word* word) {
+  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, Read(id_, request.receipt));
+  if (read.of_put) return OnlyDelete(id_);
+  MUSTER_ASSIGN_OR_RETURN(const nats::StoredMessage stored,
+                          jetstream_->GetMessage(StreamOf(id_), read.delivery.sequence));
+  queue::Cause cause = request.cause;
+  if (cause.time == absl::Time()) cause.time = options_->clock->Now();
+  MUSTER_RETURN_IF_ERROR(poison_->Add(id_, stored, cause));
+  word->ack_subject = read.delivery.ack_subject;
+  word->text = "+TERM";
+  leases_.End(read.delivery.sequence, read.delivery.deliveries);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<absl::Status>> StreamQueue::DeadLetter(
+    absl::Span<const queue::DeadLetterRequest> requests) {
+  std::vector<absl::Status> results(requests.size());
+  std::vector<Word> words;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Word word{i, "", ""};
+    results[i] = DeadLetterOne(requests[i], &word);
+    if (results[i].ok()) words.push_back(std::move(word));
+  }
+  MUSTER_RETURN_IF_ERROR(Say(words, &results));
+  return results;
+}
+
+absl::StatusOr<queue::QueueStats> StreamQueue::Stats() {
+  const std::string stream = StreamOf(id_);
+  MUSTER_ASSIGN_OR_RETURN(const nats::StreamState state, jetstream_->GetStream(stream));
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer,
+                          jetstream_->GetConsumer(stream, kConsumer));
+  queue::QueueStats stats;
+  MUSTER_ASSIGN_OR_RETURN(stats.poison, poison_->Count(id_));
+  const auto stored = static_cast<int64_t>(state.messages);
+  stats.in_flight = std::min(consumer.ack_pending, stored);
+  stats.ready = stored - stats.in_flight;
+  if (stored > 0) {
+    stats.oldest_age = std::max(options_->clock->Now() - state.first_time, absl::ZeroDuration());
+  }
+  stats.total_in = static_cast<int64_t>(state.last_sequence);
+  stats.total_out = std::max<int64_t>(0, stats.total_in - stored - stats.poison);
+  return stats;
+}
+
+}  // namespace muster::queue_jetstream

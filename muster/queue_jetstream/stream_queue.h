@@ -1,0 +1,82 @@
+// StreamQueue: the messages of one queue that is there, on its stream and consumer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "muster/nats/jetstream.h"
+#include "muster/queue/queue_store.h"
+#include "muster/queue_jetstream/attempt_notes.h"
+#include "muster/queue_jetstream/jetstream_queue_store.h"
+#include "muster/queue_jetstream/lease_book.h"
+#include "muster/queue_jetstream/poison_shelf.h"
+#include "muster/queue_jetstream/receipt.h"
+
+namespace muster::queue_jetstream {
+
+// The verbs of queue_store.h, whose arguments were validated. Thread-safe.
+class StreamQueue {
+ public:
+  // Nothing is owned but copies; all outlives the queue.
+  StreamQueue(queue::QueueId id, nats::JetStream* jetstream, AttemptNotes* notes,
+              PoisonShelf* poison, const Options* options)
+      : id_(std::move(id)),
+        jetstream_(jetstream),
+        notes_(notes),
+        poison_(poison),
+        options_(options) {}
+
+  absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages);
+  absl::StatusOr<std::vector<queue::Message>> Receive(int max_messages);
+  absl::StatusOr<std::vector<queue::Message>> Peek(int max_messages);
+  std::vector<absl::StatusOr<int>> BeginAttempt(absl::Span<const queue::Receipt> receipts);
+  absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> Update(
+      absl::Span<const queue::UpdateRequest> requests);
+  absl::StatusOr<std::vector<absl::Status>> Delete(absl::Span<const queue::Receipt> receipts);
+  absl::Status Clear();
+  absl::StatusOr<std::vector<absl::Status>> DeadLetter(
+      absl::Span<const queue::DeadLetterRequest> requests);
+  absl::StatusOr<queue::QueueStats> Stats();
+
+ private:
+  // What is said to the server about a delivery, and the place of its request among the caller's.
+  struct Word {
+    size_t place = 0;
+    std::string ack_subject;
+    std::string text;
+  };
+
+  // Says all of `words` and puts what the server answers at their places in `results`.
+  absl::Status Say(const std::vector<Word>& words, std::vector<absl::Status>* results);
+
+  // Deliveries as the server sent them, up to `max_messages`; when there is none it waits for
+  // `patience`.
+  absl::StatusOr<std::vector<nats::Incoming>> Pull(int max_messages, absl::Duration patience);
+  // Of messages that were delivered before: what their notes say.
+  absl::Status Recall(absl::Span<queue::Message> messages, absl::Span<const Delivery> deliveries,
+                      absl::Duration ends);
+
+  absl::StatusOr<int> BeginOne(const queue::Receipt& receipt);
+  absl::StatusOr<Word> WordFor(const queue::UpdateRequest& request, size_t place);
+  absl::Status EndAttempt(const Delivery& delivery, bool refund);
+  // The lease under which a message was delivered; of another process's delivery, as far as its
+  // note tells.
+  absl::StatusOr<Lease> LeaseOf(const Delivery& delivery);
+  absl::Status DeadLetterOne(const queue::DeadLetterRequest& request, Word* word);
+  absl::Duration Now() const { return options_->clock->Monotonic(); }
+
+  const queue::QueueId id_;
+  nats::JetStream* const jetstream_;  // not owned
+  AttemptNotes* const notes_;         // not owned
+  PoisonShelf* const poison_;         // not owned
+  const Options* const options_;      // not owned
+  LeaseBook leases_;
+};
+
+}  // namespace muster::queue_jetstream
