@@ -43,7 +43,7 @@ absl::StatusOr<std::string> Rest(absl::string_view seam, absl::string_view url,
 absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url, Mode mode,
                                                                   Holders holders,
                                                                   base::Clock* clock) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("queue", url, kRocksDb));
+  MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("queue", url, kRocksDb, Elsewhere::kNats));
   queue_rocksdb::Options options;
   options.clock = clock;
   options.read_only = mode == Mode::kReadOnly;

@@ -2,7 +2,7 @@
 // a seam and never asks what is behind it.
 //
 //   seam     URL, on one machine     URL, on many
-//   queue    rocksdb:DIR
+//   queue    rocksdb:DIR             nats://HOST:PORT
 //   ledger   rocksdb:DIR
 //   sync     rocksdb:DIR             nats://HOST:PORT
 //   blobs    file:DIR                nats://HOST:PORT

@@ -5,6 +5,7 @@
 #include "muster/backend/nats_url.h"
 #include "muster/base/status_macros.h"
 #include "muster/blob_jetstream/jetstream_blob_store.h"
+#include "muster/queue_jetstream/jetstream_queue_store.h"
 #include "muster/sync_jetstream/jetstream_sync_store.h"
 #include "muster/trigger_nats/nats_trigger_bus.h"
 
@@ -21,6 +22,20 @@ absl::StatusOr<nats::Connection*> Backends::Connect(absl::string_view url) {
                             nats::Connection::Open(std::string(url), options_.connection));
   }
   return connection.get();
+}
+
+absl::StatusOr<std::unique_ptr<queue::QueueStore>> Backends::OpenQueueStore(absl::string_view url,
+                                                                            Mode mode,
+                                                                            Holders holders,
+                                                                            base::Clock* clock) {
+  if (!IsNatsUrl(url)) return backend::OpenQueueStore(url, mode, holders, clock);
+  MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
+  queue_jetstream::Options options;
+  options.settings.replicas = options_.replicas;
+  options.settings.lease = options_.lease;
+  options.ack_survives = options_.ack_survives;
+  options.clock = clock;
+  return queue_jetstream::OpenJetStreamQueues(connection, options);
 }
 
 absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> Backends::OpenSyncStore(

@@ -7,10 +7,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "muster/backend/backend.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
 #include "muster/nats/connection.h"
+#include "muster/queue/queue_store.h"
 #include "muster/sync/optimistic_sync_store.h"
 #include "muster/trigger/trigger_bus.h"
 
@@ -20,6 +23,10 @@ struct NatsOptions {
   nats::ConnectionOptions connection = {};
   std::string bucket = "muster";  // of records, and of blobs
   int replicas = 1;               // of what is stored
+  // How long a message is leased: with this engine the same for all.
+  absl::Duration lease = absl::Seconds(30);
+  // What the server's operator says of its acknowledgements.
+  queue::Survives ack_survives = queue::Survives::kProcess;
 };
 
 // Owns what the backends of one process share: a single connection for each NATS URL, made when the
@@ -33,7 +40,11 @@ class Backends {
   Backends(const Backends&) = delete;
   Backends& operator=(const Backends&) = delete;
 
-  // As the functions in backend.h. Unavailable: nobody answers at the URL; try again.
+  // As the functions in backend.h. Unavailable: nobody answers at the URL; try again. A queue store
+  // on a server has no modes: `mode` and `holders` are for those that a process owns.
+  absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url,
+                                                                    Mode mode, Holders holders,
+                                                                    base::Clock* clock);
   absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
       absl::string_view url, Mode mode = Mode::kReadWrite);
   absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);

@@ -41,6 +41,16 @@ TEST_P(BackendsTest, OpensWhatIsOnANatsServer) {
 
 TEST_P(BackendsTest, ProcessesShareWhatIsOnTheServer) {
   Backends other;
+  const auto open = [&](Backends* backends) {
+    return backends
+        ->OpenQueueStore(server_.url(), Mode::kReadWrite, Holders::kElsewhere, base::RealClock())
+        .value();
+  };
+  const auto mine = open(&backends_), theirs = open(&other);
+  const queue::QueueId queue{"acme", "work"};
+  ASSERT_TRUE(mine->CreateQueue(queue, {}).ok());
+  ASSERT_TRUE(mine->Put(queue, std::vector<queue::NewMessage>(1)).ok());
+  EXPECT_EQ(theirs->Receive(queue, {})->size(), 1u);
   ASSERT_TRUE(backends_.OpenBlobStore(server_.url()).value()->Put("b", "body").ok());
   EXPECT_EQ(*other.OpenBlobStore(server_.url()).value()->Get("b"), "body");
 }

@@ -4,8 +4,7 @@
 //
 // A note lies in a slot of its queue, in a stream in the server's memory: it is written with every
 // handler start and is of use only to whoever receives the message next, which is seldom. Notes
-// that are lost with the server, or with a message that never left this process, cost the honesty
-// of a count: an attempt goes uncharged.
+// that are lost with the server cost the honesty of a count: an attempt goes uncharged.
 #pragma once
 
 #include <cstdint>
