@@ -241,15 +241,19 @@ void ElasticListener::Rescale(const Depth& depth) {
 
 ElasticListener::Depth ElasticListener::LookAtDepth() const {
   Depth depth;
+  int64_t in_flight = 0;
   for (const queue::QueueId& partition : options_.partitions) {
     const absl::StatusOr<queue::QueueStats> stats = store_->Stats(partition);
     if (stats.ok()) {
       depth.ready += stats->ready;
+      in_flight += stats->in_flight;
     } else {
       depth.known = false;
       on_error_(base::Annotate(stats.status(), absl::StrCat("stats of ", partition.ToString())));
     }
   }
+  // What others hold may be nobody's any more: only a Receive can tell.
+  if (!store_->traits().exact_stats && in_flight > leases_.leased()) depth.known = false;
   counters_.Add(depth.ready > 0 ? &ListenerCounters::depth_checks_useful
                                 : &ListenerCounters::depth_checks_empty,
                 static_cast<int64_t>(options_.partitions.size()));

@@ -281,6 +281,16 @@ TEST_F(ListenerTriggerTest, FindsWorkWhoseTriggerWasLost) {
   EXPECT_EQ(listener_->counters().wakeups_push, 0);
 }
 
+TEST_F(ListenerTriggerTest, LooksItselfWhereTheStoreCannotTellALeaseThatLapsed) {
+  store_.BlurStats();
+  Put("a");
+  ASSERT_EQ(store_.Receive(partitions_[0], {1, absl::Seconds(30)})->size(), 1u);  // and dies
+  Start();
+  PassTimeUntil([&] { return !store_.deleted(partitions_[0]).empty(); });
+  EXPECT_EQ(listener_->counters().wakeups_push, 0);
+  Finish();
+}
+
 TEST_F(ListenerTriggerTest, ComesBackForAMessageThatItDelayedItself) {
   options_.safety_check_interval = absl::Hours(24);
   handler_ = [](Delivery& delivery, DeliveryContext&) {

@@ -22,6 +22,7 @@ constexpr absl::Duration kForgetAfter = absl::Minutes(10);
 // A stream acknowledges a message before its consumer has heard of it (seen with 2.15): who looks
 // at once after a put may find nothing.
 constexpr absl::Duration kSecondLook = absl::Milliseconds(2);
+constexpr absl::Duration kSecondLookGrace = absl::Milliseconds(50);
 
 // How many of `messages` go out together.
 size_t WindowOf(absl::Span<const queue::NewMessage> messages) {
@@ -99,8 +100,9 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages,
     deliveries.push_back(std::move(reply));
     return deliveries.size() < static_cast<size_t>(max_messages);
   };
-  const absl::Status pulled =
-      jetstream_->connection()->RequestMany(request, options_->timeout, take);
+  const absl::Duration timeout =
+      patience > absl::ZeroDuration() ? patience + kSecondLookGrace : options_->timeout;
+  const absl::Status pulled = jetstream_->connection()->RequestMany(request, timeout, take);
   // What has come is leased, whatever became of the rest.
   if (!pulled.ok() && deliveries.empty()) return pulled;
   return deliveries;
@@ -113,7 +115,9 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
   MUSTER_ASSIGN_OR_RETURN(std::vector<nats::Incoming> pulled,
                           Pull(max_messages, absl::ZeroDuration()));
   if (pulled.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(pulled, Pull(max_messages, kSecondLook));
+    // The first look was answered; that 2.9 does not always say when this one is over is no fault.
+    absl::StatusOr<std::vector<nats::Incoming>> second = Pull(max_messages, kSecondLook);
+    if (second.ok()) pulled = *std::move(second);
   }
   std::vector<queue::Message> messages;
   std::vector<Delivery> deliveries;

@@ -51,6 +51,8 @@ MemoryStore::MemoryStore(base::Clock* clock) : clock_(clock) {
   traits_.engine = "memory";
   traits_.fenced_receipts = true;
   traits_.delayed_put = true;
+  traits_.per_receive_visibility = true;
+  traits_.exact_stats = true;
 }
 
 void MemoryStore::SetHook(Hook hook) {
@@ -272,6 +274,8 @@ absl::StatusOr<std::vector<queue::PoisonMessage>> MemoryStore::ListPoison(const 
   return Of(id).poison;
 }
 
+void MemoryStore::BlurStats() { traits_.exact_stats = false; }
+
 absl::StatusOr<queue::QueueStats> MemoryStore::Stats(const queue::QueueId& id) {
   const Call call(this, Verb::kStats, id);
   MUSTER_RETURN_IF_ERROR(call.status());
@@ -281,6 +285,11 @@ absl::StatusOr<queue::QueueStats> MemoryStore::Stats(const queue::QueueId& id) {
   const Queue& queue = Of(id);
   const auto hidden = queue.by_visibility.upper_bound({now, ~uint64_t{0}});
   stats.ready = std::distance(queue.by_visibility.begin(), hidden);
+  if (!traits_.exact_stats) {
+    stats.ready = std::count_if(queue.records.begin(), queue.records.end(), [](const auto& record) {
+      return record.second.message.dequeue_count == 0;
+    });
+  }
   stats.in_flight = static_cast<int64_t>(queue.records.size()) - stats.ready;
   stats.poison = static_cast<int64_t>(queue.poison.size());
   return stats;

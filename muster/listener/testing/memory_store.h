@@ -41,6 +41,9 @@ class MemoryStore final : public queue::QueueStore {
   // `before`: an error means that nothing was done with the message. `after`: it was done, but the
   // answer got lost.
   void SetMessageHooks(MessageHook before, MessageHook after);
+  // As an engine far away: what was leased once counts as in flight, whoever holds it. Before any
+  // other call.
+  void BlurStats();
   // How often a verb was called, failures included.
   int calls(Verb verb) const;
   // Blocks until `verb` has been called, and has answered, at least `n` times.
