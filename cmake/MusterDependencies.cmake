@@ -10,6 +10,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(gRPC CONFIG REQUIRED)
 
 # Packaged with pkg-config files only: PkgConfig::MUSTER_ZSTD, _LZ4, _XXHASH, _NATS. The prefix keeps
 # their variables apart from those of RocksDB's own find modules.
@@ -25,6 +26,9 @@ if(NOT TARGET yaml-cpp::yaml-cpp)
 endif()
 
 if(NOT CMAKE_FIND_PACKAGE_NAME STREQUAL "muster")
+  # The protos of gRPC's own services, which Debian packages apart from the libraries.
+  find_path(MUSTER_GRPC_PROTO_DIR grpc/health/v1/health.proto
+    PATHS /usr/share/grpc-proto NO_DEFAULT_PATH REQUIRED)
   find_package(GTest REQUIRED)
   if(MUSTER_TESTS)
     find_package(rapidcheck REQUIRED)

@@ -17,14 +17,14 @@ list(FILTER libraries EXCLUDE REGEX "conformance$|_testing$|^example_")
 foreach(library ${libraries})
   install(TARGETS muster_${library} EXPORT muster ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   get_property(folder GLOBAL PROPERTY MUSTER_FOLDER_${library})
-  if(NOT library STREQUAL "proto")
+  if(NOT library MATCHES "^proto")
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
       DESTINATION ${include_dir}/${folder}
       FILES_MATCHING PATTERN "*.h" REGEX "/(conformance|testing)$" EXCLUDE
       REGEX "(_fixture|/model_[a-z]+)\\.h$" EXCLUDE)
   endif()
 endforeach()
-install(DIRECTORY ${PROJECT_BINARY_DIR}/proto/generated/
+install(DIRECTORY ${PROJECT_BINARY_DIR}/proto/generated/ ${PROJECT_BINARY_DIR}/proto/generated_grpc/
   DESTINATION ${include_dir} FILES_MATCHING PATTERN "*.pb.h")
 install(EXPORT muster NAMESPACE muster:: FILE musterTargets.cmake DESTINATION ${package_dir})
 
