@@ -1,0 +1,25 @@
+// Where a server listens: HOST:PORT, such as "127.0.0.1:7700", "[::]:7700" or "localhost:0".
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace muster::rpc {
+
+struct Address {
+  std::string host;  // without the brackets of IPv6
+  int port = 0;      // 0: the system picks one that is free
+
+  std::string ToString() const;
+  // Nobody but this machine can reach it: "localhost", 127.0.0.1 and ::1. Other names are not
+  // looked up: what they mean may change. Of the rest of 127.0.0.0/8, gRPC's local transport knows
+  // nothing.
+  bool IsLoopback() const;
+};
+
+// InvalidArgument saying what is wrong with it.
+absl::StatusOr<Address> ParseAddress(absl::string_view text);
+
+}  // namespace muster::rpc

@@ -1,0 +1,56 @@
+#include "muster/rpc/channel.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/support/channel_arguments.h"
+#include "muster/base/status_macros.h"
+#include "muster/rpc/address.h"
+#include "muster/rpc/grpc_log.h"
+
+namespace muster::rpc {
+namespace {
+
+// For all methods of all services. gRPC spreads the waits at random.
+std::string RetryConfig() {
+  return absl::StrCat(R"({"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": )",
+                      kMaxCallAttempts,
+                      R"(, "initialBackoff": "0.1s", "maxBackoff": "2s", "backoffMultiplier": 2,
+                           "retryableStatusCodes": ["UNAVAILABLE"]}}]})");
+}
+
+grpc::ChannelArguments ArgumentsFor(const ChannelOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS,
+                   static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTime)));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                   static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTimeout)));
+  if (options.retry_unavailable) {
+    arguments.SetServiceConfigJSON(RetryConfig());
+  } else {
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  }
+  if (!options.server_name.empty()) arguments.SetSslTargetNameOverride(options.server_name);
+  return arguments;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(absl::string_view address,
+                                                           const ChannelOptions& options) {
+  RouteGrpcLog();
+  MUSTER_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (options.tls.has_value()) {
+    MUSTER_ASSIGN_OR_RETURN(credentials, ChannelCredentials(*options.tls));
+  }
+  return grpc::CreateCustomChannel(parsed.ToString(), credentials, ArgumentsFor(options));
+}
+
+CallContext::CallContext(absl::Duration timeout) {
+  set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+}
+
+}  // namespace muster::rpc

@@ -1,0 +1,25 @@
+#include "muster/rpc/grpc_log.h"
+
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "grpc/support/log.h"
+#include "muster/base/log.h"
+
+namespace muster::rpc {
+namespace {
+
+void Forward(gpr_log_func_args* args) {
+  const bool is_detail = args->severity == GPR_LOG_SEVERITY_DEBUG;
+  base::Log(is_detail ? base::kDebug : base::kWarning, "gRPC",
+            {{"what", args->message}, {"at", absl::StrCat(args->file, ":", args->line)}});
+}
+
+}  // namespace
+
+void RouteGrpcLog() {
+  static std::once_flag once;
+  std::call_once(once, [] { gpr_set_log_function(&Forward); });
+}
+
+}  // namespace muster::rpc

@@ -1,0 +1,11 @@
+// What gRPC has to say goes to muster's log.
+#pragma once
+
+namespace muster::rpc {
+
+// From now on, in the whole process; again, it does nothing. What gRPC calls an error is logged as
+// a warning: mostly it is a peer's, such as a handshake that failed, and whoever called is told by
+// the status of the call. Thread-safe.
+void RouteGrpcLog();
+
+}  // namespace muster::rpc

@@ -1,0 +1,45 @@
+// Every bound of the RPC layer, with its reason.
+#pragma once
+
+#include <cstddef>
+
+#include "absl/time/time.h"
+
+namespace muster::rpc {
+
+// gRPC's own default, so that a client in any language works as it is. Answers that could be larger
+// come in pages or streams.
+inline constexpr int kMaxMessageBytes = 4 << 20;
+// A status travels in HTTP/2 trailers, of which peers take 8 KiB by default. Percent-encoding makes
+// up to 3 bytes of one of the message, base64 4 of 3 of the details, and these repeat the message.
+inline constexpr size_t kMaxStatusMessageBytes = 1024;
+inline constexpr size_t kMaxStatusDetailBytes = 2048;  // together; what does not fit is left out
+
+// Calls at a time on one connection: a client beyond it waits, and the others go on.
+inline constexpr int kMaxStreamsPerConnection = 256;
+// A call that is answered synchronously holds a thread. Beyond this calls get ResourceExhausted.
+inline constexpr int kMaxCallThreads = 512;
+
+// Routers forget silent connections after some minutes, and a dead peer should be noticed within
+// one.
+inline constexpr absl::Duration kKeepaliveTime = absl::Seconds(30);
+inline constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(10);
+// A client that pings more often than this is cut off.
+inline constexpr absl::Duration kMinPingInterval = absl::Seconds(10);
+
+// For calls whose caller says nothing: longer than any unary method should take, shorter than a
+// person waits.
+inline constexpr absl::Duration kDefaultCallTimeout = absl::Seconds(30);
+// Tries of a call that is answered Unavailable, the first included. gRPC allows no more than 5.
+inline constexpr int kMaxCallAttempts = 5;
+
+// A certificate is renewed hours before it ends; a key that leaked should be gone sooner.
+inline constexpr absl::Duration kCertificateRefresh = absl::Seconds(10);
+// Whoever changes a policy waits for it to hold.
+inline constexpr absl::Duration kPolicyRefresh = absl::Seconds(1);
+// A policy is written by a person, and each call goes through all of it.
+inline constexpr size_t kMaxPolicyBytes = size_t{256} << 10;
+inline constexpr size_t kMaxPolicyRoles = 100;
+inline constexpr size_t kMaxPolicyEntries = 1000;  // members, or methods, of one role
+
+}  // namespace muster::rpc

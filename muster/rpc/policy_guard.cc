@@ -1,0 +1,97 @@
+#include "muster/rpc/policy_guard.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/strip.h"
+#include "grpc/grpc_security_constants.h"
+#include "grpcpp/security/auth_context.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/rpc/limits.h"
+#include "muster/rpc/status.h"
+
+namespace muster::rpc {
+namespace {
+
+constexpr absl::string_view kLocalTransport = "local";
+
+std::string ToString(grpc::string_ref text) { return {text.data(), text.size()}; }
+
+std::vector<std::string> Properties(const grpc::AuthContext& context, const std::string& name) {
+  std::vector<std::string> values;
+  for (const grpc::string_ref& value : context.FindPropertyValues(name)) {
+    values.push_back(ToString(value));
+  }
+  return values;
+}
+
+Caller CallerOf(const grpc::AuthContext& context) {
+  Caller caller;
+  for (const std::string& transport :
+       Properties(context, GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME)) {
+    caller.loopback |= transport == std::string(kLocalTransport);
+  }
+  // gRPC tells the names of certificates that it has verified only.
+  for (std::string& name : Properties(context, GRPC_X509_CN_PROPERTY_NAME)) {
+    caller.common_name = std::move(name);
+  }
+  caller.alternative_names = Properties(context, GRPC_X509_SAN_PROPERTY_NAME);
+  return caller;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<PolicyGuard>> PolicyGuard::Open(const std::string& path,
+                                                               base::Clock* clock) {
+  std::shared_ptr<PolicyGuard> guard(new PolicyGuard(path, clock));
+  base::MutexLock lock(&guard->mu_);
+  guard->version_ = VersionOf(path);
+  MUSTER_ASSIGN_OR_RETURN(Policy policy, LoadPolicy(path));
+  guard->policy_ = std::make_shared<const Policy>(std::move(policy));
+  guard->next_look_ = clock->Monotonic() + kPolicyRefresh;
+  return guard;
+}
+
+std::optional<PolicyGuard::Version> PolicyGuard::VersionOf(const std::string& path) {
+  std::error_code no_time;
+  std::error_code no_size;
+  const Version version{std::filesystem::last_write_time(path, no_time),
+                        std::filesystem::file_size(path, no_size)};
+  if (no_time || no_size) return std::nullopt;
+  return version;
+}
+
+std::shared_ptr<const Policy> PolicyGuard::Current() {
+  base::MutexLock lock(&mu_);
+  if (clock_->Monotonic() < next_look_) return policy_;
+  next_look_ = clock_->Monotonic() + kPolicyRefresh;
+  const std::optional<Version> version = VersionOf(path_);
+  if (version == version_) return policy_;
+  version_ = version;  // a wrong one is told of once, not with every look
+  absl::StatusOr<Policy> policy = LoadPolicy(path_);
+  if (policy.ok()) {
+    policy_ = std::make_shared<const Policy>(*std::move(policy));
+    base::Log(base::kInfo, "a new policy holds", {{"file", path_}});
+  } else {
+    base::Log(base::kError, "the policy has become wrong; the one before goes on to hold",
+              {{"file", path_}, {"why", policy.status().message()}});
+  }
+  return policy_;
+}
+
+absl::Status PolicyGuard::Check(const Caller& caller, absl::string_view method) {
+  return Current()->Check(caller, method);
+}
+
+grpc::Status PolicyGuard::Process(const InputMetadata& metadata, grpc::AuthContext* context,
+                                  OutputMetadata*, OutputMetadata*) {
+  const auto path = metadata.find(":path");
+  if (path == metadata.end()) {
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "the call names no method");
+  }
+  const std::string full = ToString(path->second);
+  return ToGrpc(Check(CallerOf(*context), absl::StripPrefix(full, "/")));
+}
+
+}  // namespace muster::rpc

@@ -1,0 +1,143 @@
+#include "muster/rpc/server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/resource_quota.h"
+#include "grpcpp/server_builder.h"
+#include "muster/base/status_macros.h"
+#include "muster/rpc/address.h"
+#include "muster/rpc/grpc_log.h"
+#include "muster/rpc/health_service.h"
+#include "muster/rpc/limits.h"
+#include "muster/rpc/policy_guard.h"
+
+namespace muster::rpc {
+namespace {
+
+// chrono's clocks count nanoseconds in 64 bits: this is no limit to anybody.
+constexpr absl::Duration kMaxGrace = absl::Hours(24 * 365);
+
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(absl::ToInt64Milliseconds(duration));
+}
+
+void SetLimits(grpc::ServerBuilder* builder) {
+  builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder->SetMaxSendMessageSize(kMaxMessageBytes);
+  grpc::ResourceQuota quota("muster");
+  quota.SetMaxThreads(kMaxCallThreads);
+  builder->SetResourceQuota(quota);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+  // Otherwise two servers may share a port, and each gets half of the calls.
+  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kKeepaliveTime));
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kKeepaliveTimeout));
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                              Milliseconds(kMinPingInterval));
+  // Streams that wait for news are silent for hours.
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+}
+
+absl::Status CheckPlaintext(const Address& address, const ServerOptions& options) {
+  if (address.IsLoopback()) return absl::OkStatus();
+  if (!options.allow_plaintext) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        address.ToString(), " is neither localhost nor 127.0.0.1 nor [::1]: it needs TLS, ",
+        "or plaintext must be allowed on purpose"));
+  }
+  if (!options.policy_file.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the policy '", options.policy_file, "' cannot hold on ", address.ToString(),
+                     " without TLS: nobody can prove there who he is"));
+  }
+  return absl::OkStatus();
+}
+
+// On loopback it is gRPC's "local" transport: plaintext for clients, but the server sees to it that
+// the peer is on this machine, and a policy can ask for that.
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(
+    const Address& address, const ServerOptions& options) {
+  if (options.tls.has_value()) return ServerCredentials(*options.tls);
+  MUSTER_RETURN_IF_ERROR(CheckPlaintext(address, options));
+  return address.IsLoopback() ? grpc::experimental::LocalServerCredentials(LOCAL_TCP)
+                              : grpc::InsecureServerCredentials();
+}
+
+}  // namespace
+
+Server::Server() = default;
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                                      absl::Span<const ServedService> services) {
+  RouteGrpcLog();
+  // Reflection, for every server that is built from now on; again, it does nothing.
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  std::unique_ptr<Server> server(new Server());
+  grpc::ServerBuilder builder;
+  SetLimits(&builder);
+  MUSTER_RETURN_IF_ERROR(server->AddPorts(options, &builder));
+  std::vector<std::string> names;
+  for (const ServedService& served : services) {
+    names.push_back(served.name);
+    builder.RegisterService(served.service);
+  }
+  server->health_ = std::make_unique<HealthService>(names);
+  builder.RegisterService(server->health_.get());
+  server->server_ = builder.BuildAndStart();
+  MUSTER_RETURN_IF_ERROR(server->TakeAddresses());
+  return server;
+}
+
+absl::Status Server::AddPorts(const ServerOptions& options, grpc::ServerBuilder* builder) {
+  if (options.addresses.empty()) {
+    return absl::InvalidArgumentError("a server needs an address to listen on");
+  }
+  std::shared_ptr<PolicyGuard> guard;
+  if (!options.policy_file.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(guard, PolicyGuard::Open(options.policy_file, options.clock));
+  }
+  ports_.resize(options.addresses.size());
+  for (size_t i = 0; i < options.addresses.size(); ++i) {
+    MUSTER_ASSIGN_OR_RETURN(const Address address, ParseAddress(options.addresses[i]));
+    MUSTER_ASSIGN_OR_RETURN(const auto credentials, CredentialsFor(address, options));
+    if (guard != nullptr) credentials->SetAuthMetadataProcessor(guard);
+    builder->AddListeningPort(address.ToString(), credentials, &ports_[i]);
+    wanted_.push_back(address);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Server::TakeAddresses() {
+  for (size_t i = 0; i < wanted_.size(); ++i) {
+    if (server_ == nullptr && ports_[i] == 0) {
+      return absl::UnavailableError(absl::StrCat("cannot listen on ", wanted_[i].ToString(),
+                                                 ": it is in use, or not this machine's"));
+    }
+    addresses_.push_back(Address{wanted_[i].host, ports_[i]}.ToString());
+  }
+  if (server_ == nullptr) return absl::InternalError("gRPC did not start the server");
+  return absl::OkStatus();
+}
+
+Server::~Server() { Drain(absl::ZeroDuration()); }
+
+void Server::SetReady(bool ready) { health_->SetReady(ready); }
+
+void Server::SetServiceReady(const std::string& service, bool ready) {
+  health_->SetServiceReady(service, ready);
+}
+
+void Server::Drain(absl::Duration grace) {
+  base::MutexLock lock(&drain_mu_);
+  if (drained_ || server_ == nullptr) return;
+  drained_ = true;
+  health_->Drain();
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + std::min(grace, kMaxGrace)));
+  server_->Wait();
+}
+
+}  // namespace muster::rpc

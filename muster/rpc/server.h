@@ -1,0 +1,98 @@
+// Server: one gRPC server with what every role's needs: health, reflection, limits, TLS, a policy,
+// and an end that lets running calls finish.
+//
+//   Start ──► listening, not ready ──SetReady(true)──► ready ──Drain──► stopped
+//
+// A call that arrives is held against limits and policy before its service hears of it; the service
+// begins with Answer (call.h), which turns away calls that come too late.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "grpcpp/impl/service_type.h"
+#include "grpcpp/server.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/rpc/address.h"
+#include "muster/rpc/tls.h"
+
+namespace grpc {
+class ServerBuilder;
+}  // namespace grpc
+
+namespace muster::rpc {
+
+class HealthService;
+
+struct ServerOptions {
+  // HOST:PORT each; at least one. Port 0: one that is free.
+  std::vector<std::string> addresses;
+  // nullopt: plaintext, which is refused on every address but loopback (Address::IsLoopback).
+  std::optional<TlsFiles> tls;
+  // Plaintext on every address: for networks that encrypt beneath.
+  bool allow_plaintext = false;
+  // See policy.h; empty: whoever can connect may call everything.
+  std::string policy_file;
+  base::Clock* clock = base::RealClock();  // not owned
+};
+
+struct ServedService {
+  std::string name;                  // as of its proto: v1::QueueService::service_full_name()
+  grpc::Service* service = nullptr;  // not owned; outlives the server
+};
+
+// Thread-safe.
+class Server {
+ public:
+  // Listens. Health says that nothing is ready until SetReady.
+  //
+  // InvalidArgument: an address, a certificate or the policy is wrong; plaintext where others can
+  // reach it; a policy on plaintext there, where nobody can prove who he is. Unavailable naming the
+  // address: it is in use, or not this machine's.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                       absl::Span<const ServedService> services);
+  // Drains without grace.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Where it listens, in the order of the options, with the ports that were picked.
+  const std::vector<std::string>& addresses() const { return addresses_; }
+
+  // What health answers, for the server and all its services. Calls are taken either way.
+  void SetReady(bool ready);
+  // Of one service, "muster.v1.QueueService".
+  void SetServiceReady(const std::string& service, bool ready);
+
+  // Health says that nothing is ready, new calls are refused, running ones may finish within
+  // `grace` and are cancelled then. Returns when the last has ended: a synchronous method that
+  // ignores its cancellation holds it up. Again, it returns when the first has.
+  //
+  // A refused call is answered Unavailable; only one that arrives at the very moment at which the
+  // drain begins, on a connection that is open, may be answered Cancelled by gRPC. No service has
+  // heard of it.
+  void Drain(absl::Duration grace);
+
+ private:
+  Server();
+
+  absl::Status AddPorts(const ServerOptions& options, grpc::ServerBuilder* builder);
+  // Of the ports that were to be listened on, tells what became of them.
+  absl::Status TakeAddresses();
+
+  std::unique_ptr<HealthService> health_;  // outlives server_
+  std::vector<Address> wanted_;
+  std::vector<int> ports_;  // as wanted_; filled in while server_ is built, 0 where that failed
+  std::vector<std::string> addresses_;
+  std::unique_ptr<grpc::Server> server_;
+  base::Mutex drain_mu_;  // held while draining, so that whoever comes second waits
+  bool drained_ ABSL_GUARDED_BY(drain_mu_) = false;
+};
+
+}  // namespace muster::rpc

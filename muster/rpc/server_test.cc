@@ -1,0 +1,208 @@
+#include "muster/rpc/server.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "gtest/gtest.h"
+#include "muster/rpc/limits.h"
+#include "muster/rpc/reflection_client.h"
+#include "muster/rpc/rpc_fixture.h"
+
+namespace muster::rpc {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ServerTest : public RpcTest {
+ protected:
+  // SERVING, NOT_SERVING, or the code of a refusal.
+  std::string Health(const std::string& service) {
+    CallContext context(kLong);
+    HealthCheckRequest request;
+    request.set_service(service);
+    HealthCheckResponse response;
+    const grpc::Status status =
+        grpc::health::v1::Health::NewStub(Connect())->Check(&context, request, &response);
+    if (!status.ok()) return absl::StatusCodeToString(FromGrpc(status).code());
+    return HealthCheckResponse::ServingStatus_Name(response.status());
+  }
+
+  // A page of so many bytes, or why there is none.
+  absl::Status GetPage(size_t bytes, const std::string& padding = "") {
+    CallContext context(kLong);
+    v1::ListQueuesRequest request;
+    request.set_account(std::to_string(bytes));
+    request.set_prefix(padding);
+    v1::ListQueuesResponse response;
+    return FromGrpc(v1::QueueService::NewStub(Connect())->ListQueues(&context, request, &response));
+  }
+};
+
+TEST_F(ServerTest, AnswersOnThePortThatItPicked) {
+  Start();
+  EXPECT_THAT(server_->addresses(), ElementsAre(HasSubstr("localhost:")));
+  EXPECT_NE(server_->addresses().front(), "localhost:0");
+  EXPECT_EQ(GetStats(Connect()), absl::OkStatus());
+}
+
+TEST_F(ServerTest, ListensOnSeveralAddresses) {
+  ServerOptions options;
+  options.addresses = {"127.0.0.1:0", "localhost:0"};
+  Start(options);
+  for (const std::string& address : server_->addresses()) {
+    EXPECT_EQ(GetStats(*OpenChannel(address)), absl::OkStatus()) << address;
+  }
+}
+
+TEST_F(ServerTest, RefusesAPortThatIsTakenAndNamesIt) {
+  Start();
+  const std::unique_ptr<Server> first = std::move(server_);
+  ServerOptions options;
+  options.addresses = first->addresses();
+  const absl::Status refused = TryStart(options);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(refused.message(), HasSubstr(first->addresses().front()));
+}
+
+TEST_F(ServerTest, RefusesPlaintextWhereOthersCanReachIt) {
+  ServerOptions options;
+  options.addresses = {"0.0.0.0:0"};
+  const absl::Status refused = TryStart(options);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("0.0.0.0:0 is neither localhost"));
+}
+
+TEST_F(ServerTest, TakesPlaintextThereWhenThatIsAllowedOnPurpose) {
+  ServerOptions options;
+  options.addresses = {"0.0.0.0:0"};
+  options.allow_plaintext = true;
+  Start(options);
+  EXPECT_EQ(GetStats(Connect()), absl::OkStatus());
+}
+
+TEST_F(ServerTest, RefusesAnAddressThatIsNone) {
+  ServerOptions options;
+  options.addresses = {"localhost"};
+  EXPECT_EQ(TryStart(options).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ServerTest, IsReadyWhenItIsToldSo) {
+  Start();
+  const std::string service = v1::QueueService::service_full_name();
+  EXPECT_EQ(Health(""), "NOT_SERVING");
+  EXPECT_EQ(Health(service), "NOT_SERVING");
+  server_->SetReady(true);
+  EXPECT_EQ(Health(""), "SERVING");
+  EXPECT_EQ(Health(service), "SERVING");
+  server_->SetServiceReady(service, false);
+  EXPECT_EQ(Health(""), "SERVING");
+  EXPECT_EQ(Health(service), "NOT_SERVING");
+  EXPECT_EQ(Health("muster.v1.Nothing"), "NOT_FOUND");
+}
+
+TEST_F(ServerTest, TellsWatchersOfEachChangeOfHealth) {
+  Start();
+  grpc::ClientContext context;
+  HealthCheckResponse response;
+  const auto stub = grpc::health::v1::Health::NewStub(Connect());
+  const auto watch = stub->Watch(&context, HealthCheckRequest());
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+  server_->SetReady(true);
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  server_->Drain(absl::ZeroDuration());
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+  EXPECT_FALSE(watch->Read(&response));
+  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(ServerTest, LetsGoOfAWatcherThatHasLeft) {
+  Start();
+  const auto stub = grpc::health::v1::Health::NewStub(Connect());
+  for (int i = 0; i < 20; ++i) {
+    grpc::ClientContext context;
+    HealthCheckResponse response;
+    const auto watch = stub->Watch(&context, HealthCheckRequest());
+    ASSERT_TRUE(watch->Read(&response));
+    context.TryCancel();
+    server_->SetReady(i % 2 == 0);
+    while (watch->Read(&response)) continue;
+    EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+}
+
+TEST_F(ServerTest, DescribesAllItsServicesHealthIncluded) {
+  Start();
+  ReflectionClient reflection(Connect());
+  std::vector<std::string> services = reflection.Services();
+  std::sort(services.begin(), services.end());
+  EXPECT_THAT(services,
+              ElementsAre("grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection",
+                          "muster.v1.QueueService"));
+  for (const std::string& service : services) {
+    EXPECT_THAT(reflection.FileOf(service), HasSubstr(".proto")) << service;
+  }
+}
+
+TEST_F(ServerTest, SendsErrorsWithTheirDetails) {
+  Start();
+  absl::Status status = absl::OutOfRangeError("wrong offset");
+  status = WithReason(status, {"WRONG_OFFSET", {{"expected_offset", "4096"}}});
+  status = WithViolations(status, {{"chunk.offset", "must be 4096"}});
+  queues_.answer = WithRetryAfter(status, absl::Seconds(2));
+
+  const absl::Status arrived = GetStats(Connect());
+  EXPECT_EQ(arrived.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(arrived.message(), "wrong offset");
+  EXPECT_EQ(Reason(arrived), (ErrorReason{"WRONG_OFFSET", {{"expected_offset", "4096"}}}));
+  EXPECT_THAT(Violations(arrived), ElementsAre(FieldViolation{"chunk.offset", "must be 4096"}));
+  EXPECT_EQ(RetryAfter(arrived), absl::Seconds(2));
+}
+
+TEST_F(ServerTest, SendsTheLargestErrorThatItMay) {
+  Start();
+  std::string message;
+  while (message.size() + 3 <= kMaxStatusMessageBytes) message += "€";
+  absl::Status status = absl::InvalidArgumentError(message);
+  status = WithViolations(status, {{"field", std::string(kMaxStatusDetailBytes / 2 - 100, 'x')},
+                                   {"field", std::string(kMaxStatusDetailBytes / 2 - 100, 'y')}});
+  queues_.answer = status;
+  const absl::Status arrived = GetStats(Connect());
+  EXPECT_EQ(arrived.message(), message);
+  EXPECT_EQ(Violations(arrived).size(), 2U);
+}
+
+TEST_F(ServerTest, RefusesAMessageThatIsTooLarge) {
+  Start();
+  EXPECT_EQ(GetPage(kMaxMessageBytes - 100), absl::OkStatus());
+  EXPECT_EQ(GetPage(kMaxMessageBytes).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(GetPage(1, std::string(kMaxMessageBytes, 'x')).code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(ServerTest, LeavesACallWhoseDeadlinePasses) {
+  Start();
+  CallContext context(absl::Milliseconds(50));
+  v1::PurgePoisonResponse response;
+  const grpc::Status status =
+      v1::QueueService::NewStub(Connect())->PurgePoison(&context, {}, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+}
+
+TEST_F(ServerTest, GivesEveryCallADeadline) {
+  const CallContext context;
+  EXPECT_LT(absl::FromChrono(context.deadline()), absl::Now() + kDefaultCallTimeout);
+  EXPECT_GT(absl::FromChrono(context.deadline()), absl::Now());
+}
+
+}  // namespace
+}  // namespace muster::rpc

@@ -1,0 +1,43 @@
+// Certificates that tests make for themselves: an authority, and what it signs.
+#pragma once
+
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+
+#include "muster/rpc/tls.h"
+
+namespace muster::rpc {
+
+// Not thread-safe. Ends the process when OpenSSL does not do as it is told.
+class TestAuthority {
+ public:
+  explicit TestAuthority(const std::string& name);
+
+  // Writes a certificate for `common_name`, for `alternative_names` too ("DNS:localhost"), and its
+  // key into a new folder, to which it then points the symlink `link`: both change at once.
+  void Issue(const std::string& common_name, const std::string& alternative_names,
+             const std::string& link);
+  // The authority's own certificate, for those who shall trust it.
+  void WriteRoot(const std::string& path) const;
+
+ private:
+  using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+  using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+
+  static Key NewKey();
+  Certificate NewCertificate(const std::string& common_name, EVP_PKEY* key);
+  void Sign(X509* certificate) const;
+
+  const std::string name_;
+  int serial_ = 0;  // before root_, which has the first
+  const Key key_;
+  const Certificate root_;
+};
+
+// What Issue wrote behind `link`, as options; `roots` may be empty.
+TlsFiles FilesBehind(const std::string& link, const std::string& roots);
+
+}  // namespace muster::rpc

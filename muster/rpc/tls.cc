@@ -1,0 +1,108 @@
+#include "muster/rpc/tls.h"
+
+#include <openssl/bio.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/security/tls_certificate_provider.h"
+#include "grpcpp/security/tls_credentials_options.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::rpc {
+namespace {
+
+using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+
+absl::StatusOr<Bio> OpenFile(const std::string& path, absl::string_view what) {
+  errno = 0;
+  Bio file(BIO_new_file(path.c_str(), "r"), &BIO_free);
+  if (file != nullptr) return file;
+  const int error = errno;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cannot read the ", what, " '", path,
+      "': ", std::error_code(error == 0 ? EIO : error, std::generic_category()).message()));
+}
+
+absl::StatusOr<Certificate> ReadCertificate(const std::string& path, absl::string_view what) {
+  MUSTER_ASSIGN_OR_RETURN(const Bio file, OpenFile(path, what));
+  Certificate certificate(PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr), &X509_free);
+  if (certificate != nullptr) return certificate;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the ", what, " '", path, "' holds no certificate in PEM form"));
+}
+
+// Nobody is there to be asked for a passphrase.
+int NoPassphrase(char*, int, int, void*) { return 0; }
+
+absl::Status CheckIdentity(const TlsFiles& files) {
+  MUSTER_ASSIGN_OR_RETURN(const Certificate certificate,
+                          ReadCertificate(files.certificate, "certificate"));
+  MUSTER_ASSIGN_OR_RETURN(const Bio file, OpenFile(files.key, "key"));
+  const Key key(PEM_read_bio_PrivateKey(file.get(), nullptr, &NoPassphrase, nullptr),
+                &EVP_PKEY_free);
+  if (key == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the key '", files.key, "' holds no private key in PEM form without a passphrase"));
+  }
+  if (X509_check_private_key(certificate.get(), key.get()) == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the key '", files.key, "' is not that of the certificate '", files.certificate, "'"));
+}
+
+absl::Status Check(const TlsFiles& files) {
+  if (files.certificate.empty() != files.key.empty()) {
+    return absl::InvalidArgumentError("a certificate needs its key, and a key its certificate");
+  }
+  if (files.refresh < absl::Seconds(1)) {
+    return absl::InvalidArgumentError("certificates can be read again once a second at most");
+  }
+  if (!files.certificate.empty()) MUSTER_RETURN_IF_ERROR(CheckIdentity(files));
+  if (files.roots.empty()) return absl::OkStatus();
+  return ReadCertificate(files.roots, "file of root certificates").status();
+}
+
+std::shared_ptr<grpc::experimental::FileWatcherCertificateProvider> Watch(const TlsFiles& files) {
+  return std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      files.key, files.certificate, files.roots,
+      static_cast<unsigned int>(absl::ToInt64Seconds(files.refresh)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ServerCredentials(const TlsFiles& files) {
+  if (files.certificate.empty()) {
+    return absl::InvalidArgumentError("a server with TLS needs a certificate and its key");
+  }
+  MUSTER_RETURN_IF_ERROR(Check(files));
+  grpc::experimental::TlsServerCredentialsOptions options(Watch(files));
+  options.watch_identity_key_cert_pairs();
+  if (files.roots.empty()) {
+    options.set_cert_request_type(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  } else {
+    options.watch_root_certs();
+    options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  }
+  return grpc::experimental::TlsServerCredentials(options);
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ChannelCredentials(
+    const TlsFiles& files) {
+  MUSTER_RETURN_IF_ERROR(Check(files));
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  if (!files.certificate.empty() || !files.roots.empty()) {
+    options.set_certificate_provider(Watch(files));
+  }
+  if (!files.certificate.empty()) options.watch_identity_key_cert_pairs();
+  if (!files.roots.empty()) options.watch_root_certs();
+  return grpc::experimental::TlsCredentials(options);
+}
+
+}  // namespace muster::rpc
