@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::string_view kLocalTransport = "local";
 
-std::string ToString(grpc::string_ref text) { return {text.data(), text.size()}; }
+std::string ToString(const grpc::string_ref& text) { return {text.data(), text.size()}; }
 
 std::vector<std::string> Properties(const grpc::AuthContext& context, const std::string& name) {
   std::vector<std::string> values;

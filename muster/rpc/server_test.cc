@@ -9,8 +9,8 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
 #include "muster/rpc/limits.h"
-#include "muster/rpc/reflection_client.h"
 #include "muster/rpc/rpc_fixture.h"
+#include "muster/rpc/testing/reflection_client.h"
 
 namespace muster::rpc {
 namespace {

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/temp_dir.h"
 #include "muster/rpc/rpc_fixture.h"
-#include "muster/rpc/test_certificates.h"
+#include "muster/rpc/testing/test_certificates.h"
 
 namespace muster::rpc {
 namespace {

@@ -1,4 +1,4 @@
-#include "muster/rpc/test_certificates.h"
+#include "muster/rpc/testing/test_certificates.h"
 
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>

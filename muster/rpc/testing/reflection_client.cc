@@ -1,4 +1,4 @@
-#include "muster/rpc/reflection_client.h"
+#include "muster/rpc/testing/reflection_client.h"
 
 #include <future>
 
