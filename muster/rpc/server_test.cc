@@ -118,7 +118,7 @@ TEST_F(ServerTest, TellsWatchersOfEachChangeOfHealth) {
   server_->SetReady(true);
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
-  server_->Drain(absl::ZeroDuration());
+  server_->Drain(kLong);  // without grace the last word may be cut off
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
   EXPECT_FALSE(watch->Read(&response));
