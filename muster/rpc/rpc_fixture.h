@@ -2,6 +2,9 @@
 // it on loopback.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,17 +18,22 @@
 
 namespace muster::rpc {
 
-// GetQueueStats answers at once, with `answer`. PurgePoison waits until the test lets it go, or its
-// call is cancelled. ListQueues answers a page as long as the account's name says, in bytes.
+// GetQueueStats answers at once: with `answer`, but with OK after so many calls. PurgePoison waits
+// until the test lets it go, or its call is cancelled. ListQueues answers a page as long as the
+// account's name says, in bytes.
 class TestQueues final : public v1::QueueService::Service {
  public:
+  // Both to be set before the server starts, or between calls.
   absl::Status answer;
+  int answered_so = std::numeric_limits<int>::max();  // calls
+
+  int stats_calls() const { return stats_calls_; }
 
   grpc::Status GetQueueStats(grpc::ServerContext* context, const v1::GetQueueStatsRequest*,
                              v1::GetQueueStatsResponse* response) override {
     return Answer(*context, [&] {
       response->mutable_stats()->set_ready(7);
-      return answer;
+      return ++stats_calls_ <= answered_so ? answer : absl::OkStatus();
     });
   }
 
@@ -63,6 +71,7 @@ class TestQueues final : public v1::QueueService::Service {
   }
 
  private:
+  std::atomic<int> stats_calls_{0};
   base::Mutex mu_;
   base::CondVar changed_;
   bool waiting_ ABSL_GUARDED_BY(mu_) = false;
@@ -86,9 +95,8 @@ class RpcTest : public ::testing::Test {
     ASSERT_TRUE(started.ok()) << started;
   }
 
-  // Each has a connection of its own.
+  // To the first address. A call that fails is not tried again.
   std::shared_ptr<grpc::Channel> Connect(ChannelOptions options = {}) {
-    // gRPC shares connections between channels that are set up alike.
     options.retry_unavailable = false;
     absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
         OpenChannel(server_->addresses().front(), options);

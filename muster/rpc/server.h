@@ -72,7 +72,8 @@ class Server {
 
   // Health says that nothing is ready, new calls are refused, running ones may finish within
   // `grace` and are cancelled then. Returns when the last has ended: a synchronous method that
-  // ignores its cancellation holds it up. Again, it returns when the first has.
+  // ignores its cancellation holds it up. Again, it returns when the first has. Not from within a
+  // method.
   //
   // A refused call is answered Unavailable; only one that arrives at the very moment at which the
   // drain begins, on a connection that is open, may be answered Cancelled by gRPC. No service has

@@ -198,11 +198,5 @@ TEST_F(ServerTest, LeavesACallWhoseDeadlinePasses) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
-TEST_F(ServerTest, GivesEveryCallADeadline) {
-  const CallContext context;
-  EXPECT_LT(absl::FromChrono(context.deadline()), absl::Now() + kDefaultCallTimeout);
-  EXPECT_GT(absl::FromChrono(context.deadline()), absl::Now());
-}
-
 }  // namespace
 }  // namespace muster::rpc

@@ -1,0 +1,64 @@
+#include "muster/rpc/channel.h"
+
+#include <memory>
+
+#include "gtest/gtest.h"
+#include "muster/rpc/limits.h"
+#include "muster/rpc/rpc_fixture.h"
+
+namespace muster::rpc {
+namespace {
+
+class ChannelTest : public RpcTest {
+ protected:
+  absl::Status GetStatsPatiently() { return GetStats(*OpenChannel(server_->addresses().front())); }
+};
+
+TEST_F(ChannelTest, TriesAgainWhatIsUnavailable) {
+  queues_.answer = absl::UnavailableError("not now");
+  queues_.answered_so = 2;
+  Start();
+  EXPECT_EQ(GetStatsPatiently(), absl::OkStatus());
+  EXPECT_EQ(queues_.stats_calls(), 3);
+}
+
+TEST_F(ChannelTest, GivesUpAfterSomeTries) {
+  queues_.answer = absl::UnavailableError("not now");
+  Start();
+  EXPECT_EQ(GetStatsPatiently(), queues_.answer);
+  EXPECT_EQ(queues_.stats_calls(), kMaxCallAttempts);
+}
+
+TEST_F(ChannelTest, TriesNothingElseAgain) {
+  queues_.answer = absl::ResourceExhaustedError("throttled");
+  Start();
+  EXPECT_EQ(GetStatsPatiently(), queues_.answer);
+  EXPECT_EQ(queues_.stats_calls(), 1);
+}
+
+TEST_F(ChannelTest, TriesNothingAgainWhenItIsToldSo) {
+  queues_.answer = absl::UnavailableError("not now");
+  Start();
+  EXPECT_EQ(GetStats(Connect()), queues_.answer);
+  EXPECT_EQ(queues_.stats_calls(), 1);
+}
+
+TEST_F(ChannelTest, GivesEveryCallADeadline) {
+  const CallContext context;
+  EXPECT_LT(absl::FromChrono(context.deadline()), absl::Now() + kDefaultCallTimeout);
+  EXPECT_GT(absl::FromChrono(context.deadline()), absl::Now());
+}
+
+TEST_F(ChannelTest, RefusesAnAddressThatIsNone) {
+  EXPECT_EQ(OpenChannel("localhost").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ChannelTest, RefusesRootsThatAreNotThere) {
+  ChannelOptions options;
+  options.tls = TlsFiles{"", "", "/nowhere/roots.pem", kCertificateRefresh};
+  EXPECT_EQ(OpenChannel("localhost:1", options).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace muster::rpc
