@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+# Which nats-server programs the tests run against. Sourced, after say.sh.
+#
+# Debian's own is the oldest that muster works with. Clusters run a current one; where Go is
+# installed, that is built, too.
+
+nats_server_version=v2.15.2
+
+# Sets MUSTER_NATS_SERVERS, unless it is set.
+find_nats_servers() {
+  [ -z "${MUSTER_NATS_SERVERS:-}" ] || return 0
+  export MUSTER_NATS_SERVERS=nats-server
+  command -v go > /dev/null || return 0
+  local folder=$PWD/build/tools/nats
+  if [ "$("$folder/nats-server" --version 2> /dev/null)" != "nats-server: $nats_server_version" ]; then
+    say "building nats-server $nats_server_version with Go"
+    if ! GOBIN=$folder CGO_ENABLED=0 GOFLAGS=-mod=mod \
+      go install "github.com/nats-io/nats-server/v2@$nats_server_version" < /dev/null; then
+      say "Go cannot build it; the tests run against Debian's nats-server alone"
+      return 0
+    fi
+  fi
+  MUSTER_NATS_SERVERS=nats-server:$folder/nats-server
+}
