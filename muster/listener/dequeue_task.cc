@@ -96,12 +96,20 @@ DequeueTask::Look DequeueTask::LookForWork() {
       failed = true;
     } else if (!messages->empty()) {
       leases.Unreserve(places - static_cast<int>(messages->size()));
-      Work(environment_.leases->Add(partition, *std::move(messages), asked_at, visibility));
+      const absl::Duration lasts = SpanOf(*messages, visibility);
+      Work(environment_.leases->Add(partition, *std::move(messages), asked_at, lasts));
       return Look::kWorked;
     }
   }
   leases.Unreserve(places);
   return failed ? Look::kFailed : Look::kEmpty;
+}
+
+absl::Duration DequeueTask::SpanOf(const std::vector<queue::Message>& messages,
+                                   absl::Duration asked) const {
+  if (environment_.store->traits().per_receive_visibility) return asked;
+  return std::max(messages.front().next_visible_time - environment_.clock->Now(),
+                  queue::kMinReceiveVisibility);
 }
 
 absl::StatusOr<std::vector<queue::Message>> DequeueTask::Receive(

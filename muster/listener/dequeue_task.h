@@ -38,6 +38,8 @@ class DequeueTask {
   // True: look again. False: the task has left the roster.
   bool FollowUp(Look look, uint64_t seen_wakes);
   Look LookForWork();
+  // How long the store leases them: as long as it was asked to, or as it likes.
+  absl::Duration SpanOf(const std::vector<queue::Message>& messages, absl::Duration asked) const;
   absl::StatusOr<std::vector<queue::Message>> Receive(int partition,
                                                       const queue::ReceiveOptions& wanted);
   void Work(std::vector<LeasePtr> leases);

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "muster/base/clock.h"
 #include "muster/base/instance_id.h"
@@ -50,6 +51,20 @@ class Event {
   base::CondVar changed_;
   bool set_ ABSL_GUARDED_BY(mu_) = false;
 };
+
+// "nats://user:password@host" without who and his secret.
+std::string WithoutSecrets(absl::string_view urls) {
+  std::vector<std::string> shown;
+  for (absl::string_view url : absl::StrSplit(urls, ',')) {
+    const size_t begin = url.find("://"), end = url.rfind('@');
+    if (begin != url.npos && end != url.npos && end > begin) {
+      shown.push_back(absl::StrCat(url.substr(0, begin + 3), url.substr(end + 1)));
+    } else {
+      shown.emplace_back(url);
+    }
+  }
+  return absl::StrJoin(shown, ",");
+}
 
 std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
 
@@ -176,7 +191,7 @@ class NatsConnection final : public Connection {
   absl::Status Connect(const std::string& url) {
     MUSTER_ASSIGN_OR_RETURN(const OptionsPtr options, MakeOptions(url));
     MUSTER_RETURN_IF_ERROR(ToStatus(natsConnection_Connect(&connection_, options.get()),
-                                    absl::StrCat("connecting to ", url)));
+                                    absl::StrCat("connecting to ", WithoutSecrets(url))));
     MUSTER_ASSIGN_OR_RETURN(
         heard_replies_,
         Subscribe(replies_.Subjects(), [this](const Incoming& reply) { replies_.Deliver(reply); }));
@@ -208,9 +223,7 @@ class NatsConnection final : public Connection {
   static void OnDisconnected(natsConnection*, void* self);
   static void OnReconnected(natsConnection* connection, void* self);
   static void OnError(natsConnection*, natsSubscription*, natsStatus status, void* self);
-  static void OnClosed(natsConnection*, void* self) {
-    static_cast<NatsConnection*>(self)->closed_.Set();
-  }
+  static void OnClosed(natsConnection*, void* self);
 
   absl::StatusOr<OptionsPtr> MakeOptions(const std::string& url);
   absl::StatusOr<std::unique_ptr<OwnInbox>> BorrowInbox();
@@ -239,7 +252,17 @@ void NatsConnection::OnReconnected(natsConnection* connection, void* self) {
   char url[256] = "";
   natsConnection_GetConnectedUrl(connection, url, sizeof(url));
   base::Log(base::kInfo, "the NATS connection is back",
-            {{"connection", static_cast<NatsConnection*>(self)->options_.name}, {"url", url}});
+            {{"connection", static_cast<NatsConnection*>(self)->options_.name},
+             {"url", WithoutSecrets(url)}});
+}
+
+void NatsConnection::OnClosed(natsConnection*, void* self) {
+  auto* connection = static_cast<NatsConnection*>(self);
+  if (!connection->closing_) {
+    base::Log(base::kError, "the NATS connection is closed for good: the server refuses us",
+              {{"connection", connection->options_.name}});
+  }
+  connection->closed_.Set();
 }
 
 void NatsConnection::OnError(natsConnection*, natsSubscription*, natsStatus status, void* self) {
@@ -286,13 +309,14 @@ absl::StatusOr<OptionsPtr> NatsConnection::MakeOptions(const std::string& url) {
   set(natsOptions_SetReconnectJitter(made, absl::ToInt64Milliseconds(kReconnectJitter),
                                      absl::ToInt64Milliseconds(kReconnectJitter)));
   set(natsOptions_SetReconnectBufSize(made, kMaxReconnectBufferBytes));
+  set(natsOptions_SetWriteDeadline(made, absl::ToInt64Milliseconds(kWriteDeadline)));
   set(natsOptions_SetPingInterval(made, absl::ToInt64Milliseconds(kPingInterval)));
   set(natsOptions_SetDisconnectedCB(made, &OnDisconnected, this));
   set(natsOptions_SetReconnectedCB(made, &OnReconnected, this));
   set(natsOptions_SetErrorHandler(made, &OnError, this));
   set(natsOptions_SetClosedCB(made, &OnClosed, this));
   set(SetSecurity(made));
-  MUSTER_RETURN_IF_ERROR(ToStatus(status, absl::StrCat("NATS options for ", url)));
+  MUSTER_RETURN_IF_ERROR(ToStatus(status, absl::StrCat("NATS options for ", WithoutSecrets(url))));
   return options;
 }
 
@@ -313,7 +337,7 @@ absl::Status NoAnswer(const Outgoing& request, absl::string_view why) {
 }
 
 absl::StatusOr<Incoming> CheckListened(const Outgoing& request, Incoming reply) {
-  if (reply.status == kNoResponders) return NoAnswer(request, "nobody listens there");
+  if (reply.status == kNoResponders) return NobodyListens(request.subject);
   return reply;
 }
 

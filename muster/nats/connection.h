@@ -1,7 +1,8 @@
 // Connection: one connection to a NATS server, or to a cluster of them.
 //
-// It reconnects by itself, as long as it lives. While there is no connection, calls answer
-// Unavailable within their timeout. No nats.c type leaves this folder.
+// It reconnects by itself, unless the server refuses its credentials twice: then nats.c closes it
+// for good, which is logged as an error. While there is no connection, calls answer Unavailable
+// within their timeout. No nats.c type leaves this folder.
 #pragma once
 
 #include <functional>

@@ -119,8 +119,7 @@ TEST_F(ConnectionTest, BringsEachReplyToItsRequest) {
 TEST_F(ConnectionTest, TellsWhichRequestWasNotAnswered) {
   const auto echo = Echo();
   const auto answers = connection_->RequestAll(
-      {{.subject = "echo", .data = "a"}, {.subject = "echo", .data = "hush"}},
-      absl::Milliseconds(50));
+      {{.subject = "echo", .data = "a"}, {.subject = "echo", .data = "hush"}}, absl::Seconds(1));
   ASSERT_TRUE(answers.ok()) << answers.status();
   EXPECT_TRUE((*answers)[0].ok());
   EXPECT_TRUE(absl::IsUnavailable((*answers)[1].status())) << (*answers)[1].status();
@@ -177,7 +176,12 @@ TEST(ConnectionOpenTest, IsUnavailableWhereNobodyAnswers) {
   EXPECT_THAT(connection.status().message(), HasSubstr("nats://127.0.0.1:1"));
 }
 
-TEST(ConnectionOpenTest, RefusesACredentialsFileThatIsNotThere) {
+TEST(ConnectionOpenTest, TellsNobodyThePasswordInItsUrl) {
+  const auto connection = Connection::Open("nats://bob:secret@127.0.0.1:1,nats://127.0.0.1:2", {});
+  EXPECT_THAT(connection.status().message(), HasSubstr("nats://127.0.0.1:1,nats://127.0.0.1:2"));
+}
+
+TEST(ConnectionOpenTest, RefusesAFileOfAuthoritiesThatIsNotThere) {
   testing::NatsServer server;
   const auto connection = Connection::Open(server.url(), {.ca_file = "/nonexistent/ca.pem"});
   EXPECT_TRUE(absl::IsInvalidArgument(connection.status())) << connection.status();

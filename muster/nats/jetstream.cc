@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "muster/base/status_macros.h"
+#include "muster/nats/status.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::nats {
@@ -20,6 +21,7 @@ using nlohmann::json;
 constexpr absl::string_view kErrorCodeUrl = "muster/nats-error-code";
 
 // The server's codes that do not follow from their HTTP code.
+constexpr int kNotEnabledForAccount = 10039;
 constexpr int kStreamNameInUse = 10058;
 constexpr int kConsumerNameInUse = 10013;
 constexpr int kConsumerExists = 10148;
@@ -53,11 +55,33 @@ absl::StatusCode CodeOf(int http_code, int error_code) {
   }
 }
 
+// What the server says in `field`, or `otherwise` where it says nothing of that type: nobody
+// vouches for what answers a request.
+template <typename T>
+T Field(const json& object, const char* field, T otherwise) {
+  const auto found = object.find(field);
+  if (found == object.end()) return otherwise;
+  try {
+    return found->get<T>();
+  } catch (const json::exception&) {
+    return otherwise;
+  }
+}
+std::string Text(const json& object, const char* field) {
+  return Field(object, field, std::string());
+}
+// An object, empty where there is none.
+json Part(const json& object, const char* field) {
+  const auto found = object.find(field);
+  return found != object.end() && found->is_object() ? *found : json::object();
+}
+
 absl::Status ErrorOf(const json& error, absl::string_view context) {
-  const int http_code = error.value("code", 0), error_code = error.value("err_code", 0);
-  absl::Status status(CodeOf(http_code, error_code),
-                      absl::StrCat(context, ": ", error.value("description", "an error"),
-                                   " (JetStream error ", error_code, ")"));
+  const int http_code = Field(error, "code", 0), error_code = Field(error, "err_code", 0);
+  absl::Status status(
+      CodeOf(http_code, error_code),
+      absl::StrCat(context, ": ", Field(error, "description", std::string("an error")),
+                   " (JetStream error ", error_code, ")"));
   status.SetPayload(kErrorCodeUrl, absl::Cord(absl::StrCat(error_code)));
   return status;
 }
@@ -77,7 +101,7 @@ absl::StatusOr<json> ParseAnswer(absl::string_view data, absl::string_view conte
 absl::Time TimeOf(const json& object, const char* field) {
   absl::Time time;
   std::string error;
-  if (!absl::ParseTime(absl::RFC3339_full, object.value(field, ""), &time, &error)) {
+  if (!absl::ParseTime(absl::RFC3339_full, Text(object, field), &time, &error)) {
     return absl::InfinitePast();
   }
   return time;
@@ -111,8 +135,7 @@ std::string Differences(const json& wanted, const json& got,
 
 absl::Status CheckAccepted(const json& wanted, const json& answer, absl::string_view what,
                            absl::Span<const absl::string_view> optional) {
-  const std::string differences =
-      Differences(wanted, answer.value("config", json::object()), optional);
+  const std::string differences = Differences(wanted, Part(answer, "config"), optional);
   if (differences.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(what, " is not as it should be: ", differences));
@@ -134,9 +157,15 @@ absl::StatusOr<json> JetStream::Call(const std::string& endpoint, const json& re
   return ParseAnswer(answer->data, endpoint);
 }
 
+absl::Status JetStream::CheckEnabled() {
+  const absl::Status info = Call("INFO", nullptr).status();
+  if (!IsNobodyListens(info) && ErrorCodeOf(info) != kNotEnabledForAccount) return info;
+  return absl::FailedPreconditionError("the NATS server runs no JetStream for us");
+}
+
 absl::Status JetStream::EnsureStream(const json& config,
                                      absl::Span<const absl::string_view> optional) {
-  const std::string name = config.value("name", "");
+  const std::string name = Text(config, "name");
   absl::StatusOr<json> answer = Call(absl::StrCat("STREAM.CREATE.", name), config);
   if (absl::IsAlreadyExists(answer.status())) {
     answer = Call(absl::StrCat("STREAM.UPDATE.", name), config);
@@ -151,7 +180,7 @@ absl::Status JetStream::EnsureStream(const json& config,
 }
 
 absl::Status JetStream::EnsureConsumer(const std::string& stream, const json& config) {
-  const std::string name = config.value("durable_name", "");
+  const std::string name = Text(config, "durable_name");
   MUSTER_ASSIGN_OR_RETURN(const json answer,
                           Call(absl::StrCat("CONSUMER.DURABLE.CREATE.", stream, ".", name),
                                {{"stream_name", stream}, {"config", config}}));
@@ -160,18 +189,18 @@ absl::Status JetStream::EnsureConsumer(const std::string& stream, const json& co
 
 absl::StatusOr<json> JetStream::StreamConfig(const std::string& stream) {
   MUSTER_ASSIGN_OR_RETURN(const json answer, Call(absl::StrCat("STREAM.INFO.", stream), nullptr));
-  return answer.value("config", json::object());
+  return Part(answer, "config");
 }
 
 absl::StatusOr<StreamState> JetStream::GetStream(const std::string& stream) {
   MUSTER_ASSIGN_OR_RETURN(const json answer, Call(absl::StrCat("STREAM.INFO.", stream), nullptr));
-  const json from = answer.value("state", json::object());
+  const json from = Part(answer, "state");
   StreamState state;
   state.created = TimeOf(answer, "created");
-  state.messages = from.value("messages", uint64_t{0});
-  state.bytes = from.value("bytes", uint64_t{0});
-  state.first_sequence = from.value("first_seq", uint64_t{0});
-  state.last_sequence = from.value("last_seq", uint64_t{0});
+  state.messages = Field(from, "messages", uint64_t{0});
+  state.bytes = Field(from, "bytes", uint64_t{0});
+  state.first_sequence = Field(from, "first_seq", uint64_t{0});
+  state.last_sequence = Field(from, "last_seq", uint64_t{0});
   state.first_time = TimeOf(from, "first_ts");
   return state;
 }
@@ -181,10 +210,9 @@ absl::StatusOr<ConsumerState> JetStream::GetConsumer(const std::string& stream,
   MUSTER_ASSIGN_OR_RETURN(const json answer,
                           Call(absl::StrCat("CONSUMER.INFO.", stream, ".", consumer), nullptr));
   ConsumerState state;
-  state.ack_pending = answer.value("num_ack_pending", int64_t{0});
-  state.pending = answer.value("num_pending", uint64_t{0});
-  state.delivered_sequence =
-      answer.value("delivered", json::object()).value("stream_seq", uint64_t{0});
+  state.ack_pending = Field(answer, "num_ack_pending", int64_t{0});
+  state.pending = Field(answer, "num_pending", uint64_t{0});
+  state.delivered_sequence = Field(Part(answer, "delivered"), "stream_seq", uint64_t{0});
   return state;
 }
 
@@ -197,8 +225,8 @@ absl::StatusOr<std::vector<std::string>> JetStream::StreamNames(const std::strin
   for (size_t total = 1; names.size() < total;) {
     MUSTER_ASSIGN_OR_RETURN(
         const json answer, Call("STREAM.NAMES", {{"subject", subjects}, {"offset", names.size()}}));
-    const json page = answer.value("streams", json::array());
-    total = page.is_array() && !page.empty() ? answer.value("total", size_t{0}) : 0;
+    const json page = Field(answer, "streams", json::array());
+    total = page.is_array() && !page.empty() ? Field(answer, "total", size_t{0}) : 0;
     if (total == 0) break;
     for (const json& name : page) names.push_back(name.is_string() ? name.get<std::string>() : "");
   }
@@ -213,11 +241,11 @@ absl::StatusOr<std::vector<std::string>> JetStream::Subjects(const std::string& 
     MUSTER_ASSIGN_OR_RETURN(const json answer,
                             Call(absl::StrCat("STREAM.INFO.", stream),
                                  {{"subjects_filter", filter}, {"offset", subjects.size()}}));
-    const json state = answer.value("state", json::object());
+    const json state = Part(answer, "state");
     const auto page = state.find("subjects");
     if (page == state.end() || !page->is_object() || page->empty()) break;
     for (const auto& [subject, messages] : page->items()) subjects.push_back(subject);
-    if (subjects.size() >= answer.value("total", size_t{0})) break;
+    if (subjects.size() >= Field(answer, "total", size_t{0})) break;
   }
   std::sort(subjects.begin(), subjects.end());
   return subjects;
@@ -239,7 +267,13 @@ absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> JetStream::Publish(
       acks.push_back(answer.status());
       continue;
     }
-    acks.push_back(PubAck{answer->value("seq", uint64_t{0}), answer->value("duplicate", false)});
+    const PubAck ack{Field(*answer, "seq", uint64_t{0}), Field(*answer, "duplicate", false)};
+    if (ack.sequence == 0) {
+      acks.push_back(absl::InternalError(
+          absl::StrCat("publishing to ", messages[i].subject, ": what answered is no stream")));
+      continue;
+    }
+    acks.push_back(ack);
   }
   return acks;
 }
@@ -266,14 +300,14 @@ absl::StatusOr<StoredMessage> JetStream::LastMessage(const std::string& stream,
 absl::StatusOr<StoredMessage> JetStream::Get(const std::string& stream, const json& request) {
   MUSTER_ASSIGN_OR_RETURN(const json answer,
                           Call(absl::StrCat("STREAM.MSG.GET.", stream), request));
-  const json from = answer.value("message", json::object());
+  const json from = Part(answer, "message");
   StoredMessage message;
-  message.subject = from.value("subject", "");
-  message.sequence = from.value("seq", uint64_t{0});
+  message.subject = Text(from, "subject");
+  message.sequence = Field(from, "seq", uint64_t{0});
   message.time = TimeOf(from, "time");
   std::string headers;
-  if (!absl::Base64Unescape(from.value("hdrs", ""), &headers) ||
-      !absl::Base64Unescape(from.value("data", ""), &message.data)) {
+  if (!absl::Base64Unescape(Text(from, "hdrs"), &headers) ||
+      !absl::Base64Unescape(Text(from, "data"), &message.data)) {
     return absl::DataLossError(
         absl::StrCat("message ", message.sequence, " of stream ", stream, " is not base64"));
   }
@@ -291,7 +325,7 @@ absl::StatusOr<int64_t> JetStream::Purge(const std::string& stream, const std::s
   if (!subjects.empty()) request["filter"] = subjects;
   if (last.has_value()) request["seq"] = *last + 1;  // the first that stays
   MUSTER_ASSIGN_OR_RETURN(const json answer, Call(absl::StrCat("STREAM.PURGE.", stream), request));
-  return answer.value("purged", int64_t{0});
+  return Field(answer, "purged", int64_t{0});
 }
 
 }  // namespace muster::nats

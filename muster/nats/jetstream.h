@@ -49,9 +49,9 @@ struct StoredMessage {
 };
 
 // Statuses of every call: NotFound (no such stream, consumer or message), AlreadyExists (a stream
-// or consumer with another configuration), FailedPrecondition (not the sequence that was expected;
-// the server runs no JetStream), ResourceExhausted (a limit of the server), Unavailable (no answer:
-// the outcome is unknown), and Internal for the rest. The message names the server's own code.
+// or consumer with another configuration), FailedPrecondition (not the sequence that was expected),
+// ResourceExhausted (a limit of the server), Unavailable (no answer: the outcome is unknown), and
+// Internal for the rest. The message names the server's own code.
 //
 // Thread-safe.
 class JetStream {
@@ -62,6 +62,9 @@ class JetStream {
 
   Connection* connection() const { return connection_; }
   absl::Duration timeout() const { return timeout_; }
+
+  // FailedPrecondition: the server runs no JetStream, or none for our account.
+  absl::Status CheckEnabled();
 
   // Makes the stream, or changes it to be as `config` says. What the server did not accept of it is
   // FailedPrecondition and named, but for the fields in `optional`: an older server leaves out what

@@ -10,6 +10,8 @@ inline constexpr absl::Duration kReconnectWait = absl::Milliseconds(250);
 inline constexpr absl::Duration kReconnectJitter = absl::Milliseconds(100);
 // A server that has gone silent is noticed after two of these.
 inline constexpr absl::Duration kPingInterval = absl::Seconds(10);
+// A server that takes nothing for so long is given up: until then a publisher is held up.
+inline constexpr absl::Duration kWriteDeadline = absl::Seconds(2);
 // What is published meanwhile waits here; beyond it, publishing is refused.
 inline constexpr int kMaxReconnectBufferBytes = 8 << 20;
 // What arrived and was not heard yet. A pull brings at most some dozens of messages for each task,

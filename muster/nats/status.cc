@@ -2,10 +2,13 @@
 
 #include <nats/nats.h>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster::nats {
 namespace {
+
+constexpr absl::string_view kNobodyListensUrl = "muster/nats-nobody-listens";
 
 absl::StatusCode CodeOf(natsStatus status) {
   switch (status) {
@@ -48,6 +51,17 @@ absl::Status ToStatus(int nats_status, absl::string_view context) {
   const auto status = static_cast<natsStatus>(nats_status);
   if (status == NATS_OK) return absl::OkStatus();
   return absl::Status(CodeOf(status), absl::StrCat(context, ": ", natsStatus_GetText(status)));
+}
+
+absl::Status NobodyListens(absl::string_view subject) {
+  absl::Status status =
+      absl::UnavailableError(absl::StrCat("no answer from ", subject, ": nobody listens there"));
+  status.SetPayload(kNobodyListensUrl, absl::Cord());
+  return status;
+}
+
+bool IsNobodyListens(const absl::Status& status) {
+  return status.GetPayload(kNobodyListensUrl).has_value();
 }
 
 }  // namespace muster::nats

@@ -15,4 +15,9 @@ namespace muster::nats {
 //   Internal            anything else
 absl::Status ToStatus(int nats_status, absl::string_view context);
 
+// An Unavailable because nobody has subscribed to where a request went, and whether it is one: the
+// server is there, and what was asked for is not.
+absl::Status NobodyListens(absl::string_view subject);
+bool IsNobodyListens(const absl::Status& status);
+
 }  // namespace muster::nats

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "muster/base/status_macros.h"
+#include "muster/nats/status.h"
 #include "muster/queue_jetstream/names.h"
 #include "muster/queue_jetstream/settings.h"
 #include "nlohmann/json.hpp"
@@ -35,9 +36,11 @@ absl::Status AttemptNotes::Open() { return jetstream_->EnsureStream(AttemptsStre
 
 absl::Status AttemptNotes::Write(const queue::QueueId& queue, const AttemptNote& note) {
   const std::string text = Encode(note);
-  // Now: a handler that kills its process may do so at once.
-  return jetstream_->connection()->PublishNow(
-      {.subject = AttemptSubjectOf(queue, note.sequence), .data = text}, jetstream_->timeout());
+  const nats::Outgoing message{.subject = AttemptSubjectOf(queue, note.sequence), .data = text};
+  const absl::Status written = jetstream_->Publish(message).status();
+  if (!nats::IsNobodyListens(written)) return written;
+  MUSTER_RETURN_IF_ERROR(Open());
+  return jetstream_->Publish(message).status();
 }
 
 absl::StatusOr<std::vector<std::optional<AttemptNote>>> AttemptNotes::Find(
@@ -56,7 +59,8 @@ absl::StatusOr<std::vector<std::optional<AttemptNote>>> AttemptNotes::Find(
 }
 
 absl::Status AttemptNotes::Forget(const queue::QueueId& queue) {
-  return jetstream_->Purge(kAttemptsStream, AttemptSubjectsOf(queue)).status();
+  const absl::Status purged = jetstream_->Purge(kAttemptsStream, AttemptSubjectsOf(queue)).status();
+  return absl::IsNotFound(purged) ? absl::OkStatus() : purged;
 }
 
 }  // namespace muster::queue_jetstream

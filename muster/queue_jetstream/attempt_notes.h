@@ -40,7 +40,7 @@ class AttemptNotes {
 
   // Makes the stream.
   absl::Status Open();
-  // OK: the server has it.
+  // OK: the stream has it. Makes the stream again where the server has lost it with its memory.
   absl::Status Write(const queue::QueueId& queue, const AttemptNote& note);
   // One answer for each sequence: its note, if there is one.
   absl::StatusOr<std::vector<std::optional<AttemptNote>>> Find(

@@ -23,6 +23,7 @@ using queue::QueueId;
 
 // Of a message's bytes, what its headers and its subjects may take.
 constexpr int64_t kMaxEnvelopeBytes = 8 << 10;
+constexpr int64_t kMinPayloadBytes = 64 << 10;
 
 std::string EncodeMetadata(const queue::Metadata& metadata) {
   return json(metadata).dump(-1, ' ', false, json::error_handler_t::replace);
@@ -61,9 +62,13 @@ class JetStreamQueueStore final : public queue::QueueStore {
   }
 
   absl::Status Open() {
-    const absl::Status opened = notes_.Open();
-    if (opened.ok()) return opened;
-    return base::Annotate(opened, "is JetStream on? The server says");
+    MUSTER_RETURN_IF_ERROR(jetstream_.CheckEnabled());
+    if (jetstream_.connection()->max_payload() < kMinPayloadBytes) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the NATS server takes messages of ", jetstream_.connection()->max_payload(),
+                       " bytes only (max_payload); muster needs ", kMinPayloadBytes));
+    }
+    return notes_.Open();
   }
 
   const queue::Traits& traits() const override { return traits_; }
@@ -126,6 +131,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
 };
 
 absl::StatusOr<std::shared_ptr<StreamQueue>> JetStreamQueueStore::Find(const QueueId& queue) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(queue));
   {
     base::MutexLock lock(&mu_);
     const auto known = queues_.find(queue);
@@ -174,17 +180,18 @@ absl::Status JetStreamQueueStore::CreateQueue(const QueueId& queue,
   return jetstream_.EnsureConsumer(StreamOf(queue), ConsumerSettings(options_.settings));
 }
 
+// Each step whatever the ones before found: an earlier call may have ended between two of them.
 absl::Status JetStreamQueueStore::DeleteQueue(const QueueId& queue) {
   MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(queue));
-  const absl::Status deleted = jetstream_.DeleteStream(StreamOf(queue));
-  if (absl::IsNotFound(deleted)) return NoQueue(queue);
-  MUSTER_RETURN_IF_ERROR(deleted);
+  const absl::Status messages = jetstream_.DeleteStream(StreamOf(queue));
+  if (!messages.ok() && !absl::IsNotFound(messages)) return messages;
   {
     base::MutexLock lock(&mu_);
     queues_.erase(queue);
   }
   MUSTER_RETURN_IF_ERROR(notes_.Forget(queue));
   const absl::Status aside = jetstream_.DeleteStream(AsideStreamOf(queue));
+  if (absl::IsNotFound(messages) && absl::IsNotFound(aside)) return NoQueue(queue);
   return absl::IsNotFound(aside) ? absl::OkStatus() : aside;
 }
 

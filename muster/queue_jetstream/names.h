@@ -1,10 +1,15 @@
 // What a queue is called on the server.
 //
 //   queue "acme/work"
-//     stream   MUSTER_acme_work          its messages; subject muster.queue.acme.work, consumer
-//     "workers" stream   MUSTER-ASIDE_acme_work    its metadata; subject muster.metadata.acme.work
-//                                        its poison; subjects muster.poison.acme.work.<sequence>
-//     subjects muster.attempts.acme.work.<slot>, in the stream MUSTER-ATTEMPTS of all queues
+//
+//   stream MUSTER_acme_work         its messages
+//          consumer "workers"
+//          subject  muster.queue.acme.work
+//   stream MUSTER-ASIDE_acme_work   what does not queue
+//          subject  muster.metadata.acme.work
+//          subjects muster.poison.acme.work.<sequence>
+//   stream MUSTER-ATTEMPTS          of all queues
+//          subjects muster.attempts.acme.work.<slot>
 //
 // Accounts and names hold only [a-z0-9-] (queue/limits.h), so nothing needs to be escaped.
 #pragma once

@@ -16,15 +16,24 @@ namespace {
 using nlohmann::json;
 
 constexpr char kCauseHeader[] = "Muster-Cause";
+// With what else is in an envelope, below what a body leaves free (jetstream_queue_store.cc).
+constexpr size_t kMaxCauseBytes = 6 << 10;
+constexpr size_t kMaxHolderBytes = 256;
 
-// JSON, in base64: a header is one line, and a reason is what its writer liked.
+// JSON, in base64: a header is one line, and a reason is what its writer liked. Its escapes may
+// make it longer than there is room for.
 std::string EncodeCause(const queue::Cause& cause, absl::Time insertion) {
-  const json object = {{"reason", queue::CutReason(cause.reason)},
-                       {"attempts", cause.attempts},
-                       {"holder", cause.holder},
-                       {"time_ns", absl::ToUnixNanos(cause.time)},
-                       {"insertion_ns", absl::ToUnixNanos(insertion)}};
-  return absl::Base64Escape(object.dump(-1, ' ', false, json::error_handler_t::replace));
+  json object = {{"attempts", cause.attempts},
+                 {"holder", cause.holder.substr(0, kMaxHolderBytes)},
+                 {"time_ns", absl::ToUnixNanos(cause.time)},
+                 {"insertion_ns", absl::ToUnixNanos(insertion)}};
+  std::string reason = queue::CutReason(cause.reason);
+  for (;; reason.resize(reason.size() / 2)) {
+    object["reason"] = reason;
+    std::string encoded =
+        absl::Base64Escape(object.dump(-1, ' ', false, json::error_handler_t::replace));
+    if (encoded.size() <= kMaxCauseBytes || reason.empty()) return encoded;
+  }
 }
 
 // Somebody else's message, or an older muster's, has no cause that can be read; it is shown all the
@@ -60,6 +69,12 @@ queue::PoisonMessage Show(const queue::QueueId& queue, uint64_t sequence,
     if (header.name == kCauseHeader) DecodeCause(header.value, &message);
   }
   return message;
+}
+
+// An error only when nothing was done.
+absl::StatusOr<int64_t> Redriven(int64_t count, const absl::Status& failure) {
+  if (count > 0) return count;
+  return failure;
 }
 
 }  // namespace
@@ -110,15 +125,17 @@ absl::StatusOr<int64_t> PoisonShelf::Redrive(const queue::QueueId& queue,
     const auto stored = jetstream_->LastMessage(AsideStreamOf(queue),
                                                 PoisonSubjectOf(queue, absl::StrCat(sequence)));
     if (absl::IsNotFound(stored.status())) continue;
-    MUSTER_RETURN_IF_ERROR(stored.status());
+    if (!stored.ok()) return Redriven(redriven, stored.status());
     // Whoever died between the two steps does both again: the id makes the first one harmless.
     const nats::Outgoing copy{.subject = SubjectOf(queue),
                               .headers = {{"Nats-Msg-Id", absl::StrCat("muster.redrive.", sequence,
                                                                        ".", stored->sequence)}},
                               .data = stored->data};
-    MUSTER_RETURN_IF_ERROR(jetstream_->Publish(copy).status());
+    if (const auto put = jetstream_->Publish(copy); !put.ok()) {
+      return Redriven(redriven, put.status());
+    }
     const absl::Status deleted = jetstream_->DeleteMessage(AsideStreamOf(queue), stored->sequence);
-    if (!deleted.ok() && !absl::IsNotFound(deleted)) return deleted;
+    if (!deleted.ok() && !absl::IsNotFound(deleted)) return Redriven(redriven, deleted);
     ++redriven;
   }
   return redriven;

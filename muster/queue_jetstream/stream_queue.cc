@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue_jetstream/names.h"
@@ -16,13 +19,15 @@ using nlohmann::json;
 // process keep.
 constexpr size_t kWindowMessages = 256;
 constexpr size_t kWindowBytes = size_t{8} << 20;
+constexpr absl::string_view kOwnIds = "muster.";  // of what this engine puts by itself
+constexpr absl::string_view kEncoded = "base64.";
 // A lease that lapsed so long ago, and was not settled, never will be.
 constexpr absl::Duration kForgetAfter = absl::Minutes(10);
 
 // A stream acknowledges a message before its consumer has heard of it (seen with 2.15): who looks
 // at once after a put may find nothing.
 constexpr absl::Duration kSecondLook = absl::Milliseconds(2);
-constexpr absl::Duration kSecondLookGrace = absl::Milliseconds(50);
+constexpr absl::Duration kSecondLookGrace = absl::Milliseconds(250);
 
 // How many of `messages` go out together.
 size_t WindowOf(absl::Span<const queue::NewMessage> messages) {
@@ -34,9 +39,24 @@ size_t WindowOf(absl::Span<const queue::NewMessage> messages) {
   return count;
 }
 
+// A dedup id may be any bytes, but servers and clients trim and fold what is in a header.
+std::string MessageIdFor(const std::string& dedup_id) {
+  const bool is_plain = std::all_of(dedup_id.begin(), dedup_id.end(), absl::ascii_isgraph);
+  if (is_plain && !absl::StartsWith(dedup_id, kOwnIds) && !absl::StartsWith(dedup_id, kEncoded)) {
+    return dedup_id;
+  }
+  return absl::StrCat(kEncoded, absl::WebSafeBase64Escape(dedup_id));
+}
+
 absl::Status NotHeld(const queue::QueueId& queue) {
   return absl::FailedPreconditionError(
       absl::StrCat("queue '", queue.ToString(), "': the receipt is of no lease that lasts"));
+}
+
+// Once a message is stored, "nothing was put" is no answer any more.
+absl::Status PutFailed(bool nothing_was_put, const absl::Status& why) {
+  if (nothing_was_put || absl::IsUnavailable(why)) return why;
+  return absl::UnavailableError(absl::StrCat("only a part was put: ", why.ToString()));
 }
 
 absl::Status OnlyDelete(const queue::QueueId& queue) {
@@ -65,11 +85,13 @@ absl::StatusOr<std::vector<queue::PutResult>> StreamQueue::Put(
       nats::Outgoing& next = outgoing.emplace_back();
       next.subject = subject;
       next.data = message.body;
-      if (!message.dedup_id.empty()) next.headers = {{"Nats-Msg-Id", message.dedup_id}};
+      if (!message.dedup_id.empty())
+        next.headers = {{"Nats-Msg-Id", MessageIdFor(message.dedup_id)}};
     }
-    MUSTER_ASSIGN_OR_RETURN(const auto acks, jetstream_->Publish(outgoing));
-    for (const absl::StatusOr<nats::PubAck>& ack : acks) {
-      MUSTER_RETURN_IF_ERROR(ack.status());
+    const auto acks = jetstream_->Publish(outgoing);
+    if (!acks.ok()) return PutFailed(results.empty(), acks.status());
+    for (const absl::StatusOr<nats::PubAck>& ack : *acks) {
+      if (!ack.ok()) return PutFailed(results.empty(), ack.status());
       queue::PutResult& result = results.emplace_back();
       result.message_id = MessageIdOf(id_, ack->sequence);
       result.duplicate = ack->duplicate;
@@ -133,8 +155,16 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
     message.receipt = ReceiptOf(id_, delivery);
     deliveries.push_back(std::move(delivery));
   }
-  MUSTER_RETURN_IF_ERROR(Recall(absl::MakeSpan(messages), deliveries, ends));
-  return messages;
+  const absl::Status recalled = Recall(absl::MakeSpan(messages), deliveries, ends);
+  if (recalled.ok()) return messages;
+  // Nobody will know of them: they go back, as far as the server can be told.
+  std::vector<Word> words;
+  for (const Delivery& delivery : deliveries) {
+    words.push_back({words.size(), delivery.ack_subject, GiveBack(absl::ZeroDuration())});
+  }
+  std::vector<absl::Status> said(words.size());
+  Say(words, &said).IgnoreError();
+  return recalled;
 }
 
 absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
@@ -196,10 +226,10 @@ absl::StatusOr<int> StreamQueue::BeginOne(const queue::Receipt& receipt) {
   if (read.of_put || !lease.has_value() || lease->ends <= Now()) return NotHeld(id_);
   ++lease->attempts;
   lease->began = true;
-  leases_.Put(delivery.sequence, *lease);
   MUSTER_RETURN_IF_ERROR(notes_->Write(id_, {.sequence = delivery.sequence,
                                              .deliveries = delivery.deliveries,
                                              .attempts = lease->attempts}));
+  leases_.Put(delivery.sequence, *lease);
   return lease->attempts;
 }
 
@@ -227,6 +257,11 @@ absl::StatusOr<Lease> StreamQueue::LeaseOf(const Delivery& delivery) {
   return lease;
 }
 
+bool StreamQueue::HasLapsed(const Delivery& delivery) const {
+  const std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
+  return lease.has_value() && lease->ends <= Now();
+}
+
 absl::Status StreamQueue::EndAttempt(const Delivery& delivery, bool refund) {
   MUSTER_ASSIGN_OR_RETURN(const Lease lease, LeaseOf(delivery));
   AttemptNote note{.sequence = delivery.sequence, .deliveries = delivery.deliveries, .ended = true};
@@ -241,6 +276,7 @@ absl::StatusOr<StreamQueue::Word> StreamQueue::WordFor(const queue::UpdateReques
                                                        size_t place) {
   MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, Read(id_, request.receipt));
   if (read.of_put) return OnlyDelete(id_);
+  if (HasLapsed(read.delivery)) return NotHeld(id_);
   if (request.body.has_value()) {
     return absl::FailedPreconditionError("JetStream cannot replace the body of a message");
   }
@@ -317,6 +353,7 @@ absl::Status StreamQueue::Clear() {
 absl::Status StreamQueue::DeadLetterOne(const queue::DeadLetterRequest& request, Word* word) {
   MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, Read(id_, request.receipt));
   if (read.of_put) return OnlyDelete(id_);
+  if (HasLapsed(read.delivery)) return NotHeld(id_);
   MUSTER_ASSIGN_OR_RETURN(const nats::StoredMessage stored,
                           jetstream_->GetMessage(StreamOf(id_), read.delivery.sequence));
   queue::Cause cause = request.cause;

@@ -68,6 +68,9 @@ class StreamQueue {
   // The lease under which a message was delivered; of another process's delivery, as far as its
   // note tells.
   absl::StatusOr<Lease> LeaseOf(const Delivery& delivery);
+  // Whether this process knows that somebody else may have the message by now. The server would
+  // take what a late holder says for the word of the new one.
+  bool HasLapsed(const Delivery& delivery) const;
   absl::Status DeadLetterOne(const queue::DeadLetterRequest& request, Word* word);
   absl::Duration Now() const { return options_->clock->Monotonic(); }
 

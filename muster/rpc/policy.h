@@ -5,8 +5,8 @@
 //       members: ["cn:ops", "san:ops.example.org"]        # of the client's certificate
 //       methods: ["muster.v1.QueueService/*", "muster.v1.*/Get*"]
 //     - name: readers
-//       members: [authenticated]                          # any client whose certificate is
-//       accepted methods: ["muster.v1.ReportService/*"]
+//       members: [authenticated]                          # any accepted certificate
+//       methods: ["muster.v1.ReportService/*"]
 //     - name: this-machine
 //       members: [loopback]                               # plaintext, which only loopback has
 //       methods: ["*"]

@@ -1,5 +1,7 @@
 #include "muster/rpc/policy_guard.h"
 
+#include <sys/stat.h>
+
 #include <utility>
 #include <vector>
 
@@ -54,12 +56,10 @@ absl::StatusOr<std::shared_ptr<PolicyGuard>> PolicyGuard::Open(const std::string
 }
 
 std::optional<PolicyGuard::Version> PolicyGuard::VersionOf(const std::string& path) {
-  std::error_code no_time;
-  std::error_code no_size;
-  const Version version{std::filesystem::last_write_time(path, no_time),
-                        std::filesystem::file_size(path, no_size)};
-  if (no_time || no_size) return std::nullopt;
-  return version;
+  struct stat file = {};
+  if (stat(path.c_str(), &file) != 0) return std::nullopt;
+  return Version{file.st_ino, file.st_ctim.tv_sec * 1'000'000'000 + file.st_ctim.tv_nsec,
+                 file.st_size};
 }
 
 std::shared_ptr<const Policy> PolicyGuard::Current() {

@@ -1,7 +1,7 @@
 // PolicyGuard: holds every call of a server against a policy file, before its service hears of it.
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,8 +35,9 @@ class PolicyGuard final : public grpc::AuthMetadataProcessor {
  private:
   // What tells a file from the one that replaces it.
   struct Version {
-    std::filesystem::file_time_type written;
-    uintmax_t bytes = 0;
+    uint64_t inode = 0;
+    int64_t changed_ns = 0;  // which nobody can set back, unlike the time of the last write
+    int64_t bytes = 0;
 
     friend bool operator==(const Version&, const Version&) = default;
   };
