@@ -20,10 +20,27 @@ struct CloudQueueWorkDetectedTriggerEvent {
   int64_t payload_size = 0;  // messages put
 };
 
+// A job's definition was made, replaced or deleted.
+struct JobChangedEvent {
+  std::string job;
+};
+
+// Items of a batch were counted.
+struct BatchCountedEvent {
+  uint64_t batch = 0;
+};
+
+// A batch was given up on request.
+struct BatchCancelledEvent {
+  uint64_t batch = 0;
+};
+
 // What travels between role instances; more payloads join the variant as they are needed.
 struct InterRoleCommunicationEvent {
   std::string from;  // role instance id
-  std::variant<CloudQueueWorkDetectedTriggerEvent> payload;
+  std::variant<CloudQueueWorkDetectedTriggerEvent, JobChangedEvent, BatchCountedEvent,
+               BatchCancelledEvent>
+      payload;
 };
 
 // Thread-safe.

@@ -12,7 +12,7 @@
 namespace muster::trigger_nats {
 namespace {
 
-using trigger::CloudQueueWorkDetectedTriggerEvent;
+using Event = trigger::InterRoleCommunicationEvent;
 
 std::string TokenOf(absl::string_view text) {
   if (text.empty()) return "=";
@@ -28,21 +28,52 @@ std::string TokenOf(absl::string_view text) {
   return token;
 }
 
+struct SubjectMaker {
+  std::string operator()(const trigger::CloudQueueWorkDetectedTriggerEvent& work) const {
+    return absl::StrCat("muster.trigger.", TokenOf(work.storage_account), ".",
+                        TokenOf(work.queue_name));
+  }
+  std::string operator()(const trigger::JobChangedEvent&) const {
+    return "muster.event.job_changed";
+  }
+  std::string operator()(const trigger::BatchCountedEvent&) const {
+    return "muster.event.batch_counted";
+  }
+  std::string operator()(const trigger::BatchCancelledEvent&) const {
+    return "muster.event.batch_cancelled";
+  }
+};
+
+struct PayloadWriter {
+  void operator()(const trigger::CloudQueueWorkDetectedTriggerEvent& work) const {
+    v1::CloudQueueWorkDetectedTriggerEvent& payload = *message->mutable_work_detected();
+    payload.set_storage_account(work.storage_account);
+    payload.set_queue_name(work.queue_name);
+    payload.set_payload_size(work.payload_size);
+  }
+  void operator()(const trigger::JobChangedEvent& job) const {
+    message->mutable_job_changed()->set_job(job.job);
+  }
+  void operator()(const trigger::BatchCountedEvent& batch) const {
+    message->mutable_batch_counted()->set_batch(batch.batch);
+  }
+  void operator()(const trigger::BatchCancelledEvent& batch) const {
+    message->mutable_batch_cancelled()->set_batch(batch.batch);
+  }
+
+  v1::InterRoleCommunicationEvent* message;
+};
+
 }  // namespace
 
 std::string SubjectOf(const trigger::InterRoleCommunicationEvent& event) {
-  const auto& work = std::get<CloudQueueWorkDetectedTriggerEvent>(event.payload);
-  return absl::StrCat("muster.trigger.", TokenOf(work.storage_account), ".",
-                      TokenOf(work.queue_name));
+  return std::visit(SubjectMaker(), event.payload);
 }
 
 std::string EncodeEvent(const trigger::InterRoleCommunicationEvent& event) {
-  const auto& work = std::get<CloudQueueWorkDetectedTriggerEvent>(event.payload);
   v1::InterRoleCommunicationEvent message;
   message.set_from(event.from);
-  message.mutable_work_detected()->set_storage_account(work.storage_account);
-  message.mutable_work_detected()->set_queue_name(work.queue_name);
-  message.mutable_work_detected()->set_payload_size(work.payload_size);
+  std::visit(PayloadWriter{&message}, event.payload);
   return message.SerializeAsString();
 }
 
@@ -52,12 +83,22 @@ absl::StatusOr<trigger::InterRoleCommunicationEvent> DecodeEvent(absl::string_vi
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError("not an InterRoleCommunicationEvent");
   }
-  if (!message.has_work_detected()) {
-    return absl::InvalidArgumentError("an event without a payload that is known here");
+  switch (message.payload_case()) {
+    case v1::InterRoleCommunicationEvent::kWorkDetected: {
+      const v1::CloudQueueWorkDetectedTriggerEvent& work = message.work_detected();
+      return trigger::WorkDetected(message.from(), work.storage_account(), work.queue_name(),
+                                   work.payload_size());
+    }
+    case v1::InterRoleCommunicationEvent::kJobChanged:
+      return Event{message.from(), trigger::JobChangedEvent{message.job_changed().job()}};
+    case v1::InterRoleCommunicationEvent::kBatchCounted:
+      return Event{message.from(), trigger::BatchCountedEvent{message.batch_counted().batch()}};
+    case v1::InterRoleCommunicationEvent::kBatchCancelled:
+      return Event{message.from(), trigger::BatchCancelledEvent{message.batch_cancelled().batch()}};
+    case v1::InterRoleCommunicationEvent::PAYLOAD_NOT_SET:
+      break;
   }
-  const v1::CloudQueueWorkDetectedTriggerEvent& work = message.work_detected();
-  return trigger::WorkDetected(message.from(), work.storage_account(), work.queue_name(),
-                               work.payload_size());
+  return absl::InvalidArgumentError("an event without a payload that is known here");
 }
 
 }  // namespace muster::trigger_nats

@@ -1,7 +1,7 @@
 // How an event travels over NATS: a muster.v1.InterRoleCommunicationEvent on the subject
 //
 //   muster.trigger.<account>.<queue>      work was put into the queue
-//   muster.event.<kind>                   kept for payloads to come
+//   muster.event.<kind>                   anything else: job_changed, batch_counted, batch_cancelled
 //
 // The payload alone says what the event is; the subject is there for servers to filter by, and to
 // let an account only hear its own. In an account or queue, each byte other than [A-Za-z0-9_-] is
@@ -16,8 +16,8 @@
 
 namespace muster::trigger_nats {
 
-// What every subject of a trigger matches.
-inline constexpr char kTriggerSubjects[] = "muster.trigger.>";
+// What the subjects of all events match.
+inline constexpr const char* kSubjects[] = {"muster.trigger.>", "muster.event.*"};
 
 std::string SubjectOf(const trigger::InterRoleCommunicationEvent& event);
 std::string EncodeEvent(const trigger::InterRoleCommunicationEvent& event);

@@ -37,6 +37,21 @@ TEST(EventCodecTest, KeepsSubjectsApartWhateverTheNamesAre) {
   EXPECT_EQ(SubjectOf(WorkDetected("i", "", "=", 1)), "muster.trigger.=.=3D");
 }
 
+TEST(EventCodecTest, CarriesEachKindOfEventOnASubjectOfItsKind) {
+  const auto pass = [](const trigger::InterRoleCommunicationEvent& event) {
+    return DecodeEvent(EncodeEvent(event)).value().payload;
+  };
+  const trigger::InterRoleCommunicationEvent job{"i", trigger::JobChangedEvent{"retail"}};
+  EXPECT_EQ(SubjectOf(job), "muster.event.job_changed");
+  EXPECT_EQ(std::get<trigger::JobChangedEvent>(pass(job)).job, "retail");
+  const trigger::InterRoleCommunicationEvent counted{"c", trigger::BatchCountedEvent{7}};
+  EXPECT_EQ(SubjectOf(counted), "muster.event.batch_counted");
+  EXPECT_EQ(std::get<trigger::BatchCountedEvent>(pass(counted)).batch, 7);
+  const trigger::InterRoleCommunicationEvent cancelled{"i", trigger::BatchCancelledEvent{8}};
+  EXPECT_EQ(SubjectOf(cancelled), "muster.event.batch_cancelled");
+  EXPECT_EQ(std::get<trigger::BatchCancelledEvent>(pass(cancelled)).batch, 8);
+}
+
 TEST(EventCodecTest, RefusesWhatIsNoEvent) {
   v1::InterRoleCommunicationEvent without_payload;
   without_payload.set_from("a newer muster");

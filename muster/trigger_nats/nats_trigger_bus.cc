@@ -1,5 +1,6 @@
 #include "muster/trigger_nats/nats_trigger_bus.h"
 
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace muster::trigger_nats {
 NatsTriggerBus::NatsTriggerBus(nats::Connection* connection) : connection_(connection) {}
 
 NatsTriggerBus::~NatsTriggerBus() {
-  std::unique_ptr<nats::Connection::Subscription> hearing;
+  std::vector<std::unique_ptr<nats::Connection::Subscription>> hearing;
   base::MutexLock lock(&mu_);
   hearing = std::move(hearing_);  // ends once the lock is let go
 }
@@ -32,10 +33,11 @@ absl::StatusOr<std::unique_ptr<trigger::TriggerBus::Subscription>> NatsTriggerBu
 
 absl::Status NatsTriggerBus::EnsureHearing() {
   base::MutexLock lock(&mu_);
-  if (hearing_ != nullptr) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(
-      hearing_,
-      connection_->Subscribe(kTriggerSubjects, [this](const auto& message) { Hear(message); }));
+  const auto hear = [this](const auto& message) { Hear(message); };
+  while (hearing_.size() < std::size(kSubjects)) {
+    MUSTER_ASSIGN_OR_RETURN(auto hearing, connection_->Subscribe(kSubjects[hearing_.size()], hear));
+    hearing_.push_back(std::move(hearing));
+  }
   // Without a connection the subscription waits for one.
   if (connection_->connected()) (void)connection_->Flush(kPublishTimeout);
   return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -52,7 +53,7 @@ class NatsTriggerBus final : public trigger::TriggerBus {
   base::Mutex mu_;
   // From the first subscriber on until the end. Who only publishes hears nothing, and as it never
   // ends before the bus, no subscriber can come to wait for itself.
-  std::unique_ptr<nats::Connection::Subscription> hearing_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::unique_ptr<nats::Connection::Subscription>> hearing_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::trigger_nats

@@ -74,6 +74,22 @@ TEST_P(TriggerBusConformance, CarriesTheWholeEvent) {
   EXPECT_EQ(std::get<CloudQueueWorkDetectedTriggerEvent>(events[0].payload).payload_size, 64);
 }
 
+TEST_P(TriggerBusConformance, CarriesEventsThatAreNoTriggers) {
+  base::Mutex mu;
+  base::CondVar arrived;
+  std::vector<InterRoleCommunicationEvent> events;
+  const auto subscription = Subscribe([&](const InterRoleCommunicationEvent& event) {
+    base::MutexLock lock(&mu);
+    events.push_back(event);
+    arrived.NotifyAll();
+  });
+  ASSERT_TRUE(bus_->Publish({"controller-1", BatchCountedEvent{7}}).ok());
+  base::MutexLock lock(&mu);
+  while (events.empty()) arrived.Wait(&mu);
+  EXPECT_EQ(events[0].from, "controller-1");
+  EXPECT_EQ(std::get<BatchCountedEvent>(events[0].payload).batch, 7);
+}
+
 TEST_P(TriggerBusConformance, ReachesEverySubscriber) {
   Ear a, b;
   const auto subscription_a = Subscribe(a.Subscriber());
