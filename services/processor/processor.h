@@ -30,7 +30,7 @@ struct Dependencies {
 struct Options {
   std::string account;
   std::string instance = "processor";
-  int threads = 1;  // workers at most
+  int threads = 1;                                           // workers at most
   absl::Duration safety_check_interval = absl::Seconds(30);  // between looks that nothing triggered
   // Makes handlers that run in a process of their own. An item whose worker died with it is worked
   // on by one of these, and dies alone if it kills that, too. Empty: it is worked on like others.
