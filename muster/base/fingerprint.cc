@@ -14,6 +14,8 @@
 namespace muster::base {
 namespace {
 
+constexpr size_t kFingerprintBytes = 16;
+
 Fingerprint128 FromXxh(XXH128_hash_t hash) { return {.high = hash.high64, .low = hash.low64}; }
 
 // SHA-256 and XXH3 in memory cannot fail but for want of memory, which ends the process everywhere.
@@ -47,6 +49,25 @@ std::optional<Fingerprint128> Fingerprint128::FromHex(absl::string_view hex) {
   if (!absl::SimpleHexAtoi(hex.substr(0, 16), &result.high) ||
       !absl::SimpleHexAtoi(hex.substr(16), &result.low)) {
     return std::nullopt;
+  }
+  return result;
+}
+
+std::string Fingerprint128::ToBytes() const {
+  std::string bytes(kFingerprintBytes, '\0');
+  for (size_t i = 0; i < kFingerprintBytes / 2; ++i) {
+    bytes[i] = static_cast<char>(high >> (56 - 8 * i));
+    bytes[i + kFingerprintBytes / 2] = static_cast<char>(low >> (56 - 8 * i));
+  }
+  return bytes;
+}
+
+std::optional<Fingerprint128> Fingerprint128::FromBytes(absl::string_view bytes) {
+  if (bytes.size() != kFingerprintBytes) return std::nullopt;
+  Fingerprint128 result;
+  for (size_t i = 0; i < kFingerprintBytes / 2; ++i) {
+    result.high = result.high << 8 | static_cast<uint8_t>(bytes[i]);
+    result.low = result.low << 8 | static_cast<uint8_t>(bytes[i + kFingerprintBytes / 2]);
   }
   return result;
 }

@@ -22,6 +22,11 @@ struct Fingerprint128 {
   // nullopt unless `hex` is 32 hex digits.
   static std::optional<Fingerprint128> FromHex(absl::string_view hex);
 
+  // 16 bytes, big-endian, high half first: how stored forms hold it.
+  std::string ToBytes() const;
+  // nullopt unless there are 16 bytes.
+  static std::optional<Fingerprint128> FromBytes(absl::string_view bytes);
+
   friend auto operator<=>(const Fingerprint128&, const Fingerprint128&) = default;
 };
 

@@ -46,6 +46,15 @@ TEST(FingerprintTest, ReadsItsHexBack) {
   EXPECT_EQ(Fingerprint128::FromHex(fingerprint.ToHex()), fingerprint);
 }
 
+TEST(FingerprintTest, ReadsItsBytesBack) {
+  const Fingerprint128 fingerprint{0x0102030405060708, 0xf1f2f3f4f5f6f7f8};
+  EXPECT_EQ(fingerprint.ToBytes(),
+            "\x01\x02\x03\x04\x05\x06\x07\x08\xf1\xf2\xf3\xf4\xf5\xf6\xf7\xf8");
+  EXPECT_EQ(Fingerprint128::FromBytes(fingerprint.ToBytes()), fingerprint);
+  EXPECT_FALSE(Fingerprint128::FromBytes(std::string(15, 'a')).has_value());
+  EXPECT_FALSE(Fingerprint128::FromBytes(std::string(17, 'a')).has_value());
+}
+
 TEST(FingerprintTest, RefusesHexThatIsNone) {
   EXPECT_FALSE(Fingerprint128::FromHex("").has_value());
   EXPECT_FALSE(Fingerprint128::FromHex(std::string(31, 'a')).has_value());

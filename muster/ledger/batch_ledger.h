@@ -61,12 +61,28 @@ struct ItemBoundary {
   bool oversized = false;        // one record longer than a record may be
 };
 
+// The part of a ledger that those need who count a batch's results, perhaps in another process than
+// the ledger's (ledger_remote). Statuses are the ledger's; from afar Unavailable, too.
+//
+// Thread-safe.
+class BatchRecords {
+ public:
+  virtual ~BatchRecords() = default;
+
+  virtual absl::StatusOr<Batch> Get(uint64_t batch) = 0;
+
+  // Boundaries of up to `max_items` items from `first_index` on, in order.
+  virtual absl::StatusOr<std::vector<ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
+                                                          size_t max_items) = 0;
+
+  // FailedPrecondition unless the batch is sealed or complete.
+  virtual absl::Status MarkComplete(uint64_t batch, absl::Time when) = 0;
+};
+
 // Thread-safe. A change that answered OK is fsynced. NotFound: no such batch. DataLoss: a record is
 // corrupt; the message names it.
-class BatchLedger {
+class BatchLedger : public BatchRecords {
  public:
-  virtual ~BatchLedger() = default;
-
   // Records a new batch in state open. AlreadyExists: the number is taken.
   virtual absl::Status Create(const Batch& batch) = 0;
 
@@ -84,12 +100,8 @@ class BatchLedger {
   // Counts one more refill and answers its ordinal.
   virtual absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) = 0;
 
-  // FailedPrecondition unless the batch is sealed or complete.
-  virtual absl::Status MarkComplete(uint64_t batch, absl::Time when) = 0;
   // complete → sealed: items of it are being worked on again.
   virtual absl::Status Reopen(uint64_t batch) = 0;
-
-  virtual absl::StatusOr<Batch> Get(uint64_t batch) = 0;
 
   // The newest batch with this request id; NotFound when there is none.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;
@@ -97,10 +109,6 @@ class BatchLedger {
   // In order of number. A batch whose record is corrupt is logged as an error, with its number, and
   // left out: it does not hide the others. Get says what is wrong with it.
   virtual absl::StatusOr<std::vector<Batch>> List() = 0;
-
-  // Boundaries of up to `max_items` items from `first_index` on, in order.
-  virtual absl::StatusOr<std::vector<ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
-                                                          size_t max_items) = 0;
 };
 
 }  // namespace muster::ledger

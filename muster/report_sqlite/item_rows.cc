@@ -11,27 +11,6 @@
 namespace muster::report_sqlite {
 namespace {
 
-constexpr size_t kFingerprintBytes = 16;
-
-std::string FingerprintBytes(const base::Fingerprint128& fingerprint) {
-  std::string bytes(kFingerprintBytes, '\0');
-  for (size_t i = 0; i < 8; ++i) {
-    bytes[i] = static_cast<char>(fingerprint.high >> (56 - 8 * i));
-    bytes[8 + i] = static_cast<char>(fingerprint.low >> (56 - 8 * i));
-  }
-  return bytes;
-}
-
-std::optional<base::Fingerprint128> FingerprintOf(absl::string_view bytes) {
-  if (bytes.size() != kFingerprintBytes) return std::nullopt;
-  base::Fingerprint128 fingerprint;
-  for (size_t i = 0; i < 8; ++i) {
-    fingerprint.high = fingerprint.high << 8 | static_cast<uint8_t>(bytes[i]);
-    fingerprint.low = fingerprint.low << 8 | static_cast<uint8_t>(bytes[8 + i]);
-  }
-  return fingerprint;
-}
-
 bool IsOutcome(int64_t stored) {
   return stored == static_cast<int64_t>(report::ItemOutcome::kAggregated) ||
          stored == static_cast<int64_t>(report::ItemOutcome::kDeadLettered);
@@ -43,8 +22,8 @@ absl::StatusOr<report::ItemRow> ItemRowOf(const Statement& row) {
   report::ItemRow item;
   item.batch = static_cast<uint64_t>(row.Int(0));
   item.index = static_cast<uint64_t>(row.Int(1));
-  const std::optional<base::Fingerprint128> content = FingerprintOf(row.Bytes(6));
-  const std::optional<base::Fingerprint128> result = FingerprintOf(row.Bytes(7));
+  const std::optional<base::Fingerprint128> content = base::Fingerprint128::FromBytes(row.Bytes(6));
+  const std::optional<base::Fingerprint128> result = base::Fingerprint128::FromBytes(row.Bytes(7));
   if (!IsOutcome(row.Int(2)) || !content || !result) {
     return absl::DataLossError(
         absl::StrCat("the row of item ", item.batch, "/", item.index, " is damaged"));
@@ -84,8 +63,8 @@ absl::StatusOr<ItemRows> ItemRows::Prepare(Connection* connection) {
 
 absl::Status ItemRows::Write(Statement* statement, const report::ItemFacts& item,
                              absl::Time counted) {
-  const std::string content = FingerprintBytes(item.content);
-  const std::string result = FingerprintBytes(item.result);
+  const std::string content = item.content.ToBytes();
+  const std::string result = item.result.ToBytes();
   return statement->Run(item.batch, item.index, static_cast<int>(item.outcome), item.transactions,
                         item.aggregated, item.rejected, Blob{content}, Blob{result}, item.attempts,
                         item.handler_version, item.worker, item.cause, absl::ToUnixMicros(counted));

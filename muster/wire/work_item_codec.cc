@@ -16,16 +16,6 @@ namespace {
 // Trades a few per cent of size for half of the time: an item lives in the queue for moments.
 constexpr int kAcceleration = 8;
 
-void AppendBigEndian(uint64_t number, std::string* bytes) {
-  for (int shift = 56; shift >= 0; shift -= 8) bytes->push_back(static_cast<char>(number >> shift));
-}
-
-uint64_t ReadBigEndian(absl::string_view bytes) {
-  uint64_t number = 0;
-  for (const char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
-  return number;
-}
-
 absl::Status Damaged(const v1::WorkItem& item, absl::string_view why) {
   return absl::DataLossError(
       absl::StrCat("work item ", item.batch(), "/", item.index(), ": ", why));
@@ -68,7 +58,7 @@ WorkItem HeaderOf(v1::WorkItem* item) {
   decoded.index = item->index();
   decoded.first_line = item->first_line();
   decoded.transactions = item->transactions();
-  decoded.content = *HashFromBytes(item->content_hash());
+  decoded.content = *base::Fingerprint128::FromBytes(item->content_hash());
   if (item->has_oversized()) {
     decoded.oversized_bytes = item->oversized().record_bytes();
     decoded.limit_bytes = item->oversized().limit_bytes();
@@ -90,18 +80,6 @@ absl::StatusOr<std::string> Decompress(const v1::WorkItem& item, absl::string_vi
 
 }  // namespace
 
-std::string HashToBytes(const base::Fingerprint128& hash) {
-  std::string bytes;
-  AppendBigEndian(hash.high, &bytes);
-  AppendBigEndian(hash.low, &bytes);
-  return bytes;
-}
-
-std::optional<base::Fingerprint128> HashFromBytes(absl::string_view bytes) {
-  if (bytes.size() != 16) return std::nullopt;
-  return base::Fingerprint128{ReadBigEndian(bytes.substr(0, 8)), ReadBigEndian(bytes.substr(8))};
-}
-
 std::string BlobName(uint64_t batch, uint32_t index) {
   return absl::StrCat("batch-", batch, "-item-", index);
 }
@@ -119,7 +97,7 @@ v1::WorkItem WorkItemEncoder::Header(uint32_t index, const ledger::ItemBoundary&
   message.set_handler_version(identity_.handler_version);
   message.set_first_line(item.first_line);
   message.set_transactions(item.transactions);
-  message.set_content_hash(HashToBytes(item.content));
+  message.set_content_hash(item.content.ToBytes());
   if (identity_.deadline.has_value()) {
     const int64_t nanos = absl::ToUnixNanos(*identity_.deadline);
     message.mutable_deadline()->set_seconds(nanos / 1'000'000'000);

@@ -89,8 +89,4 @@ absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore*
 // Identity and counts only: enough to report an item that cannot be worked on. DataLoss as above.
 absl::StatusOr<WorkItem> DecodeWorkItemHeader(absl::string_view body);
 
-// 16 bytes, big-endian.
-std::string HashToBytes(const base::Fingerprint128& hash);
-std::optional<base::Fingerprint128> HashFromBytes(absl::string_view bytes);
-
 }  // namespace muster::wire

@@ -15,7 +15,7 @@ constexpr size_t kItemsPerRead = 4096;
 
 }  // namespace
 
-BatchBook::BatchBook(ledger::BatchLedger* ledger, report::ReportStore* report)
+BatchBook::BatchBook(ledger::BatchRecords* ledger, report::ReportStore* report)
     : ledger_(ledger), report_(report) {}
 
 absl::Status BatchBook::Check(const report::CountedItem& item) {

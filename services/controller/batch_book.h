@@ -18,7 +18,7 @@ namespace muster::controller {
 class BatchBook {
  public:
   // Neither is owned; both outlive the book.
-  BatchBook(ledger::BatchLedger* ledger, report::ReportStore* report);
+  BatchBook(ledger::BatchRecords* ledger, report::ReportStore* report);
 
   // OK: the item is one of its batch. InvalidArgument saying why: it is not, and never will be (no
   // such batch, no such item, another content). Anything else is a store's error.
@@ -45,8 +45,8 @@ class BatchBook {
   // Reads on in the ledger until the page holds item `index`, if there is one.
   absl::Status ReadTo(uint64_t batch, uint64_t index, Page* page);
 
-  ledger::BatchLedger* const ledger_;  // not owned
-  report::ReportStore* const report_;  // not owned
+  ledger::BatchRecords* const ledger_;  // not owned
+  report::ReportStore* const report_;   // not owned
   std::map<uint64_t, Page> pages_;
 };
 

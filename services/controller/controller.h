@@ -29,7 +29,7 @@ namespace muster::controller {
 struct Dependencies {
   queue::QueueStore* queues = nullptr;
   trigger::TriggerBus* bus = nullptr;
-  ledger::BatchLedger* ledger = nullptr;
+  ledger::BatchRecords* ledger = nullptr;
   report::ReportStore* report = nullptr;
   blob::BlobStore* blobs = nullptr;
   base::Clock* clock = nullptr;

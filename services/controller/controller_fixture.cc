@@ -62,7 +62,7 @@ v1::ItemResult ControllerTest::Result(uint32_t index, const std::string& custome
   result.set_job("shop");
   result.set_job_revision("r1");
   result.set_handler_version("v1");
-  result.set_content_hash(wire::HashToBytes(ContentOf(index)));
+  result.set_content_hash(ContentOf(index).ToBytes());
   result.set_transactions(10);
   result.set_attempt(1);
   result.set_worker("worker");

@@ -78,7 +78,8 @@ absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobSto
       !result.ParseFromArray(body.data(), static_cast<int>(body.size())) || result.batch() == 0) {
     return absl::DataLossError("the message is no result of a work item");
   }
-  const std::optional<base::Fingerprint128> content = wire::HashFromBytes(result.content_hash());
+  const std::optional<base::Fingerprint128> content =
+      base::Fingerprint128::FromBytes(result.content_hash());
   if (!content.has_value()) return Damaged(result, "its content hash is malformed");
   DecodedResult decoded;
   CountedItem& item = decoded.item;

@@ -17,7 +17,7 @@ v1::ItemResult* ResultOf(const wire::WorkItem& item, const Provenance& provenanc
   result->set_job(item.identity.job);
   result->set_job_revision(item.identity.job_revision);
   result->set_handler_version(provenance.handler_version);
-  result->set_content_hash(wire::HashToBytes(item.content));
+  result->set_content_hash(item.content.ToBytes());
   result->set_transactions(item.transactions);
   result->set_attempt(static_cast<uint32_t>(provenance.attempt));
   result->set_worker(provenance.worker);

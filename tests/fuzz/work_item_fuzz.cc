@@ -58,7 +58,7 @@ void CheckMessage(absl::string_view body, blob::BlobStore* blobs) {
 
 // Fits the hash to what the message carries uncompressed.
 std::string Fit(v1::WorkItem message) {
-  message.set_content_hash(wire::HashToBytes(base::Fingerprint(message.inline_())));
+  message.set_content_hash(base::Fingerprint(message.inline_()).ToBytes());
   message.set_compression(v1::COMPRESSION_NONE);
   return message.SerializeAsString();
 }

@@ -1,0 +1,32 @@
+// The proto forms of a batch (proto/muster/v1/batch.proto): what a ledger stores, and what it tells
+// other processes.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "google/protobuf/repeated_ptr_field.h"
+#include "muster/ledger/batch_ledger.h"
+
+namespace muster::v1 {
+class BatchProgress;
+class BatchRecord;
+class ItemBoundary;
+}  // namespace muster::v1
+
+namespace muster::ledger {
+
+using ItemBoundaryProtos = google::protobuf::RepeatedPtrField<v1::ItemBoundary>;
+
+v1::BatchRecord RecordOf(const Batch& batch);
+v1::BatchProgress ProgressOf(const Batch& batch);
+void AddTo(absl::Span<const ItemBoundary> items, ItemBoundaryProtos* protos);
+
+// Each fills its own fields of `batch`. DataLoss: a hash, or a state, that is none.
+absl::Status Fill(const v1::BatchRecord& record, Batch* batch);
+absl::Status Fill(const v1::BatchProgress& progress, Batch* batch);
+absl::StatusOr<std::vector<ItemBoundary>> FromProtos(const ItemBoundaryProtos& protos);
+
+}  // namespace muster::ledger
