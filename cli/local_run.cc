@@ -14,6 +14,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/cost/usage_log.h"
 #include "muster/queue/limits.h"
+#include "muster/report_wire/schema.h"
 #include "muster/wire/queue_names.h"
 
 namespace muster::cli {
@@ -30,19 +31,6 @@ constexpr absl::Duration kWorkerGrace = absl::Seconds(3);
 
 std::string DefaultRequestId(const job::JobDefinition& job, const std::string& input) {
   return absl::StrCat(job.name, ":", input);
-}
-
-report::BatchShape ShapeOf(const ledger::Batch& batch, const handler::JobSchema& schema) {
-  report::BatchShape shape{batch.number, batch.job, batch.job_revision, {}};
-  for (const handler::GroupSchema& group : schema.groups) {
-    report::GroupShape group_shape{group.name, group.keys, {}};
-    for (const handler::MeasureSchema& measure : group.measures) {
-      group_shape.measures.push_back(
-          {measure.name, measure.type == handler::MeasureSchema::Type::kInt, measure.scale});
-    }
-    shape.groups.push_back(std::move(group_shape));
-  }
-  return shape;
 }
 
 }  // namespace
@@ -67,7 +55,7 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
   MUSTER_ASSIGN_OR_RETURN(run->submission_, run->Submit(stop));
   // Somebody may hold the report for a moment: people open it.
   MUSTER_RETURN_IF_ERROR(base::RetryPolicy({}, clock).Run(stop, [&](const base::RetryAttempt&) {
-    return run->report_->RegisterBatch(ShapeOf(run->submission_.batch, schema));
+    return run->report_->RegisterBatch(report_wire::ShapeOf(run->submission_.batch.number, schema));
   }));
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, run->CountedSoFar());
   run->counted_before_ = static_cast<uint64_t>(counted.transactions);

@@ -1,0 +1,51 @@
+#include "muster/report/store_desk.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::report {
+
+absl::StatusOr<Progress> StoreDesk::RegisterBatch(const BatchShape& shape) {
+  MUSTER_RETURN_IF_ERROR(report_->RegisterBatch(shape));
+  return GetProgress(shape.batch);
+}
+
+absl::StatusOr<Progress> StoreDesk::GetProgress(uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
+  return reader->GetProgress(batch);
+}
+
+absl::StatusOr<std::vector<uint64_t>> StoreDesk::UncountedItems(uint64_t batch, uint64_t item_count,
+                                                                uint64_t from, size_t max) {
+  if (max < 1 || max > kMaxDeskItems) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max is ", max, ", which is not within 1 to ", kMaxDeskItems));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
+  return reader->UncountedItems(batch, item_count, from, max);
+}
+
+absl::Status StoreDesk::CheckCompletion(uint64_t batch) {
+  // A controller that looked for a batch which nobody registered would take that for a broken
+  // store.
+  MUSTER_RETURN_IF_ERROR(GetProgress(batch).status());
+  check_completion_(batch);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StoredReceipt> StoreDesk::GetReceipt(uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
+  return reader->GetReceipt(batch);
+}
+
+absl::Status StoreDesk::ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
+  if (items.size() > kMaxDeskItems) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(items.size(), " items are more than ", kMaxDeskItems));
+  }
+  return report_->ReopenDeadLettered(batch, items);
+}
+
+}  // namespace muster::report

@@ -1,0 +1,75 @@
+#include "muster/report_remote/remote_desk.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "muster/base/status_macros.h"
+#include "muster/report_wire/progress.h"
+#include "muster/report_wire/schema.h"
+#include "muster/rpc/channel.h"
+#include "muster/rpc/status.h"
+
+namespace muster::report_remote {
+
+absl::StatusOr<report::Progress> RemoteDesk::RegisterBatch(const report::BatchShape& shape) {
+  v1::RegisterBatchRequest request;
+  request.set_batch(shape.batch);
+  *request.mutable_schema() = report_wire::ToProto(shape);
+  rpc::CallContext context(timeout_);
+  v1::RegisterBatchResponse response;
+  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->RegisterBatch(&context, request, &response)));
+  return report_wire::FromProto(response.progress());
+}
+
+absl::StatusOr<report::Progress> RemoteDesk::GetProgress(uint64_t batch) {
+  v1::GetProgressRequest request;
+  request.set_batch(batch);
+  rpc::CallContext context(timeout_);
+  v1::GetProgressResponse response;
+  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->GetProgress(&context, request, &response)));
+  return report_wire::FromProto(response.progress());
+}
+
+absl::StatusOr<std::vector<uint64_t>> RemoteDesk::UncountedItems(uint64_t batch,
+                                                                 uint64_t item_count, uint64_t from,
+                                                                 size_t max) {
+  // Beyond what the field holds, it is too many all the same.
+  constexpr size_t kMost = std::numeric_limits<int32_t>::max();
+  v1::ListUncountedItemsRequest request;
+  request.set_batch(batch);
+  request.set_item_count(item_count);
+  request.set_from(from);
+  request.set_max(static_cast<int32_t>(std::min(max, kMost)));
+  rpc::CallContext context(timeout_);
+  v1::ListUncountedItemsResponse response;
+  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->ListUncountedItems(&context, request, &response)));
+  return std::vector<uint64_t>(response.indexes().begin(), response.indexes().end());
+}
+
+absl::Status RemoteDesk::CheckCompletion(uint64_t batch) {
+  v1::CheckCompletionRequest request;
+  request.set_batch(batch);
+  rpc::CallContext context(timeout_);
+  v1::CheckCompletionResponse response;
+  return rpc::FromGrpc(stub_->CheckCompletion(&context, request, &response));
+}
+
+absl::StatusOr<report::StoredReceipt> RemoteDesk::GetReceipt(uint64_t batch) {
+  v1::GetStoredReceiptRequest request;
+  request.set_batch(batch);
+  rpc::CallContext context(timeout_);
+  v1::GetStoredReceiptResponse response;
+  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->GetStoredReceipt(&context, request, &response)));
+  return report::StoredReceipt{response.text(), response.checksum()};
+}
+
+absl::Status RemoteDesk::ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
+  v1::ReopenDeadLetteredRequest request;
+  request.set_batch(batch);
+  request.mutable_indexes()->Add(items.begin(), items.end());
+  rpc::CallContext context(timeout_);
+  v1::ReopenDeadLetteredResponse response;
+  return rpc::FromGrpc(stub_->ReopenDeadLettered(&context, request, &response));
+}
+
+}  // namespace muster::report_remote

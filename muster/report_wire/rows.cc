@@ -1,0 +1,39 @@
+#include "muster/report_wire/rows.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/decimal.h"
+
+namespace muster::report_wire {
+
+v1::PartialRow ToProto(const report::GroupRow& row) {
+  v1::PartialRow proto;
+  for (const std::string& key : row.keys) proto.add_keys(key);
+  for (const base::Decimal& measure : row.measures) proto.add_measures(measure.ToString());
+  return proto;
+}
+
+absl::StatusOr<report::GroupRow> FromProto(const v1::PartialRow& proto,
+                                           const report::GroupShape& shape) {
+  if (static_cast<size_t>(proto.keys_size()) != shape.keys.size() ||
+      static_cast<size_t>(proto.measures_size()) != shape.measures.size()) {
+    return absl::DataLossError(absl::StrCat("group '", shape.name, "': a row of ",
+                                            proto.keys_size(), " keys and ", proto.measures_size(),
+                                            " measures is none of it"));
+  }
+  report::GroupRow row;
+  row.keys.assign(proto.keys().begin(), proto.keys().end());
+  for (const std::string& text : proto.measures()) {
+    const std::optional<base::Decimal> measure = base::Decimal::TryParse(text);
+    if (!measure.has_value()) {
+      return absl::DataLossError(
+          absl::StrCat("group '", shape.name, "': '", text, "' is no number"));
+    }
+    row.measures.push_back(*measure);
+  }
+  return row;
+}
+
+}  // namespace muster::report_wire
