@@ -1,0 +1,133 @@
+#include "services/controller/report_service.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/report_wire/progress.h"
+#include "muster/report_wire/schema.h"
+#include "muster/rpc/call.h"
+#include "muster/rpc/status.h"
+#include "services/controller/report_pages.h"
+
+namespace muster::controller {
+namespace {
+
+absl::Status Refuse(const std::string& field, absl::string_view why) {
+  return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, ": ", why)),
+                             {{field, std::string(why)}});
+}
+
+// Group by group, so that the field that is wrong can be named.
+absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& request) {
+  const v1::JobSchema& schema = request.schema();
+  if (request.batch() == 0) return Refuse("batch", "must not be 0");
+  if (schema.job().empty()) return Refuse("schema.job", "must not be empty");
+  if (schema.revision().empty()) return Refuse("schema.revision", "must not be empty");
+  report::BatchShape shape{request.batch(), schema.job(), schema.revision(), {}};
+  absl::Status wrong = report::ValidateBatchShape(shape);
+  if (!wrong.ok()) return Refuse("batch", wrong.message());
+  for (int i = 0; i < schema.groups_size(); ++i) {
+    absl::StatusOr<report::GroupShape> group = report_wire::FromProto(schema.groups(i));
+    wrong = group.status();
+    if (wrong.ok()) {
+      shape.groups.push_back(*std::move(group));
+      wrong = report::ValidateBatchShape(shape);
+    }
+    if (!wrong.ok()) return Refuse(absl::StrCat("schema.groups[", i, "]"), wrong.message());
+  }
+  return shape;
+}
+
+}  // namespace
+
+ReportService::ReportService(report::ReportStore* report,
+                             std::function<void(uint64_t batch)> check_completion)
+    : report_(report), desk_(report, std::move(check_completion)) {}
+
+grpc::Status ReportService::GetReport(grpc::ServerContext* context,
+                                      const v1::GetReportRequest* request,
+                                      grpc::ServerWriter<v1::GetReportResponse>* writer) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    if (request->max_rows() < 0) return Refuse("max_rows", "must not be negative");
+    MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
+    return WriteReport(*reader, *request, [writer](const v1::GetReportResponse& response) {
+      return writer->Write(response);
+    });
+  });
+}
+
+grpc::Status ReportService::GetProgress(grpc::ServerContext* context,
+                                        const v1::GetProgressRequest* request,
+                                        v1::GetProgressResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, desk_.GetProgress(request->batch()));
+    *response->mutable_progress() = report_wire::ToProto(progress);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status ReportService::GetStoredReceipt(grpc::ServerContext* context,
+                                             const v1::GetStoredReceiptRequest* request,
+                                             v1::GetStoredReceiptResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(report::StoredReceipt receipt, desk_.GetReceipt(request->batch()));
+    response->set_text(std::move(receipt.text));
+    response->set_checksum(std::move(receipt.checksum));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status ReportService::ListUncountedItems(grpc::ServerContext* context,
+                                               const v1::ListUncountedItemsRequest* request,
+                                               v1::ListUncountedItemsResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    const int max = request->max();
+    if (max < 1 || static_cast<size_t>(max) > report::kMaxDeskItems) {
+      return Refuse("max",
+                    absl::StrCat("is ", max, ", must be within 1 to ", report::kMaxDeskItems));
+    }
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> indexes,
+                            desk_.UncountedItems(request->batch(), request->item_count(),
+                                                 request->from(), static_cast<size_t>(max)));
+    response->mutable_indexes()->Add(indexes.begin(), indexes.end());
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status ReportService::RegisterBatch(grpc::ServerContext* context,
+                                          const v1::RegisterBatchRequest* request,
+                                          v1::RegisterBatchResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const report::BatchShape shape, ShapeIn(*request));
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, desk_.RegisterBatch(shape));
+    *response->mutable_progress() = report_wire::ToProto(progress);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status ReportService::CheckCompletion(grpc::ServerContext* context,
+                                            const v1::CheckCompletionRequest* request,
+                                            v1::CheckCompletionResponse*) {
+  return rpc::Answer(*context, [&] { return desk_.CheckCompletion(request->batch()); });
+}
+
+grpc::Status ReportService::ReopenDeadLettered(grpc::ServerContext* context,
+                                               const v1::ReopenDeadLetteredRequest* request,
+                                               v1::ReopenDeadLetteredResponse*) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    const auto& indexes = request->indexes();
+    if (static_cast<size_t>(indexes.size()) > report::kMaxDeskItems) {
+      return Refuse("indexes", absl::StrCat("are ", indexes.size(), ", must be at most ",
+                                            report::kMaxDeskItems));
+    }
+    return desk_.ReopenDeadLettered(
+        request->batch(), absl::MakeConstSpan(indexes.data(), static_cast<size_t>(indexes.size())));
+  });
+}
+
+}  // namespace muster::controller
