@@ -12,10 +12,10 @@
 #include "cli/local_run.h"
 #include "cli/progress_bar.h"
 #include "cli/report_writer.h"
-#include "cli/stop_signals.h"
 #include "cli/table.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
+#include "muster/base/stop_signals.h"
 #include "muster/job/job_file.h"
 #include "nlohmann/json.hpp"
 
@@ -25,6 +25,14 @@ namespace {
 // Rows of each group that `run` shows; `muster report` has them all.
 constexpr int64_t kShownRows = 15;
 constexpr int kMaxThreads = 256;
+
+// SIGTERM to exit takes at most 5 s, so that nobody has to send SIGKILL.
+base::StopOptions OnStop() {
+  return {.grace = absl::Milliseconds(4500),
+          .exit_code = kInterrupted,
+          .when_late = "muster: a handler does not stop; leaving it behind",
+          .when_hurried = "muster: stopped at once; run the same command again to go on"};
+}
 
 struct RunOptions {
   CommonOptions common;
@@ -152,7 +160,7 @@ absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& opti
 }
 
 absl::Status Run(const RunOptions& options, const Environment& environment) {
-  const StopSignals signals;
+  const base::StopSignals signals(OnStop());
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
   MUSTER_ASSIGN_OR_RETURN(JobHandler handler,
                           FindHandler(job, *environment.handlers, environment.clock));

@@ -1,4 +1,4 @@
-#include "cli/stop_signals.h"
+#include "muster/base/stop_signals.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
-#include "cli/exit_code.h"
 
-namespace muster::cli {
+namespace muster::base {
 namespace {
 
 // Ends the waiting thread; nobody else sends it.
@@ -37,7 +38,7 @@ sigset_t Awaited() {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(StopOptions options) : options_(std::move(options)) {
   const sigset_t set = Awaited();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   waiter_ = std::thread([this] { Wait(); });
@@ -59,13 +60,12 @@ void StopSignals::Wait() {
   const absl::Time first = absl::Now();
   do {
     const timespec grace =
-        absl::ToTimespec(std::max(absl::ZeroDuration(), first + kStopGrace - absl::Now()));
+        absl::ToTimespec(std::max(absl::ZeroDuration(), first + options_.grace - absl::Now()));
     signal = sigtimedwait(&set, nullptr, &grace);
     if (signal == kLeave) return;
   } while (signal < 0 ? errno == EINTR : absl::Now() < first + kOneStop);
-  Complain(signal < 0 ? "muster: a handler does not stop; leaving it behind\n"
-                      : "muster: stopped at once; run the same command again to go on\n");
-  _exit(kInterrupted);
+  Complain(absl::StrCat(signal < 0 ? options_.when_late : options_.when_hurried, "\n"));
+  _exit(options_.exit_code);
 }
 
-}  // namespace muster::cli
+}  // namespace muster::base
