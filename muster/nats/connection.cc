@@ -52,20 +52,6 @@ class Event {
   bool set_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// "nats://user:password@host" without who and his secret.
-std::string WithoutSecrets(absl::string_view urls) {
-  std::vector<std::string> shown;
-  for (absl::string_view url : absl::StrSplit(urls, ',')) {
-    const size_t begin = url.find("://"), end = url.rfind('@');
-    if (begin != url.npos && end != url.npos && end > begin) {
-      shown.push_back(absl::StrCat(url.substr(0, begin + 3), url.substr(end + 1)));
-    } else {
-      shown.emplace_back(url);
-    }
-  }
-  return absl::StrJoin(shown, ",");
-}
-
 std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
 
 // The server speaks in messages without content: their header is "NATS/1.0 404 No Messages".
@@ -224,6 +210,9 @@ class NatsConnection final : public Connection {
   static void OnReconnected(natsConnection* connection, void* self);
   static void OnError(natsConnection*, natsSubscription*, natsStatus status, void* self);
   static void OnClosed(natsConnection*, void* self);
+  void Tell(bool connected) const {
+    if (options_.on_change && !closing_) options_.on_change(connected);
+  }
 
   absl::StatusOr<OptionsPtr> MakeOptions(const std::string& url);
   absl::StatusOr<std::unique_ptr<OwnInbox>> BorrowInbox();
@@ -246,14 +235,16 @@ void NatsConnection::OnDisconnected(natsConnection*, void* self) {
   if (connection->closing_) return;
   base::Log(base::kWarning, "the NATS connection is lost; it is tried again until it is back",
             {{"connection", connection->options_.name}});
+  connection->Tell(false);
 }
 
 void NatsConnection::OnReconnected(natsConnection* connection, void* self) {
+  const auto* reconnected = static_cast<NatsConnection*>(self);
   char url[256] = "";
   natsConnection_GetConnectedUrl(connection, url, sizeof(url));
   base::Log(base::kInfo, "the NATS connection is back",
-            {{"connection", static_cast<NatsConnection*>(self)->options_.name},
-             {"url", WithoutSecrets(url)}});
+            {{"connection", reconnected->options_.name}, {"url", WithoutSecrets(url)}});
+  reconnected->Tell(true);
 }
 
 void NatsConnection::OnClosed(natsConnection*, void* self) {
@@ -397,6 +388,19 @@ absl::StatusOr<std::unique_ptr<OwnInbox>> NatsConnection::BorrowInbox() {
 }
 
 }  // namespace
+
+std::string WithoutSecrets(absl::string_view urls) {
+  std::vector<std::string> shown;
+  for (absl::string_view url : absl::StrSplit(urls, ',')) {
+    const size_t begin = url.find("://"), end = url.rfind('@');
+    if (begin != url.npos && end != url.npos && end > begin) {
+      shown.push_back(absl::StrCat(url.substr(0, begin + 3), url.substr(end + 1)));
+    } else {
+      shown.emplace_back(url);
+    }
+  }
+  return absl::StrJoin(shown, ",");
+}
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& url,
                                                              const ConnectionOptions& options) {

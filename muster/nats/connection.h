@@ -27,6 +27,9 @@ struct ConnectionOptions {
   std::string certificate_file = "";  // with key_file, for servers that ask for one
   std::string key_file = "";
   absl::Duration connect_timeout = absl::Seconds(2);
+  // Hears each time that the connection, once open, is lost (false) and is back (true), one after
+  // the other, on a thread of its own; be quick. Not when it is closed on purpose.
+  std::function<void(bool connected)> on_change = nullptr;
 };
 
 // Replies to requests go to subjects below a prefix of the connection's own.
@@ -79,5 +82,8 @@ class Connection {
   // Bytes that a message may have, headers included.
   virtual int64_t max_payload() const = 0;
 };
+
+// "nats://user:password@host" without who and his secret, for people.
+std::string WithoutSecrets(absl::string_view urls);
 
 }  // namespace muster::nats

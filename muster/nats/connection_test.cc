@@ -152,6 +152,24 @@ TEST_F(ConnectionTest, TakesOneReplyAfterTheOther) {
   EXPECT_THAT(taken, ElementsAre("twice", "twice"));
 }
 
+TEST_F(ConnectionTest, TellsWhenItIsLostAndWhenItIsBack) {
+  base::Mutex mu;
+  base::CondVar changed;
+  std::vector<bool> told;
+  const auto connection = Connection::Open(server_.url(), {.on_change =
+                                                               [&](bool connected) {
+                                                                 base::MutexLock lock(&mu);
+                                                                 told.push_back(connected);
+                                                                 changed.NotifyAll();
+                                                               }})
+                              .value();
+  server_.Kill();
+  server_.Restart();
+  base::MutexLock lock(&mu);
+  while (told.size() < 2) changed.Wait(&mu);
+  EXPECT_THAT(told, ElementsAre(false, true));
+}
+
 TEST_F(ConnectionTest, ComesBackAfterTheServerWasKilled) {
   Heard heard;
   const auto subscription = connection_->Subscribe("news", heard.Hearer()).value();
