@@ -1,0 +1,166 @@
+#include "services/host/host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "muster/base/backoff.h"
+#include "muster/base/log.h"
+#include "muster/base/quantity.h"
+#include "muster/base/retry_policy.h"
+#include "muster/base/sleep.h"
+#include "muster/base/status_macros.h"
+#include "muster/nats/connection.h"
+#include "services/host/limits.h"
+
+namespace muster::host {
+namespace {
+
+// Opens into `place`.
+template <typename T>
+absl::Status Into(std::unique_ptr<T>* place, absl::StatusOr<std::unique_ptr<T>> opened) {
+  MUSTER_ASSIGN_OR_RETURN(*place, std::move(opened));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Host::Host(HostOptions options, Role* role, base::Clock* clock)
+    : options_(std::move(options)), role_(role), clock_(clock) {
+  backend::NatsOptions nats = options_.nats;
+  nats.connection.name = options_.instance;
+  nats.connection.on_change = [this](bool connected) { OnConnection(connected); };
+  backends_ = std::make_unique<backend::Backends>(std::move(nats));
+}
+
+absl::StatusOr<std::unique_ptr<Host>> Host::Start(const HostOptions& options, Role* role,
+                                                  base::Clock* clock) {
+  std::unique_ptr<Host> host(new Host(options, role, clock));
+  MUSTER_ASSIGN_OR_RETURN(host->server_,
+                          rpc::Server::Start(host->options_.server(), role->services()));
+  base::Log(base::kInfo, "listening",
+            {{"instance", options.instance}, {"at", absl::StrJoin(host->addresses(), ",")}});
+  return host;
+}
+
+// The stores first: the connection's thread tells the server of its changes. No call may use them
+// by then.
+Host::~Host() {
+  if (server_ != nullptr) server_->Drain(absl::ZeroDuration());
+  bus_.reset();
+  blobs_.reset();
+  sync_.reset();
+  queues_.reset();
+  backends_.reset();
+}
+
+absl::Status Host::Serve(const std::stop_token& stop) {
+  absl::Status served = Open(stop);
+  if (served.ok()) {
+    served = AwaitEnd(stop);
+    Drain();
+  }
+  return absl::IsCancelled(served) && stop.stop_requested() ? absl::OkStatus() : served;
+}
+
+absl::Status Host::Open(const std::stop_token& stop) {
+  MUSTER_RETURN_IF_ERROR(OpenStores(stop));
+  const Stores stores{backends_.get(), queues_.get(), sync_.get(), blobs_.get(), bus_.get()};
+  const Fail fail = [this](const absl::Status& status) { OnFail(status); };
+  MUSTER_RETURN_IF_ERROR(OpenPatiently(
+      "what the role needs", [&] { return role_->Open(stores, fail); }, stop));
+  base::MutexLock lock(&mu_);
+  open_ = true;
+  TellReadyLocked();
+  return absl::OkStatus();
+}
+
+absl::Status Host::OpenStores(const std::stop_token& stop) {
+  const std::string& url = options_.nats_url;
+  MUSTER_RETURN_IF_ERROR(OpenPatiently(
+      "the queues",
+      [&] {
+        return Into(&queues_, backends_->OpenQueueStore(url, backend::Mode::kReadWrite,
+                                                        backend::Holders::kElsewhere, clock_));
+      },
+      stop));
+  MUSTER_RETURN_IF_ERROR(OpenPatiently(
+      "the records", [&] { return Into(&sync_, backends_->OpenSyncStore(url)); }, stop));
+  MUSTER_RETURN_IF_ERROR(OpenPatiently(
+      "the blobs", [&] { return Into(&blobs_, backends_->OpenBlobStore(url)); }, stop));
+  return OpenPatiently(
+      "the bus", [&] { return Into(&bus_, backends_->OpenTriggerBus(url)); }, stop);
+}
+
+absl::Status Host::OpenPatiently(absl::string_view what, const std::function<absl::Status()>& open,
+                                 const std::stop_token& stop) {
+  base::IdleBackoff backoff({.maximum = kMaxOpenWait});
+  std::string said;
+  for (int failures = 1;; ++failures) {
+    if (stop.stop_requested()) return absl::CancelledError("stopped");
+    const absl::Status opened = open();
+    if (opened.ok()) break;
+    if (!base::IsTransient(opened)) return base::Annotate(opened, what);
+    const absl::Duration wait = backoff.Interval(failures);
+    if (const std::string why = opened.ToString(); why != std::exchange(said, why)) {
+      base::Log(base::kWarning,
+                "not ready: what is needed does not answer; it is asked until it does",
+                {{"what", what},
+                 {"where", nats::WithoutSecrets(options_.nats_url)},
+                 {"why", why},
+                 {"again_in", base::DurationToString(absl::Trunc(wait, absl::Milliseconds(1)))},
+                 {"at_most", base::DurationToString(kMaxOpenWait)}});
+    }
+    base::SleepUnlessStopped(clock_, wait, stop);
+  }
+  if (!said.empty()) base::Log(base::kInfo, "what was needed answers", {{"what", what}});
+  return absl::OkStatus();
+}
+
+absl::Status Host::AwaitEnd(const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] {
+    base::MutexLock lock(&mu_);
+    changed_.NotifyAll();
+  });
+  base::MutexLock lock(&mu_);
+  while (!failed_.has_value() && !stop.stop_requested()) changed_.Wait(&mu_);
+  return failed_.value_or(absl::OkStatus());
+}
+
+// Whoever sends work looks elsewhere first; then what runs comes to its end.
+void Host::Drain() {
+  const absl::Duration end = clock_->Monotonic() + options_.drain_grace;
+  base::Log(
+      base::kInfo, "draining",
+      {{"instance", options_.instance}, {"grace", base::DurationToString(options_.drain_grace)}});
+  {
+    base::MutexLock lock(&mu_);
+    open_ = false;
+    TellReadyLocked();
+  }
+  role_->Drain(options_.drain_grace);
+  server_->Drain(std::max(absl::ZeroDuration(), end - clock_->Monotonic()));
+  role_->Close();
+  base::Log(base::kInfo, "drained", {{"instance", options_.instance}});
+}
+
+void Host::OnConnection(bool connected) {
+  base::MutexLock lock(&mu_);
+  connected_ = connected;
+  TellReadyLocked();
+}
+
+void Host::OnFail(const absl::Status& status) {
+  base::MutexLock lock(&mu_);
+  if (!failed_.has_value()) failed_ = status;
+  changed_.NotifyAll();
+}
+
+void Host::TellReadyLocked() {
+  const bool ready = open_ && connected_;
+  server_->SetReady(ready);
+  if (std::exchange(told_ready_, ready) == ready) return;
+  base::Log(base::kInfo, ready ? "ready" : "not ready", {{"instance", options_.instance}});
+}
+
+}  // namespace muster::host

@@ -1,0 +1,86 @@
+// Host: runs one role as a service: listens, opens what the role needs, tells whoever asks whether
+// it is ready, and brings it to an orderly end.
+//
+//   Start ─► listening, not ready ─► Serve: open, trying again ─► ready ─► stop ─► drained
+//                                                                 │  ▲
+//                                           NATS connection lost  ▼  │ back
+//                                                               not ready
+//
+// Health answers from the beginning, whatever else does not: an instance that waits for its NATS
+// server is alive and not ready.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/backend/backends.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/rpc/server.h"
+#include "services/host/host_options.h"
+#include "services/host/role.h"
+
+namespace muster::host {
+
+// Thread-safe.
+class Host {
+ public:
+  // Listens. `role` and `clock` are not owned and outlive the host. Errors are those of
+  // rpc::Server::Start.
+  static absl::StatusOr<std::unique_ptr<Host>> Start(const HostOptions& options, Role* role,
+                                                     base::Clock* clock);
+  // Cuts off what runs.
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  // As of rpc::Server.
+  const std::vector<std::string>& addresses() const { return server_->addresses(); }
+
+  // Opens stores and role, for as long as it takes, serves until `stop`, and drains. Called once.
+  // An error: what it needs cannot be had however long one waits, or the role has failed.
+  absl::Status Serve(const std::stop_token& stop);
+
+ private:
+  Host(HostOptions options, Role* role, base::Clock* clock);
+
+  absl::Status Open(const std::stop_token& stop);
+  absl::Status OpenStores(const std::stop_token& stop);
+  // Calls `open` until it succeeds or fails for good. Cancelled: `stop` was requested. A change of
+  // what is wrong is one line in the log.
+  absl::Status OpenPatiently(absl::string_view what, const std::function<absl::Status()>& open,
+                             const std::stop_token& stop);
+  absl::Status AwaitEnd(const std::stop_token& stop);
+  void Drain();
+
+  void OnConnection(bool connected);
+  void OnFail(const absl::Status& status);
+  void TellReadyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const HostOptions options_;
+  Role* const role_;          // not owned
+  base::Clock* const clock_;  // not owned
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  bool open_ ABSL_GUARDED_BY(mu_) = false;
+  bool connected_ ABSL_GUARDED_BY(mu_) = true;  // the first connection is part of opening
+  bool told_ready_ ABSL_GUARDED_BY(mu_) = false;
+  std::optional<absl::Status> failed_ ABSL_GUARDED_BY(mu_);
+
+  std::unique_ptr<rpc::Server> server_;
+  std::unique_ptr<backend::Backends> backends_;
+  std::unique_ptr<queue::QueueStore> queues_;
+  std::unique_ptr<sync::OptimisticSyncStore> sync_;
+  std::unique_ptr<blob::BlobStore> blobs_;
+  std::unique_ptr<trigger::TriggerBus> bus_;
+};
+
+}  // namespace muster::host

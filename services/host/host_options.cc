@@ -1,0 +1,147 @@
+#include "services/host/host_options.h"
+
+#include <algorithm>
+#include <map>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "muster/base/instance_id.h"
+#include "muster/base/quantity.h"
+#include "muster/base/safe_name.h"
+#include "muster/rpc/address.h"
+#include "muster/wire/queue_names.h"
+#include "services/host/limits.h"
+
+namespace muster::host {
+namespace {
+
+const CLI::Validator kAddress(
+    [](std::string& text) -> std::string {
+      return std::string(rpc::ParseAddress(text).status().message());
+    },
+    "HOST:PORT");
+
+const CLI::Validator kAccountName(
+    [](std::string& text) -> std::string {
+      if (base::IsSafeName(text)) return "";
+      return absl::StrCat("'", text, "' is not 3 to 63 of a-z, 0-9 and single dashes within");
+    },
+    "NAME");
+
+bool IsInstanceChar(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
+}
+
+const CLI::Validator kInstanceName(
+    [](std::string& text) -> std::string {
+      if (!text.empty() && text.size() <= kMaxInstanceBytes &&
+          std::all_of(text.begin(), text.end(), IsInstanceChar)) {
+        return "";
+      }
+      return absl::StrCat("'", text, "' is not 1 to ", kMaxInstanceBytes,
+                          " of letters, digits, '-' and '_'");
+    },
+    "NAME");
+
+// An option that the environment sets, too.
+template <typename T>
+CLI::Option* Add(CLI::App* app, const std::string& name, T* value, const std::string& help) {
+  return app->add_option(name, *value, help)->envname(EnvironmentName(name))->capture_default_str();
+}
+
+void AddServer(CLI::App* app, HostOptions* options) {
+  Add(app, "--listen", &options->listen, "Where to listen; may be given more than once")
+      ->delimiter(',')
+      ->check(kAddress);
+  CLI::Option* const certificate =
+      Add(app, "--tls-cert", &options->tls.certificate, "This server's certificate (PEM)");
+  CLI::Option* const key =
+      Add(app, "--tls-key", &options->tls.key, "The certificate's private key (PEM)");
+  certificate->needs(key);
+  key->needs(certificate);
+  Add(app, "--tls-roots", &options->tls.roots, "Whose certificates clients must show (PEM)")
+      ->needs(certificate);
+  Add(app, "--policy", &options->policy_file, "Who may call what (YAML)");
+  app->add_flag("--allow-plaintext", options->allow_plaintext,
+                "Listen without TLS where others can reach it")
+      ->envname(EnvironmentName("--allow-plaintext"));
+}
+
+void AddNats(CLI::App* app, HostOptions* options) {
+  static const std::map<std::string, queue::Survives> kSurvives = {
+      {"process", queue::Survives::kProcess}, {"power", queue::Survives::kPower}};
+  nats::ConnectionOptions& connection = options->nats.connection;
+  Add(app, "--nats", &options->nats_url, "The NATS server, or a cluster's with commas between");
+  Add(app, "--nats-credentials", &connection.credentials_file, "Who this is to the NATS server");
+  Add(app, "--nats-ca", &connection.ca_file, "Whose certificate the NATS server must show (PEM)");
+  CLI::Option* const certificate =
+      Add(app, "--nats-cert", &connection.certificate_file, "Shown to the NATS server (PEM)");
+  CLI::Option* const key =
+      Add(app, "--nats-key", &connection.key_file, "That certificate's private key (PEM)");
+  certificate->needs(key);
+  key->needs(certificate);
+  Add(app, "--bucket", &options->nats.bucket, "Of records and blobs; keeps installations apart");
+  Add(app, "--replicas", &options->nats.replicas, "Of all that is stored on the NATS server")
+      ->check(CLI::Range(1, kMaxReplicas));
+  AddDuration(app, "--lease", &options->nats.lease, kMinLease, kMaxLease,
+              "How long a worker has a message before others get it");
+  app->add_option("--ack-survives", options->nats.ack_survives,
+                  "What the NATS server's acknowledgements survive: process or power")
+      ->transform(CLI::CheckedTransformer(kSurvives))
+      ->envname(EnvironmentName("--ack-survives"))
+      ->default_str("process");
+}
+
+}  // namespace
+
+HostOptions::HostOptions(const RoleInfo& role)
+    : listen({absl::StrCat("127.0.0.1:", role.port)}),
+      account(wire::kLocalAccount),
+      instance(base::MakeInstanceId(role.name)) {}
+
+rpc::ServerOptions HostOptions::server() const {
+  rpc::ServerOptions server;
+  server.addresses = listen;
+  if (!tls.certificate.empty()) server.tls = tls;
+  server.allow_plaintext = allow_plaintext;
+  server.policy_file = policy_file;
+  return server;
+}
+
+std::string EnvironmentName(absl::string_view option) {
+  return absl::StrCat("MUSTER_",
+                      absl::AsciiStrToUpper(absl::StrReplaceAll(option.substr(2), {{"-", "_"}})));
+}
+
+CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,
+                         absl::Duration low, absl::Duration high, const std::string& help) {
+  const auto check = [low, high](const std::string& text) -> std::string {
+    const absl::StatusOr<absl::Duration> duration = base::ParseDuration(text);
+    if (!duration.ok()) return std::string(duration.status().message());
+    if (*duration >= low && *duration <= high) return "";
+    return absl::StrCat(text, " is not within ", base::DurationToString(low), " to ",
+                        base::DurationToString(high));
+  };
+  const auto set = [value](const std::string& text) {
+    *value = base::ParseDuration(text).value_or(*value);  // it was checked
+  };
+  return app->add_option_function<std::string>(name, set, help)
+      ->check(check, "DURATION")
+      ->envname(EnvironmentName(name))
+      ->default_str(base::DurationToString(*value));
+}
+
+void AddHostOptions(CLI::App* app, HostOptions* options) {
+  AddServer(app, options);
+  AddNats(app, options);
+  Add(app, "--data-dir", &options->data_dir, "Where this instance keeps what is its own");
+  Add(app, "--account", &options->account, "Whose queues these are")->check(kAccountName);
+  Add(app, "--instance", &options->instance, "This instance's name, which no other has or had")
+      ->check(kInstanceName);
+  AddDuration(app, "--drain-grace", &options->drain_grace, absl::ZeroDuration(), kMaxDrainGrace,
+              "What running work may take after SIGTERM");
+}
+
+}  // namespace muster::host

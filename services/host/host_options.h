@@ -1,0 +1,58 @@
+// What every service can be told on its command line, or by the environment.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/backend/backends.h"
+#include "muster/rpc/server.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace muster::host {
+
+struct RoleInfo {
+  absl::string_view name;
+  int port;  // where it listens unless it is told otherwise
+};
+
+inline constexpr RoleInfo kInitiator{"initiator", 7700};
+inline constexpr RoleInfo kProcessor{"processor", 7701};
+inline constexpr RoleInfo kController{"controller", 7702};
+
+struct HostOptions {
+  // Those of `role`: where it listens, and an instance name that no other process has or had.
+  explicit HostOptions(const RoleInfo& role);
+
+  std::vector<std::string> listen;  // HOST:PORT each
+  std::string nats_url = "nats://127.0.0.1:4222";
+  std::string data_dir = ".muster";
+  std::string account;
+  std::string instance;
+  rpc::TlsFiles tls;  // no certificate: plaintext
+  std::string policy_file;
+  bool allow_plaintext = false;
+  backend::NatsOptions nats;
+  absl::Duration drain_grace = absl::Seconds(30);
+
+  // Without its services.
+  rpc::ServerOptions server() const;
+};
+
+// Adds the options, with what is in `options` as their defaults. Each is also an environment
+// variable: --tls-cert is MUSTER_TLS_CERT, --listen is MUSTER_LISTEN with commas between. `options`
+// outlives `app`.
+void AddHostOptions(CLI::App* app, HostOptions* options);
+
+// For the options of a role. "--threads" → MUSTER_THREADS.
+std::string EnvironmentName(absl::string_view option);
+// An option such as `--lease 30s`, from `low` to `high`.
+CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,
+                         absl::Duration low, absl::Duration high, const std::string& help);
+
+}  // namespace muster::host

@@ -1,0 +1,147 @@
+#include "services/host/host_options.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::host {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+// Sets a variable for a test.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* const name_;
+};
+
+class HostOptionsTest : public ::testing::Test {
+ protected:
+  // Why the arguments are refused; "" if they are not.
+  std::string Parse(const std::vector<std::string>& arguments) {
+    CLI::App app;
+    AddHostOptions(&app, &options_);
+    try {
+      app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  HostOptions options_{kProcessor};
+};
+
+TEST_F(HostOptionsTest, ListensOnTheRolesPortOfThisMachineAlone) {
+  EXPECT_THAT(Parse({}), IsEmpty());
+  EXPECT_THAT(options_.listen, ElementsAre("127.0.0.1:7701"));
+  EXPECT_FALSE(options_.server().tls.has_value());
+  EXPECT_FALSE(options_.server().allow_plaintext);
+  EXPECT_EQ(options_.nats_url, "nats://127.0.0.1:4222");
+  EXPECT_EQ(options_.drain_grace, absl::Seconds(30));
+}
+
+TEST_F(HostOptionsTest, HasANameThatNoOtherInstanceHas) {
+  EXPECT_THAT(options_.instance, StartsWith("processor-"));
+  EXPECT_NE(options_.instance, HostOptions(kProcessor).instance);
+}
+
+TEST_F(HostOptionsTest, TakesAllThatAServerCanBeTold) {
+  EXPECT_THAT(
+      Parse({"--listen", "[::]:7", "--listen", "localhost:8", "--tls-cert", "c.pem", "--tls-key",
+             "k.pem", "--tls-roots", "r.pem", "--policy", "p.yaml", "--allow-plaintext"}),
+      IsEmpty());
+  const rpc::ServerOptions server = options_.server();
+  EXPECT_THAT(server.addresses, ElementsAre("[::]:7", "localhost:8"));
+  ASSERT_TRUE(server.tls.has_value());
+  EXPECT_EQ(server.tls->certificate, "c.pem");
+  EXPECT_EQ(server.tls->key, "k.pem");
+  EXPECT_EQ(server.tls->roots, "r.pem");
+  EXPECT_EQ(server.policy_file, "p.yaml");
+  EXPECT_TRUE(server.allow_plaintext);
+}
+
+TEST_F(HostOptionsTest, TakesAllThatStoresCanBeTold) {
+  EXPECT_THAT(Parse({"--nats",
+                     "tls://a:1,tls://b:2",
+                     "--nats-credentials",
+                     "me.creds",
+                     "--nats-ca",
+                     "ca.pem",
+                     "--nats-cert",
+                     "c.pem",
+                     "--nats-key",
+                     "k.pem",
+                     "--bucket",
+                     "test",
+                     "--replicas",
+                     "3",
+                     "--lease",
+                     "1m30s",
+                     "--ack-survives",
+                     "power",
+                     "--data-dir",
+                     "/data",
+                     "--account",
+                     "acme",
+                     "--instance",
+                     "p-1",
+                     "--drain-grace",
+                     "2m"}),
+              IsEmpty());
+  EXPECT_EQ(options_.nats_url, "tls://a:1,tls://b:2");
+  EXPECT_EQ(options_.nats.connection.credentials_file, "me.creds");
+  EXPECT_EQ(options_.nats.connection.ca_file, "ca.pem");
+  EXPECT_EQ(options_.nats.connection.certificate_file, "c.pem");
+  EXPECT_EQ(options_.nats.connection.key_file, "k.pem");
+  EXPECT_EQ(options_.nats.bucket, "test");
+  EXPECT_EQ(options_.nats.replicas, 3);
+  EXPECT_EQ(options_.nats.lease, absl::Seconds(90));
+  EXPECT_EQ(options_.nats.ack_survives, queue::Survives::kPower);
+  EXPECT_EQ(options_.data_dir, "/data");
+  EXPECT_EQ(options_.account, "acme");
+  EXPECT_EQ(options_.instance, "p-1");
+  EXPECT_EQ(options_.drain_grace, absl::Minutes(2));
+}
+
+TEST_F(HostOptionsTest, TakesTheEnvironmentWhereTheCommandLineIsSilent) {
+  const Environment listen("MUSTER_LISTEN", "localhost:1,localhost:2"), lease("MUSTER_LEASE", "5s"),
+      survives("MUSTER_ACK_SURVIVES", "power"), plaintext("MUSTER_ALLOW_PLAINTEXT", "true"),
+      account("MUSTER_ACCOUNT", "acme");
+  EXPECT_THAT(Parse({"--account", "other"}), IsEmpty());
+  EXPECT_THAT(options_.listen, ElementsAre("localhost:1", "localhost:2"));
+  EXPECT_EQ(options_.nats.lease, absl::Seconds(5));
+  EXPECT_EQ(options_.nats.ack_survives, queue::Survives::kPower);
+  EXPECT_TRUE(options_.allow_plaintext);
+  EXPECT_EQ(options_.account, "other");
+}
+
+TEST_F(HostOptionsTest, RefusesWhatIsWrongAndNamesIt) {
+  EXPECT_THAT(Parse({"--listen", "7701"}), HasSubstr("--listen"));
+  EXPECT_THAT(Parse({"--lease", "30"}), HasSubstr("--lease"));
+  EXPECT_THAT(Parse({"--lease", "10ms"}), AllOf(HasSubstr("--lease"), HasSubstr("1s to 12h")));
+  EXPECT_THAT(Parse({"--replicas", "6"}), HasSubstr("--replicas"));
+  EXPECT_THAT(Parse({"--ack-survives", "fire"}), HasSubstr("--ack-survives"));
+  EXPECT_THAT(Parse({"--account", "A B"}), HasSubstr("--account"));
+  EXPECT_THAT(Parse({"--instance", "p.1"}), HasSubstr("--instance"));
+  EXPECT_THAT(Parse({"--tls-cert", "c.pem"}), HasSubstr("--tls-key"));
+  const Environment lease("MUSTER_LEASE", "soon");
+  EXPECT_THAT(Parse({}), HasSubstr("soon"));
+}
+
+}  // namespace
+}  // namespace muster::host

@@ -1,0 +1,216 @@
+#include "services/host/host.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "gtest/gtest.h"
+#include "muster/base/log_capture.h"
+#include "muster/base/mutex.h"
+#include "muster/nats/testing/nats_server.h"
+#include "muster/rpc/channel.h"
+
+namespace muster::host {
+namespace {
+
+using grpc::health::v1::Health;
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Notes what its host does with it.
+class TestRole final : public Role {
+ public:
+  std::vector<rpc::ServedService> services() override { return {}; }
+
+  absl::Status Open(const Stores& stores, const Fail& fail) override {
+    Note("open");
+    stores_ = stores;
+    fail_ = fail;
+    return std::exchange(next_open_, absl::OkStatus());
+  }
+  void Drain(absl::Duration grace) override {
+    if (on_drain_) on_drain_();
+    Note(absl::StrCat("drain ", absl::FormatDuration(grace)));
+  }
+  void Close() override {
+    Note("close");
+    EXPECT_TRUE(stores_.sync->Get("k").ok());  // still there
+  }
+
+  void Note(const std::string& event) {
+    base::MutexLock lock(&mu_);
+    events_.push_back(event);
+    changed_.NotifyAll();
+  }
+  std::vector<std::string> AwaitEvents(size_t count) {
+    base::MutexLock lock(&mu_);
+    while (events_.size() < count) changed_.Wait(&mu_);
+    return events_;
+  }
+
+  // Before the host is started, or by AwaitEvents after "open".
+  absl::Status next_open_;
+  std::function<void()> on_drain_;
+  Stores stores_;
+  Fail fail_;
+
+ private:
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::vector<std::string> events_ ABSL_GUARDED_BY(mu_);
+};
+
+// Hears each change of a server's health.
+class HealthWatch {
+ public:
+  explicit HealthWatch(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(Health::NewStub(channel)), reader_(stub_->Watch(&context_, HealthCheckRequest())) {}
+  ~HealthWatch() {
+    context_.TryCancel();
+    reader_->Finish();
+  }
+  HealthWatch(const HealthWatch&) = delete;
+  HealthWatch& operator=(const HealthWatch&) = delete;
+
+  std::string Next() {
+    HealthCheckResponse response;
+    if (!reader_->Read(&response)) return "ended";
+    return HealthCheckResponse::ServingStatus_Name(response.status());
+  }
+
+ private:
+  grpc::ClientContext context_;
+  const std::unique_ptr<Health::Stub> stub_;
+  const std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> reader_;
+};
+
+class HostTest : public ::testing::Test {
+ protected:
+  HostTest() {
+    options_.listen = {"localhost:0"};
+    options_.nats_url = server_.url();
+    options_.instance = "tested";
+  }
+  ~HostTest() override { Stop().IgnoreError(); }
+
+  void Start() {
+    absl::StatusOr<std::unique_ptr<Host>> host = Host::Start(options_, &role_, base::RealClock());
+    ASSERT_TRUE(host.ok()) << host.status();
+    host_ = *std::move(host);
+    serving_ = std::thread([this] { served_ = host_->Serve(stop_.get_token()); });
+  }
+  // What Serve answers.
+  absl::Status Stop() {
+    stop_.request_stop();
+    return Await();
+  }
+  absl::Status Await() {
+    if (serving_.joinable()) serving_.join();
+    return served_;
+  }
+
+  std::shared_ptr<grpc::Channel> Connect() {
+    return rpc::OpenChannel(host_->addresses().front()).value();
+  }
+  bool Logged(absl::string_view text) const {
+    const std::vector<std::string> lines = log_.lines();
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const std::string& line) { return absl::StrContains(line, text); });
+  }
+
+  base::LogCapture log_;
+  nats::testing::NatsServer server_;
+  HostOptions options_{kProcessor};
+  TestRole role_;
+  std::unique_ptr<Host> host_;
+  std::stop_source stop_;
+  std::thread serving_;
+  absl::Status served_;
+};
+
+TEST_F(HostTest, SaysWhichServerDoesNotAnswerAndOpensOnceItDoes) {
+  server_.Kill();
+  Start();
+  HealthWatch health(Connect());
+  EXPECT_EQ(health.Next(), "NOT_SERVING");
+  while (!Logged("not ready: what is needed does not answer")) std::this_thread::yield();
+  EXPECT_TRUE(Logged(absl::StrCat("where=", server_.url())));
+  EXPECT_TRUE(Logged("again_in="));
+  server_.Restart();
+  EXPECT_EQ(health.Next(), "SERVING");
+  EXPECT_TRUE(Logged("what was needed answers"));
+  EXPECT_THAT(role_.AwaitEvents(1), ElementsAre("open"));
+  EXPECT_EQ(Stop(), absl::OkStatus());
+}
+
+TEST_F(HostTest, IsNotReadyWhileItsServerIsAway) {
+  Start();
+  role_.AwaitEvents(1);
+  HealthWatch health(Connect());
+  std::string now = health.Next();
+  if (now == "NOT_SERVING") now = health.Next();  // it was just about to be
+  EXPECT_EQ(now, "SERVING");
+  server_.Kill();
+  EXPECT_EQ(health.Next(), "NOT_SERVING");
+  server_.Restart();
+  EXPECT_EQ(health.Next(), "SERVING");
+}
+
+TEST_F(HostTest, EndsWhenToldToThoughNothingAnswers) {
+  server_.Kill();
+  Start();
+  EXPECT_EQ(Stop(), absl::OkStatus());
+}
+
+TEST_F(HostTest, DrainsTheRoleWhileItStillAnswersAndThenLetsGoOfTheStores) {
+  std::string health_while_draining;
+  role_.on_drain_ = [&] { health_while_draining = HealthWatch(Connect()).Next(); };
+  options_.drain_grace = absl::Seconds(7);
+  Start();
+  role_.AwaitEvents(1);
+  EXPECT_EQ(Stop(), absl::OkStatus());
+  EXPECT_EQ(health_while_draining, "NOT_SERVING");
+  EXPECT_THAT(role_.AwaitEvents(3), ElementsAre("open", "drain 7s", "close"));
+}
+
+TEST_F(HostTest, OpensARoleAgainThatLackedSomething) {
+  role_.next_open_ = absl::UnavailableError("not yet");
+  Start();
+  EXPECT_THAT(role_.AwaitEvents(2), ElementsAre("open", "open"));
+}
+
+TEST_F(HostTest, EndsWithTheErrorOfARoleThatCannotOpen) {
+  role_.next_open_ = absl::FailedPreconditionError("somebody else has it");
+  Start();
+  EXPECT_THAT(Await().message(), HasSubstr("somebody else has it"));
+  EXPECT_THAT(role_.AwaitEvents(1), ElementsAre("open"));
+}
+
+TEST_F(HostTest, DrainsAndEndsWithTheErrorOfARoleThatCannotGoOn) {
+  Start();
+  role_.AwaitEvents(1);
+  HealthWatch health(Connect());
+  while (health.Next() != "SERVING") continue;
+  role_.fail_(absl::DataLossError("the report is damaged"));
+  role_.fail_(absl::InternalError("and then some"));
+  EXPECT_THAT(Await().message(), HasSubstr("the report is damaged"));
+  EXPECT_THAT(role_.AwaitEvents(3), ElementsAre("open", "drain 30s", "close"));
+}
+
+TEST_F(HostTest, EndsAtOnceWhereWaitingIsOfNoUse) {
+  options_.nats_url = "redis:localhost";
+  Start();
+  EXPECT_TRUE(absl::IsInvalidArgument(Await()));
+}
+
+}  // namespace
+}  // namespace muster::host

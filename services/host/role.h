@@ -1,0 +1,54 @@
+// Role: what a host serves and looks after.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "muster/backend/backends.h"
+#include "muster/blob/blob_store.h"
+#include "muster/queue/queue_store.h"
+#include "muster/rpc/server.h"
+#include "muster/sync/optimistic_sync_store.h"
+#include "muster/trigger/trigger_bus.h"
+
+namespace muster::host {
+
+// What a host opens for its role: what all roles share, on the NATS server. Not owned; all of it is
+// there from Role::Open to Role::Close.
+struct Stores {
+  backend::Backends* backends = nullptr;  // for what else a role opens
+  queue::QueueStore* queues = nullptr;
+  sync::OptimisticSyncStore* sync = nullptr;
+  blob::BlobStore* blobs = nullptr;
+  trigger::TriggerBus* bus = nullptr;
+};
+
+// Ends the host with an error: the role cannot go on. Thread-safe; the first call counts.
+using Fail = std::function<void(const absl::Status&)>;
+
+//   services ─► Open ─► … ─► Drain ─► Close
+//
+// The host calls these in this order, from one thread; Drain and Close only after an Open that
+// succeeded.
+class Role {
+ public:
+  virtual ~Role() = default;
+
+  // Called once, before anything else. They take calls before Open and until Close; what needs a
+  // store must answer Unavailable before there is one. They live as long as the role.
+  virtual std::vector<rpc::ServedService> services() = 0;
+
+  // Begins to work. After a transient error (base::IsTransient) it is called again; another one
+  // ends the host.
+  virtual absl::Status Open(const Stores& stores, const Fail& fail) = 0;
+
+  // Begins nothing more, and brings to an end what runs, within `grace`.
+  virtual void Drain(absl::Duration grace) = 0;
+
+  // Lets go of the stores. No call runs any more.
+  virtual void Close() = 0;
+};
+
+}  // namespace muster::host
