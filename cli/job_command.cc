@@ -6,9 +6,9 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "cli/environment.h"
-#include "cli/job_handler.h"
 #include "muster/base/status_macros.h"
 #include "muster/job/job_file.h"
+#include "services/processor/job_handler.h"
 
 namespace muster::cli {
 namespace {
@@ -17,8 +17,8 @@ namespace {
 // finds the columns and groups that it needs.
 absl::Status CheckJob(const std::string& file, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(file));
-  MUSTER_ASSIGN_OR_RETURN(const JobHandler handler,
-                          FindHandler(job, *environment.handlers, environment.clock));
+  MUSTER_ASSIGN_OR_RETURN(const processor::JobHandler handler,
+                          processor::FindHandler(job, *environment.handlers, environment.clock));
   const absl::Status made = handler.factory(job.schema()).status();
   if (!made.ok()) return base::Annotate(made, file);
   *environment.out << file << ": job " << job.name << " is fine (revision "
@@ -43,10 +43,10 @@ void AddJob(CLI::App* app, const Environment& environment) {
 }
 
 void AddServeHandler(CLI::App* app, const Environment& environment) {
-  CLI::App* const serve = app->add_subcommand(kServeHandler, "Serve a linked handler");
+  CLI::App* const serve = app->add_subcommand(processor::kServeHandler, "Serve a linked handler");
   serve->group("");  // not for people: muster starts it
   serve->callback([&environment] {
-    if (const absl::Status status = ServeHandler(*environment.handlers); !status.ok()) {
+    if (const absl::Status status = processor::ServeHandler(*environment.handlers); !status.ok()) {
       environment.Fail(status);
     }
   });

@@ -15,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "cli/job_handler.h"
 #include "cli/progress_bar.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
@@ -27,6 +26,7 @@
 #include "muster/sync/unique_id_generator.h"
 #include "services/controller/controller.h"
 #include "services/initiator/initiator.h"
+#include "services/processor/job_handler.h"
 #include "services/processor/processor.h"
 
 namespace muster::cli {
@@ -36,7 +36,7 @@ inline constexpr char kBatchNumbers[] = "batch-numbers";
 
 struct RunRequest {
   const job::JobDefinition* job = nullptr;  // not owned
-  JobHandler handler;
+  processor::JobHandler handler;
   std::string input;
   std::string data_dir;
   int threads = 1;

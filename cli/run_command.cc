@@ -162,8 +162,8 @@ absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& opti
 absl::Status Run(const RunOptions& options, const Environment& environment) {
   const base::StopSignals signals(OnStop());
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
-  MUSTER_ASSIGN_OR_RETURN(JobHandler handler,
-                          FindHandler(job, *environment.handlers, environment.clock));
+  MUSTER_ASSIGN_OR_RETURN(processor::JobHandler handler,
+                          processor::FindHandler(job, *environment.handlers, environment.clock));
   RunRequest request;
   request.job = &job;
   request.handler = std::move(handler);

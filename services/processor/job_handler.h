@@ -9,7 +9,7 @@
 #include "muster/handler/registry.h"
 #include "muster/job/job.h"
 
-namespace muster::cli {
+namespace muster::processor {
 
 struct JobHandler {
   handler::HandlerFactory factory;
@@ -29,4 +29,4 @@ absl::StatusOr<JobHandler> FindHandler(const job::JobDefinition& job,
 inline constexpr char kServeHandler[] = "serve-handler";
 absl::Status ServeHandler(const handler::HandlerRegistry& handlers);
 
-}  // namespace muster::cli
+}  // namespace muster::processor

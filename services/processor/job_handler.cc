@@ -1,4 +1,4 @@
-#include "cli/job_handler.h"
+#include "services/processor/job_handler.h"
 
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 #include "muster/handler_command/serve.h"
 #include "muster/job/job_file.h"
 
-namespace muster::cli {
+namespace muster::processor {
 namespace {
 
 using handler_command::CommandHandlerFactory;
@@ -109,4 +109,4 @@ absl::Status ServeHandler(const handler::HandlerRegistry& handlers) {
   return handler_command::Serve(*handler, schema, stdin, out);
 }
 
-}  // namespace muster::cli
+}  // namespace muster::processor
