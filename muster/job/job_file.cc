@@ -23,18 +23,21 @@
 namespace muster::job {
 namespace {
 
-// Lines before the byte at which `text` stops being UTF-8.
-absl::Status RequireUtf8(absl::string_view text, absl::string_view file_name) {
+void RequireFewBytes(absl::string_view text, Problems* problems) {
+  if (text.size() <= kMaxJobFileBytes) return;
+  problems->Add({}, absl::StrCat(text.size(), " bytes are too many; at most ", kMaxJobFileBytes,
+                                 " are allowed"));
+}
+
+// Counts lines up to the byte at which `text` stops being UTF-8.
+void RequireUtf8(absl::string_view text, Problems* problems) {
   int line = 1;
   while (!text.empty()) {
     const size_t bytes = base::Utf8Prefix(text);
-    if (bytes == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(file_name, ":", line, ":1: not UTF-8 text"));
-    }
+    if (bytes == 0) return problems->Add({.line = line}, "not UTF-8 text");
     if (text[0] == '\n') ++line;
     text.remove_prefix(bytes);
   }
-  return absl::OkStatus();
 }
 
 // Takes note of nothing: for what only the reading itself tells.
@@ -62,8 +65,8 @@ bool IsSeveralDocuments(const std::string& text) {
   return parser.HandleNextDocument(ignore) && parser.HandleNextDocument(ignore);
 }
 
-// The one document of `text`. yaml-cpp throws; nothing of that leaves this function.
-absl::StatusOr<YAML::Node> ParseYaml(const std::string& text, Problems* problems) {
+// The one document of `text`, or problems. yaml-cpp throws; nothing of that leaves this function.
+YAML::Node ParseYaml(const std::string& text, Problems* problems) {
   try {
     const bool is_several = IsSeveralDocuments(text);
     YAML::Node document = is_several ? YAML::Node() : YAML::Load(text);
@@ -74,7 +77,7 @@ absl::StatusOr<YAML::Node> ParseYaml(const std::string& text, Problems* problems
         error.mark.is_null() ? Place{} : Place{error.mark.line + 1, error.mark.column + 1};
     problems->Add(place, absl::StrCat("not YAML: ", error.msg));
   }
-  return problems->ToStatus();
+  return {};
 }
 
 void ReadJob(const YamlValue& root, Problems* problems, JobDefinition* job) {
@@ -91,6 +94,21 @@ void ReadJob(const YamlValue& root, Problems* problems, JobDefinition* job) {
   section("queue", false, ReadQueue, &job->queue);
   section("tolerate", false, ReadTolerance, &job->tolerate);
   section("sla", false, ReadSla, &job->sla_max);
+}
+
+// The job that `text` defines, if there are no problems.
+JobDefinition ReadDefinition(absl::string_view text, Problems* problems) {
+  JobDefinition job;
+  RequireFewBytes(text, problems);
+  if (problems->empty()) RequireUtf8(text, problems);
+  if (!problems->empty()) return job;
+  const YAML::Node document = ParseYaml(std::string(text), problems);
+  if (!problems->empty()) return job;
+  ReadJob(YamlValue(document, "", problems), problems, &job);
+  if (!problems->empty()) return job;
+  job.text = std::string(text);
+  job.revision = base::Fingerprint(CanonicalText(job)).ToHex();
+  return job;
 }
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
@@ -133,20 +151,18 @@ const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
 }
 
 absl::StatusOr<JobDefinition> ParseJob(absl::string_view text, absl::string_view file_name) {
-  if (text.size() > kMaxJobFileBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(file_name, ":1:1: ", text.size(),
-                                                   " bytes are too many; at most ",
-                                                   kMaxJobFileBytes, " are allowed"));
-  }
-  MUSTER_RETURN_IF_ERROR(RequireUtf8(text, file_name));
   Problems problems(file_name);
-  MUSTER_ASSIGN_OR_RETURN(const YAML::Node document, ParseYaml(std::string(text), &problems));
-  JobDefinition job;
-  ReadJob(YamlValue(document, "", &problems), &problems, &job);
+  JobDefinition job = ReadDefinition(text, &problems);
   MUSTER_RETURN_IF_ERROR(problems.ToStatus());
-  job.text = std::string(text);
-  job.revision = base::Fingerprint(CanonicalText(job)).ToHex();
   return job;
+}
+
+std::vector<Problem> CheckJob(absl::string_view text, JobDefinition* job) {
+  Problems problems("");
+  *job = ReadDefinition(text, &problems);
+  std::vector<Problem> found = problems.InOrder();
+  if (found.size() > kMaxProblems) found.resize(kMaxProblems);
+  return found;
 }
 
 absl::StatusOr<JobDefinition> LoadJobFile(const std::string& path) {

@@ -11,11 +11,28 @@
 
 namespace muster::job {
 
+// Where something stands in a file; both from 1.
+struct Place {
+  int line = 1;
+  int column = 1;
+};
+
+// A mistake in a job file.
+struct Problem {
+  Place place;
+  std::string message;  // one line
+};
+
 // The job that `text` defines. InvalidArgument lists every mistake found, one a line in the order
-// of the file: "FILE:LINE:COLUMN: what is wrong", where FILE is `file_name`.
+// of the file: "FILE:LINE:COLUMN: what is wrong", where FILE is `file_name`. Without a file name
+// the line begins with LINE.
 absl::StatusOr<JobDefinition> ParseJob(absl::string_view text, absl::string_view file_name);
 
-// The same for a file; the mistakes carry `path` as it is given. NotFound, PermissionDenied,
+// The same, but the mistakes come one by one, in the order of the file and at most kMaxProblems.
+// `*job` is what `text` defines when there are none.
+std::vector<Problem> CheckJob(absl::string_view text, JobDefinition* job);
+
+// As ParseJob, for a file; the mistakes carry `path` as it is given. NotFound, PermissionDenied,
 // InvalidArgument: the file cannot be read.
 absl::StatusOr<JobDefinition> LoadJobFile(const std::string& path);
 

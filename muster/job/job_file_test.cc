@@ -201,6 +201,29 @@ std::set<std::string> Properties(const nlohmann::json& root, const nlohmann::jso
   return keys;
 }
 
+TEST(JobFileTest, NamesTheMistakesOfATextThatCameFromNoFileByTheirPlace) {
+  EXPECT_EQ(ParseJob("a: b\nname: \xFF\n", "").status().message(), "2:1: not UTF-8 text");
+}
+
+TEST(JobFileTest, ListsMistakesOneByOne) {
+  JobDefinition job;
+  const std::vector<Problem> problems = CheckJob("name: a\nnmae: b\n", &job);
+  ASSERT_GT(problems.size(), 1u);
+  EXPECT_EQ(problems.front().place.line, 1);
+  EXPECT_EQ(problems.back().place.line, 2);
+  EXPECT_THAT(problems.back().message, HasSubstr("nmae"));
+  std::string many;
+  for (int i = 0; i < 2 * kMaxProblems; ++i) many += absl::StrCat("k", i, ": 1\n");
+  EXPECT_EQ(CheckJob(many, &job).size(), size_t{kMaxProblems});
+}
+
+TEST(JobFileTest, ListsNothingAndReadsTheJobWhenItIsSound) {
+  const std::string text = ReadAll(Samples("valid").front());
+  JobDefinition job;
+  EXPECT_TRUE(CheckJob(text, &job).empty());
+  EXPECT_EQ(job.revision, ParseJob(text, "job.yaml")->revision);
+}
+
 TEST(JobSchemaTest, KnowsTheSameKeysAsTheParser) {
   const auto schema = nlohmann::json::parse(ReadAll(kRoot / "schema/job.schema.json"));
   for (const auto& [place, keys] : JobFileKeys()) {

@@ -1,4 +1,4 @@
-// Problems: the mistakes of one job file.
+// Problems: collects the mistakes of one job file.
 #pragma once
 
 #include <string>
@@ -6,18 +6,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "muster/job/job_file.h"
 
 namespace muster::job {
-
-// Where something stands in a file; both from 1.
-struct Place {
-  int line = 1;
-  int column = 1;
-};
 
 // Not thread-safe.
 class Problems {
  public:
+  // `file` may be empty: a text that came from none.
   explicit Problems(absl::string_view file) : file_(file) {}
 
   // A message is one line: what is not printable UTF-8 in it becomes "?", and a long one is cut.
@@ -25,15 +21,13 @@ class Problems {
   void Add(Place place, absl::string_view message);
   bool empty() const { return problems_.empty(); }
 
-  // OK, or InvalidArgument with all of them in the order of the file.
+  // In the order of the file, however many.
+  std::vector<Problem> InOrder() const;
+  // OK, or InvalidArgument with the first kMaxProblems of them, each after the file's name, if it
+  // has one.
   absl::Status ToStatus() const;
 
  private:
-  struct Problem {
-    Place place;
-    std::string message;
-  };
-
   const std::string file_;
   std::vector<Problem> problems_;
 };
