@@ -1,0 +1,88 @@
+#include "muster/job_registry/job_records.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/hex.h"
+#include "muster/base/status_macros.h"
+#include "muster/job/limits.h"
+#include "muster/v1/job_record.pb.h"
+
+namespace muster::job_registry {
+namespace {
+
+constexpr size_t kHashBytes = 32;
+
+void ToProto(const JobRecord& record, v1::JobRecord* proto) {
+  proto->set_name(record.name);
+  proto->set_revision(record.revision);
+  proto->set_text_hash(base::BytesFromHex(record.text_hash));
+  proto->set_text_bytes(static_cast<uint32_t>(record.text_bytes));
+  const int64_t nanos = absl::ToUnixNanos(record.updated);
+  proto->mutable_updated()->set_seconds(nanos / 1'000'000'000);
+  proto->mutable_updated()->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+}
+
+absl::StatusOr<JobRecord> FromProto(const v1::JobRecord& proto, absl::string_view key) {
+  const bool is_sound = !proto.name().empty() && proto.name().size() <= job::kMaxNameBytes &&
+                        base::Fingerprint128::FromHex(proto.revision()).has_value() &&
+                        proto.text_hash().size() == kHashBytes && proto.text_bytes() > 0 &&
+                        proto.text_bytes() <= job::kMaxJobFileBytes;
+  if (!is_sound) return absl::DataLossError(absl::StrCat("sync record '", key, "' is no job's"));
+  return JobRecord{.name = proto.name(),
+                   .revision = proto.revision(),
+                   .text_hash = absl::BytesToHexString(proto.text_hash()),
+                   .text_bytes = proto.text_bytes(),
+                   .updated = absl::FromUnixSeconds(proto.updated().seconds()) +
+                              absl::Nanoseconds(proto.updated().nanos())};
+}
+
+template <typename Proto>
+absl::StatusOr<Proto> Parse(absl::string_view data, absl::string_view key) {
+  Proto proto;
+  if (proto.ParseFromArray(data.data(), static_cast<int>(data.size()))) return proto;
+  return absl::DataLossError(absl::StrCat("sync record '", key, "' cannot be parsed"));
+}
+
+}  // namespace
+
+std::string RevisionKey(absl::string_view revision) {
+  return absl::StrCat("jobs/revisions/", revision);
+}
+
+std::string PieceKey(absl::string_view text_hash, size_t piece) {
+  return absl::StrCat("jobs/texts/", text_hash, "/", piece);
+}
+
+std::string EncodeDirectory(const std::vector<JobRecord>& jobs) {
+  v1::JobDirectory directory;
+  for (const JobRecord& job : jobs) ToProto(job, directory.add_jobs());
+  return directory.SerializeAsString();
+}
+
+std::string EncodeRecord(const JobRecord& record) {
+  v1::JobRecord proto;
+  ToProto(record, &proto);
+  return proto.SerializeAsString();
+}
+
+absl::StatusOr<std::vector<JobRecord>> DecodeDirectory(absl::string_view data) {
+  MUSTER_ASSIGN_OR_RETURN(const auto directory, Parse<v1::JobDirectory>(data, kDirectoryKey));
+  std::vector<JobRecord> jobs;
+  for (const v1::JobRecord& proto : directory.jobs()) {
+    MUSTER_ASSIGN_OR_RETURN(JobRecord job, FromProto(proto, kDirectoryKey));
+    if (!jobs.empty() && jobs.back().name >= job.name) {
+      return absl::DataLossError(
+          absl::StrCat("sync record '", kDirectoryKey, "': job '", job.name, "' is out of order"));
+    }
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+absl::StatusOr<JobRecord> DecodeRecord(absl::string_view data, absl::string_view key) {
+  MUSTER_ASSIGN_OR_RETURN(const auto proto, Parse<v1::JobRecord>(data, key));
+  return FromProto(proto, key);
+}
+
+}  // namespace muster::job_registry

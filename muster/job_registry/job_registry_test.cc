@@ -1,0 +1,183 @@
+// What the registry makes of its records, over a store that fails on command.
+#include "muster/job_registry/job_registry.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
+#include "muster/base/fingerprint.h"
+#include "muster/job/limits.h"
+#include "muster/job_registry/limits.h"
+#include "muster/job_registry/registry_fixture.h"
+#include "muster/rpc/status.h"
+#include "muster/sync/testing/memory_sync_store.h"
+
+namespace muster::job_registry {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Writes so often, and then no more: as a process that dies.
+class DyingStore final : public sync::OptimisticSyncStore {
+ public:
+  DyingStore(sync::OptimisticSyncStore* store, int writes) : store_(store), writes_(writes) {}
+
+  absl::StatusOr<sync::VersionedData> Get(absl::string_view key) override {
+    return store_->Get(key);
+  }
+  absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
+                                uint64_t version) override {
+    if (writes_-- <= 0) return absl::CancelledError("the process died");
+    return store_->TryWrite(key, data, version);
+  }
+
+ private:
+  sync::OptimisticSyncStore* const store_;  // not owned
+  int writes_;
+};
+
+class JobRegistryTest : public ::testing::Test {
+ protected:
+  Applied Apply(const std::string& definition) {
+    absl::StatusOr<Applied> applied = registry_.Apply(definition, std::nullopt);
+    EXPECT_TRUE(applied.ok()) << applied.status();
+    return applied.value_or(Applied());
+  }
+
+  // With jobs "j1000", "j1001" and so on, whose texts are nowhere.
+  void FillDirectory(size_t jobs, size_t text_bytes) {
+    std::vector<JobRecord> records;
+    for (size_t i = 0; i < jobs; ++i) {
+      records.push_back({.name = absl::StrCat("j", 1000 + i),
+                         .revision = std::string(32, '0'),
+                         .text_hash = std::string(64, '0'),
+                         .text_bytes = text_bytes,
+                         .updated = clock_.Now()});
+    }
+    store_.Overwrite(kDirectoryKey, EncodeDirectory(records));
+  }
+
+  base::FakeClock clock_;
+  sync::testing::MemorySyncStore store_;
+  JobRegistry registry_{&store_, &clock_};
+};
+
+TEST_F(JobRegistryTest, SaysLineAndColumnOfEachMistake) {
+  const absl::Status status = registry_.Apply("name: a\nnmae: b\n", std::nullopt).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("\n2:1: "), Not(HasSubstr("yaml"))));
+  EXPECT_EQ(store_.writes_tried(), 0);
+}
+
+TEST_F(JobRegistryTest, SaysWhetherResultsAreDecidedOtherwise) {
+  const Applied made = Apply(JobText("a"));
+  EXPECT_TRUE(made.changed && made.revised);
+  EXPECT_EQ(made.job.revision, made.entry.revision);
+  const Applied patient = Apply(JobText("a", "amount", "1d"));
+  EXPECT_TRUE(patient.changed);
+  EXPECT_FALSE(patient.revised);
+  const Applied other = Apply(JobText("a", "price"));
+  EXPECT_TRUE(other.changed && other.revised);
+}
+
+TEST_F(JobRegistryTest, TheSameDefinitionAgainChangesNothing) {
+  const Applied made = Apply(JobText("a"));
+  clock_.Advance(absl::Hours(1));
+  const int writes = store_.writes_tried();
+  const auto again = registry_.Apply(JobText("a"), "");  // as if the first answer had been lost
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->entry, made.entry);
+  EXPECT_FALSE(again->changed || again->revised);
+  EXPECT_EQ(store_.writes_tried(), writes);
+}
+
+TEST_F(JobRegistryTest, HoldsAJobToTheRevisionThatIsExpected) {
+  const std::string first = Apply(JobText("a")).entry.revision;
+  for (const std::string& expected : {std::string(), std::string(32, '0')}) {
+    const absl::Status status = registry_.Apply(JobText("a", "price"), expected).status();
+    EXPECT_TRUE(absl::IsAborted(status)) << status;
+    EXPECT_EQ(rpc::Reason(status)->reason, "REVISION_CHANGED");
+    EXPECT_EQ(rpc::Reason(status)->metadata.at("revision"), first);
+  }
+  EXPECT_TRUE(registry_.Apply(JobText("a", "price"), first).ok());
+}
+
+TEST_F(JobRegistryTest, ExpectsNoJobWhereTheRevisionIsEmpty) {
+  const absl::Status status = registry_.Apply(JobText("a"), std::string(32, '0')).status();
+  EXPECT_TRUE(absl::IsAborted(status));
+  EXPECT_EQ(rpc::Reason(status)->metadata.at("revision"), "");
+  EXPECT_TRUE(registry_.Apply(JobText("a"), "").ok());
+}
+
+// Whatever write is the last one that happens: the job is as it was, until it is as it shall be.
+TEST_F(JobRegistryTest, IsAsItWasWhenACrashCutsAnApplyShort) {
+  const Applied before = Apply(JobText("a"));
+  const std::string next = JobText("a", "price") + std::string(2 * kPieceBytes, '#');
+  constexpr int kWrites = 3 + 1 + 1;  // pieces, revision, directory
+  for (int writes = 0; writes < kWrites; ++writes) {
+    sync::testing::MemorySyncStore store;
+    DyingStore dying(&store, writes);
+    ASSERT_TRUE(JobRegistry(&store, &clock_).Apply(JobText("a"), std::nullopt).ok());
+    EXPECT_FALSE(JobRegistry(&dying, &clock_).Apply(next, std::nullopt).ok());
+    JobRegistry after(&store, &clock_);
+    EXPECT_EQ(after.Get("a").value(), before.entry) << writes;
+    EXPECT_TRUE(after.Apply(next, before.entry.revision).ok()) << writes;
+    EXPECT_EQ(after.Get("a")->definition, next) << writes;
+  }
+}
+
+TEST_F(JobRegistryTest, TriesAgainWhenOthersAreFirst) {
+  store_.LoseNextWrites(3);
+  EXPECT_TRUE(Apply(JobText("a")).changed);
+  EXPECT_TRUE(registry_.Get("a").ok());
+}
+
+TEST_F(JobRegistryTest, GivesUpWhenOthersAreAlwaysFirst) {
+  Apply(JobText("a"));
+  store_.LoseNextWrites(kMaxRaces);
+  EXPECT_TRUE(absl::IsUnavailable(registry_.Delete("a")));
+}
+
+TEST_F(JobRegistryTest, NamesARecordThatIsNotWhatWasApplied) {
+  const std::string text = JobText("a");
+  Apply(text);
+  const std::string hash = base::Sha256Hex(text);
+  for (const char* data : {"", "another text", "# longer than what was applied"}) {
+    store_.Overwrite(PieceKey(hash, 0), data);
+    for (const absl::Status& status : {registry_.Get("a").status(), registry_.List().status()}) {
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+      EXPECT_THAT(status.message(), AllOf(HasSubstr("job 'a'"), HasSubstr(hash)));
+    }
+  }
+  Apply(text);
+  EXPECT_EQ(registry_.Get("a")->definition, text) << "to apply it again mends it";
+}
+
+TEST_F(JobRegistryTest, DoesNotTouchADirectoryThatItCannotRead) {
+  store_.Overwrite(kDirectoryKey, "\xff no directory");
+  EXPECT_TRUE(absl::IsDataLoss(registry_.Apply(JobText("a"), std::nullopt).status()));
+  EXPECT_TRUE(absl::IsDataLoss(registry_.List().status()));
+  EXPECT_TRUE(absl::IsDataLoss(registry_.Delete("a")));
+}
+
+TEST_F(JobRegistryTest, RefusesMoreJobsThanTheDirectoryHolds) {
+  FillDirectory(kMaxJobs, /*text_bytes=*/100);
+  const absl::Status status = registry_.Apply(JobText("one-more"), std::nullopt).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(registry_.Apply(JobText("j1000"), std::nullopt).ok()) << "not one more";
+}
+
+TEST_F(JobRegistryTest, RefusesMoreTextThanListMayAnswer) {
+  FillDirectory(kMaxTotalBytes / job::kMaxJobFileBytes, job::kMaxJobFileBytes);
+  EXPECT_TRUE(absl::IsResourceExhausted(registry_.Apply(JobText("a"), std::nullopt).status()));
+  EXPECT_TRUE(registry_.Apply(JobText("j1000"), std::nullopt).ok()) << "a shorter one";
+  EXPECT_TRUE(registry_.Apply(JobText("a"), std::nullopt).ok());
+}
+
+}  // namespace
+}  // namespace muster::job_registry
