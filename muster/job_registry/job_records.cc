@@ -6,6 +6,7 @@
 #include "muster/base/hex.h"
 #include "muster/base/status_macros.h"
 #include "muster/job/limits.h"
+#include "muster/proto_time/proto_time.h"
 #include "muster/v1/job_record.pb.h"
 
 namespace muster::job_registry {
@@ -18,9 +19,7 @@ void ToProto(const JobRecord& record, v1::JobRecord* proto) {
   proto->set_revision(record.revision);
   proto->set_text_hash(base::BytesFromHex(record.text_hash));
   proto->set_text_bytes(static_cast<uint32_t>(record.text_bytes));
-  const int64_t nanos = absl::ToUnixNanos(record.updated);
-  proto->mutable_updated()->set_seconds(nanos / 1'000'000'000);
-  proto->mutable_updated()->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  *proto->mutable_updated() = proto_time::ToProto(record.updated);
 }
 
 absl::StatusOr<JobRecord> FromProto(const v1::JobRecord& proto, absl::string_view key) {
@@ -33,8 +32,7 @@ absl::StatusOr<JobRecord> FromProto(const v1::JobRecord& proto, absl::string_vie
                    .revision = proto.revision(),
                    .text_hash = absl::BytesToHexString(proto.text_hash()),
                    .text_bytes = proto.text_bytes(),
-                   .updated = absl::FromUnixSeconds(proto.updated().seconds()) +
-                              absl::Nanoseconds(proto.updated().nanos())};
+                   .updated = proto_time::FromProto(proto.updated())};
 }
 
 template <typename Proto>
