@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster::input {
@@ -36,7 +37,19 @@ absl::Status RequireRegularFile(const std::string& name, mode_t mode) {
                    "a pipe or a device cannot do; store it in a file first"));
 }
 
+constexpr char kNotArrived[] = "muster.input/not-arrived-yet";
+
 }  // namespace
+
+absl::Status NotArrivedYet() {
+  absl::Status status = absl::UnavailableError("the rest of the input has not arrived yet");
+  status.SetPayload(kNotArrived, absl::Cord());
+  return status;
+}
+
+bool HasNotArrived(const absl::Status& status) {
+  return status.GetPayload(kNotArrived).has_value();
+}
 
 absl::StatusOr<std::unique_ptr<FileSource>> FileSource::Open(const std::string& path,
                                                              absl::string_view what) {

@@ -1,27 +1,39 @@
 // ByteSource: the bytes of an input, read at any offset and as often as needed. A batch is re-read
-// when it is continued after a crash, so a pipe cannot be one.
+// when it is continued after a crash, so a pipe cannot be one. A source may still grow: then what
+// was read up to some offset stays as it is, and its end is not known yet.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace muster::input {
+
+// What the size of a source is as long as it grows.
+inline constexpr uint64_t kStillGrowing = std::numeric_limits<uint64_t>::max();
+
+// Unavailable, in a form that HasNotArrived knows: what was asked for is beyond what a source that
+// still grows has. Whoever reads on later finds it.
+absl::Status NotArrivedYet();
+bool HasNotArrived(const absl::Status& status);
 
 // Thread-safe.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // Fixed when the source is opened: what is appended later belongs to no batch.
+  // kStillGrowing, and then fixed. A file's is fixed when it is opened: what is appended later
+  // belongs to no batch.
   virtual uint64_t size() const = 0;
 
   // Reads `bytes` bytes at `offset`, fewer only at the end of the source. FailedPrecondition: the
-  // source has become shorter; Unavailable: the medium failed.
+  // source has become shorter; Unavailable: the medium failed, or NotArrivedYet.
   virtual absl::StatusOr<size_t> Read(uint64_t offset, char* out, size_t bytes) const = 0;
 };
 

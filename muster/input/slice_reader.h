@@ -50,7 +50,8 @@ class SliceReader {
               SliceStart start);
 
   // The next slice, or nullopt at the end. An error is the source's, and ends the reading: a new
-  // reader may begin at the last slice that was good.
+  // reader may begin behind the last slice that was good. What a source that still grows has not
+  // got yet (HasNotArrived) might belong to the slice, which is not made before it is there.
   absl::StatusOr<std::optional<Slice>> Next();
 
  private:

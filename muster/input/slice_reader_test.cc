@@ -155,5 +155,51 @@ TEST_F(SliceReaderTest, PassesOnWhatTheSourceSays) {
   EXPECT_EQ(reader.Next().status().message(), "the disk is gone");
 }
 
+// A text of which a part has arrived.
+class ArrivingText final : public ByteSource {
+ public:
+  explicit ArrivingText(absl::string_view text) : text_(text) {}
+
+  void Grow(size_t bytes) { arrived_ = std::min(arrived_ + bytes, text_.size()); }
+  bool whole() const { return arrived_ == text_.size(); }
+
+  uint64_t size() const override { return whole() ? text_.size() : kStillGrowing; }
+  absl::StatusOr<size_t> Read(uint64_t offset, char* out, size_t bytes) const override {
+    if (!whole() && offset + bytes > arrived_) return NotArrivedYet();
+    return TextSource(text_).Read(offset, out, bytes);
+  }
+
+ private:
+  const absl::string_view text_;
+  size_t arrived_ = 0;
+};
+
+TEST_F(SliceReaderTest, CutsATextThatIsStillArrivingAsItCutsTheWholeText) {
+  limits_.transactions = 3;
+  limits_.max_bytes = 16;
+  limits_.read_bytes = 8;
+  format_.max_record_bytes = 12;
+  const std::string text = "a\n\"b\nb\",1\n\nccccc\ndd\nthis one is too long\ne\nf\ng\nlast";
+  for (size_t piece = 1; piece <= text.size(); ++piece) {
+    ArrivingText source(text);
+    SliceStart start;
+    std::vector<std::string> slices;
+    while (true) {
+      SliceReader reader(&source, format_, limits_, start);
+      auto slice = reader.Next();
+      for (; slice.ok() && slice->has_value(); slice = reader.Next()) {
+        const Slice& s = **slice;
+        slices.push_back(
+            absl::StrCat(s.first_line, ": ", s.oversized ? "too long" : std::string(s.data)));
+        start = s.next;
+      }
+      if (slice.ok()) break;
+      ASSERT_TRUE(HasNotArrived(slice.status())) << slice.status();
+      source.Grow(piece);
+    }
+    EXPECT_EQ(slices, Split(text)) << "in pieces of " << piece;
+  }
+}
+
 }  // namespace
 }  // namespace muster::input

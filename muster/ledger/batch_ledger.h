@@ -2,8 +2,10 @@
 // not: from a batch's ledger and its source, every work item can be made again, byte for byte.
 //
 //   Create ──► open ──Append*──► open ──Seal──► sealed ──MarkComplete──► complete
-//                                                  ▲                        │
-//                                                  └──────── Reopen ────────┘   (after a redrive)
+//               │                                │ ▲                        │
+//               └──────────── Cancel ────────────┤ └──────── Reopen ────────┘   (after a redrive)
+//                                                ▼
+//                                            cancelled
 //
 // A batch is bound to one job revision, one handler version and one source.
 #pragma once
@@ -48,7 +50,7 @@ struct Batch {
   uint64_t transactions = 0;    // likewise
   uint64_t enqueued_items = 0;  // items below this index were put and acknowledged
   uint32_t refills = 0;         // times that missing items were put again from here
-  std::optional<absl::Time> completed;
+  std::optional<absl::Time> completed;  // or cancelled
 };
 
 // Where an item lies in its source.
@@ -102,6 +104,9 @@ class BatchLedger : public BatchRecords {
 
   // complete → sealed: items of it are being worked on again.
   virtual absl::Status Reopen(uint64_t batch) = 0;
+
+  // Gives an open or sealed batch up. Cancelling twice is fine; FailedPrecondition: it is complete.
+  virtual absl::Status Cancel(uint64_t batch, absl::Time when) = 0;
 
   // The newest batch with this request id; NotFound when there is none.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;

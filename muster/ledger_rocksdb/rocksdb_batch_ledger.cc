@@ -65,15 +65,24 @@ absl::StatusOr<Batch> RocksDbBatchLedger::GetLocked(uint64_t number) {
   MUSTER_RETURN_IF_ERROR(DecodeRecord(record, number, &batch));
   MUSTER_ASSIGN_OR_RETURN(const std::string progress, Read(kProgress, BatchKey(number), what));
   MUSTER_RETURN_IF_ERROR(DecodeProgress(progress, number, &batch));
-  known_[number] = batch;
+  RememberLocked(batch);
   return batch;
+}
+
+// Only what still changes: whoever lives for long would remember all that ever was.
+void RocksDbBatchLedger::RememberLocked(const Batch& batch) {
+  if (batch.state == BatchState::kOpen || batch.state == BatchState::kSealed) {
+    known_[batch.number] = batch;
+  } else {
+    known_.erase(batch.number);
+  }
 }
 
 absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch, Durability durability) {
   rocksdb::WriteBatch write;
   write.Put(database_->family(kProgress), BatchKey(batch.number), EncodeProgress(batch));
   MUSTER_RETURN_IF_ERROR(database_->Write(&write, durability));
-  known_[batch.number] = batch;
+  RememberLocked(batch);
   return absl::OkStatus();
 }
 
@@ -90,7 +99,7 @@ absl::Status RocksDbBatchLedger::Create(const Batch& batch) {
   write.Put(database_->family(kProgress), key, EncodeProgress(batch));
   write.Put(database_->family(kRequests), batch.request_id, rocks::CheckedValue(key));
   MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kPower));
-  known_[batch.number] = batch;
+  RememberLocked(batch);
   return absl::OkStatus();
 }
 
@@ -157,6 +166,19 @@ absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
   if (batch.state != BatchState::kComplete) return absl::OkStatus();
   batch.state = BatchState::kSealed;
   batch.completed.reset();
+  return StoreProgressLocked(batch, Durability::kPower);
+}
+
+absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (batch.state == BatchState::kCancelled) return absl::OkStatus();
+  if (batch.state == BatchState::kComplete) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("batch ", number, " is complete and cannot be cancelled"));
+  }
+  batch.state = BatchState::kCancelled;
+  batch.completed = when;
   return StoreProgressLocked(batch, Durability::kPower);
 }
 

@@ -36,6 +36,7 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) override;
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
   absl::Status Reopen(uint64_t batch) override;
+  absl::Status Cancel(uint64_t batch, absl::Time when) override;
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override;
   absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override;
   absl::StatusOr<std::vector<ledger::Batch>> List() override;
@@ -47,6 +48,7 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
 
   absl::StatusOr<ledger::Batch> GetLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Writes the growing part of `batch`, and remembers it once it is stored.
+  void RememberLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status StoreProgressLocked(const ledger::Batch& batch, rocks::Durability durability)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::string> Read(size_t family, absl::string_view key,

@@ -129,6 +129,20 @@ TEST_F(LedgerTest, IsCompleteOnlyOnceSealed) {
   EXPECT_EQ(ledger_->Get(1)->state, BatchState::kSealed);
 }
 
+TEST_F(LedgerTest, ABatchIsCancelledForGoodUnlessItIsComplete) {
+  Create(1);
+  ASSERT_TRUE(ledger_->Cancel(1, absl::FromUnixSeconds(9)).ok());
+  ASSERT_TRUE(ledger_->Cancel(1, absl::FromUnixSeconds(10)).ok());
+  EXPECT_EQ(ledger_->Get(1)->state, BatchState::kCancelled);
+  EXPECT_EQ(ledger_->Get(1)->completed, absl::FromUnixSeconds(9));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->MarkComplete(1, absl::FromUnixSeconds(11))));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(1, 0, {ledger::ItemBoundary{}})));
+  Create(2);
+  ASSERT_TRUE(ledger_->Seal(2, 0).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(2, absl::FromUnixSeconds(9)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Cancel(2, absl::FromUnixSeconds(10))));
+}
+
 TEST_F(LedgerTest, ARequestIdFindsItsNewestBatch) {
   Create(1, "same");
   Create(2, "same");

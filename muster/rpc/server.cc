@@ -13,6 +13,7 @@
 #include "muster/rpc/grpc_log.h"
 #include "muster/rpc/health_service.h"
 #include "muster/rpc/limits.h"
+#include "muster/rpc/otherwise_service.h"
 #include "muster/rpc/policy_guard.h"
 
 namespace muster::rpc {
@@ -87,6 +88,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   }
   server->health_ = std::make_unique<HealthService>(names);
   builder.RegisterService(server->health_.get());
+  if (options.otherwise) {
+    server->otherwise_ = std::make_unique<OtherwiseService>(options.otherwise);
+    builder.RegisterCallbackGenericService(server->otherwise_.get());
+  }
   server->server_ = builder.BuildAndStart();
   MUSTER_RETURN_IF_ERROR(server->TakeAddresses());
   return server;

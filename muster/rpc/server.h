@@ -7,6 +7,7 @@
 // begins with Answer (call.h), which turns away calls that come too late.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ class ServerBuilder;
 namespace muster::rpc {
 
 class HealthService;
+class OtherwiseService;
 
 struct ServerOptions {
   // HOST:PORT each; at least one. Port 0: one that is free.
@@ -39,6 +41,9 @@ struct ServerOptions {
   bool allow_plaintext = false;
   // See policy.h; empty: whoever can connect may call everything.
   std::string policy_file;
+  // What calls of services are answered that the server does not have, and never OK; empty: gRPC's
+  // Unimplemented. Thread-safe and quick.
+  std::function<absl::Status()> otherwise;
   base::Clock* clock = base::RealClock();  // not owned
 };
 
@@ -87,7 +92,9 @@ class Server {
   // Of the ports that were to be listened on, tells what became of them.
   absl::Status TakeAddresses();
 
-  std::unique_ptr<HealthService> health_;  // outlives server_
+  // Both outlive server_.
+  std::unique_ptr<HealthService> health_;
+  std::unique_ptr<OtherwiseService> otherwise_;  // null: there is none
   std::vector<Address> wanted_;
   std::vector<int> ports_;  // as wanted_; filled in while server_ is built, 0 where that failed
   std::vector<std::string> addresses_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muster/base/backoff.h"
 #include "muster/base/log.h"
@@ -36,11 +37,19 @@ Host::Host(HostOptions options, Role* role, base::Clock* clock)
 absl::StatusOr<std::unique_ptr<Host>> Host::Start(const HostOptions& options, Role* role,
                                                   base::Clock* clock) {
   std::unique_ptr<Host> host(new Host(options, role, clock));
-  MUSTER_ASSIGN_OR_RETURN(host->server_,
-                          rpc::Server::Start(host->options_.server(), role->services()));
+  rpc::ServerOptions server = host->options_.server();
+  server.otherwise = [host = host.get()] { return host->NotOpenYet(); };
+  MUSTER_ASSIGN_OR_RETURN(host->server_, rpc::Server::Start(server, {}));
+  host->addresses_ = host->server_->addresses();
   base::Log(base::kInfo, "listening",
             {{"instance", options.instance}, {"at", absl::StrJoin(host->addresses(), ",")}});
   return host;
+}
+
+absl::Status Host::NotOpenYet() {
+  base::MutexLock lock(&mu_);
+  return absl::UnavailableError(
+      absl::StrCat(options_.instance, " is starting, and waits for ", waiting_for_));
 }
 
 // The stores first: the connection's thread tells the server of its changes. No call may use them
@@ -69,7 +78,22 @@ absl::Status Host::Open(const std::stop_token& stop) {
   const Fail fail = [this](const absl::Status& status) { OnFail(status); };
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "what the role needs", [&] { return role_->Open(stores, fail); }, stop));
+  return ServeRole();
+}
+
+absl::Status Host::ServeRole() {
+  server_->Drain(absl::ZeroDuration());
+  rpc::ServerOptions options = options_.server();
+  options.addresses = addresses_;
+  absl::StatusOr<std::unique_ptr<rpc::Server>> server =
+      rpc::Server::Start(options, role_->services());
+  if (!server.ok()) {
+    role_->Drain(absl::ZeroDuration());
+    role_->Close();
+    return server.status();
+  }
   base::MutexLock lock(&mu_);
+  server_ = *std::move(server);
   open_ = true;
   TellReadyLocked();
   return absl::OkStatus();
@@ -103,6 +127,8 @@ absl::Status Host::OpenPatiently(absl::string_view what, const std::function<abs
     if (!base::IsTransient(opened)) return base::Annotate(opened, what);
     const absl::Duration wait = backoff.Interval(failures);
     if (const std::string why = opened.ToString(); why != std::exchange(said, why)) {
+      base::MutexLock lock(&mu_);
+      waiting_for_ = absl::StrCat(what, ": ", why);
       base::Log(base::kWarning,
                 "not ready: what is needed does not answer; it is asked until it does",
                 {{"what", what},

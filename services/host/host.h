@@ -7,7 +7,9 @@
 //                                                               not ready
 //
 // Health answers from the beginning, whatever else does not: an instance that waits for its NATS
-// server is alive and not ready.
+// server is alive and not ready. Every other call is answered Unavailable until then, and says what
+// is waited for. When all is open a server with the role's services takes the place of the first
+// one, on the same addresses: connections are made anew.
 #pragma once
 
 #include <functional>
@@ -42,7 +44,7 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   // As of rpc::Server.
-  const std::vector<std::string>& addresses() const { return server_->addresses(); }
+  const std::vector<std::string>& addresses() const { return addresses_; }
 
   // Opens stores and role, for as long as it takes, serves until `stop`, and drains. Called once.
   // An error: what it needs cannot be had however long one waits, or the role has failed.
@@ -52,6 +54,10 @@ class Host {
   Host(HostOptions options, Role* role, base::Clock* clock);
 
   absl::Status Open(const std::stop_token& stop);
+  // What calls are answered before the role takes them.
+  absl::Status NotOpenYet();
+  // Takes calls for the role from now on.
+  absl::Status ServeRole();
   absl::Status OpenStores(const std::stop_token& stop);
   // Calls `open` until it succeeds or fails for good. Cancelled: `stop` was requested. A change of
   // what is wrong is one line in the log.
@@ -74,7 +80,10 @@ class Host {
   bool connected_ ABSL_GUARDED_BY(mu_) = true;  // the first connection is part of opening
   bool told_ready_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> failed_ ABSL_GUARDED_BY(mu_);
+  std::string waiting_for_ ABSL_GUARDED_BY(mu_) = "its stores";
 
+  std::vector<std::string> addresses_;
+  // The one that listens. Changed by the thread that serves, under mu_.
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<backend::Backends> backends_;
   std::unique_ptr<queue::QueueStore> queues_;

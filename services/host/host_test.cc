@@ -16,6 +16,8 @@
 #include "muster/base/mutex.h"
 #include "muster/nats/testing/nats_server.h"
 #include "muster/rpc/channel.h"
+#include "muster/rpc/status.h"
+#include "muster/v1/queue_service.grpc.pb.h"
 
 namespace muster::host {
 namespace {
@@ -26,10 +28,19 @@ using grpc::health::v1::HealthCheckResponse;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+class TestQueues final : public v1::QueueService::Service {
+  grpc::Status GetQueueStats(grpc::ServerContext*, const v1::GetQueueStatsRequest*,
+                             v1::GetQueueStatsResponse*) override {
+    return {grpc::StatusCode::NOT_FOUND, "this is the role"};
+  }
+};
+
 // Notes what its host does with it.
 class TestRole final : public Role {
  public:
-  std::vector<rpc::ServedService> services() override { return {}; }
+  std::vector<rpc::ServedService> services() override {
+    return {{v1::QueueService::service_full_name(), &queues_}};
+  }
 
   absl::Status Open(const Stores& stores, const Fail& fail) override {
     Note("open");
@@ -64,33 +75,49 @@ class TestRole final : public Role {
   Fail fail_;
 
  private:
+  TestQueues queues_;
   base::Mutex mu_;
   base::CondVar changed_;
   std::vector<std::string> events_ ABSL_GUARDED_BY(mu_);
 };
 
-// Hears each change of a server's health.
+// Hears each change of a host's health, also across the change of its server.
 class HealthWatch {
  public:
-  explicit HealthWatch(const std::shared_ptr<grpc::Channel>& channel)
-      : stub_(Health::NewStub(channel)), reader_(stub_->Watch(&context_, HealthCheckRequest())) {}
-  ~HealthWatch() {
-    context_.TryCancel();
-    reader_->Finish();
+  explicit HealthWatch(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)) {
+    Begin();
   }
+  ~HealthWatch() { End(); }
   HealthWatch(const HealthWatch&) = delete;
   HealthWatch& operator=(const HealthWatch&) = delete;
 
   std::string Next() {
     HealthCheckResponse response;
-    if (!reader_->Read(&response)) return "ended";
+    while (!reader_->Read(&response)) {
+      End();
+      Begin();
+    }
     return HealthCheckResponse::ServingStatus_Name(response.status());
+  }
+  void Await(absl::string_view status) {
+    while (Next() != status) continue;
   }
 
  private:
-  grpc::ClientContext context_;
-  const std::unique_ptr<Health::Stub> stub_;
-  const std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> reader_;
+  void Begin() {
+    context_ = std::make_unique<grpc::ClientContext>();
+    context_->set_wait_for_ready(true);
+    reader_ = stub_->Watch(context_.get(), HealthCheckRequest());
+  }
+  void End() {
+    context_->TryCancel();
+    reader_->Finish();
+  }
+
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<Health::Stub> stub_ = Health::NewStub(channel_);
+  std::unique_ptr<grpc::ClientContext> context_;
+  std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> reader_;
 };
 
 class HostTest : public ::testing::Test {
@@ -121,6 +148,20 @@ class HostTest : public ::testing::Test {
   std::shared_ptr<grpc::Channel> Connect() {
     return rpc::OpenChannel(host_->addresses().front()).value();
   }
+  // `until_served`: asks until somebody else than the host itself answers.
+  absl::Status GetStats(bool until_served) {
+    rpc::ChannelOptions options;
+    options.retry_unavailable = false;
+    const auto channel = rpc::OpenChannel(host_->addresses().front(), options).value();
+    absl::Status status;
+    do {
+      rpc::CallContext context;
+      v1::GetQueueStatsResponse response;
+      status =
+          rpc::FromGrpc(v1::QueueService::NewStub(channel)->GetQueueStats(&context, {}, &response));
+    } while (until_served && absl::IsUnavailable(status));
+    return status;
+  }
   bool Logged(absl::string_view text) const {
     const std::vector<std::string> lines = log_.lines();
     return std::any_of(lines.begin(), lines.end(),
@@ -146,19 +187,29 @@ TEST_F(HostTest, SaysWhichServerDoesNotAnswerAndOpensOnceItDoes) {
   EXPECT_TRUE(Logged(absl::StrCat("where=", server_.url())));
   EXPECT_TRUE(Logged("again_in="));
   server_.Restart();
-  EXPECT_EQ(health.Next(), "SERVING");
+  health.Await("SERVING");
   EXPECT_TRUE(Logged("what was needed answers"));
   EXPECT_THAT(role_.AwaitEvents(1), ElementsAre("open"));
   EXPECT_EQ(Stop(), absl::OkStatus());
+}
+
+TEST_F(HostTest, TellsCallersWhatItWaitsForUntilItServesItsRole) {
+  server_.Kill();
+  Start();
+  while (!Logged("not ready: what is needed does not answer")) std::this_thread::yield();
+  const absl::Status early = GetStats(false);
+  EXPECT_TRUE(absl::IsUnavailable(early)) << early;
+  EXPECT_THAT(early.message(), HasSubstr("tested is starting, and waits for the queues"));
+  server_.Restart();
+  role_.AwaitEvents(1);
+  EXPECT_EQ(GetStats(true), absl::NotFoundError("this is the role"));
 }
 
 TEST_F(HostTest, IsNotReadyWhileItsServerIsAway) {
   Start();
   role_.AwaitEvents(1);
   HealthWatch health(Connect());
-  std::string now = health.Next();
-  if (now == "NOT_SERVING") now = health.Next();  // it was just about to be
-  EXPECT_EQ(now, "SERVING");
+  health.Await("SERVING");
   server_.Kill();
   EXPECT_EQ(health.Next(), "NOT_SERVING");
   server_.Restart();
@@ -199,7 +250,7 @@ TEST_F(HostTest, DrainsAndEndsWithTheErrorOfARoleThatCannotGoOn) {
   Start();
   role_.AwaitEvents(1);
   HealthWatch health(Connect());
-  while (health.Next() != "SERVING") continue;
+  health.Await("SERVING");
   role_.fail_(absl::DataLossError("the report is damaged"));
   role_.fail_(absl::InternalError("and then some"));
   EXPECT_THAT(Await().message(), HasSubstr("the report is damaged"));

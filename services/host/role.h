@@ -28,21 +28,20 @@ struct Stores {
 // Ends the host with an error: the role cannot go on. Thread-safe; the first call counts.
 using Fail = std::function<void(const absl::Status&)>;
 
-//   services ─► Open ─► … ─► Drain ─► Close
+//   Open ─► services ─► … ─► Drain ─► Close
 //
-// The host calls these in this order, from one thread; Drain and Close only after an Open that
+// The host calls these in this order, from one thread; all but Open only after an Open that
 // succeeded.
 class Role {
  public:
   virtual ~Role() = default;
 
-  // Called once, before anything else. They take calls before Open and until Close; what needs a
-  // store must answer Unavailable before there is one. They live as long as the role.
-  virtual std::vector<rpc::ServedService> services() = 0;
-
   // Begins to work. After a transient error (base::IsTransient) it is called again; another one
   // ends the host.
   virtual absl::Status Open(const Stores& stores, const Fail& fail) = 0;
+
+  // Called once. They live as long as the role, and take calls until Close.
+  virtual std::vector<rpc::ServedService> services() = 0;
 
   // Begins nothing more, and brings to an end what runs, within `grace`.
   virtual void Drain(absl::Duration grace) = 0;

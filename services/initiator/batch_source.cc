@@ -20,24 +20,34 @@ constexpr uint64_t kPartBytes = uint64_t{64} << 20;
 absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Open(const std::string& path,
                                                                const input::InputFormat& format) {
   MUSTER_ASSIGN_OR_RETURN(auto file, input::FileSource::Open(path));
-  auto header = input::ReadHeader(*file, format);
-  if (!header.ok()) return base::Annotate(header.status(), path);
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::canonical(path, error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("find ", path));
+  auto source = Over(std::move(file), absolute.string(), format);
+  if (!source.ok()) return base::Annotate(source.status(), path);
+  return source;
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Over(
+    std::shared_ptr<const input::ByteSource> bytes, std::string path,
+    const input::InputFormat& format) {
+  MUSTER_ASSIGN_OR_RETURN(input::Header header, input::ReadHeader(*bytes, format));
   std::unique_ptr<BatchSource> source(
-      new BatchSource(absolute.string(), format, std::move(file), *std::move(header)));
+      new BatchSource(std::move(path), format, std::move(bytes), std::move(header)));
   MUSTER_ASSIGN_OR_RETURN(source->header_fingerprint_,
                           source->Fingerprint(0, source->FirstRecord().offset));
   return source;
 }
 
 BatchSource::BatchSource(std::string path, const input::InputFormat& format,
-                         std::unique_ptr<input::FileSource> file, input::Header header)
-    : path_(std::move(path)), format_(format), file_(std::move(file)), header_(std::move(header)) {}
+                         std::shared_ptr<const input::ByteSource> bytes, input::Header header)
+    : path_(std::move(path)),
+      format_(format),
+      bytes_(std::move(bytes)),
+      header_(std::move(header)) {}
 
 input::SliceReader BatchSource::Slices(input::SliceStart start, input::SliceLimits limits) const {
-  return input::SliceReader(file_.get(), format_, limits, start);
+  return input::SliceReader(bytes_.get(), format_, limits, start);
 }
 
 input::SliceStart BatchSource::FirstRecord() const { return header_.data; }
@@ -47,7 +57,7 @@ absl::Status BatchSource::ReadPieces(uint64_t offset, uint64_t length, Visit vis
   std::string piece(std::min(length, kPieceBytes), '\0');
   while (length > 0) {
     const size_t wanted = std::min<uint64_t>(length, piece.size());
-    MUSTER_ASSIGN_OR_RETURN(const size_t bytes, file_->Read(offset, piece.data(), wanted));
+    MUSTER_ASSIGN_OR_RETURN(const size_t bytes, bytes_->Read(offset, piece.data(), wanted));
     if (bytes < wanted) {
       return absl::OutOfRangeError(absl::StrCat(path_, " ends at byte ", offset + bytes));
     }

@@ -26,9 +26,16 @@ class BatchSource {
   static absl::StatusOr<std::unique_ptr<BatchSource>> Open(const std::string& path,
                                                            const input::InputFormat& format);
 
+  // The same for content at `path` that is open already, and perhaps still grows: HasNotArrived as
+  // long as its header is not there.
+  static absl::StatusOr<std::unique_ptr<BatchSource>> Over(
+      std::shared_ptr<const input::ByteSource> bytes, std::string path,
+      const input::InputFormat& format);
+
   // Absolute path.
   const std::string& path() const { return path_; }
-  uint64_t size() const { return file_->size(); }
+  // As ByteSource::size.
+  uint64_t size() const { return bytes_->size(); }
   const input::Header& header() const { return header_; }
   // Of the bytes before the first record.
   const base::Fingerprint128& header_fingerprint() const { return header_fingerprint_; }
@@ -48,7 +55,7 @@ class BatchSource {
 
  private:
   BatchSource(std::string path, const input::InputFormat& format,
-              std::unique_ptr<input::FileSource> file, input::Header header);
+              std::shared_ptr<const input::ByteSource> bytes, input::Header header);
 
   // Calls `visit` with the bytes of [offset, offset + length), in pieces.
   template <typename Visit>
@@ -56,7 +63,7 @@ class BatchSource {
 
   const std::string path_;
   const input::InputFormat format_;
-  const std::unique_ptr<input::FileSource> file_;
+  const std::shared_ptr<const input::ByteSource> bytes_;
   const input::Header header_;
   base::Fingerprint128 header_fingerprint_;
 };

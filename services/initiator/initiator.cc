@@ -80,6 +80,21 @@ struct Initiator::Run {
   bool again = false;  // its items were put before
 };
 
+// A number may be taken where the generator's state is older than the ledger: after a backup was
+// restored in part.
+absl::Status RecordUnderNewNumber(ledger::BatchLedger* ledger, sync::UniqueIdGenerator* numbers,
+                                  Batch* batch, const std::function<void(Batch*)>& on_number) {
+  absl::Status created;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(const int64_t number, numbers->NextId());
+    batch->number = static_cast<uint64_t>(number);
+    if (on_number) on_number(batch);
+    MUSTER_FAILPOINT("initiator.after_number");
+    created = ledger->Create(*batch);
+  } while (absl::IsAlreadyExists(created));
+  return created;
+}
+
 Initiator::Initiator(const job::JobDefinition* job, BatchSource* source, Dependencies dependencies,
                      Options options)
     : job_(job),
@@ -121,22 +136,9 @@ absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request,
   batch.created = deps_.clock->Now();
   batch.sla = job_->sla_max;
   MUSTER_ASSIGN_OR_RETURN(batch.source_content, ContentOf(*source_, stop));
-  MUSTER_RETURN_IF_ERROR(Record(&batch));
+  MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(deps_.ledger, deps_.batch_numbers, &batch));
   MUSTER_FAILPOINT("initiator.after_batch_recorded");
   return Submission{std::move(batch), Start::kNew};
-}
-
-// A number may be taken where the generator's state is older than the ledger: after a backup was
-// restored in part.
-absl::Status Initiator::Record(Batch* batch) {
-  absl::Status created;
-  do {
-    MUSTER_ASSIGN_OR_RETURN(const int64_t number, deps_.batch_numbers->NextId());
-    batch->number = static_cast<uint64_t>(number);
-    MUSTER_FAILPOINT("initiator.after_number");
-    created = deps_.ledger->Create(*batch);
-  } while (absl::IsAlreadyExists(created));
-  return created;
 }
 
 absl::StatusOr<Submission> Initiator::Continue(const SubmitRequest& request, Batch batch,
@@ -200,8 +202,10 @@ absl::Status Initiator::VerifyItems(const Batch& batch, const std::stop_token& s
 }
 
 absl::Status Initiator::CreateQueues() {
-  for (const queue::QueueId& partition : partitions_) {
-    absl::Status created = deps_.queues->CreateQueue(partition, {});
+  std::vector<queue::QueueId> queues = partitions_;
+  queues.push_back(wire::OutputQueue(options_.account, job_->name, 0));
+  for (const queue::QueueId& queue : queues) {
+    absl::Status created = deps_.queues->CreateQueue(queue, {});
     if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
   }
   return absl::OkStatus();
@@ -260,7 +264,10 @@ absl::Status Initiator::SplitRest(const Batch& batch, const std::stop_token& sto
   uint64_t index = batch.items;
   while (true) {
     if (stop.stop_requested()) return absl::CancelledError("stopped while splitting the input");
-    MUSTER_ASSIGN_OR_RETURN(const std::optional<input::Slice> slice, slices.Next());
+    const absl::StatusOr<std::optional<input::Slice>> next = slices.Next();
+    if (input::HasNotArrived(next.status())) MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
+    MUSTER_RETURN_IF_ERROR(next.status());
+    const std::optional<input::Slice>& slice = *next;
     if (!slice.has_value()) break;
     ItemBoundary item{slice->offset,
                       slice->length,

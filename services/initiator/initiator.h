@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -76,6 +77,12 @@ struct Progress {
   std::atomic<uint64_t> transactions_enqueued{0};
 };
 
+// Records `batch` under the next number that is free. `on_number`, if any, is called with the batch
+// when it has its number, before it is recorded.
+absl::Status RecordUnderNewNumber(ledger::BatchLedger* ledger, sync::UniqueIdGenerator* numbers,
+                                  ledger::Batch* batch,
+                                  const std::function<void(ledger::Batch*)>& on_number = {});
+
 // Thread-compatible: one thread works on one batch at a time; progress() is thread-safe.
 class Initiator {
  public:
@@ -88,8 +95,12 @@ class Initiator {
   // Reads the whole input at the most once; Cancelled when `stop` is requested meanwhile.
   absl::StatusOr<Submission> Submit(const SubmitRequest& request, const std::stop_token& stop = {});
 
+  // Makes the job's queues, for items and for results, where they are missing. Submit does.
+  absl::Status CreateQueues();
+
   // Splits and puts what of the batch is not enqueued yet, then seals it. Cancelled: `stop` was
-  // requested; the same call goes on later. Safe to repeat.
+  // requested. HasNotArrived (byte_source.h): the source still grows, and what there is of it was
+  // put. After either the same call goes on later. Safe to repeat.
   absl::Status Enqueue(uint64_t batch, const std::stop_token& stop);
 
   // Puts again the items at `indexes`, from the ledger's boundaries and the source: for a batch
@@ -100,6 +111,7 @@ class Initiator {
   // the items in `keep`: a redrive needs them.
   absl::Status DeleteBlobs(uint64_t batch, const absl::flat_hash_set<uint64_t>& keep);
 
+  // Where Enqueue stands; all zero before its first call.
   const Progress& progress() const { return progress_; }
 
  private:
@@ -107,14 +119,11 @@ class Initiator {
 
   Run NewRun(const ledger::Batch& batch) const;
   absl::StatusOr<Submission> Begin(const SubmitRequest& request, const std::stop_token& stop);
-  // Records `batch` under the next number that is free.
-  absl::Status Record(ledger::Batch* batch);
   absl::StatusOr<Submission> Continue(const SubmitRequest& request, ledger::Batch batch,
                                       const std::stop_token& stop);
   absl::Status VerifySource(const ledger::Batch& batch, const std::stop_token& stop);
   // Holds every item that is in the ledger against the input.
   absl::Status VerifyItems(const ledger::Batch& batch, const std::stop_token& stop);
-  absl::Status CreateQueues();
   absl::Status PutRecorded(const ledger::Batch& batch, uint64_t first, uint64_t end,
                            const std::stop_token& stop);
   absl::Status SplitRest(const ledger::Batch& batch, const std::stop_token& stop);

@@ -1,0 +1,238 @@
+#include "services/initiator/batch_keeper.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "services/initiator/batch_status.h"
+
+namespace muster::initiator {
+namespace {
+
+// After a step that failed; doubles with each that follows.
+constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
+constexpr absl::Duration kMaxPatience = absl::Seconds(10);
+
+absl::Duration PatienceAfter(int failures) {
+  return std::min(kMinPatience * (1 << std::min(failures - 1, 10)), kMaxPatience);
+}
+
+}  // namespace
+
+BatchKeeper::BatchKeeper(const BatchTools& tools, KeeperOptions options)
+    : tools_(tools), options_(options) {}
+
+BatchKeeper::~BatchKeeper() { Stop(); }
+
+absl::Status BatchKeeper::Start() {
+  MUSTER_ASSIGN_OR_RETURN(
+      subscription_, tools_.stores.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, tools_.stores.ledger->List());
+  for (const ledger::Batch& batch : batches) {
+    if (!IsOver(batch.state)) Advance(batch.number);
+  }
+  for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void BatchKeeper::Stop() {
+  subscription_.reset();
+  stop_.request_stop();
+  {
+    base::MutexLock lock(&mu_);
+    stopping_ = true;
+    due_changed_.NotifyAll();
+    news_.NotifyAll();
+  }
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  threads_.clear();
+}
+
+void BatchKeeper::Advance(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  Entry& entry = entries_[batch];
+  if (entry.work == nullptr) entry.work = std::make_shared<OpenBatch>(batch, tools_);
+  ScheduleLocked(batch, &entry, tools_.stores.clock->Monotonic(), entry.ask_at);
+  AnnounceLocked();
+}
+
+absl::Status BatchKeeper::Cancel(uint64_t batch) {
+  MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Cancel(batch, tools_.stores.clock->Now()));
+  const absl::Status told =
+      tools_.stores.bus->Publish({tools_.options.instance, trigger::BatchCancelledEvent{batch}});
+  if (!told.ok()) {
+    base::Log(base::kWarning, "a cancellation was not multicast",
+              {{"batch", batch}, {"why", told.ToString()}});
+  }
+  if (tools_.uploads->HasPart(batch)) {
+    MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Upload> upload, tools_.uploads->Get(batch));
+    upload->Refuse(absl::CancelledError(absl::StrCat("batch ", batch, " is cancelled")));
+  }
+  Advance(batch);
+  return absl::OkStatus();
+}
+
+// As far as one can tell: how much content there will be is known only when it is there.
+double BatchKeeper::SplitShare(const ledger::Batch& batch) {
+  if (batch.state != ledger::BatchState::kOpen) return 1;
+  if (batch.source_path != tools_.uploads->PathOf(batch.number)) return 0;
+  const absl::StatusOr<std::shared_ptr<Upload>> upload = tools_.uploads->Get(batch.number);
+  if (!upload.ok() || (*upload)->durable_size() == 0) return 0;
+  return static_cast<double>(batch.source_bytes) / static_cast<double>((*upload)->durable_size());
+}
+
+absl::StatusOr<Standing> BatchKeeper::Get(uint64_t number) {
+  Standing standing;
+  MUSTER_ASSIGN_OR_RETURN(standing.batch, tools_.stores.ledger->Get(number));
+  standing.split_share = SplitShare(standing.batch);
+  {
+    base::MutexLock lock(&mu_);
+    const auto entry = entries_.find(number);
+    if (entry != entries_.end()) {
+      standing.split = entry->second.work->split_progress();
+      standing.problem = entry->second.problem;
+      if (entry->second.counted.has_value() && !IsOver(standing.batch.state)) {
+        standing.counted = *entry->second.counted;
+        return standing;
+      }
+    }
+  }
+  absl::StatusOr<report::Progress> counted = tools_.desk->GetProgress(number);
+  if (counted.ok()) {
+    standing.counted = *std::move(counted);
+  } else if (!absl::IsNotFound(counted.status()) && IsOver(standing.batch.state)) {
+    return counted.status();
+  }
+  return standing;
+}
+
+void BatchKeeper::AwaitNews(uint64_t* seen, absl::Duration deadline) {
+  base::MutexLock lock(&mu_);
+  while (!stopping_ && news_count_ == *seen) {
+    if (tools_.stores.clock->WaitUntil(&news_, &mu_, deadline)) break;
+  }
+  *seen = news_count_;
+}
+
+void BatchKeeper::AnnounceLocked() {
+  ++news_count_;
+  news_.NotifyAll();
+}
+
+void BatchKeeper::OnEvent(const trigger::InterRoleCommunicationEvent& event) {
+  const auto* counted = std::get_if<trigger::BatchCountedEvent>(&event.payload);
+  if (counted == nullptr) return;
+  base::MutexLock lock(&mu_);
+  const auto entry = entries_.find(counted->batch);
+  if (entry == entries_.end()) return;  // another initiator's
+  const absl::Duration at =
+      std::max(tools_.stores.clock->Monotonic(), entry->second.asked + options_.progress_interval);
+  ScheduleLocked(counted->batch, &entry->second, entry->second.step_at,
+                 std::min(at, entry->second.ask_at));
+}
+
+void BatchKeeper::ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration step_at,
+                                 absl::Duration ask_at) {
+  due_.erase({entry->due(), batch});
+  entry->step_at = step_at;
+  entry->ask_at = ask_at;
+  if (entry->busy) return;  // whoever has it looks again when it puts it back
+  due_.insert({entry->due(), batch});
+  due_changed_.NotifyOne();
+}
+
+std::optional<std::pair<absl::Duration, uint64_t>> BatchKeeper::NextLocked() const {
+  if (due_.empty()) return std::nullopt;
+  return *due_.begin();
+}
+
+void BatchKeeper::Run() {
+  base::MutexLock lock(&mu_);
+  while (!stopping_) {
+    const auto next = NextLocked();
+    const absl::Duration moment = next.has_value() ? next->first : absl::InfiniteDuration();
+    if (moment > tools_.stores.clock->Monotonic()) {
+      tools_.stores.clock->WaitUntil(&due_changed_, &mu_, moment);
+      continue;
+    }
+    Tend(next->second);
+  }
+}
+
+void BatchKeeper::Tend(uint64_t batch) {
+  Entry& entry = entries_[batch];
+  const absl::Duration now = tools_.stores.clock->Monotonic();
+  const bool step_it = entry.step_at <= now;
+  due_.erase({entry.due(), batch});
+  entry.busy = true;
+  if (step_it) entry.step_at = absl::InfiniteDuration();
+  entry.ask_at = absl::InfiniteDuration();  // what is counted from now on is a reason to ask again
+  entry.asked = now;
+  const std::shared_ptr<OpenBatch> work = entry.work;
+
+  mu_.Unlock();
+  absl::StatusOr<Standstill> step = Standstill::kNeedsResults;
+  if (step_it) step = work->Step(stop_.get_token());
+  if (absl::IsInvalidArgument(step.status())) Refuse(batch, step.status());
+  absl::StatusOr<report::Progress> counted = tools_.desk->GetProgress(batch);
+  mu_.Lock();
+
+  entry.busy = false;
+  if (counted.ok()) entry.counted = *std::move(counted);
+  if (step_it) {
+    NoteStepLocked(batch, &entry, step);
+  } else {
+    ScheduleLocked(batch, &entry, entry.step_at, entry.ask_at);
+  }
+  AnnounceLocked();
+}
+
+void BatchKeeper::NoteStepLocked(uint64_t batch, Entry* entry,
+                                 const absl::StatusOr<Standstill>& step) {
+  if (!step.ok()) {
+    NoteProblemLocked(batch, entry, step.status());
+    return;
+  }
+  entry->failures = 0;
+  entry->problem = absl::OkStatus();
+  // step_at is earlier where somebody asked for another step meanwhile.
+  const bool again = entry->step_at != absl::InfiniteDuration();
+  if (*step == Standstill::kDone && !again) {
+    entries_.erase(batch);
+    return;
+  }
+  absl::Duration step_at = entry->step_at;
+  if (*step == Standstill::kNeedsResults) {
+    step_at = std::min(step_at, tools_.stores.clock->Monotonic() + options_.loss_check_interval);
+  }
+  ScheduleLocked(batch, entry, step_at, entry->ask_at);
+}
+
+void BatchKeeper::NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem) {
+  if (stopping_) return;
+  // Once for each problem, however often it is met.
+  if (entry->problem != problem) {
+    base::Log(base::kWarning, "a batch cannot go on for now",
+              {{"batch", batch}, {"why", problem.ToString()}});
+  }
+  entry->problem = problem;
+  ++entry->failures;
+  const absl::Duration later = tools_.stores.clock->Monotonic() + PatienceAfter(entry->failures);
+  ScheduleLocked(batch, entry, std::min(entry->step_at, later), entry->ask_at);
+}
+
+void BatchKeeper::Refuse(uint64_t batch, const absl::Status& why) {
+  base::Log(base::kError, "a batch is cancelled: its content is not what the job reads",
+            {{"batch", batch}, {"why", why.ToString()}});
+  if (const auto upload = tools_.uploads->Get(batch); upload.ok()) (*upload)->Refuse(why);
+  if (const absl::Status cancelled = Cancel(batch); !cancelled.ok()) {
+    base::Log(base::kError, "a batch cannot be cancelled",
+              {{"batch", batch}, {"why", cancelled.ToString()}});
+  }
+}
+
+}  // namespace muster::initiator

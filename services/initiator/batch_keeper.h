@@ -1,0 +1,122 @@
+// BatchKeeper: sees every batch of this initiator through that is not complete yet, with a few
+// threads however many batches there are, and knows where each stands.
+//
+// A batch is stepped (open_batch.h) when it is new, when more of its content has arrived, when
+// somebody says that it is complete or cancelled, and once in a while to see whether a queue has
+// lost anything. How far it is counted is asked when a controller says that it has counted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/base/mutex.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/report/report_store.h"
+#include "muster/trigger/trigger_bus.h"
+#include "services/initiator/open_batch.h"
+
+namespace muster::initiator {
+
+struct KeeperOptions {
+  int threads = 4;  // batches that are split at a time
+  // Between two looks whether a queue has lost items of a batch that is not complete.
+  absl::Duration loss_check_interval = absl::Seconds(2);
+  // Between two questions how far a batch is counted.
+  absl::Duration progress_interval = absl::Milliseconds(50);
+};
+
+// Where a batch stands.
+struct Standing {
+  ledger::Batch batch;
+  report::Progress counted;            // all zero before anything was counted
+  std::optional<SplitProgress> split;  // while it is worked on
+  double split_share = 0;              // of the content that there is: 0 to 1
+  absl::Status problem;                // what it is waiting to pass; OK: nothing
+};
+
+// Thread-safe.
+class BatchKeeper {
+ public:
+  BatchKeeper(const BatchTools& tools, KeeperOptions options);
+  ~BatchKeeper();  // Stop()s
+
+  // Takes up every batch that the ledger does not call complete or cancelled.
+  absl::Status Start();
+  // Batches stay where they are; a new keeper goes on with them.
+  void Stop();
+
+  // The batch is new, or more of its content has arrived, or it has changed in the ledger: looks at
+  // it soon.
+  void Advance(uint64_t batch);
+
+  // As BatchLedger::Cancel; tells everybody.
+  absl::Status Cancel(uint64_t batch);
+
+  // NotFound: no such batch. Unavailable: it is not known how far a batch is counted that nobody
+  // works on here any more.
+  absl::StatusOr<Standing> Get(uint64_t batch);
+
+  // Waits until there is more news of any batch than `seen`, which it then sets, or the monotonic
+  // clock reaches `deadline`, or the keeper stops. 0: none was seen.
+  void AwaitNews(uint64_t* seen, absl::Duration deadline);
+
+ private:
+  struct Entry {
+    std::shared_ptr<OpenBatch> work;
+    bool busy = false;                                 // a thread has it
+    absl::Duration step_at = absl::ZeroDuration();     // monotonic; when to step it
+    absl::Duration ask_at = absl::InfiniteDuration();  // when to ask how far it is counted
+    absl::Duration asked = -absl::InfiniteDuration();  // when that was done last
+    int failures = 0;                                  // steps in a row
+    absl::Status problem;
+    std::optional<report::Progress> counted;
+
+    absl::Duration due() const { return std::min(step_at, ask_at); }
+  };
+
+  void OnEvent(const trigger::InterRoleCommunicationEvent& event);
+  // Sets when `entry` is due, and sees that a thread knows.
+  void ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration step_at, absl::Duration ask_at)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Run();
+  // The batch that is due next and its moment; nullopt: none is.
+  std::optional<std::pair<absl::Duration, uint64_t>> NextLocked() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Tend(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteStepLocked(uint64_t batch, Entry* entry, const absl::StatusOr<Standstill>& step)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Its content is nothing that the job can be run on.
+  void Refuse(uint64_t batch, const absl::Status& why);
+  double SplitShare(const ledger::Batch& batch);
+  void AnnounceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const BatchTools tools_;
+  const KeeperOptions options_;
+  std::stop_source stop_;
+  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
+
+  base::Mutex mu_;
+  base::CondVar due_changed_;
+  base::CondVar news_;
+  std::map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mu_);
+  std::set<std::pair<absl::Duration, uint64_t>> due_ ABSL_GUARDED_BY(mu_);  // of those not busy
+  uint64_t news_count_ ABSL_GUARDED_BY(mu_) = 1;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace muster::initiator

@@ -1,0 +1,83 @@
+#include "services/initiator/batch_status.h"
+
+#include <algorithm>
+
+#include "muster/ledger/batch_forms.h"
+#include "muster/proto_time/proto_time.h"
+#include "muster/v1/batch.pb.h"
+
+namespace muster::initiator {
+namespace {
+
+using proto_time::ToProto;
+
+// Each is at most the one before, whatever moment each was looked at.
+v1::BatchFlow FlowOf(const Standing& standing) {
+  const ledger::Batch& batch = standing.batch;
+  const auto counted = static_cast<uint64_t>(standing.counted.transactions);
+  uint64_t read = batch.transactions;
+  uint64_t queued = batch.enqueued_items == batch.items ? batch.transactions : 0;
+  if (standing.split.has_value()) {
+    read = std::max(read, standing.split->transactions_read);
+    queued = std::max(queued, standing.split->transactions_enqueued);
+  }
+  read = std::max(read, counted);
+  queued = std::clamp(queued, counted, read);
+  v1::BatchFlow flow;
+  flow.set_read(static_cast<int64_t>(read));
+  flow.set_queued(static_cast<int64_t>(queued));
+  flow.set_processed(static_cast<int64_t>(counted));
+  flow.set_committed(static_cast<int64_t>(counted));
+  flow.set_split(standing.split_share);
+  return flow;
+}
+
+void SetTimes(const Standing& standing, absl::Time now, v1::BatchStatus* status) {
+  const ledger::Batch& batch = standing.batch;
+  *status->mutable_created() = ToProto(batch.created);
+  if (batch.state == ledger::BatchState::kComplete && batch.completed.has_value()) {
+    *status->mutable_completed() = ToProto(*batch.completed);
+  }
+  if (batch.sla.has_value()) {
+    *status->mutable_sla() = ToProto(*batch.sla);
+    *status->mutable_deadline() = ToProto(batch.created + *batch.sla);
+  }
+  const double seconds = absl::ToDoubleSeconds(batch.completed.value_or(now) - batch.created);
+  status->set_seconds(std::max(seconds, 0.0));
+  if (seconds > 0) status->set_transactions_per_second(status->transactions() / seconds);
+}
+
+}  // namespace
+
+bool IsOver(ledger::BatchState state) {
+  return state == ledger::BatchState::kComplete || state == ledger::BatchState::kCancelled;
+}
+
+v1::BatchStatus StatusOf(const Standing& standing, uint64_t revision, absl::Time now) {
+  const ledger::Batch& batch = standing.batch;
+  const report::Progress& counted = standing.counted;
+  v1::BatchStatus status;
+  status.set_batch(batch.number);
+  status.set_revision(revision);
+  status.set_job(batch.job);
+  status.set_job_revision(batch.job_revision);
+  status.set_handler_version(batch.handler_version);
+  status.set_tenant(batch.tenant);
+  status.set_request_id(batch.request_id);
+  status.set_state(ledger::ProgressOf(batch).state());
+  status.set_complete(batch.state == ledger::BatchState::kComplete);
+  *status.mutable_progress() = FlowOf(standing);
+  status.set_transactions(counted.transactions);
+  status.set_aggregated(counted.aggregated);
+  status.set_rejected(counted.rejected);
+  status.set_dead_lettered(counted.dead_lettered);
+  status.set_duplicates_dropped(counted.duplicates);
+  status.set_items(counted.items());
+  status.set_items_dead(counted.items_dead);
+  status.set_attempts(counted.attempts);
+  SetTimes(standing, now, &status);
+  if (!standing.problem.ok()) status.set_problem(std::string(standing.problem.message()));
+  return status;
+}
+
+}  // namespace muster::initiator

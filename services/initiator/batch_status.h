@@ -1,0 +1,18 @@
+// A batch's standing as BatchService tells it.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "muster/v1/batch_service.pb.h"
+#include "services/initiator/batch_keeper.h"
+
+namespace muster::initiator {
+
+// `now` is what an incomplete batch's rate is reckoned to.
+v1::BatchStatus StatusOf(const Standing& standing, uint64_t revision, absl::Time now);
+
+// Whether nothing of the batch will change any more, but for a redrive.
+bool IsOver(ledger::BatchState state);
+
+}  // namespace muster::initiator

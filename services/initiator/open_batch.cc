@@ -1,0 +1,93 @@
+#include "services/initiator/open_batch.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/job/job_file.h"
+#include "muster/report_wire/schema.h"
+
+namespace muster::initiator {
+namespace {
+
+// A batch whose items vanish more often than this has a queue that cannot be trusted.
+constexpr int kMaxRefills = 5;
+
+}  // namespace
+
+absl::StatusOr<Standstill> OpenBatch::Step(const std::stop_token& stop) {
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, tools_.stores.ledger->Get(number_));
+  if (batch.state == ledger::BatchState::kCancelled) return Standstill::kDone;
+  const absl::Status prepared = Prepare(batch);
+  if (input::HasNotArrived(prepared)) return Standstill::kNeedsContent;
+  MUSTER_RETURN_IF_ERROR(prepared);
+  if (batch.state == ledger::BatchState::kComplete) {
+    MUSTER_RETURN_IF_ERROR(DeleteBlobs(batch));
+    return Standstill::kDone;
+  }
+  if (batch.state == ledger::BatchState::kOpen || batch.enqueued_items < batch.items) {
+    const absl::Status enqueued = initiator_->Enqueue(number_, stop);
+    if (input::HasNotArrived(enqueued)) return Standstill::kNeedsContent;
+    MUSTER_RETURN_IF_ERROR(enqueued);
+    MUSTER_RETURN_IF_ERROR(tools_.desk->CheckCompletion(number_));
+    return Standstill::kNeedsResults;
+  }
+  MUSTER_RETURN_IF_ERROR(RefillWhatIsLost(batch));
+  return Standstill::kNeedsResults;
+}
+
+std::optional<SplitProgress> OpenBatch::split_progress() const {
+  const Progress* const progress = progress_;
+  if (progress == nullptr) return std::nullopt;
+  return SplitProgress{progress->transactions_read, progress->transactions_enqueued,
+                       progress->bytes_read};
+}
+
+absl::Status OpenBatch::Prepare(const ledger::Batch& batch) {
+  if (initiator_ != nullptr) return absl::OkStatus();
+  if (!job_.has_value()) {
+    MUSTER_ASSIGN_OR_RETURN(job_, job::ParseJob(batch.job_definition, batch.job));
+  }
+  MUSTER_ASSIGN_OR_RETURN(source_, OpenSource(batch));
+  auto initiator =
+      std::make_unique<Initiator>(&*job_, source_.get(), tools_.stores, tools_.options);
+  MUSTER_RETURN_IF_ERROR(initiator->CreateQueues());
+  // Before its first result may come.
+  MUSTER_RETURN_IF_ERROR(
+      tools_.desk->RegisterBatch(report_wire::ShapeOf(number_, job_->schema())).status());
+  losses_.emplace(*job_, tools_.options.account, tools_.stores.queues, tools_.desk);
+  initiator_ = std::move(initiator);
+  progress_ = &initiator_->progress();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> OpenBatch::OpenSource(const ledger::Batch& batch) {
+  if (batch.source_path != tools_.uploads->PathOf(number_)) {
+    return BatchSource::Open(batch.source_path, job_->input);
+  }
+  MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<Upload> upload, tools_.uploads->Get(number_));
+  return BatchSource::Over(std::move(upload), batch.source_path, job_->input);
+}
+
+absl::Status OpenBatch::RefillWhatIsLost(const ledger::Batch& batch) {
+  MUSTER_ASSIGN_OR_RETURN(const bool empty, losses_->QueuesHoldNothing());
+  if (!empty) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost,
+                          losses_->UncountedItems(number_, batch.items));
+  if (lost.empty()) return tools_.desk->CheckCompletion(number_);
+  if (++refills_ > kMaxRefills) {
+    return absl::DataLossError(
+        absl::StrCat("items of batch ", number_, " vanish from the queue: ", lost.size(),
+                     " are missing after ", kMaxRefills, " times of putting them again"));
+  }
+  return initiator_->Refill(number_, lost);
+}
+
+absl::Status OpenBatch::DeleteBlobs(const ledger::Batch& batch) {
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, tools_.desk->GetProgress(number_));
+  if (counted.items_dead > 0) return absl::OkStatus();  // a redrive needs them
+  return initiator_->DeleteBlobs(batch.number, {});
+}
+
+}  // namespace muster::initiator

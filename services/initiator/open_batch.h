@@ -1,0 +1,83 @@
+// OpenBatch: one batch on its way from its source to its receipt, in steps.
+//
+//   register at the report ─► split and put what has arrived ─► seal ─► results are counted ─► done
+//                                      ▲                                      │
+//                                      └────── put again what was lost ◄──────┘
+//
+// Each step reads in the ledger where the batch stands: after a crash the first step of a new
+// process goes on where the last one of the old process ended.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "muster/job/job.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/report/counting_desk.h"
+#include "services/initiator/batch_source.h"
+#include "services/initiator/initiator.h"
+#include "services/initiator/loss_check.h"
+#include "services/initiator/uploads.h"
+
+namespace muster::initiator {
+
+// What open batches work with. Nothing is owned; all outlives them.
+struct BatchTools {
+  Dependencies stores;
+  Options options;
+  Uploads* uploads = nullptr;
+  report::CountingDesk* desk = nullptr;
+};
+
+// What a step came to.
+enum class Standstill {
+  kNeedsContent,  // all that has arrived is split: more of the upload must come
+  kNeedsResults,  // all is put: results must be counted
+  kDone,          // complete or cancelled
+};
+
+// How much of a batch is split and put, in this process and before.
+struct SplitProgress {
+  uint64_t transactions_read = 0;
+  uint64_t transactions_enqueued = 0;
+  uint64_t bytes_read = 0;
+};
+
+// One thread steps; the rest is thread-safe.
+class OpenBatch {
+ public:
+  OpenBatch(uint64_t number, const BatchTools& tools) : number_(number), tools_(tools) {}
+
+  // Goes as far as it can. InvalidArgument: the content is nothing that the job can be run on.
+  // DataLoss: a record is corrupt, or the queue loses items again and again. Cancelled: `stop`.
+  // After any error the next step tries again.
+  absl::StatusOr<Standstill> Step(const std::stop_token& stop);
+
+  // nullopt: nothing of it was looked at in this process; the ledger says where it stands.
+  std::optional<SplitProgress> split_progress() const;
+
+ private:
+  absl::Status Prepare(const ledger::Batch& batch);
+  absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const ledger::Batch& batch);
+  absl::Status RefillWhatIsLost(const ledger::Batch& batch);
+  // Removes what was claim-checked, where nothing can need it again.
+  absl::Status DeleteBlobs(const ledger::Batch& batch);
+
+  const uint64_t number_;
+  const BatchTools tools_;
+  std::optional<job::JobDefinition> job_;
+  std::unique_ptr<BatchSource> source_;
+  std::optional<LossCheck> losses_;
+  int refills_ = 0;
+  std::unique_ptr<Initiator> initiator_;  // set once, when all of the above is
+
+  std::atomic<const Progress*> progress_ = nullptr;  // initiator_'s, for other threads
+};
+
+}  // namespace muster::initiator

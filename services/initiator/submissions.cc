@@ -1,0 +1,104 @@
+#include "services/initiator/submissions.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/base/utf8.h"
+#include "muster/job/job_file.h"
+#include "muster/rpc/status.h"
+#include "services/initiator/initiator.h"
+
+namespace muster::initiator {
+namespace {
+
+constexpr size_t kMaxRequestIdBytes = 512;
+constexpr size_t kMaxVersionBytes = 256;
+constexpr size_t kMaxTenantBytes = 256;
+
+absl::Status Refuse(std::string field, std::string why) {
+  return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, ": ", why)),
+                             {{std::move(field), std::move(why)}});
+}
+
+absl::Status Validate(const v1::SubmitHeader& header) {
+  if (header.job().empty()) return Refuse("header.job", "must not be empty");
+  if (header.request_id().empty() || header.request_id().size() > kMaxRequestIdBytes) {
+    return Refuse("header.request_id",
+                  absl::StrCat("must have 1 to ", kMaxRequestIdBytes, " bytes"));
+  }
+  if (header.has_handler_version() &&
+      (header.handler_version().empty() || header.handler_version().size() > kMaxVersionBytes)) {
+    return Refuse("header.handler_version",
+                  absl::StrCat("must have 1 to ", kMaxVersionBytes, " bytes"));
+  }
+  if (header.tenant().size() > kMaxTenantBytes) {
+    return Refuse("header.tenant", absl::StrCat("must have at most ", kMaxTenantBytes, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Reused(const ledger::Batch& batch, absl::string_view with_what) {
+  return rpc::WithReason(
+      absl::FailedPreconditionError(absl::StrCat("this request id belongs to batch ", batch.number,
+                                                 " ", with_what, ": choose another one")),
+      {"REQUEST_ID_REUSED", {{"batch", absl::StrCat(batch.number)}}});
+}
+
+}  // namespace
+
+absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header) {
+  MUSTER_RETURN_IF_ERROR(Validate(header));
+  const absl::StatusOr<job_registry::JobEntry> entry = deps_.jobs->Get(header.job());
+  if (absl::IsNotFound(entry.status())) {
+    return absl::NotFoundError(absl::StrCat("no job '", header.job(), "'"));
+  }
+  MUSTER_RETURN_IF_ERROR(entry.status());
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job,
+                          job::ParseJob(entry->definition, entry->name));
+  base::MutexLock lock(&mu_);
+  const absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequestId(header.request_id());
+  if (absl::IsNotFound(known.status())) return Record(header, job);
+  MUSTER_RETURN_IF_ERROR(known.status());
+  if (known->state == ledger::BatchState::kCancelled) return Record(header, job);
+  if (header.always_new()) return Reused(*known, "already");
+  MUSTER_RETURN_IF_ERROR(CheckSame(header, job, *known));
+  return *known;
+}
+
+absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const job::JobDefinition& job,
+                                    const ledger::Batch& batch) {
+  if (batch.job != job.name) return Reused(batch, absl::StrCat("of job '", batch.job, "'"));
+  if (batch.job_revision != job.revision) {
+    return Reused(batch, absl::StrCat("of job revision ", batch.job_revision));
+  }
+  if (header.has_handler_version() && header.handler_version() != batch.handler_version) {
+    return Reused(batch, absl::StrCat("of handler version ", batch.handler_version));
+  }
+  if (header.tenant() != batch.tenant) return Reused(batch, "of another tenant");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ledger::Batch> Submissions::Record(const v1::SubmitHeader& header,
+                                                  const job::JobDefinition& job) {
+  ledger::Batch batch;
+  batch.request_id = header.request_id();
+  batch.job = job.name;
+  batch.job_revision = job.revision;
+  batch.job_definition = job.text;
+  batch.handler_version = header.handler_version();
+  if (!header.has_handler_version()) {
+    MUSTER_ASSIGN_OR_RETURN(batch.handler_version, deps_.current_version(job));
+  }
+  batch.tenant = header.tenant();
+  batch.created = deps_.clock->Now();
+  batch.sla = job.sla_max;
+  const Uploads& uploads = *deps_.uploads;
+  MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(
+      deps_.ledger, deps_.numbers, &batch, [&uploads](ledger::Batch* numbered) {
+        numbered->source_path = uploads.PathOf(numbered->number);
+      }));
+  return batch;
+}
+
+}  // namespace muster::initiator

@@ -1,0 +1,52 @@
+// Submissions: which batch a submission is: one that is there already, or a new one.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/job/job.h"
+#include "muster/job_registry/job_registry.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/sync/unique_id_generator.h"
+#include "muster/v1/batch_service.pb.h"
+#include "services/initiator/uploads.h"
+
+namespace muster::initiator {
+
+// The version of the job's handler that a batch is bound to when its submitter does not say.
+// FailedPrecondition: nobody knows one yet.
+using CurrentVersion = std::function<absl::StatusOr<std::string>(const job::JobDefinition& job)>;
+
+// Thread-safe.
+class Submissions {
+ public:
+  struct Dependencies {
+    job_registry::JobRegistry* jobs = nullptr;
+    ledger::BatchLedger* ledger = nullptr;
+    sync::UniqueIdGenerator* numbers = nullptr;
+    Uploads* uploads = nullptr;
+    CurrentVersion current_version;
+    base::Clock* clock = nullptr;
+  };
+
+  // What the dependencies point to is not owned.
+  explicit Submissions(Dependencies dependencies) : deps_(std::move(dependencies)) {}
+
+  // The batch of this header, recorded. Errors are those of BatchService.Submit for a header.
+  absl::StatusOr<ledger::Batch> Begin(const v1::SubmitHeader& header);
+
+ private:
+  // OK: `batch` is what `header` began.
+  absl::Status CheckSame(const v1::SubmitHeader& header, const job::JobDefinition& job,
+                         const ledger::Batch& batch);
+  absl::StatusOr<ledger::Batch> Record(const v1::SubmitHeader& header,
+                                       const job::JobDefinition& job);
+
+  const Dependencies deps_;
+  base::Mutex mu_;  // held from the look for a batch to its record: two headers are one batch
+};
+
+}  // namespace muster::initiator

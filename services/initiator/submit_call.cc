@@ -1,0 +1,124 @@
+#include "services/initiator/submit_call.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/ledger/batch_forms.h"
+#include "muster/rpc/status.h"
+#include "muster/v1/batch.pb.h"
+
+namespace muster::initiator {
+namespace {
+
+constexpr size_t kMaxChunkBytes = size_t{1} << 20;
+
+absl::Status Refuse(std::string field, std::string why) {
+  return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, ": ", why)),
+                             {{std::move(field), std::move(why)}});
+}
+
+absl::Status WithOffset(absl::Status status, uint64_t expected) {
+  if (!absl::IsOutOfRange(status)) return status;
+  return rpc::WithReason(std::move(status),
+                         {"WRONG_OFFSET", {{"expected_offset", absl::StrCat(expected)}}});
+}
+
+}  // namespace
+
+absl::Status SubmitCall::Run() {
+  MUSTER_RETURN_IF_ERROR(Accept());
+  v1::SubmitRequest request;
+  while (stream_->Read(&request)) {
+    switch (request.step_case()) {
+      case v1::SubmitRequest::kChunk:
+        MUSTER_RETURN_IF_ERROR(Take(request.chunk()));
+        break;
+      case v1::SubmitRequest::kSeal:
+        return Seal(request.seal());
+      case v1::SubmitRequest::kHeader:
+        return Refuse("header", "must come first, and once");
+      case v1::SubmitRequest::STEP_NOT_SET:
+        return Refuse("step", "must be set");
+    }
+  }
+  return absl::CancelledError("the upload was cut off before its seal");
+}
+
+absl::Status SubmitCall::Accept() {
+  v1::SubmitRequest request;
+  if (!stream_->Read(&request)) return absl::CancelledError("the upload ended before its header");
+  if (!request.has_header()) return Refuse("header", "must come first");
+  MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(request.header()));
+  if (batch_.state == ledger::BatchState::kOpen) {
+    MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
+    ticket_ = upload_->TakeOver();
+    keeper_->Advance(batch_.number);
+  }
+  v1::SubmitResponse response;
+  response.mutable_accepted()->set_batch(batch_.number);
+  response.mutable_accepted()->set_state(ledger::ProgressOf(batch_).state());
+  response.mutable_accepted()->set_durable_offset(DurableSize());
+  return Send(response);
+}
+
+uint64_t SubmitCall::DurableSize() const {
+  return upload_ == nullptr ? batch_.source_bytes : upload_->durable_size();
+}
+
+absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
+  if (chunk.data().empty() || chunk.data().size() > kMaxChunkBytes) {
+    return Refuse("chunk.data", absl::StrCat("must have 1 to ", kMaxChunkBytes, " bytes"));
+  }
+  if (upload_ == nullptr || upload_->sealed()) {
+    return WithOffset(absl::OutOfRangeError("the content is whole already"), DurableSize());
+  }
+  MUSTER_RETURN_IF_ERROR(
+      WithOffset(upload_->Append(ticket_, chunk.offset(), chunk.data()), DurableSize()));
+  keeper_->Advance(batch_.number);
+  v1::SubmitResponse response;
+  response.mutable_durable()->set_durable_offset(DurableSize());
+  return Send(response);
+}
+
+absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
+  const auto hash = base::Fingerprint128::FromBytes(seal.content_hash());
+  if (!hash.has_value()) return Refuse("seal.content_hash", "must have 16 bytes");
+  if (upload_ == nullptr && uploads_->HasWhole(batch_.number)) {
+    MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
+    ticket_ = upload_->TakeOver();
+  }
+  absl::Status sealed;
+  if (upload_ != nullptr) {
+    sealed = upload_->Seal(ticket_, seal.size(), *hash);
+  } else if (seal.size() != batch_.source_bytes) {
+    sealed = absl::FailedPreconditionError("it was sealed with other content");
+  }
+  if (absl::IsDataLoss(sealed)) return Drop(std::move(sealed));
+  if (absl::IsFailedPrecondition(sealed)) {
+    return rpc::WithReason(std::move(sealed),
+                           {"REQUEST_ID_REUSED", {{"batch", absl::StrCat(batch_.number)}}});
+  }
+  MUSTER_RETURN_IF_ERROR(WithOffset(std::move(sealed), DurableSize()));
+  if (batch_.state == ledger::BatchState::kOpen) keeper_->Advance(batch_.number);
+  return absl::OkStatus();
+}
+
+absl::Status SubmitCall::Drop(absl::Status why) {
+  upload_->Refuse(why);
+  MUSTER_RETURN_IF_ERROR(keeper_->Cancel(batch_.number));
+  MUSTER_RETURN_IF_ERROR(uploads_->Delete(batch_.number));
+  base::Log(base::kError, "an upload is dropped: it has another hash than its seal",
+            {{"batch", batch_.number}});
+  return why;
+}
+
+absl::Status SubmitCall::Send(const v1::SubmitResponse& response) {
+  if (stream_->Write(response)) return absl::OkStatus();
+  return absl::CancelledError("the client went away");
+}
+
+}  // namespace muster::initiator

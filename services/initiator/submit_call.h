@@ -1,0 +1,51 @@
+// SubmitCall: one stream of BatchService.Submit, from its header to its seal.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "grpcpp/support/sync_stream.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+#include "services/initiator/batch_keeper.h"
+#include "services/initiator/submissions.h"
+#include "services/initiator/uploads.h"
+
+namespace muster::initiator {
+
+// One thread.
+class SubmitCall {
+ public:
+  using Stream = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
+
+  // Nothing is owned.
+  SubmitCall(Submissions* submissions, BatchKeeper* keeper, Uploads* uploads, Stream* stream)
+      : submissions_(submissions), keeper_(keeper), uploads_(uploads), stream_(stream) {}
+
+  // Reads until the seal is answered, or something is wrong. Cancelled: the client went away.
+  // `batch` is the batch that was sealed.
+  absl::Status Run();
+
+  // What Run has sealed.
+  uint64_t batch() const { return batch_.number; }
+
+ private:
+  absl::Status Accept();
+  absl::Status Take(const v1::SubmitChunk& chunk);
+  absl::Status Seal(const v1::SubmitSeal& seal);
+  // Nobody can go on with the upload.
+  absl::Status Drop(absl::Status why);
+  absl::Status Send(const v1::SubmitResponse& response);
+  // What the content ends with: the upload's, or what is recorded where that is gone.
+  uint64_t DurableSize() const;
+
+  Submissions* const submissions_;  // not owned
+  BatchKeeper* const keeper_;       // not owned
+  Uploads* const uploads_;          // not owned
+  Stream* const stream_;            // not owned
+  ledger::Batch batch_;
+  std::shared_ptr<Upload> upload_;  // null: all of the content was here once
+  uint64_t ticket_ = 0;
+};
+
+}  // namespace muster::initiator

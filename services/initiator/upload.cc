@@ -1,0 +1,188 @@
+#include "services/initiator/upload.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::initiator {
+namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 20;
+
+// A disk that is full will have room again, and one that fails may be well again: the sender is
+// told to come back with the same piece.
+absl::Status ErrnoStatus(absl::string_view doing, const std::string& path) {
+  const int error = errno;
+  const std::string what = absl::StrCat(doing, " ", path);
+  if (error == ENOSPC || error == EDQUOT) {
+    return absl::ResourceExhaustedError(absl::StrCat(what, ": no space left"));
+  }
+  return absl::UnavailableError(absl::ErrnoToStatus(error, what).message());
+}
+
+absl::Status SyncFolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus("opening", folder);
+  const absl::Cleanup close_folder = [fd] { close(fd); };
+  return fsync(fd) == 0 ? absl::OkStatus() : ErrnoStatus("syncing", folder);
+}
+
+}  // namespace
+
+std::string ArrivingPath(const std::string& path) { return absl::StrCat(path, ".part"); }
+
+absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path) {
+  constexpr int kFlags = O_RDWR | O_CLOEXEC;
+  bool sealed = true;
+  int fd = open(path.c_str(), kFlags);
+  if (fd < 0 && errno == ENOENT) {
+    sealed = false;
+    fd = open(ArrivingPath(path).c_str(), kFlags | O_CREAT, S_IRUSR | S_IWUSR);
+  }
+  if (fd < 0) return ErrnoStatus("opening the upload", path);
+  struct stat info;
+  const absl::Status looked =
+      fstat(fd, &info) == 0 ? SyncFolderOf(path) : ErrnoStatus("looking at the upload", path);
+  if (!looked.ok()) {
+    close(fd);
+    return looked;
+  }
+  return std::shared_ptr<Upload>(new Upload(path, fd, static_cast<uint64_t>(info.st_size), sealed));
+}
+
+Upload::Upload(std::string path, int fd, uint64_t size, bool sealed)
+    : path_(std::move(path)), fd_(fd), durable_(size), sealed_(sealed) {}
+
+Upload::~Upload() { close(fd_); }
+
+uint64_t Upload::TakeOver() {
+  base::MutexLock lock(&mu_);
+  return ++writer_;
+}
+
+absl::Status Upload::CheckWriter(uint64_t ticket) const {
+  base::MutexLock lock(&mu_);
+  if (!refused_.ok()) return refused_;
+  if (ticket == writer_) return absl::OkStatus();
+  return absl::AbortedError("a newer stream has taken the upload over");
+}
+
+absl::Status Upload::Append(uint64_t ticket, uint64_t offset, absl::string_view data) {
+  base::MutexLock writing(&writing_mu_);
+  MUSTER_RETURN_IF_ERROR(CheckWriter(ticket));
+  if (sealed()) return absl::FailedPreconditionError("the content is whole already");
+  const uint64_t end = durable_size();
+  if (offset != end) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the content ends at byte ", end, ", not at ", offset));
+  }
+  MUSTER_RETURN_IF_ERROR(ReadContent(end));
+  MUSTER_RETURN_IF_ERROR(Write(offset, data));
+  content_.Update(data);
+  fingerprinted_ += data.size();
+  base::MutexLock lock(&mu_);
+  durable_ = end + data.size();
+  return absl::OkStatus();
+}
+
+absl::Status Upload::Write(uint64_t offset, absl::string_view data) {
+  while (!data.empty()) {
+    const ssize_t written = pwrite(fd_, data.data(), data.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoStatus("writing the upload", path_);
+    offset += static_cast<uint64_t>(written);
+    data.remove_prefix(static_cast<size_t>(written));
+  }
+  return fdatasync(fd_) == 0 ? absl::OkStatus() : ErrnoStatus("syncing the upload", path_);
+}
+
+absl::Status Upload::Seal(uint64_t ticket, uint64_t size, const base::Fingerprint128& content) {
+  base::MutexLock writing(&writing_mu_);
+  MUSTER_RETURN_IF_ERROR(CheckWriter(ticket));
+  const uint64_t end = durable_size();
+  MUSTER_RETURN_IF_ERROR(ReadContent(end));
+  const bool same = end == size && content_.Digest() == content;
+  if (sealed()) {
+    if (same) return absl::OkStatus();
+    return absl::FailedPreconditionError("it was sealed with other content");
+  }
+  if (end != size) {
+    return absl::OutOfRangeError(absl::StrCat("the content ends at byte ", end, ", not at ", size));
+  }
+  if (!same) return absl::DataLossError("what arrived is not what was sent");
+  if (rename(ArrivingPath(path_).c_str(), path_.c_str()) != 0) {
+    return ErrnoStatus("renaming the upload to", path_);
+  }
+  MUSTER_RETURN_IF_ERROR(SyncFolderOf(path_));
+  base::MutexLock lock(&mu_);
+  sealed_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Upload::ReadContent(uint64_t durable) {
+  if (fingerprinted_ == durable) return absl::OkStatus();
+  std::string piece(std::min<uint64_t>(kReadBytes, durable), '\0');
+  while (fingerprinted_ < durable) {
+    const size_t wanted = std::min<uint64_t>(piece.size(), durable - fingerprinted_);
+    MUSTER_ASSIGN_OR_RETURN(const size_t got, Read(fingerprinted_, piece.data(), wanted));
+    content_.Update(absl::string_view(piece.data(), got));
+    fingerprinted_ += got;
+  }
+  return absl::OkStatus();
+}
+
+void Upload::Refuse(absl::Status why) {
+  base::MutexLock lock(&mu_);
+  if (refused_.ok()) refused_ = std::move(why);
+}
+
+uint64_t Upload::durable_size() const {
+  base::MutexLock lock(&mu_);
+  return durable_;
+}
+
+bool Upload::sealed() const {
+  base::MutexLock lock(&mu_);
+  return sealed_;
+}
+
+uint64_t Upload::size() const {
+  base::MutexLock lock(&mu_);
+  return sealed_ ? durable_ : input::kStillGrowing;
+}
+
+absl::StatusOr<size_t> Upload::Read(uint64_t offset, char* out, size_t bytes) const {
+  uint64_t end = 0;
+  {
+    base::MutexLock lock(&mu_);
+    end = durable_;
+    if (!sealed_ && offset + bytes > end) return input::NotArrivedYet();
+  }
+  if (offset >= end) return size_t{0};
+  const size_t wanted = std::min<uint64_t>(bytes, end - offset);
+  size_t done = 0;
+  while (done < wanted) {
+    const ssize_t got = pread(fd_, out + done, wanted - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus("reading the upload", path_);
+    if (got == 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the upload ", path_, " was cut while it was read"));
+    }
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+}  // namespace muster::initiator

@@ -1,0 +1,88 @@
+// Upload: the content of one batch on its way in: a file that grows by synced pieces, and that can
+// be split while it does.
+//
+//   7.part ── Append* ──► Seal ──► 7        (in the folder of uploads)
+//
+// The file's name says whether it is whole, and its length how far it is: nothing else is recorded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/mutex.h"
+#include "muster/input/byte_source.h"
+
+namespace muster::initiator {
+
+// Where content lies that is not whole yet.
+std::string ArrivingPath(const std::string& path);
+
+// Thread-safe. As a source it has what is durable, and grows until it is sealed.
+class Upload final : public input::ByteSource {
+ public:
+  // Goes on with what is there, or begins with nothing. ResourceExhausted: the disk is full.
+  // Unavailable: the medium failed.
+  static absl::StatusOr<std::shared_ptr<Upload>> Open(const std::string& path);
+
+  ~Upload() override;
+  Upload(const Upload&) = delete;
+  Upload& operator=(const Upload&) = delete;
+
+  // One writer at a time: answers the new one's ticket, and from then on every other one's call
+  // is answered Aborted.
+  uint64_t TakeOver();
+
+  // Adds `data`, which begins at `offset` of the content, and syncs it. OutOfRange: the content
+  // does not end at `offset` (durable_size() says where). FailedPrecondition: it is sealed.
+  // Otherwise as Open: then nothing was added, and the same may be tried again.
+  absl::Status Append(uint64_t ticket, uint64_t offset, absl::string_view data);
+
+  // The content is whole, and is what the writer sent. Sealing twice is fine. OutOfRange: it does
+  // not end at `size`. DataLoss: it has another fingerprint. FailedPrecondition: it was sealed with
+  // another size or fingerprint.
+  absl::Status Seal(uint64_t ticket, uint64_t size, const base::Fingerprint128& content);
+
+  // From now on writers are answered `why`, which is no OK: nobody needs the content any more. The
+  // first reason counts.
+  void Refuse(absl::Status why);
+
+  // Where the batch's ledger finds the content once it is sealed.
+  const std::string& path() const { return path_; }
+  uint64_t durable_size() const;
+  bool sealed() const;
+
+  // input::ByteSource
+  uint64_t size() const override;
+  absl::StatusOr<size_t> Read(uint64_t offset, char* out, size_t bytes) const override;
+
+ private:
+  Upload(std::string path, int fd, uint64_t size, bool sealed);
+
+  // Whether the writer with `ticket` may write, and begins at the right place.
+  absl::Status CheckWriter(uint64_t ticket) const;
+  absl::Status Write(uint64_t offset, absl::string_view data);
+  // Brings content_ up to what is durable: what an earlier process wrote is read again.
+  absl::Status ReadContent(uint64_t durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_mu_);
+
+  const std::string path_;
+  const int fd_;
+
+  // Held while a piece is written: pieces come one after the other.
+  base::Mutex writing_mu_;
+  base::Fingerprinter content_ ABSL_GUARDED_BY(writing_mu_);
+  uint64_t fingerprinted_ ABSL_GUARDED_BY(writing_mu_) = 0;  // bytes that content_ has seen
+
+  mutable base::Mutex mu_;
+  uint64_t durable_ ABSL_GUARDED_BY(mu_);
+  bool sealed_ ABSL_GUARDED_BY(mu_);
+  uint64_t writer_ ABSL_GUARDED_BY(mu_) = 0;  // the ticket that may write
+  absl::Status refused_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::initiator

@@ -1,0 +1,117 @@
+#include "services/initiator/upload.h"
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/temp_dir.h"
+#include "services/initiator/uploads.h"
+
+namespace muster::initiator {
+namespace {
+
+class UploadTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<Upload> Open() { return uploads_->Get(7).value(); }
+
+  static std::string ReadAll(const Upload& upload, size_t bytes) {
+    std::string text(bytes, '\0');
+    const auto got = upload.Read(0, text.data(), bytes);
+    EXPECT_TRUE(got.ok()) << got.status();
+    text.resize(got.value_or(0));
+    return text;
+  }
+
+  const base::TempDir dir_;
+  const std::unique_ptr<Uploads> uploads_ = Uploads::Open(dir_ / "uploads").value();
+};
+
+TEST_F(UploadTest, GrowsByPiecesThatCanBeReadAtOnce) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(ticket, 0, "first,").ok());
+  EXPECT_EQ(upload->size(), input::kStillGrowing);
+  EXPECT_EQ(ReadAll(*upload, 6), "first,");
+  char byte = 0;
+  EXPECT_TRUE(input::HasNotArrived(upload->Read(6, &byte, 1).status()));
+  ASSERT_TRUE(upload->Append(ticket, 6, "second").ok());
+  ASSERT_TRUE(upload->Seal(ticket, 12, base::Fingerprint("first,second")).ok());
+  EXPECT_EQ(upload->size(), 12);
+  EXPECT_EQ(ReadAll(*upload, 100), "first,second");
+}
+
+TEST_F(UploadTest, GoesOnInANewProcessWhereTheOldOneEnded) {
+  {
+    const auto upload = Open();
+    ASSERT_TRUE(upload->Append(upload->TakeOver(), 0, "first,").ok());
+  }
+  const auto upload = Open();
+  EXPECT_EQ(upload->durable_size(), 6);
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(ticket, 6, "second").ok());
+  EXPECT_TRUE(upload->Seal(ticket, 12, base::Fingerprint("first,second")).ok());
+}
+
+TEST_F(UploadTest, IsWholeForEveryProcessOnceItIsSealed) {
+  {
+    const auto upload = Open();
+    const uint64_t ticket = upload->TakeOver();
+    ASSERT_TRUE(upload->Append(ticket, 0, "all").ok());
+    ASSERT_TRUE(upload->Seal(ticket, 3, base::Fingerprint("all")).ok());
+  }
+  const auto upload = Open();
+  EXPECT_TRUE(upload->sealed());
+  const uint64_t ticket = upload->TakeOver();
+  EXPECT_TRUE(upload->Seal(ticket, 3, base::Fingerprint("all")).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(upload->Seal(ticket, 3, base::Fingerprint("any"))));
+  EXPECT_TRUE(absl::IsFailedPrecondition(upload->Append(ticket, 3, "more")));
+}
+
+TEST_F(UploadTest, TakesNoPieceThatDoesNotFollow) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(ticket, 0, "abc").ok());
+  EXPECT_TRUE(absl::IsOutOfRange(upload->Append(ticket, 2, "c")));
+  EXPECT_TRUE(absl::IsOutOfRange(upload->Append(ticket, 4, "e")));
+  EXPECT_TRUE(absl::IsOutOfRange(upload->Seal(ticket, 4, base::Fingerprint("abcd"))));
+  EXPECT_EQ(upload->durable_size(), 3);
+}
+
+TEST_F(UploadTest, IsNotSealedWithWhatWasNotSent) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(ticket, 0, "abc").ok());
+  EXPECT_TRUE(absl::IsDataLoss(upload->Seal(ticket, 3, base::Fingerprint("abd"))));
+  EXPECT_FALSE(upload->sealed());
+}
+
+TEST_F(UploadTest, ListensToItsLatestWriterOnly) {
+  const auto upload = Open();
+  const uint64_t old_ticket = upload->TakeOver();
+  const uint64_t new_ticket = upload->TakeOver();
+  EXPECT_TRUE(absl::IsAborted(upload->Append(old_ticket, 0, "old")));
+  EXPECT_TRUE(upload->Append(new_ticket, 0, "new").ok());
+}
+
+TEST_F(UploadTest, TellsItsWriterWhyNobodyNeedsIt) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  upload->Refuse(absl::InvalidArgumentError("no such column"));
+  upload->Refuse(absl::CancelledError("too late to matter"));
+  EXPECT_EQ(upload->Append(ticket, 0, "x"), absl::InvalidArgumentError("no such column"));
+}
+
+TEST_F(UploadTest, IsGoneWhenItIsDeleted) {
+  ASSERT_TRUE(Open()->Append(Open()->TakeOver(), 0, "abc").ok());
+  EXPECT_TRUE(uploads_->HasPart(7));
+  ASSERT_TRUE(uploads_->Delete(7).ok());
+  ASSERT_TRUE(uploads_->Delete(7).ok());
+  EXPECT_FALSE(uploads_->HasPart(7));
+  EXPECT_EQ(Open()->durable_size(), 0);
+}
+
+}  // namespace
+}  // namespace muster::initiator
