@@ -162,10 +162,13 @@ absl::Status Poison(const QueueOptions& options, const Environment& environment)
 }
 
 absl::Status Redrive(const QueueOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const RedriveSummary summary,
-                          RedriveItems({options.common.data_dir, ParseQueue(options.queue),
-                                        options.messages, options.redrive_max},
-                                       environment.clock));
+  redrive::RedriveRequest request;
+  request.queue = ParseQueue(options.queue);
+  request.messages = options.messages;
+  request.max = options.redrive_max;
+  request.missing = redrive::Missing::kRefused;
+  MUSTER_ASSIGN_OR_RETURN(const redrive::RedriveSummary summary,
+                          RedriveLocally(options.common.data_dir, request, environment.clock));
   if (options.common.output == OutputFormat::kJson) {
     const ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
     *environment.out << json.dump() << "\n";

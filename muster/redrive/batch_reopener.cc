@@ -1,0 +1,17 @@
+#include "muster/redrive/batch_reopener.h"
+
+#include "muster/base/failpoint.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::redrive {
+
+absl::Status BatchReopener::Grant(uint64_t batch, absl::Span<const uint64_t> items) {
+  const absl::Status reopened = ledger_->Reopen(batch);
+  if (!reopened.ok() && !absl::IsNotFound(reopened)) return reopened;
+  MUSTER_FAILPOINT("redrive.after_ledger");
+  MUSTER_RETURN_IF_ERROR(desk_->ReopenDeadLettered(batch, items));
+  MUSTER_FAILPOINT("redrive.after_report");
+  return absl::OkStatus();
+}
+
+}  // namespace muster::redrive

@@ -1,0 +1,30 @@
+// BatchReopener: gives items another chance in the two records that rule a batch.
+#pragma once
+
+#include <cstdint>
+
+#include "muster/ledger/batch_ledger.h"
+#include "muster/redrive/redrive.h"
+#include "muster/report/counting_desk.h"
+
+namespace muster::redrive {
+
+// First the ledger, where the batch is open again, then the report, where the items have no row any
+// more: cut short in between, the batch completes again with what it had.
+//
+// Thread-safe. Statuses are those of the two; a batch that the ledger does not know is the report's
+// alone.
+class BatchReopener final : public SecondChance {
+ public:
+  // Neither is owned; both outlive this.
+  BatchReopener(ledger::BatchLedger* ledger, report::CountingDesk* desk)
+      : ledger_(ledger), desk_(desk) {}
+
+  absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override;
+
+ private:
+  ledger::BatchLedger* const ledger_;  // not owned
+  report::CountingDesk* const desk_;   // not owned
+};
+
+}  // namespace muster::redrive
