@@ -3,9 +3,8 @@
 #include <limits>
 #include <variant>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "muster/nats/subject.h"
 #include "muster/trigger/work_detected.h"
 #include "muster/v1/trigger.pb.h"
 
@@ -14,24 +13,10 @@ namespace {
 
 using Event = trigger::InterRoleCommunicationEvent;
 
-std::string TokenOf(absl::string_view text) {
-  if (text.empty()) return "=";
-  std::string token;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (absl::ascii_isalnum(byte) || c == '_' || c == '-') {
-      token += c;
-    } else {
-      absl::StrAppendFormat(&token, "=%02X", byte);
-    }
-  }
-  return token;
-}
-
 struct SubjectMaker {
   std::string operator()(const trigger::CloudQueueWorkDetectedTriggerEvent& work) const {
-    return absl::StrCat("muster.trigger.", TokenOf(work.storage_account), ".",
-                        TokenOf(work.queue_name));
+    return absl::StrCat("muster.trigger.", nats::SubjectToken(work.storage_account), ".",
+                        nats::SubjectToken(work.queue_name));
   }
   std::string operator()(const trigger::JobChangedEvent&) const {
     return "muster.event.job_changed";

@@ -1,11 +1,11 @@
 // How an event travels over NATS: a muster.v1.InterRoleCommunicationEvent on the subject
 //
 //   muster.trigger.<account>.<queue>      work was put into the queue
-//   muster.event.<kind>                   anything else: job_changed, batch_counted, batch_cancelled
+//   muster.event.<kind>                   anything else: job_changed, batch_counted,
+//   batch_cancelled
 //
 // The payload alone says what the event is; the subject is there for servers to filter by, and to
-// let an account only hear its own. In an account or queue, each byte other than [A-Za-z0-9_-] is
-// written as = and two hexadecimal digits; an empty one is a single =.
+// let an account only hear its own. Account and queue are written as tokens (nats/subject.h).
 #pragma once
 
 #include <string>
