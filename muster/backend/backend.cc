@@ -7,6 +7,7 @@
 #include "muster/backend/nats_url.h"
 #include "muster/base/status_macros.h"
 #include "muster/blob_file/file_blob_store.h"
+#include "muster/heartbeat/local_heartbeat_bus.h"
 #include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
 #include "muster/queue_rocksdb/rocksdb_queue_store.h"
 #include "muster/report_sqlite/sqlite_report_store.h"
@@ -85,6 +86,11 @@ absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::strin
 absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> OpenTriggerBus(absl::string_view url) {
   MUSTER_RETURN_IF_ERROR(Rest("trigger bus", url, kLocal, Elsewhere::kNats).status());
   return std::make_unique<trigger_local::LocalTriggerBus>();
+}
+
+absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url) {
+  MUSTER_RETURN_IF_ERROR(Rest("heartbeat bus", url, kLocal, Elsewhere::kNats).status());
+  return std::make_unique<heartbeat::LocalHeartbeatBus>();
 }
 
 DataDirUrls::DataDirUrls(absl::string_view data_dir)

@@ -7,7 +7,7 @@
 //   sync     rocksdb:DIR             nats://HOST:PORT
 //   blobs    file:DIR                nats://HOST:PORT
 //   report   sqlite:FILE
-//   bus      local:                  nats://HOST:PORT
+//   buses    local:                  nats://HOST:PORT      (triggers; heartbeats)
 //
 // What is on a NATS server is opened by a Backends object (backends.h), which owns the connection.
 // Also tls://HOST:PORT, and the servers of a cluster with commas between.
@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
 #include "muster/blob/blob_store.h"
+#include "muster/heartbeat/heartbeat_bus.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_store.h"
@@ -53,6 +54,7 @@ absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view
 absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::string_view url,
                                                                      Mode mode, base::Clock* clock);
 absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> OpenTriggerBus(absl::string_view url);
+absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url);
 
 // Where the backends of one machine lie in a data directory.
 struct DataDirUrls {

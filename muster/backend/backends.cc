@@ -5,6 +5,7 @@
 #include "muster/backend/nats_url.h"
 #include "muster/base/status_macros.h"
 #include "muster/blob_jetstream/jetstream_blob_store.h"
+#include "muster/heartbeat_nats/nats_heartbeat_bus.h"
 #include "muster/queue_jetstream/jetstream_queue_store.h"
 #include "muster/sync_jetstream/jetstream_sync_store.h"
 #include "muster/trigger_nats/nats_trigger_bus.h"
@@ -63,6 +64,13 @@ absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> Backends::OpenTriggerBus(
   if (!IsNatsUrl(url)) return backend::OpenTriggerBus(url);
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
   return std::make_unique<trigger_nats::NatsTriggerBus>(connection);
+}
+
+absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus>> Backends::OpenHeartbeatBus(
+    absl::string_view url) {
+  if (!IsNatsUrl(url)) return backend::OpenHeartbeatBus(url);
+  MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
+  return std::make_unique<heartbeat_nats::NatsHeartbeatBus>(connection);
 }
 
 }  // namespace muster::backend

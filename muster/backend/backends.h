@@ -12,6 +12,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
+#include "muster/heartbeat/heartbeat_bus.h"
 #include "muster/nats/connection.h"
 #include "muster/queue/queue_store.h"
 #include "muster/sync/optimistic_sync_store.h"
@@ -49,6 +50,8 @@ class Backends {
       absl::string_view url, Mode mode = Mode::kReadWrite);
   absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);
   absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> OpenTriggerBus(absl::string_view url);
+  // "local:" or "nats://…".
+  absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url);
 
  private:
   absl::StatusOr<nats::Connection*> Connect(absl::string_view url);

@@ -37,6 +37,7 @@ TEST_P(BackendsTest, OpensWhatIsOnANatsServer) {
       (*bus)->Subscribe([&](const auto& event) { heard.set_value(event.from); }).value();
   EXPECT_TRUE((*bus)->Publish(trigger::WorkDetected("me", "acme", "in", 1)).ok());
   EXPECT_EQ(heard.get_future().get(), "me");
+  EXPECT_TRUE(backends_.OpenHeartbeatBus(server_.url()).value()->Publish({}).ok());
 }
 
 TEST_P(BackendsTest, ProcessesShareWhatIsOnTheServer) {
@@ -77,6 +78,7 @@ TEST_P(BackendsTest, HasOneConnectionForAllOnOneServer) {
   }
   EXPECT_TRUE(backends_.OpenBlobStore(small.url()).ok());
   EXPECT_TRUE(backends_.OpenTriggerBus(small.url()).ok());
+  EXPECT_TRUE(backends_.OpenHeartbeatBus(small.url()).ok());
   EXPECT_FALSE(Backends().OpenTriggerBus(small.url()).ok());
 }
 
@@ -100,6 +102,7 @@ TEST(BackendsUrlTest, OpensWhatIsOnThisMachineToo) {
   EXPECT_TRUE(backends.OpenSyncStore(urls.sync).ok());
   EXPECT_TRUE(backends.OpenBlobStore(urls.blobs).ok());
   EXPECT_TRUE(backends.OpenTriggerBus("local:").ok());
+  EXPECT_TRUE(backends.OpenHeartbeatBus("local:").ok());
 }
 
 TEST(BackendsUrlTest, SaysWhichUrlsItTakes) {

@@ -1,0 +1,11 @@
+// The bounds of the NATS bus for heartbeats, each with its reason.
+#pragma once
+
+#include "absl/time/time.h"
+
+namespace muster::heartbeat_nats {
+
+// A publisher waits at most this long for the server to confirm: the next heartbeat is due then.
+inline constexpr absl::Duration kPublishTimeout = absl::Seconds(1);
+
+}  // namespace muster::heartbeat_nats

@@ -1,0 +1,61 @@
+// NatsHeartbeatBus: the multicast of heartbeats between processes, over core NATS: a
+// muster.v1.Heartbeat on the subject
+//
+//   muster.heartbeat.<role>.<instance>      role: initiator, processor, controller, scaling_agent
+//
+// The payload alone says whose it is; the subject is there for servers to filter by, and to let an
+// account send only its own. The instance is written as a token (nats/subject.h). Nothing is
+// stored; who is not connected misses it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "muster/base/mutex.h"
+#include "muster/heartbeat/heartbeat_bus.h"
+#include "muster/heartbeat/heartbeat_fan_out.h"
+#include "muster/nats/connection.h"
+
+namespace muster::heartbeat_nats {
+
+std::string SubjectOf(const v1::InstanceInfo& instance);
+
+// Thread-safe. Subscriptions may outlive the bus; the connection must.
+class NatsHeartbeatBus final : public heartbeat::HeartbeatBus {
+ public:
+  // `connection` is not owned.
+  explicit NatsHeartbeatBus(nats::Connection* connection);
+  // Waits for a subscriber that is running.
+  ~NatsHeartbeatBus() override;
+
+  // Waits until the server has it, at most kPublishTimeout: while there is no connection heartbeats
+  // are lost, rather than kept and told when they are no longer true. Unavailable: the server is
+  // not known to have it. InvalidArgument: longer than a heartbeat may be.
+  absl::Status Publish(const v1::Heartbeat& heartbeat) override;
+
+  // As base::FanOut::Subscribe; subscribers run on a thread of the connection. A new one hears
+  // whatever any process publishes from now on, or, while there is no connection, as soon as there
+  // is one.
+  absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) override;
+
+  // Messages on the subjects of heartbeats that were none.
+  int64_t malformed() const { return malformed_; }
+
+ private:
+  absl::Status EnsureHearing();
+  void Hear(const nats::Incoming& message);
+
+  nats::Connection* const connection_;  // not owned
+  heartbeat::HeartbeatFanOut fan_out_;
+  std::atomic<int64_t> malformed_{0};
+
+  base::Mutex mu_;  // held while the server is told: the others need that subscription, too
+  // From the first subscriber on until the end.
+  std::unique_ptr<nats::Connection::Subscription> hearing_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::heartbeat_nats

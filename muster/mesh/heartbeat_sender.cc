@@ -1,0 +1,97 @@
+#include "muster/mesh/heartbeat_sender.h"
+
+#include <utility>
+
+#include "muster/base/log.h"
+#include "muster/heartbeat/limits.h"
+#include "muster/proto_time/proto_time.h"
+
+namespace muster::mesh {
+
+HeartbeatSender::HeartbeatSender(v1::InstanceInfo instance, Complete complete,
+                                 heartbeat::HeartbeatBus* bus, Roster* roster, base::Clock* clock,
+                                 HeartbeatOptions options)
+    : instance_(std::move(instance)),
+      complete_(std::move(complete)),
+      bus_(bus),
+      roster_(roster),
+      clock_(clock),
+      options_(std::move(options)),
+      sent_at_(clock->Monotonic()),
+      cpu_(options_.measure().cpu) {}
+
+HeartbeatSender::~HeartbeatSender() { Leave(); }
+
+void HeartbeatSender::Start() {
+  base::MutexLock lock(&thread_mu_);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void HeartbeatSender::Leave() {
+  base::MutexLock leaving(&thread_mu_);
+  if (!thread_.joinable()) return;
+  {
+    base::MutexLock lock(&mu_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+  Send(/*leaving=*/true);
+}
+
+// By the clock and not by the end of the last one: a bus that is slow costs heartbeats, but does
+// not spread them.
+void HeartbeatSender::Run() {
+  absl::Duration due = clock_->Monotonic();
+  while (true) {
+    Send(/*leaving=*/false);
+    const absl::Duration now = clock_->Monotonic();
+    do {
+      due += options_.interval;
+    } while (due <= now);
+    base::MutexLock lock(&mu_);
+    while (!stopping_ && !clock_->WaitUntil(&changed_, &mu_, due)) {
+    }
+    if (stopping_) return;
+  }
+}
+
+void HeartbeatSender::Send(bool leaving) {
+  const absl::Duration now = clock_->Monotonic();
+  const absl::Duration window = now - sent_at_;
+  const ProcessUsage usage = options_.measure();
+  v1::Heartbeat heartbeat;
+  *heartbeat.mutable_instance() = instance_;
+  heartbeat.set_sequence(++sequence_);
+  *heartbeat.mutable_sent() = proto_time::ToProto(clock_->Now());
+  *heartbeat.mutable_window() = proto_time::ToProto(window);
+  if (window > absl::ZeroDuration()) {
+    heartbeat.set_cpu_cores(absl::FDivDuration(usage.cpu - cpu_, window));
+  }
+  heartbeat.set_resident_bytes(usage.resident_bytes);
+  heartbeat.set_leaving(leaving);
+  if (complete_) complete_(window, &heartbeat);
+  Shorten(&heartbeat);
+  sent_at_ = now;
+  cpu_ = usage.cpu;
+  if (roster_ != nullptr) roster_->Hear(heartbeat);
+  Note(bus_->Publish(heartbeat));
+}
+
+void HeartbeatSender::Shorten(v1::Heartbeat* heartbeat) {
+  while (heartbeat->jobs_size() > 0 && heartbeat->ByteSizeLong() > heartbeat::kMaxHeartbeatBytes) {
+    heartbeat->mutable_jobs()->RemoveLast();
+  }
+}
+
+void HeartbeatSender::Note(const absl::Status& published) {
+  if (published.ok() != bus_fails_) return;
+  bus_fails_ = !bus_fails_;
+  if (bus_fails_) {
+    base::Log(base::kWarning, "heartbeats do not get through", {{"why", published.ToString()}});
+  } else {
+    base::Log(base::kInfo, "heartbeats get through again");
+  }
+}
+
+}  // namespace muster::mesh
