@@ -34,6 +34,7 @@ struct ListenerCounters {
   int64_t messages_received = 0;
   int64_t redeliveries = 0;  // of these, those with a dequeue count above 1
   int64_t interrupted = 0;   // of these, those whose earlier holder died with them
+  int64_t attempts = 0;      // handler starts that were charged
   int64_t messages_done = 0;
   int64_t messages_retried = 0;
   int64_t messages_deferred = 0;

@@ -72,7 +72,9 @@ absl::Status DeliveryBatch::Begin(Delivery& delivery) {
         !absl::IsFailedPrecondition(attempts.status()) && !absl::IsCancelled(attempts.status());
     return attempts.status();
   }
+  environment_.counters->Add(&ListenerCounters::attempts);
   slot.begun = true;
+  slot.begun_at = environment_.clock->Monotonic();
   slot.unsure = false;
   slot.attempts = *attempts;
   delivery.attempt = *attempts;
@@ -110,7 +112,11 @@ void DeliveryBatch::Settle(const Delivery& delivery, Settlement settlement) {
   std::optional<Settler::Item> item;
   {
     base::MutexLock lock(&mu_);
-    item = JudgeLocked(slots_.at(delivery.slot), std::move(settlement));
+    Slot& slot = slots_.at(delivery.slot);
+    if (slot.begun && !slot.settled) {
+      environment_.meter->Served(environment_.clock->Monotonic() - slot.begun_at);
+    }
+    item = JudgeLocked(slot, std::move(settlement));
   }
   if (item) environment_.settler->Settle(*std::move(item));
 }

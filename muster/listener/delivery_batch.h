@@ -40,6 +40,7 @@ class DeliveryBatch final : public DeliveryContext {
     LeasePtr lease;
     int attempts = 0;                 // charged
     bool begun = false;               // one of them by us
+    absl::Duration begun_at;          // and when
     bool unsure = false;              // the store did not say whether it charged
     bool settled = false;             // a verdict was found
     std::optional<Verdict> given_up;  // waits for the subscriber to say what to put out

@@ -141,7 +141,9 @@ void DequeueTask::Work(std::vector<LeasePtr> leases) {
   AskForHelp(environment_.roster->BeginWork());
   const absl::Duration started_at = environment_.clock->Monotonic();
   DeliveryBatch batch(environment_, std::move(leases), [this] { return uniform_(); });
+  environment_.meter->WorkBegan();
   batch.Run(*subscriber_);
+  environment_.meter->WorkEnded();
   environment_.roster->EndWork();
   environment_.sizer->Observe(count, environment_.clock->Monotonic() - started_at);
 }

@@ -41,6 +41,7 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
       clock_(clock),
       on_error_(OrLog(events_.on_error)),
       partitions_(options_.partitions.begin(), options_.partitions.end()),
+      meter_(clock),
       dequeue_batch_size_(options_.dequeue_batch_size),
       retry_(base::RetryOptions(), clock),
       sizer_(options_.claim_horizon),
@@ -49,6 +50,7 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
       leases_(clock, options_.max_unsettled_messages),
       triggers_(bus, options_.instance, &counters_),
       idle_intervals_{options_.minimum_idle_interval, options_.maximum_idle_interval},
+      seen_(options_.partitions.size()),
       environment_(MakeEnvironment(std::move(subscribers))),
       supervisor_({.safety_check_interval = options_.safety_check_interval}, clock,
                   base::SeededUniform(base::RandomSeed()),
@@ -87,6 +89,7 @@ TaskEnvironment ElasticListener::MakeEnvironment(SubscriberFactory subscribers) 
                               .roster = &roster_,
                               .sizer = &sizer_,
                               .counters = &counters_,
+                              .meter = &meter_,
                               .supervisor = &supervisor_,
                               .stopping = stopping_.get_token(),
                               .on_error = on_error_,
@@ -136,6 +139,24 @@ ListenerInfo ElasticListener::QueryState() const {
   info.total_dequeue_tasks = roster_.most_active();
   info.unsettled_messages = leases_.unsettled();
   return info;
+}
+
+ListenerLoad ElasticListener::Load() const {
+  ListenerLoad load;
+  load.max_dequeue_tasks = roster_.max_tasks();
+  load.times = meter_.Read();
+  const std::vector<int64_t> leased = leases_.LeasedByPartition(options_.partitions.size());
+  base::MutexLock lock(&seen_mu_);
+  for (size_t i = 0; i < options_.partitions.size(); ++i) {
+    load.partitions.push_back(
+        {options_.partitions[i], seen_[i].ready, seen_[i].oldest_age, leased[i]});
+  }
+  return load;
+}
+
+void ElasticListener::NoteSeen(size_t partition, const queue::QueueStats& stats) const {
+  base::MutexLock lock(&seen_mu_);
+  seen_[partition] = stats;
 }
 
 absl::Status ElasticListener::SetDequeueBatchSize(int messages) {
@@ -242,9 +263,11 @@ void ElasticListener::Rescale(const Depth& depth) {
 ElasticListener::Depth ElasticListener::LookAtDepth() const {
   Depth depth;
   int64_t in_flight = 0;
-  for (const queue::QueueId& partition : options_.partitions) {
+  for (size_t i = 0; i < options_.partitions.size(); ++i) {
+    const queue::QueueId& partition = options_.partitions[i];
     const absl::StatusOr<queue::QueueStats> stats = store_->Stats(partition);
     if (stats.ok()) {
+      NoteSeen(i, *stats);
       depth.ready += stats->ready;
       in_flight += stats->in_flight;
     } else {
@@ -275,7 +298,9 @@ absl::Status ElasticListener::StartThreads(int tasks) {
     Task& task = tasks_.emplace_back();
     try {
       task.thread = std::thread([this, &task, first = next_first_partition_.fetch_add(1)] {
+        meter_.TaskBegan();
         DequeueTask(environment_, first & std::numeric_limits<int>::max()).Run();
+        meter_.TaskEnded();
         task.ended = true;
       });
     } catch (const std::system_error& error) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <stop_token>
 #include <thread>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
@@ -25,6 +26,7 @@
 #include "muster/listener/task_roster.h"
 #include "muster/listener/trigger_sender.h"
 #include "muster/listener/visibility_tuner.h"
+#include "muster/listener/work_meter.h"
 
 namespace muster::listener {
 
@@ -40,6 +42,7 @@ class ElasticListener final : public QueueListener {
   absl::Status StartListener(int thread_count) override;
   ListenerInfo QueryState() const override;
   ListenerCounters counters() const override { return counters_.Snapshot(); }
+  ListenerLoad Load() const override;
   absl::Status Stop(absl::Duration grace) override;
   void Pause() override;
   void Resume() override;
@@ -73,6 +76,7 @@ class ElasticListener final : public QueueListener {
   void Rescale(const Depth& depth);
   bool KeepsPoller() const;
   Depth LookAtDepth() const;
+  void NoteSeen(size_t partition, const queue::QueueStats& stats) const;
 
   void StartTasks(int wanted);
   absl::Status StartThreads(int tasks);
@@ -92,6 +96,7 @@ class ElasticListener final : public QueueListener {
   const absl::flat_hash_set<queue::QueueId> partitions_;
 
   mutable CounterSet counters_;
+  WorkMeter meter_;
   std::stop_source stopping_;
   std::atomic<int> dequeue_batch_size_;
   std::atomic<int> next_first_partition_ = 0;
@@ -103,6 +108,8 @@ class ElasticListener final : public QueueListener {
   TriggerSender triggers_;
   mutable base::Mutex settings_mu_;
   base::IdleBackoffOptions idle_intervals_ ABSL_GUARDED_BY(settings_mu_);
+  mutable base::Mutex seen_mu_;
+  mutable std::vector<queue::QueueStats> seen_ ABSL_GUARDED_BY(seen_mu_);  // by partition, at last
   const TaskEnvironment environment_;
   // These have threads, which use all of the above.
   Supervisor supervisor_;

@@ -239,6 +239,13 @@ int LeaseTable::leased() const {
   return static_cast<int>(due_.size());
 }
 
+std::vector<int64_t> LeaseTable::LeasedByPartition(size_t partitions) const {
+  std::vector<int64_t> leased(partitions);
+  base::MutexLock lock(&mu_);
+  for (const auto& [due, lease] : due_) ++leased[static_cast<size_t>(lease->partition)];
+  return leased;
+}
+
 void LeaseTable::AwaitUnpinnedLocked(const Lease& lease) {
   ++pin_waiters_;
   while (lease.pinned_) unpinned_.Wait(&mu_);

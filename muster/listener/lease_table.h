@@ -116,6 +116,7 @@ class LeaseTable {
   int unsettled() const;
   // Leased.
   int leased() const;
+  std::vector<int64_t> LeasedByPartition(size_t partitions) const;
 
  private:
   using DueMap = std::multimap<absl::Duration, LeasePtr>;

@@ -28,6 +28,7 @@
 #include "muster/base/clock.h"
 #include "muster/listener/counters.h"
 #include "muster/listener/subscriber.h"
+#include "muster/listener/work_meter.h"
 #include "muster/listener/work_rule.h"
 #include "muster/queue/limits.h"
 #include "muster/queue/queue_store.h"
@@ -43,6 +44,21 @@ struct ListenerInfo {
   int active_dequeue_tasks = 0;     // started and not yet ended
   int total_dequeue_tasks = 0;      // the most that were active at a time
   int64_t unsettled_messages = 0;   // leased here, or about to be, and not yet settled
+};
+
+// A partition as the listener saw it last, when it looked for work; approximate.
+struct PartitionSeen {
+  queue::QueueId queue;
+  int64_t ready = 0;
+  absl::Duration oldest_age;
+  int64_t leased_messages = 0;  // here, now
+};
+
+// How busy a listener is.
+struct ListenerLoad {
+  int max_dequeue_tasks = 0;
+  WorkTimes times;
+  std::vector<PartitionSeen> partitions;  // as in the options
 };
 
 // What QueueEmpty answers (req. 31): leave, or sleep for `delay` and try again.
@@ -132,6 +148,8 @@ class QueueListener {
   // Asks the store for the depth of each partition; those that do not answer count as empty.
   virtual ListenerInfo QueryState() const = 0;
   virtual ListenerCounters counters() const = 0;
+  // Asks nothing of the store, so that it can be called every few seconds.
+  virtual ListenerLoad Load() const = 0;
 
   // Stops receiving, fires the stop tokens, releases at once what has not begun, and settles what
   // subscribers finish within `grace`. DeadlineExceeded when the grace ran out: leases that are

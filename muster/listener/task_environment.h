@@ -19,6 +19,7 @@
 #include "muster/listener/task_roster.h"
 #include "muster/listener/verdict.h"
 #include "muster/listener/visibility_tuner.h"
+#include "muster/listener/work_meter.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::listener {
@@ -36,6 +37,7 @@ struct TaskEnvironment {
   TaskRoster* roster;
   ClaimSizer* sizer;
   CounterSet* counters;
+  WorkMeter* meter;
   Supervisor* supervisor;
   std::stop_token stopping;
 

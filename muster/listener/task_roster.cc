@@ -112,6 +112,11 @@ int TaskRoster::CountOnEmptyHands() {
   return active_ - working_;
 }
 
+int TaskRoster::max_tasks() const {
+  base::MutexLock lock(&mu_);
+  return max_tasks_;
+}
+
 int TaskRoster::active() const {
   base::MutexLock lock(&mu_);
   return active_;

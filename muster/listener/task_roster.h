@@ -67,6 +67,7 @@ class TaskRoster {
   bool BeginWork();
   void EndWork();
 
+  int max_tasks() const;
   int active() const;
   // Tasks on the roster with nothing in hand: each can still take a message. But one that is just
   // receiving is among them, so the next BeginWork tells that they were counted on.
