@@ -43,6 +43,7 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
       partitions_(options_.partitions.begin(), options_.partitions.end()),
       meter_(clock),
       dequeue_batch_size_(options_.dequeue_batch_size),
+      max_dequeue_tasks_(options_.max_dequeue_tasks),
       retry_(base::RetryOptions(), clock),
       sizer_(options_.claim_horizon),
       roster_(clock, options_.max_dequeue_tasks),
@@ -170,6 +171,39 @@ absl::Status ElasticListener::SetIdleIntervals(absl::Duration minimum, absl::Dur
   base::MutexLock lock(&settings_mu_);
   idle_intervals_ = {minimum, maximum};
   return absl::OkStatus();
+}
+
+absl::Status ElasticListener::SetMaxDequeueTasks(int tasks) {
+  MUSTER_RETURN_IF_ERROR(ValidateMaxDequeueTasks(tasks));
+  max_dequeue_tasks_ = tasks;
+  roster_.SetMaxTasks(tasks);
+  // Those that are there may all be busy, while more work waits than they can do.
+  if (roster_.active() > 0 && roster_.has_idle_hands()) supervisor_.Wake(WakeReason::kRescale);
+  return absl::OkStatus();
+}
+
+ListenerOptions ElasticListener::options() const {
+  ListenerOptions options = options_;
+  options.dequeue_batch_size = dequeue_batch_size_;
+  options.max_dequeue_tasks = max_dequeue_tasks_;
+  const base::IdleBackoffOptions idle = IdleIntervals();
+  options.minimum_idle_interval = idle.minimum;
+  options.maximum_idle_interval = idle.maximum;
+  return options;
+}
+
+ListenerPhase ElasticListener::phase() const {
+  base::MutexLock lock(&phase_mu_);
+  switch (phase_) {
+    case Phase::kNew:
+    case Phase::kStarted:
+      break;
+    case Phase::kStopping:
+      return ListenerPhase::kDraining;
+    case Phase::kStopped:
+      return ListenerPhase::kStopped;
+  }
+  return paused_ ? ListenerPhase::kPaused : ListenerPhase::kListening;
 }
 
 base::IdleBackoffOptions ElasticListener::IdleIntervals() const {
@@ -325,14 +359,15 @@ void ElasticListener::ReapTasksLocked() {
 
 void ElasticListener::Pause() {
   base::MutexLock lock(&phase_mu_);
-  if (phase_ == Phase::kStopping) return;
+  if (phase_ == Phase::kStopping || phase_ == Phase::kStopped) return;
   paused_ = true;
   roster_.Dismiss();
 }
 
 void ElasticListener::Resume() {
   base::MutexLock lock(&phase_mu_);
-  if (phase_ == Phase::kStopping || !std::exchange(paused_, false)) return;
+  if (phase_ == Phase::kStopping || phase_ == Phase::kStopped) return;
+  if (!std::exchange(paused_, false)) return;
   roster_.Recall();
   // Tasks that were too busy to notice the pause look again; if there are none, some must start.
   if (roster_.Wake(1) == 0 && phase_ == Phase::kStarted) supervisor_.Wake(WakeReason::kPush);
@@ -365,6 +400,8 @@ absl::Status ElasticListener::StopOnce(absl::Duration grace) {
   JoinTasks();
   settler_.Cancel();
   keeper_.Stop();
+  base::MutexLock lock(&phase_mu_);
+  phase_ = Phase::kStopped;
   return status;
 }
 

@@ -43,14 +43,17 @@ class ElasticListener final : public QueueListener {
   ListenerInfo QueryState() const override;
   ListenerCounters counters() const override { return counters_.Snapshot(); }
   ListenerLoad Load() const override;
+  ListenerPhase phase() const override;
+  ListenerOptions options() const override;
   absl::Status Stop(absl::Duration grace) override;
   void Pause() override;
   void Resume() override;
   absl::Status SetDequeueBatchSize(int messages) override;
   absl::Status SetIdleIntervals(absl::Duration minimum, absl::Duration maximum) override;
+  absl::Status SetMaxDequeueTasks(int tasks) override;
 
  private:
-  enum class Phase { kNew, kStarted, kStopping };
+  enum class Phase { kNew, kStarted, kStopping, kStopped };
 
   struct Task {
     std::thread thread;
@@ -99,6 +102,7 @@ class ElasticListener final : public QueueListener {
   WorkMeter meter_;
   std::stop_source stopping_;
   std::atomic<int> dequeue_batch_size_;
+  std::atomic<int> max_dequeue_tasks_;
   std::atomic<int> next_first_partition_ = 0;
   base::RetryPolicy retry_;
   ClaimSizer sizer_;
@@ -116,7 +120,7 @@ class ElasticListener final : public QueueListener {
   Settler settler_;
   LeaseKeeper keeper_;
 
-  base::Mutex phase_mu_;
+  mutable base::Mutex phase_mu_;
   Phase phase_ ABSL_GUARDED_BY(phase_mu_) = Phase::kNew;
   bool paused_ ABSL_GUARDED_BY(phase_mu_) = false;
   std::unique_ptr<trigger::TriggerBus::Subscription> subscription_ ABSL_GUARDED_BY(phase_mu_);

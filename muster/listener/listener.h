@@ -121,6 +121,14 @@ struct ListenerOptions {
   int max_unsettled_messages = 1024;  // back-pressure: tasks wait for the settler beyond this
 };
 
+// Whether a listener takes messages.
+enum class ListenerPhase {
+  kListening,  // or about to: it was not started yet
+  kPaused,
+  kDraining,  // Stop runs: it finishes what it has
+  kStopped,
+};
+
 // Thread-safe.
 class QueueListener {
  public:
@@ -150,6 +158,9 @@ class QueueListener {
   virtual ListenerCounters counters() const = 0;
   // Asks nothing of the store, so that it can be called every few seconds.
   virtual ListenerLoad Load() const = 0;
+  virtual ListenerPhase phase() const = 0;
+  // As they are now.
+  virtual ListenerOptions options() const = 0;
 
   // Stops receiving, fires the stop tokens, releases at once what has not begun, and settles what
   // subscribers finish within `grace`. DeadlineExceeded when the grace ran out: leases that are
@@ -166,6 +177,8 @@ class QueueListener {
   // Changes what may change while running (req. 40). Values out of bounds: InvalidArgument.
   virtual absl::Status SetDequeueBatchSize(int messages) = 0;
   virtual absl::Status SetIdleIntervals(absl::Duration minimum, absl::Duration maximum) = 0;
+  // Tasks that are too many then leave once they are done with what they have.
+  virtual absl::Status SetMaxDequeueTasks(int tasks) = 0;
 };
 
 }  // namespace muster::listener

@@ -43,6 +43,10 @@ absl::Status ValidateBatchSize(int messages, const queue::Traits& traits) {
   return CheckRange("dequeue_batch_size", messages, 1, traits.max_receive);
 }
 
+absl::Status ValidateMaxDequeueTasks(int tasks) {
+  return CheckRange("max_dequeue_tasks", tasks, 1, kMaxDequeueTasks);
+}
+
 absl::Status ValidateListenerOptions(const ListenerOptions& options, const queue::Traits& traits) {
   MUSTER_RETURN_IF_ERROR(ValidateQueues(options));
   MUSTER_RETURN_IF_ERROR(ValidateBatchSize(options.dequeue_batch_size, traits));
@@ -63,8 +67,7 @@ absl::Status ValidateListenerOptions(const ListenerOptions& options, const queue
   MUSTER_RETURN_IF_ERROR(CheckRange("maximum_retry_delay", options.maximum_retry_delay,
                                     options.minimum_retry_delay, queue::kMaxVisibility));
   MUSTER_RETURN_IF_ERROR(CheckRange("max_attempts", options.max_attempts, 1, kMaxAttemptsLimit));
-  MUSTER_RETURN_IF_ERROR(
-      CheckRange("max_dequeue_tasks", options.max_dequeue_tasks, 1, kMaxDequeueTasks));
+  MUSTER_RETURN_IF_ERROR(ValidateMaxDequeueTasks(options.max_dequeue_tasks));
   return CheckRange("max_unsettled_messages", options.max_unsettled_messages, 1,
                     kMaxUnsettledMessages);
 }

@@ -19,5 +19,6 @@ inline constexpr int kMaxAttemptsLimit = 1000;
 absl::Status ValidateListenerOptions(const ListenerOptions& options, const queue::Traits& traits);
 absl::Status ValidateIdleIntervals(absl::Duration minimum, absl::Duration maximum);
 absl::Status ValidateBatchSize(int messages, const queue::Traits& traits);
+absl::Status ValidateMaxDequeueTasks(int tasks);
 
 }  // namespace muster::listener

@@ -128,6 +128,59 @@ TEST_F(ListenerStopTest, GivesUpRetryingWhenTheGraceIsOver) {
   EXPECT_EQ(listener_->counters().abandoned, 1);
 }
 
+TEST_F(ListenerStopTest, SaysInWhichPhaseItIs) {
+  Gate gate;
+  handler_ = [&](Delivery&, DeliveryContext&) {
+    gate.Pass();
+    return Ok();
+  };
+  Start();
+  EXPECT_EQ(listener_->phase(), ListenerPhase::kListening);
+  listener_->Pause();
+  EXPECT_EQ(listener_->phase(), ListenerPhase::kPaused);
+  Put("a");
+  listener_->Resume();
+  EXPECT_EQ(listener_->phase(), ListenerPhase::kListening);
+  gate.AwaitArrivals(1);
+  std::thread stopper([&] { Finish(); });
+  while (listener_->phase() != ListenerPhase::kDraining) std::this_thread::yield();
+  gate.Open();
+  stopper.join();
+  EXPECT_EQ(listener_->phase(), ListenerPhase::kStopped);
+}
+
+TEST_F(ListenerStopTest, StartsMoreTasksForWaitingWorkOnceItMay) {
+  Gate gate;
+  handler_ = [&](Delivery&, DeliveryContext&) {
+    gate.Pass();
+    return Ok();
+  };
+  options_.dequeue_batch_size = 1;
+  options_.max_dequeue_tasks = 1;
+  options_.work_rule = [](int64_t) { return 3; };
+  PutMany(3);
+  Start();
+  gate.AwaitArrivals(1);
+  EXPECT_TRUE(absl::IsInvalidArgument(listener_->SetMaxDequeueTasks(0)));
+  EXPECT_EQ(listener_->options().max_dequeue_tasks, 1);
+  EXPECT_TRUE(listener_->SetMaxDequeueTasks(3).ok());
+  EXPECT_EQ(listener_->options().max_dequeue_tasks, 3);
+  gate.AwaitArrivals(3);
+  gate.Open();
+  Finish();
+}
+
+TEST_F(ListenerStopTest, TellsItsOptionsAsTheyAreNow) {
+  Create();
+  EXPECT_TRUE(listener_->SetDequeueBatchSize(5).ok());
+  EXPECT_TRUE(listener_->SetIdleIntervals(absl::Milliseconds(2), absl::Seconds(3)).ok());
+  const ListenerOptions now = listener_->options();
+  EXPECT_EQ(now.dequeue_batch_size, 5);
+  EXPECT_EQ(now.minimum_idle_interval, absl::Milliseconds(2));
+  EXPECT_EQ(now.maximum_idle_interval, absl::Seconds(3));
+  EXPECT_EQ(now.partitions, partitions_);
+}
+
 TEST_F(ListenerStopTest, ParksUntilItIsResumed) {
   options_.mode = DispatchMode::kPull;
   Start();

@@ -8,7 +8,7 @@ namespace muster::listener {
 int TaskRoster::Enter(int wanted) {
   base::MutexLock lock(&mu_);
   if (dismissed_) return 0;
-  const int entered = std::clamp(wanted, 0, max_tasks_ - active_);
+  const int entered = std::clamp(wanted, 0, std::max(0, max_tasks_ - active_));
   active_ += entered;
   most_active_ = std::max(most_active_, active_);
   return entered;
@@ -26,8 +26,9 @@ TaskRoster::Departure TaskRoster::TryLeave(uint64_t seen_wakes, bool last_stays)
 
 bool TaskRoster::LeaveIfDismissed() {
   base::MutexLock lock(&mu_);
-  if (dismissed_) LeaveLocked();
-  return dismissed_;
+  if (!dismissed_ && !IsSurplusLocked()) return false;
+  LeaveLocked();
+  return true;
 }
 
 void TaskRoster::Leave() {
@@ -47,7 +48,7 @@ uint64_t TaskRoster::wakes() const {
 void TaskRoster::Sleep(absl::Duration delay, uint64_t seen_wakes) {
   const absl::Duration deadline = clock_->Monotonic() + delay;
   base::MutexLock lock(&mu_);
-  if (dismissed_ || wakes_ != seen_wakes) return;
+  if (dismissed_ || IsSurplusLocked() || wakes_ != seen_wakes) return;
   Sleeper self;
   const auto place = sleepers_.insert(sleepers_.end(), &self);
   while (!self.woken && !clock_->WaitUntil(&self.cv, &mu_, deadline)) {
@@ -80,6 +81,12 @@ void TaskRoster::Dismiss() {
 void TaskRoster::Recall() {
   base::MutexLock lock(&mu_);
   dismissed_ = false;
+}
+
+void TaskRoster::SetMaxTasks(int max_tasks) {
+  base::MutexLock lock(&mu_);
+  max_tasks_ = max_tasks;
+  WakeLocked(active_ - max_tasks_);
 }
 
 bool TaskRoster::dismissed() const {

@@ -38,8 +38,8 @@ class TaskRoster {
   // the only task on the roster is told to stay.
   Departure TryLeave(uint64_t seen_wakes, bool last_stays);
 
-  // Leaves if all are sent home; then the task must end. In one step, so that a task that goes
-  // never counts as one that a Recall has kept.
+  // Leaves if all are sent home, or if there are more tasks than may be; then the task must end. In
+  // one step, so that a task that goes never counts as one that a Recall has kept.
   bool LeaveIfDismissed();
   // Leaves whatever happens: the task cannot work.
   void Leave();
@@ -57,6 +57,9 @@ class TaskRoster {
   // Sends all tasks home: sleepers wake, dismissed() turns true and nobody enters, until Recall.
   void Dismiss();
   void Recall();
+  // From now on. Tasks that are too many go home one by one, when they are done with what they
+  // have; of them, sleepers at once.
+  void SetMaxTasks(int max_tasks);
   bool dismissed() const;
 
   // Waits until nobody is on the roster. False when `deadline` (Clock::Monotonic) came first.
@@ -83,13 +86,14 @@ class TaskRoster {
   };
 
   void WakeLocked(int64_t tasks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsSurplusLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return active_ > max_tasks_; }
   void LeaveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   base::Clock* const clock_;  // not owned
-  const int max_tasks_;
 
   mutable base::Mutex mu_;
   base::CondVar left_;
+  int max_tasks_ ABSL_GUARDED_BY(mu_);
   int active_ ABSL_GUARDED_BY(mu_) = 0;
   int working_ ABSL_GUARDED_BY(mu_) = 0;
   int most_active_ ABSL_GUARDED_BY(mu_) = 0;

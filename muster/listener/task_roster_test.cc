@@ -103,6 +103,25 @@ TEST_F(TaskRosterTest, LetsATaskGoHomeOnlyWhileItIsDismissed) {
   EXPECT_EQ(roster_.active(), 0);
 }
 
+TEST_F(TaskRosterTest, SendsHomeThoseThatHaveBecomeTooMany) {
+  roster_.Enter(3);
+  roster_.SetMaxTasks(2);
+  EXPECT_TRUE(roster_.LeaveIfDismissed());
+  EXPECT_FALSE(roster_.LeaveIfDismissed());
+  EXPECT_EQ(roster_.Enter(5), 0);
+  roster_.SetMaxTasks(4);
+  EXPECT_EQ(roster_.Enter(5), 2);
+}
+
+TEST_F(TaskRosterTest, WakesASleeperThatHasBecomeTooMany) {
+  roster_.Enter(2);
+  std::thread task([&] { roster_.Sleep(absl::Hours(1), 0); });
+  clock_.AwaitSleepers(1);
+  roster_.SetMaxTasks(1);
+  task.join();
+  EXPECT_TRUE(roster_.LeaveIfDismissed());
+}
+
 TEST_F(TaskRosterTest, WaitsForTheLastToLeaveUntilTheDeadline) {
   roster_.Enter(1);
   EXPECT_FALSE(roster_.AwaitNone(clock_.Monotonic()));
