@@ -1,0 +1,32 @@
+// JobListeners: the seam between a processor's listeners and those who look after them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "muster/listener/listener.h"
+
+namespace muster::processor {
+
+struct JobListener {
+  std::string job;
+  // Shared: its job may be replaced while somebody waits for its end.
+  std::shared_ptr<listener::QueueListener> listener;
+};
+
+// Thread-safe.
+class JobListeners {
+ public:
+  virtual ~JobListeners() = default;
+
+  // One for each job, in order of job; those that have stopped included.
+  virtual std::vector<JobListener> Listeners() = 0;
+
+  // From now on no other listener takes the place of this job's. Empty: of none, and no new job
+  // gets one. Stops nothing.
+  virtual void Retire(absl::string_view job) = 0;
+};
+
+}  // namespace muster::processor

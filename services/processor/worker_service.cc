@@ -1,0 +1,264 @@
+#include "services/processor/worker_service.h"
+
+#include <algorithm>
+#include <future>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/quantity.h"
+#include "muster/base/status_macros.h"
+#include "muster/listener/listener_options.h"
+#include "muster/proto_time/proto_time.h"
+#include "muster/queue/limits.h"
+#include "muster/rpc/call.h"
+#include "muster/rpc/status.h"
+#include "services/processor/listener_state.h"
+
+namespace muster::processor {
+namespace {
+
+using listener::QueueListener;
+using Violations = std::vector<rpc::FieldViolation>;
+
+constexpr absl::Duration kMinIdleInterval = absl::Milliseconds(1);
+constexpr absl::Duration kMaxIdleInterval = absl::Hours(1);
+constexpr absl::Duration kDefaultGrace = absl::Seconds(30);
+constexpr absl::Duration kMaxGrace = absl::Hours(24);
+
+// InvalidArgument naming the fields, if there are any.
+absl::Status Refuse(const Violations& violations) {
+  if (violations.empty()) return absl::OkStatus();
+  const rpc::FieldViolation& first = violations.front();
+  return rpc::WithViolations(
+      absl::InvalidArgumentError(absl::StrCat(first.field, " ", first.description)), violations);
+}
+
+void CheckNumber(const std::string& field, int64_t value, int64_t low, int64_t high,
+                 Violations* violations) {
+  if (value >= low && value <= high) return;
+  violations->push_back({field, absl::StrCat("is ", value, ", must be ", low, " to ", high)});
+}
+
+void CheckDuration(const std::string& field, const google::protobuf::Duration& value,
+                   absl::Duration low, absl::Duration high, Violations* violations) {
+  const absl::Duration duration = proto_time::FromProto(value);
+  if (duration >= low && duration <= high) return;
+  violations->push_back(
+      {field, absl::StrCat("is ", base::DurationToString(duration), ", must be ",
+                           base::DurationToString(low), " to ", base::DurationToString(high))});
+}
+
+struct IdleIntervals {
+  absl::Duration minimum;
+  absl::Duration maximum;
+};
+
+// Those that `listener` will have.
+IdleIntervals NewIntervals(const QueueListener& listener, const v1::ListenerOptions& wanted) {
+  const listener::ListenerOptions now = listener.options();
+  return {wanted.has_minimum_idle_interval() ? proto_time::FromProto(wanted.minimum_idle_interval())
+                                             : now.minimum_idle_interval,
+          wanted.has_maximum_idle_interval() ? proto_time::FromProto(wanted.maximum_idle_interval())
+                                             : now.maximum_idle_interval};
+}
+
+Violations CheckValues(const v1::ListenerOptions& wanted) {
+  Violations violations;
+  if (wanted.has_dequeue_batch_size()) {
+    CheckNumber("options.dequeue_batch_size", wanted.dequeue_batch_size(), 1, queue::kMaxReceive,
+                &violations);
+  }
+  if (wanted.has_minimum_idle_interval()) {
+    CheckDuration("options.minimum_idle_interval", wanted.minimum_idle_interval(), kMinIdleInterval,
+                  kMaxIdleInterval, &violations);
+  }
+  if (wanted.has_maximum_idle_interval()) {
+    CheckDuration("options.maximum_idle_interval", wanted.maximum_idle_interval(), kMinIdleInterval,
+                  kMaxIdleInterval, &violations);
+  }
+  if (wanted.has_max_dequeue_tasks()) {
+    CheckNumber("options.max_dequeue_tasks", wanted.max_dequeue_tasks(), 1,
+                listener::kMaxDequeueTasks, &violations);
+  }
+  return violations;
+}
+
+bool SetsIntervals(const v1::ListenerOptions& wanted) {
+  return wanted.has_minimum_idle_interval() || wanted.has_maximum_idle_interval();
+}
+
+// How the intervals that are asked for go with those that stay.
+Violations CheckIntervals(const std::vector<JobListener>& served,
+                          const v1::ListenerOptions& wanted) {
+  if (!SetsIntervals(wanted)) return {};
+  for (const JobListener& one : served) {
+    const IdleIntervals intervals = NewIntervals(*one.listener, wanted);
+    if (intervals.minimum <= intervals.maximum) continue;
+    const char* const field = wanted.has_minimum_idle_interval() ? "options.minimum_idle_interval"
+                                                                 : "options.maximum_idle_interval";
+    return {{field, absl::StrCat("makes the minimum ", base::DurationToString(intervals.minimum),
+                                 " and the maximum ", base::DurationToString(intervals.maximum),
+                                 " of job ", one.job)}};
+  }
+  return {};
+}
+
+// Each value has been checked.
+absl::Status Apply(QueueListener& listener, const v1::ListenerOptions& wanted) {
+  if (wanted.has_dequeue_batch_size()) {
+    MUSTER_RETURN_IF_ERROR(listener.SetDequeueBatchSize(wanted.dequeue_batch_size()));
+  }
+  if (SetsIntervals(wanted)) {
+    const IdleIntervals intervals = NewIntervals(listener, wanted);
+    MUSTER_RETURN_IF_ERROR(listener.SetIdleIntervals(intervals.minimum, intervals.maximum));
+  }
+  if (wanted.has_max_dequeue_tasks())
+    return listener.SetMaxDequeueTasks(wanted.max_dequeue_tasks());
+  return absl::OkStatus();
+}
+
+absl::Status CheckListens(const JobListener& served) {
+  switch (served.listener->phase()) {
+    case listener::ListenerPhase::kListening:
+      return absl::OkStatus();
+    case listener::ListenerPhase::kPaused:
+      return absl::FailedPreconditionError(
+          absl::StrCat("the listener of job ", served.job, " is paused"));
+    case listener::ListenerPhase::kDraining:
+    case listener::ListenerPhase::kStopped:
+      break;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the listener of job ", served.job, " stops, or has stopped"));
+}
+
+// Stops all of them side by side. DeadlineExceeded naming one that took longer than `grace`.
+absl::Status StopAll(const std::vector<JobListener>& served, absl::Duration grace) {
+  std::vector<std::future<absl::Status>> stops;
+  stops.reserve(served.size());
+  for (const JobListener& one : served) {
+    stops.push_back(std::async(std::launch::async, [&one, grace] {
+      return base::Annotate(one.listener->Stop(grace), absl::StrCat("job ", one.job));
+    }));
+  }
+  absl::Status all;
+  for (std::future<absl::Status>& stop : stops) all.Update(stop.get());
+  return all;
+}
+
+int64_t ReleasedBy(const std::vector<JobListener>& served) {
+  int64_t released = 0;
+  for (const JobListener& one : served) released += one.listener->counters().messages_released;
+  return released;
+}
+
+}  // namespace
+
+WorkerService::WorkerService(JobListeners* listeners, base::Clock* clock)
+    : listeners_(listeners), clock_(clock) {}
+
+absl::StatusOr<WorkerService::Served> WorkerService::Find(const std::string& job) {
+  Served all = listeners_->Listeners();
+  if (job.empty()) return all;
+  const auto is_other = [&job](const JobListener& served) { return served.job != job; };
+  all.erase(std::remove_if(all.begin(), all.end(), is_other), all.end());
+  if (!all.empty()) return all;
+  return absl::NotFoundError(absl::StrCat("this processor has no listener for job '", job, "'"));
+}
+
+void WorkerService::Report(const Served& served,
+                           google::protobuf::RepeatedPtrField<v1::ListenerState>* states) const {
+  for (const JobListener& one : served) *states->Add() = StateOf(one, clock_->Now());
+}
+
+absl::Status WorkerService::Start(const v1::StartListenerRequest& request,
+                                  v1::StartListenerResponse* response) {
+  Violations violations;
+  CheckNumber("thread_count", request.thread_count(), 1, listener::kMaxDequeueTasks, &violations);
+  MUSTER_RETURN_IF_ERROR(Refuse(violations));
+  MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request.job()));
+  for (const JobListener& one : served) MUSTER_RETURN_IF_ERROR(CheckListens(one));
+  for (const JobListener& one : served) {
+    MUSTER_RETURN_IF_ERROR(base::Annotate(one.listener->StartListener(request.thread_count()),
+                                          absl::StrCat("job ", one.job)));
+  }
+  Report(served, response->mutable_listeners());
+  return absl::OkStatus();
+}
+
+absl::Status WorkerService::Set(const v1::SetOptionsRequest& request,
+                                v1::SetOptionsResponse* response) {
+  MUSTER_RETURN_IF_ERROR(Refuse(CheckValues(request.options())));
+  MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request.job()));
+  base::MutexLock lock(&options_mu_);
+  MUSTER_RETURN_IF_ERROR(Refuse(CheckIntervals(served, request.options())));
+  for (const JobListener& one : served) {
+    MUSTER_RETURN_IF_ERROR(Apply(*one.listener, request.options()));
+  }
+  Report(served, response->mutable_listeners());
+  return absl::OkStatus();
+}
+
+absl::Status WorkerService::Stop(const v1::DrainRequest& request, v1::DrainResponse* response) {
+  absl::Duration grace = kDefaultGrace;
+  if (request.has_grace()) {
+    Violations violations;
+    CheckDuration("grace", request.grace(), absl::ZeroDuration(), kMaxGrace, &violations);
+    MUSTER_RETURN_IF_ERROR(Refuse(violations));
+    grace = proto_time::FromProto(request.grace());
+  }
+  MUSTER_RETURN_IF_ERROR(Find(request.job()).status());
+  // Only now is it known which they are: none takes the place of another any more.
+  listeners_->Retire(request.job());
+  MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request.job()));
+  const int64_t before = ReleasedBy(served);
+  MUSTER_RETURN_IF_ERROR(StopAll(served, grace));
+  response->set_messages_released(ReleasedBy(served) - before);
+  return absl::OkStatus();
+}
+
+grpc::Status WorkerService::QueryState(grpc::ServerContext* context,
+                                       const v1::QueryStateRequest* request,
+                                       v1::QueryStateResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request->job()));
+    Report(served, response->mutable_listeners());
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status WorkerService::StartListener(grpc::ServerContext* context,
+                                          const v1::StartListenerRequest* request,
+                                          v1::StartListenerResponse* response) {
+  return rpc::Answer(*context, [&] { return Start(*request, response); });
+}
+
+grpc::Status WorkerService::SetOptions(grpc::ServerContext* context,
+                                       const v1::SetOptionsRequest* request,
+                                       v1::SetOptionsResponse* response) {
+  return rpc::Answer(*context, [&] { return Set(*request, response); });
+}
+
+grpc::Status WorkerService::Pause(grpc::ServerContext* context, const v1::PauseRequest* request,
+                                  v1::PauseResponse*) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request->job()));
+    for (const JobListener& one : served) one.listener->Pause();
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status WorkerService::Resume(grpc::ServerContext* context, const v1::ResumeRequest* request,
+                                   v1::ResumeResponse*) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request->job()));
+    for (const JobListener& one : served) one.listener->Resume();
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status WorkerService::Drain(grpc::ServerContext* context, const v1::DrainRequest* request,
+                                  v1::DrainResponse* response) {
+  return rpc::Answer(*context, [&] { return Stop(*request, response); });
+}
+
+}  // namespace muster::processor
