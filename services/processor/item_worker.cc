@@ -115,28 +115,59 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
   if (!item.ok()) {
     return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), item.status().ToString());
   }
-  if (std::optional<std::string> misfit = Misfit(item->identity); misfit.has_value()) {
-    if (setup_->misfits.Insert(item->identity.batch)) {
-      base::Log(
-          base::kError, "no fitting worker for the items of a batch",
-          {{"first", absl::StrCat(item->identity.batch, "/", item->index)}, {"why", *misfit}});
-    }
-    return Settle(Settlement::Kind::kDefer, kMisfitDelay, *std::move(misfit));
+  const absl::StatusOr<ItemWorker*> worker = WorkerFor(item->identity);
+  if (worker.ok()) return (*worker)->WorkOnFitting(*item, attempt);
+  std::string why(worker.status().message());
+  if (setup_->misfits.Insert(item->identity.batch)) {
+    base::Log(base::kError, "no fitting worker for the items of a batch",
+              {{"first", absl::StrCat(item->identity.batch, "/", item->index)}, {"why", why}});
   }
-  return item->oversized_bytes.has_value() ? RejectOversized(*item, attempt)
-                                           : WorkOn(*item, attempt);
+  return Settle(Settlement::Kind::kDefer, kMisfitDelay, std::move(why));
 }
 
-std::optional<std::string> ItemWorker::Misfit(const wire::BatchIdentity& identity) const {
-  if (identity.job == setup_->job->name && identity.job_revision == setup_->job->revision &&
-      identity.handler_version == setup_->handler_version) {
+absl::StatusOr<ItemWorker*> ItemWorker::WorkerFor(const wire::BatchIdentity& identity) {
+  std::optional<std::string> misfit = Misfit(identity, *setup_);
+  if (!misfit.has_value()) return this;
+  const bool other_revision =
+      identity.job == setup_->job->name && identity.job_revision != setup_->job->revision;
+  if (!other_revision || setup_->revisions == nullptr) {
+    return absl::NotFoundError(*std::move(misfit));
+  }
+  absl::StatusOr<ItemWorker*> other = OtherWorker(identity);
+  if (other.ok()) return other;
+  return base::Annotate(other.status(), *misfit);
+}
+
+absl::StatusOr<ItemWorker*> ItemWorker::OtherWorker(const wire::BatchIdentity& identity) {
+  if (other_revision_ == nullptr || other_revision_->job.revision != identity.job_revision) {
+    MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<const Revision> revision,
+                            setup_->revisions->Find(identity.job_revision));
+    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<handler::Handler> handler,
+                            revision->handlers(revision->setup.schema));
+    other_worker_ = std::make_unique<ItemWorker>(&revision->setup, std::move(handler));
+    other_revision_ = std::move(revision);
+  }
+  if (std::optional<std::string> misfit = Misfit(identity, other_revision_->setup)) {
+    return absl::NotFoundError(*std::move(misfit));
+  }
+  return other_worker_.get();
+}
+
+std::optional<std::string> ItemWorker::Misfit(const wire::BatchIdentity& identity,
+                                              const WorkerSetup& setup) {
+  if (identity.job == setup.job->name && identity.job_revision == setup.job->revision &&
+      identity.handler_version == setup.handler_version) {
     return std::nullopt;
   }
   return absl::StrCat("batch ", identity.batch, " wants job ", identity.job, " revision ",
                       identity.job_revision.substr(0, 12), " handler version ",
-                      identity.handler_version, "; this worker has job ", setup_->job->name,
-                      " revision ", setup_->job->revision.substr(0, 12), " handler version ",
-                      setup_->handler_version);
+                      identity.handler_version, "; this worker has job ", setup.job->name,
+                      " revision ", setup.job->revision.substr(0, 12), " handler version ",
+                      setup.handler_version);
+}
+
+Settlement ItemWorker::WorkOnFitting(const wire::WorkItem& item, const Attempt& attempt) {
+  return item.oversized_bytes.has_value() ? RejectOversized(item, attempt) : WorkOn(item, attempt);
 }
 
 Settlement ItemWorker::RejectOversized(const wire::WorkItem& item, const Attempt& attempt) const {
@@ -256,7 +287,8 @@ std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& messa
               {{"message", message.message_id}, {"why", item.status().ToString()}});
     return {};
   }
-  const Provenance provenance{setup_->handler_version, setup_->instance, cause.attempts};
+  // Whichever revision it was worked on with, it was with the version that it is bound to.
+  const Provenance provenance{item->identity.handler_version, setup_->instance, cause.attempts};
   // A linked handler may have said anything, and at any length.
   const std::string why = handler::Printable(cause.reason, queue::kMaxReasonBytes);
   return Publish(EncodeDeadLettered(*item, provenance, why)).outputs;

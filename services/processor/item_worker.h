@@ -1,54 +1,22 @@
 // ItemWorker: what one worker does with one work item: decode → parse → handler → result.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "muster/base/mutex.h"
-#include "muster/blob/blob_store.h"
 #include "muster/handler/handler.h"
 #include "muster/input/record_parser.h"
-#include "muster/job/job.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
 #include "muster/wire/work_item_codec.h"
+#include "services/processor/worker_setup.h"
 
 namespace muster::processor {
-
-// Batches that something was said about. Thread-safe.
-class SaidOnce {
- public:
-  // True for the first call with `batch`.
-  bool Insert(uint64_t batch) {
-    base::MutexLock lock(&mu_);
-    return batches_.insert(batch).second;
-  }
-
- private:
-  base::Mutex mu_;
-  std::set<uint64_t> batches_ ABSL_GUARDED_BY(mu_);
-};
-
-// What all workers of a job share; read-only but for counts and notes. Outlives them.
-struct WorkerSetup {
-  const job::JobDefinition* job = nullptr;  // not owned
-  handler::JobSchema schema;
-  std::string handler_version;
-  std::string instance;              // stands in results as who computed them
-  blob::BlobStore* blobs = nullptr;  // not owned
-  // Makes handlers that run in a process of their own, for suspects; empty: there is no such thing.
-  handler::HandlerFactory isolated;
-  // Of items that were processed, this one's attempts included; for progress bars, not for books.
-  mutable std::atomic<uint64_t> transactions_processed{0};
-  mutable SaidOnce misfits;  // one line in the log for a batch, not for each of its items
-};
 
 // One attempt at a message.
 struct Attempt {
@@ -73,8 +41,14 @@ class ItemWorker final : public listener::Subscriber {
   listener::Settlement Work(const queue::Message& message, const Attempt& attempt);
 
  private:
-  // Why this worker must leave the item to another, if it must.
-  std::optional<std::string> Misfit(const wire::BatchIdentity& identity) const;
+  // This worker, or one for the revision that the item's batch is bound to. The error says why
+  // there is none.
+  absl::StatusOr<ItemWorker*> WorkerFor(const wire::BatchIdentity& identity);
+  absl::StatusOr<ItemWorker*> OtherWorker(const wire::BatchIdentity& identity);
+  // Why the item must be left to a worker with another setup, if it must.
+  static std::optional<std::string> Misfit(const wire::BatchIdentity& identity,
+                                           const WorkerSetup& setup);
+  listener::Settlement WorkOnFitting(const wire::WorkItem& item, const Attempt& attempt);
   listener::Settlement WorkOn(const wire::WorkItem& item, const Attempt& attempt);
   listener::Settlement RejectOversized(const wire::WorkItem& item, const Attempt& attempt) const;
   listener::Settlement Aggregate(const wire::WorkItem& item, const Attempt& attempt,
@@ -93,6 +67,10 @@ class ItemWorker final : public listener::Subscriber {
   const WorkerSetup* const setup_;  // not owned
   const std::unique_ptr<handler::Handler> handler_;
   std::unique_ptr<handler::Handler> isolated_;  // once there was a suspect
+  // For items of another revision, once there was one; of the last such revision. The worker uses
+  // the revision.
+  std::shared_ptr<const Revision> other_revision_;
+  std::unique_ptr<ItemWorker> other_worker_;
   // Of the batch that was worked on last; items of one batch come in runs.
   std::vector<int> positions_;
   int header_fields_ = -1;

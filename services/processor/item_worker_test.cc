@@ -130,9 +130,56 @@ class ItemWorkerTest : public ::testing::Test {
     return result;
   }
 
+  // What the only row of a result says of `customer`.
+  static std::string AmountOf(const Settlement& settlement, const std::string& customer) {
+    const v1::ItemResult result = ResultOf(settlement);
+    if (result.aggregated().groups_size() != 1) return "no row";
+    const v1::PartialRow& row = result.aggregated().groups(0).rows(0);
+    EXPECT_EQ(row.keys(0), customer);
+    return row.measures(0);
+  }
+
+  // The only revision beside the job's own: "r0", in which amounts came first.
+  class Revisions final : public RevisionSource {
+   public:
+    explicit Revisions(const ItemWorkerTest* test) : test_(test) {}
+
+    absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) override {
+      ++asked_;
+      if (revision != "r0") return absl::NotFoundError("never heard of it");
+      const auto found = std::make_shared<Revision>();
+      found->job = test_->job_;
+      found->job.revision = "r0";
+      std::swap(found->job.input.columns[0], found->job.input.columns[1]);
+      found->setup.job = &found->job;
+      found->setup.schema = found->job.schema();
+      found->setup.handler_version = version_;
+      found->setup.instance = test_->setup_.instance;
+      found->setup.blobs = test_->setup_.blobs;
+      found->handlers = [](const handler::JobSchema&) {
+        return std::make_unique<LambdaHandler>([](const handler::WorkItem& item, Results& results) {
+          for (const handler::Transaction& t : item.transactions()) {
+            results.Count(
+                t,
+                {{handler::Group{0}, {t.fields()[1]}, {*base::Decimal::TryParse(t.fields()[0])}}});
+          }
+          return Outcome::Ok();
+        });
+      };
+      return found;
+    }
+
+    int asked_ = 0;
+    std::string version_ = "7";
+
+   private:
+    const ItemWorkerTest* const test_;
+  };
+
   job::JobDefinition job_;
   SomeBlobs blobs_;
   WorkerSetup setup_;
+  Revisions revisions_{this};
   std::string revision_of_items_ = "r1";
   std::vector<int> positions_of_items_ = {0, 1};
 };
@@ -374,6 +421,34 @@ TEST_F(ItemWorkerTest, NobodyIsToldOfAMessageThatIsNoItem) {
   queue::Message message;
   message.body = "garbage";
   EXPECT_THAT(worker.OnGivenUp(message, {"boom", 5, "", {}}), IsEmpty());
+}
+
+TEST_F(ItemWorkerTest, WorksOnItemsOfTheRevisionThatTheirBatchIsBoundTo) {
+  setup_.revisions = &revisions_;
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  revision_of_items_ = "r0";
+  EXPECT_EQ(AmountOf(worker.Work(Item("5,ann\n", 1), AttemptOf(1)), "ann"), "5.00");
+  EXPECT_EQ(AmountOf(worker.Work(Item("6,bob\n", 1), AttemptOf(1)), "bob"), "6.00");
+  EXPECT_EQ(revisions_.asked_, 1);
+  revision_of_items_ = "r1";
+  EXPECT_EQ(AmountOf(worker.Work(Item("ann,7\n", 1), AttemptOf(1)), "ann"), "7.00");
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsToOthersWhoseRevisionNobodyKnows) {
+  setup_.revisions = &revisions_;
+  revision_of_items_ = "r9";
+  const Settlement settlement = Work(Item("ann,5\n", 1));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.why, HasSubstr("never heard of it"));
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsToOthersWhoseRevisionHasAnotherHandlerHere) {
+  setup_.revisions = &revisions_;
+  revisions_.version_ = "8";
+  revision_of_items_ = "r0";
+  const Settlement settlement = Work(Item("5,ann\n", 1));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.why, HasSubstr("handler version 8"));
 }
 
 }  // namespace

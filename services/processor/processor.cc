@@ -1,17 +1,20 @@
 #include "services/processor/processor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "muster/base/status_macros.h"
 #include "muster/handler/pooled.h"
 #include "muster/wire/queue_names.h"
+#include "services/processor/item_worker.h"
 
 namespace muster::processor {
 namespace {
 
 listener::ListenerOptions ListenerOptionsOf(const job::JobDefinition& job, const Options& options) {
   listener::ListenerOptions listener;
-  listener.partitions = wire::InputQueues(options.account, job.name, job.queue.partitions);
+  listener.partitions = wire::InputQueues(options.account, job.name,
+                                          std::max(job.queue.partitions, options.min_partitions));
   listener.output_queue = wire::OutputQueue(options.account, job.name, 0);
   listener.instance = options.instance;
   listener.visibility = job.queue.visibility;
@@ -33,6 +36,7 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
   processor->setup_.instance = options.instance;
   processor->setup_.blobs = dependencies.blobs;
   processor->setup_.isolated = options.isolated_handlers;
+  processor->setup_.revisions = options.revisions;
   const WorkerSetup* const setup = &processor->setup_;
   // A worker is gone after a second without work; its handler, and a program with it, stays for the
   // next one.

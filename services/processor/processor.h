@@ -15,7 +15,7 @@
 #include "muster/listener/listener.h"
 #include "muster/queue/queue_store.h"
 #include "muster/trigger/trigger_bus.h"
-#include "services/processor/item_worker.h"
+#include "services/processor/worker_setup.h"
 
 namespace muster::processor {
 
@@ -35,6 +35,11 @@ struct Options {
   // Makes handlers that run in a process of their own. An item whose worker died with it is worked
   // on by one of these, and dies alone if it kills that, too. Empty: it is worked on like others.
   handler::HandlerFactory isolated_handlers;
+  // For items of other revisions of the job, which batches from before it was replaced may still
+  // have; null: they are left to other processors. Not owned.
+  RevisionSource* revisions = nullptr;
+  // Input partitions that are read at least, because an earlier definition had more of them.
+  int min_partitions = 0;
 };
 
 // Thread-safe.
