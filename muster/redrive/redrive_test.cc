@@ -72,7 +72,7 @@ class RedriveTest : public ::testing::Test {
     item.set_batch(batch);
     item.set_index(index);
     item.set_transactions(10);
-    item.set_content_hash(wire::HashToBytes(base::Fingerprint("slice")));
+    item.set_content_hash(base::Fingerprint("slice").ToBytes());
     return item.SerializeAsString();
   }
 

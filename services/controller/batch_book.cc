@@ -52,9 +52,10 @@ absl::StatusOr<bool> BatchBook::WouldComplete(uint64_t batch, uint64_t more) {
 absl::StatusOr<BatchBook::Page*> BatchBook::Open(uint64_t batch) {
   const auto known = pages_.find(batch);
   if (known != pages_.end()) return &known->second;
-  MUSTER_RETURN_IF_ERROR(ledger_->Get(batch).status());
+  // The report first: it is at hand, and batches are registered there before their items are put.
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
   MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, reader->GetProgress(batch));
+  MUSTER_RETURN_IF_ERROR(ledger_->Get(batch).status());
   if (pages_.size() >= kMaxPages) pages_.clear();
   Page& page = pages_[batch];
   page.counted = progress.items();

@@ -46,8 +46,11 @@ absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& reque
 }  // namespace
 
 ReportService::ReportService(report::ReportStore* report,
-                             std::function<void(uint64_t batch)> check_completion)
-    : report_(report), desk_(report, std::move(check_completion)) {}
+                             std::function<void(uint64_t batch)> check_completion,
+                             std::function<absl::Status(const std::string& job)> begin_counting)
+    : report_(report),
+      desk_(report, std::move(check_completion)),
+      begin_counting_(std::move(begin_counting)) {}
 
 grpc::Status ReportService::GetReport(grpc::ServerContext* context,
                                       const v1::GetReportRequest* request,
@@ -105,6 +108,7 @@ grpc::Status ReportService::RegisterBatch(grpc::ServerContext* context,
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const report::BatchShape shape, ShapeIn(*request));
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, desk_.RegisterBatch(shape));
+    if (begin_counting_) MUSTER_RETURN_IF_ERROR(begin_counting_(shape.job));
     *response->mutable_progress() = report_wire::ToProto(progress);
     return absl::OkStatus();
   });

@@ -16,9 +16,11 @@ namespace muster::controller {
 // Thread-safe.
 class ReportService final : public v1::ReportService::Service {
  public:
-  // `report` is not owned and outlives the service. `check_completion` is called on the threads of
-  // calls; it answers at once.
-  ReportService(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion);
+  // `report` is not owned and outlives the service. The functions are called on the threads of
+  // calls: `check_completion` answers at once; `begin_counting`, which may be empty, sees that the
+  // job's results are counted from now on, and is called with each RegisterBatch.
+  ReportService(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion,
+                std::function<absl::Status(const std::string& job)> begin_counting = {});
 
   grpc::Status GetReport(grpc::ServerContext* context, const v1::GetReportRequest* request,
                          grpc::ServerWriter<v1::GetReportResponse>* writer) override;
@@ -42,6 +44,7 @@ class ReportService final : public v1::ReportService::Service {
  private:
   report::ReportStore* const report_;  // not owned
   report::StoreDesk desk_;
+  const std::function<absl::Status(const std::string& job)> begin_counting_;
 };
 
 }  // namespace muster::controller

@@ -74,7 +74,10 @@ absl::Status Host::Serve(const std::stop_token& stop) {
 
 absl::Status Host::Open(const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(OpenStores(stop));
-  const Stores stores{backends_.get(), queues_.get(), sync_.get(), blobs_.get(), bus_.get()};
+  const Stores stores{
+      backends_.get(), queues_.get(),
+      sync_.get(),     blobs_.get(),
+      bus_.get(),      options_.advertise.empty() ? addresses_.front() : options_.advertise};
   const Fail fail = [this](const absl::Status& status) { OnFail(status); };
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "what the role needs", [&] { return role_->Open(stores, fail); }, stop));

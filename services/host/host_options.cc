@@ -55,6 +55,9 @@ void AddServer(CLI::App* app, HostOptions* options) {
   Add(app, "--listen", &options->listen, "Where to listen; may be given more than once")
       ->delimiter(',')
       ->check(kAddress);
+  Add(app, "--advertise", &options->advertise,
+      "How others reach this instance; without it, by where it listens first")
+      ->check(kAddress);
   CLI::Option* const certificate =
       Add(app, "--tls-cert", &options->tls.certificate, "This server's certificate (PEM)");
   CLI::Option* const key =
@@ -108,6 +111,12 @@ rpc::ServerOptions HostOptions::server() const {
   server.allow_plaintext = allow_plaintext;
   server.policy_file = policy_file;
   return server;
+}
+
+rpc::ChannelOptions HostOptions::channel() const {
+  rpc::ChannelOptions channel;
+  if (!tls.certificate.empty()) channel.tls = tls;
+  return channel;
 }
 
 std::string EnvironmentName(absl::string_view option) {

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/backend/backends.h"
+#include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 
 namespace CLI {
@@ -30,6 +31,7 @@ struct HostOptions {
   explicit HostOptions(const RoleInfo& role);
 
   std::vector<std::string> listen;  // HOST:PORT each
+  std::string advertise;            // HOST:PORT by which others reach it; empty: the first of these
   std::string nats_url = "nats://127.0.0.1:4222";
   std::string data_dir = ".muster";
   std::string account;
@@ -42,6 +44,8 @@ struct HostOptions {
 
   // Without its services.
   rpc::ServerOptions server() const;
+  // How this instance calls others of its mesh: they know it by its server's certificate.
+  rpc::ChannelOptions channel() const;
 };
 
 // Adds the options, with what is in `options` as their defaults. Each is also an environment

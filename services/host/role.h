@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,6 +24,7 @@ struct Stores {
   sync::OptimisticSyncStore* sync = nullptr;
   blob::BlobStore* blobs = nullptr;
   trigger::TriggerBus* bus = nullptr;
+  std::string address;  // HOST:PORT by which others reach this instance
 };
 
 // Ends the host with an error: the role cannot go on. Thread-safe; the first call counts.

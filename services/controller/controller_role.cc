@@ -1,0 +1,120 @@
+#include "services/controller/controller_role.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/backend/backend.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/v1/heartbeat.pb.h"
+
+namespace muster::controller {
+namespace {
+
+// An initiator that does not answer within this is as good as away: the results of its batches
+// wait.
+constexpr absl::Duration kInitiatorTimeout = absl::Seconds(5);
+
+void TellCounted(trigger::TriggerBus* bus, const std::string& instance, uint64_t batch) {
+  // Best effort: an initiator that misses it asks once in a while.
+  const absl::Status told = bus->Publish({instance, trigger::BatchCountedEvent{batch}});
+  if (told.ok()) return;
+  base::Log(base::kWarning, "progress was not multicast",
+            {{"batch", batch}, {"why", told.ToString()}});
+}
+
+}  // namespace
+
+// After a transient error it is called again: what is there already stays.
+absl::Status ControllerRole::Open(const host::Stores& stores, const host::Fail&) {
+  if (report_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenReport());
+  if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
+  if (records_ == nullptr) MakeRecords();
+  if (counting_ == nullptr) MakeCounting(stores);
+  return BeginKnownJobs();
+}
+
+absl::Status ControllerRole::OpenReport() {
+  std::error_code error;
+  std::filesystem::create_directories(host_.data_dir, error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the data directory ", host_.data_dir, ": ", error.message()));
+  }
+  const std::string url = options_.report_url.empty() ? backend::DataDirUrls(host_.data_dir).report
+                                                      : options_.report_url;
+  MUSTER_ASSIGN_OR_RETURN(report_,
+                          backend::OpenReportStore(url, backend::Mode::kReadWrite, clock_));
+  return absl::OkStatus();
+}
+
+absl::Status ControllerRole::Join(const host::Stores& stores) {
+  v1::InstanceInfo self;
+  self.set_role(v1::ROLE_CONTROLLER);
+  self.set_instance(host_.instance);
+  self.set_address(stores.address);
+  MUSTER_ASSIGN_OR_RETURN(membership_, host::Membership::Join(stores.backends, host_.nats_url,
+                                                              std::move(self), {}, clock_));
+  return absl::OkStatus();
+}
+
+void ControllerRole::MakeRecords() {
+  const auto initiators = [this] {
+    std::vector<std::string> addresses = membership_->AddressesOf(v1::ROLE_INITIATOR);
+    for (const std::string& address : options_.initiators) {
+      if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
+        addresses.push_back(address);
+      }
+    }
+    return addresses;
+  };
+  records_ = std::make_unique<ledger_remote::RemoteBatchRecords>(initiators, host_.channel(),
+                                                                 kInitiatorTimeout);
+}
+
+void ControllerRole::MakeCounting(const host::Stores& stores) {
+  Options options;
+  options.instance = host_.instance;
+  Events events;
+  events.on_progress = [bus = stores.bus,
+                        instance = host_.instance](const report::Progress& progress) {
+    TellCounted(bus, instance, progress.batch);
+  };
+  counting_ = std::make_unique<JobCounting>(
+      host_.account, std::move(options), std::move(events),
+      Dependencies{stores.queues, stores.bus, records_.get(), report_.get(), stores.blobs, clock_});
+}
+
+absl::Status ControllerRole::BeginKnownJobs() {
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<report::Progress> batches, reader->Batches());
+  std::set<std::string> jobs;
+  for (const report::Progress& batch : batches) jobs.insert(batch.job);
+  for (const std::string& job : jobs) MUSTER_RETURN_IF_ERROR(counting_->Begin(job));
+  return absl::OkStatus();
+}
+
+std::vector<rpc::ServedService> ControllerRole::services() {
+  report_service_ = std::make_unique<ReportService>(
+      report_.get(), [this](uint64_t batch) { counting_->CheckCompletion(batch); },
+      [this](const std::string& job) { return counting_->Begin(job); });
+  return {{v1::ReportService::service_full_name(), report_service_.get()},
+          {v1::MeshService::service_full_name(), &membership_->service()}};
+}
+
+void ControllerRole::Drain(absl::Duration) {
+  membership_->Leave();
+  counting_->Stop();
+}
+
+void ControllerRole::Close() {
+  counting_.reset();
+  records_.reset();
+  membership_.reset();
+}
+
+}  // namespace muster::controller

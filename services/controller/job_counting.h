@@ -1,0 +1,66 @@
+// JobCounting: a controller for each job whose results are to be counted, and a new one in place of
+// each that gave up.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "muster/base/mutex.h"
+#include "services/controller/controller.h"
+
+namespace muster::controller {
+
+// Thread-safe.
+class JobCounting {
+ public:
+  // `options` are those of every controller, but for its partitions. on_complete and on_error of
+  // `events` are not used.
+  JobCounting(std::string account, Options options, Events events, Dependencies dependencies);
+  ~JobCounting();  // Stop()s
+
+  // The job's results are counted from now on. Errors are the queue store's; ask again.
+  absl::Status Begin(const std::string& job);
+
+  // As Controller::CheckCompletion, with the controller of the batch's job.
+  void CheckCompletion(uint64_t batch);
+
+  // Every controller finishes the commit at hand and stops.
+  void Stop();
+
+ private:
+  struct Counting {
+    std::unique_ptr<Controller> controller;
+    bool failed = false;
+    int failures = 0;
+    absl::Duration begun;  // monotonic
+    absl::Duration again_at;
+  };
+
+  absl::StatusOr<std::unique_ptr<Controller>> Start(const std::string& job);
+  void OnError(const std::string& job);
+  // Puts new controllers in place of those that gave up, when it is time to.
+  void Run();
+  void RestartLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The moment at which the next one is due, and its job.
+  std::pair<absl::Duration, std::string> NextLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const std::string account_;
+  const Options options_;
+  const Events events_;
+  const Dependencies deps_;
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::map<std::string, Counting> jobs_ ABSL_GUARDED_BY(mu_);
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace muster::controller

@@ -1,0 +1,49 @@
+#include "services/host/membership.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "muster/base/status_macros.h"
+#include "muster/proto_time/proto_time.h"
+
+namespace muster::host {
+
+absl::StatusOr<std::unique_ptr<Membership>> Membership::Join(
+    backend::Backends* backends, absl::string_view nats_url, v1::InstanceInfo self,
+    mesh::HeartbeatSender::Complete complete, base::Clock* clock) {
+  std::unique_ptr<Membership> joined(new Membership(clock));
+  MUSTER_ASSIGN_OR_RETURN(joined->bus_, backends->OpenHeartbeatBus(nats_url));
+  mesh::Roster* const roster = &joined->roster_;
+  MUSTER_ASSIGN_OR_RETURN(
+      joined->hearing_, joined->bus_->Subscribe(
+                            [roster](const v1::Heartbeat& heartbeat) { roster->Hear(heartbeat); }));
+  self.set_version(MUSTER_VERSION);
+  *self.mutable_started() = proto_time::ToProto(clock->Now());
+  joined->sender_ = std::make_unique<mesh::HeartbeatSender>(std::move(self), std::move(complete),
+                                                            joined->bus_.get(), roster, clock);
+  joined->sender_->Start();
+  return joined;
+}
+
+Membership::~Membership() = default;
+
+std::vector<std::string> Membership::AddressesOf(v1::Role role) {
+  std::vector<mesh::RosterEntry> entries = roster_.List(role);
+  std::erase_if(entries, [](const mesh::RosterEntry& entry) {
+    return entry.leaving || entry.heartbeat.instance().address().empty();
+  });
+  std::stable_sort(
+      entries.begin(), entries.end(),
+      [](const mesh::RosterEntry& a, const mesh::RosterEntry& b) { return a.heard > b.heard; });
+  std::vector<std::string> addresses;
+  for (const mesh::RosterEntry& entry : entries) {
+    const std::string& address = entry.heartbeat.instance().address();
+    // An instance that was started again at the same address is there once.
+    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
+      addresses.push_back(address);
+    }
+  }
+  return addresses;
+}
+
+}  // namespace muster::host

@@ -1,0 +1,53 @@
+// Membership: makes a role instance known to all others of its mesh, and all others to it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/backend/backends.h"
+#include "muster/base/clock.h"
+#include "muster/heartbeat/heartbeat_bus.h"
+#include "muster/mesh/heartbeat_sender.h"
+#include "muster/mesh/mesh_service.h"
+#include "muster/mesh/roster.h"
+#include "muster/v1/heartbeat.pb.h"
+
+namespace muster::host {
+
+// Thread-safe.
+class Membership {
+ public:
+  // Hears the others from now on, and sends heartbeats as `self`, whose version and start it fills
+  // in. `complete` as in HeartbeatSender. `backends` and `clock` are not owned and outlive it.
+  static absl::StatusOr<std::unique_ptr<Membership>> Join(backend::Backends* backends,
+                                                          absl::string_view nats_url,
+                                                          v1::InstanceInfo self,
+                                                          mesh::HeartbeatSender::Complete complete,
+                                                          base::Clock* clock);
+  ~Membership();  // Leave()s
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+  // Says that the instance leaves; others are still heard.
+  void Leave() { sender_->Leave(); }
+
+  mesh::Roster& roster() { return roster_; }
+  mesh::MeshService& service() { return service_; }
+
+  // HOST:PORT of every instance of `role` that is there, the one that was heard last first.
+  std::vector<std::string> AddressesOf(v1::Role role);
+
+ private:
+  explicit Membership(base::Clock* clock) : roster_(clock), service_(&roster_) {}
+
+  mesh::Roster roster_;
+  mesh::MeshService service_;
+  std::unique_ptr<heartbeat::HeartbeatBus> bus_;
+  std::unique_ptr<heartbeat::HeartbeatBus::Subscription> hearing_;
+  std::unique_ptr<mesh::HeartbeatSender> sender_;
+};
+
+}  // namespace muster::host

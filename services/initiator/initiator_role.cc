@@ -1,0 +1,174 @@
+#include "services/initiator/initiator_role.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "muster/backend/backend.h"
+#include "muster/base/status_macros.h"
+#include "muster/v1/heartbeat.pb.h"
+#include "services/initiator/batch_status.h"
+
+namespace muster::initiator {
+namespace {
+
+// The record of the sync store that holds the next batch number; the same for all initiators.
+constexpr char kBatchNumbers[] = "batch-numbers";
+// A controller that does not answer within this is as good as away: what was asked is asked again.
+constexpr absl::Duration kControllerTimeout = absl::Seconds(10);
+
+}  // namespace
+
+class InitiatorRole::Reopener final : public redrive::SecondChance {
+ public:
+  // Nothing is owned.
+  Reopener(ledger::BatchLedger* ledger, report::CountingDesk* desk, BatchKeeper* keeper)
+      : reopener_(ledger, desk), keeper_(keeper) {}
+
+  absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
+    MUSTER_RETURN_IF_ERROR(reopener_.Grant(batch, items));
+    keeper_->Advance(batch);
+    return absl::OkStatus();
+  }
+
+ private:
+  redrive::BatchReopener reopener_;
+  BatchKeeper* const keeper_;  // not owned
+};
+
+struct InitiatorRole::Parts {
+  Parts(InitiatorRole* role, const host::Stores& stores)
+      : desk([role] { return role->Controllers(); }, role->host_.channel(), kControllerTimeout),
+        jobs(stores.sync, role->clock_),
+        numbers(stores.sync, kBatchNumbers, sync::UniqueIdOptions{.range_size = 1}),
+        keeper(role->Tools(stores, &numbers, &desk), KeeperOptions()),
+        submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
+                     [role](const job::JobDefinition& job) { return role->CurrentVersion(job); },
+                     role->clock_}),
+        reopener(role->ledger_.get(), &desk, &keeper),
+        batch_service({&submissions, &keeper, role->uploads_.get(), role->ledger_.get(), &desk,
+                       role->clock_}),
+        job_service(&jobs, stores.bus, role->host_.instance,
+                    [role](absl::string_view job) { return role->FindRunningBatch(job); }),
+        queue_service(stores.queues, &reopener),
+        ledger_service(role->ledger_.get(), [this](uint64_t batch) { keeper.Advance(batch); }) {}
+
+  report_remote::FoundDesk desk;
+  job_registry::JobRegistry jobs;
+  sync::UniqueIdGenerator numbers;
+  BatchKeeper keeper;
+  Submissions submissions;
+  Reopener reopener;
+  BatchService batch_service;
+  JobService job_service;
+  QueueService queue_service;
+  LedgerService ledger_service;
+};
+
+InitiatorRole::InitiatorRole(const host::HostOptions& host, RoleOptions options, base::Clock* clock)
+    : host_(host), options_(std::move(options)), clock_(clock) {}
+
+InitiatorRole::~InitiatorRole() = default;
+
+// After a transient error it is called again: what is there already stays.
+absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) {
+  if (ledger_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenData());
+  if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
+  parts_ = std::make_unique<Parts>(this, stores);
+  return parts_->keeper.Start();
+}
+
+absl::Status InitiatorRole::OpenData() {
+  std::error_code error;
+  std::filesystem::create_directories(host_.data_dir, error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the data directory ", host_.data_dir, ": ", error.message()));
+  }
+  MUSTER_ASSIGN_OR_RETURN(uploads_, Uploads::Open(absl::StrCat(host_.data_dir, "/uploads")));
+  MUSTER_ASSIGN_OR_RETURN(ledger_,
+                          backend::OpenBatchLedger(backend::DataDirUrls(host_.data_dir).ledger,
+                                                   backend::Mode::kReadWrite));
+  return absl::OkStatus();
+}
+
+absl::Status InitiatorRole::Join(const host::Stores& stores) {
+  v1::InstanceInfo self;
+  self.set_role(v1::ROLE_INITIATOR);
+  self.set_instance(host_.instance);
+  self.set_address(stores.address);
+  MUSTER_ASSIGN_OR_RETURN(membership_, host::Membership::Join(stores.backends, host_.nats_url,
+                                                              std::move(self), {}, clock_));
+  return absl::OkStatus();
+}
+
+BatchTools InitiatorRole::Tools(const host::Stores& stores, sync::UniqueIdGenerator* numbers,
+                                report::CountingDesk* desk) const {
+  BatchTools tools;
+  tools.stores = {stores.queues, stores.bus, ledger_.get(), numbers, stores.blobs, clock_};
+  tools.options.account = host_.account;
+  tools.options.instance = host_.instance;
+  tools.uploads = uploads_.get();
+  tools.desk = desk;
+  return tools;
+}
+
+std::vector<std::string> InitiatorRole::Controllers() const {
+  if (!options_.controller.empty()) return {options_.controller};
+  return membership_->AddressesOf(v1::ROLE_CONTROLLER);
+}
+
+// The job file's, or the one that most processors have that are there.
+absl::StatusOr<std::string> InitiatorRole::CurrentVersion(const job::JobDefinition& job) const {
+  if (const auto* command = std::get_if<job::CommandHandlerSpec>(&job.handler)) {
+    return command->version;
+  }
+  std::map<std::string, int> processors;
+  for (const mesh::RosterEntry& entry : membership_->roster().List(v1::ROLE_PROCESSOR)) {
+    if (entry.leaving) continue;
+    for (const v1::HandlerVersion& handler : entry.heartbeat.instance().handlers()) {
+      if (handler.job() == job.name) ++processors[handler.version()];
+    }
+  }
+  if (processors.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no processor is there that has the handler of job '", job.name,
+                     "': start one, or say which handler version the batch is for"));
+  }
+  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  return std::max_element(processors.begin(), processors.end(), fewer)->first;
+}
+
+absl::StatusOr<std::optional<uint64_t>> InitiatorRole::FindRunningBatch(
+    absl::string_view job) const {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger_->List());
+  for (const ledger::Batch& batch : batches) {
+    if (batch.job == job && !IsOver(batch.state)) return batch.number;
+  }
+  return std::nullopt;
+}
+
+std::vector<rpc::ServedService> InitiatorRole::services() {
+  return {{v1::BatchService::service_full_name(), &parts_->batch_service},
+          {v1::JobService::service_full_name(), &parts_->job_service},
+          {v1::QueueService::service_full_name(), &parts_->queue_service},
+          {v1::LedgerService::service_full_name(), &parts_->ledger_service},
+          {v1::MeshService::service_full_name(), &membership_->service()}};
+}
+
+void InitiatorRole::Drain(absl::Duration) {
+  membership_->Leave();
+  parts_->batch_service.StopWatches();
+  parts_->keeper.Stop();
+}
+
+void InitiatorRole::Close() {
+  parts_.reset();
+  membership_.reset();
+}
+
+}  // namespace muster::initiator

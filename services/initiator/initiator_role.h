@@ -1,0 +1,72 @@
+// InitiatorRole: the initiator as its host runs it: takes batches in, keeps their content and
+// ledger in its data directory, and sees them through.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/job_registry/job_registry.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/redrive/batch_reopener.h"
+#include "muster/report_remote/found_desk.h"
+#include "muster/sync/unique_id_generator.h"
+#include "services/host/host_options.h"
+#include "services/host/membership.h"
+#include "services/host/role.h"
+#include "services/initiator/batch_keeper.h"
+#include "services/initiator/batch_service.h"
+#include "services/initiator/job_service.h"
+#include "services/initiator/ledger_service.h"
+#include "services/initiator/queue_service.h"
+#include "services/initiator/submissions.h"
+#include "services/initiator/uploads.h"
+
+namespace muster::initiator {
+
+struct RoleOptions {
+  // HOST:PORT of the controller, when its heartbeats are not heard here.
+  std::string controller;
+};
+
+class InitiatorRole final : public host::Role {
+ public:
+  // `clock` is not owned and outlives the role.
+  InitiatorRole(const host::HostOptions& host, RoleOptions options, base::Clock* clock);
+  ~InitiatorRole() override;
+
+  absl::Status Open(const host::Stores& stores, const host::Fail& fail) override;
+  std::vector<rpc::ServedService> services() override;
+  void Drain(absl::Duration grace) override;
+  void Close() override;
+
+ private:
+  // Gives items another chance, and has the keeper see to their batch.
+  class Reopener;
+  // What is there from Open to Close, in the order in which it is made.
+  struct Parts;
+
+  absl::Status OpenData();
+  absl::Status Join(const host::Stores& stores);
+  BatchTools Tools(const host::Stores& stores, sync::UniqueIdGenerator* numbers,
+                   report::CountingDesk* desk) const;
+  std::vector<std::string> Controllers() const;
+  absl::StatusOr<std::string> CurrentVersion(const job::JobDefinition& job) const;
+  absl::StatusOr<std::optional<uint64_t>> FindRunningBatch(absl::string_view job) const;
+
+  const host::HostOptions host_;
+  const RoleOptions options_;
+  base::Clock* const clock_;  // not owned
+
+  std::unique_ptr<ledger::BatchLedger> ledger_;
+  std::unique_ptr<Uploads> uploads_;
+  std::unique_ptr<host::Membership> membership_;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace muster::initiator
