@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "muster/listener/listener.h"
 
 namespace muster::processor {
@@ -15,6 +17,10 @@ struct JobListener {
   // Shared: its job may be replaced while somebody waits for its end.
   std::shared_ptr<listener::QueueListener> listener;
 };
+
+// Stops all of them side by side, as QueueListener::Stop does. DeadlineExceeded naming one that
+// took longer than `grace`.
+absl::Status StopAll(const std::vector<JobListener>& served, absl::Duration grace);
 
 // Thread-safe.
 class JobListeners {

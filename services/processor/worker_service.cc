@@ -1,7 +1,6 @@
 #include "services/processor/worker_service.h"
 
 #include <algorithm>
-#include <future>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/quantity.h"
@@ -129,20 +128,6 @@ absl::Status CheckListens(const JobListener& served) {
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the listener of job ", served.job, " stops, or has stopped"));
-}
-
-// Stops all of them side by side. DeadlineExceeded naming one that took longer than `grace`.
-absl::Status StopAll(const std::vector<JobListener>& served, absl::Duration grace) {
-  std::vector<std::future<absl::Status>> stops;
-  stops.reserve(served.size());
-  for (const JobListener& one : served) {
-    stops.push_back(std::async(std::launch::async, [&one, grace] {
-      return base::Annotate(one.listener->Stop(grace), absl::StrCat("job ", one.job));
-    }));
-  }
-  absl::Status all;
-  for (std::future<absl::Status>& stop : stops) all.Update(stop.get());
-  return all;
 }
 
 int64_t ReleasedBy(const std::vector<JobListener>& served) {

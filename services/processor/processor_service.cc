@@ -1,0 +1,263 @@
+#include "services/processor/processor_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/job/job_file.h"
+#include "muster/listener/listener_options.h"
+#include "muster/wire/queue_names.h"
+#include "services/processor/job_handler.h"
+
+namespace muster::processor {
+namespace {
+
+void WarnIfCutOff(const absl::Status& stopped) {
+  if (stopped.ok()) return;
+  base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
+}
+
+}  // namespace
+
+ProcessorService::ProcessorService(const handler::HandlerRegistry* handlers, ServiceOptions options,
+                                   base::Clock* clock)
+    : handlers_(handlers),
+      options_(std::move(options)),
+      only_(options_.jobs.begin(), options_.jobs.end()),
+      clock_(clock) {}
+
+ProcessorService::~ProcessorService() {
+  Stop(absl::ZeroDuration());
+  Close();
+}
+
+absl::Status ProcessorService::Start(const Dependencies& dependencies,
+                                     job_registry::JobRegistry* jobs) {
+  deps_ = dependencies;
+  jobs_ = jobs;
+  revisions_ =
+      std::make_unique<RevisionBook>(jobs, handlers_, deps_.blobs, options_.instance, clock_);
+  // Before the first look, so that no change falls between the two.
+  MUSTER_ASSIGN_OR_RETURN(
+      subscription_, deps_.bus->Subscribe([this](const trigger::InterRoleCommunicationEvent& e) {
+        if (!std::holds_alternative<trigger::JobChangedEvent>(e.payload)) return;
+        base::MutexLock lock(&mu_);
+        look_ = true;
+        changed_.NotifyAll();
+      }));
+  MUSTER_RETURN_IF_ERROR(Look());
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void ProcessorService::Run() {
+  while (AwaitNextLook()) {
+    if (const absl::Status looked = Look(); !looked.ok()) {
+      base::Log(base::kWarning, "the jobs cannot be looked at; work goes on for those known",
+                {{"why", looked.ToString()}});
+    }
+  }
+}
+
+bool ProcessorService::AwaitNextLook() {
+  const absl::Duration due = clock_->Monotonic() + options_.look_interval;
+  base::MutexLock lock(&mu_);
+  while (!stopping_ && !look_) {
+    if (clock_->WaitUntil(&changed_, &mu_, due)) break;
+  }
+  look_ = false;
+  return !stopping_;
+}
+
+absl::Status ProcessorService::Look() {
+  ReapDrained();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<job_registry::JobSummary> jobs, jobs_->Summaries());
+  std::set<std::string> gone;
+  for (const JobListener& served : Listeners()) gone.insert(served.job);
+  for (const job_registry::JobSummary& job : jobs) {
+    gone.erase(job.name);
+    if (only_.empty() || only_.contains(job.name)) Serve(job);
+  }
+  for (const std::string& job : gone) Drop(job);
+  return absl::OkStatus();
+}
+
+bool ProcessorService::IsWantedLocked(const std::string& job) const {
+  return !stopping_ && !all_retired_ && !retired_.contains(job);
+}
+
+ProcessorService::ServedPtr ProcessorService::ServedAs(const std::string& job) {
+  base::MutexLock lock(&mu_);
+  const auto served = served_.find(job);
+  return served == served_.end() ? nullptr : served->second;
+}
+
+void ProcessorService::Serve(const job_registry::JobSummary& job) {
+  {
+    base::MutexLock lock(&mu_);
+    if (!IsWantedLocked(job.name)) return;
+  }
+  const ServedPtr old = ServedAs(job.name);
+  if (old != nullptr && old->as_of.revision == job.revision && old->as_of.updated == job.updated) {
+    return;
+  }
+  const absl::StatusOr<ServedPtr> made = Make(job);
+  if (!made.ok()) return Complain(job.name, made.status());
+  complaints_.erase(job.name);
+  Replace(old, *made);
+}
+
+absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
+    const job_registry::JobSummary& job) {
+  MUSTER_ASSIGN_OR_RETURN(const job_registry::JobEntry entry, jobs_->Get(job.name));
+  auto made = std::make_shared<Served>();
+  made->as_of = {entry.name, entry.revision, entry.updated};
+  MUSTER_ASSIGN_OR_RETURN(made->definition, job::ParseJob(entry.definition, ""));
+  MUSTER_ASSIGN_OR_RETURN(const JobHandler handler,
+                          FindHandler(made->definition, *handlers_, clock_));
+  MUSTER_RETURN_IF_ERROR(CreateQueues(made->definition));
+  Options options;
+  options.account = options_.account;
+  options.instance = options_.instance;
+  options.threads = options_.threads;
+  options.isolated_handlers = handler.isolated;
+  options.revisions = revisions_.get();
+  MUSTER_ASSIGN_OR_RETURN(options.min_partitions, CountPartitions(made->definition));
+  MUSTER_ASSIGN_OR_RETURN(made->processor, Processor::Create(&made->definition, handler.factory,
+                                                             handler.version, deps_, options));
+  return made;
+}
+
+// The job may have been applied before anything was ever submitted to it.
+absl::Status ProcessorService::CreateQueues(const job::JobDefinition& job) const {
+  std::vector<queue::QueueId> queues =
+      wire::InputQueues(options_.account, job.name, job.queue.partitions);
+  queues.push_back(wire::OutputQueue(options_.account, job.name, 0));
+  for (const queue::QueueId& queue : queues) {
+    const absl::Status created = deps_.queues->CreateQueue(queue, {});
+    if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> ProcessorService::CountPartitions(const job::JobDefinition& job) const {
+  int partitions = job.queue.partitions;
+  while (partitions < listener::kMaxPartitions) {
+    const absl::Status there =
+        deps_.queues->GetMetadata(wire::InputQueue(options_.account, job.name, partitions))
+            .status();
+    if (absl::IsNotFound(there)) break;
+    MUSTER_RETURN_IF_ERROR(there);
+    ++partitions;
+  }
+  return partitions;
+}
+
+void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
+  const std::string& job = made->as_of.name;
+  if (old != nullptr && old->processor->listener().phase() == listener::ListenerPhase::kPaused) {
+    made->processor->listener().Pause();
+  }
+  {
+    base::MutexLock lock(&mu_);
+    if (!IsWantedLocked(job)) return;
+    served_[job] = made;
+  }
+  // From here on others see it, and may have stopped it already.
+  if (const absl::Status started = made->processor->Start(); !started.ok()) {
+    Complain(job, started);
+    Forget(made);
+  } else {
+    base::Log(base::kInfo, old == nullptr ? "works for a job" : "works for a job that has changed",
+              {{"job", job}, {"revision", made->as_of.revision}});
+  }
+  if (old != nullptr) DrainAside(old);
+}
+
+void ProcessorService::Forget(const ServedPtr& served) {
+  base::MutexLock lock(&mu_);
+  const auto place = served_.find(served->as_of.name);
+  if (place != served_.end() && place->second == served) served_.erase(place);
+}
+
+void ProcessorService::Drop(const std::string& job) {
+  const ServedPtr served = ServedAs(job);
+  if (served == nullptr) return;
+  {
+    base::MutexLock lock(&mu_);
+    if (stopping_) return;
+    served_.erase(job);
+  }
+  complaints_.erase(job);
+  base::Log(base::kInfo, "a job was deleted; nothing works for it any more", {{"job", job}});
+  DrainAside(served);
+}
+
+void ProcessorService::DrainAside(ServedPtr served) {
+  drains_.push_back(
+      std::async(std::launch::async, [served = std::move(served), grace = options_.drain_grace] {
+        WarnIfCutOff(served->processor->Stop(grace));
+      }));
+}
+
+void ProcessorService::ReapDrained() {
+  drains_.remove_if([](const std::future<void>& drain) {
+    return drain.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  });
+}
+
+void ProcessorService::Complain(const std::string& job, const absl::Status& status) {
+  const std::string why = status.ToString();
+  if (std::exchange(complaints_[job], why) == why) return;
+  base::Log(base::kWarning, "cannot work for a job; it is tried again",
+            {{"job", job}, {"why", why}});
+}
+
+void ProcessorService::Stop(absl::Duration grace) {
+  {
+    base::MutexLock lock(&mu_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  subscription_.reset();
+  if (thread_.joinable()) thread_.join();
+  WarnIfCutOff(StopAll(Listeners(), grace));
+  drains_.clear();  // waits for each
+}
+
+void ProcessorService::Close() {
+  std::map<std::string, ServedPtr> served;
+  {
+    base::MutexLock lock(&mu_);
+    served.swap(served_);
+  }
+  served.clear();
+  revisions_.reset();
+}
+
+JobListener ProcessorService::ListenerOf(const ServedPtr& served) {
+  return {served->as_of.name, {served, &served->processor->listener()}};
+}
+
+std::vector<JobListener> ProcessorService::Listeners() {
+  base::MutexLock lock(&mu_);
+  std::vector<JobListener> listeners;
+  listeners.reserve(served_.size());
+  for (const auto& [job, served] : served_) listeners.push_back(ListenerOf(served));
+  return listeners;
+}
+
+void ProcessorService::Retire(absl::string_view job) {
+  base::MutexLock lock(&mu_);
+  if (job.empty()) {
+    all_retired_ = true;
+  } else {
+    retired_.emplace(job);
+  }
+}
+
+}  // namespace muster::processor

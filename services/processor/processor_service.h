@@ -1,0 +1,131 @@
+// ProcessorService: works for the jobs that a mesh has, and follows their changes.
+//
+//   registry ─► look ─┬─ new job ─────────► a Processor is created and started
+//      ▲              ├─ changed ─────────► a new one starts, then the old one is drained
+//   JobChangedEvent,  ├─ deleted ─────────► drained
+//   or every so often └─ no handler here ─► left to other processors
+//
+// An item of a job that has changed since is worked on with the revision that its batch is bound to
+// (RevisionBook), by the old Processor or the new one.
+#pragma once
+
+#include <future>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/handler/registry.h"
+#include "muster/job_registry/job_registry.h"
+#include "services/processor/job_listeners.h"
+#include "services/processor/limits.h"
+#include "services/processor/processor.h"
+#include "services/processor/revision_book.h"
+
+namespace muster::processor {
+
+struct ServiceOptions {
+  std::string account;
+  std::string instance = "processor";
+  std::vector<std::string> jobs;  // only these; empty: all
+  int threads = 1;                // workers of each job, at most
+  absl::Duration look_interval = kLookInterval;
+  // What handlers of a job that has changed, or was deleted, may take to finish.
+  absl::Duration drain_grace = absl::Seconds(30);
+};
+
+// Thread-safe.
+class ProcessorService final : public JobListeners {
+ public:
+  // `handlers` and `clock` are not owned and outlive the service.
+  ProcessorService(const handler::HandlerRegistry* handlers, ServiceOptions options,
+                   base::Clock* clock);
+  ~ProcessorService() override;
+  ProcessorService(const ProcessorService&) = delete;
+  ProcessorService& operator=(const ProcessorService&) = delete;
+
+  // Looks at the jobs and starts to work for them. `dependencies` and `jobs` are not owned and
+  // outlive the service, or its Close. The registry's error, or the bus's: nothing was started, and
+  // Start may be called again. A job that cannot be worked for is no error: it is logged, and tried
+  // again at each look.
+  absl::Status Start(const Dependencies& dependencies, job_registry::JobRegistry* jobs);
+
+  // Stops all listeners, side by side, within `grace`; their states can still be asked for. Those
+  // of jobs that changed before have the grace that they were given then. See QueueListener::Stop.
+  void Stop(absl::Duration grace);
+
+  // After Stop: lets go of all that Start was given.
+  void Close();
+
+  std::vector<JobListener> Listeners() override;
+  void Retire(absl::string_view job) override;
+
+ private:
+  // A job as it was when its processor was made.
+  struct Served {
+    job_registry::JobSummary as_of;
+    job::JobDefinition definition;
+    std::unique_ptr<Processor> processor;  // uses the definition
+  };
+  using ServedPtr = std::shared_ptr<Served>;  // shared: see JobListener
+
+  static JobListener ListenerOf(const ServedPtr& served);
+
+  void Run();
+  // True: it is time to look; false: to stop.
+  bool AwaitNextLook();
+  absl::Status Look();
+  // Works for the job as it is now, if it can.
+  void Serve(const job_registry::JobSummary& job);
+  absl::StatusOr<ServedPtr> Make(const job_registry::JobSummary& job);
+  absl::Status CreateQueues(const job::JobDefinition& job) const;
+  // How many input partitions there are, which may be more than the job has now.
+  absl::StatusOr<int> CountPartitions(const job::JobDefinition& job) const;
+  // What takes the old one's place is started; `old` may be null.
+  void Replace(const ServedPtr& old, const ServedPtr& made);
+  // So that the next look tries it anew.
+  void Forget(const ServedPtr& served);
+  void Drop(const std::string& job);
+  void DrainAside(ServedPtr served);
+  void ReapDrained();
+  // One line in the log for what is wrong with a job, until something else is.
+  void Complain(const std::string& job, const absl::Status& status);
+
+  bool IsWantedLocked(const std::string& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  ServedPtr ServedAs(const std::string& job);
+
+  const handler::HandlerRegistry* const handlers_;  // not owned
+  const ServiceOptions options_;
+  const std::set<std::string> only_;
+  base::Clock* const clock_;  // not owned
+
+  // Set by Start, before there is a thread.
+  Dependencies deps_;
+  job_registry::JobRegistry* jobs_ = nullptr;  // not owned
+  std::unique_ptr<RevisionBook> revisions_;
+  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  bool look_ ABSL_GUARDED_BY(mu_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::map<std::string, ServedPtr> served_ ABSL_GUARDED_BY(mu_);
+  std::set<std::string> retired_ ABSL_GUARDED_BY(mu_);
+  bool all_retired_ ABSL_GUARDED_BY(mu_) = false;
+
+  // Of the thread that looks; Start and Stop touch them while there is none.
+  std::map<std::string, std::string> complaints_;  // by job
+  std::list<std::future<void>> drains_;
+  std::thread thread_;
+};
+
+}  // namespace muster::processor

@@ -1,0 +1,67 @@
+#include "services/processor/revision_book.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "muster/base/status_macros.h"
+#include "muster/handler/pooled.h"
+#include "muster/job/job_file.h"
+#include "services/processor/job_handler.h"
+#include "services/processor/limits.h"
+
+namespace muster::processor {
+
+RevisionBook::RevisionBook(job_registry::JobRegistry* jobs,
+                           const handler::HandlerRegistry* handlers, blob::BlobStore* blobs,
+                           std::string instance, base::Clock* clock)
+    : jobs_(jobs),
+      handlers_(handlers),
+      blobs_(blobs),
+      instance_(std::move(instance)),
+      clock_(clock) {}
+
+absl::StatusOr<std::shared_ptr<const Revision>> RevisionBook::Find(const std::string& revision) {
+  {
+    base::MutexLock lock(&mu_);
+    const auto entry = entries_.find(revision);
+    const absl::Duration now = clock_->Monotonic();
+    if (entry != entries_.end() &&
+        (entry->second.found.ok() || now - entry->second.made < kMissingRevisionFor)) {
+      entry->second.asked = now;
+      return entry->second.found;
+    }
+  }
+  // Others may make the same meanwhile: that costs time once, and the last one stays.
+  absl::StatusOr<std::shared_ptr<const Revision>> made = Make(revision);
+  base::MutexLock lock(&mu_);
+  const absl::Duration now = clock_->Monotonic();
+  entries_.insert_or_assign(revision, Entry{made, now, now});
+  MakeRoomLocked();
+  return made;
+}
+
+absl::StatusOr<std::shared_ptr<const Revision>> RevisionBook::Make(
+    const std::string& revision) const {
+  MUSTER_ASSIGN_OR_RETURN(const job_registry::JobEntry entry, jobs_->FindRevision(revision));
+  const auto made = std::make_shared<Revision>();
+  MUSTER_ASSIGN_OR_RETURN(made->job, job::ParseJob(entry.definition, ""));
+  MUSTER_ASSIGN_OR_RETURN(const JobHandler handler, FindHandler(made->job, *handlers_, clock_));
+  made->setup.job = &made->job;
+  made->setup.schema = made->job.schema();
+  made->setup.handler_version = handler.version;
+  made->setup.instance = instance_;
+  made->setup.blobs = blobs_;
+  made->setup.isolated = handler.isolated;
+  made->handlers = handler::Pooled(handler.factory);
+  return made;
+}
+
+void RevisionBook::MakeRoomLocked() {
+  if (entries_.size() <= kMaxRevisions) return;
+  const auto asked_before = [](const auto& a, const auto& b) {
+    return a.second.asked < b.second.asked;
+  };
+  entries_.erase(std::min_element(entries_.begin(), entries_.end(), asked_before));
+}
+
+}  // namespace muster::processor
