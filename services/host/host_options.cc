@@ -45,6 +45,18 @@ const CLI::Validator kInstanceName(
     },
     "NAME");
 
+// CLI11 reads an enumeration as its number.
+const CLI::Validator kSurvivor(
+    [](std::string& text) -> std::string {
+      static const std::map<std::string, queue::Survives> kNames = {
+          {"process", queue::Survives::kProcess}, {"power", queue::Survives::kPower}};
+      const auto named = kNames.find(text);
+      if (named == kNames.end()) return absl::StrCat("'", text, "' is neither process nor power");
+      text = absl::StrCat(static_cast<int>(named->second));
+      return "";
+    },
+    "process|power");
+
 // An option that the environment sets, too.
 template <typename T>
 CLI::Option* Add(CLI::App* app, const std::string& name, T* value, const std::string& help) {
@@ -73,8 +85,6 @@ void AddServer(CLI::App* app, HostOptions* options) {
 }
 
 void AddNats(CLI::App* app, HostOptions* options) {
-  static const std::map<std::string, queue::Survives> kSurvives = {
-      {"process", queue::Survives::kProcess}, {"power", queue::Survives::kPower}};
   nats::ConnectionOptions& connection = options->nats.connection;
   Add(app, "--nats", &options->nats_url, "The NATS server, or a cluster's with commas between");
   Add(app, "--nats-credentials", &connection.credentials_file, "Who this is to the NATS server");
@@ -91,9 +101,10 @@ void AddNats(CLI::App* app, HostOptions* options) {
   AddDuration(app, "--lease", &options->nats.lease, kMinLease, kMaxLease,
               "How long a worker has a message before others get it");
   app->add_option("--ack-survives", options->nats.ack_survives,
-                  "What the NATS server's acknowledgements survive: process or power")
-      ->transform(CLI::CheckedTransformer(kSurvives))
+                  "What the NATS server's acknowledgements survive")
+      ->transform(kSurvivor)
       ->envname(EnvironmentName("--ack-survives"))
+      ->type_name("")
       ->default_str("process");
 }
 
