@@ -1,4 +1,4 @@
-# `cmake --install` puts the program, the libraries, their headers and a CMake package in place, so
+# `cmake --install` puts the programs, the libraries, their headers and a CMake package in place, so
 # that anyone builds a `muster` with handlers of one's own (examples/own_handler):
 #
 #   find_package(muster REQUIRED)
@@ -36,9 +36,11 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/musterConfig.cmake ${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/MusterDependencies.cmake DESTINATION ${package_dir})
 
-if(TARGET muster)
-  install(TARGETS muster RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+foreach(program muster muster-processor)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
 if(EXISTS ${PROJECT_SOURCE_DIR}/schema)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)
 endif()

@@ -1,0 +1,36 @@
+// ProcessorRole: the processor as its host runs it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/handler/registry.h"
+#include "muster/job_registry/job_registry.h"
+#include "services/host/role.h"
+#include "services/processor/processor_service.h"
+#include "services/processor/worker_service.h"
+
+namespace muster::processor {
+
+class ProcessorRole final : public host::Role {
+ public:
+  // `handlers` and `clock` are not owned and outlive the role.
+  ProcessorRole(const handler::HandlerRegistry* handlers, ServiceOptions options,
+                base::Clock* clock);
+
+  std::vector<rpc::ServedService> services() override;
+  absl::Status Open(const host::Stores& stores, const host::Fail& fail) override;
+  void Drain(absl::Duration grace) override;
+  void Close() override;
+
+ private:
+  base::Clock* const clock_;                         // not owned
+  std::unique_ptr<job_registry::JobRegistry> jobs_;  // from Open to Close
+  ProcessorService service_;
+  WorkerService workers_;
+};
+
+}  // namespace muster::processor

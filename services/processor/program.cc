@@ -1,0 +1,59 @@
+#include "services/processor/program.h"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/string_view.h"
+#include "services/host/run_service.h"
+#include "services/processor/job_handler.h"
+#include "services/processor/limits.h"
+#include "services/processor/processor_role.h"
+
+namespace muster::processor {
+namespace {
+
+constexpr char kAbout[] =
+    "muster-processor: works on the items of the jobs that a mesh has, with their handlers. Any\n"
+    "number of them share the work.";
+
+// The hidden command by which a suspect's process is this program again.
+int ServeHandlerMain(const handler::HandlerRegistry& handlers) {
+  const absl::Status served = ServeHandler(handlers);
+  if (served.ok()) return host::kDone;
+  std::cerr << "muster-processor: " << served.message() << std::endl;
+  return host::kFailed;
+}
+
+}  // namespace
+
+int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
+  if (argc == 2 && absl::string_view(argv[1]) == kServeHandler) return ServeHandlerMain(handlers);
+  ServiceOptions options;
+  options.threads = static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1U, static_cast<unsigned>(kMaxThreads)));
+  host::ServiceProgram program;
+  program.role = host::kProcessor;
+  program.about = kAbout;
+  program.add_options = [&options](CLI::App* app) {
+    app->add_option("--job", options.jobs, "Work for this job only; may be given more than once")
+        ->envname(host::EnvironmentName("--job"))
+        ->delimiter(',');
+    app->add_option("--threads", options.threads, "Workers of each job, at most")
+        ->envname(host::EnvironmentName("--threads"))
+        ->check(CLI::Range(1, kMaxThreads))
+        ->capture_default_str();
+  };
+  program.make_role = [&](const host::HostOptions& host,
+                          base::Clock* clock) -> absl::StatusOr<std::unique_ptr<host::Role>> {
+    options.account = host.account;
+    options.instance = host.instance;
+    options.drain_grace = host.drain_grace;
+    return std::make_unique<ProcessorRole>(&handlers, options, clock);
+  };
+  return host::RunService(argc, argv, program);
+}
+
+}  // namespace muster::processor

@@ -1,0 +1,48 @@
+// ServiceProgram: a service as its users run it: a program of its own, known by its log, its port
+// and its exit code.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "muster/base/mutex.h"
+
+namespace muster {
+
+// Not thread-safe. What cannot be done ends the process: a test cannot go on without its program.
+class ServiceProgram {
+ public:
+  // Starts argv[0], which is a path.
+  explicit ServiceProgram(const std::vector<std::string>& argv);
+  // Kills it if it still runs.
+  ~ServiceProgram();
+  ServiceProgram(const ServiceProgram&) = delete;
+  ServiceProgram& operator=(const ServiceProgram&) = delete;
+
+  // The first line on its stderr, so far or to come, that has `text` in it. "" if it ends without.
+  std::string AwaitLine(absl::string_view text);
+  // HOST:PORT at which it listens, from its log.
+  std::string AwaitAddress();
+
+  void Signal(int signal) const;
+  // Waits for its end. The exit code, or minus the signal that it died of.
+  int Wait();
+
+ private:
+  void ReadLog(int fd);
+
+  pid_t process_ = 0;
+  int exit_ = 0;
+  bool waited_ = false;
+  std::thread reader_;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::vector<std::string> lines_ ABSL_GUARDED_BY(mu_);
+  bool closed_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace muster
