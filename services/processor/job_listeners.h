@@ -1,6 +1,7 @@
 // JobListeners: the seam between a processor's listeners and those who look after them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ struct JobListener {
   std::string job;
   // Shared: its job may be replaced while somebody waits for its end.
   std::shared_ptr<listener::QueueListener> listener;
+  std::string handler_version = {};  // of what it runs
+  uint64_t transactions = 0;         // that it has processed so far
 };
 
 // Stops all of them side by side, as QueueListener::Stop does. DeadlineExceeded naming one that

@@ -61,6 +61,8 @@ class Processor {
   // Since this processor was made; an item that is processed twice counts twice.
   uint64_t transactions_processed() const { return setup_.transactions_processed; }
 
+  const std::string& handler_version() const { return setup_.handler_version; }
+
   listener::QueueListener& listener() { return *listener_; }
 
  private:

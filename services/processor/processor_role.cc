@@ -2,24 +2,51 @@
 
 #include <utility>
 
+#include "muster/base/status_macros.h"
+
 namespace muster::processor {
 
-ProcessorRole::ProcessorRole(const handler::HandlerRegistry* handlers, ServiceOptions options,
+ProcessorRole::ProcessorRole(const handler::HandlerRegistry* handlers,
+                             const host::HostOptions& host, ServiceOptions options,
                              base::Clock* clock)
-    : clock_(clock), service_(handlers, std::move(options), clock), workers_(&service_, clock) {}
-
-std::vector<rpc::ServedService> ProcessorRole::services() {
-  return {{v1::WorkerService::service_full_name(), &workers_}};
-}
+    : host_(host),
+      clock_(clock),
+      service_(handlers, std::move(options), clock),
+      workers_(&service_, clock),
+      load_(&service_) {}
 
 absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) {
   jobs_ = std::make_unique<job_registry::JobRegistry>(stores.sync, clock_);
-  return service_.Start({stores.queues, stores.bus, stores.blobs, clock_}, jobs_.get());
+  v1::InstanceInfo self;
+  self.set_role(v1::ROLE_PROCESSOR);
+  self.set_instance(host_.instance);
+  self.set_address(stores.address);
+  MUSTER_ASSIGN_OR_RETURN(
+      std::unique_ptr<host::Membership> membership,
+      host::Membership::Join(
+          stores.backends, host_.nats_url, std::move(self),
+          [this](absl::Duration window, v1::Heartbeat* heartbeat) {
+            load_.AddTo(window, heartbeat);
+          },
+          clock_));
+  MUSTER_RETURN_IF_ERROR(
+      service_.Start({stores.queues, stores.bus, stores.blobs, clock_}, jobs_.get()));
+  membership_ = std::move(membership);
+  return absl::OkStatus();
 }
 
-void ProcessorRole::Drain(absl::Duration grace) { service_.Stop(grace); }
+std::vector<rpc::ServedService> ProcessorRole::services() {
+  return {{v1::WorkerService::service_full_name(), &workers_},
+          {v1::MeshService::service_full_name(), &membership_->service()}};
+}
+
+void ProcessorRole::Drain(absl::Duration grace) {
+  membership_->Leave();
+  service_.Stop(grace);
+}
 
 void ProcessorRole::Close() {
+  membership_.reset();
   service_.Close();
   jobs_.reset();
 }

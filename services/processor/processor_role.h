@@ -9,7 +9,10 @@
 #include "muster/base/clock.h"
 #include "muster/handler/registry.h"
 #include "muster/job_registry/job_registry.h"
+#include "services/host/host_options.h"
+#include "services/host/membership.h"
 #include "services/host/role.h"
+#include "services/processor/load_report.h"
 #include "services/processor/processor_service.h"
 #include "services/processor/worker_service.h"
 
@@ -18,8 +21,8 @@ namespace muster::processor {
 class ProcessorRole final : public host::Role {
  public:
   // `handlers` and `clock` are not owned and outlive the role.
-  ProcessorRole(const handler::HandlerRegistry* handlers, ServiceOptions options,
-                base::Clock* clock);
+  ProcessorRole(const handler::HandlerRegistry* handlers, const host::HostOptions& host,
+                ServiceOptions options, base::Clock* clock);
 
   std::vector<rpc::ServedService> services() override;
   absl::Status Open(const host::Stores& stores, const host::Fail& fail) override;
@@ -27,10 +30,13 @@ class ProcessorRole final : public host::Role {
   void Close() override;
 
  private:
+  const host::HostOptions host_;
   base::Clock* const clock_;                         // not owned
   std::unique_ptr<job_registry::JobRegistry> jobs_;  // from Open to Close
   ProcessorService service_;
   WorkerService workers_;
+  LoadReport load_;
+  std::unique_ptr<host::Membership> membership_;  // from Open to Close; uses load_
 };
 
 }  // namespace muster::processor

@@ -240,7 +240,10 @@ void ProcessorService::Close() {
 }
 
 JobListener ProcessorService::ListenerOf(const ServedPtr& served) {
-  return {served->as_of.name, {served, &served->processor->listener()}};
+  return {served->as_of.name,
+          {served, &served->processor->listener()},
+          served->processor->handler_version(),
+          served->processor->transactions_processed()};
 }
 
 std::vector<JobListener> ProcessorService::Listeners() {
