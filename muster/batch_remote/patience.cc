@@ -1,0 +1,27 @@
+#include "muster/batch_remote/patience.h"
+
+#include <algorithm>
+
+#include "muster/base/sleep.h"
+
+namespace muster::batch_remote {
+namespace {
+
+constexpr absl::Duration kMinWait = absl::Milliseconds(100);
+constexpr absl::Duration kMaxWait = absl::Seconds(2);
+
+}  // namespace
+
+absl::Status Patience::WaitAfter(const absl::Status& trouble, const std::stop_token& stop) {
+  if (stop.stop_requested()) return absl::CancelledError("stopped");
+  if (!absl::IsUnavailable(trouble) || clock_->Monotonic() - last_news_ > patience_) {
+    return trouble;
+  }
+  if (failures_ == 0 && on_trouble_) on_trouble_(trouble);
+  const absl::Duration wait = std::min(kMinWait * (1 << std::min(failures_, 10)), kMaxWait);
+  ++failures_;
+  base::SleepUnlessStopped(clock_, wait, stop);
+  return stop.stop_requested() ? absl::CancelledError("stopped") : absl::OkStatus();
+}
+
+}  // namespace muster::batch_remote

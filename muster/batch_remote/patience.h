@@ -1,0 +1,43 @@
+// Patience: how long a client goes on trying while nobody answers.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+
+namespace muster::batch_remote {
+
+// Not thread-safe.
+class Patience {
+ public:
+  // `clock` is not owned. `on_trouble` may be empty.
+  Patience(absl::Duration patience, std::function<void(const absl::Status&)> on_trouble,
+           base::Clock* clock)
+      : patience_(patience),
+        on_trouble_(std::move(on_trouble)),
+        clock_(clock),
+        last_news_(clock->Monotonic()) {}
+
+  // There was news: trouble begins anew after it.
+  void Refresh() {
+    last_news_ = clock_->Monotonic();
+    failures_ = 0;
+  }
+
+  // Waits a while before the next try after `trouble`. OK: try again. What is no trouble that may
+  // pass, or has lasted too long, comes back as it is. Cancelled: `stop` was requested.
+  absl::Status WaitAfter(const absl::Status& trouble, const std::stop_token& stop);
+
+ private:
+  const absl::Duration patience_;
+  const std::function<void(const absl::Status&)> on_trouble_;
+  base::Clock* const clock_;  // not owned
+  absl::Duration last_news_;
+  int failures_ = 0;
+};
+
+}  // namespace muster::batch_remote

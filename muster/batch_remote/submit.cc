@@ -1,0 +1,34 @@
+#include "muster/batch_remote/submit.h"
+
+#include <atomic>
+
+#include "muster/base/status_macros.h"
+#include "muster/batch_remote/patience.h"
+#include "muster/batch_remote/upload_stream.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+
+namespace muster::batch_remote {
+
+absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& channel,
+                                       const v1::SubmitHeader& header,
+                                       const input::ByteSource& content,
+                                       const SubmitOptions& options, base::Clock* clock,
+                                       const std::stop_token& stop) {
+  const auto stub = v1::BatchService::NewStub(channel);
+  ContentHash hash(&content);
+  Patience patience(options.patience, options.on_trouble, clock);
+  while (true) {
+    std::atomic<bool> news = false;
+    UploadStream stream(stub.get(), &content, &hash, [&](uint64_t batch, uint64_t durable) {
+      news = true;
+      if (options.on_progress) options.on_progress({batch, durable, content.size()});
+    });
+    const absl::Status ended = stream.Run(header, stop);
+    if (ended.ok() && stream.sealed().has_value()) return *stream.sealed();
+    if (news) patience.Refresh();
+    MUSTER_RETURN_IF_ERROR(patience.WaitAfter(
+        ended.ok() ? absl::UnavailableError("the initiator ended the upload early") : ended, stop));
+  }
+}
+
+}  // namespace muster::batch_remote

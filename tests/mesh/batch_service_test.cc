@@ -1,0 +1,470 @@
+// BatchService over loopback, with all roles in this process behind it: what a client sees of its
+// batches, from header to receipt.
+#include "services/initiator/batch_service.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/backend/backend.h"
+#include "muster/base/clock.h"
+#include "muster/base/decimal.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/temp_dir.h"
+#include "muster/batch_remote/submit.h"
+#include "muster/batch_remote/watch.h"
+#include "muster/handler/handler.h"
+#include "muster/input/byte_source.h"
+#include "muster/job/job_file.h"
+#include "muster/job_registry/job_registry.h"
+#include "muster/report/store_desk.h"
+#include "muster/rpc/channel.h"
+#include "muster/rpc/server.h"
+#include "muster/rpc/status.h"
+#include "muster/sync/unique_id_generator.h"
+#include "muster/v1/batch.pb.h"
+#include "muster/wire/queue_names.h"
+#include "services/controller/controller.h"
+#include "services/initiator/batch_keeper.h"
+#include "services/initiator/submissions.h"
+#include "services/initiator/uploads.h"
+#include "services/processor/processor.h"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kAccount[] = "acme";
+constexpr char kJob[] = R"(
+name: count
+input: {format: csv, columns: {key: key}}
+item: {transactions: 20}
+handler: {linked: count}
+queue: {partitions: 2}
+groups:
+  - {name: by_key, keys: [key], measures: {lines: int}}
+)";
+
+// Each line counts under its key.
+class CountHandler final : public handler::Handler {
+ public:
+  handler::Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
+    for (const handler::Transaction& line : item.transactions()) {
+      results.Count(line, {{handler::Group{0}, {line.fields()[0]}, {base::Decimal::FromInt(1)}}});
+    }
+    return handler::Outcome::Ok();
+  }
+};
+
+class BatchServiceTest : public ::testing::Test {
+ protected:
+  BatchServiceTest() {
+    EXPECT_TRUE(jobs_.Apply(kJob, std::nullopt).ok());
+    controller::Options counting;
+    counting.partitions = {wire::OutputQueue(kAccount, "count", 0)};
+    counting.linger = absl::ZeroDuration();
+    controller::Events events;
+    events.on_progress = [this](const report::Progress& progress) {
+      EXPECT_TRUE(bus_->Publish({"controller", trigger::BatchCountedEvent{progress.batch}}).ok());
+    };
+    events.on_complete = [this](uint64_t batch) { keeper_->Advance(batch); };
+    controller_ = controller::Controller::Create(counting, std::move(events),
+                                                 {queues_.get(), bus_.get(), ledger_.get(),
+                                                  report_.get(), blobs_.get(), base::RealClock()})
+                      .value();
+    desk_ = std::make_unique<report::StoreDesk>(
+        report_.get(), [this](uint64_t batch) { controller_->CheckCompletion(batch); });
+    StartInitiator();
+    EXPECT_TRUE(controller_->Start().ok());
+  }
+
+  ~BatchServiceTest() override {
+    StopInitiator();
+    if (processor_ != nullptr) processor_->Stop(absl::Seconds(10)).IgnoreError();
+    controller_->Stop();
+  }
+
+  // As a new process would, over what is stored.
+  void StartInitiator() {
+    initiator::BatchTools tools;
+    tools.stores = {queues_.get(), bus_.get(),   ledger_.get(),
+                    &numbers_,     blobs_.get(), base::RealClock()};
+    tools.options.account = kAccount;
+    tools.uploads = uploads_.get();
+    tools.desk = desk_.get();
+    initiator::KeeperOptions keeping;
+    keeping.loss_check_interval = absl::Milliseconds(200);
+    keeper_ = std::make_unique<initiator::BatchKeeper>(tools, keeping);
+    ASSERT_TRUE(keeper_->Start().ok());
+    submissions_ = std::make_unique<initiator::Submissions>(initiator::Submissions::Dependencies{
+        &jobs_, ledger_.get(), &numbers_, uploads_.get(),
+        [](const job::JobDefinition&) -> absl::StatusOr<std::string> { return "1"; },
+        base::RealClock()});
+    service_ = std::make_unique<initiator::BatchService>(
+        initiator::BatchService::Dependencies{submissions_.get(), keeper_.get(), uploads_.get(),
+                                              ledger_.get(), desk_.get(), base::RealClock()});
+    rpc::ServerOptions options;
+    options.addresses = {"localhost:0"};
+    server_ = rpc::Server::Start(options, {{v1::BatchService::service_full_name(), service_.get()}})
+                  .value();
+    channel_ = rpc::OpenChannel(server_->addresses().front()).value();
+    stub_ = v1::BatchService::NewStub(channel_);
+  }
+
+  void StopInitiator() {
+    service_->StopWatches();
+    keeper_->Stop();
+    server_->Drain(absl::ZeroDuration());
+  }
+
+  void StartProcessor() {
+    processor::Options options;
+    options.account = kAccount;
+    options.threads = 2;
+    processor_ =
+        processor::Processor::Create(
+            &job_,
+            [](const handler::JobSchema&) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+              return std::make_unique<CountHandler>();
+            },
+            "1", {queues_.get(), bus_.get(), blobs_.get(), base::RealClock()}, options)
+            .value();
+    EXPECT_TRUE(processor_->Start().ok());
+  }
+
+  static std::string Input(int lines) {
+    std::string text = "key,other\n";
+    for (int i = 0; i < lines; ++i) absl::StrAppend(&text, "k", i % 3, ",", i, "\n");
+    return text;
+  }
+
+  static v1::SubmitHeader Header(const std::string& request_id) {
+    v1::SubmitHeader header;
+    header.set_job("count");
+    header.set_request_id(request_id);
+    return header;
+  }
+
+  absl::StatusOr<v1::BatchStatus> Submit(const std::string& request_id, const std::string& text) {
+    return batch_remote::Submit(channel_, Header(request_id), input::TextSource(text), {},
+                                base::RealClock(), {});
+  }
+
+  absl::StatusOr<v1::BatchStatus> Watch(uint64_t batch) {
+    return batch_remote::Watch(channel_, batch, {}, base::RealClock(), {});
+  }
+
+  // One stream of Submit, step by step.
+  struct Upload {
+    explicit Upload(v1::BatchService::Stub* stub) : stream(stub->Submit(&context)) {}
+
+    void SendHeader(const v1::SubmitHeader& header) {
+      v1::SubmitRequest request;
+      *request.mutable_header() = header;
+      stream->Write(request);
+    }
+    void SendChunk(uint64_t offset, const std::string& data) {
+      v1::SubmitRequest request;
+      request.mutable_chunk()->set_offset(offset);
+      request.mutable_chunk()->set_data(data);
+      stream->Write(request);
+    }
+    void SendSeal(uint64_t size, const base::Fingerprint128& hash) {
+      v1::SubmitRequest request;
+      request.mutable_seal()->set_size(size);
+      request.mutable_seal()->set_content_hash(hash.ToBytes());
+      stream->Write(request);
+    }
+    v1::SubmitResponse Hear() {
+      v1::SubmitResponse response;
+      stream->Read(&response);
+      return response;
+    }
+    absl::Status End() {
+      stream->WritesDone();
+      v1::SubmitResponse response;
+      while (stream->Read(&response)) continue;
+      return rpc::FromGrpc(stream->Finish());
+    }
+
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReaderWriter<v1::SubmitRequest, v1::SubmitResponse>> stream;
+  };
+
+  const base::TempDir dir_;
+  const backend::DataDirUrls urls_{dir_.path()};
+  const std::unique_ptr<queue::QueueStore> queues_ =
+      backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
+                              base::RealClock())
+          .value();
+  const std::unique_ptr<ledger::BatchLedger> ledger_ =
+      backend::OpenBatchLedger(urls_.ledger, backend::Mode::kReadWrite).value();
+  const std::unique_ptr<sync::OptimisticSyncStore> sync_ =
+      backend::OpenSyncStore(urls_.sync).value();
+  const std::unique_ptr<blob::BlobStore> blobs_ = backend::OpenBlobStore(urls_.blobs).value();
+  const std::unique_ptr<report::ReportStore> report_ =
+      backend::OpenReportStore(urls_.report, backend::Mode::kReadWrite, base::RealClock()).value();
+  const std::unique_ptr<trigger::TriggerBus> bus_ = backend::OpenTriggerBus("local:").value();
+  const std::unique_ptr<initiator::Uploads> uploads_ =
+      initiator::Uploads::Open(dir_ / "uploads").value();
+  job_registry::JobRegistry jobs_{sync_.get(), base::RealClock()};
+  const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
+  sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
+
+  std::unique_ptr<controller::Controller> controller_;
+  std::unique_ptr<report::StoreDesk> desk_;
+  std::unique_ptr<processor::Processor> processor_;
+  std::unique_ptr<initiator::BatchKeeper> keeper_;
+  std::unique_ptr<initiator::Submissions> submissions_;
+  std::unique_ptr<initiator::BatchService> service_;
+  std::unique_ptr<rpc::Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::BatchService::Stub> stub_;
+};
+
+TEST_F(BatchServiceTest, SeesABatchThroughFromItsHeaderToItsReceipt) {
+  StartProcessor();
+  const auto submitted = Submit("once", Input(1000));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  const auto last = Watch(submitted->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_TRUE(last->complete());
+  EXPECT_EQ(last->transactions(), 1000);
+  EXPECT_EQ(last->aggregated(), 1000);
+  EXPECT_EQ(last->items(), 50);
+  EXPECT_EQ(last->progress().committed(), 1000);
+  EXPECT_EQ(last->progress().split(), 1);
+  rpc::CallContext context;
+  v1::GetReceiptRequest request;
+  request.set_batch(last->batch());
+  v1::GetReceiptResponse receipt;
+  const absl::Status got = rpc::FromGrpc(stub_->GetReceipt(&context, request, &receipt));
+  ASSERT_TRUE(got.ok()) << got;
+  EXPECT_THAT(receipt.text(), HasSubstr("\naggregated 1000\n"));
+}
+
+TEST_F(BatchServiceTest, NeverMakesASecondBatchOfARequest) {
+  StartProcessor();
+  const auto first = Submit("same", Input(100));
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(Watch(first->batch()).ok());
+  const auto again = Submit("same", Input(100));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->batch(), first->batch());
+  EXPECT_TRUE(again->complete());
+  const absl::Status other = Submit("same", Input(101)).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(other) || absl::IsOutOfRange(other)) << other;
+  const auto new_one = Submit("another", Input(100));
+  ASSERT_TRUE(new_one.ok()) << new_one.status();
+  EXPECT_NE(new_one->batch(), first->batch());
+}
+
+TEST_F(BatchServiceTest, RefusesARequestIdOfAnotherJobOrRevision) {
+  ASSERT_TRUE(Submit("mine", Input(10)).ok());
+  ASSERT_TRUE(jobs_
+                  .Apply(absl::StrCat(kJob, "  - {name: all, keys: [key], measures: {n: int}}\n"),
+                         std::nullopt)
+                  .ok());
+  const absl::Status reused = Submit("mine", Input(10)).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(reused)) << reused;
+  ASSERT_TRUE(rpc::Reason(reused).has_value());
+  EXPECT_EQ(rpc::Reason(reused)->reason, "REQUEST_ID_REUSED");
+  EXPECT_EQ(rpc::Reason(reused)->metadata.at("batch"), "1");
+}
+
+TEST_F(BatchServiceTest, GoesOnWithAnUploadWhereItsDurableContentEnds) {
+  const std::string text = Input(1000);
+  {
+    Upload cut_off(stub_.get());
+    cut_off.SendHeader(Header("resumed"));
+    EXPECT_EQ(cut_off.Hear().accepted().durable_offset(), 0);
+    cut_off.SendChunk(0, text.substr(0, 700));
+    EXPECT_EQ(cut_off.Hear().durable().durable_offset(), 700);
+    cut_off.context.TryCancel();
+    cut_off.stream->Finish();
+  }
+  StopInitiator();
+  StartInitiator();
+  Upload resumed(stub_.get());
+  resumed.SendHeader(Header("resumed"));
+  const v1::SubmitResponse accepted = resumed.Hear();
+  EXPECT_EQ(accepted.accepted().batch(), 1);
+  EXPECT_EQ(accepted.accepted().durable_offset(), 700);
+  resumed.SendChunk(700, text.substr(700));
+  EXPECT_EQ(resumed.Hear().durable().durable_offset(), text.size());
+  resumed.SendSeal(text.size(), base::Fingerprint(text));
+  EXPECT_EQ(resumed.Hear().sealed().status().batch(), 1);
+  EXPECT_EQ(resumed.End(), absl::OkStatus());
+  StartProcessor();
+  const auto last = Watch(1);
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->aggregated(), 1000);
+}
+
+TEST_F(BatchServiceTest, LetsANewerStreamTakeAnUploadOver) {
+  Upload old_stream(stub_.get());
+  old_stream.SendHeader(Header("shared"));
+  old_stream.Hear();
+  Upload new_stream(stub_.get());
+  new_stream.SendHeader(Header("shared"));
+  new_stream.Hear();
+  old_stream.SendChunk(0, "key\n");
+  EXPECT_TRUE(absl::IsAborted(old_stream.End()));
+  new_stream.SendChunk(0, "key\n");
+  EXPECT_EQ(new_stream.Hear().durable().durable_offset(), 4);
+}
+
+TEST_F(BatchServiceTest, SaysWhereAChunkShouldHaveBegun) {
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("gap"));
+  upload.Hear();
+  upload.SendChunk(0, "key\n");
+  upload.Hear();
+  upload.SendChunk(7, "k\n");
+  const absl::Status wrong = upload.End();
+  EXPECT_TRUE(absl::IsOutOfRange(wrong)) << wrong;
+  ASSERT_TRUE(rpc::Reason(wrong).has_value());
+  EXPECT_EQ(rpc::Reason(wrong)->reason, "WRONG_OFFSET");
+  EXPECT_EQ(rpc::Reason(wrong)->metadata.at("expected_offset"), "4");
+}
+
+TEST_F(BatchServiceTest, DropsAnUploadThatDoesNotHaveItsHash) {
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("damaged"));
+  upload.Hear();
+  upload.SendChunk(0, "key\nk1\n");
+  upload.SendSeal(7, base::Fingerprint("key\nk2\n"));
+  EXPECT_TRUE(absl::IsDataLoss(upload.End()));
+  EXPECT_EQ(ledger_->Get(1)->state, ledger::BatchState::kCancelled);
+  const auto anew = Submit("damaged", "key\nk2\n");
+  ASSERT_TRUE(anew.ok()) << anew.status();
+  EXPECT_EQ(anew->batch(), 2);
+}
+
+TEST_F(BatchServiceTest, NamesTheFieldOfARequestThatIsWrong) {
+  const auto refuse = [this](const auto& send) {
+    Upload upload(stub_.get());
+    send(upload);
+    const absl::Status refused = upload.End();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    const auto violations = rpc::Violations(refused);
+    return violations.empty() ? "" : violations[0].field;
+  };
+  EXPECT_EQ(refuse([](Upload& upload) { upload.SendChunk(0, "x"); }), "header");
+  EXPECT_EQ(refuse([](Upload& upload) { upload.SendHeader(Header("")); }), "header.request_id");
+  EXPECT_EQ(refuse([](Upload& upload) { upload.SendHeader(Header(std::string(513, 'x'))); }),
+            "header.request_id");
+  EXPECT_EQ(refuse([](Upload& upload) {
+              upload.SendHeader(Header("a"));
+              upload.SendHeader(Header("a"));
+            }),
+            "header");
+  EXPECT_EQ(refuse([](Upload& upload) {
+              upload.SendHeader(Header("b"));
+              upload.SendChunk(0, std::string((1 << 20) + 1, 'x'));
+            }),
+            "chunk.data");
+  EXPECT_EQ(refuse([](Upload& upload) {
+              upload.SendHeader(Header("c"));
+              upload.stream->Write(v1::SubmitRequest());
+            }),
+            "step");
+}
+
+TEST_F(BatchServiceTest, KnowsNoJobThatWasNotApplied) {
+  v1::SubmitHeader header = Header("x");
+  header.set_job("unheard-of");
+  Upload upload(stub_.get());
+  upload.SendHeader(header);
+  const absl::Status unknown = upload.End();
+  EXPECT_TRUE(absl::IsNotFound(unknown)) << unknown;
+}
+
+TEST_F(BatchServiceTest, CancelsABatchWhoseContentTheJobCannotRead) {
+  const auto submitted = Submit("bad", "no such column\n1\n");
+  uint64_t batch = 1;
+  if (submitted.ok()) batch = submitted->batch();
+  const auto last = Watch(batch);
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->state(), v1::BATCH_STATE_CANCELLED);
+}
+
+TEST_F(BatchServiceTest, GivesABatchUpOnRequest) {
+  const auto submitted = Submit("unwanted", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  for (int times = 0; times < 2; ++times) {
+    rpc::CallContext context;
+    v1::CancelBatchRequest request;
+    request.set_batch(submitted->batch());
+    v1::CancelBatchResponse response;
+    const absl::Status cancelled = rpc::FromGrpc(stub_->CancelBatch(&context, request, &response));
+    ASSERT_TRUE(cancelled.ok()) << cancelled;
+    EXPECT_EQ(response.status().state(), v1::BATCH_STATE_CANCELLED);
+  }
+  const auto last = Watch(submitted->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_FALSE(last->complete());
+}
+
+TEST_F(BatchServiceTest, RefusesTheRestOfAnUploadThatWasCancelled) {
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("unwanted"));
+  upload.Hear();
+  ASSERT_TRUE(keeper_->Cancel(1).ok());
+  upload.SendChunk(0, "key\n");
+  const absl::Status refused = upload.End();
+  EXPECT_TRUE(absl::IsCancelled(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("batch 1 is cancelled"));
+}
+
+TEST_F(BatchServiceTest, PutsAgainWhatAQueueHasLost) {
+  const auto submitted = Submit("lost", Input(1000));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  const auto is_queued = [&] { return ledger_->Get(submitted->batch())->enqueued_items == 50; };
+  uint64_t seen = 0;
+  while (!is_queued()) keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+  for (const queue::QueueId& id : wire::InputQueues(kAccount, "count", 2)) {
+    ASSERT_TRUE(queues_->Clear(id).ok());
+  }
+  StartProcessor();
+  const auto last = Watch(submitted->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->aggregated(), 1000);
+  EXPECT_EQ(ledger_->Get(submitted->batch())->refills, 1);
+}
+
+TEST_F(BatchServiceTest, ListsBatchesNewestFirstPageByPage) {
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(Submit(absl::StrCat("r", i), Input(1)).ok());
+  const auto page = [this](const std::string& token) {
+    rpc::CallContext context;
+    v1::ListBatchesRequest request;
+    request.set_page_size(2);
+    request.set_page_token(token);
+    v1::ListBatchesResponse response;
+    const absl::Status listed = rpc::FromGrpc(stub_->ListBatches(&context, request, &response));
+    EXPECT_TRUE(listed.ok()) << listed;
+    return response;
+  };
+  std::vector<std::vector<uint64_t>> pages;
+  std::string token;
+  do {
+    const v1::ListBatchesResponse response = page(token);
+    pages.emplace_back();
+    for (const v1::BatchStatus& batch : response.batches()) pages.back().push_back(batch.batch());
+    token = response.next_page_token();
+  } while (!token.empty());
+  EXPECT_THAT(pages, ElementsAre(ElementsAre(5, 4), ElementsAre(3, 2), ElementsAre(1)));
+}
+
+TEST_F(BatchServiceTest, KnowsNoBatchThatWasNeverSubmitted) {
+  EXPECT_TRUE(absl::IsNotFound(Watch(77).status()));
+}
+
+}  // namespace
+}  // namespace muster
