@@ -103,5 +103,9 @@ function(muster_test name)
     set(suppressions ${PROJECT_SOURCE_DIR}/cmake/tsan_grpc.supp)
     set_tests_properties(${name} PROPERTIES ENVIRONMENT
       "TSAN_OPTIONS=suppressions=${suppressions} ignore_noninstrumented_modules=1")
+  elseif(MUSTER_SANITIZE MATCHES "address" AND "rpc" IN_LIST ARG_DEPS)
+    set(suppressions ${PROJECT_SOURCE_DIR}/cmake/lsan_grpc.supp)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT
+      "LSAN_OPTIONS=suppressions=${suppressions}:print_suppressions=0")
   endif()
 endfunction()
