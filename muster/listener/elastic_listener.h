@@ -43,14 +43,14 @@ class ElasticListener final : public QueueListener {
   ListenerInfo QueryState() const override;
   ListenerCounters counters() const override { return counters_.Snapshot(); }
   ListenerLoad Load() const override;
-  ListenerPhase phase() const override;
-  ListenerOptions options() const override;
   absl::Status Stop(absl::Duration grace) override;
   void Pause() override;
   void Resume() override;
+  ListenerPhase phase() const override;
   absl::Status SetDequeueBatchSize(int messages) override;
   absl::Status SetIdleIntervals(absl::Duration minimum, absl::Duration maximum) override;
   absl::Status SetMaxDequeueTasks(int tasks) override;
+  ListenerOptions options() const override;
 
  private:
   enum class Phase { kNew, kStarted, kStopping, kStopped };

@@ -158,9 +158,6 @@ class QueueListener {
   virtual ListenerCounters counters() const = 0;
   // Asks nothing of the store, so that it can be called every few seconds.
   virtual ListenerLoad Load() const = 0;
-  virtual ListenerPhase phase() const = 0;
-  // As they are now.
-  virtual ListenerOptions options() const = 0;
 
   // Stops receiving, fires the stop tokens, releases at once what has not begun, and settles what
   // subscribers finish within `grace`. DeadlineExceeded when the grace ran out: leases that are
@@ -173,12 +170,15 @@ class QueueListener {
   // until Resume, which looks for work at once.
   virtual void Pause() = 0;
   virtual void Resume() = 0;
+  virtual ListenerPhase phase() const = 0;
 
   // Changes what may change while running (req. 40). Values out of bounds: InvalidArgument.
   virtual absl::Status SetDequeueBatchSize(int messages) = 0;
   virtual absl::Status SetIdleIntervals(absl::Duration minimum, absl::Duration maximum) = 0;
   // Tasks that are too many then leave once they are done with what they have.
   virtual absl::Status SetMaxDequeueTasks(int tasks) = 0;
+  // As they are now.
+  virtual ListenerOptions options() const = 0;
 };
 
 }  // namespace muster::listener
