@@ -2,6 +2,7 @@
 // is applied while it runs, and ends in order.
 #include <signal.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -165,7 +166,6 @@ TEST_P(ProcessorProgramTest, WorksForAJobThatIsAppliedWhileItRunsAndEndsInOrder)
   ASSERT_TRUE(v1::WorkerService::NewStub(channel_)->QueryState(&context, {}, &state).ok());
   ASSERT_EQ(state.listeners_size(), 1);
   EXPECT_EQ(state.listeners(0).job(), "retail");
-  channel_.reset();  // idle, it would hear only some seconds later that the server wants to go
   program_->Signal(SIGTERM);
   EXPECT_EQ(program_->Wait(), 0);
   EXPECT_THAT(program_->AwaitLine("msg=drained"), Not(IsEmpty()));
@@ -207,9 +207,22 @@ TEST_P(ProcessorProgramTest, EndsWhileItWaitsForItsServer) {
   EXPECT_EQ(program_->Wait(), 0);
 }
 
-TEST_P(ProcessorProgramTest, AnswersUsageForWhatItDoesNotKnow) {
+TEST(ProcessorProgram, AnswersUsageForWhatItDoesNotKnow) {
   ServiceProgram program({MUSTER_PROCESSOR, "--thread", "2"});
   EXPECT_EQ(program.Wait(), 2);
+}
+
+TEST(ProcessorProgram, ServesTheHandlerOfASuspectsJobUntilItsInputEnds) {
+  setenv("MUSTER_SERVED_JOB", RetailJob().c_str(), 1);
+  ServiceProgram program({MUSTER_PROCESSOR, "serve-handler"});
+  EXPECT_EQ(program.Wait(), 0);
+  unsetenv("MUSTER_SERVED_JOB");
+}
+
+TEST(ProcessorProgram, ServesNoHandlerToPeople) {
+  ServiceProgram program({MUSTER_PROCESSOR, "serve-handler"});
+  EXPECT_EQ(program.Wait(), 1);
+  EXPECT_THAT(program.AwaitLine("muster-processor:"), HasSubstr("by itself"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, ProcessorProgramTest,

@@ -30,6 +30,8 @@ ServiceProgram::ServiceProgram(const std::vector<std::string>& argv) {
   posix_spawn_file_actions_t actions;
   Require(posix_spawn_file_actions_init(&actions) == 0, "file actions");
   Require(posix_spawn_file_actions_adddup2(&actions, log[1], STDERR_FILENO) == 0, "dup2");
+  Require(posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0,
+          "stdin");
   std::vector<char*> arguments;
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);

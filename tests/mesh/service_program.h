@@ -16,7 +16,7 @@ namespace muster {
 // Not thread-safe. What cannot be done ends the process: a test cannot go on without its program.
 class ServiceProgram {
  public:
-  // Starts argv[0], which is a path.
+  // Starts argv[0], which is a path, with nothing on its stdin.
   explicit ServiceProgram(const std::vector<std::string>& argv);
   // Kills it if it still runs.
   ~ServiceProgram();
