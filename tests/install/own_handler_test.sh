@@ -15,7 +15,8 @@ cp -R "$example" "$work/own_handler"
 cd "$work"
 
 "$cmake" --install "$build" --prefix "$work/prefix" > install.log
-for file in bin/muster include/muster/muster/handler/handler.h include/muster/cli/main.h; do
+for file in bin/muster bin/muster-processor include/muster/muster/handler/handler.h \
+  include/muster/cli/main.h include/muster/services/processor/program.h; do
   [ -e "prefix/$file" ] || fail "install left out $file"
 done
 ! find prefix -name '*_test*' -o -path '*conformance*' | grep . || fail "install took tests along"
