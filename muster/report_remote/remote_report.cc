@@ -15,13 +15,12 @@ namespace {
 // Turns the parts of an answer into visits, in order.
 class PartReader {
  public:
-  explicit PartReader(const RowVisitor* visitor) : visitor_(*visitor) {}
+  explicit PartReader(const report::RowVisitor* visitor) : visitor_(*visitor) {}
 
   absl::Status Take(const v1::GetReportResponse& response) {
     if (response.has_schema()) {
       MUSTER_ASSIGN_OR_RETURN(group_, report_wire::FromProto(response.schema()));
-      visitor_.on_group(*group_);
-      return absl::OkStatus();
+      return visitor_.on_group(*group_);
     }
     if (!group_.has_value()) return absl::DataLossError("a report's rows came before their group");
     for (const v1::PartialRow& row : response.rows().rows()) {
@@ -32,14 +31,14 @@ class PartReader {
   }
 
  private:
-  const RowVisitor& visitor_;
+  const report::RowVisitor& visitor_;
   std::optional<report::GroupShape> group_;
 };
 
 }  // namespace
 
 absl::Status ReadReport(const std::shared_ptr<grpc::Channel>& channel, const ReadRequest& request,
-                        const RowVisitor& visitor) {
+                        const report::RowVisitor& visitor) {
   v1::GetReportRequest wanted;
   wanted.set_batch(request.batch);
   wanted.set_group(request.group);

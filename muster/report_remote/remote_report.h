@@ -2,15 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "grpcpp/channel.h"
-#include "muster/report/report_store.h"
-#include "muster/report/shape.h"
+#include "muster/report/visit.h"
 
 namespace muster::report_remote {
 
@@ -24,16 +22,10 @@ struct ReadRequest {
   absl::Duration timeout = kDefaultReportTimeout;
 };
 
-struct RowVisitor {
-  // A group begins, whose rows follow.
-  std::function<void(const report::GroupShape&)> on_group;
-  std::function<void(const report::GroupRow&)> on_row;
-};
-
-// All that is visited is of one moment. Statuses are those of GetReport
+// As report::VisitRows. All that is visited is of one moment. Statuses are those of GetReport
 // (proto/muster/v1/report_service.proto); DataLoss: the answer contradicts itself. On error some of
 // it may have been visited.
 absl::Status ReadReport(const std::shared_ptr<grpc::Channel>& channel, const ReadRequest& request,
-                        const RowVisitor& visitor);
+                        const report::RowVisitor& visitor);
 
 }  // namespace muster::report_remote

@@ -36,4 +36,20 @@ absl::StatusOr<report::GroupRow> FromProto(const v1::PartialRow& proto,
   return row;
 }
 
+v1::RejectedTransaction ToProto(const report::RejectionRow& row) {
+  v1::RejectedTransaction proto;
+  proto.set_item(row.item);
+  proto.set_line(row.line);
+  proto.set_reason(row.reason);
+  return proto;
+}
+
+report::RejectionRow FromProto(const v1::RejectedTransaction& proto) {
+  report::RejectionRow row;
+  row.item = proto.item();
+  row.line = proto.line();
+  row.reason = proto.reason();
+  return row;
+}
+
 }  // namespace muster::report_wire

@@ -1,14 +1,10 @@
 #include "services/controller/report_pages.h"
 
-#include <algorithm>
 #include <limits>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "muster/base/status_macros.h"
+#include "muster/report/visit.h"
 #include "muster/report_wire/rows.h"
 #include "muster/report_wire/schema.h"
 
@@ -24,73 +20,73 @@ constexpr size_t kRowOverheadBytes = 6;
 
 absl::Status NobodyListens() { return absl::CancelledError("the report's reader has left"); }
 
-absl::StatusOr<std::vector<GroupShape>> Select(report::ReportReader& reader,
-                                               const v1::GetReportRequest& request) {
-  MUSTER_ASSIGN_OR_RETURN(std::vector<GroupShape> groups, reader.Groups(request.batch()));
-  if (request.group().empty()) return groups;
-  for (GroupShape& group : groups) {
-    if (group.name == request.group()) return std::vector<GroupShape>{std::move(group)};
-  }
-  const auto append_name = [](std::string* out, const GroupShape& group) {
-    out->append(group.name);
-  };
-  return absl::NotFoundError(absl::StrCat("batch ", request.batch(), " has no group '",
-                                          request.group(), "'; it has ",
-                                          absl::StrJoin(groups, ", ", append_name)));
-}
-
-// Gathers rows until a page is full.
+// Gathers rows until a page is full. Goes on without writing when nobody listens any more, until
+// the group ends.
 class PageWriter {
  public:
-  explicit PageWriter(const Write* write) : write_(*write) {}
+  PageWriter(int64_t max_rows, const Write* write)
+      : max_rows_(max_rows == 0 ? std::numeric_limits<int64_t>::max() : max_rows), write_(*write) {}
+
+  absl::Status Begin(const GroupShape& group) {
+    MUSTER_RETURN_IF_ERROR(Flush());
+    left_ = max_rows_;
+    v1::GetReportResponse schema;
+    *schema.mutable_schema() = report_wire::ToProto(group);
+    if (!write_(schema)) written_ = NobodyListens();
+    return written_;
+  }
 
   void Add(const GroupRow& row) {
+    if (left_-- <= 0 || !written_.ok()) return;
     v1::PartialRow encoded = report_wire::ToProto(row);
     const size_t bytes = encoded.ByteSizeLong() + kRowOverheadBytes;
-    if (bytes_ + bytes > kReportPageBytes) Flush();
+    if (bytes_ + bytes > kReportPageBytes) written_ = Flush();
     *page_.mutable_rows()->add_rows() = std::move(encoded);
     bytes_ += bytes;
   }
 
-  void Flush() {
-    if (bytes_ == 0) return;
-    listening_ = listening_ && write_(page_);
+  absl::Status Flush() {
+    if (written_.ok() && bytes_ > 0 && !write_(page_)) written_ = NobodyListens();
     page_.Clear();
     bytes_ = 0;
+    return written_;
   }
 
-  bool listening() const { return listening_; }
-
  private:
+  const int64_t max_rows_;
   const Write& write_;
+  int64_t left_ = 0;  // rows of the group
   v1::GetReportResponse page_;
   size_t bytes_ = 0;
-  bool listening_ = true;
+  absl::Status written_;
 };
-
-absl::Status WriteGroup(report::ReportReader& reader, const v1::GetReportRequest& request,
-                        const GroupShape& group, const Write& write) {
-  v1::GetReportResponse schema;
-  *schema.mutable_schema() = report_wire::ToProto(group);
-  if (!write(schema)) return NobodyListens();
-  PageWriter pages(&write);
-  int64_t left = request.max_rows() == 0 ? std::numeric_limits<int64_t>::max() : request.max_rows();
-  MUSTER_RETURN_IF_ERROR(reader.ForEachRow(request.batch(), group.name, [&](const GroupRow& row) {
-    if (left-- > 0 && pages.listening()) pages.Add(row);
-  }));
-  pages.Flush();
-  return pages.listening() ? absl::OkStatus() : NobodyListens();
-}
 
 }  // namespace
 
 absl::Status WriteReport(report::ReportReader& reader, const v1::GetReportRequest& request,
                          const Write& write) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<GroupShape> groups, Select(reader, request));
-  for (const GroupShape& group : groups) {
-    MUSTER_RETURN_IF_ERROR(WriteGroup(reader, request, group, write));
-  }
-  return absl::OkStatus();
+  PageWriter pages(request.max_rows(), &write);
+  report::RowVisitor visitor;
+  visitor.on_group = [&pages](const GroupShape& group) { return pages.Begin(group); };
+  visitor.on_row = [&pages](const GroupRow& row) { pages.Add(row); };
+  MUSTER_RETURN_IF_ERROR(report::VisitRows(reader, request.batch(), request.group(), visitor));
+  return pages.Flush();
+}
+
+absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectionsRequest& request,
+                            v1::ListRejectionsResponse* response) {
+  // A batch that is not there has no rejections, either.
+  MUSTER_RETURN_IF_ERROR(reader.GetProgress(request.batch()).status());
+  size_t bytes = 0;
+  const auto add = [&](const report::RejectionRow& row) {
+    v1::RejectedTransaction rejected = report_wire::ToProto(row);
+    bytes += rejected.ByteSizeLong() + kRowOverheadBytes;
+    const bool is_first = response->rejections().empty();
+    if (is_first || bytes <= kReportAnswerBytes) {
+      *response->add_rejections() = std::move(rejected);
+    }
+  };
+  return reader.ForEachRejection(request.batch(), request.offset(), request.max(), add);
 }
 
 }  // namespace muster::controller

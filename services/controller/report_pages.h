@@ -1,6 +1,7 @@
-// The answer of GetReport: schemas and rows of one view of the report, in messages that gRPC takes.
+// Answers that may be long: what one view of the report has, in messages that gRPC takes.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 
 #include "absl/status/status.h"
@@ -13,9 +14,17 @@ namespace muster::controller {
 // slowly holds little of it in memory here.
 inline constexpr size_t kReportPageBytes = size_t{1} << 20;
 
+// Of a list that is answered as a whole, with room to what gRPC takes for what surrounds it.
+inline constexpr size_t kReportAnswerBytes = size_t{3} << 20;
+
 // Writes what `request` asks for. `write` answers false when nobody listens any more (Cancelled).
 // NotFound: no such batch, or no such group, naming those that there are.
 absl::Status WriteReport(report::ReportReader& reader, const v1::GetReportRequest& request,
                          const std::function<bool(const v1::GetReportResponse&)>& write);
+
+// As many rejections as were asked for, are there, and fit; one always does. NotFound: no such
+// batch.
+absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectionsRequest& request,
+                            v1::ListRejectionsResponse* response);
 
 }  // namespace muster::controller

@@ -17,6 +17,8 @@
 namespace muster::controller {
 namespace {
 
+constexpr int kMaxRejections = 1000;
+
 absl::Status Refuse(const std::string& field, absl::string_view why) {
   return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, ": ", why)),
                              {{field, std::string(why)}});
@@ -61,6 +63,20 @@ grpc::Status ReportService::GetReport(grpc::ServerContext* context,
     return WriteReport(*reader, *request, [writer](const v1::GetReportResponse& response) {
       return writer->Write(response);
     });
+  });
+}
+
+grpc::Status ReportService::ListRejections(grpc::ServerContext* context,
+                                           const v1::ListRejectionsRequest* request,
+                                           v1::ListRejectionsResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    if (request->offset() < 0) return Refuse("offset", "must not be negative");
+    if (request->max() < 1 || request->max() > kMaxRejections) {
+      return Refuse("max",
+                    absl::StrCat("is ", request->max(), ", must be within 1 to ", kMaxRejections));
+    }
+    MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
+    return FillRejections(*reader, *request, response);
   });
 }
 

@@ -24,6 +24,9 @@ class ReportService final : public v1::ReportService::Service {
 
   grpc::Status GetReport(grpc::ServerContext* context, const v1::GetReportRequest* request,
                          grpc::ServerWriter<v1::GetReportResponse>* writer) override;
+  grpc::Status ListRejections(grpc::ServerContext* context,
+                              const v1::ListRejectionsRequest* request,
+                              v1::ListRejectionsResponse* response) override;
   grpc::Status GetProgress(grpc::ServerContext* context, const v1::GetProgressRequest* request,
                            v1::GetProgressResponse* response) override;
   grpc::Status GetStoredReceipt(grpc::ServerContext* context,

@@ -102,9 +102,10 @@ class ReportServiceTest : public ::testing::Test {
   // What ReadReport visits: "[group]" and "key measure…".
   absl::StatusOr<std::vector<std::string>> Read(const report_remote::ReadRequest& request) {
     std::vector<std::string> lines;
-    report_remote::RowVisitor visitor;
+    report::RowVisitor visitor;
     visitor.on_group = [&](const report::GroupShape& group) {
       lines.push_back(absl::StrCat("[", group.name, "]"));
+      return absl::OkStatus();
     };
     visitor.on_row = [&](const report::GroupRow& row) {
       lines.push_back(absl::StrCat(row.keys[0], " ", row.measures[0].ToString()));
@@ -129,6 +130,14 @@ class ReportServiceTest : public ::testing::Test {
     rpc::CallContext context(kLong);
     v1::RegisterBatchResponse response;
     return rpc::FromGrpc(stub_->RegisterBatch(&context, request, &response));
+  }
+  absl::StatusOr<v1::ListRejectionsResponse> ListRejections(
+      const v1::ListRejectionsRequest& request) {
+    rpc::CallContext context(kLong);
+    v1::ListRejectionsResponse response;
+    const absl::Status listed = rpc::FromGrpc(stub_->ListRejections(&context, request, &response));
+    if (!listed.ok()) return listed;
+    return response;
   }
   static std::vector<std::string> Fields(const absl::Status& status) {
     std::vector<std::string> fields;
@@ -340,6 +349,42 @@ TEST_F(ReportServiceTest, NamesTheGroupsThatThereAre) {
   EXPECT_EQ(Read({kBatch, "by_week"}).status(),
             absl::NotFoundError("batch 7 has no group 'by_week'; it has by_customer, by_day"));
   EXPECT_TRUE(absl::IsNotFound(Read({kBatch + 1, ""}).status()));
+}
+
+TEST_F(ReportServiceTest, ListsWhatWasRejected) {
+  Register();
+  report::CountedItem item = Item(3, "ann");
+  item.transactions = 3;
+  item.rejected = 2;
+  item.rejections = {{31, "no quantity"}, {32, "no price"}};
+  Count({item});
+  v1::ListRejectionsRequest request;
+  request.set_batch(kBatch);
+  request.set_max(1000);
+  const auto all = ListRejections(request);
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_THAT(all->rejections(), SizeIs(2));
+  EXPECT_EQ(all->rejections(0).item(), 3);
+  EXPECT_EQ(all->rejections(0).line(), 31);
+  EXPECT_EQ(all->rejections(0).reason(), "no quantity");
+  request.set_max(1);
+  request.set_offset(1);
+  EXPECT_EQ(ListRejections(request)->rejections(0).line(), 32);
+  request.set_offset(2);
+  EXPECT_THAT(ListRejections(request)->rejections(), IsEmpty());
+}
+
+TEST_F(ReportServiceTest, RefusesAListOfRejectionsThatIsNone) {
+  v1::ListRejectionsRequest request;
+  request.set_batch(kBatch);
+  for (const int max : {-1, 0, 1001}) {
+    request.set_max(max);
+    EXPECT_THAT(Fields(ListRejections(request).status()), ElementsAre("max")) << max;
+  }
+  request.set_max(1);
+  EXPECT_TRUE(absl::IsNotFound(ListRejections(request).status()));
+  request.set_offset(-1);
+  EXPECT_THAT(Fields(ListRejections(request).status()), ElementsAre("offset"));
 }
 
 TEST_F(ReportServiceTest, NamesTheFieldThatIsWrong) {
