@@ -29,16 +29,18 @@ constexpr char kFooter[] =
     "            130 interrupted";
 
 // CLI11 has codes of its own for each mistake; ours are 0 for help and 2 for usage.
-int AnswerParseError(const CLI::App& app, const CLI::ParseError& error) {
-  return app.exit(error, std::cout, std::cerr) == 0 ? kOk : kUsage;
+int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
+                     const Environment& environment) {
+  return app.exit(error, *environment.out, *environment.err) == 0 ? kOk : kUsage;
 }
 
 // A report that was cut off must not look like a whole one. A reader that has seen enough and left
 // (EPIPE) is no error.
-int CheckWritten(const Environment& environment) {
-  if (std::cout.good() || errno == EPIPE) return environment.exit_code;
+int CheckWritten(int exit_code) {
+  std::cout.flush();
+  if (std::cout.good() || errno == EPIPE) return exit_code;
   std::cerr << "muster: the output could not be written\n";
-  return environment.exit_code == kOk ? kError : environment.exit_code;
+  return exit_code == kOk ? kError : exit_code;
 }
 
 // What MUSTER_OUTPUT asks for, where the command can do it.
@@ -85,16 +87,7 @@ void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
           "FORMAT"));
 }
 
-int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
-  // A reader that closes its end early (`muster report 1 | head`) is no reason to die.
-  std::signal(SIGPIPE, SIG_IGN);
-  Environment environment;
-  environment.handlers = &handlers;
-  environment.clock = base::RealClock();
-  environment.out = &std::cout;
-  environment.err = &std::cerr;
-  environment.err_is_terminal = isatty(STDERR_FILENO) == 1;
-
+int RunCommandLine(int argc, const char* const* argv, const Environment& environment) {
   CLI::App app(kAbout, "muster");
   app.footer(kFooter);
   app.require_subcommand(1);
@@ -109,10 +102,21 @@ int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return AnswerParseError(app, error);
+    return AnswerParseError(app, error, environment);
   }
-  std::cout.flush();
-  return CheckWritten(environment);
+  return environment.exit_code;
+}
+
+int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
+  // A reader that closes its end early (`muster report 1 | head`) is no reason to die.
+  std::signal(SIGPIPE, SIG_IGN);
+  Environment environment;
+  environment.handlers = &handlers;
+  environment.clock = base::RealClock();
+  environment.out = &std::cout;
+  environment.err = &std::cerr;
+  environment.err_is_terminal = isatty(STDERR_FILENO) == 1;
+  return CheckWritten(RunCommandLine(argc, argv, environment));
 }
 
 }  // namespace muster::cli

@@ -7,13 +7,13 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "cli/batch_shelf.h"
 #include "cli/batch_view.h"
 #include "cli/environment.h"
+#include "cli/place.h"
 #include "cli/receipt_check.h"
 #include "cli/table.h"
-#include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
-#include "muster/report/verify.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -27,27 +27,9 @@ struct BatchOptions {
   bool verify = false;
 };
 
-struct Books {
-  std::unique_ptr<ledger::BatchLedger> ledger;
-  std::unique_ptr<report::ReportStore> report;
-  std::unique_ptr<report::ReportReader> reader;
-};
-
-absl::StatusOr<Books> OpenBooks(const std::string& data_dir, const Environment& environment) {
-  const backend::DataDirUrls urls(data_dir);
-  Books books;
-  MUSTER_ASSIGN_OR_RETURN(books.ledger,
-                          backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadOnly));
-  MUSTER_ASSIGN_OR_RETURN(
-      books.report,
-      backend::OpenReportStore(urls.report, backend::Mode::kReadOnly, environment.clock));
-  MUSTER_ASSIGN_OR_RETURN(books.reader, books.report->Read());
-  return books;
-}
-
 absl::Status List(const BatchOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const Books books, OpenBooks(options.common.data_dir, environment));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, books.ledger->List());
+  MUSTER_ASSIGN_OR_RETURN(const auto shelf, OpenBatchShelf(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchView> batches, shelf->List());
   Table table;
   table.AddColumn("batch", Align::kRight);
   table.AddColumn("job");
@@ -58,8 +40,7 @@ absl::Status List(const BatchOptions& options, const Environment& environment) {
   table.AddColumn("begun");
   table.AddColumn("input");
   ordered_json json = ordered_json::array();
-  for (const ledger::Batch& batch : batches) {
-    MUSTER_ASSIGN_OR_RETURN(const BatchView view, ViewBatch(batch, *books.reader));
+  for (const BatchView& view : batches) {
     table.AddRow(view.Row());
     json.push_back(view.Json());
   }
@@ -72,9 +53,8 @@ absl::Status List(const BatchOptions& options, const Environment& environment) {
 }
 
 absl::Status Get(const BatchOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const Books books, OpenBooks(options.common.data_dir, environment));
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, books.ledger->Get(options.batch));
-  MUSTER_ASSIGN_OR_RETURN(const BatchView view, ViewBatch(batch, *books.reader));
+  MUSTER_ASSIGN_OR_RETURN(const auto shelf, OpenBatchShelf(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const BatchView view, shelf->Get(options.batch));
   const ordered_json json = view.Json();
   if (options.common.output == OutputFormat::kJson) {
     *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
@@ -88,21 +68,23 @@ absl::Status Get(const BatchOptions& options, const Environment& environment) {
                                                    ordered_json::error_handler_t::replace))
                      << "\n";
   }
-  return view.PrintRejections(*books.reader, *environment.out);
+  if (view.progress.rejected == 0) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<report::RejectionRow> rejections,
+                          shelf->Rejections(options.batch, kShownRejections));
+  view.PrintRejections(rejections, *environment.out);
+  return absl::OkStatus();
 }
 
 absl::Status PrintReceipt(const BatchOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const Books books, OpenBooks(options.common.data_dir, environment));
-  MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored,
-                          books.reader->GetReceipt(options.batch));
+  MUSTER_ASSIGN_OR_RETURN(const auto shelf, OpenBatchShelf(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, shelf->Receipt(options.batch));
   if (options.common.output == OutputFormat::kJson) {
     *environment.out << ReceiptJson(stored) << "\n";
   } else {
     *environment.out << stored.text << "checksum " << stored.checksum << "\n";
   }
   if (!options.verify) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> differences,
-                          CheckReceipt(options.batch, *books.ledger, *books.reader));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> differences, shelf->Check(options.batch));
   for (const std::string& difference : differences) {
     *environment.err << "muster: receipt of batch " << options.batch << ": "
                      << Printable(difference) << "\n";
@@ -126,7 +108,7 @@ void AddBatch(CLI::App* app, const Environment& environment) {
   const auto options = std::make_shared<BatchOptions>();
   const auto add_verb = [&](const char* name, const char* about, Verb verb) {
     CLI::App* const command = parent->add_subcommand(name, about);
-    AddDataDir(command, &options->common);
+    AddPlace(command, &options->common);
     AddOutput(command, &options->common, Csv::kNo);
     command->callback([options, verb = std::move(verb), &environment] {
       if (const absl::Status status = verb(*options, environment); !status.ok()) {
@@ -136,9 +118,9 @@ void AddBatch(CLI::App* app, const Environment& environment) {
     return command;
   };
   add_verb("list", "All batches", List);
-  add_verb("get", "One batch, with the transactions that it rejected", Get)
-      ->add_option("BATCH", options->batch, "Its number")
-      ->required();
+  CLI::App* const get = add_verb("get", "One batch, with the transactions that it rejected", Get);
+  get->add_option("BATCH", options->batch, "Its number")->required();
+  AddController(get, &options->common);
   CLI::App* const receipt = add_verb("receipt", "The proof of a finished batch", PrintReceipt);
   receipt->add_option("BATCH", options->batch, "Its number")->required();
   receipt->add_flag("--verify", options->verify,

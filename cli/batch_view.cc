@@ -4,22 +4,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/table.h"
-#include "muster/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
-namespace {
-
-constexpr int64_t kShownRejections = 20;
-
-}  // namespace
 
 std::string Rfc3339(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
 
 absl::StatusOr<BatchView> ViewBatch(const ledger::Batch& batch, report::ReportReader& reader) {
-  BatchView view{batch, {}};
+  BatchView view{batch, {}, true};
   absl::StatusOr<report::Progress> progress = reader.GetProgress(batch.number);
   if (progress.ok()) {
     view.progress = *std::move(progress);
@@ -38,7 +32,7 @@ std::vector<std::string> BatchView::Row() const {
           absl::StrCat(progress.rejected),
           absl::StrCat(progress.dead_lettered),
           Rfc3339(batch.created),
-          batch.source_path};
+          has_ledger ? batch.source_path : "-"};
 }
 
 nlohmann::ordered_json BatchView::Json() const {
@@ -49,39 +43,39 @@ nlohmann::ordered_json BatchView::Json() const {
       {"request_id", batch.request_id},
       {"job_revision", batch.job_revision},
       {"handler_version", batch.handler_version},
-      {"input", batch.source_path},
-      {"input_bytes", batch.source_bytes},
-      {"begun", Rfc3339(batch.created)},
-      {"items", batch.items},
-      {"items_counted", progress.items()},
-      {"items_dead", progress.items_dead},
-      {"transactions", batch.transactions},
-      {"aggregated", progress.aggregated},
-      {"rejected", progress.rejected},
-      {"dead_lettered", progress.dead_lettered},
-      {"duplicates_dropped", progress.duplicates},
-      {"attempts", progress.attempts},
-      {"refills", batch.refills},
   };
+  if (has_ledger) {
+    json["input"] = batch.source_path;
+    json["input_bytes"] = batch.source_bytes;
+  }
+  json["begun"] = Rfc3339(batch.created);
+  if (has_ledger) json["items"] = batch.items;
+  json["items_counted"] = progress.items();
+  json["items_dead"] = progress.items_dead;
+  json["transactions"] = batch.transactions;
+  json["aggregated"] = progress.aggregated;
+  json["rejected"] = progress.rejected;
+  json["dead_lettered"] = progress.dead_lettered;
+  json["duplicates_dropped"] = progress.duplicates;
+  json["attempts"] = progress.attempts;
+  if (has_ledger) json["refills"] = batch.refills;
   if (batch.completed.has_value()) json["completed"] = Rfc3339(*batch.completed);
   return json;
 }
 
-absl::Status BatchView::PrintRejections(report::ReportReader& reader, std::ostream& out) const {
-  if (progress.rejected == 0) return absl::OkStatus();
+void BatchView::PrintRejections(const std::vector<report::RejectionRow>& rows,
+                                std::ostream& out) const {
+  if (rows.empty()) return;
   Table table;
   table.AddColumn("line", Align::kRight);
   table.AddColumn("rejected because");
-  MUSTER_RETURN_IF_ERROR(reader.ForEachRejection(
-      batch.number, 0, kShownRejections, [&table](const report::RejectionRow& row) {
-        table.AddRow({absl::StrCat(row.line), row.reason});
-      }));
+  for (const report::RejectionRow& row : rows) {
+    table.AddRow({absl::StrCat(row.line), row.reason});
+  }
   out << "\n";
   table.PrintTo(out);
-  if (progress.rejected > kShownRejections) {
-    out << "… and " << progress.rejected - kShownRejections << " more\n";
-  }
-  return absl::OkStatus();
+  const int64_t more = progress.rejected - static_cast<int64_t>(rows.size());
+  if (more > 0) out << "… and " << more << " more\n";
 }
 
 }  // namespace muster::cli

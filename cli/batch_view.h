@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_store.h"
@@ -16,13 +15,19 @@ namespace muster::cli {
 struct BatchView {
   ledger::Batch batch;
   report::Progress progress;  // all zero before anything was counted
+  // `batch` is the ledger's own record. A server tells less: nothing of the input, of items that
+  // are not counted, and of refills.
+  bool has_ledger = true;
 
   // The cells of `muster batch list`.
   std::vector<std::string> Row() const;
   nlohmann::ordered_json Json() const;
-  // The first rejected transactions, with line and reason; nothing when there are none.
-  absl::Status PrintRejections(report::ReportReader& reader, std::ostream& out) const;
+  // The first rejected transactions, with line and reason; `rows` are as many as are shown.
+  void PrintRejections(const std::vector<report::RejectionRow>& rows, std::ostream& out) const;
 };
+
+// So many rejected transactions are shown.
+inline constexpr int kShownRejections = 20;
 
 absl::StatusOr<BatchView> ViewBatch(const ledger::Batch& batch, report::ReportReader& reader);
 

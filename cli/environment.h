@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "cli/exit_code.h"
+#include "cli/server_options.h"
 #include "muster/base/clock.h"
 #include "muster/handler/registry.h"
 
@@ -36,6 +37,7 @@ struct Environment {
 // Options that many commands share.
 struct CommonOptions {
   std::string data_dir = ".muster";
+  ServerOptions server;  // where it is named, instead of the data directory (place.h)
   OutputFormat output = OutputFormat::kTable;
 };
 
@@ -44,6 +46,9 @@ void AddDataDir(CLI::App* command, CommonOptions* options);
 // Adds `-o, --output` with the formats that the command knows.
 enum class Csv { kNo, kYes };
 void AddOutput(CLI::App* command, CommonOptions* options, Csv csv);
+
+// Runs `muster` with these arguments, the program's name first, and answers its exit code.
+int RunCommandLine(int argc, const char* const* argv, const Environment& environment);
 
 // Each adds its command, or family of commands, to `app`. `environment` outlives the app.
 void AddRun(CLI::App* app, const Environment& environment);

@@ -20,7 +20,10 @@ enum ExitCode : int {
 inline ExitCode ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return kOk;
   if (absl::IsCancelled(status)) return kInterrupted;
-  if (absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) return kUnreachable;
+  if (absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
+      absl::IsDeadlineExceeded(status)) {
+    return kUnreachable;
+  }
   return kError;
 }
 

@@ -1,45 +1,219 @@
-// muster job check FILE
+// muster job apply | list | get | delete | check FILE
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
-#include <variant>
+#include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/batch_view.h"
 #include "cli/environment.h"
+#include "cli/mesh.h"
+#include "cli/place.h"
+#include "cli/remote_jobs.h"
+#include "cli/table.h"
 #include "muster/base/status_macros.h"
 #include "muster/job/job_file.h"
+#include "muster/proto_time/proto_time.h"
+#include "nlohmann/json.hpp"
 #include "services/processor/job_handler.h"
 
 namespace muster::cli {
 namespace {
 
+using nlohmann::ordered_json;
+
+// As much of a revision as people compare.
+constexpr size_t kShownRevision = 12;
+
+struct JobOptions {
+  CommonOptions common;
+  std::string file;
+  std::string name;
+  std::string expected_revision;
+  bool must_be_new = false;
+
+  std::optional<std::string> expectation() const {
+    if (expected_revision.empty() && !must_be_new) return std::nullopt;
+    return expected_revision;
+  }
+};
+
+absl::StatusOr<RemoteJobs> OpenJobs(const JobOptions& options) {
+  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "jobs are kept by a server"));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
+  return RemoteJobs(std::move(mesh));
+}
+
+std::string GroupNames(const v1::Job& job) {
+  return absl::StrJoin(job.schema().groups(), ", ",
+                       [](std::string* out, const auto& group) { out->append(group.name()); });
+}
+
+ordered_json JobJson(const v1::Job& job) {
+  ordered_json groups = ordered_json::array();
+  for (const v1::GroupSchema& group : job.schema().groups()) groups.push_back(group.name());
+  return {{"job", job.name()},
+          {"revision", job.revision()},
+          {"updated", Rfc3339(proto_time::FromProto(job.updated()))},
+          {"groups", groups}};
+}
+
+void PrintJson(const ordered_json& json, const Environment& environment) {
+  *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+}
+
+// A server does not know what the file is called.
+absl::Status WithFileName(const absl::Status& status, const std::string& file) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  const std::vector<std::string> lines = absl::StrSplit(status.message(), '\n');
+  return absl::InvalidArgumentError(
+      absl::StrJoin(lines, "\n", [&file](std::string* out, const std::string& line) {
+        absl::StrAppend(out, file, ":", line);
+      }));
+}
+
+absl::Status Apply(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, job::ReadJobText(options.file));
+  const auto applied = jobs.Apply(text, options.expectation());
+  if (!applied.ok()) return WithFileName(applied.status(), options.file);
+  const v1::Job& job = applied->job();
+  if (options.common.output == OutputFormat::kJson) {
+    ordered_json json = JobJson(job);
+    json["revised"] = applied->revised();
+    PrintJson(json, environment);
+    return absl::OkStatus();
+  }
+  *environment.out << "job " << Printable(job.name()) << " is at revision "
+                   << job.revision().substr(0, kShownRevision)
+                   << (applied->revised() ? "" : ", as before") << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status List(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Job> listed, jobs.List());
+  Table table;
+  for (const char* column : {"job", "revision", "updated", "groups"}) table.AddColumn(column);
+  ordered_json json = ordered_json::array();
+  for (const v1::Job& job : listed) {
+    table.AddRow({job.name(), job.revision().substr(0, kShownRevision),
+                  Rfc3339(proto_time::FromProto(job.updated())), GroupNames(job)});
+    json.push_back(JobJson(job));
+  }
+  if (options.common.output == OutputFormat::kJson) {
+    PrintJson(json, environment);
+  } else {
+    table.PrintTo(*environment.out);
+  }
+  return absl::OkStatus();
+}
+
+// The definition itself, so that it can be edited and applied again.
+absl::Status Get(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(const v1::Job job, jobs.Get(options.name));
+  if (options.common.output == OutputFormat::kJson) {
+    ordered_json json = JobJson(job);
+    json["definition"] = job.definition();
+    PrintJson(json, environment);
+    return absl::OkStatus();
+  }
+  *environment.out << job.definition();
+  if (!absl::EndsWith(job.definition(), "\n")) *environment.out << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status Delete(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
+  MUSTER_RETURN_IF_ERROR(jobs.Delete(options.name));
+  if (options.common.output == OutputFormat::kJson) {
+    PrintJson({{"job", options.name}, {"deleted", true}}, environment);
+  } else {
+    *environment.out << "job " << Printable(options.name)
+                     << " is deleted; its batches and their reports stay\n";
+  }
+  return absl::OkStatus();
+}
+
+// What the server that would get the job says of it.
+absl::Status CheckThere(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, job::ReadJobText(options.file));
+  MUSTER_ASSIGN_OR_RETURN(const v1::CheckJobResponse checked, jobs.Check(text));
+  if (!checked.problems().empty()) {
+    const auto append = [](std::string* out, const v1::JobProblem& problem) {
+      absl::StrAppend(out, problem.line(), ":", problem.column(), ": ", problem.message());
+    };
+    return WithFileName(absl::InvalidArgumentError(absl::StrJoin(checked.problems(), "\n", append)),
+                        options.file);
+  }
+  *environment.out << options.file << ": job " << Printable(checked.job().name())
+                   << " is fine (revision " << checked.job().revision().substr(0, kShownRevision)
+                   << ")\n";
+  return absl::OkStatus();
+}
+
 // As far as a job can be checked without its input: the file, and that its handler is there and
 // finds the columns and groups that it needs.
-absl::Status CheckJob(const std::string& file, const Environment& environment) {
+absl::Status Check(const JobOptions& options, const Environment& environment) {
+  if (options.common.server.named()) return CheckThere(options, environment);
+  const std::string& file = options.file;
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(file));
   MUSTER_ASSIGN_OR_RETURN(const processor::JobHandler handler,
                           processor::FindHandler(job, *environment.handlers, environment.clock));
   const absl::Status made = handler.factory(job.schema()).status();
   if (!made.ok()) return base::Annotate(made, file);
   *environment.out << file << ": job " << job.name << " is fine (revision "
-                   << job.revision.substr(0, 12) << ", handler version " << handler.version
-                   << ")\n";
+                   << job.revision.substr(0, kShownRevision) << ", handler version "
+                   << handler.version << ")\n";
   return absl::OkStatus();
 }
+
+using Verb = std::function<absl::Status(const JobOptions&, const Environment&)>;
 
 }  // namespace
 
 void AddJob(CLI::App* app, const Environment& environment) {
-  CLI::App* const job = app->add_subcommand("job", "Look after job files");
-  job->require_subcommand(1);
-  CLI::App* const check = job->add_subcommand("check", "Validate a job file without running it");
-  const auto file = std::make_shared<std::string>();
-  check->add_option("FILE", *file, "The job file (YAML)")->required();
-  check->callback([file, &environment] {
-    if (const absl::Status status = CheckJob(*file, environment); !status.ok()) {
-      environment.Fail(status);
-    }
-  });
+  CLI::App* const parent = app->add_subcommand("job", "Look after jobs");
+  parent->require_subcommand(1);
+  const auto options = std::make_shared<JobOptions>();
+  const auto add_verb = [&](const char* name, const char* about, Verb verb) {
+    CLI::App* const command = parent->add_subcommand(name, about);
+    AddServer(command, &options->common);
+    command->callback([options, verb = std::move(verb), &environment] {
+      if (const absl::Status status = verb(*options, environment); !status.ok()) {
+        environment.Fail(status);
+      }
+    });
+    return command;
+  };
+  CLI::App* const apply = add_verb("apply", "Make a job, or replace its definition", Apply);
+  CLI::App* const list = add_verb("list", "All jobs of a server", List);
+  CLI::App* const get = add_verb("get", "A job's definition", Get);
+  CLI::App* const remove = add_verb("delete", "Forget a job; its batches stay", Delete);
+  CLI::App* const check = add_verb("check", "Validate a job file without running it", Check);
+  for (CLI::App* const command : {apply, list, get, remove}) {
+    AddOutput(command, &options->common, Csv::kNo);
+  }
+  for (CLI::App* const command : {apply, check}) {
+    command->add_option("FILE", options->file, "The job file (YAML)")->required();
+  }
+  for (CLI::App* const command : {get, remove}) {
+    command->add_option("JOB", options->name, "Its name")->required();
+  }
+  CLI::Option* const must_be_new =
+      apply->add_flag("--new", options->must_be_new, "Only if there is no such job");
+  apply
+      ->add_option("--expect", options->expected_revision,
+                   "Only if the job is at this revision now")
+      ->excludes(must_be_new);
 }
 
 void AddServeHandler(CLI::App* app, const Environment& environment) {

@@ -1,4 +1,4 @@
-// muster queue list | stats | peek | poison | redrive | check (check_command.h)
+// muster queue list | stats | peek | poison | redrive | purge | check (check_command.h)
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,11 +12,12 @@
 #include "cli/batch_view.h"
 #include "cli/check_command.h"
 #include "cli/environment.h"
-#include "cli/redrive.h"
+#include "cli/place.h"
+#include "cli/queue_admin.h"
 #include "cli/table.h"
-#include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
+#include "muster/redrive/redrive.h"
 #include "muster/wire/queue_names.h"
 #include "muster/wire/work_item_codec.h"
 #include "nlohmann/json.hpp"
@@ -32,6 +33,8 @@ struct QueueOptions {
   int max = 10;
   int64_t redrive_max = INT64_MAX;
   std::vector<std::string> messages;
+  std::string account = wire::kLocalAccount;
+  bool poison = false;
 };
 
 // "account/name", or the name alone for the account of a local data directory.
@@ -39,13 +42,6 @@ queue::QueueId ParseQueue(const std::string& text) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('/', 1));
   if (parts.second.empty()) return {wire::kLocalAccount, text};
   return {parts.first, parts.second};
-}
-
-absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenReadOnly(const QueueOptions& options,
-                                                                const Environment& environment) {
-  return backend::OpenQueueStore(backend::DataDirUrls(options.common.data_dir).queue,
-                                 backend::Mode::kReadOnly, backend::Holders::kElsewhere,
-                                 environment.clock);
 }
 
 // What a message holds, in words: work items say whose they are, other bodies how long they are.
@@ -65,8 +61,8 @@ void PrintRows(const CommonOptions& common, const Table& table, const ordered_js
   }
 }
 
-absl::Status PrintStats(const std::vector<queue::QueueId>& queues, queue::QueueStore& store,
-                        const QueueOptions& options, const Environment& environment) {
+void PrintCounts(const std::vector<QueueCounts>& queues, const QueueOptions& options,
+                 const Environment& environment) {
   Table table;
   table.AddColumn("queue");
   for (const char* column : {"ready", "in flight", "delayed", "poison", "in", "out", "expired",
@@ -74,8 +70,7 @@ absl::Status PrintStats(const std::vector<queue::QueueId>& queues, queue::QueueS
     table.AddColumn(column, Align::kRight);
   }
   ordered_json json = ordered_json::array();
-  for (const queue::QueueId& id : queues) {
-    MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, store.Stats(id));
+  for (const auto& [id, stats] : queues) {
     table.AddRow({id.ToString(), absl::StrCat(stats.ready), absl::StrCat(stats.in_flight),
                   absl::StrCat(stats.delayed), absl::StrCat(stats.poison),
                   absl::StrCat(stats.total_in), absl::StrCat(stats.total_out),
@@ -93,29 +88,27 @@ absl::Status PrintStats(const std::vector<queue::QueueId>& queues, queue::QueueS
                     {"oldest_age_seconds", absl::ToDoubleSeconds(stats.oldest_age)}});
   }
   PrintRows(options.common, table, json, environment);
-  return absl::OkStatus();
 }
 
 absl::Status List(const QueueOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto store, OpenReadOnly(options, environment));
-  queue::ListQueuesRequest request;
-  request.account = wire::kLocalAccount;
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::QueueInfo> infos, store->ListQueues(request));
-  std::vector<queue::QueueId> queues;
-  queues.reserve(infos.size());
-  for (const queue::QueueInfo& info : infos) queues.push_back(info.id);
-  return PrintStats(queues, *store, options, environment);
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<QueueCounts> queues, admin->List(options.account));
+  PrintCounts(queues, options, environment);
+  return absl::OkStatus();
 }
 
 absl::Status Stats(const QueueOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto store, OpenReadOnly(options, environment));
-  return PrintStats({ParseQueue(options.queue)}, *store, options, environment);
+  const queue::QueueId id = ParseQueue(options.queue);
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, admin->Stats(id));
+  PrintCounts({{id, stats}}, options, environment);
+  return absl::OkStatus();
 }
 
 absl::Status Peek(const QueueOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto store, OpenReadOnly(options, environment));
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::Message> messages,
-                          store->Peek(ParseQueue(options.queue), options.max));
+                          admin->Peek(ParseQueue(options.queue), options.max));
   Table table;
   for (const char* column : {"message", "put", "received", "attempts", "content"}) {
     table.AddColumn(column);
@@ -137,9 +130,9 @@ absl::Status Peek(const QueueOptions& options, const Environment& environment) {
 }
 
 absl::Status Poison(const QueueOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto store, OpenReadOnly(options, environment));
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::PoisonMessage> messages,
-                          store->ListPoison(ParseQueue(options.queue), "", options.max));
+                          admin->Poison(ParseQueue(options.queue), options.max));
   Table table;
   for (const char* column : {"message", "given up", "attempts", "by", "content", "cause"}) {
     table.AddColumn(column);
@@ -167,8 +160,8 @@ absl::Status Redrive(const QueueOptions& options, const Environment& environment
   request.messages = options.messages;
   request.max = options.redrive_max;
   request.missing = redrive::Missing::kRefused;
-  MUSTER_ASSIGN_OR_RETURN(const redrive::RedriveSummary summary,
-                          RedriveLocally(options.common.data_dir, request, environment.clock));
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const redrive::RedriveSummary summary, admin->Redrive(request));
   if (options.common.output == OutputFormat::kJson) {
     const ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
     *environment.out << json.dump() << "\n";
@@ -176,10 +169,34 @@ absl::Status Redrive(const QueueOptions& options, const Environment& environment
   }
   *environment.out << "redriven: " << summary.messages << " messages";
   for (const uint64_t batch : summary.batches) {
-    *environment.out << "\nbatch " << batch
-                     << " is open again: run its job again to work on what was given up";
+    *environment.out << "\nbatch " << batch << " is open again";
+    if (!options.common.server.named()) {
+      *environment.out << ": run its job again to work on what was given up";
+    }
   }
   *environment.out << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status Purge(const QueueOptions& options, const Environment& environment) {
+  const queue::QueueId id = ParseQueue(options.queue);
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  // How many messages were not poison, nobody counts: they come and go meanwhile.
+  ordered_json json = {{"queue", id.ToString()}, {"purged", options.poison ? "poison" : "queue"}};
+  if (options.poison) {
+    MUSTER_ASSIGN_OR_RETURN(const int64_t purged, admin->PurgePoison(id));
+    json["messages"] = purged;
+  } else {
+    MUSTER_RETURN_IF_ERROR(admin->Purge(id));
+  }
+  if (options.common.output == OutputFormat::kJson) {
+    *environment.out << json.dump() << "\n";
+  } else if (options.poison) {
+    *environment.out << "purged: " << json["messages"] << " poison messages of " << id.ToString()
+                     << "\n";
+  } else {
+    *environment.out << "purged: all messages of " << id.ToString() << " but poison\n";
+  }
   return absl::OkStatus();
 }
 
@@ -189,7 +206,7 @@ CLI::App* AddVerb(CLI::App* parent, const char* name, const char* about,
                   const std::shared_ptr<QueueOptions>& options, Verb verb,
                   const Environment& environment) {
   CLI::App* const command = parent->add_subcommand(name, about);
-  AddDataDir(command, &options->common);
+  AddPlace(command, &options->common);
   AddOutput(command, &options->common, Csv::kNo);
   command->callback([options, verb = std::move(verb), &environment] {
     if (const absl::Status status = verb(*options, environment); !status.ok()) {
@@ -205,7 +222,9 @@ void AddQueue(CLI::App* app, const Environment& environment) {
   CLI::App* const parent = app->add_subcommand("queue", "Look into queues");
   parent->require_subcommand(1);
   const auto options = std::make_shared<QueueOptions>();
-  AddVerb(parent, "list", "All queues with their counts", options, List, environment);
+  AddVerb(parent, "list", "All queues with their counts", options, List, environment)
+      ->add_option("--account", options->account, "Whose queues")
+      ->capture_default_str();
   const auto add_for_one = [&](const char* name, const char* about, Verb verb) {
     CLI::App* const command = AddVerb(parent, name, about, options, std::move(verb), environment);
     command->add_option("QUEUE", options->queue, "A queue as `muster queue list` names it")
@@ -222,9 +241,14 @@ void AddQueue(CLI::App* app, const Environment& environment) {
       ->capture_default_str()
       ->check(CLI::Range(1, queue::kMaxListPoison));
   CLI::App* const redrive = add_for_one("redrive", "Give poison messages another chance", Redrive);
-  redrive->add_option("--message", options->messages, "Only these messages");
+  CLI::Option* const messages =
+      redrive->add_option("--message", options->messages, "Only these messages");
   redrive->add_option("--max", options->redrive_max, "At most so many, oldest first")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->excludes(messages);
+  add_for_one("purge", "Delete all messages of a queue, leased ones too, but not its poison", Purge)
+      ->add_flag("--poison", options->poison,
+                 "Only its poison, for good: those items stay dead-lettered");
   AddQueueCheck(parent, environment);
 }
 

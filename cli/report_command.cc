@@ -6,8 +6,9 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "cli/environment.h"
+#include "cli/place.h"
+#include "cli/report_view.h"
 #include "cli/report_writer.h"
-#include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
 
 namespace muster::cli {
@@ -20,12 +21,8 @@ struct ReportOptions {
 };
 
 absl::Status Report(const ReportOptions& options, const Environment& environment) {
-  const backend::DataDirUrls urls(options.common.data_dir);
-  MUSTER_ASSIGN_OR_RETURN(
-      const auto store,
-      backend::OpenReportStore(urls.report, backend::Mode::kReadOnly, environment.clock));
-  MUSTER_ASSIGN_OR_RETURN(const auto reader, store->Read());
-  return WriteReport(*reader, {options.batch, options.group, options.common.output},
+  MUSTER_ASSIGN_OR_RETURN(const auto view, OpenReportView(options.common, environment));
+  return WriteReport(*view, {options.batch, options.group, options.common.output},
                      *environment.out);
 }
 
@@ -36,7 +33,8 @@ void AddReport(CLI::App* app, const Environment& environment) {
   const auto options = std::make_shared<ReportOptions>();
   report->add_option("BATCH", options->batch, "The batch's number")->required();
   report->add_option("--group", options->group, "Only this group of the job");
-  AddDataDir(report, &options->common);
+  AddPlace(report, &options->common);
+  AddController(report, &options->common);
   AddOutput(report, &options->common, Csv::kYes);
   report->callback([options, &environment] {
     if (const absl::Status status = Report(*options, environment); !status.ok()) {

@@ -1,7 +1,8 @@
 #include "cli/report_writer.h"
 
+#include <optional>
 #include <ostream>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,67 +17,87 @@ namespace {
 using report::GroupRow;
 using report::GroupShape;
 
-absl::StatusOr<std::vector<GroupShape>> Select(report::ReportReader& reader,
-                                               const ReportRequest& request) {
-  MUSTER_ASSIGN_OR_RETURN(std::vector<GroupShape> groups, reader.Groups(request.batch));
-  if (request.group.empty()) return groups;
-  std::vector<std::string> names;
-  for (GroupShape& group : groups) {
-    if (group.name == request.group) return std::vector<GroupShape>{std::move(group)};
-    names.push_back(group.name);
-  }
-  return absl::NotFoundError(absl::StrCat("batch ", request.batch, " has no group '", request.group,
-                                          "'; it has ", absl::StrJoin(names, ", ")));
-}
-
 std::vector<std::string> Cells(const GroupRow& row) {
   std::vector<std::string> cells = row.keys;
   for (const base::Decimal& measure : row.measures) cells.push_back(measure.ToString());
   return cells;
 }
 
-absl::StatusOr<Table> TableOf(report::ReportReader& reader, const ReportRequest& request,
-                              const GroupShape& group, int64_t* hidden) {
+Table EmptyTable(const GroupShape& group) {
   Table table;
   for (const std::string& key : group.keys) table.AddColumn(key);
   for (const report::MeasureShape& measure : group.measures) {
     table.AddColumn(measure.name, Align::kRight);
   }
-  int64_t rows = 0;
-  MUSTER_RETURN_IF_ERROR(reader.ForEachRow(request.batch, group.name, [&](const GroupRow& row) {
-    if (request.max_rows < 0 || rows < request.max_rows) table.AddRow(Cells(row));
-    ++rows;
-  }));
-  *hidden = request.max_rows < 0 || rows <= request.max_rows ? 0 : rows - request.max_rows;
   return table;
 }
 
-absl::Status WriteTables(report::ReportReader& reader, const ReportRequest& request,
-                         const std::vector<GroupShape>& groups, std::ostream& out) {
-  for (size_t i = 0; i < groups.size(); ++i) {
-    int64_t hidden = 0;
-    MUSTER_ASSIGN_OR_RETURN(const Table table, TableOf(reader, request, groups[i], &hidden));
-    out << (i > 0 ? "\n" : "") << groups[i].name << "\n\n";
-    table.PrintTo(out);
-    if (hidden > 0) {
-      out << "… and " << Grouped(static_cast<uint64_t>(hidden)) << " more: muster report "
-          << request.batch << " --group " << groups[i].name << "\n";
-    }
+// Prints each group as a titled table, once it has all of its rows.
+class TableWriter {
+ public:
+  TableWriter(const ReportRequest* request, std::ostream* out) : request_(*request), out_(*out) {}
+
+  void Begin(const GroupShape& group) {
+    End();
+    table_ = EmptyTable(group);
+    group_ = group.name;
+    rows_ = 0;
   }
+
+  void Add(const GroupRow& row) {
+    if (request_.max_rows < 0 || rows_ < request_.max_rows) table_->AddRow(Cells(row));
+    ++rows_;
+  }
+
+  void End() {
+    if (!table_.has_value()) return;
+    out_ << (is_first_ ? "" : "\n") << group_ << "\n\n";
+    is_first_ = false;
+    table_->PrintTo(out_);
+    if (request_.max_rows < 0 || rows_ <= request_.max_rows) return;
+    out_ << "… and " << Grouped(static_cast<uint64_t>(rows_ - request_.max_rows))
+         << " more: muster report " << request_.batch << " --group " << group_ << "\n";
+  }
+
+ private:
+  const ReportRequest& request_;
+  std::ostream& out_;
+  bool is_first_ = true;
+  std::string group_;
+  std::optional<Table> table_;
+  int64_t rows_ = 0;
+};
+
+absl::Status WriteTables(ReportView& view, const ReportRequest& request, std::ostream& out) {
+  TableWriter writer(&request, &out);
+  report::RowVisitor visitor;
+  visitor.on_group = [&writer](const GroupShape& group) {
+    writer.Begin(group);
+    return absl::OkStatus();
+  };
+  visitor.on_row = [&writer](const GroupRow& row) { writer.Add(row); };
+  MUSTER_RETURN_IF_ERROR(view.Visit(request.batch, request.group, visitor));
+  writer.End();
   return absl::OkStatus();
 }
 
-absl::Status WriteCsv(report::ReportReader& reader, const ReportRequest& request,
-                      const std::vector<GroupShape>& groups, std::ostream& out) {
-  if (groups.size() != 1) {
-    std::vector<std::string> names;
-    names.reserve(groups.size());
-    for (const GroupShape& group : groups) names.push_back(group.name);
+absl::Status WriteCsv(ReportView& view, const ReportRequest& request, std::ostream& out) {
+  std::vector<std::string> names;
+  Table table;
+  report::RowVisitor visitor;
+  visitor.on_group = [&](const GroupShape& group) {
+    if (names.empty()) table = EmptyTable(group);
+    names.push_back(group.name);
+    return absl::OkStatus();
+  };
+  visitor.on_row = [&](const GroupRow& row) {
+    if (names.size() == 1) table.AddRow(Cells(row));
+  };
+  MUSTER_RETURN_IF_ERROR(view.Visit(request.batch, request.group, visitor));
+  if (names.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("CSV holds one table: choose one with --group: ", absl::StrJoin(names, ", ")));
   }
-  int64_t hidden = 0;
-  MUSTER_ASSIGN_OR_RETURN(const Table table, TableOf(reader, request, groups.front(), &hidden));
   table.PrintCsvTo(out);
   return absl::OkStatus();
 }
@@ -91,35 +112,64 @@ std::string JsonRow(const GroupShape& group, const GroupRow& row) {
 }
 
 // Row by row: a report may be larger than memory should be.
-absl::Status WriteJson(report::ReportReader& reader, const ReportRequest& request,
-                       const std::vector<GroupShape>& groups, std::ostream& out) {
-  out << "{\"batch\":" << request.batch << ",\"groups\":[";
-  for (size_t i = 0; i < groups.size(); ++i) {
-    out << (i > 0 ? "," : "") << "{\"name\":" << nlohmann::json(groups[i].name) << ",\"rows\":[";
-    const char* separator = "";
-    MUSTER_RETURN_IF_ERROR(
-        reader.ForEachRow(request.batch, groups[i].name, [&](const GroupRow& row) {
-          out << separator << JsonRow(groups[i], row);
-          separator = ",";
-        }));
-    out << "]}";
+class JsonWriter {
+ public:
+  JsonWriter(uint64_t batch, std::ostream* out) : batch_(batch), out_(*out) {}
+
+  // Not before something is there to be said: an error should leave no output.
+  void Begin(const GroupShape& group) {
+    if (group_.has_value()) {
+      out_ << "]},";
+    } else {
+      BeginReport();
+    }
+    group_ = group;
+    separator_ = "";
+    out_ << "{\"name\":" << nlohmann::json(group.name) << ",\"rows\":[";
   }
-  out << "]}\n";
+
+  void Add(const GroupRow& row) {
+    out_ << separator_ << JsonRow(*group_, row);
+    separator_ = ",";
+  }
+
+  void End() {
+    if (!group_.has_value()) BeginReport();
+    out_ << (group_.has_value() ? "]}" : "") << "]}\n";
+  }
+
+ private:
+  void BeginReport() { out_ << "{\"batch\":" << batch_ << ",\"groups\":["; }
+
+  const uint64_t batch_;
+  std::ostream& out_;
+  std::optional<GroupShape> group_;
+  const char* separator_ = "";
+};
+
+absl::Status WriteJson(ReportView& view, const ReportRequest& request, std::ostream& out) {
+  JsonWriter writer(request.batch, &out);
+  report::RowVisitor visitor;
+  visitor.on_group = [&writer](const GroupShape& group) {
+    writer.Begin(group);
+    return absl::OkStatus();
+  };
+  visitor.on_row = [&writer](const GroupRow& row) { writer.Add(row); };
+  MUSTER_RETURN_IF_ERROR(view.Visit(request.batch, request.group, visitor));
+  writer.End();
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status WriteReport(report::ReportReader& reader, const ReportRequest& request,
-                         std::ostream& out) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<GroupShape> groups, Select(reader, request));
+absl::Status WriteReport(ReportView& view, const ReportRequest& request, std::ostream& out) {
   switch (request.format) {
     case OutputFormat::kTable:
-      return WriteTables(reader, request, groups, out);
+      return WriteTables(view, request, out);
     case OutputFormat::kJson:
-      return WriteJson(reader, request, groups, out);
+      return WriteJson(view, request, out);
     case OutputFormat::kCsv:
-      return WriteCsv(reader, request, groups, out);
+      return WriteCsv(view, request, out);
   }
   return absl::InternalError("unknown output format");
 }

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "cli/environment.h"
-#include "muster/report/report_store.h"
+#include "cli/report_view.h"
 
 namespace muster::cli {
 
@@ -21,7 +21,6 @@ struct ReportRequest {
 // Table: a titled table per group. JSON: {"batch":…,"groups":[{"name":…,"rows":[{key…,
 // measure…}]}]} with every number an exact decimal string. CSV: one group with a header. NotFound:
 // no such batch or group. InvalidArgument: CSV of several groups.
-absl::Status WriteReport(report::ReportReader& reader, const ReportRequest& request,
-                         std::ostream& out);
+absl::Status WriteReport(ReportView& view, const ReportRequest& request, std::ostream& out);
 
 }  // namespace muster::cli

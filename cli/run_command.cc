@@ -11,6 +11,7 @@
 #include "cli/environment.h"
 #include "cli/local_run.h"
 #include "cli/progress_bar.h"
+#include "cli/report_view.h"
 #include "cli/report_writer.h"
 #include "cli/table.h"
 #include "muster/backend/backend.h"
@@ -182,8 +183,9 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
     PrintJson(summary, *environment.out);
   } else if (summary.complete) {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, run->report().Read());
+    StoredReport report(reader.get());
     MUSTER_RETURN_IF_ERROR(WriteReport(
-        *reader, {summary.batch.number, "", OutputFormat::kTable, kShownRows}, *environment.out));
+        report, {summary.batch.number, "", OutputFormat::kTable, kShownRows}, *environment.out));
     PrintSummary(summary, options.common.data_dir, *environment.out);
   }
   ExplainOutcome(summary, job, options, environment);

@@ -111,20 +111,6 @@ JobDefinition ReadDefinition(absl::string_view text, Problems* problems) {
   return job;
 }
 
-absl::StatusOr<std::string> ReadText(const std::string& path) {
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<input::FileSource> file,
-                          input::FileSource::Open(path, "job file"));
-  if (file->size() > kMaxJobFileBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("job file '", path, "' has ", file->size(),
-                                                   " bytes; at most ", kMaxJobFileBytes,
-                                                   " are allowed"));
-  }
-  std::string text(static_cast<size_t>(file->size()), '\0');
-  MUSTER_ASSIGN_OR_RETURN(const size_t read, file->Read(0, text.data(), text.size()));
-  text.resize(read);
-  return text;
-}
-
 // Absolute; "" when the file was moved away meanwhile.
 std::string FolderOf(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
@@ -165,8 +151,22 @@ std::vector<Problem> CheckJob(absl::string_view text, JobDefinition* job) {
   return found;
 }
 
+absl::StatusOr<std::string> ReadJobText(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<input::FileSource> file,
+                          input::FileSource::Open(path, "job file"));
+  if (file->size() > kMaxJobFileBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("job file '", path, "' has ", file->size(),
+                                                   " bytes; at most ", kMaxJobFileBytes,
+                                                   " are allowed"));
+  }
+  std::string text(static_cast<size_t>(file->size()), '\0');
+  MUSTER_ASSIGN_OR_RETURN(const size_t read, file->Read(0, text.data(), text.size()));
+  text.resize(read);
+  return text;
+}
+
 absl::StatusOr<JobDefinition> LoadJobFile(const std::string& path) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
   MUSTER_ASSIGN_OR_RETURN(JobDefinition job, ParseJob(text, path));
   job.folder = FolderOf(path);
   return job;

@@ -32,8 +32,11 @@ absl::StatusOr<JobDefinition> ParseJob(absl::string_view text, absl::string_view
 // `*job` is what `text` defines when there are none.
 std::vector<Problem> CheckJob(absl::string_view text, JobDefinition* job);
 
-// As ParseJob, for a file; the mistakes carry `path` as it is given. NotFound, PermissionDenied,
-// InvalidArgument: the file cannot be read.
+// The text of a job file. NotFound, PermissionDenied, InvalidArgument: it cannot be read, or is
+// longer than a job file may be.
+absl::StatusOr<std::string> ReadJobText(const std::string& path);
+
+// ReadJobText and ParseJob; the mistakes carry `path` as it is given.
 absl::StatusOr<JobDefinition> LoadJobFile(const std::string& path);
 
 // The keys that each map of a job file may have, by the map's place ("", "input", "groups[]" …).

@@ -34,6 +34,17 @@ class OutputTest(MusterTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("BATCH", done.stdout)
 
+    def test_a_server_in_the_environment_gives_way_to_a_data_directory_on_the_command_line(self):
+        os.environ["MUSTER_SERVER"] = "localhost:1"  # where nobody listens
+        self.addCleanup(os.environ.pop, "MUSTER_SERVER")
+        done = self.muster("batch", "list", "--data-dir", self.data_dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.muster("batch", "list")
+        self.assertEqual(done.returncode, 5)
+        self.assertIn("localhost:1: ", done.stderr)
+        done = self.muster("batch", "list", "--data-dir", self.data_dir, "--server", "localhost:1")
+        self.assertEqual(done.returncode, 2)
+
     def test_a_wrong_format_is_wrong_usage(self):
         done = self.muster("batch", "list", "-o", "csv", "--data-dir", self.data_dir)
         self.assertEqual(done.returncode, 2)

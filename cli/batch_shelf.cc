@@ -1,0 +1,19 @@
+#include "cli/batch_shelf.h"
+
+#include <utility>
+
+#include "cli/local_batch_shelf.h"
+#include "cli/mesh.h"
+#include "cli/remote_batch_shelf.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::cli {
+
+absl::StatusOr<std::unique_ptr<BatchShelf>> OpenBatchShelf(const CommonOptions& options,
+                                                           const Environment& environment) {
+  if (!options.server.named()) return OpenLocalBatchShelf(options.data_dir, environment.clock);
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
+  return NewRemoteBatchShelf(std::move(mesh));
+}
+
+}  // namespace muster::cli

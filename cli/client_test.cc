@@ -1,0 +1,310 @@
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cli/batch_view.h"
+#include "cli/client_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class QueueCommandTest : public ClientTest {
+ protected:
+  QueueCommandTest() { EXPECT_TRUE(queues_->CreateQueue(id_, {}).ok()); }
+
+  void Put(const std::string& body) {
+    std::vector<queue::NewMessage> messages(1);
+    messages[0].body = body;
+    ASSERT_TRUE(queues_->Put(id_, messages).ok());
+  }
+  std::string GiveUp(const std::string& body) {
+    std::vector<queue::NewMessage> messages(1);
+    messages[0].body = body;
+    const auto put = queues_->Put(id_, messages);
+    EXPECT_TRUE(put.ok()) << put.status();
+    const queue::DeadLetterRequest request{put->front().receipt, {"it hung", 3, "worker-1", {}}};
+    EXPECT_TRUE(queues_->DeadLetter(id_, {request})->front().ok());
+    return put->front().message_id;
+  }
+
+  const queue::QueueId id_ = {"local", "shop-in-0"};
+};
+
+TEST_F(QueueCommandTest, ShowsTheSameHereAndThere) {
+  ASSERT_TRUE(queues_->CreateQueue({"local", "shop-out-0"}, {}).ok());
+  for (int i = 0; i < 12; ++i) {
+    Put(absl::StrCat("body ", i));
+    GiveUp(absl::StrCat("poison ", i));
+  }
+  clock_.Advance(absl::Seconds(90));
+  for (const char* format : {"table", "json"}) {
+    RunBoth({"queue", "list", "-o", format});
+    RunBoth({"queue", "stats", "shop-in-0", "-o", format});
+    RunBoth({"queue", "peek", "shop-in-0", "-o", format});
+    RunBoth({"queue", "poison", "shop-in-0", "--max", "5", "-o", format});
+  }
+  const Done listed = RunBoth({"queue", "list"});
+  EXPECT_EQ(listed.code, kOk);
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("local/shop-in-0"), HasSubstr("local/shop-out-0"),
+                                HasSubstr("1m30s")));
+  EXPECT_THAT(RunBoth({"queue", "poison", "shop-in-0"}).out, HasSubstr("it hung"));
+}
+
+TEST_F(QueueCommandTest, ListsTheQueuesOfAnotherAccount) {
+  ASSERT_TRUE(queues_->CreateQueue({"acme", "theirs"}, {}).ok());
+  EXPECT_THAT(RunBoth({"queue", "list", "--account", "acme"}).out, HasSubstr("acme/theirs"));
+}
+
+TEST_F(QueueCommandTest, FailsTheSameHereAndThere) {
+  EXPECT_EQ(RunBoth({"queue", "stats", "none-in-0"}).code, kError);
+  EXPECT_EQ(RunBoth({"queue", "peek", "shop-in-0", "--max", "33"}).code, kUsage);
+}
+
+TEST_F(QueueCommandTest, RedrivesThere) {
+  GiveUp("a");
+  const std::string named = GiveUp("b");
+  GiveUp("c");
+  EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "--message", named}).out,
+            "redriven: 1 messages\n");
+  EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "-o", "json"}).out,
+            "{\"messages\":2,\"batches\":[]}\n");
+  EXPECT_EQ(queues_->Stats(id_)->ready, 3);
+}
+
+TEST_F(QueueCommandTest, RedrivesThereNoMessageThatIsNotPoison) {
+  GiveUp("a");
+  const Done done = RunThere({"queue", "redrive", "shop-in-0", "--message", "nonsense"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_EQ(done.err, "muster: local/shop-in-0 has no poison message nonsense\n");
+  EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "--message", "a", "--max", "1"}).code,
+            kUsage);
+}
+
+TEST_F(QueueCommandTest, PurgesThere) {
+  Put("a");
+  GiveUp("b");
+  EXPECT_EQ(RunThere({"queue", "purge", "shop-in-0"}).out,
+            "purged: all messages of local/shop-in-0 but poison\n");
+  EXPECT_EQ(queues_->Stats(id_)->stored(), 0);
+  EXPECT_EQ(RunThere({"queue", "purge", "shop-in-0", "--poison"}).out,
+            "purged: 1 poison messages of local/shop-in-0\n");
+  EXPECT_EQ(queues_->Stats(id_)->poison, 0);
+}
+
+TEST_F(QueueCommandTest, PurgesHereWhenNobodyElseWorksWithTheDirectory) {
+  Put("a");
+  const std::vector<std::string> purge = {"queue", "purge", "shop-in-0", "--data-dir", data_dir()};
+  EXPECT_EQ(Run(purge).code, kError);
+  initiator_.reset();
+  queue_service_.reset();
+  queues_.reset();
+  EXPECT_EQ(Run(purge).code, kOk);
+  EXPECT_THAT(Run({"queue", "peek", "shop-in-0", "-o", "json", "--data-dir", data_dir()}).out,
+              "[]\n");
+}
+
+// Batch 7 of job "shop", with a row in one group, none in the other, and a rejection.
+class BatchCommandTest : public ClientTest {
+ protected:
+  static constexpr uint64_t kBatch = 7;
+
+  BatchCommandTest() {
+    EXPECT_TRUE(report_
+                    ->RegisterBatch({kBatch,
+                                     "shop",
+                                     "r1",
+                                     {{"by_customer", {"customer"}, {{"revenue", false, 2}}},
+                                      {"by_day", {"day"}, {{"units", true, 0}}}}})
+                    .ok());
+    report::CountedItem item;
+    item.batch = kBatch;
+    item.transactions = 2;
+    item.aggregated = item.rejected = 1;
+    item.groups = {{"by_customer", {{{"ann"}, {*base::Decimal::Parse("1.25")}}}}};
+    item.rejections = {{3, "no price"}};
+    EXPECT_TRUE(report_->Commit({"shop-out-0", 1, {item}}).ok());
+    ledger::Batch batch;
+    batch.number = kBatch;
+    batch.job = "shop";
+    batch.created = clock_.Now();
+    EXPECT_TRUE(ledger_->Create(batch).ok());
+    v1::BatchStatus& status = batches_.batches[kBatch];
+    status.set_batch(kBatch);
+    status.set_job("shop");
+    status.set_request_id("monday");
+    status.set_state(v1::BATCH_STATE_SEALED);
+    *status.mutable_created() = proto_time::ToProto(clock_.Now());
+    status.mutable_progress()->set_read(2);
+    status.set_transactions(2);
+    status.set_aggregated(1);
+    status.set_rejected(1);
+    status.set_items(1);
+    batches_.batches[12] = status;
+    batches_.batches[12].set_batch(12);
+    batches_.batches[12].set_state(v1::BATCH_STATE_COMPLETE);
+  }
+};
+
+TEST_F(BatchCommandTest, ReportsTheSameHereAndThere) {
+  for (const char* format : {"table", "json", "csv"}) {
+    RunBoth({"report", "7", "--group", "by_customer", "-o", format});
+    RunBoth({"report", "7", "--group", "by_day", "-o", format});
+    RunBoth({"report", "7", "-o", format});
+    RunBoth({"report", "8", "-o", format});
+    RunBoth({"report", "7", "--group", "by_week", "-o", format});
+  }
+  EXPECT_EQ(RunThere({"report", "7", "--group", "by_customer", "-o", "csv"}).out,
+            "customer,revenue\nann,1.25\n");
+  EXPECT_EQ(RunThere({"report", "7", "-o", "json"}).out,
+            "{\"batch\":7,\"groups\":[{\"name\":\"by_customer\",\"rows\":[{\"customer\":\"ann\","
+            "\"revenue\":\"1.25\"}]},{\"name\":\"by_day\",\"rows\":[]}]}\n");
+  EXPECT_EQ(RunThere({"report", "7", "-o", "csv"}).err,
+            "muster: CSV holds one table: choose one with --group: by_customer, by_day\n");
+  EXPECT_EQ(RunThere({"report", "7", "--group", "by_week"}).err,
+            "muster: batch 7 has no group 'by_week'; it has by_customer, by_day\n");
+}
+
+TEST_F(BatchCommandTest, AsksTheControllerThatIsNamed) {
+  mesh_.controllers.clear();
+  const Done lost = RunThere({"report", "7"});
+  EXPECT_EQ(lost.code, kUnreachable);
+  EXPECT_THAT(lost.err, HasSubstr("has heard of no controller"));
+  EXPECT_EQ(RunThere({"report", "7", "--controller", controller_address()}).code, kOk);
+}
+
+TEST_F(BatchCommandTest, AsksAControllerThatStays) {
+  v1::Instance leaving = mesh_.controllers[0];
+  leaving.set_leaving(true);
+  leaving.mutable_info()->set_address("localhost:1");
+  v1::Instance silent;
+  mesh_.controllers = {leaving, silent, mesh_.controllers[0]};
+  EXPECT_EQ(RunThere({"report", "7"}).code, kOk);
+}
+
+TEST_F(BatchCommandTest, ListsBatchesOfAServer) {
+  const std::string begun = Rfc3339(clock_.Now());
+  const Done table = RunThere({"batch", "list"});
+  EXPECT_EQ(table.code, kOk) << table.err;
+  EXPECT_EQ(
+      table.out,
+      absl::StrCat("BATCH  JOB   STATE     TRANSACTIONS  AGGREGATED  REJECTED  DEAD-LETTERED"
+                   "  BEGUN                     INPUT\n",
+                   "    7  shop  sealed               2           1         1              0  ",
+                   begun, "  -\n",
+                   "   12  shop  complete             2           1         1              0  ",
+                   begun, "  -\n"));
+}
+
+TEST_F(BatchCommandTest, ShowsABatchOfAServerWithWhatItRejected) {
+  const Done done = RunThere({"batch", "get", "7"});
+  EXPECT_EQ(done.code, kOk) << done.err;
+  EXPECT_THAT(done.out, AllOf(HasSubstr("batch: 7\njob: shop\nstate: sealed\n"),
+                              HasSubstr("request_id: monday\n"), HasSubstr("items_counted: 1\n"),
+                              HasSubstr("LINE  REJECTED BECAUSE\n   3  no price\n")));
+  EXPECT_EQ(RunThere({"batch", "get", "8"}).code, kError);
+}
+
+TEST_F(BatchCommandTest, PrintsTheReceiptOfAServer) {
+  batches_.receipts[12].set_text("muster-receipt 1\nbatch 12\n");
+  batches_.receipts[12].set_checksum("5f1c");
+  EXPECT_EQ(RunThere({"batch", "receipt", "12"}).out,
+            "muster-receipt 1\nbatch 12\nchecksum 5f1c\n");
+  EXPECT_EQ(RunThere({"batch", "receipt", "12", "-o", "json"}).out,
+            "{\"muster-receipt\":\"1\",\"batch\":\"12\",\"checksum\":\"5f1c\"}\n");
+  EXPECT_EQ(RunThere({"batch", "receipt", "7"}).code, kError);
+  const Done verified = RunThere({"batch", "receipt", "12", "--verify"});
+  EXPECT_EQ(verified.code, kError);
+  EXPECT_THAT(verified.err, HasSubstr("can only be worked out again where ledger and report are"));
+}
+
+class JobCommandTest : public ClientTest {
+ protected:
+  // Answers the file's name.
+  std::string Write(const std::string& definition) {
+    const std::string path = dir_ / "job.yaml";
+    std::ofstream(path) << definition;
+    return path;
+  }
+};
+
+TEST_F(JobCommandTest, AppliesShowsAndDeletesJobs) {
+  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1")}).out, "job shop is at revision fffffff\n");
+  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1")}).out,
+            "job shop is at revision fffffff, as before\n");
+  EXPECT_EQ(RunThere({"job", "apply", Write("bakery: 1"), "-o", "json"}).out,
+            "{\"job\":\"bakery\",\"revision\":\"fffffffff\",\"updated\":"
+            "\"2011-12-09T12:50:00.000Z\",\"groups\":[\"by_day\"],\"revised\":true}\n");
+  EXPECT_EQ(RunThere({"job", "list"}).out,
+            "JOB     REVISION   UPDATED                   GROUPS\n"
+            "bakery  fffffffff  2011-12-09T12:50:00.000Z  by_day\n"
+            "shop    fffffff    2011-12-09T12:50:00.000Z  by_day\n");
+  EXPECT_EQ(RunThere({"job", "get", "shop"}).out, "shop: 1\n");
+  EXPECT_EQ(RunThere({"job", "delete", "shop"}).code, kOk);
+  EXPECT_EQ(RunThere({"job", "get", "shop"}).code, kError);
+}
+
+TEST_F(JobCommandTest, AppliesOnlyOverTheRevisionThatIsExpected) {
+  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1"), "--expect", "f"}).code, kError);
+  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1"), "--new"}).code, kOk);
+  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 11"), "--new"}).code, kError);
+  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 11"), "--expect", "fffffff"}).code, kOk);
+}
+
+TEST_F(JobCommandTest, NamesTheFileWithEachMistake) {
+  const std::string file = Write("nothing");
+  const Done applied = RunThere({"job", "apply", file});
+  EXPECT_EQ(applied.code, kError);
+  EXPECT_EQ(applied.err,
+            absl::StrCat("muster: ", file, ":1:1: no name\n", file, ":2:3: no columns\n"));
+  const Done checked = RunThere({"job", "check", file});
+  EXPECT_EQ(checked.code, kError);
+  EXPECT_EQ(checked.err, absl::StrCat("muster: ", file, ":1:1: no name\n"));
+}
+
+TEST_F(JobCommandTest, ChecksAFileThere) {
+  const std::string file = Write("shop: 1");
+  EXPECT_EQ(RunThere({"job", "check", file}).out,
+            absl::StrCat(file, ": job shop is fine (revision fffffff)\n"));
+}
+
+TEST_F(JobCommandTest, NeedsAServer) {
+  const Done done = Run({"job", "list"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.err, HasSubstr("jobs are kept by a server: name one with --server HOST:PORT"));
+}
+
+using PlaceTest = ClientTest;
+
+TEST_F(PlaceTest, AnswersThatAServerIsNotReachable) {
+  const std::string address = server();
+  initiator_.reset();
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"queue", "list"}, {"report", "7"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--server", address});
+    const Done done = Run(arguments);
+    EXPECT_EQ(done.code, kUnreachable);
+    EXPECT_THAT(done.err, StartsWith(absl::StrCat("muster: ", address, ": ")));
+  }
+}
+
+TEST_F(PlaceTest, RefusesTwoPlacesAtOnce) {
+  EXPECT_EQ(RunThere({"queue", "list", "--data-dir", data_dir()}).code, kUsage);
+}
+
+TEST_F(PlaceTest, RefusesAnAddressATimeAndFilesThatAreNone) {
+  EXPECT_EQ(Run({"queue", "list", "--server", "nowhere"}).code, kError);
+  EXPECT_EQ(RunThere({"queue", "list", "--timeout", "soon"}).code, kUsage);
+  EXPECT_EQ(RunThere({"queue", "list", "--timeout", "0s"}).code, kUsage);
+  EXPECT_EQ(RunThere({"queue", "list", "--tls-roots", "/nowhere/roots.pem"}).code, kError);
+  EXPECT_EQ(RunThere({"queue", "list", "--timeout", "2m"}).code, kOk);
+}
+
+}  // namespace
+}  // namespace muster::cli

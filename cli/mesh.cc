@@ -1,0 +1,59 @@
+#include "cli/mesh.h"
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/v1/mesh_service.grpc.pb.h"
+
+namespace muster::cli {
+namespace {
+
+rpc::ChannelOptions ChannelOptionsFor(const ServerOptions& options) {
+  rpc::ChannelOptions channel;
+  if (options.tls_roots.empty() && options.tls_certificate.empty() && options.tls_key.empty()) {
+    return channel;
+  }
+  channel.tls.emplace();
+  channel.tls->roots = options.tls_roots;
+  channel.tls->certificate = options.tls_certificate;
+  channel.tls->key = options.tls_key;
+  return channel;
+}
+
+}  // namespace
+
+absl::Status Explain(const absl::Status& status, const Peer& peer) {
+  if (absl::IsCancelled(status)) return Explain(absl::UnavailableError(status.message()), peer);
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+    return base::Annotate(status, peer.address);
+  }
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<Mesh>> Mesh::Open(const ServerOptions& options) {
+  std::unique_ptr<Mesh> mesh(new Mesh(options, ChannelOptionsFor(options)));
+  MUSTER_ASSIGN_OR_RETURN(mesh->initiator_, mesh->Connect(options.address));
+  return mesh;
+}
+
+absl::StatusOr<Peer> Mesh::Controller() {
+  if (!options_.controller.empty()) return Connect(options_.controller);
+  v1::ListInstancesRequest request;
+  request.set_role(v1::ROLE_CONTROLLER);
+  v1::ListInstancesResponse response;
+  const auto stub = v1::MeshService::NewStub(initiator());
+  MUSTER_RETURN_IF_ERROR(Call(*stub, &v1::MeshService::Stub::ListInstances, request, &response));
+  for (const v1::Instance& instance : response.instances()) {
+    const bool serves = !instance.leaving() && !instance.info().address().empty();
+    if (serves) return Connect(instance.info().address());
+  }
+  return absl::UnavailableError(absl::StrCat(
+      initiator_.address, ": it has heard of no controller; --controller HOST:PORT names one"));
+}
+
+absl::StatusOr<Peer> Mesh::Connect(const std::string& address) const {
+  Peer peer{address, nullptr};
+  MUSTER_ASSIGN_OR_RETURN(peer.channel, rpc::OpenChannel(address, channel_options_));
+  return peer;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,65 @@
+// Mesh: the services that commands work on when they are told of a server.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/server_options.h"
+#include "grpcpp/channel.h"
+#include "muster/rpc/channel.h"
+#include "muster/rpc/status.h"
+
+namespace muster::cli {
+
+// Somebody who serves.
+struct Peer {
+  std::string address;
+  std::shared_ptr<grpc::Channel> channel;
+};
+
+// How a call to `peer` ended, for people: whoever did not answer is named. Nobody here cancels
+// calls, so that one which was is the server's doing, and worth another try (Unavailable).
+absl::Status Explain(const absl::Status& status, const Peer& peer);
+
+// Not thread-safe.
+class Mesh {
+ public:
+  // Connects with the first call. InvalidArgument: an address or a file of TLS is wrong.
+  static absl::StatusOr<std::unique_ptr<Mesh>> Open(const ServerOptions& options);
+
+  // Serves batches, jobs and queues.
+  const std::shared_ptr<grpc::Channel>& initiator() const { return initiator_.channel; }
+  // Serves the report. Unavailable: the initiator has heard of none.
+  absl::StatusOr<Peer> Controller();
+
+  const ServerOptions& options() const { return options_; }
+
+  // One unary call to `peer`: Call(*stub, &Stub::Method, request, &response, peer). Its status is
+  // for people (Explain).
+  template <typename Stub, typename Method, typename Request, typename Response>
+  absl::Status Call(Stub& stub, Method method, const Request& request, Response* response,
+                    const Peer& peer) const {
+    rpc::CallContext context(options_.timeout.value_or(rpc::kDefaultCallTimeout));
+    return Explain(rpc::FromGrpc((stub.*method)(&context, request, response)), peer);
+  }
+  // To the initiator.
+  template <typename Stub, typename Method, typename Request, typename Response>
+  absl::Status Call(Stub& stub, Method method, const Request& request, Response* response) const {
+    return Call(stub, method, request, response, initiator_);
+  }
+
+ private:
+  Mesh(ServerOptions options, rpc::ChannelOptions channel_options)
+      : options_(std::move(options)), channel_options_(std::move(channel_options)) {}
+
+  absl::StatusOr<Peer> Connect(const std::string& address) const;
+
+  const ServerOptions options_;
+  const rpc::ChannelOptions channel_options_;
+  Peer initiator_;
+};
+
+}  // namespace muster::cli

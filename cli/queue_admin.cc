@@ -1,0 +1,19 @@
+#include "cli/queue_admin.h"
+
+#include <utility>
+
+#include "cli/local_queue_admin.h"
+#include "cli/mesh.h"
+#include "cli/remote_queue_admin.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::cli {
+
+absl::StatusOr<std::unique_ptr<QueueAdmin>> OpenQueueAdmin(const CommonOptions& options,
+                                                           const Environment& environment) {
+  if (!options.server.named()) return NewLocalQueueAdmin(options.data_dir, environment.clock);
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
+  return NewRemoteQueueAdmin(std::move(mesh));
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,13 @@
+// The batches that an initiator serves, with what its controller has counted.
+#pragma once
+
+#include <memory>
+
+#include "cli/batch_shelf.h"
+#include "cli/mesh.h"
+
+namespace muster::cli {
+
+std::unique_ptr<BatchShelf> NewRemoteBatchShelf(std::unique_ptr<Mesh> mesh);
+
+}  // namespace muster::cli
