@@ -1,4 +1,4 @@
-// muster batch list | get | receipt
+// muster batch list | get | receipt; submit_command.h has the others
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +12,7 @@
 #include "cli/environment.h"
 #include "cli/place.h"
 #include "cli/receipt_check.h"
+#include "cli/submit_command.h"
 #include "cli/table.h"
 #include "muster/base/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -103,8 +104,9 @@ using Verb = std::function<absl::Status(const BatchOptions&, const Environment&)
 }  // namespace
 
 void AddBatch(CLI::App* app, const Environment& environment) {
-  CLI::App* const parent = app->add_subcommand("batch", "Look into batches");
+  CLI::App* const parent = app->add_subcommand("batch", "Submit batches, and look into them");
   parent->require_subcommand(1);
+  AddSubmitVerbs(parent, environment);
   const auto options = std::make_shared<BatchOptions>();
   const auto add_verb = [&](const char* name, const char* about, Verb verb) {
     CLI::App* const command = parent->add_subcommand(name, about);

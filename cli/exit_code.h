@@ -13,6 +13,7 @@ enum ExitCode : int {
   kDeadlineMissed = 4,  // done, later than the job's sla promised
   kUnreachable = 5,     // what the command needs is busy, full or does not answer; try again later
   kDamaged = 6,         // a check found damage, or a repair left some
+  kTimedOut = 124,      // the batch goes on, but nobody wanted to wait any longer
   kInterrupted = 130,   // Ctrl-C or SIGTERM
 };
 

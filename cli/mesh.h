@@ -37,6 +37,9 @@ class Mesh {
 
   const ServerOptions& options() const { return options_; }
 
+  // How a call to the initiator ended, for people.
+  absl::Status Explained(const absl::Status& status) const { return Explain(status, initiator_); }
+
   // One unary call to `peer`: Call(*stub, &Stub::Method, request, &response, peer). Its status is
   // for people (Explain).
   template <typename Stub, typename Method, typename Request, typename Response>

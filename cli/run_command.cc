@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/environment.h"
 #include "cli/local_run.h"
+#include "cli/outcome.h"
 #include "cli/progress_bar.h"
 #include "cli/report_view.h"
 #include "cli/report_writer.h"
@@ -46,41 +47,23 @@ struct RunOptions {
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 };
 
-// The share of the batch that was rejected or given up decides, and then the promised time.
-int CodeOf(const RunSummary& summary, const job::JobDefinition& job) {
-  if (!summary.complete) return kInterrupted;
-  const report::Progress& counted = summary.progress;
-  if (counted.dead_lettered > 0 || !job.tolerate.Allows(counted.rejected, counted.transactions)) {
-    return kPartial;
-  }
-  const bool missed = summary.batch.sla.has_value() && summary.batch.completed.has_value() &&
-                      *summary.batch.completed - summary.batch.created > *summary.batch.sla;
-  return missed ? kDeadlineMissed : kOk;
-}
-
 double PerSecond(const RunSummary& summary) {
   const double seconds = absl::ToDoubleSeconds(summary.lapse);
   const auto counted = static_cast<uint64_t>(summary.progress.transactions);
   return seconds > 0 ? static_cast<double>(counted - summary.counted_before) / seconds : 0;
 }
 
-void PrintJson(const RunSummary& summary, std::ostream& out) {
-  const report::Progress& counted = summary.progress;
-  const nlohmann::ordered_json json = {
-      {"batch", summary.batch.number},
-      {"job", summary.batch.job},
-      {"transactions", counted.transactions},
-      {"aggregated", counted.aggregated},
-      {"rejected", counted.rejected},
-      {"dead_lettered", counted.dead_lettered},
-      {"duplicates_dropped", counted.duplicates},
-      {"items", counted.items()},
-      {"attempts", counted.attempts},
-      {"seconds", absl::ToDoubleSeconds(summary.lapse)},
-      {"transactions_per_second", PerSecond(summary)},
-      {"complete", summary.complete},
-  };
-  out << json.dump() << "\n";
+Outcome OutcomeOf(const RunSummary& summary) {
+  Outcome outcome;
+  outcome.batch = summary.batch.number;
+  outcome.job = summary.batch.job;
+  outcome.counted = summary.progress;
+  outcome.seconds = absl::ToDoubleSeconds(summary.lapse);
+  outcome.transactions_per_second = PerSecond(summary);
+  outcome.complete = summary.complete;
+  outcome.late = summary.batch.sla.has_value() && summary.batch.completed.has_value() &&
+                 *summary.batch.completed - summary.batch.created > *summary.batch.sla;
+  return outcome;
 }
 
 // How to name the data directory in a line to paste; nothing where it is the default one.
@@ -89,15 +72,7 @@ std::string DataDirOption(const std::string& data_dir) {
 }
 
 void PrintSummary(const RunSummary& summary, const std::string& data_dir, std::ostream& out) {
-  const report::Progress& counted = summary.progress;
-  const auto number = [](int64_t value) { return Grouped(static_cast<uint64_t>(value)); };
-  out << "\nbatch " << summary.batch.number << ": " << number(counted.transactions)
-      << " transactions = " << number(counted.aggregated) << " aggregated + "
-      << number(counted.rejected) << " rejected + " << number(counted.dead_lettered)
-      << " dead-lettered\n";
-  out << absl::StrFormat("%s items in %.2f s, %s transactions/s\n", number(counted.items()),
-                         absl::ToDoubleSeconds(summary.lapse),
-                         Grouped(static_cast<uint64_t>(PerSecond(summary))));
+  out << "\n" << OutcomeOf(summary).Text();
   const std::string where = DataDirOption(data_dir);
   out << "report:  muster report " << summary.batch.number << where << "   (or open "
       << backend::DataDirUrls(data_dir).report_file << " with sqlite3)\n"
@@ -180,7 +155,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const RunSummary summary,
                           RunWithProgress(*run, options, signals.token(), environment));
   if (options.common.output == OutputFormat::kJson) {
-    PrintJson(summary, *environment.out);
+    *environment.out << OutcomeOf(summary).Json().dump() << "\n";
   } else if (summary.complete) {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, run->report().Read());
     StoredReport report(reader.get());
@@ -189,7 +164,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
     PrintSummary(summary, options.common.data_dir, *environment.out);
   }
   ExplainOutcome(summary, job, options, environment);
-  environment.exit_code = CodeOf(summary, job);
+  environment.exit_code = OutcomeOf(summary).Code(job.tolerate);
   return absl::OkStatus();
 }
 

@@ -1,0 +1,46 @@
+#include "cli/outcome.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/exit_code.h"
+#include "cli/table.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+
+nlohmann::ordered_json Outcome::Json() const {
+  return {
+      {"batch", batch},
+      {"job", job},
+      {"transactions", counted.transactions},
+      {"aggregated", counted.aggregated},
+      {"rejected", counted.rejected},
+      {"dead_lettered", counted.dead_lettered},
+      {"duplicates_dropped", counted.duplicates},
+      {"items", counted.items()},
+      {"attempts", counted.attempts},
+      {"seconds", seconds},
+      {"transactions_per_second", transactions_per_second},
+      {"complete", complete},
+  };
+}
+
+std::string Outcome::Text() const {
+  const auto number = [](int64_t value) { return Grouped(static_cast<uint64_t>(value)); };
+  return absl::StrCat(
+      "batch ", batch, ": ", number(counted.transactions),
+      " transactions = ", number(counted.aggregated), " aggregated + ", number(counted.rejected),
+      " rejected + ", number(counted.dead_lettered), " dead-lettered\n",
+      absl::StrFormat("%s items in %.2f s, %s transactions/s\n", number(counted.items()), seconds,
+                      Grouped(static_cast<uint64_t>(transactions_per_second))));
+}
+
+int Outcome::Code(const job::Tolerance& tolerate) const {
+  if (!complete) return kInterrupted;
+  if (counted.dead_lettered > 0 || !tolerate.Allows(counted.rejected, counted.transactions)) {
+    return kPartial;
+  }
+  return late ? kDeadlineMissed : kOk;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,288 @@
+#include "cli/submit_command.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "cli/follower.h"
+#include "cli/mesh.h"
+#include "cli/outcome.h"
+#include "cli/place.h"
+#include "cli/table.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/instance_id.h"
+#include "muster/base/quantity.h"
+#include "muster/base/status_macros.h"
+#include "muster/base/stop_signals.h"
+#include "muster/batch_remote/submit.h"
+#include "muster/input/byte_source.h"
+#include "muster/job/job_file.h"
+#include "muster/proto_time/proto_time.h"
+#include "muster/report_wire/progress.h"
+#include "muster/v1/batch.pb.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+#include "muster/v1/job_service.grpc.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct SubmitOptions {
+  CommonOptions common;
+  std::string job;
+  std::string input;
+  std::string request_id;
+  std::string handler_version;
+  std::string tenant;
+  std::string reason;
+  uint64_t batch = 0;
+  bool always_new = false;
+  bool wait = false;
+  bool watch = false;
+  bool quiet = false;
+  absl::Duration wait_timeout = absl::InfiniteDuration();
+};
+
+// What is in hand when the signal comes is durable already.
+base::StopOptions OnStop(const char* hurried) {
+  return {.grace = absl::Seconds(5),
+          .exit_code = kInterrupted,
+          .when_late = hurried,
+          .when_hurried = hurried};
+}
+
+Outcome OutcomeOf(const v1::BatchStatus& status) {
+  Outcome outcome;
+  outcome.batch = status.batch();
+  outcome.job = status.job();
+  outcome.counted.transactions = status.transactions();
+  outcome.counted.aggregated = status.aggregated();
+  outcome.counted.rejected = status.rejected();
+  outcome.counted.dead_lettered = status.dead_lettered();
+  outcome.counted.duplicates = status.duplicates_dropped();
+  outcome.counted.items_counted = status.items() - status.items_dead();
+  outcome.counted.items_dead = status.items_dead();
+  outcome.counted.attempts = status.attempts();
+  outcome.seconds = status.seconds();
+  outcome.transactions_per_second = status.transactions_per_second();
+  outcome.complete = status.complete();
+  outcome.late =
+      status.has_deadline() && status.has_completed() &&
+      proto_time::FromProto(status.completed()) > proto_time::FromProto(status.deadline());
+  return outcome;
+}
+
+void PrintJson(const ordered_json& json, const Environment& environment) {
+  *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+}
+
+// What the job tolerates; where it cannot be asked any more, nothing.
+job::Tolerance ToleranceOf(Mesh& mesh, const std::string& name) {
+  const auto stub = v1::JobService::NewStub(mesh.initiator());
+  v1::GetJobRequest request;
+  request.set_name(name);
+  v1::GetJobResponse response;
+  if (!mesh.Call(*stub, &v1::JobService::Stub::GetJob, request, &response).ok()) return {};
+  const auto job = job::ParseJob(response.job().definition(), name);
+  return job.ok() ? job->tolerate : job::Tolerance();
+}
+
+// The same content is the same submission, so that the command can be repeated as it is.
+absl::StatusOr<std::string> RequestId(const SubmitOptions& options,
+                                      const input::ByteSource& content) {
+  if (!options.request_id.empty()) return options.request_id;
+  if (options.always_new) return base::MakeInstanceId("submission");
+  base::Fingerprinter hash;
+  std::string piece(size_t{1} << 20, '\0');
+  for (uint64_t offset = 0; offset < content.size();) {
+    MUSTER_ASSIGN_OR_RETURN(const size_t got, content.Read(offset, piece.data(), piece.size()));
+    hash.Update(absl::string_view(piece.data(), got));
+    offset += got;
+  }
+  return absl::StrCat(options.job, ":", hash.Digest().ToHex());
+}
+
+absl::StatusOr<v1::SubmitHeader> HeaderOf(const SubmitOptions& options,
+                                          const input::ByteSource& content) {
+  v1::SubmitHeader header;
+  header.set_job(options.job);
+  MUSTER_ASSIGN_OR_RETURN(*header.mutable_request_id(), RequestId(options, content));
+  if (!options.handler_version.empty()) header.set_handler_version(options.handler_version);
+  header.set_tenant(options.tenant);
+  header.set_size_hint(content.size());
+  return header;
+}
+
+// Prints what became of the batch, and remembers the exit code that it stands for.
+absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, Mesh& mesh,
+                      const SubmitOptions& options, const Environment& environment) {
+  if (absl::IsDeadlineExceeded(end.status())) {
+    environment.Fail(end.status());
+    environment.exit_code = kTimedOut;
+    return absl::OkStatus();
+  }
+  MUSTER_RETURN_IF_ERROR(end.status());
+  if (end->state() == v1::BATCH_STATE_CANCELLED) {
+    return absl::AbortedError(absl::StrCat("batch ", end->batch(), " was cancelled"));
+  }
+  const Outcome outcome = OutcomeOf(*end);
+  if (options.common.output == OutputFormat::kJson) {
+    PrintJson(outcome.Json(), environment);
+  } else {
+    *environment.out << outcome.Text() << "report:  muster report " << outcome.batch
+                     << "\nreceipt: muster batch receipt " << outcome.batch << "\n";
+  }
+  environment.exit_code = outcome.Code(ToleranceOf(mesh, outcome.job));
+  return absl::OkStatus();
+}
+
+std::optional<ProgressBar> BarFor(Follower& follower, const SubmitOptions& options,
+                                  const Environment& environment) {
+  if (options.quiet || !(options.watch || environment.err_is_terminal)) return std::nullopt;
+  ProgressBarOptions bar;
+  bar.terminal = environment.err_is_terminal;
+  bar.interval = environment.err_is_terminal ? absl::Milliseconds(100) : absl::Seconds(2);
+  return std::optional<ProgressBar>(
+      std::in_place, bar, [&follower] { return follower.progress(); }, environment.err,
+      environment.clock);
+}
+
+void PrintSubmitted(const v1::BatchStatus& status, const SubmitOptions& options,
+                    const Environment& environment) {
+  if (options.common.output == OutputFormat::kJson) {
+    PrintJson(OutcomeOf(status).Json(), environment);
+    return;
+  }
+  *environment.out << "batch " << status.batch() << " is submitted\nwatch it: muster batch watch "
+                   << status.batch() << "\n";
+}
+
+absl::Status Submit(const SubmitOptions& options, const Environment& environment) {
+  const base::StopSignals signals(
+      OnStop("muster: stopped; the same command goes on with the upload"));
+  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "batches are submitted to a server"));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
+  MUSTER_ASSIGN_OR_RETURN(const auto content, input::FileSource::Open(options.input));
+  MUSTER_ASSIGN_OR_RETURN(const v1::SubmitHeader header, HeaderOf(options, *content));
+  const bool follow = options.wait || options.watch;
+  Follower follower(mesh.get(), &environment);
+  std::optional<ProgressBar> bar = BarFor(follower, options, environment);
+  batch_remote::SubmitOptions submit;
+  submit.on_progress = [&](const batch_remote::SubmitProgress& progress) {
+    if (follow || bar.has_value()) follower.Begin(progress.batch);
+  };
+  submit.on_trouble = [&](const absl::Status& trouble) {
+    *environment.err << "muster: " << Printable(trouble.message())
+                     << "; the upload goes on when it answers" << std::endl;
+  };
+  const absl::StatusOr<v1::BatchStatus> submitted = batch_remote::Submit(
+      mesh->initiator(), header, *content, submit, environment.clock, signals.token());
+  if (!submitted.ok()) {
+    return signals.token().stop_requested() ? submitted.status()
+                                            : mesh->Explained(submitted.status());
+  }
+  if (!follow) {
+    PrintSubmitted(*submitted, options, environment);
+    return absl::OkStatus();
+  }
+  const auto end = follower.AwaitEnd(options.wait_timeout, signals.token());
+  if (bar.has_value()) bar->Finish();
+  return Conclude(end, *mesh, options, environment);
+}
+
+absl::Status Watch(const SubmitOptions& options, const Environment& environment) {
+  const base::StopSignals signals(OnStop("muster: stopped; the batch goes on"));
+  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "batches are watched on a server"));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
+  Follower follower(mesh.get(), &environment);
+  follower.Begin(options.batch);
+  SubmitOptions watching = options;
+  watching.watch = true;
+  std::optional<ProgressBar> bar = BarFor(follower, watching, environment);
+  const auto end = follower.AwaitEnd(options.wait_timeout, signals.token());
+  if (bar.has_value()) bar->Finish();
+  return Conclude(end, *mesh, options, environment);
+}
+
+absl::Status Cancel(const SubmitOptions& options, const Environment& environment) {
+  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "batches are cancelled on a server"));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
+  const auto stub = v1::BatchService::NewStub(mesh->initiator());
+  v1::CancelBatchRequest request;
+  request.set_batch(options.batch);
+  request.set_reason(options.reason);
+  v1::CancelBatchResponse response;
+  MUSTER_RETURN_IF_ERROR(
+      mesh->Call(*stub, &v1::BatchService::Stub::CancelBatch, request, &response));
+  if (options.common.output == OutputFormat::kJson) {
+    PrintJson(OutcomeOf(response.status()).Json(), environment);
+  } else {
+    *environment.out << "batch " << options.batch << " is cancelled; "
+                     << Grouped(static_cast<uint64_t>(response.status().transactions()))
+                     << " of its transactions were counted before\n";
+  }
+  return absl::OkStatus();
+}
+
+// For how long to wait, as "30s".
+void AddWaitTimeout(CLI::App* command, SubmitOptions* options) {
+  command
+      ->add_option_function<std::string>(
+          "--wait-timeout",
+          [options](const std::string& text) {
+            options->wait_timeout = base::ParseDuration(text).value_or(options->wait_timeout);
+          },
+          "Wait no longer than this, as 30s; then exit with 124")
+      ->check([](const std::string& text) {
+        return std::string(base::ParseDuration(text).status().message());
+      });
+}
+
+}  // namespace
+
+void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
+  const auto options = std::make_shared<SubmitOptions>();
+  const auto add_verb = [&](const char* name, const char* about, auto verb) {
+    CLI::App* const command = batch->add_subcommand(name, about);
+    AddServer(command, &options->common);
+    AddOutput(command, &options->common, Csv::kNo);
+    command->callback([options, verb, &environment] {
+      if (const absl::Status status = verb(*options, environment); !status.ok()) {
+        environment.Fail(status);
+      }
+    });
+    return command;
+  };
+  CLI::App* const submit =
+      add_verb("submit", "Upload a file as a batch of a job; again after a cut it goes on", Submit);
+  submit->add_option("JOB", options->job, "The job's name")->required();
+  submit->add_option("--input", options->input, "The file with the transactions")->required();
+  CLI::Option* const request_id =
+      submit->add_option("--request-id", options->request_id,
+                         "Names this submission; the same id never makes a second batch. Without "
+                         "it, the content does");
+  submit->add_option("--handler-version", options->handler_version,
+                     "The version that the batch is bound to; without it, the job's present one");
+  submit->add_option("--tenant", options->tenant, "Who is billed");
+  submit->add_flag("--new", options->always_new, "A new batch, whatever was submitted before")
+      ->excludes(request_id);
+  submit->add_flag("--wait", options->wait, "Wait until the batch is complete");
+  submit->add_flag("--watch", options->watch, "Wait, and show how far it is on stderr");
+  submit->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  AddWaitTimeout(submit, options.get());
+  CLI::App* const watch = add_verb("watch", "Show how far a batch is, until it is complete", Watch);
+  watch->add_option("BATCH", options->batch, "Its number")->required();
+  watch->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  AddWaitTimeout(watch, options.get());
+  CLI::App* const cancel =
+      add_verb("cancel", "Give a batch up; what was counted stays counted", Cancel);
+  cancel->add_option("BATCH", options->batch, "Its number")->required();
+  cancel->add_option("--reason", options->reason, "For the record");
+}
+
+}  // namespace muster::cli
