@@ -294,6 +294,12 @@ TEST_F(PlaceTest, AnswersThatAServerIsNotReachable) {
   }
 }
 
+TEST_F(PlaceTest, AnswersThatAServerTookTooLong) {
+  const Done done = RunThere({"queue", "list", "--timeout", "1ns"});
+  EXPECT_EQ(done.code, kUnreachable);
+  EXPECT_THAT(done.err, StartsWith(absl::StrCat("muster: ", server(), ": ")));
+}
+
 TEST_F(PlaceTest, RefusesTwoPlacesAtOnce) {
   EXPECT_EQ(RunThere({"queue", "list", "--data-dir", data_dir()}).code, kUsage);
 }
