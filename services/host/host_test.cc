@@ -43,10 +43,11 @@ class TestRole final : public Role {
   }
 
   absl::Status Open(const Stores& stores, const Fail& fail) override {
-    Note("open");
     stores_ = stores;
     fail_ = fail;
-    return std::exchange(next_open_, absl::OkStatus());
+    absl::Status opened = std::exchange(next_open_, absl::OkStatus());
+    Note("open");
+    return opened;
   }
   void Drain(absl::Duration grace) override {
     if (on_drain_) on_drain_();
