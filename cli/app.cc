@@ -1,6 +1,6 @@
+#include <poll.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -34,11 +34,17 @@ int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
   return app.exit(error, *environment.out, *environment.err) == 0 ? kOk : kUsage;
 }
 
+// Of errno nothing is left by the time that a command has ended.
+bool ReaderHasLeft() {
+  pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 // A report that was cut off must not look like a whole one. A reader that has seen enough and left
-// (EPIPE) is no error.
+// is no error.
 int CheckWritten(int exit_code) {
   std::cout.flush();
-  if (std::cout.good() || errno == EPIPE) return exit_code;
+  if (std::cout.good() || ReaderHasLeft()) return exit_code;
   std::cerr << "muster: the output could not be written\n";
   return exit_code == kOk ? kError : exit_code;
 }

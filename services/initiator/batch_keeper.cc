@@ -60,14 +60,20 @@ void BatchKeeper::Advance(uint64_t batch) {
   AnnounceLocked();
 }
 
+// Best effort: who does not hear of it works in vain, and nothing else.
+void BatchKeeper::TellWorkers(uint64_t cancelled) {
+  absl::Status told;
+  if (tools_.cancelled != nullptr) told = tools_.cancelled->Add(cancelled);
+  told.Update(tools_.stores.bus->Publish(
+      {tools_.options.instance, trigger::BatchCancelledEvent{cancelled}}));
+  if (told.ok()) return;
+  base::Log(base::kWarning, "not all workers learn of a cancellation",
+            {{"batch", cancelled}, {"why", told.ToString()}});
+}
+
 absl::Status BatchKeeper::Cancel(uint64_t batch) {
   MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Cancel(batch, tools_.stores.clock->Now()));
-  const absl::Status told =
-      tools_.stores.bus->Publish({tools_.options.instance, trigger::BatchCancelledEvent{batch}});
-  if (!told.ok()) {
-    base::Log(base::kWarning, "a cancellation was not multicast",
-              {{"batch", batch}, {"why", told.ToString()}});
-  }
+  TellWorkers(batch);
   if (tools_.uploads->HasPart(batch)) {
     MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Upload> upload, tools_.uploads->Get(batch));
     upload->Refuse(absl::CancelledError(absl::StrCat("batch ", batch, " is cancelled")));

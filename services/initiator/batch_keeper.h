@@ -101,6 +101,7 @@ class BatchKeeper {
   // Its content is nothing that the job can be run on.
   void Refuse(uint64_t batch, const absl::Status& why);
   double SplitShare(const ledger::Batch& batch);
+  void TellWorkers(uint64_t cancelled);
   void AnnounceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const BatchTools tools_;

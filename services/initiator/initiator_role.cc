@@ -44,8 +44,9 @@ struct InitiatorRole::Parts {
   Parts(InitiatorRole* role, const host::Stores& stores)
       : desk([role] { return role->Controllers(); }, role->host_.channel(), kControllerTimeout),
         jobs(stores.sync, role->clock_),
+        cancelled(stores.sync),
         numbers(stores.sync, kBatchNumbers, sync::UniqueIdOptions{.range_size = 1}),
-        keeper(role->Tools(stores, &numbers, &desk), KeeperOptions()),
+        keeper(role->Tools(stores, this), KeeperOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [role](const job::JobDefinition& job) { return role->CurrentVersion(job); },
                      role->clock_}),
@@ -59,6 +60,7 @@ struct InitiatorRole::Parts {
 
   report_remote::FoundDesk desk;
   job_registry::JobRegistry jobs;
+  cancellation::CancelledBatches cancelled;
   sync::UniqueIdGenerator numbers;
   BatchKeeper keeper;
   Submissions submissions;
@@ -106,14 +108,14 @@ absl::Status InitiatorRole::Join(const host::Stores& stores) {
   return absl::OkStatus();
 }
 
-BatchTools InitiatorRole::Tools(const host::Stores& stores, sync::UniqueIdGenerator* numbers,
-                                report::CountingDesk* desk) const {
+BatchTools InitiatorRole::Tools(const host::Stores& stores, Parts* parts) const {
   BatchTools tools;
-  tools.stores = {stores.queues, stores.bus, ledger_.get(), numbers, stores.blobs, clock_};
+  tools.stores = {stores.queues, stores.bus, ledger_.get(), &parts->numbers, stores.blobs, clock_};
   tools.options.account = host_.account;
   tools.options.instance = host_.instance;
   tools.uploads = uploads_.get();
-  tools.desk = desk;
+  tools.desk = &parts->desk;
+  tools.cancelled = &parts->cancelled;
   return tools;
 }
 

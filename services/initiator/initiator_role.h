@@ -53,8 +53,8 @@ class InitiatorRole final : public host::Role {
 
   absl::Status OpenData();
   absl::Status Join(const host::Stores& stores);
-  BatchTools Tools(const host::Stores& stores, sync::UniqueIdGenerator* numbers,
-                   report::CountingDesk* desk) const;
+  // Of `parts`, only what is made before the keeper.
+  BatchTools Tools(const host::Stores& stores, Parts* parts) const;
   std::vector<std::string> Controllers() const;
   absl::StatusOr<std::string> CurrentVersion(const job::JobDefinition& job) const;
   absl::StatusOr<std::optional<uint64_t>> FindRunningBatch(absl::string_view job) const;

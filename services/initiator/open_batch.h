@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "muster/cancellation/cancelled_batches.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/counting_desk.h"
@@ -33,6 +34,8 @@ struct BatchTools {
   Options options;
   Uploads* uploads = nullptr;
   report::CountingDesk* desk = nullptr;
+  // Where cancelled batches are written down for workers; may be null.
+  cancellation::CancelledBatches* cancelled = nullptr;
 };
 
 // What a step came to.

@@ -115,6 +115,11 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
   if (!item.ok()) {
     return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), item.status().ToString());
   }
+  if (setup_->cancelled != nullptr && setup_->cancelled->Contains(item->identity.batch)) {
+    Settlement unrun;
+    unrun.kind = Settlement::Kind::kOk;
+    return unrun;
+  }
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(item->identity);
   if (worker.ok()) return (*worker)->WorkOnFitting(*item, attempt);
   std::string why(worker.status().message());

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/log_capture.h"
+#include "muster/cancellation/cancelled_batches.h"
 #include "muster/v1/item_result.pb.h"
 
 namespace muster::processor {
@@ -183,6 +184,20 @@ class ItemWorkerTest : public ::testing::Test {
   std::string revision_of_items_ = "r1";
   std::vector<int> positions_of_items_ = {0, 1};
 };
+
+TEST_F(ItemWorkerTest, LeavesTheItemsOfACancelledBatchUnrun) {
+  cancellation::CancelledBatches cancelled(nullptr);
+  setup_.cancelled = &cancelled;
+  const queue::Message item = Item("a,1\n", 1);
+  EXPECT_EQ(ResultOf(Work(item)).transactions(), 1);
+  cancelled.Note(3);
+  const Settlement settled = Work(item, [](const handler::WorkItem&, Results&) {
+    ADD_FAILURE() << "it was run";
+    return Outcome::Ok();
+  });
+  EXPECT_EQ(settled.kind, Settlement::Kind::kOk);
+  EXPECT_THAT(settled.outputs, ::testing::IsEmpty());
+}
 
 TEST_F(ItemWorkerTest, TurnsAnItemIntoARowPerKey) {
   const v1::ItemResult result = ResultOf(Work(Item("ann,1.50\nbob,2\nann,0.25\n", 3)));

@@ -37,6 +37,7 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
   processor->setup_.blobs = dependencies.blobs;
   processor->setup_.isolated = options.isolated_handlers;
   processor->setup_.revisions = options.revisions;
+  processor->setup_.cancelled = dependencies.cancelled;
   const WorkerSetup* const setup = &processor->setup_;
   // A worker is gone after a second without work; its handler, and a program with it, stays for the
   // next one.

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/blob/blob_store.h"
+#include "muster/cancellation/cancelled_batches.h"
 #include "muster/handler/handler.h"
 #include "muster/job/job.h"
 #include "muster/listener/listener.h"
@@ -25,6 +26,8 @@ struct Dependencies {
   trigger::TriggerBus* bus = nullptr;
   blob::BlobStore* blobs = nullptr;
   base::Clock* clock = nullptr;
+  // Batches whose items are taken and not worked on; null: there are none.
+  cancellation::CancelledBatches* cancelled = nullptr;
 };
 
 struct Options {

@@ -17,20 +17,20 @@ ProcessorRole::ProcessorRole(const handler::HandlerRegistry* handlers,
 
 absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) {
   jobs_ = std::make_unique<job_registry::JobRegistry>(stores.sync, clock_);
+  cancelled_ = std::make_unique<cancellation::CancelledBatches>(stores.sync);
   v1::InstanceInfo self;
   self.set_role(v1::ROLE_PROCESSOR);
   self.set_instance(host_.instance);
   self.set_address(stores.address);
-  MUSTER_ASSIGN_OR_RETURN(
-      std::unique_ptr<host::Membership> membership,
-      host::Membership::Join(
-          stores.backends, host_.nats_url, std::move(self),
-          [this](absl::Duration window, v1::Heartbeat* heartbeat) {
-            load_.AddTo(window, heartbeat);
-          },
-          clock_));
-  MUSTER_RETURN_IF_ERROR(
-      service_.Start({stores.queues, stores.bus, stores.blobs, clock_}, jobs_.get()));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<host::Membership> membership,
+                          host::Membership::Join(
+                              stores.backends, host_.nats_url, std::move(self),
+                              [this](absl::Duration window, v1::Heartbeat* heartbeat) {
+                                load_.AddTo(window, heartbeat);
+                              },
+                              clock_));
+  MUSTER_RETURN_IF_ERROR(service_.Start(
+      {stores.queues, stores.bus, stores.blobs, clock_, cancelled_.get()}, jobs_.get()));
   membership_ = std::move(membership);
   return absl::OkStatus();
 }
@@ -48,6 +48,7 @@ void ProcessorRole::Drain(absl::Duration grace) {
 void ProcessorRole::Close() {
   membership_.reset();
   service_.Close();
+  cancelled_.reset();
   jobs_.reset();
 }
 

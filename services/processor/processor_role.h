@@ -31,8 +31,9 @@ class ProcessorRole final : public host::Role {
 
  private:
   const host::HostOptions host_;
-  base::Clock* const clock_;                         // not owned
-  std::unique_ptr<job_registry::JobRegistry> jobs_;  // from Open to Close
+  base::Clock* const clock_;                                   // not owned
+  std::unique_ptr<job_registry::JobRegistry> jobs_;            // from Open to Close
+  std::unique_ptr<cancellation::CancelledBatches> cancelled_;  // likewise
   ProcessorService service_;
   WorkerService workers_;
   LoadReport load_;

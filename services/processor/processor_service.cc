@@ -44,6 +44,10 @@ absl::Status ProcessorService::Start(const Dependencies& dependencies,
   // Before the first look, so that no change falls between the two.
   MUSTER_ASSIGN_OR_RETURN(
       subscription_, deps_.bus->Subscribe([this](const trigger::InterRoleCommunicationEvent& e) {
+        const auto* cancelled = std::get_if<trigger::BatchCancelledEvent>(&e.payload);
+        if (cancelled != nullptr && deps_.cancelled != nullptr) {
+          deps_.cancelled->Note(cancelled->batch);
+        }
         if (!std::holds_alternative<trigger::JobChangedEvent>(e.payload)) return;
         base::MutexLock lock(&mu_);
         look_ = true;
@@ -75,6 +79,7 @@ bool ProcessorService::AwaitNextLook() {
 
 absl::Status ProcessorService::Look() {
   ReapDrained();
+  if (deps_.cancelled != nullptr) MUSTER_RETURN_IF_ERROR(deps_.cancelled->Refresh());
   MUSTER_ASSIGN_OR_RETURN(const std::vector<job_registry::JobSummary> jobs, jobs_->Summaries());
   std::set<std::string> gone;
   for (const JobListener& served : Listeners()) gone.insert(served.job);
