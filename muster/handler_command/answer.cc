@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
+#include "muster/handler/foreign.h"
 #include "muster/handler/printable.h"
 #include "muster/handler_command/strict_json.h"
 
@@ -21,15 +21,11 @@ using handler::JobSchema;
 using handler::MeasureSchema;
 using handler::Outcome;
 using handler::Results;
-using handler::Transaction;
 using handler::WorkItem;
 using nlohmann::json;
 
 constexpr int kMaxDepth = 4;  // answer, groups, rows, row
-constexpr size_t kMaxWhyBytes = 512;
 constexpr size_t kShownBytes = 64;
-// Longer than any message lives in a queue.
-constexpr int64_t kMaxAfterMs = int64_t{7} * 24 * 3600 * 1000;
 
 absl::Status Wrong(absl::string_view place, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(place, place.empty() ? "" : ": ", what));
@@ -106,9 +102,7 @@ class AnswerReader {
     if (const auto rejected = answer.find("rejected"); rejected != answer.end()) {
       MUSTER_RETURN_IF_ERROR(ReadRejected(*rejected));
     }
-    results_.CountAllExceptRejected();
-    MUSTER_RETURN_IF_ERROR(results_.Verdict());
-    return Outcome::Ok();
+    return handler::ConcludeOk(results_);
   }
 
   absl::StatusOr<Outcome> ReadPostponed(const json& answer,
@@ -116,8 +110,9 @@ class AnswerReader {
     MUSTER_RETURN_IF_ERROR(CheckMembers(answer, "", {"item", "outcome", "after_ms", "why"}));
     int64_t after_ms = 0;
     if (const auto after = answer.find("after_ms"); after != answer.end()) {
-      if (!after->is_number_unsigned() || after->get<uint64_t>() > uint64_t{kMaxAfterMs}) {
-        return Wrong("after_ms", absl::StrCat("is no whole number from 0 to ", kMaxAfterMs));
+      const int64_t max_ms = absl::ToInt64Milliseconds(handler::kMaxAfter);
+      if (!after->is_number_unsigned() || after->get<uint64_t>() > static_cast<uint64_t>(max_ms)) {
+        return Wrong("after_ms", absl::StrCat("is no whole number from 0 to ", max_ms));
       }
       after_ms = after->get<int64_t>();
     }
@@ -133,7 +128,7 @@ class AnswerReader {
 
   static absl::StatusOr<std::string> ReadWhy(const json& answer) {
     MUSTER_ASSIGN_OR_RETURN(const std::string* const why, FindText(answer, "", "why"));
-    return handler::Printable(*why, kMaxWhyBytes);
+    return handler::KeptWhy(*why);
   }
 
   absl::Status ReadGroups(const json& groups) {
@@ -184,11 +179,7 @@ class AnswerReader {
 
   absl::Status ReadRejected(const json& rejected) {
     if (!rejected.is_array()) return Wrong("rejected", "is no JSON array");
-    absl::flat_hash_map<int64_t, const Transaction*> open;
-    for (const Transaction& transaction : item_.transactions()) {
-      open.emplace(transaction.line(), &transaction);
-    }
-    for (const handler::Rejection& never_sent : results_.rejections()) open.erase(never_sent.line);
+    handler::OpenLines open(item_, &results_);
     for (size_t i = 0; i < rejected.size(); ++i) {
       MUSTER_RETURN_IF_ERROR(
           base::Annotate(ReadRejection(rejected[i], &open), absl::StrCat("rejected[", i, "]")));
@@ -196,21 +187,13 @@ class AnswerReader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadRejection(const json& rejection,
-                             absl::flat_hash_map<int64_t, const Transaction*>* open) {
+  static absl::Status ReadRejection(const json& rejection, handler::OpenLines* open) {
     if (!rejection.is_object()) return Wrong("", "is no JSON object");
     MUSTER_RETURN_IF_ERROR(CheckMembers(rejection, "", {"line", "reason"}));
     MUSTER_ASSIGN_OR_RETURN(const json* const line, FindMember(rejection, "", "line"));
     MUSTER_ASSIGN_OR_RETURN(const std::string* const reason, FindText(rejection, "", "reason"));
     if (!line->is_number_integer()) return Wrong("line", "is no whole number");
-    const auto transaction = open->find(line->get<int64_t>());
-    if (transaction == open->end()) {
-      return Wrong("line", absl::StrCat(line->get<int64_t>(),
-                                        " is no line of the item, or was rejected before"));
-    }
-    results_.Reject(*transaction->second, *reason);
-    open->erase(transaction);
-    return absl::OkStatus();
+    return open->Reject(line->get<int64_t>(), *reason);
   }
 
   const JobSchema& schema_;

@@ -4,8 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
-#include "muster/base/utf8.h"
+#include "muster/handler/foreign.h"
 
 namespace muster::handler_command {
 namespace {
@@ -51,21 +50,11 @@ void AppendStrings(const Strings& strings, std::string* out) {
   *out += ']';
 }
 
-// The column of the first field that is not UTF-8; -1 when all are.
-int FindNotUtf8(absl::Span<const absl::string_view> fields) {
-  const auto found = std::find_if_not(fields.begin(), fields.end(), base::IsValidUtf8);
-  return found == fields.end() ? -1 : static_cast<int>(found - fields.begin());
-}
-
 void AppendTransactions(const handler::JobSchema& schema, const handler::WorkItem& item,
                         handler::Results& results, std::string* out) {
   bool first = true;
   for (const handler::Transaction& transaction : item.transactions()) {
-    if (const int column = FindNotUtf8(transaction.fields()); column >= 0) {
-      results.Reject(transaction,
-                     absl::StrCat(schema.columns[static_cast<size_t>(column)], ": not UTF-8 text"));
-      continue;
-    }
+    if (handler::RejectUnlessUtf8(schema, transaction, results)) continue;
     absl::StrAppend(out, first ? "" : ",", "{\"line\":", transaction.line(), ",\"fields\":");
     first = false;
     AppendStrings(transaction.fields(), out);
