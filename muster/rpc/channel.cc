@@ -27,6 +27,10 @@ grpc::ChannelArguments ArgumentsFor(const ChannelOptions& options) {
                    static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTime)));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                    static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTimeout)));
+  // gRPC's own waits grow to two minutes, in which a server that is back is not noticed.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
+                   static_cast<int>(absl::ToInt64Milliseconds(kMaxReconnectWait)));
   if (options.retry_unavailable) {
     arguments.SetServiceConfigJSON(RetryConfig());
   } else {

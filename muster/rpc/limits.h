@@ -27,6 +27,9 @@ inline constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(10);
 // A client that pings more often than this is cut off.
 inline constexpr absl::Duration kMinPingInterval = absl::Seconds(10);
 
+// A server that cannot be connected to is looked for at least so often.
+inline constexpr absl::Duration kMaxReconnectWait = absl::Seconds(5);
+
 // For calls whose caller says nothing: longer than any unary method should take, shorter than a
 // person waits.
 inline constexpr absl::Duration kDefaultCallTimeout = absl::Seconds(30);
