@@ -29,18 +29,29 @@ void AppendInput(std::string* out, const input::InputFormat& input) {
   }
 }
 
+// What all handlers outside of the process have.
+template <typename Spec>
+void AppendOutside(std::string* out, const Spec& spec) {
+  Append(out, "handler.deadline", base::DurationToString(spec.deadline));
+  Append(out, "handler.version", spec.version);
+  for (const auto& [name, value] : spec.env) {
+    Append(out, "handler.env", name);
+    Append(out, "handler.env.value", value);
+  }
+}
+
 void AppendHandler(std::string* out, const HandlerSpec& handler) {
   if (const auto* linked = std::get_if<LinkedHandlerSpec>(&handler)) {
     return Append(out, "handler.linked", linked->name);
   }
+  if (const auto* grpc = std::get_if<GrpcHandlerSpec>(&handler)) {
+    // Not where the server is: its version stands for what it computes.
+    Append(out, "handler.grpc", "");
+    return AppendOutside(out, *grpc);
+  }
   const auto& command = std::get<CommandHandlerSpec>(handler);
   for (const std::string& argument : command.argv) Append(out, "handler.argument", argument);
-  Append(out, "handler.deadline", base::DurationToString(command.deadline));
-  Append(out, "handler.version", command.version);
-  for (const auto& [name, value] : command.env) {
-    Append(out, "handler.env", name);
-    Append(out, "handler.env.value", value);
-  }
+  AppendOutside(out, command);
 }
 
 void AppendGroup(std::string* out, const handler::GroupSchema& group) {

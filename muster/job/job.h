@@ -37,7 +37,16 @@ struct CommandHandlerSpec {
   std::vector<std::pair<std::string, std::string>> env;
 };
 
-using HandlerSpec = std::variant<LinkedHandlerSpec, CommandHandlerSpec>;
+// A server that speaks muster.v1.HandlerService.
+struct GrpcHandlerSpec {
+  std::string address;                          // HOST:PORT
+  absl::Duration deadline = absl::Seconds(60);  // for one work item
+  std::string version = "1";                    // that the server must say it has
+  // What the handler gets as its parameters; in the order of the file.
+  std::vector<std::pair<std::string, std::string>> env;
+};
+
+using HandlerSpec = std::variant<LinkedHandlerSpec, CommandHandlerSpec, GrpcHandlerSpec>;
 
 struct QueueSpec {
   int partitions = 1;

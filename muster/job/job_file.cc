@@ -127,7 +127,7 @@ const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
       {kTop, {"name", "input", "item", "handler", "groups", "queue", "tolerate", "sla"}},
       {kInput, {"format", "header", "delimiter", "columns"}},
       {kItem, {"transactions", "max_bytes"}},
-      {kHandler, {"linked", "command", "deadline", "version", "env"}},
+      {kHandler, {"linked", "command", "grpc", "deadline", "version", "env"}},
       {kGroup, {"name", "keys", "measures"}},
       {kQueue, {"partitions", "visibility", "max_attempts", "ttl"}},
       {kTolerate, {"rejected"}},

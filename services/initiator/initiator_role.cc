@@ -129,6 +129,7 @@ absl::StatusOr<std::string> InitiatorRole::CurrentVersion(const job::JobDefiniti
   if (const auto* command = std::get_if<job::CommandHandlerSpec>(&job.handler)) {
     return command->version;
   }
+  if (const auto* grpc = std::get_if<job::GrpcHandlerSpec>(&job.handler)) return grpc->version;
   std::map<std::string, int> processors;
   for (const mesh::RosterEntry& entry : membership_->roster().List(v1::ROLE_PROCESSOR)) {
     if (entry.leaving) continue;

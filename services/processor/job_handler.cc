@@ -13,6 +13,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/handler_command/command_handler.h"
 #include "muster/handler_command/serve.h"
+#include "muster/handler_grpc/grpc_handler.h"
 #include "muster/job/job_file.h"
 
 namespace muster::processor {
@@ -73,6 +74,17 @@ JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandl
           CommandHandlerFactory(Isolated(options))};
 }
 
+// It is in a process of its own anyhow.
+JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, base::Clock* clock) {
+  handler_grpc::GrpcOptions options;
+  options.address = grpc.address;
+  options.parameters.insert(grpc.env.begin(), grpc.env.end());
+  options.version = grpc.version;
+  options.deadline = grpc.deadline;
+  options.clock = clock;
+  return {handler_grpc::GrpcHandlerFactory(options), grpc.version, {}};
+}
+
 // A stream to what was stdout; from now on, what a handler prints there goes to stderr.
 std::FILE* TakeStdout() {
   const int fd = dup(STDOUT_FILENO);
@@ -88,6 +100,9 @@ absl::StatusOr<JobHandler> FindHandler(const job::JobDefinition& job,
   if (const auto* spec = std::get_if<job::LinkedHandlerSpec>(&job.handler)) {
     MUSTER_ASSIGN_OR_RETURN(const handler::LinkedHandler* linked, handlers.Find(spec->name));
     return LinkedHandler(job, *linked, clock);
+  }
+  if (const auto* grpc = std::get_if<job::GrpcHandlerSpec>(&job.handler)) {
+    return GrpcHandler(*grpc, clock);
   }
   return CommandHandler(job, std::get<job::CommandHandlerSpec>(job.handler), clock);
 }

@@ -1,0 +1,61 @@
+#include "muster/handler_grpc/grpc_handler.h"
+
+#include <memory>
+#include <utility>
+
+#include "muster/base/mutex.h"
+#include "muster/base/status_macros.h"
+#include "muster/handler_grpc/caller.h"
+#include "muster/rpc/channel.h"
+
+namespace muster::handler_grpc {
+namespace {
+
+class GrpcHandler final : public handler::Handler {
+ public:
+  explicit GrpcHandler(std::shared_ptr<Caller> caller) : caller_(std::move(caller)) {}
+
+  handler::Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
+    return caller_->Process(item, results);
+  }
+
+ private:
+  const std::shared_ptr<Caller> caller_;  // with all other workers
+};
+
+// Makes the caller with the first handler. Thread-safe.
+class CallerMaker {
+ public:
+  explicit CallerMaker(GrpcOptions options) : options_(std::move(options)) {}
+
+  absl::StatusOr<std::shared_ptr<Caller>> Get(const handler::JobSchema& schema) {
+    base::MutexLock lock(&mu_);
+    if (caller_ == nullptr) {
+      rpc::ChannelOptions channel_options;
+      channel_options.tls = options_.tls;
+      channel_options.retry_unavailable = false;
+      MUSTER_ASSIGN_OR_RETURN(auto channel, rpc::OpenChannel(options_.address, channel_options));
+      caller_ = std::make_shared<Caller>(schema, options_, std::move(channel));
+    }
+    return caller_;
+  }
+
+ private:
+  const GrpcOptions options_;
+  base::Mutex mu_;
+  std::shared_ptr<Caller> caller_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace
+
+handler::HandlerFactory GrpcHandlerFactory(GrpcOptions options) {
+  auto maker = std::make_shared<CallerMaker>(std::move(options));
+  return
+      [maker](
+          const handler::JobSchema& schema) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+        MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<Caller> caller, maker->Get(schema));
+        return std::make_unique<GrpcHandler>(std::move(caller));
+      };
+}
+
+}  // namespace muster::handler_grpc
