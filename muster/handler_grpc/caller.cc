@@ -172,7 +172,7 @@ Outcome Caller::Settle(const SessionPtr& session, Reply reply, const WorkItem& i
       break;
     }
   }
-  session->Cancel(absl::StrCat("did so for item ", item.id(), ": it ", why));
+  session->Cancel(absl::StrCat("was given up over item ", item.id(), ": it ", why));
   Drop(session, why);
   return Outcome::Retry({}, absl::StrCat("the handler ", why));
 }

@@ -2,7 +2,6 @@
 // a process put their items.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>

@@ -10,7 +10,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
