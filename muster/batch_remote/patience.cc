@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "muster/base/sleep.h"
+#include "muster/rpc/status.h"
 
 namespace muster::batch_remote {
 namespace {
@@ -10,13 +11,19 @@ namespace {
 constexpr absl::Duration kMinWait = absl::Milliseconds(100);
 constexpr absl::Duration kMaxWait = absl::Seconds(2);
 
+// A server that ends cancels what still runs there.
+bool MayPass(const absl::Status& trouble) {
+  return absl::IsUnavailable(trouble) ||
+         (absl::IsCancelled(trouble) && !rpc::Reason(trouble).has_value());
+}
+
 }  // namespace
 
 absl::Status Patience::WaitAfter(const absl::Status& trouble, const std::stop_token& stop) {
   if (stop.stop_requested()) return absl::CancelledError("stopped");
-  if (!absl::IsUnavailable(trouble) || clock_->Monotonic() - last_news_ > patience_) {
-    return trouble;
-  }
+  const absl::Duration now = clock_->Monotonic();
+  if (failures_ == 0) began_ = now;
+  if (!MayPass(trouble) || now - began_ > patience_) return trouble;
   if (failures_ == 0 && on_trouble_) on_trouble_(trouble);
   const absl::Duration wait = std::min(kMinWait * (1 << std::min(failures_, 10)), kMaxWait);
   ++failures_;

@@ -17,16 +17,10 @@ class Patience {
   // `clock` is not owned. `on_trouble` may be empty.
   Patience(absl::Duration patience, std::function<void(const absl::Status&)> on_trouble,
            base::Clock* clock)
-      : patience_(patience),
-        on_trouble_(std::move(on_trouble)),
-        clock_(clock),
-        last_news_(clock->Monotonic()) {}
+      : patience_(patience), on_trouble_(std::move(on_trouble)), clock_(clock) {}
 
   // There was news: trouble begins anew after it.
-  void Refresh() {
-    last_news_ = clock_->Monotonic();
-    failures_ = 0;
-  }
+  void Refresh() { failures_ = 0; }
 
   // Waits a while before the next try after `trouble`. OK: try again. What is no trouble that may
   // pass, or has lasted too long, comes back as it is. Cancelled: `stop` was requested.
@@ -36,8 +30,8 @@ class Patience {
   const absl::Duration patience_;
   const std::function<void(const absl::Status&)> on_trouble_;
   base::Clock* const clock_;  // not owned
-  absl::Duration last_news_;
   int failures_ = 0;
+  absl::Duration began_;  // of the trouble, when there were failures
 };
 
 }  // namespace muster::batch_remote

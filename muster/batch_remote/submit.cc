@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
 #include "muster/batch_remote/patience.h"
 #include "muster/batch_remote/upload_stream.h"
@@ -17,13 +18,25 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
   const auto stub = v1::BatchService::NewStub(channel);
   ContentHash hash(&content);
   Patience patience(options.patience, options.on_trouble, clock);
+  std::atomic<uint64_t> number = 0;
   while (true) {
     std::atomic<bool> news = false;
+    // A batch that was cancelled meanwhile is not begun anew behind its submitter's back.
+    std::atomic<bool> is_another = false;
     UploadStream stream(stub.get(), &content, &hash, [&](uint64_t batch, uint64_t durable) {
+      uint64_t none = 0;
+      if (!number.compare_exchange_strong(none, batch) && none != batch) {
+        is_another = true;
+        return false;
+      }
       news = true;
       if (options.on_progress) options.on_progress({batch, durable, content.size()});
+      return true;
     });
     const absl::Status ended = stream.Run(header, stop);
+    if (is_another) {
+      return absl::CancelledError(absl::StrCat("batch ", number.load(), " was cancelled"));
+    }
     if (ended.ok() && stream.sealed().has_value()) return *stream.sealed();
     if (news) patience.Refresh();
     MUSTER_RETURN_IF_ERROR(patience.WaitAfter(

@@ -106,7 +106,7 @@ void UploadStream::Hear() {
       sealed_ = response.sealed().status();
       continue;
     }
-    on_durable_(batch_, durable);
+    if (!on_durable_(batch_, durable)) context_.TryCancel();
     base::MutexLock lock(&mu_);
     if (response.has_accepted()) accepted_at_ = durable;
     durable_ = std::max(durable_, durable);

@@ -38,9 +38,10 @@ class ContentHash {
 // One thread sends, another hears what is durable.
 class UploadStream {
  public:
-  using OnDurable = std::function<void(uint64_t batch, uint64_t durable)>;
+  using OnDurable = std::function<bool(uint64_t batch, uint64_t durable)>;
 
-  // Nothing is owned. `on_durable` is called on the stream's own thread.
+  // Nothing is owned. `on_durable` is called on the stream's own thread; when it answers false the
+  // stream is given up.
   UploadStream(v1::BatchService::Stub* stub, const input::ByteSource* content, ContentHash* hash,
                OnDurable on_durable);
   ~UploadStream();

@@ -45,11 +45,11 @@ struct Batch {
   std::optional<absl::Duration> sla;
 
   BatchState state = BatchState::kOpen;
-  uint64_t source_bytes = 0;    // split so far; all of the source once sealed
-  uint64_t items = 0;           // recorded so far; final once sealed
-  uint64_t transactions = 0;    // likewise
-  uint64_t enqueued_items = 0;  // items below this index were put and acknowledged
-  uint32_t refills = 0;         // times that missing items were put again from here
+  uint64_t source_bytes = 0;            // split so far; all of the source once sealed
+  uint64_t items = 0;                   // recorded so far; final once sealed
+  uint64_t transactions = 0;            // likewise
+  uint64_t enqueued_items = 0;          // items below this index were put and acknowledged
+  uint32_t refills = 0;                 // times that missing items were put again from here
   std::optional<absl::Time> completed;  // or cancelled
 };
 

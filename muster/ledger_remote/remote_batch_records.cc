@@ -75,10 +75,11 @@ absl::Status RemoteBatchRecords::Ask(uint64_t batch,
                         [&home](const std::string& address) { return address == home; });
   absl::Status unreachable;
   for (const std::string& address : addresses) {
-    MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Stub> stub, StubOf(address));
-    absl::Status answer = call(*stub);
-    if (absl::IsUnavailable(answer) || absl::IsDeadlineExceeded(answer)) {
-      unreachable = base::Annotate(answer, absl::StrCat("initiator ", address));
+    const absl::StatusOr<std::shared_ptr<Stub>> stub = StubOf(address);
+    absl::Status answer = stub.ok() ? call(**stub) : stub.status();
+    if (!stub.ok() || absl::IsUnavailable(answer) || absl::IsDeadlineExceeded(answer)) {
+      unreachable =
+          absl::UnavailableError(absl::StrCat("initiator ", address, ": ", answer.message()));
     } else if (!absl::IsNotFound(answer)) {
       RememberHome(batch, address);
       return answer;

@@ -9,9 +9,11 @@
 //   Peek         shows what was never delivered
 //   Stats        a message is in flight until it is settled or delivered again: given back, or its
 //                lease lapsed, it still is; totals count what a redrive or a purge did, too
-//   durability   a put that was acknowledged survives the server's death, and a power cut only where
+//   durability   a put that was acknowledged survives the server's death, and a power cut only
+//   where
 //                the server syncs each write: it does not by default, and 2.9 cannot be told to. A
-//                delete may be undone by the server's death (seen with 2.9): the message comes again
+//                delete may be undone by the server's death (seen with 2.9): the message comes
+//                again
 #pragma once
 
 #include <memory>

@@ -11,7 +11,9 @@ absl::Status BatchReopener::Grant(uint64_t batch, absl::Span<const uint64_t> ite
   MUSTER_FAILPOINT("redrive.after_ledger");
   MUSTER_RETURN_IF_ERROR(desk_->ReopenDeadLettered(batch, items));
   MUSTER_FAILPOINT("redrive.after_report");
-  return absl::OkStatus();
+  // With what it had, it may have become complete in between.
+  const absl::Status again = ledger_->Reopen(batch);
+  return absl::IsNotFound(again) ? absl::OkStatus() : again;
 }
 
 }  // namespace muster::redrive

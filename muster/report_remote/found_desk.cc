@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
 
 namespace muster::report_remote {
@@ -19,10 +20,13 @@ absl::StatusOr<std::shared_ptr<RemoteDesk>> FoundDesk::Find() {
   base::MutexLock lock(&mu_);
   if (known.empty()) return absl::UnavailableError("no controller is known here");
   if (desk_ == nullptr || known.front() != address_) {
-    MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                            rpc::OpenChannel(known.front(), channel_options_));
+    const auto channel = rpc::OpenChannel(known.front(), channel_options_);
+    if (!channel.ok()) {
+      return absl::UnavailableError(
+          absl::StrCat("controller ", known.front(), ": ", channel.status().message()));
+    }
     address_ = known.front();
-    desk_ = std::make_shared<RemoteDesk>(channel, timeout_);
+    desk_ = std::make_shared<RemoteDesk>(*channel, timeout_);
   }
   return desk_;
 }

@@ -10,7 +10,7 @@ namespace {
 
 // Batches that are remembered at a time, at 24 bytes per item. A page that is torn out is read
 // again.
-constexpr size_t kMaxPages = 16;
+constexpr size_t kMaxPages = 64;
 constexpr size_t kItemsPerRead = 4096;
 
 }  // namespace
@@ -52,13 +52,17 @@ absl::StatusOr<bool> BatchBook::WouldComplete(uint64_t batch, uint64_t more) {
 absl::StatusOr<BatchBook::Page*> BatchBook::Open(uint64_t batch) {
   const auto known = pages_.find(batch);
   if (known != pages_.end()) return &known->second;
-  // The report first: it is at hand, and batches are registered there before their items are put.
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
-  MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, reader->GetProgress(batch));
+  const absl::StatusOr<report::Progress> progress = reader->GetProgress(batch);
   MUSTER_RETURN_IF_ERROR(ledger_->Get(batch).status());
-  if (pages_.size() >= kMaxPages) pages_.clear();
+  if (absl::IsNotFound(progress.status())) {
+    // Its initiator registers it again: the report may be an older one than it was.
+    return absl::UnavailableError(absl::StrCat("the report does not know batch ", batch, " yet"));
+  }
+  MUSTER_RETURN_IF_ERROR(progress.status());
+  if (pages_.size() >= kMaxPages) pages_.erase(pages_.begin());  // the oldest batch
   Page& page = pages_[batch];
-  page.counted = progress.items();
+  page.counted = progress->items();
   return &page;
 }
 

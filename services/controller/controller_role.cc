@@ -107,8 +107,8 @@ std::vector<rpc::ServedService> ControllerRole::services() {
 }
 
 void ControllerRole::Drain(absl::Duration) {
-  membership_->Leave();
-  counting_->Stop();
+  if (membership_ != nullptr) membership_->Leave();
+  if (counting_ != nullptr) counting_->Stop();
 }
 
 void ControllerRole::Close() {

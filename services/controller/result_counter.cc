@@ -14,6 +14,10 @@
 namespace muster::controller {
 namespace {
 
+// A ledger that did not answer is left alone for so long.
+constexpr absl::Duration kAwayPause = absl::Seconds(1);
+constexpr size_t kMaxAway = 1000;
+
 report::BatchFacts FactsOf(const ledger::Batch& batch, const queue::Traits& traits) {
   report::BatchFacts facts;
   facts.batch = batch.number;
@@ -44,6 +48,7 @@ ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, c
 absl::StatusOr<int> ResultCounter::Receive() {
   const int page = deps_.queues->traits().max_receive;
   int received = 0;
+  set_aside_ = false;
   while (!full()) {
     MUSTER_ASSIGN_OR_RETURN(std::vector<queue::Message> messages, Retrying([&] {
                               return deps_.queues->Receive(partition_, {page, options_.visibility});
@@ -59,12 +64,18 @@ absl::Status ResultCounter::Take(queue::Message message) {
   absl::StatusOr<DecodedResult> result =
       Retrying([&] { return DecodeResult(message.body, deps_.blobs); });
   absl::Status fits = result.status();
-  if (result.ok()) fits = Retrying([&] { return book_.Check(result->item); });
+  if (result.ok()) fits = Check(result->item);
   if (fits.ok()) {
     ++items_of_batch_[result->item.batch];
     items_.push_back(std::move(result->item));
     blobs_.push_back(std::move(result->blob));
     receipts_.push_back(std::move(message.receipt));
+    return absl::OkStatus();
+  }
+  // Whoever has its batch's ledger is away: others' results are counted meanwhile, and this one
+  // comes again when its lease has lapsed.
+  if (result.ok() && base::IsTransient(fits)) {
+    set_aside_ = true;
     return absl::OkStatus();
   }
   const bool hopeless = result.ok() ? absl::IsInvalidArgument(fits) : absl::IsDataLoss(fits);
@@ -78,10 +89,30 @@ absl::Status ResultCounter::Take(queue::Message message) {
   return absl::OkStatus();
 }
 
+absl::Status ResultCounter::Check(const report::CountedItem& item) {
+  const absl::Duration now = deps_.clock->Monotonic();
+  const auto away = away_.find(item.batch);
+  if (away != away_.end() && now < away->second) {
+    return absl::UnavailableError("its ledger does not answer");
+  }
+  absl::Status fits = book_.Check(item);
+  if (!base::IsTransient(fits)) {
+    if (away != away_.end()) away_.erase(away);
+    return fits;
+  }
+  base::Log(base::kWarning, "results wait for the ledger of their batch",
+            {{"batch", item.batch}, {"why", fits.ToString()}});
+  if (away_.size() >= kMaxAway) away_.clear();
+  away_[item.batch] = now + kAwayPause;
+  return fits;
+}
+
 absl::StatusOr<bool> ResultCounter::HoldsTheLast() {
   for (const auto& [batch, items] : items_of_batch_) {
-    MUSTER_ASSIGN_OR_RETURN(const bool last, book_.WouldComplete(batch, items));
-    if (last) return true;
+    const absl::StatusOr<bool> last = book_.WouldComplete(batch, items);
+    if (base::IsTransient(last.status())) continue;  // then it is counted a moment later
+    MUSTER_RETURN_IF_ERROR(last.status());
+    if (*last) return true;
   }
   return false;
 }
@@ -110,7 +141,7 @@ absl::Status ResultCounter::Commit() {
   for (const report::Progress& progress : summary->progress) {
     book_.Note(progress);
     if (events_->on_progress) events_->on_progress(progress);
-    MUSTER_RETURN_IF_ERROR(Finish(progress));
+    MUSTER_RETURN_IF_ERROR(FinishIfPossible(progress));
   }
   return absl::OkStatus();
 }
@@ -167,7 +198,15 @@ absl::Status ResultCounter::CompleteIfDone(uint64_t batch) {
         return reader->GetProgress(batch);
       });
   MUSTER_RETURN_IF_ERROR(progress.status());
-  return Finish(*progress);
+  return FinishIfPossible(*progress);
+}
+
+absl::Status ResultCounter::FinishIfPossible(const report::Progress& progress) {
+  const absl::Status finished = Finish(progress);
+  if (!base::IsTransient(finished)) return finished;
+  base::Log(base::kWarning, "whether a batch is complete will be asked again",
+            {{"batch", progress.batch}, {"why", finished.ToString()}});
+  return absl::OkStatus();
 }
 
 // A complete batch that has just counted again (a redrive) gets its receipt again, too; issuing it
@@ -183,8 +222,10 @@ absl::Status ResultCounter::Finish(const report::Progress& progress) {
   MUSTER_RETURN_IF_ERROR(Retrying([&] { return deps_.report->Complete(facts); }).status());
   MUSTER_FAILPOINT("controller.after_receipt");
   if (!was_complete) {
-    MUSTER_RETURN_IF_ERROR(
-        Retrying([&] { return deps_.ledger->MarkComplete(progress.batch, deps_.clock->Now()); }));
+    const absl::Status marked =
+        Retrying([&] { return deps_.ledger->MarkComplete(progress.batch, deps_.clock->Now()); });
+    if (absl::IsFailedPrecondition(marked)) return absl::OkStatus();  // cancelled meanwhile
+    MUSTER_RETURN_IF_ERROR(marked);
     MUSTER_FAILPOINT("controller.after_completion");
   }
   if (events_->on_complete) events_->on_complete(progress.batch);

@@ -41,15 +41,21 @@ class ResultCounter {
 
   size_t in_hand() const { return items_.size() + hopeless_.size(); }
   bool full() const { return in_hand() >= static_cast<size_t>(options_.max_commit_results); }
+  // Whether the last Receive left results to come again, because the ledger of their batch is away.
+  bool set_aside() const { return set_aside_; }
   // Whether nothing is worth waiting for: what is in the hand completes a batch.
   absl::StatusOr<bool> HoldsTheLast();
 
  private:
   absl::Status Take(queue::Message message);
+  // BatchBook::Check, but a ledger that was away a moment ago is not asked.
+  absl::Status Check(const report::CountedItem& item);
   absl::Status Commit();
   absl::Status Settle();
   void DropBlob(const std::string& name);
   absl::Status Finish(const report::Progress& progress);
+  // OK also when somebody who is needed is away: whoever has the batch asks again.
+  absl::Status FinishIfPossible(const report::Progress& progress);
   void LogVerdicts(const report::CommitSummary& summary) const;
 
   // Calls a store until it works, or for good does not.
@@ -72,6 +78,9 @@ class ResultCounter {
   std::vector<std::string> blobs_;  // as items_: where each was claim-checked, or ""
   std::map<uint64_t, uint64_t> items_of_batch_;
   std::vector<queue::DeadLetterRequest> hopeless_;
+
+  std::map<uint64_t, absl::Duration> away_;  // batches whose ledger was away; when to ask again
+  bool set_aside_ = false;
 };
 
 }  // namespace muster::controller

@@ -68,6 +68,9 @@ absl::Status Host::Serve(const std::stop_token& stop) {
   if (served.ok()) {
     served = AwaitEnd(stop);
     Drain();
+  } else if (role_begun_) {
+    role_->Drain(absl::ZeroDuration());
+    role_->Close();
   }
   return absl::IsCancelled(served) && stop.stop_requested() ? absl::OkStatus() : served;
 }
@@ -80,7 +83,12 @@ absl::Status Host::Open(const std::stop_token& stop) {
       bus_.get(),      options_.advertise.empty() ? addresses_.front() : options_.advertise};
   const Fail fail = [this](const absl::Status& status) { OnFail(status); };
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
-      "what the role needs", [&] { return role_->Open(stores, fail); }, stop));
+      "what the role needs",
+      [&] {
+        role_begun_ = true;
+        return role_->Open(stores, fail);
+      },
+      stop));
   return ServeRole();
 }
 
@@ -90,11 +98,7 @@ absl::Status Host::ServeRole() {
   options.addresses = addresses_;
   absl::StatusOr<std::unique_ptr<rpc::Server>> server =
       rpc::Server::Start(options, role_->services());
-  if (!server.ok()) {
-    role_->Drain(absl::ZeroDuration());
-    role_->Close();
-    return server.status();
-  }
+  MUSTER_RETURN_IF_ERROR(server.status());
   base::MutexLock lock(&mu_);
   server_ = *std::move(server);
   open_ = true;

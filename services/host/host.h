@@ -82,6 +82,7 @@ class Host {
   std::optional<absl::Status> failed_ ABSL_GUARDED_BY(mu_);
   std::string waiting_for_ ABSL_GUARDED_BY(mu_) = "its stores";
 
+  bool role_begun_ = false;  // Role::Open was called
   std::vector<std::string> addresses_;
   // The one that listens. Changed by the thread that serves, under mu_.
   std::unique_ptr<rpc::Server> server_;

@@ -32,8 +32,8 @@ using Fail = std::function<void(const absl::Status&)>;
 
 //   Open ─► services ─► … ─► Drain ─► Close
 //
-// The host calls these in this order, from one thread; all but Open only after an Open that
-// succeeded.
+// The host calls these in this order, from one thread. Services are asked for after an Open that
+// succeeded only; Drain and Close end whatever an Open has begun, also one that failed.
 class Role {
  public:
   virtual ~Role() = default;

@@ -15,6 +15,8 @@ namespace {
 constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 constexpr absl::Duration kMaxPatience = absl::Seconds(10);
 
+constexpr absl::Duration kSweepInterval = absl::Hours(1);
+
 absl::Duration PatienceAfter(int failures) {
   return std::min(kMinPatience * (1 << std::min(failures - 1, 10)), kMaxPatience);
 }
@@ -52,11 +54,13 @@ void BatchKeeper::Stop() {
   threads_.clear();
 }
 
-void BatchKeeper::Advance(uint64_t batch) {
+void BatchKeeper::Advance(uint64_t batch, absl::Duration after) {
   base::MutexLock lock(&mu_);
   Entry& entry = entries_[batch];
-  if (entry.work == nullptr) entry.work = std::make_shared<OpenBatch>(batch, tools_);
-  ScheduleLocked(batch, &entry, tools_.stores.clock->Monotonic(), entry.ask_at);
+  const bool is_new = entry.work == nullptr;
+  if (is_new) entry.work = std::make_shared<OpenBatch>(batch, tools_);
+  const absl::Duration step_at = tools_.stores.clock->Monotonic() + after;
+  ScheduleLocked(batch, &entry, is_new ? step_at : std::min(step_at, entry.step_at), entry.ask_at);
   AnnounceLocked();
 }
 
@@ -74,8 +78,7 @@ void BatchKeeper::TellWorkers(uint64_t cancelled) {
 absl::Status BatchKeeper::Cancel(uint64_t batch) {
   MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Cancel(batch, tools_.stores.clock->Now()));
   TellWorkers(batch);
-  if (tools_.uploads->HasPart(batch)) {
-    MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Upload> upload, tools_.uploads->Get(batch));
+  if (const auto upload = tools_.uploads->Held(batch); upload != nullptr) {
     upload->Refuse(absl::CancelledError(absl::StrCat("batch ", batch, " is cancelled")));
   }
   Advance(batch);
@@ -86,9 +89,9 @@ absl::Status BatchKeeper::Cancel(uint64_t batch) {
 double BatchKeeper::SplitShare(const ledger::Batch& batch) {
   if (batch.state != ledger::BatchState::kOpen) return 1;
   if (batch.source_path != tools_.uploads->PathOf(batch.number)) return 0;
-  const absl::StatusOr<std::shared_ptr<Upload>> upload = tools_.uploads->Get(batch.number);
-  if (!upload.ok() || (*upload)->durable_size() == 0) return 0;
-  return static_cast<double>(batch.source_bytes) / static_cast<double>((*upload)->durable_size());
+  const std::shared_ptr<Upload> upload = tools_.uploads->Held(batch.number);
+  if (upload == nullptr || upload->durable_size() == 0) return 0;
+  return static_cast<double>(batch.source_bytes) / static_cast<double>(upload->durable_size());
 }
 
 absl::StatusOr<Standing> BatchKeeper::Get(uint64_t number) {
@@ -110,6 +113,10 @@ absl::StatusOr<Standing> BatchKeeper::Get(uint64_t number) {
   absl::StatusOr<report::Progress> counted = tools_.desk->GetProgress(number);
   if (counted.ok()) {
     standing.counted = *std::move(counted);
+  } else if (absl::IsNotFound(counted.status()) &&
+             standing.batch.state == ledger::BatchState::kComplete) {
+    return absl::UnavailableError(
+        absl::StrCat("the report does not know batch ", number, ", which is complete"));
   } else if (!absl::IsNotFound(counted.status()) && IsOver(standing.batch.state)) {
     return counted.status();
   }
@@ -148,7 +155,7 @@ void BatchKeeper::ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration st
   entry->ask_at = ask_at;
   if (entry->busy) return;  // whoever has it looks again when it puts it back
   due_.insert({entry->due(), batch});
-  due_changed_.NotifyOne();
+  due_changed_.NotifyAll();  // whoever wakes must be one that waits for no other
 }
 
 std::optional<std::pair<absl::Duration, uint64_t>> BatchKeeper::NextLocked() const {
@@ -159,14 +166,34 @@ std::optional<std::pair<absl::Duration, uint64_t>> BatchKeeper::NextLocked() con
 void BatchKeeper::Run() {
   base::MutexLock lock(&mu_);
   while (!stopping_) {
+    const absl::Duration now = tools_.stores.clock->Monotonic();
     const auto next = NextLocked();
-    const absl::Duration moment = next.has_value() ? next->first : absl::InfiniteDuration();
-    if (moment > tools_.stores.clock->Monotonic()) {
-      tools_.stores.clock->WaitUntil(&due_changed_, &mu_, moment);
-      continue;
+    const absl::Duration due = next.has_value() ? next->first : absl::InfiniteDuration();
+    if (due <= now) {
+      Tend(next->second);
+    } else if (sweep_at_ <= now) {
+      sweep_at_ = now + kSweepInterval;
+      mu_.Unlock();
+      Sweep();
+      mu_.Lock();
+    } else {
+      tools_.stores.clock->WaitUntil(&due_changed_, &mu_, std::min(due, sweep_at_));
     }
-    Tend(next->second);
   }
+}
+
+void BatchKeeper::Sweep() {
+  const absl::Time before = tools_.stores.clock->Now() - options_.content_retention;
+  absl::Status swept;
+  const absl::StatusOr<std::vector<ledger::Batch>> batches = tools_.stores.ledger->List();
+  if (!batches.ok()) swept = batches.status();
+  for (size_t i = 0; swept.ok() && i < batches->size(); ++i) {
+    const ledger::Batch& batch = (*batches)[i];
+    const bool over = IsOver(batch.state) && batch.completed.value_or(batch.created) < before;
+    if (over) swept = tools_.uploads->Delete(batch.number);
+  }
+  if (swept.ok()) return;
+  base::Log(base::kWarning, "old content stays for now", {{"why", swept.ToString()}});
 }
 
 void BatchKeeper::Tend(uint64_t batch) {
@@ -183,7 +210,7 @@ void BatchKeeper::Tend(uint64_t batch) {
   mu_.Unlock();
   absl::StatusOr<Standstill> step = Standstill::kNeedsResults;
   if (step_it) step = work->Step(stop_.get_token());
-  if (absl::IsInvalidArgument(step.status())) Refuse(batch, step.status());
+  if (step.ok() && *step == Standstill::kRefused) CancelRefused(batch, work->refusal());
   absl::StatusOr<report::Progress> counted = tools_.desk->GetProgress(batch);
   mu_.Lock();
 
@@ -231,10 +258,10 @@ void BatchKeeper::NoteProblemLocked(uint64_t batch, Entry* entry, const absl::St
   ScheduleLocked(batch, entry, std::min(entry->step_at, later), entry->ask_at);
 }
 
-void BatchKeeper::Refuse(uint64_t batch, const absl::Status& why) {
+void BatchKeeper::CancelRefused(uint64_t batch, const absl::Status& why) {
   base::Log(base::kError, "a batch is cancelled: its content is not what the job reads",
             {{"batch", batch}, {"why", why.ToString()}});
-  if (const auto upload = tools_.uploads->Get(batch); upload.ok()) (*upload)->Refuse(why);
+  if (const auto upload = tools_.uploads->Held(batch); upload != nullptr) upload->Refuse(why);
   if (const absl::Status cancelled = Cancel(batch); !cancelled.ok()) {
     base::Log(base::kError, "a batch cannot be cancelled",
               {{"batch", batch}, {"why", cancelled.ToString()}});

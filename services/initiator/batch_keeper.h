@@ -34,6 +34,8 @@ struct KeeperOptions {
   absl::Duration loss_check_interval = absl::Seconds(2);
   // Between two questions how far a batch is counted.
   absl::Duration progress_interval = absl::Milliseconds(50);
+  // How long the content of a batch that is over stays: so long can its items be made again.
+  absl::Duration content_retention = absl::Hours(24);
 };
 
 // Where a batch stands.
@@ -57,8 +59,8 @@ class BatchKeeper {
   void Stop();
 
   // The batch is new, or more of its content has arrived, or it has changed in the ledger: looks at
-  // it soon.
-  void Advance(uint64_t batch);
+  // it soon, or `after` so long.
+  void Advance(uint64_t batch, absl::Duration after = absl::ZeroDuration());
 
   // As BatchLedger::Cancel; tells everybody.
   absl::Status Cancel(uint64_t batch);
@@ -93,15 +95,18 @@ class BatchKeeper {
   // The batch that is due next and its moment; nullopt: none is.
   std::optional<std::pair<absl::Duration, uint64_t>> NextLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Steps the batch, or asks how far it is counted; lets go of mu_ meanwhile.
   void Tend(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteStepLocked(uint64_t batch, Entry* entry, const absl::StatusOr<Standstill>& step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Its content is nothing that the job can be run on.
-  void Refuse(uint64_t batch, const absl::Status& why);
+  void CancelRefused(uint64_t batch, const absl::Status& why);
   double SplitShare(const ledger::Batch& batch);
   void TellWorkers(uint64_t cancelled);
+  // Deletes content that nobody needs any more.
+  void Sweep();
   void AnnounceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const BatchTools tools_;
@@ -116,6 +121,7 @@ class BatchKeeper {
   std::set<std::pair<absl::Duration, uint64_t>> due_ ABSL_GUARDED_BY(mu_);  // of those not busy
   uint64_t news_count_ ABSL_GUARDED_BY(mu_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Duration sweep_at_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();  // monotonic
 
   std::vector<std::thread> threads_;
 };

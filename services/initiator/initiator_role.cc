@@ -20,6 +20,8 @@ namespace {
 constexpr char kBatchNumbers[] = "batch-numbers";
 // A controller that does not answer within this is as good as away: what was asked is asked again.
 constexpr absl::Duration kControllerTimeout = absl::Seconds(10);
+// A page of poison is back in its queue by then.
+constexpr absl::Duration kRedriveTime = absl::Seconds(5);
 
 }  // namespace
 
@@ -31,7 +33,8 @@ class InitiatorRole::Reopener final : public redrive::SecondChance {
 
   absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
     MUSTER_RETURN_IF_ERROR(reopener_.Grant(batch, items));
-    keeper_->Advance(batch);
+    // Not at once: the items are not in their queue yet, and are not lost for that.
+    keeper_->Advance(batch, kRedriveTime);
     return absl::OkStatus();
   }
 
@@ -138,8 +141,8 @@ absl::StatusOr<std::string> InitiatorRole::CurrentVersion(const job::JobDefiniti
     }
   }
   if (processors.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no processor is there that has the handler of job '", job.name,
+    return absl::UnavailableError(
+        absl::StrCat("no processor is there yet that has the handler of job '", job.name,
                      "': start one, or say which handler version the batch is for"));
   }
   const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
@@ -164,7 +167,8 @@ std::vector<rpc::ServedService> InitiatorRole::services() {
 }
 
 void InitiatorRole::Drain(absl::Duration) {
-  membership_->Leave();
+  if (membership_ != nullptr) membership_->Leave();
+  if (parts_ == nullptr) return;
   parts_->batch_service.StopWatches();
   parts_->keeper.Stop();
 }

@@ -17,10 +17,14 @@ constexpr int kMaxRefills = 5;
 }  // namespace
 
 absl::StatusOr<Standstill> OpenBatch::Step(const std::stop_token& stop) {
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, tools_.stores.ledger->Get(number_));
+  const absl::StatusOr<ledger::Batch> recorded = tools_.stores.ledger->Get(number_);
+  if (absl::IsNotFound(recorded.status())) return Standstill::kDone;  // another initiator's
+  MUSTER_RETURN_IF_ERROR(recorded.status());
+  const ledger::Batch& batch = *recorded;
   if (batch.state == ledger::BatchState::kCancelled) return Standstill::kDone;
   const absl::Status prepared = Prepare(batch);
   if (input::HasNotArrived(prepared)) return Standstill::kNeedsContent;
+  if (!refusal_.ok()) return Standstill::kRefused;
   MUSTER_RETURN_IF_ERROR(prepared);
   if (batch.state == ledger::BatchState::kComplete) {
     MUSTER_RETURN_IF_ERROR(DeleteBlobs(batch));
@@ -49,13 +53,15 @@ absl::Status OpenBatch::Prepare(const ledger::Batch& batch) {
   if (!job_.has_value()) {
     MUSTER_ASSIGN_OR_RETURN(job_, job::ParseJob(batch.job_definition, batch.job));
   }
-  MUSTER_ASSIGN_OR_RETURN(source_, OpenSource(batch));
+  absl::StatusOr<std::unique_ptr<BatchSource>> source = OpenSource(batch);
+  if (absl::IsInvalidArgument(source.status())) refusal_ = source.status();
+  MUSTER_RETURN_IF_ERROR(source.status());
+  source_ = *std::move(source);
   auto initiator =
       std::make_unique<Initiator>(&*job_, source_.get(), tools_.stores, tools_.options);
   MUSTER_RETURN_IF_ERROR(initiator->CreateQueues());
   // Before its first result may come.
-  MUSTER_RETURN_IF_ERROR(
-      tools_.desk->RegisterBatch(report_wire::ShapeOf(number_, job_->schema())).status());
+  MUSTER_RETURN_IF_ERROR(Register());
   losses_.emplace(*job_, tools_.options.account, tools_.stores.queues, tools_.desk);
   initiator_ = std::move(initiator);
   progress_ = &initiator_->progress();
@@ -70,7 +76,17 @@ absl::StatusOr<std::unique_ptr<BatchSource>> OpenBatch::OpenSource(const ledger:
   return BatchSource::Over(std::move(upload), batch.source_path, job_->input);
 }
 
+absl::Status OpenBatch::Register() {
+  return tools_.desk->RegisterBatch(report_wire::ShapeOf(number_, job_->schema())).status();
+}
+
 absl::Status OpenBatch::RefillWhatIsLost(const ledger::Batch& batch) {
+  // Again and again: the report may have been lost, or put back from an older copy.
+  MUSTER_RETURN_IF_ERROR(Register());
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, tools_.desk->GetProgress(number_));
+  if (static_cast<uint64_t>(counted.items()) >= batch.items) {
+    return tools_.desk->CheckCompletion(number_);  // the question before may have been lost
+  }
   MUSTER_ASSIGN_OR_RETURN(const bool empty, losses_->QueuesHoldNothing());
   if (!empty) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost,
@@ -86,7 +102,10 @@ absl::Status OpenBatch::RefillWhatIsLost(const ledger::Batch& batch) {
 
 absl::Status OpenBatch::DeleteBlobs(const ledger::Batch& batch) {
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, tools_.desk->GetProgress(number_));
-  if (counted.items_dead > 0) return absl::OkStatus();  // a redrive needs them
+  // A redrive needs them, also when it has just begun.
+  if (counted.items_dead > 0 || static_cast<uint64_t>(counted.items()) < batch.items) {
+    return absl::OkStatus();
+  }
   return initiator_->DeleteBlobs(batch.number, {});
 }
 

@@ -42,6 +42,7 @@ struct BatchTools {
 enum class Standstill {
   kNeedsContent,  // all that has arrived is split: more of the upload must come
   kNeedsResults,  // all is put: results must be counted
+  kRefused,       // the content is nothing that the job can be run on: refusal() says why
   kDone,          // complete or cancelled
 };
 
@@ -57,10 +58,12 @@ class OpenBatch {
  public:
   OpenBatch(uint64_t number, const BatchTools& tools) : number_(number), tools_(tools) {}
 
-  // Goes as far as it can. InvalidArgument: the content is nothing that the job can be run on.
-  // DataLoss: a record is corrupt, or the queue loses items again and again. Cancelled: `stop`.
-  // After any error the next step tries again.
+  // Goes as far as it can. DataLoss: a record is corrupt, or the queue loses items again and again.
+  // Cancelled: `stop`. After any error the next step tries again.
   absl::StatusOr<Standstill> Step(const std::stop_token& stop);
+
+  // For the thread that steps.
+  const absl::Status& refusal() const { return refusal_; }
 
   // nullopt: nothing of it was looked at in this process; the ledger says where it stands.
   std::optional<SplitProgress> split_progress() const;
@@ -68,6 +71,7 @@ class OpenBatch {
  private:
   absl::Status Prepare(const ledger::Batch& batch);
   absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const ledger::Batch& batch);
+  absl::Status Register();
   absl::Status RefillWhatIsLost(const ledger::Batch& batch);
   // Removes what was claim-checked, where nothing can need it again.
   absl::Status DeleteBlobs(const ledger::Batch& batch);
@@ -78,6 +82,7 @@ class OpenBatch {
   std::unique_ptr<BatchSource> source_;
   std::optional<LossCheck> losses_;
   int refills_ = 0;
+  absl::Status refusal_;
   std::unique_ptr<Initiator> initiator_;  // set once, when all of the above is
 
   std::atomic<const Progress*> progress_ = nullptr;  // initiator_'s, for other threads

@@ -49,27 +49,38 @@ absl::Status Reused(const ledger::Batch& batch, absl::string_view with_what) {
 
 absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header) {
   MUSTER_RETURN_IF_ERROR(Validate(header));
-  const absl::StatusOr<job_registry::JobEntry> entry = deps_.jobs->Get(header.job());
-  if (absl::IsNotFound(entry.status())) {
-    return absl::NotFoundError(absl::StrCat("no job '", header.job(), "'"));
-  }
-  MUSTER_RETURN_IF_ERROR(entry.status());
-  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job,
-                          job::ParseJob(entry->definition, entry->name));
   base::MutexLock lock(&mu_);
   const absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequestId(header.request_id());
-  if (absl::IsNotFound(known.status())) return Record(header, job);
-  MUSTER_RETURN_IF_ERROR(known.status());
-  if (known->state == ledger::BatchState::kCancelled) return Record(header, job);
+  const bool is_new = absl::IsNotFound(known.status()) ||
+                      (known.ok() && known->state == ledger::BatchState::kCancelled);
+  if (!is_new) MUSTER_RETURN_IF_ERROR(known.status());
+  // An upload that was cut off goes on, whatever has become of its job: the batch is bound to what
+  // the job was.
+  if (!is_new && known->state == ledger::BatchState::kOpen &&
+      !deps_.uploads->HasWhole(known->number)) {
+    MUSTER_RETURN_IF_ERROR(CheckSame(header, known->job_revision, *known));
+    return *known;
+  }
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, FindJob(header.job()));
+  if (is_new) return Record(header, job);
   if (header.always_new()) return Reused(*known, "already");
-  MUSTER_RETURN_IF_ERROR(CheckSame(header, job, *known));
+  MUSTER_RETURN_IF_ERROR(CheckSame(header, job.revision, *known));
   return *known;
 }
 
-absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const job::JobDefinition& job,
+absl::StatusOr<job::JobDefinition> Submissions::FindJob(const std::string& name) {
+  const absl::StatusOr<job_registry::JobEntry> entry = deps_.jobs->Get(name);
+  if (absl::IsNotFound(entry.status())) {
+    return absl::NotFoundError(absl::StrCat("no job '", name, "'"));
+  }
+  MUSTER_RETURN_IF_ERROR(entry.status());
+  return job::ParseJob(entry->definition, entry->name);
+}
+
+absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                     const ledger::Batch& batch) {
-  if (batch.job != job.name) return Reused(batch, absl::StrCat("of job '", batch.job, "'"));
-  if (batch.job_revision != job.revision) {
+  if (batch.job != header.job()) return Reused(batch, absl::StrCat("of job '", batch.job, "'"));
+  if (batch.job_revision != revision) {
     return Reused(batch, absl::StrCat("of job revision ", batch.job_revision));
   }
   if (header.has_handler_version() && header.handler_version() != batch.handler_version) {
@@ -93,11 +104,14 @@ absl::StatusOr<ledger::Batch> Submissions::Record(const v1::SubmitHeader& header
   batch.tenant = header.tenant();
   batch.created = deps_.clock->Now();
   batch.sla = job.sla_max;
-  const Uploads& uploads = *deps_.uploads;
-  MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(
-      deps_.ledger, deps_.numbers, &batch, [&uploads](ledger::Batch* numbered) {
-        numbered->source_path = uploads.PathOf(numbered->number);
-      }));
+  // Content that an earlier installation left under this number is not this batch's.
+  absl::Status cleared;
+  const auto place = [&](ledger::Batch* numbered) {
+    numbered->source_path = deps_.uploads->PathOf(numbered->number);
+    cleared = deps_.uploads->Delete(numbered->number);
+  };
+  MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(deps_.ledger, deps_.numbers, &batch, place));
+  MUSTER_RETURN_IF_ERROR(cleared);
   return batch;
 }
 

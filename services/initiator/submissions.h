@@ -39,9 +39,10 @@ class Submissions {
   absl::StatusOr<ledger::Batch> Begin(const v1::SubmitHeader& header);
 
  private:
-  // OK: `batch` is what `header` began.
-  absl::Status CheckSame(const v1::SubmitHeader& header, const job::JobDefinition& job,
-                         const ledger::Batch& batch);
+  absl::StatusOr<job::JobDefinition> FindJob(const std::string& name);
+  // OK: `batch` is what `header` began, or begins with the job at `revision`.
+  static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
+                                const ledger::Batch& batch);
   absl::StatusOr<ledger::Batch> Record(const v1::SubmitHeader& header,
                                        const job::JobDefinition& job);
 

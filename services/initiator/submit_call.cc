@@ -27,6 +27,12 @@ absl::Status WithOffset(absl::Status status, uint64_t expected) {
                          {"WRONG_OFFSET", {{"expected_offset", absl::StrCat(expected)}}});
 }
 
+// So that a client can tell it from a stream that was cut off.
+absl::Status AsCancelled(absl::Status status) {
+  if (!absl::IsCancelled(status)) return status;
+  return rpc::WithReason(std::move(status), {"BATCH_CANCELLED", {}});
+}
+
 }  // namespace
 
 absl::Status SubmitCall::Run() {
@@ -45,7 +51,7 @@ absl::Status SubmitCall::Run() {
         return Refuse("step", "must be set");
     }
   }
-  return absl::CancelledError("the upload was cut off before its seal");
+  return absl::UnavailableError("the upload was cut off before its seal");
 }
 
 absl::Status SubmitCall::Accept() {
@@ -56,6 +62,12 @@ absl::Status SubmitCall::Accept() {
   if (batch_.state == ledger::BatchState::kOpen) {
     MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
     ticket_ = upload_->TakeOver();
+    // Whoever has cancelled it meanwhile did not find the upload to tell.
+    MUSTER_ASSIGN_OR_RETURN(const Standing now, keeper_->Get(batch_.number));
+    if (now.batch.state == ledger::BatchState::kCancelled) {
+      return AsCancelled(
+          absl::CancelledError(absl::StrCat("batch ", batch_.number, " is cancelled")));
+    }
     keeper_->Advance(batch_.number);
   }
   v1::SubmitResponse response;
@@ -76,8 +88,8 @@ absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
   if (upload_ == nullptr || upload_->sealed()) {
     return WithOffset(absl::OutOfRangeError("the content is whole already"), DurableSize());
   }
-  MUSTER_RETURN_IF_ERROR(
-      WithOffset(upload_->Append(ticket_, chunk.offset(), chunk.data()), DurableSize()));
+  MUSTER_RETURN_IF_ERROR(AsCancelled(
+      WithOffset(upload_->Append(ticket_, chunk.offset(), chunk.data()), DurableSize())));
   keeper_->Advance(batch_.number);
   v1::SubmitResponse response;
   response.mutable_durable()->set_durable_offset(DurableSize());
@@ -102,7 +114,7 @@ absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
     return rpc::WithReason(std::move(sealed),
                            {"REQUEST_ID_REUSED", {{"batch", absl::StrCat(batch_.number)}}});
   }
-  MUSTER_RETURN_IF_ERROR(WithOffset(std::move(sealed), DurableSize()));
+  MUSTER_RETURN_IF_ERROR(AsCancelled(WithOffset(std::move(sealed), DurableSize())));
   if (batch_.state == ledger::BatchState::kOpen) keeper_->Advance(batch_.number);
   return absl::OkStatus();
 }

@@ -67,6 +67,8 @@ Upload::Upload(std::string path, int fd, uint64_t size, bool sealed)
 Upload::~Upload() { close(fd_); }
 
 uint64_t Upload::TakeOver() {
+  // A piece that the old writer has in hand is durable, or was not written, by then.
+  base::MutexLock writing(&writing_mu_);
   base::MutexLock lock(&mu_);
   return ++writer_;
 }
@@ -121,9 +123,10 @@ absl::Status Upload::Seal(uint64_t ticket, uint64_t size, const base::Fingerprin
     return absl::OutOfRangeError(absl::StrCat("the content ends at byte ", end, ", not at ", size));
   }
   if (!same) return absl::DataLossError("what arrived is not what was sent");
-  if (rename(ArrivingPath(path_).c_str(), path_.c_str()) != 0) {
+  if (!renamed_ && rename(ArrivingPath(path_).c_str(), path_.c_str()) != 0) {
     return ErrnoStatus("renaming the upload to", path_);
   }
+  renamed_ = true;
   MUSTER_RETURN_IF_ERROR(SyncFolderOf(path_));
   base::MutexLock lock(&mu_);
   sealed_ = true;

@@ -77,6 +77,7 @@ class Upload final : public input::ByteSource {
   base::Mutex writing_mu_;
   base::Fingerprinter content_ ABSL_GUARDED_BY(writing_mu_);
   uint64_t fingerprinted_ ABSL_GUARDED_BY(writing_mu_) = 0;  // bytes that content_ has seen
+  bool renamed_ ABSL_GUARDED_BY(writing_mu_) = false;        // it has the name of what is whole
 
   mutable base::Mutex mu_;
   uint64_t durable_ ABSL_GUARDED_BY(mu_);

@@ -104,12 +104,18 @@ TEST_F(UploadTest, TellsItsWriterWhyNobodyNeedsIt) {
   EXPECT_EQ(upload->Append(ticket, 0, "x"), absl::InvalidArgumentError("no such column"));
 }
 
+TEST_F(UploadTest, IsHeldByWhoeverHasIt) {
+  EXPECT_EQ(uploads_->Held(7), nullptr);
+  const auto upload = Open();
+  EXPECT_EQ(uploads_->Held(7), upload);
+  EXPECT_EQ(uploads_->Held(8), nullptr);
+}
+
 TEST_F(UploadTest, IsGoneWhenItIsDeleted) {
   ASSERT_TRUE(Open()->Append(Open()->TakeOver(), 0, "abc").ok());
-  EXPECT_TRUE(uploads_->HasPart(7));
+  EXPECT_EQ(Open()->durable_size(), 3);
   ASSERT_TRUE(uploads_->Delete(7).ok());
   ASSERT_TRUE(uploads_->Delete(7).ok());
-  EXPECT_FALSE(uploads_->HasPart(7));
   EXPECT_EQ(Open()->durable_size(), 0);
 }
 

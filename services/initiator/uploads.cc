@@ -28,9 +28,10 @@ bool Uploads::HasWhole(uint64_t batch) const {
   return std::filesystem::exists(PathOf(batch), error) && !error;
 }
 
-bool Uploads::HasPart(uint64_t batch) const {
-  std::error_code error;
-  return std::filesystem::exists(ArrivingPath(PathOf(batch)), error) && !error;
+std::shared_ptr<Upload> Uploads::Held(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  const auto held = held_.find(batch);
+  return held == held_.end() ? nullptr : held->second.lock();
 }
 
 absl::StatusOr<std::shared_ptr<Upload>> Uploads::Get(uint64_t batch) {

@@ -25,8 +25,8 @@ class Uploads {
 
   // Whether all of the batch's content is there.
   bool HasWhole(uint64_t batch) const;
-  // Whether it is on its way.
-  bool HasPart(uint64_t batch) const;
+  // What somebody holds of it at the moment; null: nobody does.
+  std::shared_ptr<Upload> Held(uint64_t batch);
 
   // The batch's content, begun if it is not there; whoever asks while somebody else holds it gets
   // the same one.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "absl/time/time.h"
@@ -22,8 +23,12 @@ class LoadReport {
   void AddTo(absl::Duration window, v1::Heartbeat* heartbeat);
 
  private:
-  JobListeners* const listeners_;                      // not owned
-  std::map<std::string, job_load::LoadMeter> meters_;  // by job
+  JobListeners* const listeners_;  // not owned
+  struct Metered {
+    std::weak_ptr<listener::QueueListener> listener;  // whose totals these are
+    job_load::LoadMeter meter;
+  };
+  std::map<std::string, Metered> meters_;  // by job
 };
 
 }  // namespace muster::processor

@@ -15,9 +15,18 @@ ProcessorRole::ProcessorRole(const handler::HandlerRegistry* handlers,
       workers_(&service_, clock),
       load_(&service_) {}
 
+// After a transient error it is called again: what is there already stays.
 absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) {
-  jobs_ = std::make_unique<job_registry::JobRegistry>(stores.sync, clock_);
-  cancelled_ = std::make_unique<cancellation::CancelledBatches>(stores.sync);
+  if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
+  if (jobs_ == nullptr) {
+    jobs_ = std::make_unique<job_registry::JobRegistry>(stores.sync, clock_);
+    cancelled_ = std::make_unique<cancellation::CancelledBatches>(stores.sync);
+  }
+  return service_.Start({stores.queues, stores.bus, stores.blobs, clock_, cancelled_.get()},
+                        jobs_.get());
+}
+
+absl::Status ProcessorRole::Join(const host::Stores& stores) {
   v1::InstanceInfo self;
   self.set_role(v1::ROLE_PROCESSOR);
   self.set_instance(host_.instance);
@@ -41,7 +50,7 @@ std::vector<rpc::ServedService> ProcessorRole::services() {
 }
 
 void ProcessorRole::Drain(absl::Duration grace) {
-  membership_->Leave();
+  if (membership_ != nullptr) membership_->Leave();
   service_.Stop(grace);
 }
 

@@ -30,6 +30,8 @@ class ProcessorRole final : public host::Role {
   void Close() override;
 
  private:
+  absl::Status Join(const host::Stores& stores);
+
   const host::HostOptions host_;
   base::Clock* const clock_;                                   // not owned
   std::unique_ptr<job_registry::JobRegistry> jobs_;            // from Open to Close

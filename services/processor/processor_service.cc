@@ -53,7 +53,10 @@ absl::Status ProcessorService::Start(const Dependencies& dependencies,
         look_ = true;
         changed_.NotifyAll();
       }));
-  MUSTER_RETURN_IF_ERROR(Look());
+  if (const absl::Status looked = Look(); !looked.ok()) {
+    subscription_.reset();
+    return looked;
+  }
   thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();
 }
@@ -77,9 +80,18 @@ bool ProcessorService::AwaitNextLook() {
   return !stopping_;
 }
 
+// Nothing depends on it but effort.
+void ProcessorService::RefreshCancelled() {
+  if (deps_.cancelled == nullptr) return;
+  const absl::Status refreshed = deps_.cancelled->Refresh();
+  if (refreshed.ok()) return;
+  base::Log(base::kWarning, "items of cancelled batches may be worked on in vain",
+            {{"why", refreshed.ToString()}});
+}
+
 absl::Status ProcessorService::Look() {
   ReapDrained();
-  if (deps_.cancelled != nullptr) MUSTER_RETURN_IF_ERROR(deps_.cancelled->Refresh());
+  RefreshCancelled();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<job_registry::JobSummary> jobs, jobs_->Summaries());
   std::set<std::string> gone;
   for (const JobListener& served : Listeners()) gone.insert(served.job);

@@ -84,6 +84,7 @@ class ProcessorService final : public JobListeners {
   // True: it is time to look; false: to stop.
   bool AwaitNextLook();
   absl::Status Look();
+  void RefreshCancelled();
   // Works for the job as it is now, if it can.
   void Serve(const job_registry::JobSummary& job);
   absl::StatusOr<ServedPtr> Make(const job_registry::JobSummary& job);
