@@ -32,7 +32,9 @@ std::optional<AttemptNote> DecodeAttemptNote(absl::string_view text) {
   return note;
 }
 
-absl::Status AttemptNotes::Open() { return jetstream_->EnsureStream(AttemptsStreamSettings()); }
+absl::Status AttemptNotes::Open() {
+  return jetstream_->EnsureStream(AttemptsStreamSettings(settings_));
+}
 
 absl::Status AttemptNotes::Write(const queue::QueueId& queue, const AttemptNote& note) {
   const std::string text = Encode(note);

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "muster/nats/jetstream.h"
 #include "muster/queue/queue_store.h"
+#include "muster/queue_jetstream/settings.h"
 
 namespace muster::queue_jetstream {
 
@@ -36,7 +37,8 @@ std::optional<AttemptNote> DecodeAttemptNote(absl::string_view text);
 class AttemptNotes {
  public:
   // `jetstream` is not owned.
-  explicit AttemptNotes(nats::JetStream* jetstream) : jetstream_(jetstream) {}
+  AttemptNotes(nats::JetStream* jetstream, const Settings& settings)
+      : jetstream_(jetstream), settings_(settings) {}
 
   // Makes the stream.
   absl::Status Open();
@@ -49,6 +51,7 @@ class AttemptNotes {
 
  private:
   nats::JetStream* const jetstream_;  // not owned
+  const Settings settings_;
 };
 
 }  // namespace muster::queue_jetstream

@@ -122,7 +122,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
   const Options options_;
   queue::Traits traits_;
   nats::JetStream jetstream_;
-  AttemptNotes notes_{&jetstream_};
+  AttemptNotes notes_{&jetstream_, options_.settings};
   PoisonShelf poison_{&jetstream_};
 
   base::Mutex mu_;

@@ -60,12 +60,13 @@ json AsideStreamSettings(const queue::QueueId& queue, const Settings& settings) 
   };
 }
 
-json AttemptsStreamSettings() {
+json AttemptsStreamSettings(const Settings& settings) {
   return {
       {"name", kAttemptsStream},
       {"subjects", {"muster.attempts.>"}},
       {"storage", "memory"},
-      {"num_replicas", 1},
+      // Without it no handler starts: it must not be gone with one server of a cluster.
+      {"num_replicas", settings.replicas},
       {"retention", "limits"},
       {"discard", "old"},
       {"max_age", Nanoseconds(kMaxAttemptsAge)},

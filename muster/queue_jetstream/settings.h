@@ -18,6 +18,6 @@ struct Settings {
 nlohmann::json StreamSettings(const queue::QueueId& queue, const Settings& settings);
 nlohmann::json ConsumerSettings(const Settings& settings);
 nlohmann::json AsideStreamSettings(const queue::QueueId& queue, const Settings& settings);
-nlohmann::json AttemptsStreamSettings();
+nlohmann::json AttemptsStreamSettings(const Settings& settings);
 
 }  // namespace muster::queue_jetstream
