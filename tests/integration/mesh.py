@@ -1,0 +1,194 @@
+"""A mesh of real programs on loopback, for a test to look at and to break."""
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+
+NATS_SERVERS = os.environ.get("MUSTER_NATS_SERVERS", "nats-server").split(":")
+READY_SECONDS = 60
+LOOPBACK = "127.0.0.1"
+# Below what the kernel gives to connections: a program that is down keeps its port.
+PORTS = range(20000, 32000)
+
+
+def free_address():
+    while True:
+        address = (LOOPBACK, random.choice(PORTS))
+        with socket.socket() as probe:
+            try:
+                probe.bind(address)
+            except OSError:
+                continue
+            return "%s:%d" % address
+
+
+class Program:
+    """A program that can be killed, frozen and started again."""
+
+    def __init__(self, argv, when_ready):
+        self.argv = [str(argument) for argument in argv]
+        self.when_ready = when_ready  # is in the line by which it says that it is
+        self.start()
+
+    def start(self):
+        self.lines = []
+        self.ended = False
+        self.heard = threading.Condition()
+        self.process = subprocess.Popen(
+            self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True)
+        self.reader = threading.Thread(target=self.read_log)
+        self.reader.start()
+
+    def read_log(self):
+        with self.process.stderr as log:
+            for line in log:
+                with self.heard:
+                    self.lines.append(line)
+                    self.heard.notify_all()
+        with self.heard:
+            self.ended = True
+            self.heard.notify_all()
+
+    def await_line(self, text):
+        """Waits until it has said `text`, since it was started last."""
+        def said():
+            return any(text in line for line in self.lines)
+        with self.heard:
+            self.heard.wait_for(lambda: said() or self.ended, READY_SECONDS)
+            if not said():
+                raise AssertionError(f"{self.argv[0]} never said {text}:\n{''.join(self.lines)}")
+
+    def await_ready(self):
+        self.await_line(self.when_ready)
+
+    def restart(self):
+        self.start()
+        self.await_ready()
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.wait()
+
+    def stop(self):
+        """Its exit code after SIGTERM."""
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def freeze(self):
+        """Returns when it does nothing any more."""
+        self.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+
+    def thaw(self):
+        self.signal(signal.SIGCONT)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self):
+        self.process.wait(READY_SECONDS)
+        # A handler's program that outlives it has its stderr, too.
+        self.reader.join(0)
+        return self.process.returncode
+
+
+class Mesh:
+    """A NATS server or a cluster of them, an initiator, a controller, and two processors with one
+    worker each."""
+
+    LEASE_SECONDS = 2
+
+    def __init__(self, folder, nats_server, nats_servers):
+        self.folder = folder
+        # Debian has it where only root looks.
+        self.nats_server = shutil.which(nats_server, path=os.environ["PATH"] + ":/usr/sbin")
+        self.programs = []
+        self.nats_addresses = [free_address() for _ in range(nats_servers)]
+        self.routes = [f"nats://{free_address()}" for _ in range(nats_servers)]
+        self.server = free_address()
+        self.reporter = free_address()
+
+    def start(self):
+        self.nats_cluster = [self.start_nats(number) for number in range(len(self.routes))]
+        self.nats = self.nats_cluster[0]
+        for server in self.nats_cluster:
+            server.await_ready()
+        # Those that come later are heard by it from their first heartbeat on.
+        self.initiator = self.start_role("initiator", self.server)
+        self.initiator.await_ready()
+        self.controller = self.start_role("controller", self.reporter)
+        self.processors = [self.start_role("processor", None, "--threads", 1) for _ in range(2)]
+        for program in self.programs:
+            program.await_ready()
+
+    def start_nats(self, number=0):
+        """Not ready yet, as the others."""
+        host, port = self.nats_addresses[number].split(":")
+        command = [self.nats_server, "-js", "-sd", self.folder / f"nats{number}", "-a", host, "-p",
+                   port]
+        if len(self.routes) > 1:
+            command += ["-n", f"nats{number}", "--cluster_name", "muster", "--cluster",
+                        self.routes[number], "--routes", ",".join(self.routes)]
+        return self.add(Program(command, "Server is ready"))
+
+    def start_role(self, role, address=None, *more):
+        return self.add(Program(
+            [os.environ[f"MUSTER_{role.upper()}_PROGRAM"], "--listen", address or free_address(),
+             "--nats", ",".join(f"nats://{address}" for address in self.nats_addresses),
+             "--replicas", len(self.routes), "--lease", f"{self.LEASE_SECONDS}s",
+             "--data-dir", self.folder / role, *more], "msg=ready"))
+
+    def add(self, program):
+        self.programs.append(program)
+        return program
+
+    def kill(self):
+        for program in self.programs:
+            program.kill()
+
+
+class Bottleneck:
+    """Stands before a server, and lets only so many bytes of the first connection reach it."""
+
+    def __init__(self, server, limit):
+        self.server = server
+        self.left = limit
+        self.passed = 0
+        self.full = threading.Event()
+        self.listener = socket.create_server((LOOPBACK, 0))
+        self.address = "%s:%d" % self.listener.getsockname()
+        self.sockets = [self.listener]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        client, _ = self.listener.accept()
+        host, port = self.server.split(":")
+        there = socket.create_connection((host, int(port)))
+        self.sockets += [client, there]
+        threading.Thread(target=self.pump, args=(there, client), daemon=True).start()
+        self.pump(client, there, self.take)
+
+    def take(self, data):
+        data = data[:self.left]
+        self.left -= len(data)
+        self.passed += len(data)
+        if self.left == 0:
+            self.full.set()
+        return data
+
+    @staticmethod
+    def pump(source, sink, take=lambda data: data):
+        try:
+            while data := take(source.recv(1 << 16)):
+                sink.sendall(data)
+        except OSError:
+            pass  # one of them has hung up
+
+    def close(self):
+        for each in self.sockets:
+            each.close()

@@ -1,0 +1,357 @@
+"""The services and the command line together, and what they make of deaths and outages.
+
+The programs, the NATS server and their connections are real. MUSTER_NATS_SERVERS names servers to
+test against, with colons between; MUSTER_LONG_OUTAGE=1 adds an outage of a minute.
+"""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+from harness import ROOT, MusterTest, retail_input
+from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Mesh
+
+ROWS = 4000
+ROWS_PER_ITEM = 100
+# So many items are worked on before the gate.
+FREE_ITEMS = 5
+
+# Bills like the retail job, but waits with most items until somebody holds the gate open.
+GATED = f'''
+import json, sys
+sys.path.insert(0, {str(ROOT / "examples/retail")!r})
+import bill
+
+def gated(lines):
+    for line in lines:
+        item = json.loads(line)["item"]  # "BATCH/ITEM:ATTEMPT"
+        if int(item.split(":")[0].split("/")[1]) >= {FREE_ITEMS}:
+            open(sys.argv[1]).close()
+        yield line
+
+sys.stdin = gated(sys.stdin)
+bill.main()
+'''
+
+
+class Gate:
+    """A pipe that nobody can open for reading as long as the gate is shut."""
+
+    def __init__(self, path):
+        self.path = path
+        self.held = None
+        os.mkfifo(path)
+
+    def open(self):
+        if self.held is None:
+            self.held = os.open(self.path, os.O_RDWR)
+
+
+class MeshTest(MusterTest):
+    """Gives each test a mesh of its own, on a server that it names."""
+
+    nats_server = NATS_SERVERS[0]
+    nats_servers = 1
+
+    def setUp(self):
+        super().setUp()
+        self.mesh = Mesh(self.folder, self.nats_server, self.nats_servers)
+        self.addCleanup(self.mesh.kill)
+        self.start_mesh()
+
+    def start_mesh(self):
+        self.mesh.start()
+
+    def ask(self, *arguments):
+        return self.muster(*arguments, "--server", self.mesh.server)
+
+    def answer(self, *arguments):
+        """The JSON object that a command prints."""
+        done = self.ask(*arguments, "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def apply_billing(self, *program):
+        """A retail job, billed by a program in Python."""
+        program = program or (ROOT / "examples/retail/bill.py",)
+        text = (ROOT / "examples/retail/job_python.yaml").read_text()
+        for old, new in (("name: retail_python", "name: billing"),
+                         ("transactions: 500", f"transactions: {ROWS_PER_ITEM}"),
+                         ("[python3, bill.py]", f"[python3, {', '.join(map(str, program))}]"),
+                         ("deadline: 60s", "deadline: 1h")):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        self.answer("job", "apply", self.write("billing.yaml", text))
+
+    def submit_arguments(self, job, data, request_id="march", server=None):
+        return ["batch", "submit", job, "--input", str(data), "--request-id", request_id, "--wait",
+                "-o", "json", "--server", server or self.mesh.server]
+
+    def submit(self, job, data, request_id="march"):
+        """The JSON object for the batch when it is complete."""
+        done = self.muster(*self.submit_arguments(job, data, request_id))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def start_submit(self, job, data, server=None):
+        process = subprocess.Popen(
+            [harness.MUSTER, *self.submit_arguments(job, data, server=server)], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def await_batch(self, batch, reached):
+        """The first view of `batch` that has `reached` what is waited for."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            found = [b for b in self.answer("batch", "list") if b["batch"] == batch]
+            if found and reached(found[0]):
+                return found[0]
+        raise self.failureException(f"batch {batch} never got there: {found}")
+
+    # Of the controller itself: an initiator that was just started has not heard of it.
+    def report(self, batch, *more):
+        return self.answer("report", batch, "--controller", self.mesh.reporter, *more)
+
+    def assert_receipt_is_complete(self, batch, transactions):
+        done = self.ask("batch", "receipt", batch)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text, _, checksum = done.stdout.rpartition("checksum ")
+        for line in (f"transactions {transactions}", f"aggregated {transactions}", "rejected 0",
+                     "dead_lettered 0"):
+            self.assertIn(line, text.splitlines())
+        self.assertEqual(hashlib.sha256(text.encode()).hexdigest(), checksum.strip())
+
+    def assert_exact(self, data, rows, result):
+        self.assertTrue(result["complete"])
+        self.assertEqual(result["transactions"], rows)
+        self.assert_all_accounted_for(result)
+        self.assert_report_is_the_direct_sum(data, result["batch"])
+        self.assert_receipt_is_complete(result["batch"], rows)
+
+
+class WalkTest(MeshTest):
+    def submit_when_there_is_a_handler(self, job, data):
+        """The initiator hears of the handlers of processors by their next heartbeats."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            done = self.muster(*self.submit_arguments(job, data))
+            if "no processor is there" not in done.stderr:
+                break
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_a_batch_goes_all_the_way_and_every_service_ends_in_order(self):
+        data = retail_input(20000)
+        self.answer("job", "apply", harness.RETAIL_JOB)
+        self.assert_exact(data, 20000, self.submit_when_there_is_a_handler("retail", data))
+        for service in [*self.mesh.processors, self.mesh.controller, self.mesh.initiator]:
+            self.assertEqual(service.stop(), 0)
+
+    def test_a_job_that_nobody_applied_is_an_error_that_names_it(self):
+        done = self.muster(*self.submit_arguments("retail", retail_input(5000)))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("retail", done.stderr)
+        self.assertEqual(self.answer("batch", "list"), [])
+
+
+class UploadTest(MeshTest):
+    def test_an_upload_that_was_cut_off_goes_on_where_it_was(self):
+        data = retail_input(60000)
+        size = data.stat().st_size
+        self.apply_billing()
+        narrow = Bottleneck(self.mesh.server, limit=3 << 20)
+        self.addCleanup(narrow.close)
+        cut = self.start_submit("billing", data, narrow.address)
+        self.assertTrue(narrow.full.wait(READY_SECONDS))
+        cut.kill()
+        narrow.close()
+        [batch] = self.answer("batch", "list")
+        self.assertEqual(batch["state"], "open")
+
+        wide = Bottleneck(self.mesh.server, limit=1 << 40)
+        self.addCleanup(wide.close)
+        resumed = self.start_submit("billing", data, wide.address)
+        out, errors = resumed.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(resumed.returncode, 0, errors)
+        result = json.loads(out)
+        self.assertEqual(result["batch"], batch["batch"])
+        self.assertLess(wide.passed, size - (1 << 20))
+        self.assert_exact(data, 60000, result)
+
+
+class FaultTest(MeshTest):
+    """Each breaks something in mid-batch, while `muster batch submit --wait` looks on."""
+
+    def setUp(self):
+        super().setUp()
+        self.gate = Gate(self.folder / "gate")
+        # No handler's program is left behind waiting.
+        self.addCleanup(self.gate.open)
+        self.data = retail_input(ROWS)
+        self.apply_billing(self.write("gated.py", GATED), self.gate.path)
+        self.submission = self.start_submit("billing", self.data)
+        half = self.await_batch(1, lambda batch: batch["items_counted"] == FREE_ITEMS)
+        self.assertEqual(half["aggregated"], FREE_ITEMS * ROWS_PER_ITEM)
+
+    @staticmethod
+    def outlast_leases():
+        """What was in hand when its holder died is there for others. They look when they have done
+        what they have: a listener without work looks for lapsed leases twice a minute only."""
+        time.sleep(Mesh.LEASE_SECONDS + 0.5)
+
+    def assert_ends_exactly_once(self):
+        self.gate.open()
+        out, errors = self.submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(self.submission.returncode, 0, errors)
+        result = json.loads(out)
+        self.assert_exact(self.data, ROWS, result)
+        self.assertEqual(self.submit("billing", self.data)["batch"], result["batch"])
+        self.assertEqual(len(self.answer("batch", "list")), 1)
+
+
+class KillTest(FaultTest):
+    def test_a_killed_initiator_goes_on_with_its_batches(self):
+        self.mesh.initiator.kill()
+        self.gate.open()
+        self.mesh.initiator.restart()
+        self.assert_ends_exactly_once()
+
+    def test_what_a_killed_processor_had_in_hand_goes_to_another(self):
+        self.mesh.processors[0].kill()
+        self.outlast_leases()
+        self.assert_ends_exactly_once()
+
+    def test_processors_that_were_all_killed_go_on_when_they_are_back(self):
+        for processor in self.mesh.processors:
+            processor.kill()
+        self.outlast_leases()
+        for processor in self.mesh.processors:
+            processor.restart()
+        self.assert_ends_exactly_once()
+
+    def test_results_wait_for_a_killed_controller(self):
+        self.mesh.controller.kill()
+        self.gate.open()
+        self.mesh.controller.restart()
+        self.assert_ends_exactly_once()
+
+    def test_a_killed_nats_server_keeps_what_it_acknowledged(self):
+        self.mesh.nats.kill()
+        self.mesh.nats.restart()
+        self.assert_ends_exactly_once()
+
+    def test_everything_killed_at_once_goes_on(self):
+        for program in self.mesh.programs:
+            program.signal(signal.SIGKILL)
+        for program in self.mesh.programs:
+            program.wait()
+        self.outlast_leases()
+        for program in self.mesh.programs:
+            program.start()
+        for program in self.mesh.programs:
+            program.await_ready()
+        self.assert_ends_exactly_once()
+
+
+class StallTest(FaultTest):
+    def test_a_processor_that_slept_beyond_its_lease_counts_nothing_twice(self):
+        sleeper, awake = self.mesh.processors
+        sleeper.freeze()
+        self.outlast_leases()
+        self.assert_ends_exactly_once()
+        # Now it has to work itself, after whatever it still had in hand.
+        awake.stop()
+        sleeper.thaw()
+        other = self.retail_rows((3, "0.1", "7", "France"))
+        self.assert_exact(other, 1, self.submit("billing", other, "april"))
+        self.assert_report_is_the_direct_sum(self.data, 1)
+
+    def outage(self, seconds):
+        self.mesh.nats.kill()
+        self.gate.open()
+        time.sleep(seconds)  # this is the outage itself
+        self.mesh.nats.restart()
+        self.assert_ends_exactly_once()
+
+    def test_an_outage_of_the_nats_server_of_some_seconds_costs_those_seconds(self):
+        self.outage(5)
+
+    @unittest.skipUnless(os.environ.get("MUSTER_LONG_OUTAGE"), "takes a minute")
+    def test_an_outage_of_the_nats_server_of_a_minute_costs_a_minute(self):
+        self.outage(60)
+
+
+class KillOnOtherServerTest(KillTest):
+    nats_server = NATS_SERVERS[-1]
+
+    def setUp(self):
+        if len(NATS_SERVERS) == 1:
+            self.skipTest("MUSTER_NATS_SERVERS names one server only")
+        super().setUp()
+
+
+class ClusterTest(MeshTest):
+    nats_server = NATS_SERVERS[-1]
+    nats_servers = 3
+
+    def test_a_cluster_goes_on_without_one_of_its_three_servers(self):
+        data = retail_input(ROWS)
+        self.apply_billing()
+        self.assert_exact(data, ROWS, self.submit("billing", data, "with all"))
+        self.mesh.nats.kill()
+        self.assert_exact(data, ROWS, self.submit("billing", data, "without one"))
+        self.assertEqual(len(self.answer("batch", "list")), 2)
+
+
+class BeginTest(MeshTest):
+    """Services that do not have what they need, and clients that do not trust them."""
+
+    def start_mesh(self):
+        pass  # each starts what it is about
+
+    def certificate(self, name):
+        """(certificate, key) of a server on loopback that signed itself."""
+        files = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1",
+             "-out", files[0], "-keyout", files[1]], check=True, capture_output=True)
+        return files
+
+    def test_a_service_waits_for_a_nats_server_that_is_not_there_yet(self):
+        initiator = self.mesh.start_role("initiator", self.mesh.server)
+        initiator.await_line("what is needed does not answer")
+        early = self.ask("batch", "list")
+        self.assertEqual(early.returncode, 5, early.stderr)
+        self.assertIn("waits for the queues", early.stderr)
+        self.mesh.start_nats().await_ready()
+        initiator.await_ready()
+        self.assertEqual(self.answer("batch", "list"), [])
+
+    def test_a_service_that_waits_can_be_stopped(self):
+        processor = self.mesh.start_role("processor")
+        processor.await_line("what is needed does not answer")
+        self.assertEqual(processor.stop(), 0)
+
+    def test_a_client_sends_nothing_to_a_server_whose_certificate_it_does_not_trust(self):
+        certificate, key = self.certificate("initiator")
+        other, _ = self.certificate("other")
+        self.mesh.start_nats().await_ready()
+        self.mesh.start_role("initiator", self.mesh.server, "--tls-cert", certificate,
+                             "--tls-key", key).await_ready()
+        self.assertEqual(self.answer("job", "list", "--tls-roots", certificate), [])
+        for mistrust in (["--tls-roots", other], []):
+            refused = self.ask("job", "list", *mistrust)
+            self.assertEqual((refused.returncode, refused.stdout), (5, ""))
+            self.assertIn(self.mesh.server, refused.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
