@@ -68,16 +68,17 @@ class ProcessorProgramTest : public ::testing::TestWithParam<std::string> {
     channel_ = rpc::OpenChannel(address).value();
   }
 
-  // Waits until health answers `wanted`.
+  // Waits until health answers `wanted`, also across the change of the program's server.
   void AwaitHealth(HealthCheckResponse::ServingStatus wanted) {
-    grpc::ClientContext context;
     const auto stub = grpc::health::v1::Health::NewStub(channel_);
-    const auto watch = stub->Watch(&context, {});
     HealthCheckResponse response;
-    do {
-      ASSERT_TRUE(watch->Read(&response));
-    } while (response.status() != wanted);
-    context.TryCancel();
+    while (response.status() != wanted) {
+      grpc::ClientContext context;
+      context.set_wait_for_ready(true);
+      const auto watch = stub->Watch(&context, {});
+      while (response.status() != wanted && watch->Read(&response)) continue;
+      context.TryCancel();
+    }
   }
 
   // Applies the job as an initiator does.
