@@ -103,6 +103,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddQueue(&app, environment);
   AddCost(&app, environment);
   AddJob(&app, environment);
+  AddWorker(&app, environment);
   AddServeHandler(&app, environment);
   AddVersion(&app, environment);
   try {

@@ -154,16 +154,23 @@ class MadeUpJobs final : public v1::JobService::Service {
   std::map<std::string, v1::Job> jobs_ ABSL_GUARDED_BY(mu_);
 };
 
-// Knows the controllers that the test named.
+// Knows the instances that the test named.
 class MadeUpMesh final : public v1::MeshService::Service {
  public:
   // Before the first call.
   std::vector<v1::Instance> controllers;
+  std::vector<v1::Instance> others;
 
   grpc::Status ListInstances(grpc::ServerContext* context, const v1::ListInstancesRequest* request,
                              v1::ListInstancesResponse* response) override {
     return rpc::Answer(*context, [&] {
-      EXPECT_EQ(request->role(), v1::ROLE_CONTROLLER);
+      const bool all = request->role() == v1::ROLE_UNSPECIFIED;
+      for (const v1::Instance& instance : others) {
+        if (all || instance.info().role() == request->role()) {
+          *response->add_instances() = instance;
+        }
+      }
+      if (!all && request->role() != v1::ROLE_CONTROLLER) return absl::OkStatus();
       for (const v1::Instance& instance : controllers) *response->add_instances() = instance;
       return absl::OkStatus();
     });
@@ -202,6 +209,8 @@ class ClientTest : public ::testing::Test {
                       options, {{v1::ReportService::service_full_name(), report_service_.get()}})
                       .value();
     v1::Instance instance;
+    instance.mutable_info()->set_role(v1::ROLE_CONTROLLER);
+    instance.mutable_info()->set_instance("controller-1");
     instance.mutable_info()->set_address(controller_address());
     mesh_.controllers = {instance};
   }

@@ -56,6 +56,7 @@ void AddReport(CLI::App* app, const Environment& environment);
 void AddBatch(CLI::App* app, const Environment& environment);
 void AddCost(CLI::App* app, const Environment& environment);
 void AddQueue(CLI::App* app, const Environment& environment);
+void AddWorker(CLI::App* app, const Environment& environment);
 void AddJob(CLI::App* app, const Environment& environment);
 void AddServeHandler(CLI::App* app, const Environment& environment);
 void AddVersion(CLI::App* app, const Environment& environment);

@@ -37,17 +37,24 @@ absl::StatusOr<std::unique_ptr<Mesh>> Mesh::Open(const ServerOptions& options) {
 
 absl::StatusOr<Peer> Mesh::Controller() {
   if (!options_.controller.empty()) return Connect(options_.controller);
-  v1::ListInstancesRequest request;
-  request.set_role(v1::ROLE_CONTROLLER);
-  v1::ListInstancesResponse response;
-  const auto stub = v1::MeshService::NewStub(initiator());
-  MUSTER_RETURN_IF_ERROR(Call(*stub, &v1::MeshService::Stub::ListInstances, request, &response));
-  for (const v1::Instance& instance : response.instances()) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Instance> controllers,
+                          Instances(v1::ROLE_CONTROLLER));
+  for (const v1::Instance& instance : controllers) {
     const bool serves = !instance.leaving() && !instance.info().address().empty();
     if (serves) return Connect(instance.info().address());
   }
   return absl::UnavailableError(absl::StrCat(
       initiator_.address, ": it has heard of no controller; --controller HOST:PORT names one"));
+}
+
+absl::StatusOr<std::vector<v1::Instance>> Mesh::Instances(v1::Role role) {
+  v1::ListInstancesRequest request;
+  request.set_role(role);
+  request.set_with_load(true);
+  v1::ListInstancesResponse response;
+  const auto stub = v1::MeshService::NewStub(initiator());
+  MUSTER_RETURN_IF_ERROR(Call(*stub, &v1::MeshService::Stub::ListInstances, request, &response));
+  return std::vector<v1::Instance>(response.instances().begin(), response.instances().end());
 }
 
 absl::StatusOr<Peer> Mesh::Connect(const std::string& address) const {

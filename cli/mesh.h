@@ -4,13 +4,16 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "cli/server_options.h"
 #include "grpcpp/channel.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
+#include "muster/v1/mesh_service.pb.h"
 
 namespace muster::cli {
 
@@ -24,7 +27,7 @@ struct Peer {
 // calls, so that one which was is the server's doing, and worth another try (Unavailable).
 absl::Status Explain(const absl::Status& status, const Peer& peer);
 
-// Not thread-safe.
+// Connect and Call are thread-safe, the others are not.
 class Mesh {
  public:
   // Connects with the first call. InvalidArgument: an address or a file of TLS is wrong.
@@ -34,6 +37,10 @@ class Mesh {
   const std::shared_ptr<grpc::Channel>& initiator() const { return initiator_.channel; }
   // Serves the report. Unavailable: the initiator has heard of none.
   absl::StatusOr<Peer> Controller();
+  // Those that the initiator has heard lately, with their last heartbeats; of all roles, or of one.
+  absl::StatusOr<std::vector<v1::Instance>> Instances(v1::Role role);
+  // Connects with the first call. InvalidArgument: that is no address.
+  absl::StatusOr<Peer> Connect(const std::string& address) const;
 
   const ServerOptions& options() const { return options_; }
 
@@ -45,7 +52,13 @@ class Mesh {
   template <typename Stub, typename Method, typename Request, typename Response>
   absl::Status Call(Stub& stub, Method method, const Request& request, Response* response,
                     const Peer& peer) const {
-    rpc::CallContext context(options_.timeout.value_or(rpc::kDefaultCallTimeout));
+    return Call(stub, method, request, response, peer, rpc::kDefaultCallTimeout);
+  }
+  // One that takes longer than others do, if nobody has said how long calls may take.
+  template <typename Stub, typename Method, typename Request, typename Response>
+  absl::Status Call(Stub& stub, Method method, const Request& request, Response* response,
+                    const Peer& peer, absl::Duration timeout) const {
+    rpc::CallContext context(options_.timeout.value_or(timeout));
     return Explain(rpc::FromGrpc((stub.*method)(&context, request, response)), peer);
   }
   // To the initiator.
@@ -57,8 +70,6 @@ class Mesh {
  private:
   Mesh(ServerOptions options, rpc::ChannelOptions channel_options)
       : options_(std::move(options)), channel_options_(std::move(channel_options)) {}
-
-  absl::StatusOr<Peer> Connect(const std::string& address) const;
 
   const ServerOptions options_;
   const rpc::ChannelOptions channel_options_;

@@ -1,0 +1,137 @@
+#include "cli/worker_view.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "cli/batch_view.h"
+#include "muster/proto_time/proto_time.h"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string Cell(const std::string& text) { return text.empty() ? "-" : text; }
+std::string Cell(std::optional<int64_t> number) {
+  return number.has_value() ? absl::StrCat(*number) : "-";
+}
+
+ordered_json JsonOf(std::optional<int64_t> number) {
+  return number.has_value() ? ordered_json(*number) : ordered_json();
+}
+
+// LISTENER_PHASE_PAUSED → "paused".
+std::string PhaseName(v1::ListenerPhase phase) {
+  return absl::AsciiStrToLower(absl::StripPrefix(v1::ListenerPhase_Name(phase), "LISTENER_PHASE_"));
+}
+
+// The load that the last heartbeat tells of; null: none.
+const v1::JobLoad* LoadOf(const Worker& worker, const std::string& job) {
+  for (const v1::JobLoad& load : worker.instance.heartbeat().jobs()) {
+    if (load.job() == job) return &load;
+  }
+  return nullptr;
+}
+
+// What is known of it without asking it.
+WorkerView HeardOf(const Worker& worker, const std::string& job) {
+  WorkerView view;
+  view.instance = worker.name();
+  view.address = worker.instance.info().address();
+  view.job = job;
+  view.heard = proto_time::FromProto(worker.instance.last_heartbeat());
+  for (const v1::HandlerVersion& handler : worker.instance.info().handlers()) {
+    if (handler.job() == job) view.handler_version = handler.version();
+  }
+  const v1::JobLoad* const load = LoadOf(worker, job);
+  if (load == nullptr) return view;
+  view.busy = load->threads_busy();
+  view.active = load->threads();
+  view.max = load->threads_max();
+  view.depth = 0;
+  for (const v1::PartitionLoad& partition : load->partitions()) *view.depth += partition.ready();
+  view.items_per_second = load->items_per_second();
+  if (load->service_time().has_p95()) view.p95 = proto_time::FromProto(load->service_time().p95());
+  return view;
+}
+
+std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse& answer) {
+  std::vector<WorkerView> views;
+  for (const v1::ListenerState& state : answer.listeners()) {
+    WorkerView view = HeardOf(worker, state.job());
+    view.phase = PhaseName(state.phase());
+    view.active = state.active_dequeue_tasks();
+    view.max = state.options().max_dequeue_tasks();
+    view.depth = state.queue_depth();
+    views.push_back(std::move(view));
+  }
+  if (views.empty()) {
+    views.push_back(HeardOf(worker, ""));
+    views.back().phase = "no job";
+  }
+  return views;
+}
+
+}  // namespace
+
+Table WorkerView::Columns() {
+  Table table;
+  for (const char* column : {"instance", "job", "phase"}) table.AddColumn(column);
+  for (const char* column : {"busy", "active", "max", "queue", "items/s", "p95"}) {
+    table.AddColumn(column, Align::kRight);
+  }
+  table.AddColumn("handler");
+  table.AddColumn("last heartbeat");
+  return table;
+}
+
+std::vector<std::string> WorkerView::Row() const {
+  return {instance,
+          Cell(job),
+          phase,
+          Cell(busy),
+          Cell(active),
+          Cell(max),
+          Cell(depth),
+          items_per_second.has_value() ? absl::StrFormat("%.1f", *items_per_second) : "-",
+          p95.has_value() ? absl::FormatDuration(absl::Trunc(*p95, absl::Microseconds(1))) : "-",
+          Cell(handler_version),
+          Rfc3339(heard)};
+}
+
+ordered_json WorkerView::Json() const {
+  return {
+      {"instance", instance},
+      {"address", address},
+      {"job", job},
+      {"phase", phase},
+      {"threads_busy", JsonOf(busy)},
+      {"threads_active", JsonOf(active)},
+      {"threads_max", JsonOf(max)},
+      {"queue_depth", JsonOf(depth)},
+      {"items_per_second",
+       items_per_second.has_value() ? ordered_json(*items_per_second) : ordered_json()},
+      {"p95_seconds", p95.has_value() ? ordered_json(absl::ToDoubleSeconds(*p95)) : ordered_json()},
+      {"handler_version", handler_version},
+      {"last_heartbeat", Rfc3339(heard)},
+  };
+}
+
+std::vector<WorkerView> ViewsOf(const Worker& worker,
+                                const absl::StatusOr<v1::QueryStateResponse>& answer,
+                                const std::string& job) {
+  if (answer.ok()) return Asked(worker, *answer);
+  std::vector<WorkerView> views;
+  if (absl::IsNotFound(answer.status())) return views;
+  for (const v1::JobLoad& load : worker.instance.heartbeat().jobs()) {
+    if (job.empty() || load.job() == job) views.push_back(HeardOf(worker, load.job()));
+  }
+  if (views.empty() && job.empty()) views.push_back(HeardOf(worker, ""));
+  for (WorkerView& view : views) view.phase = worker.serves() ? "no answer" : "leaving";
+  return views;
+}
+
+}  // namespace muster::cli
