@@ -104,6 +104,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddCost(&app, environment);
   AddJob(&app, environment);
   AddWorker(&app, environment);
+  AddDoctor(&app, environment);
   AddServeHandler(&app, environment);
   AddVersion(&app, environment);
   try {

@@ -57,6 +57,7 @@ void AddBatch(CLI::App* app, const Environment& environment);
 void AddCost(CLI::App* app, const Environment& environment);
 void AddQueue(CLI::App* app, const Environment& environment);
 void AddWorker(CLI::App* app, const Environment& environment);
+void AddDoctor(CLI::App* app, const Environment& environment);
 void AddJob(CLI::App* app, const Environment& environment);
 void AddServeHandler(CLI::App* app, const Environment& environment);
 void AddVersion(CLI::App* app, const Environment& environment);

@@ -1,0 +1,64 @@
+// muster doctor
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "cli/environment.h"
+#include "cli/finding.h"
+#include "cli/mesh_checkup.h"
+#include "cli/nats_checkup.h"
+#include "cli/place.h"
+#include "muster/base/status_macros.h"
+#include "muster/wire/queue_names.h"
+
+namespace muster::cli {
+namespace {
+
+struct DoctorOptions {
+  CommonOptions common;
+  std::string account = wire::kLocalAccount;
+  std::string nats_url;  // empty: nobody looks
+  int replicas = 1;
+};
+
+// What NATS lacks may be the reason why the initiator does not answer, so it is told first.
+absl::Status Examine(const DoctorOptions& options, const Environment& environment) {
+  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "the doctor looks at a mesh"));
+  Findings findings;
+  if (!options.nats_url.empty()) findings = CheckNats(options.nats_url, options.replicas);
+  absl::StatusOr<Findings> mesh =
+      CheckMesh(options.common, options.account, MUSTER_VERSION, environment);
+  if (mesh.ok()) {
+    for (Finding& finding : *mesh) findings.push_back(std::move(finding));
+  } else {
+    findings.push_back({Health::kWrong, "initiator", std::string(mesh.status().message()),
+                        "see whether muster-initiator runs there"});
+  }
+  PrintFindings(findings, options.common.output, environment);
+  return mesh.status();
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App* app, const Environment& environment) {
+  CLI::App* const command = app->add_subcommand(
+      "doctor", "What of a mesh can be reached, what is wrong with it, and how to mend that");
+  const auto options = std::make_shared<DoctorOptions>();
+  AddServer(command, &options->common);
+  AddOutput(command, &options->common, Csv::kNo);
+  command->add_option("--account", options->account, "Whose queues")->capture_default_str();
+  command->add_option("--nats", options->nats_url, "The NATS server too, such as nats://host:4222")
+      ->envname("MUSTER_NATS");
+  command->add_option("--replicas", options->replicas, "Of what the services store there")
+      ->envname("MUSTER_REPLICAS")
+      ->check(CLI::IsMember({1, 3, 5}))
+      ->capture_default_str();
+  command->callback([options, &environment] {
+    if (const absl::Status status = Examine(*options, environment); !status.ok()) {
+      environment.Fail(status);
+    }
+  });
+}
+
+}  // namespace muster::cli

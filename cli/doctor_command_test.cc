@@ -1,0 +1,158 @@
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cli/client_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/nats/connection.h"
+#include "muster/nats/jetstream.h"
+#include "muster/nats/testing/nats_server.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A processor and a controller, at one address that is ready, with handler version 7 of job "shop".
+class DoctorTest : public ClientTest {
+ protected:
+  DoctorTest() {
+    controller_->SetReady(true);
+    initiator_->SetReady(true);
+    v1::Instance processor = mesh_.controllers[0];
+    processor.mutable_info()->set_role(v1::ROLE_PROCESSOR);
+    processor.mutable_info()->set_instance("p-1");
+    v1::HandlerVersion* const handler = processor.mutable_info()->add_handlers();
+    handler->set_job("shop");
+    handler->set_version("7");
+    mesh_.others = {processor};
+    for (v1::Instance* instance : {&mesh_.others[0], &mesh_.controllers[0]}) {
+      instance->mutable_info()->set_version(Version());
+      *instance->mutable_last_heartbeat() = proto_time::ToProto(clock_.Now());
+      *instance->mutable_heartbeat()->mutable_sent() = proto_time::ToProto(clock_.Now());
+    }
+  }
+
+  std::string Version() {
+    const std::string line = Run({"version"}).out;  // "muster X\n"
+    return line.substr(7, line.size() - 8);
+  }
+};
+
+TEST_F(DoctorTest, FindsNothingWrongWithASoundMesh) {
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kOk) << done.err;
+  EXPECT_THAT(done.out, AllOf(HasSubstr("ok: processor p-1: localhost:"),
+                              HasSubstr("ok: queues: 0 of local, none has poison\n"),
+                              HasSubstr("ok: batches: none waits with a problem\n"),
+                              Not(HasSubstr("warning")), Not(HasSubstr("wrong"))));
+}
+
+TEST_F(DoctorTest, SaysThatTheInitiatorDoesNotAnswer) {
+  const std::string address = server();
+  initiator_.reset();
+  const Done done = Run({"doctor", "--server", address});
+  EXPECT_EQ(done.code, kUnreachable);
+  EXPECT_THAT(done.out, HasSubstr(absl::StrCat("wrong: initiator: ", address)));
+  EXPECT_THAT(done.err, HasSubstr(address));
+}
+
+TEST_F(DoctorTest, NamesWhoIsNotReadyNotReachableOrNotThere) {
+  controller_->SetReady(false);
+  EXPECT_THAT(RunThere({"doctor"}).out, HasSubstr("answers that it is not ready; its log says"));
+  controller_.reset();
+  mesh_.controllers.clear();
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: processor p-1: localhost:"),
+                              HasSubstr("wrong: controller: the initiator has heard of none")));
+}
+
+TEST_F(DoctorTest, WarnsOfOtherVersionsAndClocks) {
+  mesh_.others[0].mutable_info()->set_version("0.0.1");
+  *mesh_.others[0].mutable_heartbeat()->mutable_sent() =
+      proto_time::ToProto(clock_.Now() + absl::Seconds(2));
+  clock_.Advance(absl::Seconds(60));
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out,
+              AllOf(HasSubstr("warning: processor p-1: has version 0.0.1, not "),
+                    HasSubstr("its clock is 2s ahead of the initiator's"),
+                    HasSubstr("warning: initiator: its clock differs from the one here")));
+}
+
+TEST_F(DoctorTest, NamesBatchesThatWait) {
+  v1::BatchStatus& batch = batches_.batches[7];
+  batch.set_batch(7);
+  batch.set_job("shop");
+  batch.set_state(v1::BATCH_STATE_SEALED);
+  batch.set_handler_version("6");
+  batch.set_problem("no controller answers");
+  batches_.batches[8] = batch;
+  batches_.batches[8].set_batch(8);
+  batches_.batches[8].set_state(v1::BATCH_STATE_COMPLETE);
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out,
+              AllOf(HasSubstr("wrong: batch 7: waits: no controller answers; it goes on"),
+                    HasSubstr("wrong: batch 7: is bound to version 6"), Not(HasSubstr("batch 8"))));
+}
+
+TEST_F(DoctorTest, NamesJobsWhoseHandlerNobodyHas) {
+  for (const char* job : {"shop", "bakery"}) {
+    const std::string path = dir_ / absl::StrCat(job, ".yaml");
+    std::ofstream(path) << job << ": 1";
+    ASSERT_EQ(RunThere({"job", "apply", path}).code, kOk);
+  }
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("ok: job shop: processors have handler version 7\n"),
+                              HasSubstr("wrong: job bakery: no processor has its handler; start")));
+}
+
+TEST_F(DoctorTest, WarnsOfPoisonForPrograms) {
+  const queue::QueueId id = {"local", "shop-in-0"};
+  ASSERT_TRUE(queues_->CreateQueue(id, {}).ok());
+  const auto put = queues_->Put(id, std::vector<queue::NewMessage>(1));
+  ASSERT_TRUE(put.ok());
+  const queue::DeadLetterRequest request{put->front().receipt, {"it hung", 3, "worker-1", {}}};
+  ASSERT_TRUE(queues_->DeadLetter(id, {request})->front().ok());
+  const Done done = RunThere({"doctor", "-o", "json"});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out, HasSubstr("{\"health\":\"warning\",\"what\":\"queue local/shop-in-0\","
+                                  "\"found\":\"1 messages were given up\""));
+}
+
+TEST_F(DoctorTest, LooksAtTheNatsServerToo) {
+  nats::testing::NatsServer nats;
+  const auto connection = nats::Connection::Open(nats.url(), {}).value();
+  nats::JetStream jetstream(connection.get(), absl::Seconds(30));
+  ASSERT_TRUE(jetstream
+                  .EnsureStream({{"name", "MUSTER_local_shop-in-0"},
+                                 {"subjects", {"muster.queue.local.shop-in-0"}},
+                                 {"storage", "memory"}})
+                  .ok());
+  const Done done = RunThere({"doctor", "--nats", nats.url()});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("answers, and runs JetStream"),
+                              HasSubstr("storage is \"memory\", not \"file\""),
+                              HasSubstr("warning: acknowledgements: survive the end of")));
+}
+
+TEST_F(DoctorTest, SaysThatANatsServerDoesNotAnswerOrStoresNothing) {
+  using nats::testing::NatsServer;
+  NatsServer nats(NatsServer::Programs().front(), "", NatsServer::Persistence::kNone);
+  EXPECT_THAT(RunThere({"doctor", "--nats", nats.url()}).out,
+              HasSubstr("runs no JetStream for us; start it with JetStream"));
+  nats.Kill();
+  const Done done = RunThere({"doctor", "--nats", nats.url()});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, HasSubstr(absl::StrCat("wrong: NATS server ", nats.url())));
+}
+
+}  // namespace
+}  // namespace muster::cli

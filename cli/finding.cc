@@ -1,0 +1,45 @@
+#include "cli/finding.h"
+
+#include <ostream>
+
+#include "cli/table.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+const char* NameOf(Health health) {
+  switch (health) {
+    case Health::kOk:
+      return "ok";
+    case Health::kWarning:
+      return "warning";
+    case Health::kWrong:
+      break;
+  }
+  return "wrong";
+}
+
+}  // namespace
+
+void PrintFindings(const Findings& findings, OutputFormat format, const Environment& environment) {
+  ordered_json json = ordered_json::array();
+  for (const Finding& finding : findings) {
+    if (finding.health == Health::kWrong) environment.exit_code = kError;
+    json.push_back({{"health", NameOf(finding.health)},
+                    {"what", finding.what},
+                    {"found", finding.found},
+                    {"to_do", finding.to_do}});
+    if (format == OutputFormat::kJson) continue;
+    *environment.out << NameOf(finding.health) << ": " << Printable(finding.what) << ": "
+                     << Printable(finding.found);
+    if (!finding.to_do.empty()) *environment.out << "; " << Printable(finding.to_do);
+    *environment.out << "\n";
+  }
+  if (format != OutputFormat::kJson) return;
+  *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+}
+
+}  // namespace muster::cli
