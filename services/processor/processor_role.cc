@@ -31,16 +31,11 @@ absl::Status ProcessorRole::Join(const host::Stores& stores) {
   self.set_role(v1::ROLE_PROCESSOR);
   self.set_instance(host_.instance);
   self.set_address(stores.address);
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<host::Membership> membership,
-                          host::Membership::Join(
-                              stores.backends, host_.nats_url, std::move(self),
-                              [this](absl::Duration window, v1::Heartbeat* heartbeat) {
-                                load_.AddTo(window, heartbeat);
-                              },
-                              clock_));
-  MUSTER_RETURN_IF_ERROR(service_.Start(
-      {stores.queues, stores.bus, stores.blobs, clock_, cancelled_.get()}, jobs_.get()));
-  membership_ = std::move(membership);
+  const auto complete = [this](absl::Duration window, v1::Heartbeat* heartbeat) {
+    load_.AddTo(window, heartbeat);
+  };
+  MUSTER_ASSIGN_OR_RETURN(membership_, host::Membership::Join(stores.backends, host_.nats_url,
+                                                              std::move(self), complete, clock_));
   return absl::OkStatus();
 }
 

@@ -26,6 +26,32 @@ def free_address():
             return "%s:%d" % address
 
 
+class Log:
+    """What one run of a program has said."""
+
+    def __init__(self):
+        self.lines = []
+        self.ended = False
+        self.heard = threading.Condition()
+
+    def read(self, stream):
+        with stream:
+            for line in stream:
+                with self.heard:
+                    self.lines.append(line)
+                    self.heard.notify_all()
+        with self.heard:
+            self.ended = True
+            self.heard.notify_all()
+
+    def await_line(self, text):
+        def said():
+            return any(text in line for line in self.lines)
+        with self.heard:
+            self.heard.wait_for(lambda: said() or self.ended, READY_SECONDS)
+            return said()
+
+
 class Program:
     """A program that can be killed, frozen and started again."""
 
@@ -35,33 +61,18 @@ class Program:
         self.start()
 
     def start(self):
-        self.lines = []
-        self.ended = False
-        self.heard = threading.Condition()
+        # The reader of the run before may not have seen its end yet.
+        self.log = Log()
         self.process = subprocess.Popen(
             self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             text=True)
-        self.reader = threading.Thread(target=self.read_log)
+        self.reader = threading.Thread(target=self.log.read, args=(self.process.stderr,))
         self.reader.start()
-
-    def read_log(self):
-        with self.process.stderr as log:
-            for line in log:
-                with self.heard:
-                    self.lines.append(line)
-                    self.heard.notify_all()
-        with self.heard:
-            self.ended = True
-            self.heard.notify_all()
 
     def await_line(self, text):
         """Waits until it has said `text`, since it was started last."""
-        def said():
-            return any(text in line for line in self.lines)
-        with self.heard:
-            self.heard.wait_for(lambda: said() or self.ended, READY_SECONDS)
-            if not said():
-                raise AssertionError(f"{self.argv[0]} never said {text}:\n{''.join(self.lines)}")
+        if not self.log.await_line(text):
+            raise AssertionError(f"{self.argv[0]} never said {text}:\n{''.join(self.log.lines)}")
 
     def await_ready(self):
         self.await_line(self.when_ready)
