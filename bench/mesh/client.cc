@@ -41,7 +41,7 @@ using Channel = std::shared_ptr<grpc::Channel>;
 
 [[noreturn]] void Die(absl::string_view what) {
   std::fprintf(stderr, "mesh_client: %.*s\n", static_cast<int>(what.size()), what.data());
-  std::exit(1);
+  std::exit(1);  // NOLINT(concurrency-mt-unsafe): nothing is to be cleaned up
 }
 
 void Check(const grpc::Status& status, absl::string_view what) {

