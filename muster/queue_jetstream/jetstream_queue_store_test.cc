@@ -202,7 +202,9 @@ TEST_P(JetStreamQueueStoreTest, LetsALateHolderTakeNothingFromTheNextOne) {
   EXPECT_EQ(store().Stats(queue_)->poison, 0);
   while (true) {
     const auto again = store().Receive(queue_, {1}).value();
-    if (again.empty()) continue;
+    // When a redelivery reaches nobody, a 2.9 server may count from 1 again: as a first delivery
+    // the message is not looked up, and is known again the next time.
+    if (again.empty() || again.front().dequeue_count == 1) continue;
     EXPECT_TRUE(again.front().interrupted) << "the next holder began, and never ended it";
     break;
   }
