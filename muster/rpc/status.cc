@@ -120,6 +120,11 @@ absl::Status WithViolations(absl::Status status, const std::vector<FieldViolatio
   return With(std::move(status), detail);
 }
 
+absl::Status BadField(absl::string_view field, absl::string_view why) {
+  return WithViolations(absl::InvalidArgumentError(absl::StrCat(field, ": ", why)),
+                        {{std::string(field), std::string(why)}});
+}
+
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay) {
   google::rpc::RetryInfo detail;
   const int64_t seconds = absl::IDivDuration(delay, absl::Seconds(1), &delay);

@@ -49,6 +49,9 @@ absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 // In the domain "muster".
 absl::Status WithReason(absl::Status status, const ErrorReason& reason);
 
+// InvalidArgument for one field of a request: "field: why", with that violation.
+absl::Status BadField(absl::string_view field, absl::string_view why);
+
 // What was added, here or by the server. Empty and nullopt: no such detail, or another domain.
 std::vector<FieldViolation> Violations(const absl::Status& status);
 std::optional<absl::Duration> RetryAfter(const absl::Status& status);

@@ -16,6 +16,13 @@ using ::testing::IsEmpty;
 
 absl::Status ThereAndBack(const absl::Status& status) { return FromGrpc(ToGrpc(status)); }
 
+TEST(Status, NamesABadFieldForPeopleAndForPrograms) {
+  const absl::Status bad = BadField("header.job", "must not be empty");
+  EXPECT_EQ(bad.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(bad.message(), "header.job: must not be empty");
+  EXPECT_EQ(Violations(bad), (std::vector<FieldViolation>{{"header.job", "must not be empty"}}));
+}
+
 TEST(Status, KeepsEveryCodeAndItsMessage) {
   for (int code = 1; code <= 16; ++code) {
     const absl::Status status(static_cast<absl::StatusCode>(code), "what happened");

@@ -11,7 +11,7 @@ build_packages=(
 )
 
 # Beside those of the build: what the tests are built on, and what they call.
-test_packages=(librapidcheck-dev nats-server python3-jsonschema python3-yaml)
+test_packages=(librapidcheck-dev nats-server openssl python3-jsonschema python3-yaml)
 
 # What scripts/fuzz calls: the compiler, and the fuzzer and sanitizers that it links.
 fuzz_packages=(clang-14 libclang-rt-14-dev)

@@ -19,20 +19,15 @@ namespace {
 
 constexpr int kMaxRejections = 1000;
 
-absl::Status Refuse(const std::string& field, absl::string_view why) {
-  return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, ": ", why)),
-                             {{field, std::string(why)}});
-}
-
 // Group by group, so that the field that is wrong can be named.
 absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& request) {
   const v1::JobSchema& schema = request.schema();
-  if (request.batch() == 0) return Refuse("batch", "must not be 0");
-  if (schema.job().empty()) return Refuse("schema.job", "must not be empty");
-  if (schema.revision().empty()) return Refuse("schema.revision", "must not be empty");
+  if (request.batch() == 0) return rpc::BadField("batch", "must not be 0");
+  if (schema.job().empty()) return rpc::BadField("schema.job", "must not be empty");
+  if (schema.revision().empty()) return rpc::BadField("schema.revision", "must not be empty");
   report::BatchShape shape{request.batch(), schema.job(), schema.revision(), {}};
   absl::Status wrong = report::ValidateBatchShape(shape);
-  if (!wrong.ok()) return Refuse("batch", wrong.message());
+  if (!wrong.ok()) return rpc::BadField("batch", wrong.message());
   for (int i = 0; i < schema.groups_size(); ++i) {
     absl::StatusOr<report::GroupShape> group = report_wire::FromProto(schema.groups(i));
     wrong = group.status();
@@ -40,7 +35,7 @@ absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& reque
       shape.groups.push_back(*std::move(group));
       wrong = report::ValidateBatchShape(shape);
     }
-    if (!wrong.ok()) return Refuse(absl::StrCat("schema.groups[", i, "]"), wrong.message());
+    if (!wrong.ok()) return rpc::BadField(absl::StrCat("schema.groups[", i, "]"), wrong.message());
   }
   return shape;
 }
@@ -58,7 +53,7 @@ grpc::Status ReportService::GetReport(grpc::ServerContext* context,
                                       const v1::GetReportRequest* request,
                                       grpc::ServerWriter<v1::GetReportResponse>* writer) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    if (request->max_rows() < 0) return Refuse("max_rows", "must not be negative");
+    if (request->max_rows() < 0) return rpc::BadField("max_rows", "must not be negative");
     MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
     return WriteReport(*reader, *request, [writer](const v1::GetReportResponse& response) {
       return writer->Write(response);
@@ -70,10 +65,10 @@ grpc::Status ReportService::ListRejections(grpc::ServerContext* context,
                                            const v1::ListRejectionsRequest* request,
                                            v1::ListRejectionsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    if (request->offset() < 0) return Refuse("offset", "must not be negative");
+    if (request->offset() < 0) return rpc::BadField("offset", "must not be negative");
     if (request->max() < 1 || request->max() > kMaxRejections) {
-      return Refuse("max",
-                    absl::StrCat("is ", request->max(), ", must be within 1 to ", kMaxRejections));
+      return rpc::BadField(
+          "max", absl::StrCat("is ", request->max(), ", must be within 1 to ", kMaxRejections));
     }
     MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
     return FillRejections(*reader, *request, response);
@@ -107,8 +102,8 @@ grpc::Status ReportService::ListUncountedItems(grpc::ServerContext* context,
   return rpc::Answer(*context, [&]() -> absl::Status {
     const int max = request->max();
     if (max < 1 || static_cast<size_t>(max) > report::kMaxDeskItems) {
-      return Refuse("max",
-                    absl::StrCat("is ", max, ", must be within 1 to ", report::kMaxDeskItems));
+      return rpc::BadField(
+          "max", absl::StrCat("is ", max, ", must be within 1 to ", report::kMaxDeskItems));
     }
     MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> indexes,
                             desk_.UncountedItems(request->batch(), request->item_count(),
@@ -142,8 +137,8 @@ grpc::Status ReportService::ReopenDeadLettered(grpc::ServerContext* context,
   return rpc::Answer(*context, [&]() -> absl::Status {
     const auto& indexes = request->indexes();
     if (static_cast<size_t>(indexes.size()) > report::kMaxDeskItems) {
-      return Refuse("indexes", absl::StrCat("are ", indexes.size(), ", must be at most ",
-                                            report::kMaxDeskItems));
+      return rpc::BadField("indexes", absl::StrCat("are ", indexes.size(), ", must be at most ",
+                                                   report::kMaxDeskItems));
     }
     return desk_.ReopenDeadLettered(
         request->batch(), absl::MakeConstSpan(indexes.data(), static_cast<size_t>(indexes.size())));

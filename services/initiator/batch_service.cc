@@ -26,11 +26,6 @@ constexpr size_t kMaxReasonBytes = 256;
 // Between two looks of a watch at how far a batch is split, which nobody tells.
 constexpr absl::Duration kWatchInterval = absl::Milliseconds(200);
 
-absl::Status Refuse(std::string field, std::string why) {
-  return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, ": ", why)),
-                             {{std::move(field), std::move(why)}});
-}
-
 bool IsWanted(const ledger::Batch& batch, const v1::ListBatchesRequest& request) {
   if (!request.job().empty() && batch.job != request.job()) return false;
   if (!request.tenant().empty() && batch.tenant != request.tenant()) return false;
@@ -89,13 +84,13 @@ grpc::Status BatchService::ListBatches(grpc::ServerContext* context,
 absl::Status BatchService::List(const v1::ListBatchesRequest& request,
                                 v1::ListBatchesResponse* response) {
   if (request.page_size() < 0 || request.page_size() > kMaxPage) {
-    return Refuse("page_size", absl::StrCat("must be within 0 to ", kMaxPage));
+    return rpc::BadField("page_size", absl::StrCat("must be within 0 to ", kMaxPage));
   }
   const int page = request.page_size() == 0 ? kDefaultPage : request.page_size();
   // A token is the number of the last batch of the page before.
   uint64_t below = std::numeric_limits<uint64_t>::max();
   if (!request.page_token().empty() && !absl::SimpleAtoi(request.page_token(), &below)) {
-    return Refuse("page_token", "is none of a response");
+    return rpc::BadField("page_token", "is none of a response");
   }
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, deps_.ledger->List());
   for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch) {
@@ -144,7 +139,7 @@ grpc::Status BatchService::CancelBatch(grpc::ServerContext* context,
                                        v1::CancelBatchResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     if (request->reason().size() > kMaxReasonBytes) {
-      return Refuse("reason", absl::StrCat("must have at most ", kMaxReasonBytes, " bytes"));
+      return rpc::BadField("reason", absl::StrCat("must have at most ", kMaxReasonBytes, " bytes"));
     }
     MUSTER_RETURN_IF_ERROR(deps_.keeper->Cancel(request->batch()));
     base::Log(base::kInfo, "a batch is cancelled on request",

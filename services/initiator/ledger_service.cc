@@ -33,9 +33,7 @@ grpc::Status LedgerService::ListItems(grpc::ServerContext* context,
                                       v1::ListItemsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     if (request->max_items() < 1 || request->max_items() > kMaxItems) {
-      const std::string why = absl::StrCat("must be within 1 to ", kMaxItems);
-      return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat("max_items: ", why)),
-                                 {{"max_items", why}});
+      return rpc::BadField("max_items", absl::StrCat("must be within 1 to ", kMaxItems));
     }
     MUSTER_RETURN_IF_ERROR(ledger_->Get(request->batch()).status());
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::ItemBoundary> items,

@@ -20,24 +20,19 @@ constexpr int kMaxNamed = 1000;  // messages of one redrive
 // Stands in for the part of a queue's address that is not looked at.
 constexpr char kAnyName[] = "any";
 
-absl::Status Refuse(const std::string& field, absl::string_view why) {
-  return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, ": ", why)),
-                             {{field, std::string(why)}});
-}
-
 absl::Status CheckRange(const std::string& field, int64_t value, int64_t max) {
   if (value >= 1 && value <= max) return absl::OkStatus();
-  return Refuse(field, absl::StrCat("is ", value, ", must be within 1 to ", max));
+  return rpc::BadField(field, absl::StrCat("is ", value, ", must be within 1 to ", max));
 }
 
 absl::Status CheckAccount(const std::string& field, const std::string& account) {
   const absl::Status valid = queue::ValidateQueueId({account, kAnyName});
-  return valid.ok() ? valid : Refuse(field, valid.message());
+  return valid.ok() ? valid : rpc::BadField(field, valid.message());
 }
 
 absl::Status CheckName(const std::string& field, const std::string& name) {
   const absl::Status valid = queue::ValidateQueueId({kAnyName, name});
-  return valid.ok() ? valid : Refuse(field, valid.message());
+  return valid.ok() ? valid : rpc::BadField(field, valid.message());
 }
 
 template <typename Request>
@@ -45,7 +40,7 @@ absl::StatusOr<MessageCut> ParseCut(const Request& request, int most) {
   MessageCut cut;
   MUSTER_ASSIGN_OR_RETURN(cut.queue, ParseQueue(request.queue()));
   MUSTER_RETURN_IF_ERROR(CheckRange("max_messages", request.max_messages(), most));
-  if (request.max_body_bytes() < 0) return Refuse("max_body_bytes", "must not be negative");
+  if (request.max_body_bytes() < 0) return rpc::BadField("max_body_bytes", "must not be negative");
   cut.max_messages = request.max_messages();
   cut.max_body_bytes = request.max_body_bytes();
   return cut;
@@ -72,7 +67,7 @@ absl::StatusOr<queue::ListQueuesRequest> ParseListQueues(const v1::ListQueuesReq
   // The token is the name that the last page ended with.
   if (!request.page_token().empty()) {
     if (!CheckName("page_token", request.page_token()).ok()) {
-      return Refuse("page_token", "is not one that a response gave");
+      return rpc::BadField("page_token", "is not one that a response gave");
     }
     parsed.after = request.page_token();
   }
@@ -91,16 +86,16 @@ absl::StatusOr<redrive::RedriveRequest> ParseRedrive(const v1::RedriveRequest& r
   redrive::RedriveRequest parsed;
   MUSTER_ASSIGN_OR_RETURN(parsed.queue, ParseQueue(request.queue()));
   if (request.message_ids_size() > kMaxNamed) {
-    return Refuse("message_ids", absl::StrCat("are ", request.message_ids_size(),
-                                              ", must be at most ", kMaxNamed));
+    return rpc::BadField("message_ids", absl::StrCat("are ", request.message_ids_size(),
+                                                     ", must be at most ", kMaxNamed));
   }
   const bool named = request.message_ids_size() > 0;
-  if (request.max_messages() < 0) return Refuse("max_messages", "must not be negative");
+  if (request.max_messages() < 0) return rpc::BadField("max_messages", "must not be negative");
   if (named && request.max_messages() > 0) {
-    return Refuse("max_messages", "must be 0 when message_ids are named");
+    return rpc::BadField("max_messages", "must be 0 when message_ids are named");
   }
   if (!named && request.max_messages() == 0) {
-    return Refuse("max_messages", "must be at least 1 when no message_ids are named");
+    return rpc::BadField("max_messages", "must be at least 1 when no message_ids are named");
   }
   parsed.messages.assign(request.message_ids().begin(), request.message_ids().end());
   parsed.max = request.max_messages();

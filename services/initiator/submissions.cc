@@ -16,24 +16,20 @@ constexpr size_t kMaxRequestIdBytes = 512;
 constexpr size_t kMaxVersionBytes = 256;
 constexpr size_t kMaxTenantBytes = 256;
 
-absl::Status Refuse(std::string field, std::string why) {
-  return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, ": ", why)),
-                             {{std::move(field), std::move(why)}});
-}
-
 absl::Status Validate(const v1::SubmitHeader& header) {
-  if (header.job().empty()) return Refuse("header.job", "must not be empty");
+  if (header.job().empty()) return rpc::BadField("header.job", "must not be empty");
   if (header.request_id().empty() || header.request_id().size() > kMaxRequestIdBytes) {
-    return Refuse("header.request_id",
-                  absl::StrCat("must have 1 to ", kMaxRequestIdBytes, " bytes"));
+    return rpc::BadField("header.request_id",
+                         absl::StrCat("must have 1 to ", kMaxRequestIdBytes, " bytes"));
   }
   if (header.has_handler_version() &&
       (header.handler_version().empty() || header.handler_version().size() > kMaxVersionBytes)) {
-    return Refuse("header.handler_version",
-                  absl::StrCat("must have 1 to ", kMaxVersionBytes, " bytes"));
+    return rpc::BadField("header.handler_version",
+                         absl::StrCat("must have 1 to ", kMaxVersionBytes, " bytes"));
   }
   if (header.tenant().size() > kMaxTenantBytes) {
-    return Refuse("header.tenant", absl::StrCat("must have at most ", kMaxTenantBytes, " bytes"));
+    return rpc::BadField("header.tenant",
+                         absl::StrCat("must have at most ", kMaxTenantBytes, " bytes"));
   }
   return absl::OkStatus();
 }

@@ -16,11 +16,6 @@ namespace {
 
 constexpr size_t kMaxChunkBytes = size_t{1} << 20;
 
-absl::Status Refuse(std::string field, std::string why) {
-  return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, ": ", why)),
-                             {{std::move(field), std::move(why)}});
-}
-
 absl::Status WithOffset(absl::Status status, uint64_t expected) {
   if (!absl::IsOutOfRange(status)) return status;
   return rpc::WithReason(std::move(status),
@@ -46,9 +41,9 @@ absl::Status SubmitCall::Run() {
       case v1::SubmitRequest::kSeal:
         return Seal(request.seal());
       case v1::SubmitRequest::kHeader:
-        return Refuse("header", "must come first, and once");
+        return rpc::BadField("header", "must come first, and once");
       case v1::SubmitRequest::STEP_NOT_SET:
-        return Refuse("step", "must be set");
+        return rpc::BadField("step", "must be set");
     }
   }
   return absl::UnavailableError("the upload was cut off before its seal");
@@ -57,7 +52,7 @@ absl::Status SubmitCall::Run() {
 absl::Status SubmitCall::Accept() {
   v1::SubmitRequest request;
   if (!stream_->Read(&request)) return absl::CancelledError("the upload ended before its header");
-  if (!request.has_header()) return Refuse("header", "must come first");
+  if (!request.has_header()) return rpc::BadField("header", "must come first");
   MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(request.header()));
   if (batch_.state == ledger::BatchState::kOpen) {
     MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
@@ -83,7 +78,7 @@ uint64_t SubmitCall::DurableSize() const {
 
 absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
   if (chunk.data().empty() || chunk.data().size() > kMaxChunkBytes) {
-    return Refuse("chunk.data", absl::StrCat("must have 1 to ", kMaxChunkBytes, " bytes"));
+    return rpc::BadField("chunk.data", absl::StrCat("must have 1 to ", kMaxChunkBytes, " bytes"));
   }
   if (upload_ == nullptr || upload_->sealed()) {
     return WithOffset(absl::OutOfRangeError("the content is whole already"), DurableSize());
@@ -98,7 +93,7 @@ absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
 
 absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
   const auto hash = base::Fingerprint128::FromBytes(seal.content_hash());
-  if (!hash.has_value()) return Refuse("seal.content_hash", "must have 16 bytes");
+  if (!hash.has_value()) return rpc::BadField("seal.content_hash", "must have 16 bytes");
   if (upload_ == nullptr && uploads_->HasWhole(batch_.number)) {
     MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
     ticket_ = upload_->TakeOver();

@@ -354,7 +354,10 @@ TEST_F(BatchServiceTest, NamesTheFieldOfARequestThatIsWrong) {
     const absl::Status refused = upload.End();
     EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
     const auto violations = rpc::Violations(refused);
-    return violations.empty() ? "" : violations[0].field;
+    if (violations.empty()) return std::string();
+    EXPECT_EQ(refused.message(),
+              absl::StrCat(violations[0].field, ": ", violations[0].description));
+    return violations[0].field;
   };
   EXPECT_EQ(refuse([](Upload& upload) { upload.SendChunk(0, "x"); }), "header");
   EXPECT_EQ(refuse([](Upload& upload) { upload.SendHeader(Header("")); }), "header.request_id");
