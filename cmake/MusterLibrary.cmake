@@ -1,5 +1,5 @@
 # muster_library(NAME LAYER n SRCS … DEPS … EXTERNAL …)
-# muster_test(NAME SRCS … DEPS … EXTERNAL … [LABELS …])
+# muster_test(NAME SRCS … DEPS … EXTERNAL … [LABELS …] [TIMEOUT seconds] [ONE_THREAD])
 #
 # A library is a folder of the tree, and its name is the folder's (muster/queue → queue,
 # services/initiator → initiator). Two rules are checked while CMake configures, and a breach
@@ -46,6 +46,7 @@ function(muster_library name)
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   set_property(GLOBAL PROPERTY MUSTER_LAYER_${name} ${ARG_LAYER})
   set_property(GLOBAL PROPERTY MUSTER_FOLDER_${name} ${folder})
+  set_property(GLOBAL PROPERTY MUSTER_DEPS_${name} ${ARG_DEPS})
   set_property(GLOBAL APPEND PROPERTY MUSTER_LIBRARIES ${name})
 
   # All sources of a library are listed with their headers, so that headers are checked too.
@@ -77,10 +78,37 @@ function(muster_library name)
   target_link_libraries(muster_${name} ${scope} ${deps} ${ARG_EXTERNAL_PUBLIC})
 endfunction()
 
-# A test program, run by ctest as one test. LABELS: `slow` keeps it out of `scripts/test --quick`.
-# Without MUSTER_TESTS it is no test, and built only by its name.
+# Sets `result` where one of the libraries in ARGN is gRPC's generated code or depends on it.
+function(muster_reaches_grpc result)
+  foreach(dep ${ARGN})
+    get_property(deps GLOBAL PROPERTY MUSTER_DEPS_${dep})
+    if(NOT dep STREQUAL proto_grpc)
+      muster_reaches_grpc(reached ${deps})
+    endif()
+    if(dep STREQUAL proto_grpc OR reached)
+      set(${result} TRUE PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${result} FALSE PARENT_SCOPE)
+endfunction()
+
+# What a sanitizer must know of gRPC, as the environment of a test that has it.
+set(MUSTER_GRPC_TEST_ENVIRONMENT "")
+if(MUSTER_SANITIZE STREQUAL "thread")
+  string(CONCAT MUSTER_GRPC_TEST_ENVIRONMENT
+    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan_grpc.supp "
+    "ignore_noninstrumented_modules=1")
+elseif(MUSTER_SANITIZE MATCHES "address")
+  string(CONCAT MUSTER_GRPC_TEST_ENVIRONMENT
+    "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan_grpc.supp:print_suppressions=0")
+endif()
+
+# A test program, run by ctest as one test. LABELS: `slow` keeps it out of `scripts/test --quick`, and
+# lets it start before the others. ONE_THREAD: what it tests has one thread, so that ThreadSanitizer
+# has nothing to find in it. A test that a build leaves out is built only by its name.
 function(muster_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;EXTERNAL;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_THREAD" "TIMEOUT" "SRCS;DEPS;EXTERNAL;LABELS" ${ARGN})
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   list(TRANSFORM ARG_SRCS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
   muster_check_includes(${name} ${folder} "${ARG_DEPS}" ${paths})
@@ -90,7 +118,7 @@ function(muster_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE muster_build_flags ${deps} ${ARG_EXTERNAL}
     GTest::gmock GTest::gtest_main)
-  if(NOT MUSTER_TESTS)
+  if(NOT MUSTER_TESTS OR (ARG_ONE_THREAD AND MUSTER_SANITIZE STREQUAL "thread"))
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
@@ -99,13 +127,11 @@ function(muster_test name)
     set(ARG_TIMEOUT 300)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
-  if(MUSTER_SANITIZE STREQUAL "thread" AND "rpc" IN_LIST ARG_DEPS)
-    set(suppressions ${PROJECT_SOURCE_DIR}/cmake/tsan_grpc.supp)
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT
-      "TSAN_OPTIONS=suppressions=${suppressions} ignore_noninstrumented_modules=1")
-  elseif(MUSTER_SANITIZE MATCHES "address" AND "rpc" IN_LIST ARG_DEPS)
-    set(suppressions ${PROJECT_SOURCE_DIR}/cmake/lsan_grpc.supp)
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT
-      "LSAN_OPTIONS=suppressions=${suppressions}:print_suppressions=0")
+  if("slow" IN_LIST ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES COST 100)
+  endif()
+  muster_reaches_grpc(has_grpc ${ARG_DEPS})
+  if(has_grpc)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${MUSTER_GRPC_TEST_ENVIRONMENT}")
   endif()
 endfunction()

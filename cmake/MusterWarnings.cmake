@@ -6,6 +6,10 @@ target_compile_options(muster_build_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(muster_build_flags INTERFACE -Wno-restrict)
 endif()
+# Files that are joined are no headers, for which this warning is meant.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_compile_options(muster_build_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(MUSTER_WERROR)
   target_compile_options(muster_build_flags INTERFACE -Werror)
 endif()

@@ -27,7 +27,7 @@ constexpr int kFetch = 64;
 constexpr int kMaxCommit = 512;
 constexpr auto kLinger = std::chrono::milliseconds(50);
 constexpr int64_t kGatherMs = 5;
-constexpr int64_t kPatienceMs = 100;
+constexpr int64_t kBatchPatienceMs = 100;
 
 // Cuts a text into pieces of whole records: a line feed within quotes ends none.
 class Slicer {
@@ -74,7 +74,7 @@ class Worker {
  private:
   void Run() {
     while (!stopping_) {
-      std::vector<Message> items = items_.Fetch(kPatienceMs);
+      std::vector<Message> items = items_.Fetch(kBatchPatienceMs);
       for (const Message& item : items) client_.Publish(kResults, WorkOn(item));
       if (!items.empty()) client_.AwaitStored();
       for (Message& item : items) item.Ack();
@@ -124,7 +124,7 @@ bool IsLast(const Upload& upload, int64_t items) {
 
 // What is there, and what comes within the linger; none when nothing is there.
 std::vector<Message> Gather(Consumer* results, const Upload& upload, int64_t counted) {
-  std::vector<Message> messages = results->Fetch(kPatienceMs);
+  std::vector<Message> messages = results->Fetch(kBatchPatienceMs);
   const auto end = std::chrono::steady_clock::now() + kLinger;
   while (!messages.empty() && messages.size() < kMaxCommit &&
          !IsLast(upload, counted + static_cast<int64_t>(messages.size())) &&

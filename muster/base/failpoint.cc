@@ -28,15 +28,15 @@ struct Armed {
   std::function<void()> act;
 };
 
-Mutex mu;
+Mutex armed_mu;
 // Never destroyed: threads may pass failpoints while the process ends.
-Armed& ArmedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+Armed& ArmedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(armed_mu) {
   static Armed* const armed = new Armed;
   return *armed;
 }
 
 void Arm(Armed armed) {
-  MutexLock lock(&mu);
+  MutexLock lock(&armed_mu);
   failpoints_armed = armed.left > 0;
   ArmedLocked() = std::move(armed);
 }
@@ -57,7 +57,7 @@ const bool kArmedByEnvironment = [] {
 void PassFailpoint(absl::string_view name) {
   std::function<void()> act;
   {
-    MutexLock lock(&mu);
+    MutexLock lock(&armed_mu);
     Armed& armed = ArmedLocked();
     if (armed.name != name || --armed.left != 0) return;
     failpoints_armed = false;

@@ -11,9 +11,9 @@
 namespace muster::blob_jetstream {
 namespace {
 
-constexpr size_t kBlobBytes = 2'000'000;
+constexpr size_t kFilledBytes = 2'000'000;
 
-std::string BytesOfRound(int round) { return Bytes(kBlobBytes, static_cast<char>(round % 2)); }
+std::string BytesOfRound(int round) { return Bytes(kFilledBytes, static_cast<char>(round % 2)); }
 
 // Puts the same blob, in two forms by turns, as long as it lives.
 const base::testing::RegisteredVictim putter("putter", [](const std::string& url) {
@@ -47,7 +47,7 @@ TEST_P(PutterKilledTest, WhatItLeftIsRemovedOnceItIsOld) {
   while (ChunkSubjects().size() > 1) {
     ASSERT_TRUE(RemoveOrphans(&jetstream_, "muster", absl::Now() + absl::Hours(1)).ok());
   }
-  EXPECT_EQ(Open()->Get("b")->size(), kBlobBytes);
+  EXPECT_EQ(Open()->Get("b")->size(), kFilledBytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, PutterKilledTest, EachServer(), &ServerName);

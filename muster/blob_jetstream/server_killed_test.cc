@@ -65,22 +65,22 @@ using BlobServerKilledTest = BucketTest;
 
 TEST_P(BlobServerKilledTest, EveryBlobIsThereThatWasAcknowledgedAndNoOtherIsInPieces) {
   const auto store = Open({.timeout = kTimeout});
-  Putter putter(store.get());
+  Putter writer(store.get());
   for (int i = 0; i < 2; ++i) {
-    putter.AwaitPuts(5);
+    writer.AwaitPuts(5);
     server_.Kill();
-    putter.AwaitFailures(1);
+    writer.AwaitFailures(1);
     server_.Restart();
   }
-  putter.AwaitPuts(5);
-  putter.Stop();
+  writer.AwaitPuts(5);
+  writer.Stop();
   const auto reader = Open();
-  for (const int number : putter.put()) {
+  for (const int number : writer.put()) {
     const auto read = reader->Get(Putter::NameOf(number));
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_TRUE(*read == Putter::BytesOf(number)) << number;
   }
-  for (const int number : putter.failed()) {
+  for (const int number : writer.failed()) {
     const auto read = reader->Get(Putter::NameOf(number));
     EXPECT_TRUE(absl::IsNotFound(read.status()) || *read == Putter::BytesOf(number)) << number;
   }

@@ -24,7 +24,7 @@ using handler::Results;
 using handler::WorkItem;
 using nlohmann::json;
 
-constexpr int kMaxDepth = 4;  // answer, groups, rows, row
+constexpr int kMaxAnswerDepth = 4;  // answer, groups, rows, row
 constexpr size_t kShownBytes = 64;
 
 absl::Status Wrong(absl::string_view place, absl::string_view what) {
@@ -205,7 +205,7 @@ class AnswerReader {
 
 absl::StatusOr<Outcome> DecodeAnswer(absl::string_view line, const JobSchema& schema,
                                      const WorkItem& item, Results& results) {
-  MUSTER_ASSIGN_OR_RETURN(const json answer, ParseStrictJson(line, kMaxDepth));
+  MUSTER_ASSIGN_OR_RETURN(const json answer, ParseStrictJson(line, kMaxAnswerDepth));
   return AnswerReader(schema, item, results).Read(answer);
 }
 

@@ -21,7 +21,7 @@ using handler::Outcome;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int kMaxDepth = 4;  // request, transactions, transaction, fields
+constexpr int kMaxRequestDepth = 4;  // request, transactions, transaction, fields
 
 // A request, with the texts that its work item views.
 struct Request {
@@ -72,7 +72,7 @@ Request ReadMembers(const json& object) {
 }
 
 absl::StatusOr<Request> DecodeRequest(absl::string_view line, const handler::JobSchema& schema) {
-  MUSTER_ASSIGN_OR_RETURN(const json object, ParseStrictJson(line, kMaxDepth));
+  MUSTER_ASSIGN_OR_RETURN(const json object, ParseStrictJson(line, kMaxRequestDepth));
   try {
     if (object.at("muster").get<int>() != kProtocolVersion) {
       return absl::InvalidArgumentError("the request is of another version");

@@ -51,7 +51,7 @@ Outcome Caller::Process(const WorkItem& item, Results& results) {
   SetDeadline(allowed, options_.clock->Now(), request.mutable_item());
   const absl::Duration deadline = options_.clock->Monotonic() + allowed;
   Reply reply = session->Ask(request, deadline, item.stop_token());
-  return Settle(session, std::move(reply), item, allowed, results);
+  return Settle(session, reply, item, allowed, results);
 }
 
 absl::Duration Caller::Allowed(const WorkItem& item) const {
@@ -149,7 +149,7 @@ std::optional<std::string> Caller::Misfit(const v1::Ready& ready) const {
                       ", but the job wants version ", options_.version);
 }
 
-Outcome Caller::Settle(const SessionPtr& session, Reply reply, const WorkItem& item,
+Outcome Caller::Settle(const SessionPtr& session, const Reply& reply, const WorkItem& item,
                        absl::Duration allowed, Results& results) {
   std::string why;
   switch (reply.kind) {

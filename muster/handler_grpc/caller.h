@@ -46,8 +46,9 @@ class Caller {
   // Why a session that has said `ready` cannot be used, if it cannot.
   std::optional<std::string> Misfit(const v1::Ready& ready) const;
 
-  handler::Outcome Settle(const SessionPtr& session, Reply reply, const handler::WorkItem& item,
-                          absl::Duration allowed, handler::Results& results);
+  handler::Outcome Settle(const SessionPtr& session, const Reply& reply,
+                          const handler::WorkItem& item, absl::Duration allowed,
+                          handler::Results& results);
   // What becomes of an item that was unanswered when its session was over.
   handler::Outcome Unanswered(const SessionPtr& session);
   handler::Outcome Postponed();

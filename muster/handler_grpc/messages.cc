@@ -23,8 +23,6 @@ using handler::WorkItem;
 
 constexpr size_t kShownBytes = 64;
 
-std::string Shown(absl::string_view text) { return handler::Printable(text, kShownBytes); }
-
 absl::Status Wrong(absl::string_view place, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(place, ": ", what));
 }
@@ -49,7 +47,7 @@ absl::Status ReadRow(handler::Group group, const handler::GroupSchema& schema,
 absl::Status ReadGroup(const v1::GroupPartial& partial, const JobSchema& schema, Results& results) {
   const absl::StatusOr<handler::Group> group = schema.FindGroup(partial.group());
   if (!group.ok())
-    return Wrong("groups", absl::StrCat("no group \"", Shown(partial.group()), "\""));
+    return Wrong("groups", absl::StrCat("no group \"", handler::Printable(partial.group(), kShownBytes), "\""));
   const handler::GroupSchema& expected = schema.groups[static_cast<size_t>(group->index)];
   for (int i = 0; i < partial.rows_size(); ++i) {
     MUSTER_RETURN_IF_ERROR(Annotate(ReadRow(*group, expected, partial.rows(i), results),

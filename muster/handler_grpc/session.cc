@@ -12,9 +12,8 @@
 namespace muster::handler_grpc {
 namespace {
 
-constexpr size_t kShownBytes = 256;
-
-std::string Shown(const std::string& text) { return handler::Printable(text, kShownBytes); }
+// How much of a handler's own words is passed on.
+constexpr size_t kWordsBytes = 256;
 
 // Without connecting: that happens with the first write, on a thread that may wait.
 auto Call(v1::HandlerService::Stub* stub, grpc::ClientContext* context) {
@@ -249,7 +248,8 @@ bool Session::TakeAnswerLocked(v1::HandlerAnswer answer) {
     strays_.erase(stray);
     return true;
   }
-  RefuseLocked(absl::StrCat("answered item '", Shown(answer.item()), "', which it does not have"));
+  RefuseLocked(absl::StrCat("answered item '", handler::Printable(answer.item(), kWordsBytes),
+                            "', which it does not have"));
   return false;
 }
 
@@ -260,7 +260,7 @@ SessionEnd Session::EndOfLocked(const grpc::Status& status) {
   if (!refusal_.empty()) return {Kind::kFailed, refusal_};
   if (cancelled_) return {Kind::kCancelled, cancel_why_};
   if (status.ok()) return {Kind::kStopped, "ended the call"};
-  const std::string said = Shown(status.error_message());
+  const std::string said = handler::Printable(status.error_message(), kWordsBytes);
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
       if (IsBrokenConnection(status.error_message())) {

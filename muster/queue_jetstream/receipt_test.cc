@@ -5,7 +5,7 @@
 namespace muster::queue_jetstream {
 namespace {
 
-const queue::QueueId kQueue{"acme", "work"};
+const queue::QueueId kWork{"acme", "work"};
 
 TEST(ReceiptTest, ReadsTheSubjectsOfAllServers) {
   for (const char* subject :
@@ -30,9 +30,9 @@ TEST(ReceiptTest, RefusesOtherSubjects) {
 TEST(ReceiptTest, HoldsADelivery) {
   const Delivery delivery =
       ParseAckSubject("$JS.ACK.MUSTER_acme_work.workers.3.17.40.1795278064276749950.9").value();
-  const queue::Receipt receipt = ReceiptOf(kQueue, delivery);
+  const queue::Receipt receipt = ReceiptOf(kWork, delivery);
   EXPECT_EQ(receipt.find_first_of("+/ ?&"), std::string::npos) << "it goes into URLs";
-  const auto read = Read(kQueue, receipt);
+  const auto read = Read(kWork, receipt);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_FALSE(read->of_put);
   EXPECT_EQ(read->delivery.ack_subject, delivery.ack_subject);
@@ -40,14 +40,14 @@ TEST(ReceiptTest, HoldsADelivery) {
 }
 
 TEST(ReceiptTest, HoldsAPut) {
-  const auto read = Read(kQueue, ReceiptOfPut(kQueue, 17));
+  const auto read = Read(kWork, ReceiptOfPut(kWork, 17));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->of_put);
   EXPECT_EQ(read->delivery.sequence, 17u);
 }
 
 TEST(ReceiptTest, IsGoodForItsQueueOnly) {
-  EXPECT_TRUE(absl::IsInvalidArgument(Read({"acme", "other"}, ReceiptOfPut(kQueue, 17)).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Read({"acme", "other"}, ReceiptOfPut(kWork, 17)).status()));
 }
 
 }  // namespace

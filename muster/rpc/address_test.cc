@@ -13,7 +13,7 @@ bool IsLoopback(const std::string& text) {
   return address.ok() && address->IsLoopback();
 }
 
-std::string WhyNot(const std::string& text) {
+std::string WhyNoAddress(const std::string& text) {
   const absl::StatusOr<Address> address = ParseAddress(text);
   EXPECT_EQ(address.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(address.status().message());
@@ -43,13 +43,14 @@ TEST(Address, TakesNothingElseForLoopback) {
 }
 
 TEST(Address, SaysWhatIsWrongWithOne) {
-  EXPECT_NE(WhyNot("localhost").find("has no port"), std::string::npos);
-  EXPECT_NE(WhyNot(":7700").find("has no host"), std::string::npos);
-  EXPECT_NE(WhyNot("localhost:http").find("no port from 0 to 65535"), std::string::npos);
-  EXPECT_NE(WhyNot("localhost:70000").find("no port from 0 to 65535"), std::string::npos);
-  EXPECT_NE(WhyNot("localhost:-1").find("no port from 0 to 65535"), std::string::npos);
-  EXPECT_NE(WhyNot("::1:7700").find("without brackets"), std::string::npos);
-  EXPECT_NE(WhyNot("[localhost]:7700").find("no IPv6 address in brackets"), std::string::npos);
+  EXPECT_NE(WhyNoAddress("localhost").find("has no port"), std::string::npos);
+  EXPECT_NE(WhyNoAddress(":7700").find("has no host"), std::string::npos);
+  EXPECT_NE(WhyNoAddress("localhost:http").find("no port from 0 to 65535"), std::string::npos);
+  EXPECT_NE(WhyNoAddress("localhost:70000").find("no port from 0 to 65535"), std::string::npos);
+  EXPECT_NE(WhyNoAddress("localhost:-1").find("no port from 0 to 65535"), std::string::npos);
+  EXPECT_NE(WhyNoAddress("::1:7700").find("without brackets"), std::string::npos);
+  EXPECT_NE(WhyNoAddress("[localhost]:7700").find("no IPv6 address in brackets"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ Policy Parsed(const std::string& text) {
   return policy.value_or(Policy());
 }
 
-std::string WhyNot(const std::string& text) {
+std::string WhyNoPolicy(const std::string& text) {
   const absl::StatusOr<Policy> policy = ParsePolicy(text, "policy.yaml");
   EXPECT_EQ(policy.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(policy.status().message());
@@ -118,20 +118,21 @@ TEST(Policy, TakesNoLongForAPatternOfManyStars) {
 }
 
 TEST(PolicyFile, SaysWhereItIsWrong) {
-  EXPECT_THAT(WhyNot("role: []\n"), HasSubstr("policy.yaml:1:1: unknown key 'role'"));
-  EXPECT_THAT(WhyNot("roles: []\nroles: []\n"), HasSubstr("policy.yaml:2:1: the key 'roles' is"));
-  EXPECT_THAT(WhyNot("roles:\n  - name: r\n    members: [loopback]\n"),
+  EXPECT_THAT(WhyNoPolicy("role: []\n"), HasSubstr("policy.yaml:1:1: unknown key 'role'"));
+  EXPECT_THAT(WhyNoPolicy("roles: []\nroles: []\n"),
+              HasSubstr("policy.yaml:2:1: the key 'roles' is"));
+  EXPECT_THAT(WhyNoPolicy("roles:\n  - name: r\n    members: [loopback]\n"),
               HasSubstr("the key 'methods' is missing"));
-  EXPECT_THAT(WhyNot(OneRole("ops", "*")), HasSubstr("policy.yaml:3:15: 'ops' is no member"));
-  EXPECT_THAT(WhyNot(OneRole("cn:", "*")), HasSubstr("'cn:' is no member"));
-  EXPECT_THAT(WhyNot(OneRole("cn:x", "QueueService")), HasSubstr("names no methods"));
-  EXPECT_THAT(WhyNot(OneRole("cn:x", "/muster.v1.X/Y")), HasSubstr("names no methods"));
-  EXPECT_THAT(WhyNot("roles: 7\n"), HasSubstr("roles must be a list"));
-  EXPECT_THAT(WhyNot("roles: [\n"), HasSubstr("not YAML"));
-  EXPECT_THAT(WhyNot(""), HasSubstr("policy.yaml:1:1: must be"));
-  EXPECT_THAT(WhyNot("roles: []\n---\nroles: []\n"), HasSubstr("one YAML document"));
-  EXPECT_THAT(WhyNot("[1, 2]"), HasSubstr("must be a map"));
-  EXPECT_THAT(WhyNot(std::string(kMaxPolicyBytes + 1, '#')), HasSubstr("more than"));
+  EXPECT_THAT(WhyNoPolicy(OneRole("ops", "*")), HasSubstr("policy.yaml:3:15: 'ops' is no member"));
+  EXPECT_THAT(WhyNoPolicy(OneRole("cn:", "*")), HasSubstr("'cn:' is no member"));
+  EXPECT_THAT(WhyNoPolicy(OneRole("cn:x", "QueueService")), HasSubstr("names no methods"));
+  EXPECT_THAT(WhyNoPolicy(OneRole("cn:x", "/muster.v1.X/Y")), HasSubstr("names no methods"));
+  EXPECT_THAT(WhyNoPolicy("roles: 7\n"), HasSubstr("roles must be a list"));
+  EXPECT_THAT(WhyNoPolicy("roles: [\n"), HasSubstr("not YAML"));
+  EXPECT_THAT(WhyNoPolicy(""), HasSubstr("policy.yaml:1:1: must be"));
+  EXPECT_THAT(WhyNoPolicy("roles: []\n---\nroles: []\n"), HasSubstr("one YAML document"));
+  EXPECT_THAT(WhyNoPolicy("[1, 2]"), HasSubstr("must be a map"));
+  EXPECT_THAT(WhyNoPolicy(std::string(kMaxPolicyBytes + 1, '#')), HasSubstr("more than"));
 }
 
 TEST(PolicyFile, ThatIsNotThereIsNamed) {
