@@ -16,14 +16,12 @@
 namespace muster::cli {
 namespace {
 
-using nlohmann::json;
-
 constexpr absl::Duration kCallTimeout = absl::Seconds(5);
 constexpr char kAsItIsOpened[] = "the services set it when they start; restart one, see its log";
 
 // "storage is "memory", not "file"" for each field of `wanted` that is otherwise. The lease is each
 // installation's own, and more replicas than were asked for do no harm.
-std::string Differences(const json& wanted, const json& got) {
+std::string Differences(const nlohmann::json& wanted, const nlohmann::json& got) {
   std::string differences;
   for (const auto& [field, value] : wanted.items()) {
     if (field == "ack_wait") continue;
@@ -38,7 +36,8 @@ std::string Differences(const json& wanted, const json& got) {
   return differences;
 }
 
-Finding Compare(const std::string& what, const json& wanted, const absl::StatusOr<json>& got) {
+Finding Compare(const std::string& what, const nlohmann::json& wanted,
+                const absl::StatusOr<nlohmann::json>& got) {
   if (!got.ok()) {
     return {Health::kWrong, what, std::string(got.status().message()), kAsItIsOpened};
   }
@@ -47,11 +46,12 @@ Finding Compare(const std::string& what, const json& wanted, const absl::StatusO
   return {Health::kWrong, what, differences, kAsItIsOpened};
 }
 
-absl::StatusOr<json> ConsumerConfig(nats::JetStream& jetstream, const std::string& stream) {
-  absl::StatusOr<json> info = jetstream.Call(
+absl::StatusOr<nlohmann::json> ConsumerConfig(nats::JetStream& jetstream,
+                                              const std::string& stream) {
+  absl::StatusOr<nlohmann::json> info = jetstream.Call(
       absl::StrCat("CONSUMER.INFO.", stream, ".", queue_jetstream::kConsumer), nullptr);
   if (!info.ok()) return info.status();
-  return info->value("config", json::object());
+  return info->value("config", nlohmann::json::object());
 }
 
 void CheckStreams(nats::JetStream& jetstream, int replicas, Findings* findings) {
