@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/mutex.h"
@@ -107,8 +108,13 @@ class JetStreamQueueStore final : public queue::QueueStore {
   absl::Status CheckBodies(absl::Span<const queue::NewMessage> messages) const;
   // NotFound: there is no such queue.
   absl::StatusOr<std::shared_ptr<StreamQueue>> Find(const QueueId& queue);
+  // Makes what of the queue is not there, and brings the settings of the rest up to date.
+  absl::Status Make(const QueueId& queue, const queue::Metadata& metadata);
+  // Whether Make ended for this queue once, and all of it is there still.
+  bool IsMade(const QueueId& queue, const queue::Metadata& metadata);
   // Whether the server says that the queue is not there (any more).
   bool IsGone(const QueueId& queue);
+  void Forget(const QueueId& queue);
 
   // What `call` answers, or NotFound: where nobody listens, the queue may be gone.
   template <typename Call>
@@ -128,6 +134,9 @@ class JetStreamQueueStore final : public queue::QueueStore {
   base::Mutex mu_;
   // Those that were seen. Shared with verbs that are under way while a queue is deleted.
   absl::flat_hash_map<QueueId, std::shared_ptr<StreamQueue>> queues_ ABSL_GUARDED_BY(mu_);
+  // Those whose streams and consumer have today's settings: to make them again takes two requests
+  // instead of five.
+  absl::flat_hash_set<QueueId> made_ ABSL_GUARDED_BY(mu_);
 };
 
 absl::StatusOr<std::shared_ptr<StreamQueue>> JetStreamQueueStore::Find(const QueueId& queue) {
@@ -150,15 +159,37 @@ absl::StatusOr<std::shared_ptr<StreamQueue>> JetStreamQueueStore::Find(const Que
 
 bool JetStreamQueueStore::IsGone(const QueueId& queue) {
   if (!absl::IsNotFound(jetstream_.GetStream(StreamOf(queue)).status())) return false;
+  Forget(queue);
+  return true;
+}
+
+void JetStreamQueueStore::Forget(const QueueId& queue) {
   base::MutexLock lock(&mu_);
   queues_.erase(queue);
-  return true;
+  made_.erase(queue);
+}
+
+bool JetStreamQueueStore::IsMade(const QueueId& queue, const queue::Metadata& metadata) {
+  {
+    base::MutexLock lock(&mu_);
+    if (!made_.contains(queue)) return false;
+  }
+  const absl::StatusOr<queue::Metadata> there = ReadMetadata(queue);
+  return there.ok() && *there == metadata && jetstream_.GetStream(StreamOf(queue)).ok();
 }
 
 absl::Status JetStreamQueueStore::CreateQueue(const QueueId& queue,
                                               const queue::Metadata& metadata) {
   MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(queue));
   MUSTER_RETURN_IF_ERROR(queue::ValidateMetadata(metadata));
+  if (IsMade(queue, metadata)) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(Make(queue, metadata));
+  base::MutexLock lock(&mu_);
+  made_.insert(queue);
+  return absl::OkStatus();
+}
+
+absl::Status JetStreamQueueStore::Make(const QueueId& queue, const queue::Metadata& metadata) {
   MUSTER_RETURN_IF_ERROR(jetstream_.EnsureStream(AsideStreamSettings(queue, options_.settings)));
   const std::string text = EncodeMetadata(metadata);
   const absl::Status written =
@@ -185,10 +216,7 @@ absl::Status JetStreamQueueStore::DeleteQueue(const QueueId& queue) {
   MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(queue));
   const absl::Status messages = jetstream_.DeleteStream(StreamOf(queue));
   if (!messages.ok() && !absl::IsNotFound(messages)) return messages;
-  {
-    base::MutexLock lock(&mu_);
-    queues_.erase(queue);
-  }
+  Forget(queue);
   MUSTER_RETURN_IF_ERROR(notes_.Forget(queue));
   const absl::Status aside = jetstream_.DeleteStream(AsideStreamOf(queue));
   if (absl::IsNotFound(messages) && absl::IsNotFound(aside)) return NoQueue(queue);

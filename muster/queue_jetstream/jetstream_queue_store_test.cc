@@ -287,6 +287,21 @@ TEST_P(JetStreamQueueStoreTest, AnswersNotFoundOnceTheStreamsWereDeleted) {
   EXPECT_TRUE(store().Put(queue_, Bodies(1)).ok());
 }
 
+TEST_P(JetStreamQueueStoreTest, MakesAQueueAgainThatAnotherProcessDeleted) {
+  Client other(server_.url(), options_);
+  ASSERT_TRUE(other.store->DeleteQueue(queue_).ok());
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  EXPECT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  EXPECT_EQ(other.store->Receive(queue_, {1})->size(), 1u);
+}
+
+TEST_P(JetStreamQueueStoreTest, SeesMetadataThatAnotherProcessGaveAQueueOfItsOwnMaking) {
+  Client other(server_.url(), options_);
+  ASSERT_TRUE(other.store->SetMetadata(queue_, {{"owner", "billing"}}).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(store().CreateQueue(queue_, {})));
+  EXPECT_TRUE(store().CreateQueue(queue_, {{"owner", "billing"}}).ok());
+}
+
 TEST_P(JetStreamQueueStoreTest, SetsAMessageAsideOnlyOnceHoweverOftenItIsAsked) {
   ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
   const queue::Receipt receipt = store().Receive(queue_, {1})->front().receipt;
