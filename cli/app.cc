@@ -105,6 +105,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddJob(&app, environment);
   AddWorker(&app, environment);
   AddDoctor(&app, environment);
+  AddUp(&app, environment);
   AddServeHandler(&app, environment);
   AddVersion(&app, environment);
   try {

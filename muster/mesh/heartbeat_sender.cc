@@ -1,5 +1,6 @@
 #include "muster/mesh/heartbeat_sender.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "muster/base/log.h"
@@ -46,14 +47,25 @@ void HeartbeatSender::Run() {
   while (true) {
     Send(/*leaving=*/false);
     const absl::Duration now = clock_->Monotonic();
-    do {
-      due += options_.interval;
-    } while (due <= now);
-    base::MutexLock lock(&mu_);
-    while (!stopping_ && !clock_->WaitUntil(&changed_, &mu_, due)) {
-    }
-    if (stopping_) return;
+    while (due <= now) due += options_.interval;
+    if (!AwaitNext(due)) return;
   }
+}
+
+bool HeartbeatSender::AwaitNext(absl::Duration regular) {
+  base::MutexLock lock(&mu_);
+  while (!stopping_) {
+    const absl::Duration next = greet_ ? std::min(regular, sent_at_ + kGreetInterval) : regular;
+    if (clock_->WaitUntil(&changed_, &mu_, next)) break;
+  }
+  greet_ = false;  // whoever is new hears the one that comes
+  return !stopping_;
+}
+
+void HeartbeatSender::Greet() {
+  base::MutexLock lock(&mu_);
+  greet_ = true;
+  changed_.NotifyAll();
 }
 
 void HeartbeatSender::Send(bool leaving) {

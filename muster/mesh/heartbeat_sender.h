@@ -44,12 +44,18 @@ class HeartbeatSender {
   // What the bus does not take is lost; that it does not is logged once until it does again.
   void Start();
 
+  // Somebody new is there, who knows nobody: sends the next heartbeat soon, at the most one every
+  // kGreetInterval. Never blocks.
+  void Greet();
+
   // Sends a last heartbeat, which says that the instance leaves, and none after it. Again, or
   // before Start, it does nothing.
   void Leave();
 
  private:
   void Run();
+  // False: the sender shall stop. True: the next heartbeat is due, by `regular` or by a greeting.
+  bool AwaitNext(absl::Duration regular);
   void Send(bool leaving);
   // Jobs that make it longer than a heartbeat may be are left out.
   static void Shorten(v1::Heartbeat* heartbeat);
@@ -71,6 +77,7 @@ class HeartbeatSender {
   base::Mutex mu_;
   base::CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  bool greet_ ABSL_GUARDED_BY(mu_) = false;
   base::Mutex thread_mu_;  // held while leaving, so that whoever comes second waits
   std::thread thread_ ABSL_GUARDED_BY(thread_mu_);
 };

@@ -161,6 +161,18 @@ TEST_F(HeartbeatSenderTest, LeavesOutJobsThatNoHeartbeatHasRoomFor) {
   EXPECT_GT(heartbeat.jobs_size(), 50);
 }
 
+TEST_F(HeartbeatSenderTest, AnswersNewcomersWithOneHeartbeatSoon) {
+  Start();
+  bus_.Await(1);
+  clock_.AwaitSleepers(1);
+  const absl::Duration regular = clock_.NextDeadline();
+  for (int newcomer = 0; newcomer < 3; ++newcomer) sender_->Greet();
+  clock_.Advance(kGreetInterval);
+  EXPECT_EQ(bus_.Await(2).size(), 2u);
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(clock_.NextDeadline(), regular);
+}
+
 TEST_F(HeartbeatSenderTest, DoesNotCatchUpOnHeartbeatsThatItMissed) {
   Start();
   bus_.Await(1);

@@ -10,6 +10,9 @@ namespace muster::mesh {
 // Often enough that a dead instance is missed within seconds, seldom enough that a hundred of them
 // are no load.
 inline constexpr absl::Duration kHeartbeatInterval = absl::Seconds(2);
+// Between two heartbeats of which the second greets newcomers: when a fleet starts, each answers
+// all of them at once.
+inline constexpr absl::Duration kGreetInterval = absl::Milliseconds(100);
 // So many in a row must be missing before an instance counts as leaving.
 inline constexpr int kMissingHeartbeats = 3;
 // Whoever looks every half a minute sees that one has left; later it is only noise.

@@ -57,8 +57,8 @@ absl::Status ControllerRole::Join(const host::Stores& stores) {
   self.set_role(v1::ROLE_CONTROLLER);
   self.set_instance(host_.instance);
   self.set_address(stores.address);
-  MUSTER_ASSIGN_OR_RETURN(membership_, host::Membership::Join(stores.backends, host_.nats_url,
-                                                              std::move(self), {}, clock_));
+  MUSTER_ASSIGN_OR_RETURN(membership_,
+                          host::Membership::Join(stores.heartbeats, std::move(self), {}, clock_));
   return absl::OkStatus();
 }
 

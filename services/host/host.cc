@@ -1,6 +1,8 @@
 #include "services/host/host.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +24,14 @@ template <typename T>
 absl::Status Into(std::unique_ptr<T>* place, absl::StatusOr<std::unique_ptr<T>> opened) {
   MUSTER_ASSIGN_OR_RETURN(*place, std::move(opened));
   return absl::OkStatus();
+}
+
+absl::Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the data directory ", path, ": ", error.message()));
 }
 
 }  // namespace
@@ -56,6 +66,7 @@ absl::Status Host::NotOpenYet() {
 // by then.
 Host::~Host() {
   if (server_ != nullptr) server_->Drain(absl::ZeroDuration());
+  heartbeats_.reset();
   bus_.reset();
   blobs_.reset();
   sync_.reset();
@@ -77,13 +88,12 @@ absl::Status Host::Serve(const std::stop_token& stop) {
 
 absl::Status Host::Open(const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(OpenStores(stop));
-  const Stores stores{
-      backends_.get(), queues_.get(),
-      sync_.get(),     blobs_.get(),
-      bus_.get(),      options_.advertise.empty() ? addresses_.front() : options_.advertise};
+  const std::string& address = options_.advertise.empty() ? addresses_.front() : options_.advertise;
+  const Stores stores{queues_.get(), sync_.get(),       blobs_.get(),
+                      bus_.get(),    heartbeats_.get(), address};
   const Fail fail = [this](const absl::Status& status) { OnFail(status); };
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
-      "what the role needs",
+      "what the role needs", options_.stores().queues,
       [&] {
         role_begun_ = true;
         return role_->Open(stores, fail);
@@ -107,23 +117,34 @@ absl::Status Host::ServeRole() {
 }
 
 absl::Status Host::OpenStores(const std::stop_token& stop) {
-  const std::string& url = options_.nats_url;
+  const StoreUrls urls = options_.stores();
+  if (options_.is_embedded()) MUSTER_RETURN_IF_ERROR(MakeFolder(options_.data_dir));
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
-      "the queues",
+      "the queues", urls.queues,
       [&] {
-        return Into(&queues_, backends_->OpenQueueStore(url, backend::Mode::kReadWrite,
-                                                        backend::Holders::kElsewhere, clock_));
+        const auto holders =
+            options_.is_embedded() ? backend::Holders::kInProcess : backend::Holders::kElsewhere;
+        return Into(&queues_, backends_->OpenQueueStore(urls.queues, backend::Mode::kReadWrite,
+                                                        holders, clock_));
       },
       stop));
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
-      "the records", [&] { return Into(&sync_, backends_->OpenSyncStore(url)); }, stop));
+      "the records", urls.records,
+      [&] { return Into(&sync_, backends_->OpenSyncStore(urls.records)); }, stop));
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
-      "the blobs", [&] { return Into(&blobs_, backends_->OpenBlobStore(url)); }, stop));
+      "the blobs", urls.blobs, [&] { return Into(&blobs_, backends_->OpenBlobStore(urls.blobs)); },
+      stop));
   return OpenPatiently(
-      "the bus", [&] { return Into(&bus_, backends_->OpenTriggerBus(url)); }, stop);
+      "the buses", urls.buses,
+      [&] {
+        MUSTER_RETURN_IF_ERROR(Into(&bus_, backends_->OpenTriggerBus(urls.buses)));
+        return Into(&heartbeats_, backends_->OpenHeartbeatBus(urls.buses));
+      },
+      stop);
 }
 
-absl::Status Host::OpenPatiently(absl::string_view what, const std::function<absl::Status()>& open,
+absl::Status Host::OpenPatiently(absl::string_view what, absl::string_view where,
+                                 const std::function<absl::Status()>& open,
                                  const std::stop_token& stop) {
   base::IdleBackoff backoff({.maximum = kMaxOpenWait});
   std::string said;
@@ -139,7 +160,7 @@ absl::Status Host::OpenPatiently(absl::string_view what, const std::function<abs
       base::Log(base::kWarning,
                 "not ready: what is needed does not answer; it is asked until it does",
                 {{"what", what},
-                 {"where", nats::WithoutSecrets(options_.nats_url)},
+                 {"where", nats::WithoutSecrets(where)},
                  {"why", why},
                  {"again_in", base::DurationToString(absl::Trunc(wait, absl::Milliseconds(1)))},
                  {"at_most", base::DurationToString(kMaxOpenWait)}});

@@ -60,8 +60,9 @@ class Host {
   absl::Status ServeRole();
   absl::Status OpenStores(const std::stop_token& stop);
   // Calls `open` until it succeeds or fails for good. Cancelled: `stop` was requested. A change of
-  // what is wrong is one line in the log.
-  absl::Status OpenPatiently(absl::string_view what, const std::function<absl::Status()>& open,
+  // what is wrong is one line in the log, which says `where`.
+  absl::Status OpenPatiently(absl::string_view what, absl::string_view where,
+                             const std::function<absl::Status()>& open,
                              const std::stop_token& stop);
   absl::Status AwaitEnd(const std::stop_token& stop);
   void Drain();
@@ -91,6 +92,7 @@ class Host {
   std::unique_ptr<sync::OptimisticSyncStore> sync_;
   std::unique_ptr<blob::BlobStore> blobs_;
   std::unique_ptr<trigger::TriggerBus> bus_;
+  std::unique_ptr<heartbeat::HeartbeatBus> heartbeats_;
 };
 
 }  // namespace muster::host

@@ -115,6 +115,12 @@ HostOptions::HostOptions(const RoleInfo& role)
       account(wire::kLocalAccount),
       instance(base::MakeInstanceId(role.name)) {}
 
+StoreUrls HostOptions::stores() const {
+  if (!is_embedded()) return {nats_url, nats_url, nats_url, nats_url};
+  const backend::DataDirUrls urls(data_dir);
+  return {urls.queue, urls.sync, urls.blobs, "local:"};
+}
+
 rpc::ServerOptions HostOptions::server() const {
   rpc::ServerOptions server;
   server.addresses = listen;

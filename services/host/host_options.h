@@ -26,12 +26,21 @@ inline constexpr RoleInfo kInitiator{"initiator", 7700};
 inline constexpr RoleInfo kProcessor{"processor", 7701};
 inline constexpr RoleInfo kController{"controller", 7702};
 
+// Where those stores and buses are that all roles share.
+struct StoreUrls {
+  std::string queues;
+  std::string records;
+  std::string blobs;
+  std::string buses;
+};
+
 struct HostOptions {
   // Those of `role`: where it listens, and an instance name that no other process has or had.
   explicit HostOptions(const RoleInfo& role);
 
   std::vector<std::string> listen;  // HOST:PORT each
   std::string advertise;            // HOST:PORT by which others reach it; empty: the first of these
+  // Empty: what roles share is in the data directory, and they are all in this process.
   std::string nats_url = "nats://127.0.0.1:4222";
   std::string data_dir = ".muster";
   std::string account;
@@ -42,6 +51,8 @@ struct HostOptions {
   backend::NatsOptions nats;
   absl::Duration drain_grace = absl::Seconds(30);
 
+  bool is_embedded() const { return nats_url.empty(); }
+  StoreUrls stores() const;
   // Without its services.
   rpc::ServerOptions server() const;
   // How this instance calls others of its mesh: they know it by its server's certificate.

@@ -9,18 +9,20 @@
 namespace muster::host {
 
 absl::StatusOr<std::unique_ptr<Membership>> Membership::Join(
-    backend::Backends* backends, absl::string_view nats_url, v1::InstanceInfo self,
-    mesh::HeartbeatSender::Complete complete, base::Clock* clock) {
+    heartbeat::HeartbeatBus* bus, v1::InstanceInfo self, mesh::HeartbeatSender::Complete complete,
+    base::Clock* clock) {
   std::unique_ptr<Membership> joined(new Membership(clock));
-  MUSTER_ASSIGN_OR_RETURN(joined->bus_, backends->OpenHeartbeatBus(nats_url));
-  mesh::Roster* const roster = &joined->roster_;
-  MUSTER_ASSIGN_OR_RETURN(
-      joined->hearing_, joined->bus_->Subscribe(
-                            [roster](const v1::Heartbeat& heartbeat) { roster->Hear(heartbeat); }));
   self.set_version(MUSTER_VERSION);
   *self.mutable_started() = proto_time::ToProto(clock->Now());
-  joined->sender_ = std::make_unique<mesh::HeartbeatSender>(std::move(self), std::move(complete),
-                                                            joined->bus_.get(), roster, clock);
+  mesh::Roster* const roster = &joined->roster_;
+  joined->sender_ =
+      std::make_unique<mesh::HeartbeatSender>(self, std::move(complete), bus, roster, clock);
+  const auto hear = [roster, sender = joined->sender_.get(),
+                     own = self.instance()](const v1::Heartbeat& heartbeat) {
+    roster->Hear(heartbeat);
+    if (heartbeat.sequence() == 1 && heartbeat.instance().instance() != own) sender->Greet();
+  };
+  MUSTER_ASSIGN_OR_RETURN(joined->hearing_, bus->Subscribe(hear));
   joined->sender_->Start();
   return joined;
 }

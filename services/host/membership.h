@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "muster/backend/backends.h"
 #include "muster/base/clock.h"
 #include "muster/heartbeat/heartbeat_bus.h"
 #include "muster/mesh/heartbeat_sender.h"
@@ -20,10 +18,10 @@ namespace muster::host {
 // Thread-safe.
 class Membership {
  public:
-  // Hears the others from now on, and sends heartbeats as `self`, whose version and start it fills
-  // in. `complete` as in HeartbeatSender. `backends` and `clock` are not owned and outlive it.
-  static absl::StatusOr<std::unique_ptr<Membership>> Join(backend::Backends* backends,
-                                                          absl::string_view nats_url,
+  // Hears the others from now on, and sends heartbeats as `self`, the next one soon when somebody
+  // new is heard, whose version and start it fills
+  // in. `complete` as in HeartbeatSender. `bus` and `clock` are not owned and outlive it.
+  static absl::StatusOr<std::unique_ptr<Membership>> Join(heartbeat::HeartbeatBus* bus,
                                                           v1::InstanceInfo self,
                                                           mesh::HeartbeatSender::Complete complete,
                                                           base::Clock* clock);
@@ -45,9 +43,8 @@ class Membership {
 
   mesh::Roster roster_;
   mesh::MeshService service_;
-  std::unique_ptr<heartbeat::HeartbeatBus> bus_;
-  std::unique_ptr<heartbeat::HeartbeatBus::Subscription> hearing_;
   std::unique_ptr<mesh::HeartbeatSender> sender_;
+  std::unique_ptr<heartbeat::HeartbeatBus::Subscription> hearing_;
 };
 
 }  // namespace muster::host

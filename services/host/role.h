@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "muster/backend/backends.h"
 #include "muster/blob/blob_store.h"
+#include "muster/heartbeat/heartbeat_bus.h"
 #include "muster/queue/queue_store.h"
 #include "muster/rpc/server.h"
 #include "muster/sync/optimistic_sync_store.h"
@@ -16,14 +16,14 @@
 
 namespace muster::host {
 
-// What a host opens for its role: what all roles share, on the NATS server. Not owned; all of it is
-// there from Role::Open to Role::Close.
+// What a host opens for its role: what all roles share. Not owned; all of it is there from
+// Role::Open to Role::Close.
 struct Stores {
-  backend::Backends* backends = nullptr;  // for what else a role opens
   queue::QueueStore* queues = nullptr;
   sync::OptimisticSyncStore* sync = nullptr;
   blob::BlobStore* blobs = nullptr;
   trigger::TriggerBus* bus = nullptr;
+  heartbeat::HeartbeatBus* heartbeats = nullptr;
   std::string address;  // HOST:PORT by which others reach this instance
 };
 

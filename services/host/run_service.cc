@@ -21,17 +21,17 @@ base::StopOptions OnStop(const std::string& name, const HostOptions& options) {
           .when_hurried = absl::StrCat(name, ": stopped at once; others go on with what it had")};
 }
 
-absl::Status Serve(const std::string& name, const HostOptions& options,
-                   const ServiceProgram& program) {
-  const base::StopSignals signals(OnStop(name, options));
+}  // namespace
+
+absl::Status RunRole(const std::string& program, const HostOptions& options,
+                     const MakeRole& make_role) {
+  const base::StopSignals signals(OnStop(program, options));
   base::Clock* const clock = base::RealClock();
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Role> role, program.make_role(options, clock));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Role> role, make_role(options, clock));
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Host> host,
                           Host::Start(options, role.get(), clock));
   return host->Serve(signals.token());
 }
-
-}  // namespace
 
 int RunService(int argc, char** argv, const ServiceProgram& program) {
   // A peer that hangs up is no reason to die.
@@ -50,7 +50,7 @@ int RunService(int argc, char** argv, const ServiceProgram& program) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kMisused;
   }
-  const absl::Status served = Serve(name, options, program);
+  const absl::Status served = RunRole(name, options, program.make_role);
   if (served.ok()) return kDone;
   std::cerr << name << ": " << served.message() << std::endl;
   return kFailed;

@@ -21,15 +21,22 @@ enum ServiceExit : int {
   kHurried = 130,  // a second signal, or somebody did not stop within the grace
 };
 
+// `clock` outlives the role.
+using MakeRole = std::function<absl::StatusOr<std::unique_ptr<Role>>(const HostOptions& options,
+                                                                     base::Clock* clock)>;
+
+// Runs a role, as `program`, until SIGTERM or SIGINT, and drains it. A second signal, or somebody
+// who does not stop within the grace, ends the process with kHurried. Call it before any other
+// thread is started.
+absl::Status RunRole(const std::string& program, const HostOptions& options,
+                     const MakeRole& make_role);
+
 struct ServiceProgram {
   RoleInfo role;
   std::string about;  // for --help
   // Adds the role's own options; may be empty.
   std::function<void(CLI::App*)> add_options = nullptr;
-  // Makes the role once the options are read. `clock` outlives it.
-  std::function<absl::StatusOr<std::unique_ptr<Role>>(const HostOptions& options,
-                                                      base::Clock* clock)>
-      make_role = nullptr;
+  MakeRole make_role = nullptr;  // called once the options are read
 };
 
 // Runs "muster-ROLE" until it is told to end, and answers its exit code. Call it from main, before

@@ -34,8 +34,8 @@ absl::Status ProcessorRole::Join(const host::Stores& stores) {
   const auto complete = [this](absl::Duration window, v1::Heartbeat* heartbeat) {
     load_.AddTo(window, heartbeat);
   };
-  MUSTER_ASSIGN_OR_RETURN(membership_, host::Membership::Join(stores.backends, host_.nats_url,
-                                                              std::move(self), complete, clock_));
+  MUSTER_ASSIGN_OR_RETURN(
+      membership_, host::Membership::Join(stores.heartbeats, std::move(self), complete, clock_));
   return absl::OkStatus();
 }
 

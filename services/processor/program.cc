@@ -1,15 +1,12 @@
 #include "services/processor/program.h"
 
-#include <algorithm>
 #include <iostream>
 #include <memory>
-#include <thread>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/string_view.h"
 #include "services/host/run_service.h"
 #include "services/processor/job_handler.h"
-#include "services/processor/limits.h"
+#include "services/processor/processor_options.h"
 #include "services/processor/processor_role.h"
 
 namespace muster::processor {
@@ -32,20 +29,10 @@ int ServeHandlerMain(const handler::HandlerRegistry& handlers) {
 int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
   if (argc == 2 && absl::string_view(argv[1]) == kServeHandler) return ServeHandlerMain(handlers);
   ServiceOptions options;
-  options.threads = static_cast<int>(
-      std::clamp(std::thread::hardware_concurrency(), 1U, static_cast<unsigned>(kMaxThreads)));
   host::ServiceProgram program;
   program.role = host::kProcessor;
   program.about = kAbout;
-  program.add_options = [&options](CLI::App* app) {
-    app->add_option("--job", options.jobs, "Work for this job only; may be given more than once")
-        ->envname(host::EnvironmentName("--job"))
-        ->delimiter(',');
-    app->add_option("--threads", options.threads, "Workers of each job, at most")
-        ->envname(host::EnvironmentName("--threads"))
-        ->check(CLI::Range(1, kMaxThreads))
-        ->capture_default_str();
-  };
+  program.add_options = [&options](CLI::App* app) { AddProcessorOptions(app, &options); };
   program.make_role = [&](const host::HostOptions& host,
                           base::Clock* clock) -> absl::StatusOr<std::unique_ptr<host::Role>> {
     options.account = host.account;

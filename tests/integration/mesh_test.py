@@ -60,9 +60,12 @@ class MeshTest(MusterTest):
 
     def setUp(self):
         super().setUp()
-        self.mesh = Mesh(self.folder, self.nats_server, self.nats_servers)
+        self.mesh = self.make_mesh()
         self.addCleanup(self.mesh.kill)
         self.start_mesh()
+
+    def make_mesh(self):
+        return Mesh(self.folder, self.nats_server, self.nats_servers)
 
     def start_mesh(self):
         self.mesh.start()
