@@ -220,11 +220,16 @@ absl::Status Cancel(const SubmitOptions& options, const Environment& environment
   MUSTER_RETURN_IF_ERROR(
       mesh->Call(*stub, &v1::BatchService::Stub::CancelBatch, request, &response));
   if (options.common.output == OutputFormat::kJson) {
-    PrintJson(OutcomeOf(response.status()).Json(), environment);
+    nlohmann::ordered_json json = OutcomeOf(response.status()).Json();
+    json["processors"] = response.processors();
+    json["acknowledged"] = response.acknowledged();
+    PrintJson(json, environment);
   } else {
     *environment.out << "batch " << options.batch << " is cancelled; "
                      << Grouped(static_cast<uint64_t>(response.status().transactions()))
-                     << " of its transactions were counted before\n";
+                     << " of its transactions were counted before\n"
+                     << response.acknowledged() << " of " << response.processors()
+                     << " processors have acknowledged that they work on it no more\n";
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,8 @@
 #include "muster/cancellation/cancelled_batches.h"
 
+#include <utility>
+#include <vector>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -58,6 +61,36 @@ void CancelledBatches::NoteLocked(uint64_t batch) {
   batches_.insert(batch);
   while (batches_.size() > kMaxRemembered) batches_.erase(batches_.begin());
   any_ = true;
+}
+
+CancelledBatches::Running::Running(CancelledBatches* owner, uint64_t batch, std::stop_token also)
+    : owner_(owner), relay_(std::move(also), Relay{stop_}) {
+  base::MutexLock lock(&owner_->mu_);
+  entry_ = owner_->running_.emplace(batch, stop_);
+}
+
+CancelledBatches::Running::~Running() {
+  base::MutexLock lock(&owner_->mu_);
+  owner_->running_.erase(entry_);
+}
+
+std::unique_ptr<CancelledBatches::Running> CancelledBatches::Run(uint64_t batch,
+                                                                 std::stop_token also) {
+  std::unique_ptr<Running> running(new Running(this, batch, std::move(also)));
+  // It was given up between a worker's look and this one.
+  if (Contains(batch)) running->stop_.request_stop();
+  return running;
+}
+
+// Not under the lock: whoever is stopped may end at once, and be taken off the list.
+void CancelledBatches::StopRunning(uint64_t batch) {
+  std::vector<std::stop_source> stops;
+  {
+    base::MutexLock lock(&mu_);
+    const auto [begin, end] = running_.equal_range(batch);
+    for (auto entry = begin; entry != end; ++entry) stops.push_back(entry->second);
+  }
+  for (std::stop_source& stop : stops) stop.request_stop();
 }
 
 bool CancelledBatches::Contains(uint64_t batch) const {

@@ -44,6 +44,28 @@ TEST_F(CancelledBatchesTest, AreForgottenWhenThereAreTooMany) {
   EXPECT_TRUE(batches.Contains(kMaxRemembered + 1));
 }
 
+TEST_F(CancelledBatchesTest, HaveWhatRunsOfThemStop) {
+  CancelledBatches batches(store_.get());
+  const auto one = batches.Run(3, {}), two = batches.Run(3, {}), other = batches.Run(4, {});
+  { const auto done = batches.Run(3, {}); }
+  batches.Note(3);
+  EXPECT_FALSE(one->token().stop_requested());
+  batches.StopRunning(3);
+  EXPECT_TRUE(one->token().stop_requested());
+  EXPECT_TRUE(two->token().stop_requested());
+  EXPECT_FALSE(other->token().stop_requested());
+  EXPECT_TRUE(batches.Run(3, {})->token().stop_requested());
+}
+
+TEST_F(CancelledBatchesTest, PassOnAStopThatIsAskedForElsewhere) {
+  CancelledBatches batches(store_.get());
+  std::stop_source drain;
+  const auto running = batches.Run(3, drain.get_token());
+  EXPECT_FALSE(running->token().stop_requested());
+  drain.request_stop();
+  EXPECT_TRUE(running->token().stop_requested());
+}
+
 TEST_F(CancelledBatchesTest, RefuseARecordThatIsNone) {
   ASSERT_TRUE(store_->TryWrite("cancelled-batches", "7,x", sync::kAbsent).value());
   CancelledBatches batches(store_.get());

@@ -35,11 +35,16 @@ struct BatchCancelledEvent {
   uint64_t batch = 0;
 };
 
+// The sender, a processor, works no more on a batch that was given up.
+struct CancelAcknowledgedEvent {
+  uint64_t batch = 0;
+};
+
 // What travels between role instances; more payloads join the variant as they are needed.
 struct InterRoleCommunicationEvent {
   std::string from;  // role instance id
   std::variant<CloudQueueWorkDetectedTriggerEvent, JobChangedEvent, BatchCountedEvent,
-               BatchCancelledEvent>
+               BatchCancelledEvent, CancelAcknowledgedEvent>
       payload;
 };
 

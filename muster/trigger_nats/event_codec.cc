@@ -27,6 +27,9 @@ struct SubjectMaker {
   std::string operator()(const trigger::BatchCancelledEvent&) const {
     return "muster.event.batch_cancelled";
   }
+  std::string operator()(const trigger::CancelAcknowledgedEvent&) const {
+    return "muster.event.cancel_acknowledged";
+  }
 };
 
 struct PayloadWriter {
@@ -44,6 +47,9 @@ struct PayloadWriter {
   }
   void operator()(const trigger::BatchCancelledEvent& batch) const {
     message->mutable_batch_cancelled()->set_batch(batch.batch);
+  }
+  void operator()(const trigger::CancelAcknowledgedEvent& batch) const {
+    message->mutable_cancel_acknowledged()->set_batch(batch.batch);
   }
 
   v1::InterRoleCommunicationEvent* message;
@@ -80,6 +86,9 @@ absl::StatusOr<trigger::InterRoleCommunicationEvent> DecodeEvent(absl::string_vi
       return Event{message.from(), trigger::BatchCountedEvent{message.batch_counted().batch()}};
     case v1::InterRoleCommunicationEvent::kBatchCancelled:
       return Event{message.from(), trigger::BatchCancelledEvent{message.batch_cancelled().batch()}};
+    case v1::InterRoleCommunicationEvent::kCancelAcknowledged:
+      return Event{message.from(),
+                   trigger::CancelAcknowledgedEvent{message.cancel_acknowledged().batch()}};
     case v1::InterRoleCommunicationEvent::PAYLOAD_NOT_SET:
       break;
   }

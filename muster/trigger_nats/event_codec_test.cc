@@ -50,6 +50,8 @@ TEST(EventCodecTest, CarriesEachKindOfEventOnASubjectOfItsKind) {
   const trigger::InterRoleCommunicationEvent cancelled{"i", trigger::BatchCancelledEvent{8}};
   EXPECT_EQ(SubjectOf(cancelled), "muster.event.batch_cancelled");
   EXPECT_EQ(std::get<trigger::BatchCancelledEvent>(pass(cancelled)).batch, 8);
+  const trigger::InterRoleCommunicationEvent acknowledged{"p", trigger::CancelAcknowledgedEvent{8}};
+  EXPECT_EQ(std::get<trigger::CancelAcknowledgedEvent>(pass(acknowledged)).batch, 8);
 }
 
 TEST(EventCodecTest, RefusesWhatIsNoEvent) {

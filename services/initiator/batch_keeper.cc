@@ -24,7 +24,7 @@ absl::Duration PatienceAfter(int failures) {
 }  // namespace
 
 BatchKeeper::BatchKeeper(const BatchTools& tools, KeeperOptions options)
-    : tools_(tools), options_(options) {}
+    : tools_(tools), options_(options), cancel_acks_(tools.stores.clock) {}
 
 BatchKeeper::~BatchKeeper() { Stop(); }
 
@@ -73,6 +73,11 @@ void BatchKeeper::TellWorkers(uint64_t cancelled) {
   if (told.ok()) return;
   base::Log(base::kWarning, "not all workers learn of a cancellation",
             {{"batch", cancelled}, {"why", told.ToString()}});
+}
+
+absl::StatusOr<int> BatchKeeper::Cancel(uint64_t batch, const std::vector<std::string>& workers,
+                                        absl::Duration patience) {
+  return cancel_acks_.Collect(batch, workers, patience, [&] { return Cancel(batch); });
 }
 
 absl::Status BatchKeeper::Cancel(uint64_t batch) {
@@ -137,6 +142,9 @@ void BatchKeeper::AnnounceLocked() {
 }
 
 void BatchKeeper::OnEvent(const trigger::InterRoleCommunicationEvent& event) {
+  if (const auto* acknowledged = std::get_if<trigger::CancelAcknowledgedEvent>(&event.payload)) {
+    cancel_acks_.Hear(acknowledged->batch, event.from);
+  }
   const auto* counted = std::get_if<trigger::BatchCountedEvent>(&event.payload);
   if (counted == nullptr) return;
   base::MutexLock lock(&mu_);

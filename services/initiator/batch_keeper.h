@@ -24,6 +24,7 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_store.h"
 #include "muster/trigger/trigger_bus.h"
+#include "services/initiator/cancel_acks.h"
 #include "services/initiator/open_batch.h"
 
 namespace muster::initiator {
@@ -64,6 +65,10 @@ class BatchKeeper {
 
   // As BatchLedger::Cancel; tells everybody.
   absl::Status Cancel(uint64_t batch);
+  // Also waits, for as long as `patience`, until each of `workers` has said that it works on the
+  // batch no more. Answers how many of them have.
+  absl::StatusOr<int> Cancel(uint64_t batch, const std::vector<std::string>& workers,
+                             absl::Duration patience);
 
   // NotFound: no such batch. Unavailable: it is not known how far a batch is counted that nobody
   // works on here any more.
@@ -111,6 +116,7 @@ class BatchKeeper {
 
   const BatchTools tools_;
   const KeeperOptions options_;
+  CancelAcks cancel_acks_;
   std::stop_source stop_;
   std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
 

@@ -25,6 +25,8 @@ constexpr int kMaxPage = 1000;
 constexpr size_t kMaxReasonBytes = 256;
 // Between two looks of a watch at how far a batch is split, which nobody tells.
 constexpr absl::Duration kWatchInterval = absl::Milliseconds(200);
+// Who cancels a batch is told how many processors know of it. Those that live answer at once.
+constexpr absl::Duration kAcknowledgePatience = absl::Seconds(2);
 
 bool IsWanted(const ledger::Batch& batch, const v1::ListBatchesRequest& request) {
   if (!request.job().empty() && batch.job != request.job()) return false;
@@ -141,7 +143,12 @@ grpc::Status BatchService::CancelBatch(grpc::ServerContext* context,
     if (request->reason().size() > kMaxReasonBytes) {
       return rpc::BadField("reason", absl::StrCat("must have at most ", kMaxReasonBytes, " bytes"));
     }
-    MUSTER_RETURN_IF_ERROR(deps_.keeper->Cancel(request->batch()));
+    const auto processors = deps_.processors ? deps_.processors() : std::vector<std::string>();
+    MUSTER_ASSIGN_OR_RETURN(
+        const int acknowledged,
+        deps_.keeper->Cancel(request->batch(), processors, kAcknowledgePatience));
+    response->set_processors(static_cast<int>(processors.size()));
+    response->set_acknowledged(acknowledged);
     base::Log(base::kInfo, "a batch is cancelled on request",
               {{"batch", request->batch()}, {"reason", request->reason()}});
     MUSTER_ASSIGN_OR_RETURN(*response->mutable_status(), StatusOf(request->batch()));

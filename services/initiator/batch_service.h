@@ -3,6 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,6 +32,8 @@ class BatchService final : public v1::BatchService::Service {
     ledger::BatchLedger* ledger = nullptr;
     report::CountingDesk* desk = nullptr;
     base::Clock* clock = nullptr;
+    // The instances of the processors that are there; empty: nobody knows.
+    std::function<std::vector<std::string>()> processors = nullptr;
   };
 
   explicit BatchService(const Dependencies& dependencies) : deps_(dependencies) {}

@@ -55,7 +55,7 @@ struct InitiatorRole::Parts {
                      role->clock_}),
         reopener(role->ledger_.get(), &desk, &keeper),
         batch_service({&submissions, &keeper, role->uploads_.get(), role->ledger_.get(), &desk,
-                       role->clock_}),
+                       role->clock_, [role] { return role->Processors(); }}),
         job_service(&jobs, stores.bus, role->host_.instance,
                     [role](absl::string_view job) { return role->FindRunningBatch(job); }),
         queue_service(stores.queues, &reopener),
@@ -125,6 +125,14 @@ BatchTools InitiatorRole::Tools(const host::Stores& stores, Parts* parts) const 
 std::vector<std::string> InitiatorRole::Controllers() const {
   if (!options_.controller.empty()) return {options_.controller};
   return membership_->AddressesOf(v1::ROLE_CONTROLLER);
+}
+
+std::vector<std::string> InitiatorRole::Processors() const {
+  std::vector<std::string> instances;
+  for (const mesh::RosterEntry& entry : membership_->roster().List(v1::ROLE_PROCESSOR)) {
+    if (!entry.leaving) instances.push_back(entry.heartbeat.instance().instance());
+  }
+  return instances;
 }
 
 // The job file's, or the one that most processors have that are there.

@@ -56,6 +56,8 @@ class InitiatorRole final : public host::Role {
   // Of `parts`, only what is made before the keeper.
   BatchTools Tools(const host::Stores& stores, Parts* parts) const;
   std::vector<std::string> Controllers() const;
+  // The instances of those that are there.
+  std::vector<std::string> Processors() const;
   absl::StatusOr<std::string> CurrentVersion(const job::JobDefinition& job) const;
   absl::StatusOr<std::optional<uint64_t>> FindRunningBatch(absl::string_view job) const;
 

@@ -42,6 +42,9 @@ Settlement Publish(std::string result) {
   return settlement;
 }
 
+// The item is done with, and nothing comes of it.
+Settlement Unrun() { return Settle(Settlement::Kind::kOk, absl::ZeroDuration(), ""); }
+
 // Everything but Ok, which needs the results.
 Settlement SettlementOf(handler::Outcome outcome) {
   switch (outcome.kind) {
@@ -115,19 +118,30 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
   if (!item.ok()) {
     return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), item.status().ToString());
   }
-  if (setup_->cancelled != nullptr && setup_->cancelled->Contains(item->identity.batch)) {
-    Settlement unrun;
-    unrun.kind = Settlement::Kind::kOk;
-    return unrun;
-  }
+  if (IsGivenUp(item->identity.batch)) return Unrun();
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(item->identity);
-  if (worker.ok()) return (*worker)->WorkOnFitting(*item, attempt);
+  if (worker.ok()) return WorkUnlessGivenUp(**worker, *item, attempt);
   std::string why(worker.status().message());
   if (setup_->misfits.Insert(item->identity.batch)) {
     base::Log(base::kError, "no fitting worker for the items of a batch",
               {{"first", absl::StrCat(item->identity.batch, "/", item->index)}, {"why", why}});
   }
   return Settle(Settlement::Kind::kDefer, kMisfitDelay, std::move(why));
+}
+
+bool ItemWorker::IsGivenUp(uint64_t batch) const {
+  return setup_->cancelled != nullptr && setup_->cancelled->Contains(batch);
+}
+
+Settlement ItemWorker::WorkUnlessGivenUp(ItemWorker& worker, const wire::WorkItem& item,
+                                         Attempt attempt) const {
+  if (setup_->cancelled == nullptr) return worker.WorkOnFitting(item, attempt);
+  const auto running = setup_->cancelled->Run(item.identity.batch, attempt.stop_token);
+  attempt.stop_token = running->token();
+  Settlement settlement = worker.WorkOnFitting(item, attempt);
+  // What was done all the same is counted; what was not is not tried again.
+  const bool is_done = settlement.kind == Settlement::Kind::kOk;
+  return is_done || !IsGivenUp(item.identity.batch) ? settlement : Unrun();
 }
 
 absl::StatusOr<ItemWorker*> ItemWorker::WorkerFor(const wire::BatchIdentity& identity) {

@@ -48,6 +48,10 @@ class ItemWorker final : public listener::Subscriber {
   // Why the item must be left to a worker with another setup, if it must.
   static std::optional<std::string> Misfit(const wire::BatchIdentity& identity,
                                            const WorkerSetup& setup);
+  bool IsGivenUp(uint64_t batch) const;
+  // By `worker`, whom the item fits, until its batch is given up.
+  listener::Settlement WorkUnlessGivenUp(ItemWorker& worker, const wire::WorkItem& item,
+                                         Attempt attempt) const;
   listener::Settlement WorkOnFitting(const wire::WorkItem& item, const Attempt& attempt);
   listener::Settlement WorkOn(const wire::WorkItem& item, const Attempt& attempt);
   listener::Settlement RejectOversized(const wire::WorkItem& item, const Attempt& attempt) const;

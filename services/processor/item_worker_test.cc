@@ -199,6 +199,30 @@ TEST_F(ItemWorkerTest, LeavesTheItemsOfACancelledBatchUnrun) {
   EXPECT_THAT(settled.outputs, ::testing::IsEmpty());
 }
 
+TEST_F(ItemWorkerTest, StopsAnItemWhoseBatchIsCancelledMeanwhileAndIsDoneWithIt) {
+  cancellation::CancelledBatches cancelled(nullptr);
+  setup_.cancelled = &cancelled;
+  const Settlement settled = Work(Item("a,1\n", 1), [&](const handler::WorkItem& item, Results&) {
+    EXPECT_FALSE(item.stop_token().stop_requested());
+    cancelled.Note(3);
+    cancelled.StopRunning(3);
+    EXPECT_TRUE(item.stop_token().stop_requested());
+    return Outcome::Release();
+  });
+  EXPECT_EQ(settled.kind, Settlement::Kind::kOk);
+  EXPECT_THAT(settled.outputs, IsEmpty());
+}
+
+TEST_F(ItemWorkerTest, CountsAnItemThatWasDoneAlthoughItsBatchIsCancelled) {
+  cancellation::CancelledBatches cancelled(nullptr);
+  setup_.cancelled = &cancelled;
+  const Settlement settled = Work(Item("a,1\n", 1), [&](const handler::WorkItem&, Results&) {
+    cancelled.Note(3);
+    return Outcome::Ok();
+  });
+  EXPECT_THAT(settled.outputs, SizeIs(1));
+}
+
 TEST_F(ItemWorkerTest, TurnsAnItemIntoARowPerKey) {
   const v1::ItemResult result = ResultOf(Work(Item("ann,1.50\nbob,2\nann,0.25\n", 3)));
   EXPECT_EQ(result.batch(), 3u);

@@ -42,17 +42,8 @@ absl::Status ProcessorService::Start(const Dependencies& dependencies,
   revisions_ =
       std::make_unique<RevisionBook>(jobs, handlers_, deps_.blobs, options_.instance, clock_);
   // Before the first look, so that no change falls between the two.
-  MUSTER_ASSIGN_OR_RETURN(
-      subscription_, deps_.bus->Subscribe([this](const trigger::InterRoleCommunicationEvent& e) {
-        const auto* cancelled = std::get_if<trigger::BatchCancelledEvent>(&e.payload);
-        if (cancelled != nullptr && deps_.cancelled != nullptr) {
-          deps_.cancelled->Note(cancelled->batch);
-        }
-        if (!std::holds_alternative<trigger::JobChangedEvent>(e.payload)) return;
-        base::MutexLock lock(&mu_);
-        look_ = true;
-        changed_.NotifyAll();
-      }));
+  MUSTER_ASSIGN_OR_RETURN(subscription_,
+                          deps_.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
   if (const absl::Status looked = Look(); !looked.ok()) {
     subscription_.reset();
     return looked;
@@ -61,23 +52,50 @@ absl::Status ProcessorService::Start(const Dependencies& dependencies,
   return absl::OkStatus();
 }
 
+void ProcessorService::OnEvent(const trigger::InterRoleCommunicationEvent& event) {
+  const auto* const cancelled = std::get_if<trigger::BatchCancelledEvent>(&event.payload);
+  const bool gives_up = cancelled != nullptr && deps_.cancelled != nullptr;
+  if (gives_up) deps_.cancelled->Note(cancelled->batch);
+  const bool look = std::holds_alternative<trigger::JobChangedEvent>(event.payload);
+  if (!gives_up && !look) return;
+  base::MutexLock lock(&mu_);
+  look_ |= look;
+  if (gives_up) cancelled_.push_back(cancelled->batch);
+  changed_.NotifyAll();
+}
+
 void ProcessorService::Run() {
-  while (AwaitNextLook()) {
+  absl::Duration due = clock_->Monotonic() + options_.look_interval;
+  while (const std::optional<News> news = AwaitNews(due)) {
+    for (const uint64_t batch : news->cancelled) GiveUp(batch);
+    if (!news->look) continue;
     if (const absl::Status looked = Look(); !looked.ok()) {
       base::Log(base::kWarning, "the jobs cannot be looked at; work goes on for those known",
                 {{"why", looked.ToString()}});
     }
+    due = clock_->Monotonic() + options_.look_interval;
   }
 }
 
-bool ProcessorService::AwaitNextLook() {
-  const absl::Duration due = clock_->Monotonic() + options_.look_interval;
+std::optional<ProcessorService::News> ProcessorService::AwaitNews(absl::Duration due) {
+  News news;
   base::MutexLock lock(&mu_);
-  while (!stopping_ && !look_) {
+  while (!stopping_ && !look_ && cancelled_.empty()) {
     if (clock_->WaitUntil(&changed_, &mu_, due)) break;
   }
-  look_ = false;
-  return !stopping_;
+  if (stopping_) return std::nullopt;
+  news.look = std::exchange(look_, false) || clock_->Monotonic() >= due;
+  news.cancelled.swap(cancelled_);
+  return news;
+}
+
+void ProcessorService::GiveUp(uint64_t batch) {
+  deps_.cancelled->StopRunning(batch);
+  const absl::Status told =
+      deps_.bus->Publish({options_.instance, trigger::CancelAcknowledgedEvent{batch}});
+  if (told.ok()) return;
+  base::Log(base::kWarning, "a cancellation was not acknowledged",
+            {{"batch", batch}, {"why", told.ToString()}});
 }
 
 // Nothing depends on it but effort.

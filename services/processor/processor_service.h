@@ -13,6 +13,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -82,7 +83,16 @@ class ProcessorService final : public JobListeners {
 
   void Run();
   // True: it is time to look; false: to stop.
-  bool AwaitNextLook();
+  // What there is to do, besides serving.
+  struct News {
+    bool look = false;
+    std::vector<uint64_t> cancelled;
+  };
+  // Waits for news; a look is due at `due`. nullopt: the service stops.
+  std::optional<News> AwaitNews(absl::Duration due);
+  void OnEvent(const trigger::InterRoleCommunicationEvent& event);
+  // Stops what runs of a batch that was given up, and says so.
+  void GiveUp(uint64_t batch);
   absl::Status Look();
   void RefreshCancelled();
   // Works for the job as it is now, if it can.
@@ -118,6 +128,7 @@ class ProcessorService final : public JobListeners {
   base::Mutex mu_;
   base::CondVar changed_;
   bool look_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<uint64_t> cancelled_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::map<std::string, ServedPtr> served_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> retired_ ABSL_GUARDED_BY(mu_);

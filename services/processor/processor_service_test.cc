@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "muster/backend/backend.h"
 #include "muster/base/log_capture.h"
 #include "muster/base/temp_dir.h"
+#include "muster/cancellation/cancelled_batches.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/trigger/work_detected.h"
 #include "muster/trigger_local/local_trigger_bus.h"
@@ -321,6 +323,24 @@ TEST_F(ProcessorServiceTest, StopsAllItsListenersAndShowsThemUntilItIsClosed) {
   service_->Stop(absl::InfiniteDuration());
   service_->Close();
   EXPECT_THAT(Jobs(), IsEmpty());
+}
+
+TEST_F(ProcessorServiceTest, StopsWhatRunsOfACancelledBatchAndAcknowledgesIt) {
+  cancellation::CancelledBatches cancelled(sync_.get());
+  service_ = std::make_unique<ProcessorService>(&handlers_, options_, base::RealClock());
+  ASSERT_TRUE(
+      service_->Start({queues_.get(), &bus_, blobs_.get(), base::RealClock(), &cancelled}, &jobs_)
+          .ok());
+  const auto running = cancelled.Run(7, {});
+  std::promise<std::string> acknowledged;
+  const auto hearing = bus_.Subscribe([&](const trigger::InterRoleCommunicationEvent& event) {
+    const auto* const ack = std::get_if<trigger::CancelAcknowledgedEvent>(&event.payload);
+    if (ack != nullptr && ack->batch == 7) acknowledged.set_value(event.from);
+  });
+  ASSERT_TRUE(bus_.Publish({"me", trigger::BatchCancelledEvent{7}}).ok());
+  EXPECT_EQ(acknowledged.get_future().get(), options_.instance);
+  EXPECT_TRUE(running->token().stop_requested());
+  EXPECT_TRUE(cancelled.Contains(7));
 }
 
 TEST_F(ProcessorServiceTest, EndsWithoutHavingBegun) {

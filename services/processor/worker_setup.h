@@ -44,7 +44,7 @@ struct WorkerSetup {
   // For items that are bound to other revisions of the job; null: they are left to other workers.
   RevisionSource* revisions = nullptr;  // not owned
   // Batches whose items are not worth any work; null: there are none. Not owned.
-  const cancellation::CancelledBatches* cancelled = nullptr;
+  cancellation::CancelledBatches* cancelled = nullptr;
   // Of items that were processed, this one's attempts included; for progress bars, not for books.
   mutable std::atomic<uint64_t> transactions_processed{0};
   mutable SaidOnce misfits;  // one line in the log for a batch, not for each of its items

@@ -264,6 +264,27 @@ class KillTest(FaultTest):
         self.assert_ends_exactly_once()
 
 
+class CancelTest(FaultTest):
+    def test_a_cancelled_batch_has_what_runs_stop_and_leaves_nothing_behind(self):
+        cancelled = self.answer("batch", "cancel", 1)
+        self.assertEqual((cancelled["processors"], cancelled["acknowledged"]), (2, 2))
+        _, errors = self.submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(self.submission.returncode, 1, errors)
+        # Nobody has opened the gate: handlers that waited there were stopped.
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            queues = self.answer("queue", "stats")
+            if not any(queue["ready"] + queue["in_flight"] for queue in queues):
+                break
+        else:
+            self.fail(f"still there: {queues}")
+        [batch] = self.answer("batch", "list")
+        self.assertEqual((batch["state"], batch["items_counted"]), ("cancelled", FREE_ITEMS))
+        done = self.ask("batch", "receipt", 1)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is cancelled", done.stderr)
+
+
 class StallTest(FaultTest):
     def test_a_processor_that_slept_beyond_its_lease_counts_nothing_twice(self):
         sleeper, awake = self.mesh.processors
