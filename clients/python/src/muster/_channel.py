@@ -1,0 +1,138 @@
+"""Channels that are set up as muster's servers expect it, and what their stubs look like to mypy."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+from typing import Any, Callable, Generator, Iterator, Protocol, TypeVar, Union, cast
+
+import grpc
+
+from muster.errors import from_rpc
+from muster.v1 import (batch_service_pb2, batch_service_pb2_grpc, job_service_pb2,
+                       job_service_pb2_grpc, mesh_service_pb2, mesh_service_pb2_grpc,
+                       report_service_pb2, report_service_pb2_grpc)
+
+Path = Union[str, "os.PathLike[str]"]
+_Q = TypeVar("_Q", contravariant=True)
+_R = TypeVar("_R", covariant=True)
+_Request = TypeVar("_Request")
+_Answer = TypeVar("_Answer")
+
+# As those of muster's own command: see muster/rpc/limits.h for the reasons.
+_OPTIONS: list[tuple[str, Any]] = [
+    ("grpc.max_receive_message_length", 4 << 20),
+    ("grpc.max_send_message_length", 4 << 20),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 5_000),
+    ("grpc.service_config", json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": {
+        "maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "2s", "backoffMultiplier": 2,
+        "retryableStatusCodes": ["UNAVAILABLE"]}}]})),
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tls:
+    """Paths of PEM files; see Client."""
+
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def wanted(self) -> bool:
+        return any(path is not None for path in (self.ca, self.certificate, self.key))
+
+
+def _read(path: Path | None) -> bytes | None:
+    return None if path is None else pathlib.Path(path).read_bytes()
+
+
+def open_channel(address: str, tls: Tls) -> grpc.Channel:
+    """Connects with its first call, and again whenever it must."""
+    if not tls.wanted():
+        return grpc.insecure_channel(address, _OPTIONS)
+    if (tls.certificate is None) != (tls.key is None):
+        raise ValueError("certificate and key go together")
+    credentials = grpc.ssl_channel_credentials(_read(tls.ca), _read(tls.key),
+                                               _read(tls.certificate))
+    return grpc.secure_channel(address, credentials, _OPTIONS)
+
+
+class ServerStream(Protocol[_R]):
+    """The answers of a call, as they come."""
+
+    def __iter__(self) -> Iterator[_R]: ...
+    def cancel(self) -> object: ...
+
+
+class Unary(Protocol[_Q, _R]):
+    def __call__(self, request: _Q, timeout: float | None = None) -> _R: ...
+
+
+class Streaming(Protocol[_Q, _R]):
+    """`request` is an iterator of requests where the client streams, too."""
+
+    def __call__(self, request: _Q, timeout: float | None = None) -> ServerStream[_R]: ...
+
+
+class BatchStub(Protocol):
+    Submit: Streaming[Iterator[batch_service_pb2.SubmitRequest], batch_service_pb2.SubmitResponse]
+    GetBatch: Unary[batch_service_pb2.GetBatchRequest, batch_service_pb2.GetBatchResponse]
+    ListBatches: Unary[batch_service_pb2.ListBatchesRequest, batch_service_pb2.ListBatchesResponse]
+    WatchBatch: Streaming[batch_service_pb2.WatchBatchRequest, batch_service_pb2.WatchBatchResponse]
+    CancelBatch: Unary[batch_service_pb2.CancelBatchRequest, batch_service_pb2.CancelBatchResponse]
+    GetReceipt: Unary[batch_service_pb2.GetReceiptRequest, batch_service_pb2.GetReceiptResponse]
+
+
+class JobStub(Protocol):
+    ApplyJob: Unary[job_service_pb2.ApplyJobRequest, job_service_pb2.ApplyJobResponse]
+    CheckJob: Unary[job_service_pb2.CheckJobRequest, job_service_pb2.CheckJobResponse]
+
+
+class MeshStub(Protocol):
+    ListInstances: Unary[mesh_service_pb2.ListInstancesRequest,
+                         mesh_service_pb2.ListInstancesResponse]
+
+
+class ReportStub(Protocol):
+    GetReport: Streaming[report_service_pb2.GetReportRequest, report_service_pb2.GetReportResponse]
+
+
+# What the plugin writes has no types.
+def batch_stub(channel: grpc.Channel) -> BatchStub:
+    return cast(BatchStub, cast(Any, batch_service_pb2_grpc).BatchServiceStub(channel))
+
+
+def job_stub(channel: grpc.Channel) -> JobStub:
+    return cast(JobStub, cast(Any, job_service_pb2_grpc).JobServiceStub(channel))
+
+
+def mesh_stub(channel: grpc.Channel) -> MeshStub:
+    return cast(MeshStub, cast(Any, mesh_service_pb2_grpc).MeshServiceStub(channel))
+
+
+def report_stub(channel: grpc.Channel) -> ReportStub:
+    return cast(ReportStub, cast(Any, report_service_pb2_grpc).ReportServiceStub(channel))
+
+
+def ask(method: Unary[_Request, _Answer], request: _Request, timeout: float) -> _Answer:
+    """One unary call, whose failure is a MusterError."""
+    try:
+        return method(request, timeout=timeout)
+    except grpc.RpcError as error:
+        raise from_rpc(error) from None
+
+
+def hear(call: Callable[[], ServerStream[_Answer]]) -> Generator[_Answer, None, None]:
+    """What a stream answers; its failure is a MusterError. To be closed, which cancels it."""
+    stream = call()
+    try:
+        yield from stream
+    except grpc.RpcError as error:
+        raise from_rpc(error) from None
+    finally:
+        stream.cancel()
