@@ -21,8 +21,8 @@ from muster._results import Results
 from muster.v1 import handler_service_pb2, handler_service_pb2_grpc, job_schema_pb2
 
 PROTOCOL_VERSION = 1
-# Of 4 MiB that a message may have.
-_OPTIONS = [("grpc.max_receive_message_length", 4 << 20), ("grpc.max_send_message_length", 4 << 20)]
+# Of the 4 MiB that a message may have; the rest is for what is around an answer.
+_MAX_ANSWER_BYTES = (4 << 20) - 1024
 
 log = logging.getLogger("muster")
 
@@ -179,6 +179,8 @@ def _answer(work: Work, item: Item) -> handler_service_pb2.HandlerAnswer:
     try:
         work(item, results)
         answer.ok.CopyFrom(results.to_proto())
+        if answer.ByteSize() > _MAX_ANSWER_BYTES:
+            raise Dead(f"the results have {answer.ByteSize()} bytes, more than a message may have")
     except Dead as dead:
         answer.dead.CopyFrom(handler_service_pb2.Dead(why=dead.why))
     except Defer as defer:
@@ -208,7 +210,9 @@ class HandlerServer:
         self._calls: set[_Call] = set()
         self._stopping = False
         # A call keeps a thread as long as its processor works for the job.
-        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_processors), _OPTIONS)
+        # A second server at the same address is a mistake, not a helper.
+        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_processors),
+                                   options=[("grpc.so_reuseport", 0)])
         cast(Any, handler_service_pb2_grpc).add_HandlerServiceServicer_to_server(self, self._server)
         self.address = ""
 

@@ -1,0 +1,195 @@
+"""The client against an initiator that breaks, waits and refuses on command."""
+
+import datetime
+import io
+import unittest
+
+import grpc
+
+import muster
+from fake_initiator import FakeInitiator
+from google.protobuf import duration_pb2
+from muster.rpc_details import error_details_pb2
+
+MIB = 1 << 20
+
+
+def break_off(there, context):
+    context.abort(grpc.StatusCode.UNAVAILABLE, "the connection broke")
+
+
+def break_at(size):
+    return lambda there, context: break_off(there, context) if there >= size else None
+
+
+class ClientTest(unittest.TestCase):
+    def setUp(self):
+        self.initiator = FakeInitiator()
+        self.addCleanup(self.initiator.close)
+        self.client = muster.Client(self.initiator.address, patience=20)
+        self.addCleanup(self.client.close)
+
+
+class UploadTest(ClientTest):
+    # No two MiB are alike.
+    CONTENT = b"".join(b"%07d\n" % line for line in range(5 * MIB // 8))
+
+    def pieces(self, bytes_each):
+        for begin in range(0, len(self.CONTENT), bytes_each):
+            yield self.CONTENT[begin:begin + bytes_each]
+
+    def test_what_can_be_read_only_once_goes_on_where_it_was_durable(self):
+        self.initiator.breaks = [break_at(2 * MIB), break_off]
+        batch = self.client.submit("job", self.pieces(100_000), request_id="once")
+        self.assertEqual(batch.number, 7)
+        self.assertEqual(self.initiator.content, self.CONTENT)
+        self.assertEqual([header.request_id for header in self.initiator.headers], [b"once"] * 3)
+
+    def test_an_upload_that_another_process_has_begun_is_not_sent_again(self):
+        self.initiator.content = self.CONTENT[:3 * MIB + 12345]
+        self.client.submit("job", self.pieces(MIB), request_id="march")
+        self.assertEqual(self.initiator.content, self.CONTENT)
+        self.assertEqual(self.initiator.received, 2)
+
+    def test_progress_says_what_is_durable_and_how_much_there_is(self):
+        seen = []
+        self.client.submit("job", self.CONTENT, progress=seen.append)
+        self.assertEqual(seen, [muster.SubmitProgress(7, done * MIB, 5 * MIB) for done in range(6)])
+
+    def test_the_same_content_has_the_same_request_id_and_once_read_content_a_new_one(self):
+        self.client.submit("job", self.CONTENT)
+        self.client.submit("job", io.BytesIO(self.CONTENT))
+        self.initiator.content = b""
+        self.client.submit("job", iter([b"a"]))
+        self.initiator.content = b""
+        self.client.submit("job", iter([b"a"]))
+        first, second, *others = [header.request_id for header in self.initiator.headers]
+        self.assertEqual(first, second)
+        self.assertRegex(first, rb"^job:[0-9a-f]{32}$")
+        self.assertEqual(len({first, *others}), 3)
+
+    def test_an_empty_content_is_sealed_at_once(self):
+        self.client.submit("job", b"")
+        self.assertEqual((self.initiator.content, self.initiator.received), (b"", 0))
+
+    def test_it_does_not_run_more_than_8_mib_ahead(self):
+        self.initiator.acknowledges = False
+        passed_limit = []
+
+        def refuse_when_it_should_have_stopped(there, context):
+            if there == 8 * MIB:
+                passed_limit.append(taken[0] > 8 and self.initiator.await_chunks(9, seconds=0.5))
+                context.abort(grpc.StatusCode.INVALID_ARGUMENT, "enough")
+
+        taken = [0]
+
+        def endless():
+            while True:
+                taken[0] += 1
+                yield b"x" * MIB
+
+        self.initiator.breaks = [refuse_when_it_should_have_stopped]
+        with self.assertRaises(muster.InvalidArgument):
+            self.client.submit("job", endless())
+        self.assertEqual(passed_limit, [False])
+        self.assertEqual(taken, [8])
+
+    def test_content_that_cannot_be_read_is_the_callers_error(self):
+        def failing():
+            yield b"x" * MIB
+            raise OSError("the tape broke")
+
+        with self.assertRaisesRegex(OSError, "the tape broke"):
+            self.client.submit("job", failing())
+        with self.assertRaises(TypeError):
+            self.client.submit("job", ["text"])
+        with self.assertRaises(TypeError):
+            self.client.submit("job", io.StringIO("text"))
+        with self.assertRaises(FileNotFoundError):
+            self.client.submit("job", "/no/such/file")
+
+    def test_what_progress_raises_ends_the_upload(self):
+        def stop(progress):
+            raise InterruptedError
+
+        with self.assertRaises(InterruptedError):
+            self.client.submit("job", self.CONTENT, progress=stop)
+
+    def test_a_batch_that_was_cancelled_meanwhile_is_not_begun_anew(self):
+        def cancel_and_break(there, context):
+            self.initiator.batch = 8
+            break_off(there, context)
+
+        self.initiator.breaks = [cancel_and_break]
+        with self.assertRaisesRegex(muster.Cancelled, "batch 7 was cancelled") as caught:
+            self.client.submit("job", self.CONTENT)
+        self.assertEqual(caught.exception.reason, "BATCH_CANCELLED")
+
+    def test_trouble_that_lasts_longer_than_the_patience_comes_out(self):
+        hasty = muster.Client(self.initiator.address, patience=0)
+        self.addCleanup(hasty.close)
+        self.initiator.breaks = [break_off] * 100
+        # With each piece there is news, so the end is certain only where no piece comes across.
+        self.initiator.close()
+        with self.assertRaises(muster.Unavailable):
+            hasty.submit("job", self.CONTENT)
+
+
+class WatchTest(ClientTest):
+    def test_a_watch_goes_on_after_the_last_revision_that_it_saw(self):
+        self.initiator.watches = [[3, 4], [], [9]]
+        self.assertEqual([batch.revision for batch in self.client.watch(7)], [3, 4, 9])
+        self.assertEqual(self.initiator.watched_after, [0, 4, 4])
+
+    def test_what_is_known_is_not_told_again(self):
+        self.initiator.watches = [[5]]
+        [batch] = self.client.watch(7, after_revision=4)
+        self.assertEqual(self.initiator.watched_after, [4])
+        self.assertEqual((batch.number, batch.state), (7, muster.BatchState.COMPLETE))
+
+    def test_a_wait_ends_with_its_time(self):
+        self.initiator.watches = [[1]] + [[]] * 1000
+        with self.assertRaises(muster.DeadlineExceeded) as caught:
+            self.client.wait(7, timeout=0.3)
+        self.assertIsInstance(caught.exception, TimeoutError)
+
+
+class ErrorTest(ClientTest):
+    def failure(self, code, *details):
+        self.initiator.fails_with = code, "because", details
+        with self.assertRaises(muster.MusterError) as caught:
+            self.client.get(7)
+        self.assertEqual((caught.exception.code, caught.exception.message), (code, "because"))
+        return caught.exception
+
+    def test_an_error_carries_the_fields_that_are_refused(self):
+        bad = error_details_pb2.BadRequest()
+        bad.field_violations.add(field="batch", description="must not be 0")
+        error = self.failure(grpc.StatusCode.INVALID_ARGUMENT, ("BadRequest", bad))
+        self.assertIsInstance(error, muster.InvalidArgument)
+        self.assertEqual(list(error.violations), [muster.FieldViolation("batch", "must not be 0")])
+
+    def test_an_error_carries_when_to_try_again_and_its_reason(self):
+        error = self.failure(
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            ("RetryInfo", error_details_pb2.RetryInfo(
+                retry_delay=duration_pb2.Duration(seconds=2, nanos=500_000_000))),
+            ("ErrorInfo", error_details_pb2.ErrorInfo(
+                reason="TOO_MANY", domain="muster", metadata={"limit": "500"})))
+        self.assertIsInstance(error, muster.ResourceExhausted)
+        self.assertEqual(error.retry_after, datetime.timedelta(seconds=2.5))
+        self.assertEqual((error.reason, dict(error.facts)), ("TOO_MANY", {"limit": "500"}))
+
+    def test_each_code_with_a_meaning_has_a_class(self):
+        for code, kind in ((grpc.StatusCode.NOT_FOUND, muster.NotFound),
+                           (grpc.StatusCode.FAILED_PRECONDITION, muster.FailedPrecondition),
+                           (grpc.StatusCode.ABORTED, muster.Aborted),
+                           (grpc.StatusCode.OUT_OF_RANGE, muster.OutOfRange),
+                           (grpc.StatusCode.PERMISSION_DENIED, muster.PermissionDenied),
+                           (grpc.StatusCode.DATA_LOSS, muster.DataLoss),
+                           (grpc.StatusCode.INTERNAL, muster.MusterError)):
+            self.assertIs(type(self.failure(code)), kind)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,269 @@
+"""Handlers as processors meet them: by the protocol, message by message."""
+
+import datetime
+import decimal
+import queue
+import threading
+import unittest
+
+import grpc
+
+import muster
+from muster._results import Results
+from muster._report import Group, Measure
+from muster.v1 import handler_service_pb2, handler_service_pb2_grpc, job_schema_pb2
+
+SECONDS = 30
+GROUPS = {
+    "by_customer": Group("by_customer", ("customer",),
+                         (Measure("spent", False, 2), Measure("purchases", True, 0))),
+    "total": Group("total", ("all",), (Measure("spent", False, 2),))}
+
+
+def spent(amount, customer="Ada", purchases=1):
+    return {"by_customer": muster.Row({"customer": customer},
+                                      {"spent": amount, "purchases": purchases})}
+
+
+class ResultsTest(unittest.TestCase):
+    def setUp(self):
+        self.results = Results(GROUPS, frozenset({1, 2}))
+
+    def sums(self):
+        return {(group.group, *row.keys): list(row.measures)
+                for group in self.results.to_proto().groups for row in group.rows}
+
+    def test_rows_with_the_same_keys_are_added_up_exactly(self):
+        self.results.add(spent(decimal.Decimal("0.1")))
+        self.results.add(spent(decimal.Decimal("0.2")))
+        self.results.add(spent(-3, "Bob"))
+        self.assertEqual(self.sums(), {("by_customer", "Ada"): ["0.30", "2"],
+                                       ("by_customer", "Bob"): ["-3.00", "1"]})
+
+    def test_sums_of_38_digits_are_not_rounded(self):
+        large = decimal.Decimal("9" * 36 + ".98")
+        self.results.add(spent(large))
+        self.results.add(spent(decimal.Decimal("0.01")))
+        self.assertEqual(self.sums()["by_customer", "Ada"][0], "9" * 36 + ".99")
+        with self.assertRaisesRegex(muster.Unfit, "spent: overflows"):
+            self.results.add(spent(decimal.Decimal("0.01")))
+
+    def test_more_decimals_than_the_job_keeps_are_refused_and_not_rounded(self):
+        with self.assertRaisesRegex(muster.Unfit, "0.125 needs more than 2 decimals"):
+            self.results.add(spent(decimal.Decimal("0.125")))
+        self.results.add(spent(decimal.Decimal("0.1200")))
+        self.assertEqual(self.sums()["by_customer", "Ada"][0], "0.12")
+
+    def test_what_is_no_exact_number_is_refused(self):
+        for amount in ("NaN", "Infinity", "1e999999"):
+            with self.assertRaises(muster.Unfit):
+                self.results.add(spent(decimal.Decimal(amount)))
+        with self.assertRaises(TypeError):
+            self.results.add(spent(0.5))
+        with self.assertRaisesRegex(muster.Unfit, "purchases: overflows"):
+            self.results.add(spent(1, purchases=2**63))
+        self.assertEqual(self.sums(), {})
+
+    def test_a_transaction_counts_in_all_its_groups_or_in_none(self):
+        with self.assertRaises(muster.Unfit):
+            self.results.add({**spent(1), "total": muster.Row(
+                {"all": ""}, {"spent": decimal.Decimal("0.001")})})
+        self.assertEqual(self.sums(), {})
+
+    def test_a_key_that_is_too_long_is_refused(self):
+        with self.assertRaisesRegex(muster.Unfit, "customer: longer"):
+            self.results.add(spent(1, "x" * 1025))
+
+    def test_rows_that_are_none_of_the_job_are_a_mistake_of_the_program(self):
+        for rows in ({"nobody": muster.Row({}, {})}, {"total": muster.Row({}, {"spent": 1})}):
+            with self.assertRaises(KeyError):
+                self.results.add(rows)
+        with self.assertRaises(KeyError):
+            self.results.reject(3, "there is no such line")
+
+
+def total(item, results):
+    """What most tests serve."""
+    for transaction in item.transactions:
+        try:
+            results.add(spent(decimal.Decimal(transaction["amount"]), transaction["customer"]))
+        except decimal.InvalidOperation:
+            results.reject(transaction.line, "amount: not an amount")
+
+
+class Processor:
+    """A processor's side of one call."""
+
+    def __init__(self, address):
+        self.channel = grpc.insecure_channel(address)
+        self.requests = queue.SimpleQueue()
+        self.call = handler_service_pb2_grpc.HandlerServiceStub(self.channel).Work(
+            iter(self.requests.get, None), timeout=SECONDS)
+
+    def greet(self, protocol_version=1, columns=("customer", "amount")):
+        measures = [job_schema_pb2.MeasureSchema(name="spent", type="MEASURE_TYPE_DECIMAL", scale=2),
+                    job_schema_pb2.MeasureSchema(name="purchases", type="MEASURE_TYPE_INT")]
+        schema = job_schema_pb2.JobSchema(job="purchases", columns=columns, groups=[
+            job_schema_pb2.GroupSchema(name="by_customer", keys=["customer"], measures=measures)])
+        self.requests.put(handler_service_pb2.WorkRequest(hello=handler_service_pb2.Hello(
+            protocol_version=protocol_version, schema=schema)))
+        return next(self.call).ready
+
+    def give(self, name, *rows):
+        self.requests.put(handler_service_pb2.WorkRequest(item=handler_service_pb2.HandlerItem(
+            item=name, attempt=1, transactions=[
+                handler_service_pb2.HandlerTransaction(line=line, fields=fields)
+                for line, fields in enumerate(rows, 2)])))
+
+    def abandon(self, name):
+        self.requests.put(handler_service_pb2.WorkRequest(
+            abandon=handler_service_pb2.Abandon(item=name)))
+
+    def answer(self):
+        return next(self.call).answer
+
+    def leave(self):
+        self.requests.put(None)
+
+    def close(self):
+        self.leave()
+        self.call.cancel()
+        self.channel.close()
+
+
+class HandlerServerTest(unittest.TestCase):
+    def serve(self, work=total, **options):
+        self.server = muster.serve_handler(
+            work, version="3", listen="127.0.0.1:0", columns=["customer", "amount"], **options)
+        self.addCleanup(self.server.stop, 0)
+        return self.call()
+
+    def call(self):
+        processor = Processor(self.server.address)
+        self.addCleanup(processor.close)
+        return processor
+
+    def test_items_are_added_up_and_answered(self):
+        processor = self.serve(name="totals", concurrency=2)
+        ready = processor.greet()
+        self.assertEqual((ready.name, ready.version, ready.concurrency), ("totals", "3", 2))
+        processor.give("1/7", ("Ada", "1.50"), ("Bob", "x"), ("Ada", "2"))
+        answer = processor.answer()
+        self.assertEqual(answer.item, "1/7")
+        [group] = answer.ok.groups
+        [row] = group.rows
+        self.assertEqual((list(row.keys), list(row.measures)), (["Ada"], ["3.50", "2"]))
+        [rejected] = answer.ok.rejected
+        self.assertEqual((rejected.line, rejected.reason), (3, "amount: not an amount"))
+
+    def test_a_call_whose_processor_leaves_ends_with_ok_when_all_is_answered(self):
+        may_end = threading.Event()
+        processor = self.serve(lambda item, results: may_end.wait(SECONDS))
+        processor.greet()
+        processor.give("1/1")
+        processor.leave()
+        may_end.set()
+        self.assertEqual(processor.answer().item, "1/1")
+        self.assertEqual(list(processor.call), [])
+        self.assertEqual(processor.call.code(), grpc.StatusCode.OK)
+
+    def test_what_a_handler_raises_becomes_of_its_item_alone(self):
+        outcomes = {"1/1": muster.Retry("no rates", datetime.timedelta(seconds=2)),
+                    "1/2": muster.Defer("not now"), "1/3": muster.Dead("never"),
+                    "1/4": ZeroDivisionError("oops")}
+
+        def fail(item, results):
+            raise outcomes[item.name]
+
+        processor = self.serve(fail)
+        processor.greet()
+        with self.assertLogs("muster", "ERROR"):
+            for name in outcomes:
+                processor.give(name)
+            retry, defer, dead, bug = [processor.answer() for _ in outcomes]
+        self.assertEqual((retry.retry.why, retry.retry.after.seconds), ("no rates", 2))
+        self.assertEqual((defer.defer.why, defer.defer.HasField("after")), ("not now", False))
+        self.assertEqual(dead.dead.why, "never")
+        self.assertEqual(bug.retry.why, "ZeroDivisionError: oops")
+
+    def test_results_that_no_message_has_room_for_are_given_up_with_the_reason(self):
+        def grow(item, results):
+            for customer in range(5000):
+                results.add(spent(1, f"{customer:01000}"))
+
+        processor = self.serve(grow)
+        processor.greet()
+        processor.give("1/1")
+        self.assertRegex(processor.answer().dead.why, "more than a message may have")
+
+    def test_items_are_worked_on_side_by_side_and_answered_in_any_order(self):
+        let_first_end = threading.Event()
+
+        def wait(item, results):
+            if item.name == "1/1":
+                let_first_end.wait(SECONDS)
+
+        processor = self.serve(wait, concurrency=2)
+        processor.greet()
+        processor.give("1/1")
+        processor.give("1/2")
+        self.assertEqual(processor.answer().item, "1/2")
+        let_first_end.set()
+        self.assertEqual(processor.answer().item, "1/1")
+
+    def test_an_abandoned_item_is_told_so(self):
+        begun = threading.Event()
+        told = threading.Event()
+
+        def work(item, results):
+            begun.set()
+            while not item.abandoned:
+                pass
+            told.set()
+
+        processor = self.serve(work)
+        processor.greet()
+        processor.give("1/1")
+        self.assertTrue(begun.wait(SECONDS))
+        processor.abandon("1/1")
+        self.assertTrue(told.wait(SECONDS))
+        processor.leave()
+        self.assertEqual(list(processor.call), [])
+        self.assertEqual(processor.call.code(), grpc.StatusCode.OK)
+
+    def test_a_server_that_stops_answers_what_it_has_and_ends_with_ok(self):
+        begun, may_end = threading.Event(), threading.Event()
+
+        def work(item, results):
+            begun.set()
+            may_end.wait(SECONDS)
+
+        processor = self.serve(work)
+        processor.greet()
+        processor.give("1/1")
+        self.assertTrue(begun.wait(SECONDS))
+        stopping = threading.Thread(target=self.server.stop)
+        stopping.start()
+        may_end.set()
+        self.assertEqual(processor.answer().item, "1/1")
+        self.assertEqual(list(processor.call), [])
+        self.assertEqual(processor.call.code(), grpc.StatusCode.OK)
+        stopping.join(SECONDS)
+        self.assertFalse(stopping.is_alive())
+
+    def test_a_job_that_it_cannot_work_on_is_refused_with_the_reason(self):
+        for greeting, why in (({"columns": ["customer"]}, "needs the column amount"),
+                              ({"protocol_version": 2}, "speaks version 1, not 2")):
+            processor = self.serve()
+            with self.assertRaisesRegex(grpc.RpcError, why):
+                processor.greet(**greeting)
+            self.assertEqual(processor.call.code(), grpc.StatusCode.FAILED_PRECONDITION)
+
+    def test_an_address_that_is_taken_is_an_error(self):
+        self.serve()
+        with self.assertRaises(OSError):
+            muster.serve_handler(total, version="1", listen=self.server.address)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,271 @@
+"""The package and a mesh of real programs."""
+
+import decimal
+import itertools
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path += [str(ROOT / "tests/integration"), str(ROOT / "examples/python_retail")]
+
+import handler as retail
+import harness
+import muster
+from harness import retail_input
+from mesh import LOOPBACK, READY_SECONDS, Bottleneck
+from mesh_test import MeshTest
+
+EXAMPLE = ROOT / "examples/python_retail"
+
+
+class Cut(Bottleneck):
+    """Cuts the first connection when its limit has passed; those that come later have none."""
+
+    def serve(self):
+        super().serve()
+        for each in self.sockets[1:]:
+            # Not only closed: the other pump is still about to read.
+            each.shutdown(socket.SHUT_RDWR)
+        self.passed = 0
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return  # closed
+            host, port = self.server.split(":")
+            there = socket.create_connection((host, int(port)))
+            self.sockets += [client, there]
+            for pump in ((there, client), (client, there, self.count)):
+                threading.Thread(target=self.pump, args=pump, daemon=True).start()
+
+    def count(self, data):
+        self.passed += len(data)
+        return data
+
+
+class MeshClientTest(MeshTest):
+    def setUp(self):
+        super().setUp()
+        self.client = self.connect(self.mesh.server)
+
+    def connect(self, address):
+        client = muster.Client(address, controller=self.mesh.reporter)
+        self.addCleanup(client.close)
+        return client
+
+    def apply_served(self, work):
+        """A retail job whose handler is `work`, served here."""
+        server = muster.serve_handler(work, version="1", listen=f"{LOOPBACK}:0")
+        self.addCleanup(server.stop, 0)
+        return self.client.apply_job(self.job_at(server.address))
+
+    def job_at(self, address):
+        text = (EXAMPLE / "job.yaml").read_text()
+        self.assertIn('"localhost:7800"', text)
+        return text.replace('"localhost:7800"', f'"{address}"')
+
+    def assert_totals(self, batch, data, rows):
+        self.assertEqual((batch.state, batch.complete), (muster.BatchState.COMPLETE, True))
+        self.assertEqual((batch.transactions, batch.aggregated, batch.rejected), (rows, rows, 0))
+        self.assert_report_is_the_direct_sum(data, batch.number)
+        self.assertIn(f"aggregated {rows}", self.client.receipt(batch).text.splitlines())
+
+
+class SubmitTest(MeshClientTest):
+    def test_a_batch_is_billed_by_a_handler_in_python_to_the_exact_totals(self):
+        data = retail_input(20000)
+        job = self.apply_served(retail.bill)
+        self.assertEqual((job.name, job.revised), ("retail_server", True))
+        batch = self.client.wait(self.client.submit(job.name, data), timeout=READY_SECONDS)
+        self.assert_totals(batch, data, 20000)
+
+        rows = self.client.report(batch, "by_country_month")
+        told = {(row["country"], row["month"]): row for row in next(
+            group["rows"] for group in self.report(batch.number)["groups"]
+            if group["name"] == "by_country_month")}
+        self.assertEqual(len(rows), len(told))
+        for row in rows:
+            other = told[row.keys["country"], row.keys["month"]]
+            for measure in ("revenue", "units", "transactions"):
+                self.assertIs(type(row.measures[measure]), decimal.Decimal)
+                self.assertEqual(row.measures[measure], decimal.Decimal(other[measure]))
+        with self.assertRaisesRegex(muster.NotFound, "by_customer"):
+            self.client.report(batch, "by_planet")
+
+    def test_the_report_is_found_by_asking_the_initiator(self):
+        job = self.apply_served(retail.bill)
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        asking = muster.Client(self.mesh.server)
+        self.addCleanup(asking.close)
+        batch = asking.wait(asking.submit(job.name, data), timeout=READY_SECONDS)
+        [row] = asking.report(batch, "by_customer")
+        self.assertEqual((row.keys, row.measures["revenue"]), ({"customer": "7"}, decimal.Decimal("0.3")))
+
+    def test_the_same_submission_again_is_the_same_batch(self):
+        job = self.apply_served(retail.bill)
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        other = self.retail_rows((4, "0.1", "7", "France"), name="other.csv")
+        first = self.client.submit(job.name, data, request_id="march")
+        self.client.wait(first, timeout=READY_SECONDS)
+        self.assertEqual(self.client.submit(job.name, data, "march").number, first.number)
+        with self.assertRaises(muster.FailedPrecondition) as reused:
+            self.client.submit(job.name, other, "march")
+        self.assertEqual((reused.exception.reason, dict(reused.exception.facts)),
+                         ("REQUEST_ID_REUSED", {"batch": str(first.number)}))
+        # Without an id, the content is it, for the command as for the package.
+        second = self.client.submit(job.name, other)
+        told = self.answer("batch", "submit", job.name, "--input", other)
+        self.assertEqual(told["batch"], second.number)
+        self.assertEqual([batch.number for batch in self.client.list_batches(job.name)],
+                         [second.number, first.number])
+
+    def test_lines_that_cannot_be_billed_are_rejected_and_all_are_accounted_for(self):
+        job = self.apply_served(retail.bill)
+        data = self.retail_rows((3, "0.1", "7", "France"), (1, "0.0001", "7", "France"),
+                                ("x", "1", "7", "France"))
+        batch = self.client.wait(self.client.submit(job.name, data), timeout=READY_SECONDS)
+        self.assertEqual((batch.transactions, batch.aggregated, batch.rejected), (3, 1, 2))
+        self.assert_report_is_the_direct_sum(data, batch.number)
+
+
+class ResumeTest(MeshClientTest):
+    def test_an_upload_that_was_cut_goes_on_where_it_was_durable(self):
+        data = retail_input(60000)
+        size = data.stat().st_size
+        job = self.apply_served(retail.bill)
+        cut = Cut(self.mesh.server, limit=3 << 20)
+        self.addCleanup(cut.close)
+        durable = []
+        client = self.connect(cut.address)
+        with open(data, "rb") as file:
+            pieces = iter(lambda: file.read(12345), b"")  # which cannot be read twice
+            batch = client.submit(job.name, pieces, "march", lambda told: durable.append(told.durable))
+        self.assertTrue(cut.full.is_set())
+        self.assertEqual(durable, sorted(durable))
+        # A piece of a MiB at least was durable when it was cut.
+        self.assertLess(cut.passed, size - (1 << 19))
+        self.assert_totals(self.client.wait(batch, timeout=READY_SECONDS), data, 60000)
+        self.assertEqual(len(list(self.client.list_batches())), 1)
+
+    def test_a_watch_goes_on_after_its_initiator_was_killed(self):
+        data = retail_input(4000)
+        may_bill = threading.Event()
+        self.addCleanup(may_bill.set)
+
+        def billed_later(item, results):
+            may_bill.wait()
+            retail.bill(item, results)
+
+        job = self.apply_served(billed_later)
+        watch = self.client.watch(self.client.submit(job.name, data))
+        seen = [next(watch)]
+        self.assertFalse(seen[0].complete)
+        self.mesh.initiator.kill()
+        restarting = threading.Thread(target=self.mesh.initiator.restart)
+        restarting.start()
+        may_bill.set()
+        seen += watch
+        restarting.join()
+        for before, after in itertools.pairwise(seen):
+            self.assertLess(before.revision, after.revision)
+        self.assert_totals(seen[-1], data, 4000)
+
+
+class RefusalTest(MeshClientTest):
+    def test_a_job_with_mistakes_is_refused_line_by_line(self):
+        text = (EXAMPLE / "job.yaml").read_text()
+        with self.assertRaises(muster.InvalidJob) as refused:
+            self.client.apply_job(text.replace("format: csv", "format: cvs").replace("keys:", "key:"))
+        error = refused.exception
+        self.assertEqual([violation.field for violation in error.violations], ["definition"])
+        lines = text.splitlines()
+        self.assertGreaterEqual(len(error.problems), 3)
+        self.assertEqual(
+            {line for line, said in enumerate(lines, 1) if "format:" in said or "keys:" in said}
+            - {problem.line for problem in error.problems}, set())
+
+    def test_what_is_wrong_with_a_submission_names_the_field_or_the_job(self):
+        with self.assertRaises(muster.InvalidArgument) as refused:
+            self.client.submit("retail", b"content", request_id="x" * 513)
+        [violation] = refused.exception.violations
+        self.assertEqual(violation.field, "header.request_id")
+        with self.assertRaisesRegex(muster.NotFound, "no job 'retail'"):
+            self.client.submit("retail", b"content")
+        with self.assertRaises(muster.NotFound):
+            self.client.get(1)
+
+    def test_a_batch_that_is_cancelled_has_no_receipt_and_a_complete_one_stays(self):
+        begun, may_bill = threading.Event(), threading.Event()
+        self.addCleanup(may_bill.set)
+
+        def billed_later(item, results):
+            begun.set()
+            may_bill.wait()
+            retail.bill(item, results)
+
+        job = self.apply_served(billed_later)
+        batch = self.client.submit(job.name, self.retail_rows((3, "0.1", "7", "France")))
+        self.assertTrue(begun.wait(READY_SECONDS))
+        with self.assertRaises(muster.DeadlineExceeded):
+            self.client.wait(batch, timeout=0.2)
+        self.assertEqual(self.client.cancel(batch, "a mistake").state, muster.BatchState.CANCELLED)
+        self.assertEqual(self.client.wait(batch).state, muster.BatchState.CANCELLED)
+        with self.assertRaises(muster.FailedPrecondition):
+            self.client.receipt(batch)
+        [cancelled] = self.client.list_batches(states=[muster.BatchState.CANCELLED])
+        self.assertEqual(cancelled.number, batch.number)
+        may_bill.set()
+        again = self.client.wait(
+            self.client.submit(job.name, self.retail_rows((5, "0.1", "7", "France"))),
+            timeout=READY_SECONDS)
+        with self.assertRaises(muster.FailedPrecondition):
+            self.client.cancel(again)
+
+
+class ExampleTest(MeshClientTest):
+    def test_the_example_is_served_submitted_and_reported_by_its_programs(self):
+        data = retail_input(4000)
+        server = subprocess.Popen([sys.executable, EXAMPLE / "handler.py", f"{LOOPBACK}:0"],
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.kill)
+        address = server.stdout.readline().removeprefix("listening on ").strip()
+        done = subprocess.run(
+            [sys.executable, EXAMPLE / "submit.py", data, self.write("job.yaml", self.job_at(address))],
+            env={**os.environ, "MUSTER_SERVER": self.mesh.server}, capture_output=True, text=True,
+            timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("batch 1: 4000 of 4000 transactions", done.stdout)
+        self.assert_totals(self.client.get(1), data, 4000)
+
+
+class TrustTest(MeshTest):
+    def start_mesh(self):
+        pass  # the test starts what it is about
+
+    def test_a_client_asks_only_servers_whose_certificate_it_trusts(self):
+        files = self.folder / "initiator.pem", self.folder / "initiator.key"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-subj", "/CN=initiator", "-addext", "subjectAltName=IP:127.0.0.1",
+             "-out", files[0], "-keyout", files[1]], check=True, capture_output=True)
+        self.mesh.start_nats().await_ready()
+        # It demands a certificate of its clients, too; here, the same one.
+        self.mesh.start_role("initiator", self.mesh.server, "--tls-cert", files[0], "--tls-key",
+                             files[1], "--tls-roots", files[0]).await_ready()
+        with muster.Client(self.mesh.server, ca=files[0], certificate=files[0],
+                           key=files[1]) as client:
+            self.assertEqual(list(client.list_batches()), [])
+        for mistrust in ({}, {"ca": files[0]}):
+            with muster.Client(self.mesh.server, timeout=5, **mistrust) as client:
+                with self.assertRaises((muster.Unavailable, muster.DeadlineExceeded)):
+                    list(client.list_batches())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
