@@ -11,7 +11,10 @@ build_packages=(
 )
 
 # Beside those of the build: what the tests are built on, and what they call.
-test_packages=(librapidcheck-dev nats-server openssl python3-jsonschema python3-yaml)
+test_packages=(
+  librapidcheck-dev mypy nats-server openssl python3-grpcio python3-jsonschema python3-pip
+  python3-protobuf python3-setuptools python3-venv python3-wheel python3-xxhash python3-yaml
+)
 
 # What scripts/fuzz calls: the compiler, and the fuzzer and sanitizers that it links.
 fuzz_packages=(clang-14 libclang-rt-14-dev)

@@ -8,7 +8,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import unittest
+
+import grpc
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path += [str(ROOT / "tests/integration"), str(ROOT / "examples/python_retail")]
@@ -19,6 +22,7 @@ import muster
 from harness import retail_input
 from mesh import LOOPBACK, READY_SECONDS, Bottleneck
 from mesh_test import MeshTest
+from muster.v1 import mesh_service_pb2, mesh_service_pb2_grpc
 
 EXAMPLE = ROOT / "examples/python_retail"
 
@@ -51,7 +55,18 @@ class Cut(Bottleneck):
 class MeshClientTest(MeshTest):
     def setUp(self):
         super().setUp()
+        self.await_heartbeat()
         self.client = self.connect(self.mesh.server)
+
+    def await_heartbeat(self):
+        """A controller that has not heard of the initiator yet lets the first results lie for 10 s."""
+        with grpc.insecure_channel(self.mesh.reporter) as channel:
+            stub = mesh_service_pb2_grpc.MeshServiceStub(channel)
+            request = mesh_service_pb2.ListInstancesRequest(role="ROLE_INITIATOR")
+            end = time.monotonic() + READY_SECONDS
+            while not stub.ListInstances(request, timeout=READY_SECONDS).instances:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.05)  # nobody tells
 
     def connect(self, address):
         client = muster.Client(address, controller=self.mesh.reporter)
