@@ -63,16 +63,13 @@ def bill(item: muster.Item, results: muster.Results) -> None:
 
 def main() -> None:
     address = sys.argv[1] if len(sys.argv) > 1 else "localhost:7800"
-    with muster.serve_handler(
-            bill, version=VERSION, listen=address, name="handler.py",
-            columns=["quantity", "price", "date", "customer", "country"],
-            groups=["by_country_month", "by_customer"]) as server:
-        print(f"listening on {server.address}", flush=True)
-        server.wait()
+    server = muster.serve_handler(
+        bill, version=VERSION, listen=address, name="handler.py",
+        columns=["quantity", "price", "date", "customer", "country"],
+        groups=["by_country_month", "by_customer"])
+    print(f"listening on {server.address}", flush=True)
+    server.run()
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KeyboardInterrupt:
-        pass
+    main()

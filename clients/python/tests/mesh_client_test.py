@@ -257,6 +257,8 @@ class ExampleTest(MeshClientTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("batch 1: 4000 of 4000 transactions", done.stdout)
         self.assert_totals(self.client.get(1), data, 4000)
+        server.terminate()
+        self.assertEqual(server.wait(READY_SECONDS), 0)
 
 
 class TrustTest(MeshTest):

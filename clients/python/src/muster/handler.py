@@ -8,6 +8,7 @@ import datetime
 import logging
 import pathlib
 import queue
+import signal
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -228,9 +229,18 @@ class HandlerServer:
         self.address = f"{host}:{port}"
         self._server.start()
 
-    def wait(self) -> None:
-        """Until it is stopped."""
-        self._server.wait_for_termination()
+    def run(self, grace: float = 30.0) -> None:
+        """Serves until SIGTERM or SIGINT comes, then stops; a second one ends the program at once.
+        On the main thread only, as all that has to do with signals."""
+        told = threading.Event()
+        before = {number: signal.signal(number, lambda *_: told.set())
+                  for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            told.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        self.stop(grace)
 
     def stop(self, grace: float = 30.0) -> None:
         """Takes nothing new, answers what is at work for `grace` seconds, and ends. Again, it does
