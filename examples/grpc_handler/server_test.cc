@@ -1,19 +1,30 @@
-// Runs server.py, where Python has grpcio and grpcio-tools. MUSTER_PYTHON: which Python; python3
-// otherwise.
+// Runs the servers of this example against handler_grpc, each where what it needs is there:
+//   server.py           Python with grpcio and grpcio-tools. MUSTER_PYTHON: which Python; python3
+//                       otherwise.
+//   ../grpc_handler_go  The program that MUSTER_GO_HANDLER names; scripts/test builds it where Go
+//                       is installed.
 #include <signal.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/handler/handler.h"
@@ -29,27 +40,57 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-std::string Python() {
-  const char* const python = std::getenv("MUSTER_PYTHON");
-  return python == nullptr ? "python3" : python;
+using Command = std::vector<std::string>;
+
+std::string EnvironmentOr(const char* name, const char* otherwise) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? otherwise : value;
 }
 
-bool HasGrpc() {
-  return std::system(
-             absl::StrCat(Python(), " -c 'import grpc, grpc_tools' 2> /dev/null").c_str()) == 0;
+absl::StatusOr<Command> PythonServer() {
+  const std::string python = EnvironmentOr("MUSTER_PYTHON", "python3");
+  const std::string imports = absl::StrCat(python, " -c 'import grpc, grpc_tools' 2> /dev/null");
+  if (std::system(imports.c_str()) != 0) {
+    return absl::NotFoundError(absl::StrCat(python, " has no grpcio and grpcio-tools"));
+  }
+  return Command{python, "-B", absl::StrCat(EXAMPLE_FOLDER, "/server.py")};
 }
 
-// server.py on a port that is free.
-class PythonServer {
+absl::StatusOr<Command> GoServer() {
+  const std::string program = EnvironmentOr("MUSTER_GO_HANDLER", "");
+  if (program.empty()) {
+    return absl::NotFoundError(
+        "MUSTER_GO_HANDLER names no program; scripts/test builds it where Go is installed");
+  }
+  return Command{program};
+}
+
+struct Language {
+  const char* name;
+  absl::StatusOr<Command> (*server)();  // NotFound: what it needs is not there
+};
+constexpr Language kPython = {"Python", &PythonServer};
+constexpr Language kGo = {"Go", &GoServer};
+
+std::string NameOf(const ::testing::TestParamInfo<Language>& language) {
+  return language.param.name;
+}
+
+// A server on a port that is free.
+class RunningServer {
  public:
-  PythonServer() {
+  explicit RunningServer(Command command) {
+    command.emplace_back("localhost:0");
+    std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
+    for (std::string& argument : command) arguments.push_back(argument.data());
+    arguments.push_back(nullptr);
     int pipe_ends[2];
     EXPECT_EQ(pipe(pipe_ends), 0);
     process_ = fork();
     if (process_ == 0) {
       dup2(pipe_ends[1], STDOUT_FILENO);
-      const std::string python = Python(), server = absl::StrCat(EXAMPLE_FOLDER, "/server.py");
-      execlp(python.c_str(), python.c_str(), "-B", server.c_str(), "localhost:0", nullptr);
+      execvp(arguments[0], arguments.data());
       _exit(127);
     }
     close(pipe_ends[1]);
@@ -59,65 +100,146 @@ class PythonServer {
     std::fclose(said);
     address_ = absl::StrCat("localhost:", port);
   }
-  ~PythonServer() {
-    kill(process_, SIGKILL);
-    waitpid(process_, nullptr, 0);
+  ~RunningServer() {
+    if (process_ != 0) End(SIGKILL);
   }
-  PythonServer(const PythonServer&) = delete;
-  PythonServer& operator=(const PythonServer&) = delete;
+  RunningServer(const RunningServer&) = delete;
+  RunningServer& operator=(const RunningServer&) = delete;
 
   const std::string& address() const { return address_; }
 
+  // What waitpid says of it.
+  int End(int signal) {
+    int status = 0;
+    kill(process_, signal);
+    waitpid(std::exchange(process_, 0), &status, 0);
+    return status;
+  }
+
  private:
-  pid_t process_ = 0;
+  pid_t process_ = 0;  // 0: it has ended
   std::string address_;
 };
 
-TEST(GrpcServerExampleTest, AddsUpExactlyAndRejectsWhatMakesNoSense) {
-  if (!HasGrpc()) GTEST_SKIP() << Python() << " has no grpcio and grpcio-tools";
-  const PythonServer server;
-  const auto job = job::LoadJobFile(absl::StrCat(EXAMPLE_FOLDER, "/job.yaml"));
-  ASSERT_TRUE(job.ok()) << job.status();
-  const auto& spec = std::get<job::GrpcHandlerSpec>(job->handler);
-  handler_grpc::GrpcOptions options;
-  options.address = server.address();
-  options.version = spec.version;
-  options.deadline = spec.deadline;
-  const handler::JobSchema schema = job->schema();
-  const auto handler = handler_grpc::GrpcHandlerFactory(options)(schema).value();
-  const handler::SampleItem item(
-      {{"ada", "0.1"}, {"bob", "3.99"}, {"ada", "0.2"}, {"eve", "a lot"}, {"eve", "0.001"}});
-  handler::Results results(&schema, item.size());
+class GrpcServerExampleTest : public ::testing::TestWithParam<Language> {
+ protected:
+  void SetUp() override {
+    const absl::StatusOr<Command> command = GetParam().server();
+    if (!command.ok()) GTEST_SKIP() << command.status().message();
+    const auto job = job::LoadJobFile(absl::StrCat(EXAMPLE_FOLDER, "/job.yaml"));
+    ASSERT_TRUE(job.ok()) << job.status();
+    const auto& spec = std::get<job::GrpcHandlerSpec>(job->handler);
+    schema_ = job->schema();
+    options_.version = spec.version;
+    options_.deadline = spec.deadline;
+    server_.emplace(*command);
+    options_.address = server_->address();
+  }
+
+  // Works on an item of its own with each of `handlers` at the same time.
+  static void ExpectOkOfAll(const std::vector<std::unique_ptr<handler::Handler>>& handlers,
+                            const handler::JobSchema& schema) {
+    std::vector<std::thread> workers;
+    for (uint32_t worker = 0; worker < handlers.size(); ++worker) {
+      workers.emplace_back([&, worker] {
+        handler::ItemContext context;
+        context.index = worker;
+        const handler::SampleItem item({{"ada", "1.00"}}, context);
+        handler::Results results(&schema, item.size());
+        const Outcome outcome = handlers[worker]->Process(item.get(), results);
+        EXPECT_EQ(outcome.kind, Outcome::Kind::kOk) << outcome.why;
+      });
+    }
+    for (std::thread& worker : workers) worker.join();
+  }
+
+  handler::JobSchema schema_;  // of the example's job
+  handler_grpc::GrpcOptions options_;
+  std::optional<RunningServer> server_;
+};
+
+TEST_P(GrpcServerExampleTest, AddsUpExactlyAndRejectsWhatMakesNoSense) {
+  const auto handler = handler_grpc::GrpcHandlerFactory(options_)(schema_).value();
+  const handler::SampleItem item({{"ada", "0.1"},
+                                  {"bob", "3.99"},
+                                  {"ada", "0.2"},
+                                  {"eve", "a lot"},
+                                  {"eve", "0.001"},
+                                  {"eve", "1e2"},
+                                  {"eve", "NaN"},
+                                  {"eve", ""},
+                                  {"eve", "1000000000000000"},
+                                  {"flo", "999999999999999.99"},
+                                  {"flo", "+999999999999999.99"},
+                                  {"gus", "-7"}});
+  handler::Results results(&schema_, item.size());
   const Outcome outcome = handler->Process(item.get(), results);
   ASSERT_EQ(outcome.kind, Outcome::Kind::kOk) << outcome.why;
-  EXPECT_EQ(results.counted(), 3);
-  ASSERT_EQ(results.rejections().size(), 2u);
-  EXPECT_THAT(results.rejections()[0].reason, HasSubstr("not an amount: 'a lot'"));
+  EXPECT_EQ(results.counted(), 6);
+  std::vector<int64_t> rejected;
+  for (const handler::Rejection& rejection : results.rejections()) {
+    rejected.push_back(rejection.line);
+  }
+  EXPECT_THAT(rejected, ElementsAre(5, 6, 7, 8, 9, 10));
+  EXPECT_EQ(results.rejections().at(0).reason, "amount: not an amount: 'a lot'");
   std::vector<std::string> rows;
   const std::vector<handler::GroupPartial> partials = results.TakePartials();
   for (const handler::PartialRow& row : partials.at(0).rows) {
     rows.push_back(absl::StrCat(row.keys[0], " ", row.measures[0].ToString(), " ",
                                 row.measures[1].ToString()));
   }
-  EXPECT_THAT(rows, UnorderedElementsAre("ada 0.30 2", "bob 3.99 1"));
+  EXPECT_THAT(rows, UnorderedElementsAre("ada 0.30 2", "bob 3.99 1", "flo 1999999999999999.98 2",
+                                         "gus -7.00 1"));
 }
 
-TEST(GrpcServerExampleTest, RefusesAJobThatItCannotWorkOn) {
-  if (!HasGrpc()) GTEST_SKIP() << Python() << " has no grpcio and grpcio-tools";
-  const PythonServer server;
+TEST_P(GrpcServerExampleTest, RefusesAJobThatItCannotWorkOn) {
   std::vector<std::string> refusals;
-  handler_grpc::GrpcOptions options;
-  options.address = server.address();
-  options.deadline = absl::Seconds(10);
-  options.max_hold_back = absl::Hours(1);
-  options.on_refused = [&](const absl::Status& status) { refusals.emplace_back(status.message()); };
+  handler::ItemContext context;
+  std::stop_source stop;  // as a processor does that is refused
+  context.stop_token = stop.get_token();
+  options_.on_refused = [&](const absl::Status& status) {
+    refusals.emplace_back(status.message());
+    stop.request_stop();
+  };
   const handler::JobSchema schema{"other", "r", {"price"}, {}};
-  const auto handler = handler_grpc::GrpcHandlerFactory(options)(schema).value();
-  const handler::SampleItem item({{"1"}});
+  const auto handler = handler_grpc::GrpcHandlerFactory(options_)(schema).value();
+  const handler::SampleItem item({{"1"}}, context);
   handler::Results results(&schema, item.size());
-  EXPECT_EQ(handler->Process(item.get(), results).kind, Outcome::Kind::kDefer);
+  EXPECT_EQ(handler->Process(item.get(), results).kind, Outcome::Kind::kRelease);
   EXPECT_THAT(refusals, ElementsAre(HasSubstr("customer and amount")));
 }
+
+TEST_P(GrpcServerExampleTest, WorksForAllWorkersOfAProcessor) {
+  const handler::HandlerFactory factory = handler_grpc::GrpcHandlerFactory(options_);
+  std::vector<std::unique_ptr<handler::Handler>> workers;
+  for (int i = 0; i < 20; ++i) workers.push_back(factory(schema_).value());
+  ExpectOkOfAll(workers, schema_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, GrpcServerExampleTest, ::testing::Values(kPython, kGo), NameOf);
+
+class DrainingServerExampleTest : public GrpcServerExampleTest {};
+
+// What becomes of items that it has in hand is tested in Go.
+TEST_P(DrainingServerExampleTest, EndsItsCallsAndItselfWhenToldToStop) {
+  options_.first_hold_back = absl::Hours(1);
+  options_.max_hold_back = absl::Hours(1);
+  const handler::HandlerFactory factory = handler_grpc::GrpcHandlerFactory(options_);
+  std::vector<std::unique_ptr<handler::Handler>> workers;
+  workers.push_back(factory(schema_).value());
+  ExpectOkOfAll(workers, schema_);
+  const int status = server_->End(SIGTERM);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  handler::ItemContext context;
+  context.deadline = absl::Now() + absl::Milliseconds(100);
+  const handler::SampleItem item({{"ada", "1.00"}}, context);
+  handler::Results results(&schema_, item.size());
+  const Outcome outcome = workers.front()->Process(item.get(), results);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kDefer);
+  EXPECT_THAT(outcome.why, HasSubstr("ended the call"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, DrainingServerExampleTest, ::testing::Values(kGo), NameOf);
 
 }  // namespace
 }  // namespace muster
