@@ -44,11 +44,11 @@ class Log:
             self.ended = True
             self.heard.notify_all()
 
-    def await_line(self, text):
+    def await_line(self, text, seconds, times):
         def said():
-            return any(text in line for line in self.lines)
+            return sum(text in line for line in self.lines) >= times
         with self.heard:
-            self.heard.wait_for(lambda: said() or self.ended, READY_SECONDS)
+            self.heard.wait_for(lambda: said() or self.ended, seconds)
             return said()
 
 
@@ -69,10 +69,11 @@ class Program:
         self.reader = threading.Thread(target=self.log.read, args=(self.process.stderr,))
         self.reader.start()
 
-    def await_line(self, text):
-        """Waits until it has said `text`, since it was started last."""
-        if not self.log.await_line(text):
-            raise AssertionError(f"{self.argv[0]} never said {text}:\n{''.join(self.log.lines)}")
+    def await_line(self, text, seconds=READY_SECONDS, times=1):
+        """Waits until it has said `text` so often, since it was started last."""
+        if not self.log.await_line(text, seconds, times):
+            raise AssertionError(
+                f"{self.argv[0]} did not say {text} {times}×:\n{''.join(self.log.lines)}")
 
     def await_ready(self):
         self.await_line(self.when_ready)
@@ -150,9 +151,12 @@ class Mesh:
     def start_role(self, role, address=None, *more):
         return self.add(Program(
             [os.environ[f"MUSTER_{role.upper()}_PROGRAM"], "--listen", address or free_address(),
-             "--nats", ",".join(f"nats://{address}" for address in self.nats_addresses),
-             "--replicas", len(self.routes), "--lease", f"{self.LEASE_SECONDS}s",
-             "--data-dir", self.folder / role, *more], "msg=ready"))
+             *self.nats_arguments(), "--replicas", len(self.routes), "--lease",
+             f"{self.LEASE_SECONDS}s", "--data-dir", self.folder / role, *more], "msg=ready"))
+
+    def nats_arguments(self):
+        """By which a role finds its server."""
+        return ["--nats", ",".join(f"nats://{address}" for address in self.nats_addresses)]
 
     def add(self, program):
         self.programs.append(program)

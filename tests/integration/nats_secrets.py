@@ -1,0 +1,110 @@
+"""What makes a NATS server trust a program, and the other way round: certificates and credentials.
+
+All of it is made by openssl, for one test.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+import subprocess
+import time
+
+
+def openssl(*arguments, data=None):
+    return subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True,
+                          input=data).stdout
+
+
+class Authority:
+    """Signs certificates."""
+
+    def __init__(self, folder, name):
+        self.folder = folder
+        self.name = name
+        self.certificate, self.key = self.request(name, "-x509")
+
+    def request(self, name, *more):
+        out, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                f"/CN={name}", "-out", out, "-keyout", key, *more)
+        return out, key
+
+    def sign(self, name, alternative="IP:127.0.0.1"):
+        """(certificate, key) of somebody whom one finds at `alternative`."""
+        asked, key = self.request(f"{self.name}-{name}")
+        extensions = self.folder / f"{self.name}-{name}.ext"
+        extensions.write_text(f"subjectAltName={alternative}\n")
+        certificate = asked.with_suffix(".crt")
+        openssl("x509", "-req", "-in", asked, "-CA", self.certificate, "-CAkey", self.key,
+                "-CAcreateserial", "-extfile", extensions, "-out", certificate)
+        return certificate, key
+
+
+class Nkey:
+    """An ed25519 key with the names that NATS gives it: the letter that its public name begins with
+    says what it is for."""
+
+    PREFIXES = {"O": 14 << 3, "A": 0, "U": 20 << 3}
+    SEED = 18 << 3
+
+    def __init__(self, folder, letter):
+        self.prefix = self.PREFIXES[letter]
+        self.pem = folder / f"{letter}{time.monotonic_ns()}.key"
+        openssl("genpkey", "-algorithm", "ed25519", "-out", self.pem)
+        # In both forms the key itself comes last.
+        raw = openssl("pkey", "-in", self.pem, "-pubout", "-outform", "DER")[-32:]
+        self.name = self.spell(bytes([self.prefix]) + raw)
+
+    @staticmethod
+    def spell(content):
+        check = binascii.crc_hqx(content, 0).to_bytes(2, "little")
+        return base64.b32encode(content + check).decode().rstrip("=")
+
+    def seed(self):
+        raw = openssl("pkey", "-in", self.pem, "-outform", "DER")[-32:]
+        return self.spell(bytes([self.SEED | self.prefix >> 5, (self.prefix & 31) << 3]) + raw)
+
+    def vouch(self, whose, **claims):
+        """A token in which this key says something of another one, or of itself."""
+        def spell(content):
+            return base64.urlsafe_b64encode(content).rstrip(b"=")
+        body = {"iat": int(time.time()), "iss": self.name, "sub": whose.name,
+                "nats": {"version": 2, **claims}}
+        body["jti"] = base64.b32encode(hashlib.sha256(json.dumps(body).encode()).digest()).decode()
+        said = b".".join(spell(json.dumps(part).encode())
+                         for part in ({"typ": "JWT", "alg": "ed25519-nkey"}, body))
+        # openssl wants it in a file: it reads it twice.
+        to_sign = self.pem.with_suffix(".txt")
+        to_sign.write_bytes(said)
+        signature = openssl("pkeyutl", "-sign", "-rawin", "-inkey", self.pem, "-in", to_sign)
+        return b".".join((said, spell(signature))).decode()
+
+
+class Operator:
+    """Whom a server trusts to say who may use it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.key, self.account, self.system = (Nkey(folder, letter) for letter in "OAA")
+
+    def server_config(self):
+        def account(key, **limits):
+            return self.key.vouch(key, type="account", limits={
+                "subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1,
+                "wildcards": True, "conn": -1, "leaf": -1, **limits})
+        storage = {"mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1}
+        return (f"operator: {self.key.vouch(self.key, type='operator')}\n"
+                f"system_account: {self.system.name}\nresolver: MEMORY\nresolver_preload {{\n"
+                f"  {self.account.name}: {account(self.account, **storage)}\n"
+                f"  {self.system.name}: {account(self.system)}\n}}\n")
+
+    def credentials(self, name):
+        """The file of a user who may do everything in the account."""
+        user = Nkey(self.folder, "U")
+        token = self.account.vouch(user, type="user", name=name, subs=-1, data=-1, payload=-1)
+        path = self.folder / f"{name}.creds"
+        path.write_text(
+            f"-----BEGIN NATS USER JWT-----\n{token}\n------END NATS USER JWT------\n\n"
+            f"-----BEGIN USER NKEY SEED-----\n{user.seed()}\n------END USER NKEY SEED------\n")
+        return path
