@@ -165,7 +165,7 @@ class WrongSecretsTest(NatsSecurityTest):
         self.demand_tls(ours)
         self.show_tls(ours, signed_by=self.authority("theirs"))
         service = self.begin()
-        self.mesh.nats.await_line("failed to verify client", RECOVERY_SECONDS)
+        self.mesh.nats.await_line("TLS handshake error", RECOVERY_SECONDS)
         self.assert_refused(service, "connecting to tls://")
 
     def test_a_server_without_tls_is_not_spoken_to_where_an_authority_is_named(self):
@@ -183,6 +183,7 @@ class WrongSecretsTest(NatsSecurityTest):
         self.mesh.show(user="muster:abracadabra@")
         service = self.begin()
         self.assert_refused(service, "Authentication Violation")
+        self.mesh.nats.await_line("authentication error", RECOVERY_SECONDS)
         self.assertNotIn("abracadabra", self.said(service))
 
     def test_a_wrong_token_is_refused_and_not_told(self):
