@@ -52,6 +52,19 @@ class Event {
   bool set_ ABSL_GUARDED_BY(mu_) = false;
 };
 
+// The calling thread's last error has the particulars: which file, what of a certificate.
+std::string WhatIsWrong(natsStatus status) {
+  natsStatus of = NATS_OK;
+  const char* const particulars = nats_GetLastError(&of);
+  const absl::string_view text = natsStatus_GetText(status);
+  if (of != status || particulars == nullptr || *particulars == '\0' || text == particulars) {
+    return std::string(text);
+  }
+  return absl::StrCat(text, ": ", particulars);
+}
+
+bool AsksForTls(const std::string& url) { return absl::StartsWithIgnoreCase(url, "tls://"); }
+
 std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
 
 // The server speaks in messages without content: their header is "NATS/1.0 404 No Messages".
@@ -176,8 +189,12 @@ class NatsConnection final : public Connection {
 
   absl::Status Connect(const std::string& url) {
     MUSTER_ASSIGN_OR_RETURN(const OptionsPtr options, MakeOptions(url));
-    MUSTER_RETURN_IF_ERROR(ToStatus(natsConnection_Connect(&connection_, options.get()),
-                                    absl::StrCat("connecting to ", WithoutSecrets(url))));
+    // Whatever it is that keeps the two apart, somebody may mend it at the server.
+    if (const natsStatus status = natsConnection_Connect(&connection_, options.get());
+        status != NATS_OK) {
+      return absl::UnavailableError(
+          absl::StrCat("connecting to ", WithoutSecrets(url), ": ", WhatIsWrong(status)));
+    }
     MUSTER_ASSIGN_OR_RETURN(
         heard_replies_,
         Subscribe(replies_.Subjects(), [this](const Incoming& reply) { replies_.Deliver(reply); }));
@@ -216,7 +233,7 @@ class NatsConnection final : public Connection {
 
   absl::StatusOr<OptionsPtr> MakeOptions(const std::string& url);
   absl::StatusOr<std::unique_ptr<OwnInbox>> BorrowInbox();
-  natsStatus SetSecurity(natsOptions* options) const;
+  natsStatus SetSecurity(natsOptions* options, const std::vector<std::string>& urls) const;
   absl::Status Send(const Outgoing& message, const std::string& reply);
 
   const ConnectionOptions options_;
@@ -252,6 +269,7 @@ void NatsConnection::OnClosed(natsConnection*, void* self) {
   if (!connection->closing_) {
     base::Log(base::kError, "the NATS connection is closed for good: the server refuses us",
               {{"connection", connection->options_.name}});
+    if (connection->options_.on_refused) connection->options_.on_refused();
   }
   connection->closed_.Set();
 }
@@ -262,17 +280,20 @@ void NatsConnection::OnError(natsConnection*, natsSubscription*, natsStatus stat
              {"why", natsStatus_GetText(status)}});
 }
 
-natsStatus NatsConnection::SetSecurity(natsOptions* options) const {
+natsStatus NatsConnection::SetSecurity(natsOptions* options,
+                                       const std::vector<std::string>& urls) const {
   natsStatus status = NATS_OK;
   if (!options_.credentials_file.empty()) {
     status = natsOptions_SetUserCredentialsFromFiles(options, options_.credentials_file.c_str(),
                                                      nullptr);
   }
-  if (status == NATS_OK && !options_.ca_file.empty()) {
+  // nats.c takes a server without TLS whatever the URL says, unless it is told not to.
+  if (status == NATS_OK &&
+      (!options_.ca_file.empty() || std::any_of(urls.begin(), urls.end(), AsksForTls))) {
     status = natsOptions_SetSecure(options, true);
-    if (status == NATS_OK) {
-      status = natsOptions_LoadCATrustedCertificates(options, options_.ca_file.c_str());
-    }
+  }
+  if (status == NATS_OK && !options_.ca_file.empty()) {
+    status = natsOptions_LoadCATrustedCertificates(options, options_.ca_file.c_str());
   }
   if (status == NATS_OK && !options_.certificate_file.empty()) {
     status = natsOptions_LoadCertificatesChain(options, options_.certificate_file.c_str(),
@@ -306,8 +327,11 @@ absl::StatusOr<OptionsPtr> NatsConnection::MakeOptions(const std::string& url) {
   set(natsOptions_SetReconnectedCB(made, &OnReconnected, this));
   set(natsOptions_SetErrorHandler(made, &OnError, this));
   set(natsOptions_SetClosedCB(made, &OnClosed, this));
-  set(SetSecurity(made));
-  MUSTER_RETURN_IF_ERROR(ToStatus(status, absl::StrCat("NATS options for ", WithoutSecrets(url))));
+  set(SetSecurity(made, urls));
+  if (status != NATS_OK) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("NATS options for ", WithoutSecrets(url), ": ", WhatIsWrong(status)));
+  }
   return options;
 }
 

@@ -30,6 +30,10 @@ struct ConnectionOptions {
   // Hears each time that the connection, once open, is lost (false) and is back (true), one after
   // the other, on a thread of its own; be quick. Not when it is closed on purpose.
   std::function<void(bool connected)> on_change = nullptr;
+  // The server has refused twice who this is, while it was connected before: nats.c gives such a
+  // connection up for good, and only a new one may fare better. Called once, on a thread of its
+  // own.
+  std::function<void()> on_refused = nullptr;
 };
 
 // Replies to requests go to subjects below a prefix of the connection's own.
@@ -46,7 +50,9 @@ class Connection {
     virtual ~Subscription() = default;
   };
 
-  // `url`: "nats://host:4222", several with commas between. Unavailable: nobody answers there.
+  // `url`: "nats://host:4222", several with commas between. Unavailable: nobody answers there, or
+  // whoever does and this process refuse each other; the message says what is wrong.
+  // InvalidArgument: the options, a file that is not there for one.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& url,
                                                           const ConnectionOptions& options);
   virtual ~Connection() = default;

@@ -41,6 +41,10 @@ Host::Host(HostOptions options, Role* role, base::Clock* clock)
   backend::NatsOptions nats = options_.nats;
   nats.connection.name = options_.instance;
   nats.connection.on_change = [this](bool connected) { OnConnection(connected); };
+  nats.connection.on_refused = [this] {
+    OnFail(absl::UnavailableError(
+        "the NATS server refuses this instance; started again, it waits until it does not"));
+  };
   backends_ = std::make_unique<backend::Backends>(std::move(nats));
 }
 
@@ -150,6 +154,7 @@ absl::Status Host::OpenPatiently(absl::string_view what, absl::string_view where
   std::string said;
   for (int failures = 1;; ++failures) {
     if (stop.stop_requested()) return absl::CancelledError("stopped");
+    if (const auto failed = Failure()) return *failed;
     const absl::Status opened = open();
     if (opened.ok()) break;
     if (!base::IsTransient(opened)) return base::Annotate(opened, what);
@@ -202,6 +207,11 @@ void Host::OnConnection(bool connected) {
   base::MutexLock lock(&mu_);
   connected_ = connected;
   TellReadyLocked();
+}
+
+std::optional<absl::Status> Host::Failure() {
+  base::MutexLock lock(&mu_);
+  return failed_;
 }
 
 void Host::OnFail(const absl::Status& status) {

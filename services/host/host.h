@@ -69,6 +69,7 @@ class Host {
 
   void OnConnection(bool connected);
   void OnFail(const absl::Status& status);
+  std::optional<absl::Status> Failure();
   void TellReadyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const HostOptions options_;

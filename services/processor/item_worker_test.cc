@@ -216,10 +216,11 @@ TEST_F(ItemWorkerTest, StopsAnItemWhoseBatchIsCancelledMeanwhileAndIsDoneWithIt)
 TEST_F(ItemWorkerTest, CountsAnItemThatWasDoneAlthoughItsBatchIsCancelled) {
   cancellation::CancelledBatches cancelled(nullptr);
   setup_.cancelled = &cancelled;
-  const Settlement settled = Work(Item("a,1\n", 1), [&](const handler::WorkItem&, Results&) {
-    cancelled.Note(3);
-    return Outcome::Ok();
-  });
+  const Settlement settled =
+      Work(Item("a,1\n", 1), [&](const handler::WorkItem& item, Results& results) {
+        cancelled.Note(3);
+        return Sum(item, results);
+      });
   EXPECT_THAT(settled.outputs, SizeIs(1));
 }
 

@@ -273,7 +273,7 @@ class CancelTest(FaultTest):
         # Nobody has opened the gate: handlers that waited there were stopped.
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
-            queues = self.answer("queue", "stats")
+            queues = self.answer("queue", "list")
             if not any(queue["ready"] + queue["in_flight"] for queue in queues):
                 break
         else:
