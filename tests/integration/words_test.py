@@ -121,8 +121,9 @@ class SignalTest(MusterTest):
 class ReadmeTest(MusterTest):
     def test_the_job_of_ones_own_works_as_it_stands_there(self):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        [job] = re.findall(r"```yaml\n(.*?)```", readme, re.S)
-        [program] = re.findall(r"```python\n(.*?)```", readme, re.S)
+        [section] = re.findall(r"\n## A job of your own.*?(?=\n## )", readme, re.S)
+        [job] = re.findall(r"```yaml\n(.*?)```", section, re.S)
+        [program] = re.findall(r"```python\n(.*?)```", section, re.S)
         self.write("timesheet.py", program)
         job = self.write("timesheet.yaml", job)
         checked = self.muster("job", "check", job)
