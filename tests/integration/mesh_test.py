@@ -116,7 +116,8 @@ class MeshTest(MusterTest):
             found = [b for b in self.answer("batch", "list") if b["batch"] == batch]
             if found and reached(found[0]):
                 return found[0]
-        raise self.failureException(f"batch {batch} never got there: {found}")
+        said = "".join(line for program in self.mesh.programs for line in program.log.lines)
+        raise self.failureException(f"batch {batch} never got there: {found}\n{said}")
 
     # Of the controller itself: an initiator that was just started has not heard of it.
     def report(self, batch, *more):
