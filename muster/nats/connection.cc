@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -17,9 +16,13 @@
 #include "muster/base/log.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status_macros.h"
+#include "muster/nats/event.h"
+#include "muster/nats/heard_subscription.h"
 #include "muster/nats/limits.h"
+#include "muster/nats/own_inbox.h"
 #include "muster/nats/reply_book.h"
 #include "muster/nats/status.h"
+#include "muster/nats/wire_message.h"
 
 namespace muster::nats {
 namespace {
@@ -27,30 +30,7 @@ namespace {
 struct DestroyOptions {
   void operator()(natsOptions* options) const { natsOptions_Destroy(options); }
 };
-struct DestroyMessage {
-  void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
-};
 using OptionsPtr = std::unique_ptr<natsOptions, DestroyOptions>;
-using MessagePtr = std::unique_ptr<natsMsg, DestroyMessage>;
-
-// Happens once.
-class Event {
- public:
-  void Set() {
-    base::MutexLock lock(&mu_);
-    set_ = true;
-    changed_.NotifyAll();
-  }
-  void Await() {
-    base::MutexLock lock(&mu_);
-    while (!set_) changed_.Wait(&mu_);
-  }
-
- private:
-  base::Mutex mu_;
-  base::CondVar changed_;
-  bool set_ ABSL_GUARDED_BY(mu_) = false;
-};
 
 // The calling thread's last error has the particulars: which file, what of a certificate.
 std::string WhatIsWrong(natsStatus status) {
@@ -64,112 +44,6 @@ std::string WhatIsWrong(natsStatus status) {
 }
 
 bool AsksForTls(const std::string& url) { return absl::StartsWithIgnoreCase(url, "tls://"); }
-
-std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
-
-// The server speaks in messages without content: their header is "NATS/1.0 404 No Messages".
-void ReadServerStatus(natsMsg* message, Incoming* incoming) {
-  const char* text = nullptr;
-  if (natsMsgHeader_Get(message, "Status", &text) != NATS_OK) return;
-  if (!absl::SimpleAtoi(text, &incoming->status)) return;
-  if (natsMsgHeader_Get(message, "Description", &text) == NATS_OK) incoming->description = text;
-}
-
-Incoming IncomingOf(natsMsg* message) {
-  Incoming incoming;
-  incoming.subject = TextOf(natsMsg_GetSubject(message));
-  incoming.reply = TextOf(natsMsg_GetReply(message));
-  const int bytes = natsMsg_GetDataLength(message);
-  if (bytes > 0) incoming.data.assign(natsMsg_GetData(message), static_cast<size_t>(bytes));
-  if (bytes == 0) ReadServerStatus(message, &incoming);
-  return incoming;
-}
-
-absl::StatusOr<MessagePtr> MessageOf(const Outgoing& outgoing, const std::string& reply) {
-  natsMsg* made = nullptr;
-  MUSTER_RETURN_IF_ERROR(ToStatus(
-      natsMsg_Create(&made, outgoing.subject.c_str(), reply.empty() ? nullptr : reply.c_str(),
-                     outgoing.data.data(), static_cast<int>(outgoing.data.size())),
-      absl::StrCat("message to ", outgoing.subject)));
-  MessagePtr message(made);
-  for (const Header& header : outgoing.headers) {
-    MUSTER_RETURN_IF_ERROR(
-        ToStatus(natsMsgHeader_Set(message.get(), header.name.c_str(), header.value.c_str()),
-                 absl::StrCat("header ", header.name, " of a message to ", outgoing.subject)));
-  }
-  return message;
-}
-
-class HeardSubscription final : public Connection::Subscription {
- public:
-  explicit HeardSubscription(Connection::Hearer hearer) : hearer_(std::move(hearer)) {}
-
-  ~HeardSubscription() override {
-    if (subscription_ == nullptr) return;
-    natsSubscription_Unsubscribe(subscription_);
-    ended_.Await();
-    natsSubscription_Destroy(subscription_);
-  }
-
-  absl::Status Begin(natsConnection* connection, const std::string& subject) {
-    MUSTER_RETURN_IF_ERROR(ToStatus(
-        natsConnection_Subscribe(&subscription_, connection, subject.c_str(), &OnMessage, this),
-        absl::StrCat("subscribing to ", subject)));
-    natsSubscription_SetPendingLimits(subscription_, kMaxPendingMessages, kMaxPendingBytes);
-    return ToStatus(natsSubscription_SetOnCompleteCB(subscription_, &OnEnd, this),
-                    absl::StrCat("subscribing to ", subject));
-  }
-
- private:
-  static void OnMessage(natsConnection*, natsSubscription*, natsMsg* message, void* self) {
-    const MessagePtr owned(message);
-    static_cast<HeardSubscription*>(self)->hearer_(IncomingOf(message));
-  }
-  static void OnEnd(void* self) { static_cast<HeardSubscription*>(self)->ended_.Set(); }
-
-  const Connection::Hearer hearer_;
-  Event ended_;
-  natsSubscription* subscription_ = nullptr;  // owned
-};
-
-// A subject of its own for the replies to one request at a time. JetStream sends what is pulled
-// under the subject that it was published to, so that only the subscription tells whose it is.
-class OwnInbox {
- public:
-  static absl::StatusOr<std::unique_ptr<OwnInbox>> Open(natsConnection* connection) {
-    std::unique_ptr<OwnInbox> inbox(new OwnInbox());
-    MUSTER_RETURN_IF_ERROR(ToStatus(
-        natsConnection_SubscribeSync(&inbox->subscription_, connection, inbox->subject_.c_str()),
-        absl::StrCat("subscribing to ", inbox->subject_)));
-    natsSubscription_SetPendingLimits(inbox->subscription_, kMaxPendingMessages, kMaxPendingBytes);
-    return inbox;
-  }
-  ~OwnInbox() { natsSubscription_Destroy(subscription_); }
-  OwnInbox(const OwnInbox&) = delete;
-  OwnInbox& operator=(const OwnInbox&) = delete;
-
-  const std::string& subject() const { return subject_; }
-
-  absl::StatusOr<Incoming> Next(absl::Duration timeout) {
-    natsMsg* message = nullptr;
-    const int64_t milliseconds = std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
-    const natsStatus status = natsSubscription_NextMsg(&message, subscription_, milliseconds);
-    const MessagePtr owned(message);
-    if (status == NATS_NO_RESPONDERS) {
-      Incoming nobody;
-      nobody.status = kNoResponders;
-      return nobody;
-    }
-    MUSTER_RETURN_IF_ERROR(ToStatus(status, "waiting for a reply"));
-    return IncomingOf(message);
-  }
-
- private:
-  OwnInbox() : subject_(absl::StrCat("_INBOX.", base::MakeInstanceId("pull"))) {}
-
-  const std::string subject_;
-  natsSubscription* subscription_ = nullptr;  // owned
-};
 
 class NatsConnection final : public Connection {
  public:
