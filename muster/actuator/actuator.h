@@ -47,7 +47,7 @@ struct Order {
 
 struct Outcome {
   int before = 0;
-  int after = 0;  // what the platform was told
+  int after = 0;       // what the platform was told
   std::string detail;  // for people
 };
 
