@@ -25,6 +25,20 @@ absl::StatusOr<nats::Connection*> Backends::Connect(absl::string_view url) {
   return connection.get();
 }
 
+// Whether the server is there, the other connection tells.
+absl::StatusOr<nats::Connection*> Backends::ConnectPrompt(absl::string_view url) {
+  base::MutexLock lock(&mu_);
+  std::unique_ptr<nats::Connection>& connection = prompt_[std::string(url)];
+  if (connection == nullptr) {
+    nats::ConnectionOptions options = options_.connection;
+    options.name += " (prompt)";
+    options.prompt = true;
+    options.on_change = nullptr;
+    MUSTER_ASSIGN_OR_RETURN(connection, nats::Connection::Open(std::string(url), options));
+  }
+  return connection.get();
+}
+
 absl::StatusOr<std::unique_ptr<queue::QueueStore>> Backends::OpenQueueStore(absl::string_view url,
                                                                             Mode mode,
                                                                             Holders holders,
@@ -36,6 +50,7 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore>> Backends::OpenQueueStore(absl
   options.settings.lease = options_.lease;
   options.ack_survives = options_.ack_survives;
   options.clock = clock;
+  MUSTER_ASSIGN_OR_RETURN(options.prompt, ConnectPrompt(url));
   return queue_jetstream::OpenJetStreamQueues(connection, options);
 }
 

@@ -30,8 +30,9 @@ struct NatsOptions {
   queue::Survives ack_survives = queue::Survives::kProcess;
 };
 
-// Owns what the backends of one process share: a single connection for each NATS URL, made when the
-// first of them is opened. What it opened must be gone before it.
+// Owns what the backends of one process share: one connection for each NATS URL and, for queues, a
+// prompt one beside it, made when the first of them is opened. What it opened must be gone before
+// it.
 //
 // Thread-safe.
 class Backends {
@@ -55,11 +56,13 @@ class Backends {
 
  private:
   absl::StatusOr<nats::Connection*> Connect(absl::string_view url);
+  absl::StatusOr<nats::Connection*> ConnectPrompt(absl::string_view url);
 
   const NatsOptions options_;
   // Held while connecting: whoever asks for the same URL meanwhile needs that connection, too.
   base::Mutex mu_;
   std::map<std::string, std::unique_ptr<nats::Connection>> connections_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, std::unique_ptr<nats::Connection>> prompt_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::backend

@@ -48,7 +48,8 @@ bool AsksForTls(const std::string& url) { return absl::StartsWithIgnoreCase(url,
 class NatsConnection final : public Connection {
  public:
   explicit NatsConnection(ConnectionOptions options)
-      : options_(std::move(options)),
+      : Connection(options.prompt),
+        options_(std::move(options)),
         replies_(absl::StrCat("_INBOX.", base::MakeInstanceId("inbox")), base::RealClock()) {}
 
   ~NatsConnection() override {
@@ -109,6 +110,9 @@ class NatsConnection final : public Connection {
   absl::StatusOr<std::unique_ptr<OwnInbox>> BorrowInbox();
   natsStatus SetSecurity(natsOptions* options, const std::vector<std::string>& urls) const;
   absl::Status Send(const Outgoing& message, const std::string& reply);
+  // What was sent waits no longer.
+  absl::Status SendOff(absl::Duration timeout);
+  absl::StatusOr<Incoming> RequestOne(const Outgoing& request, absl::Duration timeout);
 
   const ConnectionOptions options_;
   ReplyBook replies_;
@@ -196,6 +200,7 @@ absl::StatusOr<OptionsPtr> NatsConnection::MakeOptions(const std::string& url) {
                                      absl::ToInt64Milliseconds(kReconnectJitter)));
   set(natsOptions_SetReconnectBufSize(made, kMaxReconnectBufferBytes));
   set(natsOptions_SetWriteDeadline(made, absl::ToInt64Milliseconds(kWriteDeadline)));
+  set(natsOptions_SetSendAsap(made, options_.prompt));
   set(natsOptions_SetPingInterval(made, absl::ToInt64Milliseconds(kPingInterval)));
   set(natsOptions_SetDisconnectedCB(made, &OnDisconnected, this));
   set(natsOptions_SetReconnectedCB(made, &OnReconnected, this));
@@ -230,15 +235,36 @@ absl::StatusOr<Incoming> CheckListened(const Outgoing& request, Incoming reply) 
   return reply;
 }
 
+absl::Status NatsConnection::SendOff(absl::Duration timeout) {
+  return prompt() ? absl::OkStatus() : Flush(timeout);
+}
+
+// nats.c sends such a request off by itself, without a word from the server to say that it has it.
+absl::StatusOr<Incoming> NatsConnection::RequestOne(const Outgoing& request,
+                                                    absl::Duration timeout) {
+  MUSTER_ASSIGN_OR_RETURN(const MessagePtr made, MessageOf(request, ""));
+  natsMsg* reply = nullptr;
+  const natsStatus status = natsConnection_RequestMsg(
+      &reply, connection_, made.get(), std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout)));
+  const MessagePtr owned(reply);
+  if (status == NATS_NO_RESPONDERS) return NobodyListens(request.subject);
+  if (status == NATS_TIMEOUT) return NoAnswer(request, "time is up");
+  MUSTER_RETURN_IF_ERROR(ToStatus(status, absl::StrCat("asking ", request.subject)));
+  return CheckListened(request, IncomingOf(reply));
+}
+
 absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> NatsConnection::RequestAll(
     absl::Span<const Outgoing> requests, absl::Duration timeout) {
+  if (requests.size() == 1) {
+    return std::vector<absl::StatusOr<Incoming>>{RequestOne(requests.front(), timeout)};
+  }
   base::Clock* const clock = base::RealClock();
   const absl::Duration deadline = clock->Monotonic() + timeout;
   ReplyBook::Call call(&replies_);
   for (size_t i = 0; i < requests.size(); ++i) {
     MUSTER_RETURN_IF_ERROR(Send(requests[i], call.ReplySubject(i)));
   }
-  MUSTER_RETURN_IF_ERROR(Flush(timeout));
+  MUSTER_RETURN_IF_ERROR(SendOff(timeout));
   std::vector<absl::StatusOr<Incoming>> answers;
   answers.reserve(requests.size());
   for (const Outgoing& request : requests) answers.push_back(NoAnswer(request, "time is up"));
@@ -261,7 +287,7 @@ absl::Status NatsConnection::RequestMany(const Outgoing& request, absl::Duration
   const absl::Duration deadline = clock->Monotonic() + timeout;
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<OwnInbox> inbox, BorrowInbox());
   MUSTER_RETURN_IF_ERROR(Send(request, inbox->subject()));
-  MUSTER_RETURN_IF_ERROR(Flush(timeout));
+  MUSTER_RETURN_IF_ERROR(SendOff(timeout));
   for (;;) {
     // An inbox to which something may still come is not lent again.
     MUSTER_ASSIGN_OR_RETURN(Incoming reply, inbox->Next(deadline - clock->Monotonic()));

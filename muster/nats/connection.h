@@ -27,6 +27,10 @@ struct ConnectionOptions {
   std::string certificate_file = "";  // with key_file, for servers that ask for one
   std::string key_file = "";
   absl::Duration connect_timeout = absl::Seconds(2);
+  // Whatever is sent is with the kernel when the call that sends it returns: for small messages
+  // that somebody waits for, or that shall outlive this process. Without it nats.c gathers messages
+  // for up to a millisecond, which is better for many of them.
+  bool prompt = false;
   // Hears each time that the connection, once open, is lost (false) and is back (true), one after
   // the other, on a thread of its own; be quick. Not when it is closed on purpose.
   std::function<void(bool connected)> on_change = nullptr;
@@ -85,8 +89,15 @@ class Connection {
                                                                   Hearer hearer) = 0;
 
   virtual bool connected() const = 0;
+  bool prompt() const { return prompt_; }
   // Bytes that a message may have, headers included.
   virtual int64_t max_payload() const = 0;
+
+ protected:
+  explicit Connection(bool prompt) : prompt_(prompt) {}
+
+ private:
+  const bool prompt_;
 };
 
 // "nats://user:password@host" without who and his secret, for people.

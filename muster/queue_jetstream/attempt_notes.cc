@@ -10,6 +10,12 @@
 #include "nlohmann/json.hpp"
 
 namespace muster::queue_jetstream {
+namespace {
+
+// So many notes at most are lost on a stream that is gone.
+constexpr uint64_t kAskEvery = 64;
+
+}  // namespace
 
 std::string Encode(const AttemptNote& note) {
   return absl::StrCat(note.sequence, " ", note.deliveries, " ", note.attempts, " ",
@@ -39,6 +45,13 @@ absl::Status AttemptNotes::Open() {
 absl::Status AttemptNotes::Write(const queue::QueueId& queue, const AttemptNote& note) {
   const std::string text = Encode(note);
   const nats::Outgoing message{.subject = AttemptSubjectOf(queue, note.sequence), .data = text};
+  nats::Connection& connection = *jetstream_->connection();
+  const bool tell = !note.ended && connection.prompt() && connection.connected();
+  if (tell && ++told_ % kAskEvery != 0) return connection.Publish(message);
+  return Ask(message);
+}
+
+absl::Status AttemptNotes::Ask(const nats::Outgoing& message) {
   const absl::Status written = jetstream_->Publish(message).status();
   if (!nats::IsNobodyListens(written)) return written;
   MUSTER_RETURN_IF_ERROR(Open());

@@ -5,8 +5,13 @@
 // A note lies in a slot of its queue, in a stream in the server's memory: it is written with every
 // handler start and is of use only to whoever receives the message next, which is seldom. Notes
 // that are lost with the server cost the honesty of a count: an attempt goes uncharged.
+//
+// That a handler starts is told, not asked: over a prompt connection the note is on its way
+// whatever becomes of this process, and the server keeps the order of what one connection says. To
+// wait for an answer to each would cost a small item more than its work.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,7 +47,9 @@ class AttemptNotes {
 
   // Makes the stream.
   absl::Status Open();
-  // OK: the stream has it. Makes the stream again where the server has lost it with its memory.
+  // OK: the stream has it, or, of an attempt that begins, it has left on a prompt connection. Now
+  // and then one of those is awaited as well: a stream that the server has lost with its memory is
+  // made again.
   absl::Status Write(const queue::QueueId& queue, const AttemptNote& note);
   // One answer for each sequence: its note, if there is one.
   absl::StatusOr<std::vector<std::optional<AttemptNote>>> Find(
@@ -50,8 +57,11 @@ class AttemptNotes {
   absl::Status Forget(const queue::QueueId& queue);
 
  private:
+  absl::Status Ask(const nats::Outgoing& note);
+
   nats::JetStream* const jetstream_;  // not owned
   const Settings settings_;
+  std::atomic<uint64_t> told_{0};
 };
 
 }  // namespace muster::queue_jetstream

@@ -51,7 +51,9 @@ class JetStreamHarness final : public EngineHarness {
     hurried_.reset();
     store_.reset();
     connection_ = nats::Connection::Open(server_.url(), {}).value();
+    prompt_ = nats::Connection::Open(server_.url(), {.prompt = true}).value();
     queue_jetstream::Options options;
+    options.prompt = prompt_.get();
     options.settings.lease = kLease;
     auto store = queue_jetstream::OpenJetStreamQueues(connection_.get(), options);
     EXPECT_TRUE(store.ok()) << store.status();
@@ -70,6 +72,7 @@ class JetStreamHarness final : public EngineHarness {
  private:
   nats::testing::NatsServer server_;
   std::unique_ptr<nats::Connection> connection_;
+  std::unique_ptr<nats::Connection> prompt_;
   std::unique_ptr<QueueStore> store_;
   std::unique_ptr<QueueStore> hurried_;
 };

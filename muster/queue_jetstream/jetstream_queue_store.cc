@@ -54,7 +54,9 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
 class JetStreamQueueStore final : public queue::QueueStore {
  public:
   JetStreamQueueStore(nats::Connection* connection, const Options& options)
-      : options_(options), jetstream_(connection, options.timeout) {
+      : options_(options),
+        jetstream_(connection, options.timeout),
+        prompt_(options.prompt == nullptr ? connection : options.prompt, options.timeout) {
     traits_.engine = "jetstream";
     traits_.ack_survives = options.ack_survives;
     traits_.dedup = true;
@@ -128,7 +130,8 @@ class JetStreamQueueStore final : public queue::QueueStore {
   const Options options_;
   queue::Traits traits_;
   nats::JetStream jetstream_;
-  AttemptNotes notes_{&jetstream_, options_.settings};
+  nats::JetStream prompt_;
+  AttemptNotes notes_{&prompt_, options_.settings};
   PoisonShelf poison_{&jetstream_};
 
   base::Mutex mu_;
@@ -152,7 +155,8 @@ absl::StatusOr<std::shared_ptr<StreamQueue>> JetStreamQueueStore::Find(const Que
   base::MutexLock lock(&mu_);
   std::shared_ptr<StreamQueue>& made = queues_[queue];
   if (made == nullptr) {
-    made = std::make_shared<StreamQueue>(queue, &jetstream_, &notes_, &poison_, &options_);
+    made = std::make_shared<StreamQueue>(queue, Ways{&jetstream_, &prompt_}, &notes_, &poison_,
+                                         &options_);
   }
   return made;
 }

@@ -35,6 +35,9 @@ struct Options {
   // A call that has no answer within this time is Unavailable.
   absl::Duration timeout = absl::Seconds(5);
   base::Clock* clock = base::RealClock();  // not owned
+  // A prompt connection to the same server, for what workers wait for; not owned, outlives the
+  // store. nullptr: all goes over the one connection, and each attempt's note is awaited.
+  nats::Connection* prompt = nullptr;
 };
 
 // `connection` is not owned and outlives the store. FailedPrecondition: the server runs no

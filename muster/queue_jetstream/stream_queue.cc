@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages,
   };
   const absl::Duration timeout =
       patience > absl::ZeroDuration() ? patience + kSecondLookGrace : options_->timeout;
-  const absl::Status pulled = jetstream_->connection()->RequestMany(request, timeout, take);
+  const absl::Status pulled = prompt_->connection()->RequestMany(request, timeout, take);
   // What has come is leased, whatever became of the rest.
   if (!pulled.ok() && deliveries.empty()) return pulled;
   return deliveries;

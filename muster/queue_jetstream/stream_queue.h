@@ -20,14 +20,21 @@
 
 namespace muster::queue_jetstream {
 
+// To the server; neither is owned.
+struct Ways {
+  nats::JetStream* bulk;    // for many messages at a time
+  nats::JetStream* prompt;  // for what a worker waits for
+};
+
 // The verbs of queue_store.h, whose arguments were validated. Thread-safe.
 class StreamQueue {
  public:
   // Nothing is owned but copies; all outlives the queue.
-  StreamQueue(queue::QueueId id, nats::JetStream* jetstream, AttemptNotes* notes,
-              PoisonShelf* poison, const Options* options)
+  StreamQueue(queue::QueueId id, Ways ways, AttemptNotes* notes, PoisonShelf* poison,
+              const Options* options)
       : id_(std::move(id)),
-        jetstream_(jetstream),
+        jetstream_(ways.bulk),
+        prompt_(ways.prompt),
         notes_(notes),
         poison_(poison),
         options_(options) {}
@@ -76,6 +83,7 @@ class StreamQueue {
 
   const queue::QueueId id_;
   nats::JetStream* const jetstream_;  // not owned
+  nats::JetStream* const prompt_;     // not owned
   AttemptNotes* const notes_;         // not owned
   PoisonShelf* const poison_;         // not owned
   const Options* const options_;      // not owned

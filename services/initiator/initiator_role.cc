@@ -18,6 +18,8 @@ namespace {
 
 // The record of the sync store that holds the next batch number; the same for all initiators.
 constexpr char kBatchNumbers[] = "batch-numbers";
+// Batch numbers are for people: a restart skips at most so many.
+constexpr int64_t kReservedNumbers = 10;
 // A controller that does not answer within this is as good as away: what was asked is asked again.
 constexpr absl::Duration kControllerTimeout = absl::Seconds(10);
 // A page of poison is back in its queue by then.
@@ -48,7 +50,7 @@ struct InitiatorRole::Parts {
       : desk([role] { return role->Controllers(); }, role->host_.channel(), kControllerTimeout),
         jobs(stores.sync, role->clock_),
         cancelled(stores.sync),
-        numbers(stores.sync, kBatchNumbers, sync::UniqueIdOptions{.range_size = 1}),
+        numbers(stores.sync, kBatchNumbers, sync::UniqueIdOptions{.range_size = kReservedNumbers}),
         keeper(role->Tools(stores, this), KeeperOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [role](const job::JobDefinition& job) { return role->CurrentVersion(job); },
