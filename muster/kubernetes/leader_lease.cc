@@ -61,12 +61,12 @@ absl::StatusOr<bool> LeaderLease::Hold() {
   // Our time is counted from before the request: others count from after it.
   const absl::Duration began = clock_->Monotonic();
   const absl::StatusOr<LeaseRecord> record = ReadLease(client_, options_.lease);
-  if (absl::IsNotFound(record.status())) return Create(began);
+  if (absl::IsNotFound(record.status())) return CreateLocked(began);
   if (!record.ok()) return record.status();
   highest_seen_ = std::max(highest_seen_, record->transitions);
-  if (IsOurs(*record)) return Write(*record, record->transitions, began);
-  if (IsInForce(*record)) return Lost();
-  return Write(*record, highest_seen_ + 1, began);
+  if (IsOurs(*record)) return WriteLocked(*record, record->transitions, began);
+  if (IsInForceLocked(*record)) return Lost();
+  return WriteLocked(*record, highest_seen_ + 1, began);
 }
 
 bool LeaderLease::IsOurs(const LeaseRecord& record) const {
@@ -75,7 +75,7 @@ bool LeaderLease::IsOurs(const LeaseRecord& record) const {
   return token_ != 0 && record.holder == options_.identity && record.transitions == token_;
 }
 
-bool LeaderLease::IsInForce(const LeaseRecord& record) {
+bool LeaderLease::IsInForceLocked(const LeaseRecord& record) {
   if (record.holder.empty()) return false;
   const absl::Duration now = clock_->Monotonic();
   if (record.version != seen_version_) {
@@ -85,7 +85,7 @@ bool LeaderLease::IsInForce(const LeaseRecord& record) {
   return now < seen_since_ + record.duration;
 }
 
-absl::StatusOr<bool> LeaderLease::Create(absl::Duration began) {
+absl::StatusOr<bool> LeaderLease::CreateLocked(absl::Duration began) {
   // Somebody may have deleted it. Who has seen it goes on from there, for a token must not come
   // back.
   const int64_t token = highest_seen_ + 1;
@@ -96,12 +96,12 @@ absl::StatusOr<bool> LeaderLease::Create(absl::Duration began) {
       client_->Create(address, LeaseObject(options_.lease, spec, "")).status();
   if (absl::IsAlreadyExists(created)) return Lost();
   MUSTER_RETURN_IF_ERROR(created);
-  Held(token, began);
+  HeldLocked(token, began);
   return true;
 }
 
-absl::StatusOr<bool> LeaderLease::Write(const LeaseRecord& read, int64_t token,
-                                        absl::Duration began) {
+absl::StatusOr<bool> LeaderLease::WriteLocked(const LeaseRecord& read, int64_t token,
+                                              absl::Duration began) {
   const json spec = SpecOf(options_, token, clock_->Now());
   const absl::Status written =
       client_->Update(LeaseAddress(options_.lease), LeaseObject(options_.lease, spec, read.version))
@@ -109,11 +109,11 @@ absl::StatusOr<bool> LeaderLease::Write(const LeaseRecord& read, int64_t token,
   // Somebody was first, or it was us and the answer was lost: the next step sees which.
   if (absl::IsAborted(written)) return Token().has_value();
   MUSTER_RETURN_IF_ERROR(written);
-  Held(token, began);
+  HeldLocked(token, began);
   return true;
 }
 
-void LeaderLease::Held(int64_t token, absl::Duration began) {
+void LeaderLease::HeldLocked(int64_t token, absl::Duration began) {
   highest_seen_ = std::max(highest_seen_, token);
   base::MutexLock lock(&mu_);
   token_ = token;

@@ -68,12 +68,13 @@ class LeaderLease {
   absl::Status Release();
 
  private:
-  absl::StatusOr<bool> Create(absl::Duration began);
-  absl::StatusOr<bool> Write(const LeaseRecord& read, int64_t token, absl::Duration began);
+  absl::StatusOr<bool> CreateLocked(absl::Duration began) ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
+  absl::StatusOr<bool> WriteLocked(const LeaseRecord& read, int64_t token, absl::Duration began)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
   // Whether `record` is another's that is still in force.
-  bool IsInForce(const LeaseRecord& record);
+  bool IsInForceLocked(const LeaseRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
   bool IsOurs(const LeaseRecord& record) const;
-  void Held(int64_t token, absl::Duration began);
+  void HeldLocked(int64_t token, absl::Duration began) ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
   bool Lost();
 
   Client* const client_;  // not owned
