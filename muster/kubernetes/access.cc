@@ -60,7 +60,8 @@ std::optional<std::string> Set(const Environment& environment, const std::string
 
 Environment ProcessEnvironment() {
   return [](const std::string& name) -> std::optional<std::string> {
-    const char* const value = std::getenv(name.c_str());
+    const char* const value =
+        std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody sets it
     if (value == nullptr) return std::nullopt;
     return value;
   };
