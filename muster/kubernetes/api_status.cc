@@ -13,7 +13,7 @@ namespace muster::kubernetes {
 namespace {
 
 // How long to stay away when a server says 429 and does not say how long.
-constexpr absl::Duration kUnsaidPatience = absl::Seconds(1);
+constexpr absl::Duration kMinPatience = absl::Seconds(1);
 constexpr absl::Duration kMaxPatience = absl::Hours(1);
 
 struct ServerWords {
@@ -39,13 +39,14 @@ std::string Forbidden(const std::string& verb, const Address& address, const Ser
                       words.message, ")");
 }
 
-absl::Duration PatienceOf(const HttpAnswer& answer, const ServerWords& words) {
-  absl::Duration after = answer.retry_after.value_or(absl::Seconds(words.retry_after_seconds));
-  if (after <= absl::ZeroDuration()) after = kUnsaidPatience;
-  return std::min(after, kMaxPatience);
-}
-
 }  // namespace
+
+absl::Duration AskedPatience(const HttpAnswer& answer) {
+  const absl::Duration asked = answer.retry_after.has_value()
+                                   ? *answer.retry_after
+                                   : absl::Seconds(WordsOf(answer).retry_after_seconds);
+  return std::clamp(asked, absl::ZeroDuration(), kMaxPatience);
+}
 
 absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const Address& address) {
   if (answer.code >= 200 && answer.code < 300) return absl::OkStatus();
@@ -69,7 +70,7 @@ absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const A
     case 410:
       return absl::OutOfRangeError(what);
     case 429:
-      return base::Throttled(what, PatienceOf(answer, words));
+      return base::Throttled(what, std::max(AskedPatience(answer), kMinPatience));
     default:
       return absl::UnavailableError(what);
   }

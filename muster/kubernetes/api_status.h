@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "muster/kubernetes/http_client.h"
 #include "muster/kubernetes/resource.h"
 
@@ -19,5 +20,8 @@ namespace muster::kubernetes {
 //   ResourceExhausted   429, with what base::RetryAfter tells
 //   Unavailable         5xx, and whatever a sound server does not answer
 absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const Address& address);
+
+// For how long the server asks to be left alone, by its header or in its words; zero: it does not.
+absl::Duration AskedPatience(const HttpAnswer& answer);
 
 }  // namespace muster::kubernetes

@@ -71,8 +71,9 @@ class Client {
   Client(std::unique_ptr<HttpClient> http, base::Clock* clock, ClientOptions options);
 
   absl::StatusOr<nlohmann::json> Run(const Call& call, const std::stop_token& stop);
+  // `asked`: for how long the server asks to be left alone before the next one.
   absl::StatusOr<nlohmann::json> Attempt(const Call& call, absl::Duration limit,
-                                         const std::stop_token& stop);
+                                         const std::stop_token& stop, absl::Duration* asked);
 
   const std::unique_ptr<HttpClient> http_;
   base::Clock* const clock_;  // not owned

@@ -12,6 +12,7 @@
 #include "muster/actuator/conformance/actuator_conformance.h"
 #include "muster/actuator_kubernetes/kubernetes_actuator.h"
 #include "muster/base/log_capture.h"
+#include "muster/kubernetes/pod.h"
 #include "tests/kubernetes/test_cluster.h"
 
 namespace muster::kubernetes_test {
@@ -112,6 +113,21 @@ TEST_F(ActuatorOnClusterTest, GrowsByAHundredInOneActionAndLetsJustTheNamedGo) {
   ASSERT_TRUE(agent->Apply(order).ok());
   ASSERT_TRUE(Eventually([&] { return Staying(agent).size() == 40; }));
   EXPECT_THAT(Staying(agent), UnorderedElementsAreArray(std::vector(all.begin() + 60, all.end())));
+}
+
+// As an order leaves behind that was not carried out, or a person who meant well.
+TEST_F(ActuatorOnClusterTest, RemovesTheCostsThatPodsHaveFromBefore) {
+  Agent agent(cluster_.get());
+  ASSERT_TRUE(AwaitRole(agent));
+  ASSERT_TRUE(agent->Apply(BillingTo(3)).ok());
+  ASSERT_TRUE(Eventually([&] { return Staying(agent).size() == 3; }));
+  const std::vector<std::string> names = Staying(agent);
+  ASSERT_TRUE(SetDeletionCost(cluster_->admin(), cluster_->name_space(), names[0], -1000).ok());
+  Order order = BillingTo(2);
+  order.let_go_first = {names[2]};
+  ASSERT_TRUE(agent->Apply(order).ok());
+  ASSERT_TRUE(Eventually([&] { return Staying(agent).size() == 2; }));
+  EXPECT_THAT(Staying(agent), UnorderedElementsAreArray({names[0], names[1]}));
 }
 
 TEST_F(ActuatorOnClusterTest, FollowsItsPodsFromStartingToGone) {
