@@ -2,6 +2,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -248,8 +249,10 @@ TEST_F(ActuatorOnClusterTest, RefusesTheOrdersOfAnAgentThatLedBefore) {
   Agent after(cluster_.get());
   ASSERT_TRUE(AwaitRole(before) && AwaitRole(after));
   const kubernetes::LeaseName name{cluster_->name_space(), "muster-scaling-agent"};
-  kubernetes::LeaderLease first(before.client(), {name, "first"}, base::RealClock());
-  kubernetes::LeaderLease second(after.client(), {name, "second"}, base::RealClock());
+  kubernetes::LeaderLease first(before.client(), {name, "first", absl::Minutes(1)},
+                                base::RealClock());
+  kubernetes::LeaderLease second(after.client(), {name, "second", absl::Minutes(1)},
+                                 base::RealClock());
   ASSERT_TRUE(first.Hold().value());
   const int64_t old_token = *first.Token();
   ASSERT_TRUE(before->Apply(BillingTo(1, old_token)).ok());
@@ -261,6 +264,31 @@ TEST_F(ActuatorOnClusterTest, RefusesTheOrdersOfAnAgentThatLedBefore) {
   EXPECT_EQ(Told(), 1);
   EXPECT_TRUE(after->Apply(BillingTo(3, *second.Token())).ok());
   EXPECT_EQ(Told(), 3);
+}
+
+// The one before does not know, or does not care, that it leads no more.
+TEST_F(ActuatorOnClusterTest, NoOrderOfTheOneBeforeOverwritesALaterOne) {
+  Agent agents[] = {Agent(cluster_.get()), Agent(cluster_.get())};
+  ASSERT_TRUE(AwaitRole(agents[0]) && AwaitRole(agents[1]));
+  const kubernetes::LeaseName name{cluster_->name_space(), "muster-scaling-agent"};
+  kubernetes::LeaderLease leases[] = {
+      {agents[0].client(), {name, "first", absl::Minutes(1)}, base::RealClock()},
+      {agents[1].client(), {name, "second", absl::Minutes(1)}, base::RealClock()}};
+  ASSERT_TRUE(leases[0].Hold().value());
+  for (int round = 0; round < 10; ++round) {
+    const int before = round % 2, after = 1 - before;
+    const int64_t old_token = *leases[before].Token();
+    std::jthread stubborn([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        agents[before]->Apply(BillingTo(1, old_token)).status().IgnoreError();
+      }
+    });
+    ASSERT_TRUE(leases[before].Release().ok());
+    ASSERT_TRUE(leases[after].Hold().value());
+    const Order order = BillingTo(2, *leases[after].Token());
+    ASSERT_TRUE(Eventually([&] { return agents[after]->Apply(order).ok(); }));
+    for (int look = 0; look < 20; ++look) EXPECT_EQ(Told(), 2) << "round " << round;
+  }
 }
 
 }  // namespace
