@@ -113,7 +113,8 @@ absl::StatusOr<actuator::Outcome> KubernetesActuator::Apply(const actuator::Orde
 // The order of the steps is what keeps two agents apart: the leader is looked for between reading
 // the scale and writing it. Had a later leader written before our write, that would fail by its
 // version; had it come to lead before we looked, we would see its token; else its write comes after
-// ours.
+// ours. Only an order that changes nothing writes nothing, and so shuts nobody out: what an earlier
+// leader has on its way then may still arrive, until the next order puts it right.
 absl::StatusOr<actuator::Outcome> KubernetesActuator::TryApply(const actuator::Order& order,
                                                                const kubernetes::Workload& workload,
                                                                absl::Duration deadline) {

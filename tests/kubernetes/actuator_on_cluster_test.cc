@@ -150,6 +150,17 @@ TEST_F(ActuatorOnClusterTest, FollowsItsPodsFromStartingToGone) {
   EXPECT_TRUE(Eventually([&] { return StateOf(agent, name) == ReplicaState::kParked; }));
 }
 
+TEST_F(ActuatorOnClusterTest, WritesNoScaleThatHasChangedSinceItWasRead) {
+  // Its controller writes its status now and then, which changes the version, too.
+  absl::StatusOr<kubernetes::Scale> read;
+  ASSERT_TRUE(Eventually([&] {
+    read = ReadScale(cluster_->admin(), processor_);
+    return read.ok() && WriteScale(cluster_->admin(), processor_, *read, 1).ok();
+  }));
+  EXPECT_EQ(WriteScale(cluster_->admin(), processor_, *read, 9).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Told(), 1);
+}
+
 TEST_F(ActuatorOnClusterTest, GetsThroughThoughOthersWriteTheSameObject) {
   Agent agent(cluster_.get());
   ASSERT_TRUE(AwaitRole(agent));
@@ -285,9 +296,10 @@ TEST_F(ActuatorOnClusterTest, NoOrderOfTheOneBeforeOverwritesALaterOne) {
     });
     ASSERT_TRUE(leases[before].Release().ok());
     ASSERT_TRUE(leases[after].Hold().value());
-    const Order order = BillingTo(2, *leases[after].Token());
+    // One that changes the number, whatever it is now.
+    const Order order = BillingTo(round + 2, *leases[after].Token());
     ASSERT_TRUE(Eventually([&] { return agents[after]->Apply(order).ok(); }));
-    for (int look = 0; look < 20; ++look) EXPECT_EQ(Told(), 2) << "round " << round;
+    for (int look = 0; look < 20; ++look) EXPECT_EQ(Told(), round + 2);
   }
 }
 
