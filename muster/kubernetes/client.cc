@@ -29,9 +29,9 @@ bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
-absl::Duration WaitAfter(int attempt, const absl::Status& failure) {
+absl::Duration WaitAfter(int attempt, const absl::Status& failure, absl::Duration asked) {
   const absl::Duration backoff = std::min(kFirstBackoff * (1 << (attempt - 1)), kMaxBackoff);
-  return std::max(backoff, base::RetryAfter(failure).value_or(absl::ZeroDuration()));
+  return std::max({backoff, asked, base::RetryAfter(failure).value_or(absl::ZeroDuration())});
 }
 
 // The seam knows one word for a platform that does not answer.
@@ -91,16 +91,17 @@ absl::StatusOr<json> Client::Run(const Call& call, const std::stop_token& stop) 
   const absl::Duration end = clock_->Monotonic() + options_.call_limit;
   for (int attempt = 1;; ++attempt) {
     const absl::Duration left = end - clock_->Monotonic();
-    auto answer = Attempt(call, std::min(options_.attempt_limit, left), stop);
+    absl::Duration asked;
+    auto answer = Attempt(call, std::min(options_.attempt_limit, left), stop, &asked);
     if (answer.ok() || !MayPass(answer.status()) || attempt >= options_.max_attempts) return answer;
-    const absl::Duration wait = WaitAfter(attempt, answer.status());
+    const absl::Duration wait = WaitAfter(attempt, answer.status(), asked);
     if (clock_->Monotonic() + wait >= end) return answer;
     if (!base::SleepUnlessStopped(clock_, wait, stop)) return absl::CancelledError("stopped");
   }
 }
 
 absl::StatusOr<json> Client::Attempt(const Call& call, absl::Duration limit,
-                                     const std::stop_token& stop) {
+                                     const std::stop_token& stop, absl::Duration* asked) {
   const std::string what = absl::StrCat(call.verb, " ", Describe(call.address));
   auto answer = http_->Send({.method = call.method,
                              .target = TargetOf(call.address, call.query),
@@ -109,6 +110,7 @@ absl::StatusOr<json> Client::Attempt(const Call& call, absl::Duration limit,
                              .limit = limit},
                             stop);
   if (!answer.ok()) return AsUnavailable(answer.status(), what);
+  if (answer->code >= 400) *asked = AskedPatience(*answer);
   MUSTER_RETURN_IF_ERROR(ToStatus(*answer, call.verb, call.address));
   json parsed = json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (parsed.is_object()) return parsed;
