@@ -23,7 +23,7 @@ build_kubernetes() {
   say "building Kubernetes $kubernetes_version into $kubernetes_folder with Go: some minutes, once"
   local building=$kubernetes_folder.$$
   mkdir -p "$building"
-  if ! (cd tests/kubernetes/servers && CGO_ENABLED=0 GOFLAGS= nice -n 15 go build -trimpath \
+  if ! (cd tests/kubernetes/servers && CGO_ENABLED=0 GOFLAGS='' nice -n 15 go build -trimpath \
     -buildvcs=false -o "$building/" \
     -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes_version" \
     "${kubernetes_programs[@]/#/./}" < /dev/null); then
