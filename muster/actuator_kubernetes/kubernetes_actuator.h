@@ -1,0 +1,88 @@
+// KubernetesActuator: replicas are the pods of a Deployment or a StatefulSet, whose /scale says how
+// many there shall be.
+//
+// Before a Deployment shrinks, the replicas that should go first get the least pod-deletion-cost.
+// Pods that are not ready yet go before all others, whatever they cost. A StatefulSet lets its
+// highest ordinals go. How many tasks a replica has is not Kubernetes' to change.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "muster/actuator/actuator.h"
+#include "muster/actuator/order_gate.h"
+#include "muster/actuator_kubernetes/watched_pods.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/kubernetes/client.h"
+#include "muster/kubernetes/leader_lease.h"
+#include "muster/kubernetes/workload.h"
+
+namespace muster::actuator_kubernetes {
+
+// By the targets' names. An empty namespace is the client's own.
+using Targets = std::map<std::string, kubernetes::Workload, std::less<>>;
+
+struct Options {
+  Targets targets;
+  // The lease that agents lead by, if it is a Lease of this cluster: then an order is also refused
+  // when that shows a higher token, which another agent's actuator may have been the first to see.
+  std::optional<kubernetes::LeaseName> leader_lease;
+  // Keeps a watch, and a thread, for each target that was looked at; else pods are listed each
+  // time.
+  bool watches_pods = true;
+};
+
+// Thread-safe.
+class KubernetesActuator final : public actuator::Actuator {
+ public:
+  // `client` and `clock` are not owned.
+  KubernetesActuator(kubernetes::Client* client, Options options, base::Clock* clock);
+
+  // From now on these are the targets: the rules have changed.
+  void SetTargets(Targets targets);
+
+  std::string_view kind() const override { return "kubernetes"; }
+  absl::StatusOr<actuator::TargetState> Observe(std::string_view target) override;
+  // Within kOrderLimit. Upon an error the costs may have changed, and the number has not, save
+  // where the answer was lost (Unavailable).
+  absl::StatusOr<actuator::Outcome> Apply(const actuator::Order& order) override;
+
+ private:
+  absl::StatusOr<kubernetes::Workload> Find(std::string_view target);
+  absl::StatusOr<std::vector<kubernetes::Pod>> PodsOf(const std::string& target,
+                                                      const kubernetes::Workload& workload,
+                                                      const std::string& selector);
+  // The watch of a target's pods; a new one where it is of others. nullptr: it is no target any
+  // more.
+  std::shared_ptr<WatchedPods> WatchOf(const std::string& target,
+                                       const kubernetes::Workload& workload,
+                                       const std::string& selector);
+
+  // One try upon what is there now. Aborted: it changed meanwhile.
+  absl::StatusOr<actuator::Outcome> TryApply(const actuator::Order& order,
+                                             const kubernetes::Workload& workload,
+                                             absl::Duration deadline);
+  absl::Status MarkThoseToGo(const actuator::Order& order, const kubernetes::Workload& workload,
+                             const kubernetes::Scale& scale, absl::Duration deadline);
+  absl::Status CheckLeader(const actuator::Order& order);
+
+  kubernetes::Client* const client_;  // not owned
+  const std::optional<kubernetes::LeaseName> leader_lease_;
+  const bool watches_pods_;
+  base::Clock* const clock_;  // not owned
+  actuator::OrderGate gate_;
+
+  base::Mutex mu_;
+  Targets targets_ ABSL_GUARDED_BY(mu_);
+  // Shared with those who read them at the moment.
+  std::map<std::string, std::shared_ptr<WatchedPods>> watches_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::actuator_kubernetes

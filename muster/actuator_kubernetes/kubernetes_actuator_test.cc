@@ -1,0 +1,198 @@
+#include "muster/actuator_kubernetes/kubernetes_actuator.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
+#include "muster/base/retry_policy.h"
+#include "muster/kubernetes/limits.h"
+#include "muster/kubernetes/testing/scripted_server.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::actuator_kubernetes {
+namespace {
+
+using kubernetes::WorkloadKind;
+using kubernetes::testing::Respond;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+std::string ScaleOf(int replicas, const std::string& version = "1") {
+  return json({{"metadata", {{"resourceVersion", version}}},
+               {"spec", {{"replicas", replicas}}},
+               {"status", {{"selector", "app=x"}}}})
+      .dump();
+}
+
+std::string PodsNamed(const std::vector<std::string>& names) {
+  json items = json::array();
+  for (const std::string& name : names) items.push_back({{"metadata", {{"name", name}}}});
+  return json({{"items", items}, {"metadata", {{"resourceVersion", "1"}}}}).dump();
+}
+
+// What only a server that misbehaves shows; the rest is tested on a real one (tests/kubernetes).
+class KubernetesActuatorTest : public ::testing::Test {
+ protected:
+  static Options MakeOptions() {
+    Options options;
+    options.targets = {{"billing", {WorkloadKind::kDeployment, "", "processor"}},
+                       {"mail", {WorkloadKind::kStatefulSet, "post", "mailer"}}};
+    options.leader_lease = kubernetes::LeaseName{"home", "leader"};
+    options.watches_pods = false;
+    return options;
+  }
+  actuator::Order To(int replicas) const {
+    actuator::Order order;
+    order.target = "billing";
+    order.replicas = replicas;
+    order.fencing_token = 5;
+    return order;
+  }
+  void ExpectLease(int64_t transitions) {
+    server_.Expect(Respond(200, json({{"spec", {{"leaseTransitions", transitions}}}}).dump()));
+  }
+  absl::Status Refusal(const actuator::Order& order) { return actuator_.Apply(order).status(); }
+
+  base::FakeClock clock_;
+  kubernetes::testing::ScriptedServer server_;
+  std::unique_ptr<kubernetes::Client> client_ = server_.NewClient(&clock_, {.max_attempts = 1});
+  KubernetesActuator actuator_{client_.get(), MakeOptions(), &clock_};
+};
+
+TEST_F(KubernetesActuatorTest, ReadsAgainAndTriesAgainWhenTheScaleChangedMeanwhile) {
+  for (const char* version : {"1", "2"}) {
+    server_.Expect(Respond(200, ScaleOf(1, version)));
+    ExpectLease(5);
+    server_.Expect(Respond(409, R"({"message": "the object has been modified"})"));
+  }
+  server_.Expect(Respond(200, ScaleOf(2, "3")));
+  ExpectLease(5);
+  server_.Expect(Respond(200, "{}"));
+  const auto outcome = actuator_.Apply(To(4));
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->before, 2);
+  EXPECT_EQ(outcome->after, 4);
+  const auto requests = server_.requests();
+  ASSERT_THAT(requests, SizeIs(9));
+  const json sent = json::parse(requests[8].body);
+  EXPECT_EQ(sent["metadata"]["resourceVersion"], "3");
+  EXPECT_EQ(sent["spec"]["replicas"], 4);
+}
+
+TEST_F(KubernetesActuatorTest, GivesUpAScaleThatChangesAgainAndAgain) {
+  for (int i = 0; i < kubernetes::kMaxConflicts; ++i) {
+    server_.Expect(Respond(200, ScaleOf(1)));
+    ExpectLease(5);
+    server_.Expect(Respond(409, "{}"));
+  }
+  const absl::Status status = Refusal(To(4));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("deployment home/processor"));
+  EXPECT_THAT(server_.requests(), SizeIs(3 * kubernetes::kMaxConflicts));
+}
+
+TEST_F(KubernetesActuatorTest, HandsOnHowLongItIsAskedToStayAway) {
+  server_.Expect(Respond(429, "{}", "Retry-After: 30\r\n"));
+  const absl::Status status = Refusal(To(4));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(base::RetryAfter(status), absl::Seconds(30));
+}
+
+TEST_F(KubernetesActuatorTest, WritesNothingOnceTheLeaseShowsALaterLeader) {
+  server_.Expect(Respond(200, ScaleOf(1)));
+  ExpectLease(6);
+  const absl::Status status = Refusal(To(4));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("token 5 is lower than 6"));
+  EXPECT_THAT(server_.requests(), SizeIs(2));
+}
+
+TEST_F(KubernetesActuatorTest, ActsWithoutALeaseButNotWithoutKnowingIt) {
+  server_.Expect(Respond(200, ScaleOf(1)));
+  server_.Expect(Respond(404, "{}"));
+  server_.Expect(Respond(200, "{}"));
+  EXPECT_TRUE(actuator_.Apply(To(4)).ok());
+  for (const auto& [code, meaning] : {std::pair{500, absl::StatusCode::kUnavailable},
+                                      std::pair{403, absl::StatusCode::kPermissionDenied}}) {
+    server_.Expect(Respond(200, ScaleOf(1)));
+    server_.Expect(Respond(code, "{}"));
+    EXPECT_EQ(Refusal(To(4)).code(), meaning);
+  }
+  EXPECT_THAT(server_.requests(), SizeIs(7));
+}
+
+// Kubernetes would choose, and might choose the busiest.
+TEST_F(KubernetesActuatorTest, DoesNotShrinkWhenItCannotMarkWhoShouldGo) {
+  server_.Expect(Respond(200, ScaleOf(3)));
+  server_.Expect(Respond(200, PodsNamed({"a", "b", "c"})));
+  server_.Expect(Respond(403, "{}"));
+  actuator::Order order = To(2);
+  order.let_go_first = {"b"};
+  const absl::Status status = Refusal(order);
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("verb 'patch' on resource 'pods'"));
+  EXPECT_THAT(server_.requests(), SizeIs(3));
+}
+
+TEST_F(KubernetesActuatorTest, ShrinksThoughAPodThatItMarksHasGone) {
+  server_.Expect(Respond(200, ScaleOf(3)));
+  server_.Expect(Respond(200, PodsNamed({"a", "b", "c"})));
+  server_.Expect(Respond(404, "{}"));
+  ExpectLease(5);
+  server_.Expect(Respond(200, "{}"));
+  actuator::Order order = To(2);
+  order.let_go_first = {"b"};
+  EXPECT_TRUE(actuator_.Apply(order).ok());
+}
+
+TEST_F(KubernetesActuatorTest, SaysThatAStatefulSetChoosesByItself) {
+  server_.Expect(Respond(200, ScaleOf(3)));
+  ExpectLease(5);
+  server_.Expect(Respond(200, "{}"));
+  actuator::Order order = To(1);
+  order.target = "mail";
+  order.let_go_first = {"mailer-0"};
+  const auto outcome = actuator_.Apply(order);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->detail,
+            "statefulset post/mailer from 3 to 1 replicas; a StatefulSet lets its highest ordinals "
+            "go, whatever was wished");
+  EXPECT_EQ(server_.requests()[2].line,
+            "PUT /apis/apps/v1/namespaces/post/statefulsets/mailer/scale");
+}
+
+TEST_F(KubernetesActuatorTest, WritesNothingWhereNothingChanges) {
+  server_.Expect(Respond(200, ScaleOf(3)));
+  ExpectLease(5);
+  const auto outcome = actuator_.Apply(To(3));
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->after, 3);
+  EXPECT_THAT(server_.requests(), SizeIs(2));
+}
+
+TEST_F(KubernetesActuatorTest, KnowsTheTargetsThatItWasToldLast) {
+  actuator_.SetTargets({{"new", {WorkloadKind::kDeployment, "n", "d"}}});
+  EXPECT_EQ(actuator_.Observe("billing").status().code(), absl::StatusCode::kNotFound);
+  server_.Expect(Respond(200, ScaleOf(2)));
+  server_.Expect(Respond(200, PodsNamed({"d-1"})));
+  const auto state = actuator_.Observe("new");
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->wanted, 2);
+  EXPECT_THAT(state->replicas, SizeIs(1));
+  EXPECT_EQ(server_.requests()[0].line, "GET /apis/apps/v1/namespaces/n/deployments/d/scale");
+}
+
+TEST_F(KubernetesActuatorTest, TakesAnAbsurdScaleForALargeOne) {
+  server_.Expect(Respond(200, R"({"metadata": {"resourceVersion": "1"},
+                                  "spec": {"replicas": 99999999999999},
+                                  "status": {"selector": "app=x"}})"));
+  server_.Expect(Respond(200, PodsNamed({})));
+  EXPECT_EQ(actuator_.Observe("billing")->wanted, std::numeric_limits<int>::max());
+}
+
+}  // namespace
+}  // namespace muster::actuator_kubernetes

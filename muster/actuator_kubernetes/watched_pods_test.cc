@@ -1,0 +1,94 @@
+#include "muster/actuator_kubernetes/watched_pods.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/actuator_kubernetes/limits.h"
+#include "muster/base/fake_clock.h"
+#include "muster/base/log_capture.h"
+#include "muster/kubernetes/testing/scripted_server.h"
+
+namespace muster::actuator_kubernetes {
+namespace {
+
+using kubernetes::testing::Respond;
+using kubernetes::testing::RespondAndHang;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr char kList[] = R"({"metadata": {"resourceVersion": "5"},
+                             "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]})";
+constexpr char kChanges[] =
+    R"({"type": "DELETED", "object": {"metadata": {"name": "a", "resourceVersion": "6"}}})"
+    "\n"
+    R"({"type": "ADDED", "object": {"metadata": {"name": "c", "resourceVersion": "7"}}})"
+    "\n";
+
+class WatchedPodsTest : public ::testing::Test {
+ protected:
+  void Start() { pods_ = std::make_unique<WatchedPods>(client_.get(), "home", "app=x", &clock_); }
+  // The names, or "-" while they are not up to date.
+  std::string Names() {
+    const auto current = pods_->Current();
+    if (!current.has_value()) return "-";
+    std::string names;
+    for (const kubernetes::Pod& pod : *current) absl::StrAppend(&names, pod.name);
+    return names;
+  }
+  // Another thread hears of it; nothing but its effect tells when.
+  void Await(const std::string& names) {
+    while (Names() != names) std::this_thread::yield();
+  }
+
+  base::FakeClock clock_;
+  kubernetes::testing::ScriptedServer server_;
+  std::unique_ptr<kubernetes::Client> client_ = server_.NewClient(&clock_, {.max_attempts = 1});
+  std::unique_ptr<WatchedPods> pods_;
+};
+
+TEST_F(WatchedPodsTest, KnowsWhatTheWatchTells) {
+  server_.Expect(Respond(200, kList));
+  server_.Expect(RespondAndHang(kChanges));
+  Start();
+  Await("bc");
+}
+
+TEST_F(WatchedPodsTest, KnowsNothingBeforeTheFirstList) {
+  Start();
+  server_.Await(1);
+  EXPECT_EQ(Names(), "-");
+}
+
+TEST_F(WatchedPodsTest, SaysOnceThatTheWatchBrokeAndKnowsNothingUntilItIsBack) {
+  const base::LogCapture log;
+  server_.Expect(Respond(200, kList));
+  server_.Expect(Respond(403, R"({"message": "no"})"));
+  server_.Expect(Respond(403, R"({"message": "no"})"));
+  server_.Expect(RespondAndHang(kChanges));
+  Start();
+  for (int i = 0; i < 2; ++i) {
+    clock_.AwaitSleepers(1);
+    EXPECT_EQ(Names(), "-");
+    clock_.Advance(clock_.NextDeadline() - clock_.Monotonic());
+  }
+  Await("bc");
+  ASSERT_EQ(log.lines().size(), 1u);
+  EXPECT_THAT(log.lines(), Contains(HasSubstr("verb 'watch' on resource 'pods'")));
+}
+
+TEST_F(WatchedPodsTest, DoesNotTrustALongSilence) {
+  server_.Expect(Respond(200, kList));
+  server_.Expect(RespondAndHang(kChanges));
+  Start();
+  Await("bc");
+  clock_.Advance(kMaxSilence);
+  EXPECT_EQ(Names(), "bc");
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Names(), "-");
+}
+
+}  // namespace
+}  // namespace muster::actuator_kubernetes

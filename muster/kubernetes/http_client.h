@@ -1,0 +1,72 @@
+// HttpClient: single exchanges with one API server, over libcurl. It knows nothing of Kubernetes
+// but how one shows who one is. No libcurl type leaves this folder.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/mutex.h"
+#include "muster/kubernetes/access.h"
+
+namespace muster::kubernetes {
+
+class CurlConnection;
+
+struct HttpRequest {
+  std::string method = "GET";
+  std::string target = "";        // path and query, from the slash on
+  std::string content_type = "";  // of the body
+  std::string body = "";
+  absl::Duration limit;  // for all of it
+};
+
+struct HttpAnswer {
+  int code = 0;
+  std::string body;
+  std::optional<absl::Duration> retry_after;
+};
+
+// Thread-safe. Follows no redirect: it would carry the token elsewhere.
+//   Unauthenticated     the token cannot be had
+//   Unavailable         no answer, half of one, or one that is too large
+//   DeadlineExceeded    no answer within the limit
+//   Cancelled           `stop` was requested; at once, whatever the server does
+// No error holds a secret.
+class HttpClient {
+ public:
+  // Takes the body of an answer of 2xx piece by piece. What it fails with ends the exchange.
+  using Sink = absl::FunctionRef<absl::Status(absl::string_view piece)>;
+
+  // InvalidArgument: `access` is none.
+  static absl::StatusOr<std::unique_ptr<HttpClient>> Open(Access access);
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  const Access& access() const { return access_; }
+
+  absl::StatusOr<HttpAnswer> Send(const HttpRequest& request, const std::stop_token& stop);
+  // Only what is not 2xx has its body in the answer.
+  absl::StatusOr<HttpAnswer> Stream(const HttpRequest& request, Sink sink,
+                                    const std::stop_token& stop);
+
+ private:
+  explicit HttpClient(Access access);
+
+  std::unique_ptr<CurlConnection> Borrow();
+  void GiveBack(std::unique_ptr<CurlConnection> connection);
+
+  const Access access_;
+  base::Mutex mu_;
+  std::vector<std::unique_ptr<CurlConnection>> idle_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,27 @@
+// LineSplitter: lines out of pieces that end anywhere.
+#pragma once
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace muster::kubernetes {
+
+// Not thread-safe.
+class LineSplitter {
+ public:
+  explicit LineSplitter(size_t max_line_bytes) : max_line_bytes_(max_line_bytes) {}
+
+  // Hands each line that is whole, and not empty, to `hear`; stops at its first error.
+  // Unavailable: a line is too long.
+  absl::Status Take(absl::string_view piece,
+                    absl::FunctionRef<absl::Status(absl::string_view line)> hear);
+
+ private:
+  const size_t max_line_bytes_;
+  std::string begun_;
+};
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,91 @@
+#include "muster/kubernetes/object_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/sleep.h"
+#include "muster/base/status_macros.h"
+#include "muster/kubernetes/json_fields.h"
+#include "muster/kubernetes/limits.h"
+#include "muster/kubernetes/pod.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::kubernetes {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kGone = 410;
+
+absl::Status ErrorEvent(const json& object) {
+  const std::string message =
+      absl::StrCat("the watch ended: ", TextAt(object, {"message"}).substr(0, kMaxServerWords));
+  return IntegerAt(object, {"code"}) == kGone ? absl::OutOfRangeError(message)
+                                              : absl::UnavailableError(message);
+}
+
+}  // namespace
+
+ObjectWatch::ObjectWatch(Client* client, Address address, std::string selector,
+                         WatchListener* listener, base::Clock* clock)
+    : client_(client),
+      address_(std::move(address)),
+      selector_(std::move(selector)),
+      listener_(listener),
+      clock_(clock) {}
+
+void ObjectWatch::Run(const std::stop_token& stop) {
+  absl::Duration wait = kFirstBackoff;
+  while (!stop.stop_requested()) {
+    heard_ = false;
+    const absl::Status status = version_.empty() ? List(stop) : Follow(stop);
+    if (stop.stop_requested()) return;
+    if (!status.ok()) listener_->OnTrouble(status);
+    if (absl::IsOutOfRange(status)) version_.clear();
+    // A watch follows its list at once, and is resumed at once when the server ends it. One that
+    // breaks, or ends and has told nothing, is not asked for without rest.
+    wait = heard_ ? kFirstBackoff : std::min(wait * 2, kMaxBackoff);
+    if (status.ok() && heard_) continue;
+    if (!base::SleepUnlessStopped(clock_, wait, stop)) return;
+  }
+}
+
+absl::Status ObjectWatch::List(const std::stop_token& stop) {
+  MUSTER_ASSIGN_OR_RETURN(const ObjectList all, ListAll(client_, address_, selector_, stop));
+  if (all.version.empty()) return absl::UnavailableError("the list has no version to watch from");
+  listener_->OnAll(all.items);
+  version_ = all.version;
+  heard_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status ObjectWatch::Follow(const std::stop_token& stop) {
+  const std::string query = absl::StrCat(
+      "watch=true&allowWatchBookmarks=true&timeoutSeconds=", absl::ToInt64Seconds(kWatchLength),
+      "&resourceVersion=", QueryEscaped(version_), "&labelSelector=", QueryEscaped(selector_));
+  return client_->Watch(
+      address_, query, [this](const json& event) { return Hear(event); }, stop);
+}
+
+absl::Status ObjectWatch::Hear(const json& event) {
+  const json* const object = FieldAt(event, {"object"});
+  if (object == nullptr) return absl::UnavailableError("an event has no object");
+  const std::string type = TextAt(event, {"type"});
+  if (type == "ERROR") return ErrorEvent(*object);
+  if (type == "BOOKMARK") {
+    listener_->OnCurrent();
+  } else if (type == "DELETED") {
+    listener_->OnGone(*object);
+  } else if (type == "ADDED" || type == "MODIFIED") {
+    listener_->OnChanged(*object);
+  } else {
+    return absl::UnavailableError(absl::StrCat("an event of an unknown type: ", type));
+  }
+  const std::string version = TextAt(*object, {"metadata", "resourceVersion"});
+  if (!version.empty()) version_ = version;
+  heard_ = true;
+  return absl::OkStatus();
+}
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,78 @@
+// ScriptedServer: speaks just enough HTTP on a port of the loopback to misbehave as a test tells
+// it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/kubernetes/access.h"
+#include "muster/kubernetes/client.h"
+
+namespace muster::kubernetes::testing {
+
+struct ScriptedRequest {
+  std::string line;     // "GET /api/v1/pods?limit=200"
+  std::string headers;  // as they came
+  std::string body;
+};
+
+// What is written in answer to a request, as it stands; then the connection is closed, unless it
+// hangs.
+struct ScriptedAnswer {
+  std::string bytes = "";
+  bool hangs = false;  // until the client goes away, or the server ends
+};
+
+ScriptedAnswer Respond(int code, absl::string_view body, absl::string_view headers = "");
+// A body without an end: what the client has got so far is all there is.
+ScriptedAnswer RespondAndHang(absl::string_view body);
+ScriptedAnswer Hang();
+
+// Thread-safe. Answers the requests in their order, each on a connection of its own, with what
+// Expect was given; those beyond it hang.
+class ScriptedServer {
+ public:
+  // Ends the process when it gets no port: a test cannot go on.
+  ScriptedServer();
+  ~ScriptedServer();
+  ScriptedServer(const ScriptedServer&) = delete;
+  ScriptedServer& operator=(const ScriptedServer&) = delete;
+
+  std::string url() const;
+  // With the token "secret-token".
+  Access access() const;
+  std::unique_ptr<Client> NewClient(base::Clock* clock, ClientOptions options = {}) const;
+
+  void Expect(ScriptedAnswer answer);
+  // Waits until there were `count` requests in all, and returns them.
+  std::vector<ScriptedRequest> Await(size_t count);
+  std::vector<ScriptedRequest> requests() const;
+
+ private:
+  void Accept();
+  void Serve(int fd);
+  ScriptedAnswer Next(ScriptedRequest request);
+  void HoldOpen(int fd);
+
+  int listener_ = -1;
+  int port_ = 0;
+
+  mutable base::Mutex mu_;
+  base::CondVar arrived_;
+  std::deque<ScriptedAnswer> answers_ ABSL_GUARDED_BY(mu_);
+  std::vector<ScriptedRequest> requests_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::thread> servers_ ABSL_GUARDED_BY(mu_);
+  std::vector<int> open_ ABSL_GUARDED_BY(mu_);
+  bool is_ending_ ABSL_GUARDED_BY(mu_) = false;
+
+  std::thread acceptor_;
+};
+
+}  // namespace muster::kubernetes::testing
