@@ -9,24 +9,25 @@
 
 namespace muster::scaling {
 
-// What made the number what it is: the one thing that, had it been otherwise, would have changed it.
+// What made the number what it is: the one thing that, had it been otherwise, would have changed
+// it.
 enum class Binding {
-  kNothing,      // what there is fits
-  kDeadline,     // a deadline needs more
-  kLateStart,    // patience is over: later, one more replica could not help any more
-  kRate,         // arrivals against service time: there is no slack to queue in (Erlang C)
-  kMin,          // the rules' lower bound
-  kMax,          // the rules' upper bound
-  kHold,         // idle replicas are kept for as long as starting them again would cost
-  kForecast,     // idle replicas are kept for what comes at this hour
-  kIdle,         // replicas are let go
-  kThreads,      // more tasks in the replicas there are, before more replicas
-  kThrottled,    // the store throttles: more replicas would make it worse
-  kNoMetrics,    // nothing is known: what there is stays
-  kReaction,     // a rule of the user's
-  kStabilizer,   // a rule's cool-down
-  kOverride,     // somebody said so
-  kPolicy,       // another policy's own reason
+  kNothing,     // what there is fits
+  kDeadline,    // a deadline needs more
+  kLateStart,   // patience is over: later, one more replica could not help any more
+  kRate,        // arrivals against service time: there is no slack to queue in (Erlang C)
+  kMin,         // the rules' lower bound
+  kMax,         // the rules' upper bound
+  kHold,        // idle replicas are kept for as long as starting them again would cost
+  kForecast,    // idle replicas are kept for what comes at this hour
+  kIdle,        // replicas are let go
+  kThreads,     // more tasks in the replicas there are, before more replicas
+  kThrottled,   // the store throttles: more replicas would make it worse
+  kNoMetrics,   // nothing is known: what there is stays
+  kReaction,    // a rule of the user's
+  kStabilizer,  // a rule's cool-down
+  kOverride,    // somebody said so
+  kPolicy,      // another policy's own reason
 };
 
 std::string_view BindingName(Binding binding);

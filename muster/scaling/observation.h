@@ -16,16 +16,17 @@ namespace muster::scaling {
 struct Announcement {
   absl::Time at;      // when it was put
   int64_t items = 0;  // work items, above 0
+  uint64_t id = 0;    // of the trigger: the same one again says nothing new; 0: it has none
 };
 
 // What a queue's own statistics said.
 struct QueueReading {
   std::string queue;
-  absl::Time at;          // when they were taken; a reading can be old
-  int64_t ready = 0;      // items that wait
-  int64_t in_flight = 0;  // items that workers hold
+  absl::Time at;                                     // when they were taken; a reading can be old
+  int64_t ready = 0;                                 // items that wait
+  int64_t in_flight = 0;                             // items that workers hold
   absl::Duration oldest_age = absl::ZeroDuration();  // of the oldest ready item, at `at`
-  int64_t total_in = 0;   // items ever put, and ever finished
+  int64_t total_in = 0;                              // items ever put, and ever finished
   int64_t total_out = 0;
 };
 
