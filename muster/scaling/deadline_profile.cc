@@ -82,15 +82,17 @@ Profile ProfileDeadlines(const Backlog& backlog, const Supply& supply, const Pro
   const double cold_start = Seconds(supply.cold_start);
   const double warm_start = std::min(cold_start, Seconds(supply.release));
   const double shortest = std::max(1e-3, Seconds(promise.shortest_run()));
-  Capacity capacity(supply);
+  Capacity capacity(supply), sooner(supply);
   double least_ready = 0;
   ForEachCohort(backlog, supply.now, [&](double age, double work) {
     // A deadline that a new replica cannot help any more counts as the first one that it can:
     // otherwise replicas that were started for it would not count for it, and each look would
     // start as many again.
     const double due = std::max(slack - age, cold_start + shortest);
-    const double starting = capacity.StartingItemsBy(due);
-    least_ready = std::max(least_ready, (work - starting) / (supply.items_per_second * due));
+    // Those that are ready need no cold start to help.
+    const double soon = std::max(slack - age, shortest);
+    const double starting = sooner.StartingItemsBy(soon);
+    least_ready = std::max(least_ready, (work - starting) / (supply.items_per_second * soon));
     const double deficit = work - capacity.ItemsBy(due);
     const double missing = Missing(deficit, due - cold_start, supply, due - warm_start);
     if (!(missing > 1e-9)) return;
