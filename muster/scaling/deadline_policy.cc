@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "muster/scaling/deadline_profile.h"
 #include "muster/scaling/erlang_c.h"
+#include "muster/scaling/hold_tuner.h"
 #include "muster/scaling/idle_hold.h"
 #include "muster/scaling/limits.h"
 #include "muster/scaling/sane_observation.h"
@@ -56,6 +58,11 @@ class DeadlinePolicy final : public Policy {
 
  private:
   void See(const Observation& observation);
+  absl::Duration LongestHold(const Observation& observation) const {
+    return options_.hold * observation.estimates.cold_start;
+  }
+  void LearnHold(const Observation& observation, const Supply& supply, const Need& need);
+  void LearnLetGo(const Observation& observation, int replicas);
   bool settling(const Observation& observation) const;
   double ItemsPerSecond(const Observation& observation) const;
 
@@ -78,6 +85,9 @@ class DeadlinePolicy final : public Policy {
   const DeadlineOptions options_;
   Workload work_;
   IdleHold idle_;
+  HoldTuner tuner_;
+  absl::Duration hold_ = absl::ZeroDuration();
+  absl::Time idle_weighed_ = absl::InfinitePast();  // idle times that began by then were weighed
   absl::Time now_ = absl::InfinitePast();
 
   // Dequeue tasks that were added last, and what they are thought to be worth.
@@ -92,11 +102,18 @@ void DeadlinePolicy::See(const Observation& observation) {
   if (observation.now < now_) {
     work_.StepBack(observation.now);
     idle_.Reset();
+    tuner_.StepBack();
+    idle_weighed_ = observation.now;
     raise_ = Raise();
+  }
+  // Not twice at one instant: a decision that was carried out must not be followed by another.
+  if (observation.now != now_) {
+    tuner_.See(observation.now, LongestHold(observation));
+    hold_ = tuner_.Hold(LongestHold(observation));
   }
   now_ = observation.now;
   const Fleet& fleet = observation.fleet;
-  idle_.See(now_, fleet, options_.hold * observation.estimates.cold_start);
+  idle_.See(now_, fleet, hold_);
   const int busy = std::max(0, fleet.ready - static_cast<int>(fleet.idle_since.size()));
   work_.See(observation, busy * ItemsPerSecond(observation));
 }
@@ -106,7 +123,10 @@ bool DeadlinePolicy::settling(const Observation& observation) const {
 }
 
 double DeadlinePolicy::ItemsPerSecond(const Observation& observation) const {
-  const double measured = observation.estimates.items_per_second;
+  double measured = observation.estimates.items_per_second;
+  const double observed = work_.ObservedItemsPerSecond();
+  // Of two figures the lower one: what is done too early costs less than what is late.
+  if (observed > 0) measured = measured > 0 ? std::min(measured, observed) : observed;
   return settling(observation) ? std::max(measured, raise_.items_per_second) : measured;
 }
 
@@ -148,6 +168,7 @@ void DeadlinePolicy::DecideBySpeed(const Observation& observation, Decision* dec
                 observation.fleet.parked, ItemsPerSecond(observation), estimates.cold_start,
                 estimates.release};
   Need need = NeedOf(observation, supply);
+  LearnHold(observation, supply, need);
   if (need.extra > 0) AddThreads(observation, &supply, &need, decision);
   if (need.extra > 0) {
     Grow(observation, need, decision);
@@ -157,7 +178,39 @@ void DeadlinePolicy::DecideBySpeed(const Observation& observation, Decision* dec
   decision->standby =
       StandbySize(work_.arrivals().LargeBatch(), supply, Sla(estimates.service_time));
   Bound(observation, decision);
+  LearnLetGo(observation, decision->replicas);
   JudgeEnd(observation, supply, need, decision);
+}
+
+// Work has come for replicas that idled. Were they needed, or could the others have done it in
+// time?
+void DeadlinePolicy::LearnHold(const Observation& observation, const Supply& supply,
+                               const Need& need) {
+  if (work_.empty()) return;
+  std::vector<absl::Time> since;  // of idle times that end now; the latest last
+  for (absl::Time at : observation.fleet.idle_since) {
+    if (at > idle_weighed_ && at <= now_) since.push_back(at);
+  }
+  idle_weighed_ = now_;
+  if (since.empty()) return;
+  std::sort(since.begin(), since.end());
+  Supply without = supply;
+  without.ready = std::max(0, supply.ready - static_cast<int>(since.size()));
+  const int missed =
+      ProfileAll(without, observation.estimates.service_time).extra - need.profile.extra;
+  for (size_t i = 0; i < since.size(); ++i) {
+    const bool needed = static_cast<int>(since.size() - i) <= missed;
+    tuner_.Reused(now_, since[i], needed, LongestHold(observation));
+  }
+}
+
+void DeadlinePolicy::LearnLetGo(const Observation& observation, int replicas) {
+  const Fleet& fleet = observation.fleet;
+  const int more = replicas - fleet.committed();
+  if (more > 0) tuner_.Started(now_, more, LongestHold(observation));
+  for (size_t i = 0; i < fleet.idle_since.size() && static_cast<int>(i) < -more; ++i) {
+    tuner_.LetGo(std::min(now_, fleet.idle_since[i]));
+  }
 }
 
 void DeadlinePolicy::AddThreads(const Observation& observation, Supply* supply, Need* need,

@@ -22,6 +22,8 @@ void Workload::See(const Observation& observation, double items_per_second) {
                     std::all_of(observation.queues.begin(), observation.queues.end(), fresh);
   misses_ = read ? 0 : std::min(misses_ + 1, kCountedMisses);
   if (read) ledger_.Reconcile(observation.queues, observation.now);
+  speed_.See(observation.now, observation.fleet,
+             read ? absl::MakeConstSpan(observation.queues) : absl::Span<const QueueReading>());
   arrivals_.See(observation.now, ledger_.ever());
   reckoning_.See(observation.now, items_per_second);
   done_ = reckoning_.DoneSince(ledger_.read_at());
@@ -31,6 +33,7 @@ void Workload::StepBack(absl::Time now) {
   ledger_.StepBack(now);
   reckoning_.Reset();
   arrivals_.Reset();
+  speed_.StepBack();
 }
 
 }  // namespace muster::scaling

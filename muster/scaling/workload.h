@@ -5,6 +5,7 @@
 #include "muster/scaling/backlog.h"
 #include "muster/scaling/cohort_ledger.h"
 #include "muster/scaling/observation.h"
+#include "muster/scaling/observed_speed.h"
 #include "muster/scaling/recent_arrivals.h"
 #include "muster/scaling/reckoning.h"
 
@@ -31,6 +32,9 @@ class Workload {
   // Looks in a row that found no statistics of the queues.
   int misses() const { return misses_; }
 
+  // What replicas really did, as far as the queues tell; 0: too little.
+  double ObservedItemsPerSecond() const { return speed_.ItemsPerSecond(); }
+
   const RecentArrivals& arrivals() const { return arrivals_; }
 
  private:
@@ -38,6 +42,7 @@ class Workload {
   const absl::Duration stale_after_;
   Reckoning reckoning_;
   RecentArrivals arrivals_;
+  ObservedSpeed speed_;
   double done_ = 0;
   int misses_ = 0;
 };
