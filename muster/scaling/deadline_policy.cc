@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "muster/scaling/deadline_profile.h"
 #include "muster/scaling/erlang_c.h"
+#include "muster/scaling/forecast.h"
 #include "muster/scaling/hold_tuner.h"
 #include "muster/scaling/idle_hold.h"
 #include "muster/scaling/limits.h"
@@ -71,6 +72,7 @@ class DeadlinePolicy final : public Policy {
   Need NeedOf(const Observation& observation, const Supply& supply) const;
   Profile ProfileAll(const Supply& supply, absl::Duration service_time) const;
   int ForRate(const Observation& observation) const;
+  int ForForecast(const Observation& observation) const;
   void AddThreads(const Observation& observation, Supply* supply, Need* need, Decision* decision);
   void Grow(const Observation& observation, const Need& need, Decision* decision) const;
   void Stay(const Observation& observation, const Need& need, Decision* decision) const;
@@ -86,6 +88,7 @@ class DeadlinePolicy final : public Policy {
   Workload work_;
   IdleHold idle_;
   HoldTuner tuner_;
+  SeasonalForecast forecast_;
   absl::Duration hold_ = absl::ZeroDuration();
   absl::Time idle_weighed_ = absl::InfinitePast();  // idle times that began by then were weighed
   absl::Time now_ = absl::InfinitePast();
@@ -116,6 +119,7 @@ void DeadlinePolicy::See(const Observation& observation) {
   idle_.See(now_, fleet, hold_);
   const int busy = std::max(0, fleet.ready - static_cast<int>(fleet.idle_since.size()));
   work_.See(observation, busy * ItemsPerSecond(observation));
+  if (options_.forecast) forecast_.See(now_, work_.ever());
 }
 
 bool DeadlinePolicy::settling(const Observation& observation) const {
@@ -247,18 +251,29 @@ void DeadlinePolicy::Stay(const Observation& observation, const Need& need,
   const Fleet& fleet = observation.fleet;
   const int committed = fleet.committed();
   const int starting = committed - fleet.ready;
-  const int idle = static_cast<int>(fleet.idle_since.size());
   decision->wanted =
       std::max(need.for_rate, need.profile.least_ready + (work_.empty() ? 0 : starting));
-  const int stay = std::max(fleet.ready - idle_.Removable(), need.profile.least_ready) + starting;
-  // Unseen work may be queued: nobody goes.
+  const int held = std::max(
+      {fleet.ready - idle_.Removable(), need.profile.least_ready, need.for_rate - starting});
+  const int forecast = std::min(fleet.ready, ForForecast(observation));
+  const bool blind = work_.misses() > 0;  // unseen work may be queued: nobody goes
   decision->replicas =
-      work_.misses() > 0 ? committed : std::min(committed, std::max(stay, need.for_rate));
+      blind ? committed : std::min(fleet.ready, std::max(held, forecast)) + starting;
   if (decision->tasks > fleet.tasks) return;
   decision->binding = decision->replicas < committed ? Binding::kIdle
-                      : work_.misses() > 0           ? Binding::kNoMetrics
-                      : idle > 0                     ? Binding::kHold
-                                                     : Binding::kNothing;
+                      : blind                        ? Binding::kNoMetrics
+                      : forecast > held              ? Binding::kForecast
+                      : fleet.idle_since.empty()     ? Binding::kNothing
+                                                     : Binding::kHold;
+}
+
+// Replicas for what usually comes while one of them would start.
+int DeadlinePolicy::ForForecast(const Observation& observation) const {
+  const double speed = ItemsPerSecond(observation);
+  if (!options_.forecast || !(speed > 0) || observation.fleet.idle_since.empty()) return 0;
+  const std::optional<double> rate = forecast_.UpperRate(now_, observation.estimates.cold_start);
+  if (!rate.has_value()) return 0;
+  return static_cast<int>(std::min<double>(kMaxReplicas, std::ceil(*rate / speed)));
 }
 
 // Before the speed of a replica is known, one has to start so that it can be learned.

@@ -14,7 +14,7 @@ constexpr double kFading = 0.999;
 // Before anything is known, this many replicas were missed just before the longest hold ended.
 constexpr int kPrior = 2;
 
-constexpr size_t kRemembered = 4096;
+constexpr size_t kRememberedGone = 4096;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void HoldTuner::Reused(absl::Time now, absl::Time since, bool needed, absl::Dura
 
 void HoldTuner::LetGo(absl::Time since) {
   let_go_.push_back(since);
-  if (let_go_.size() > kRemembered) let_go_.pop_front();
+  if (let_go_.size() > kRememberedGone) let_go_.pop_front();
 }
 
 void HoldTuner::Started(absl::Time now, int replicas, absl::Duration longest) {

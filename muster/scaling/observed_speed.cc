@@ -6,10 +6,10 @@ namespace muster::scaling {
 namespace {
 
 // A random service time's mean is known to about a tenth after this many.
-constexpr double kEnough = 100;
+constexpr double kEnoughItems = 100;
 
 // Of more than this, the older ones count less: the work of the evening may be another.
-constexpr double kRemembered = 2000;
+constexpr double kRememberedItems = 2000;
 
 }  // namespace
 
@@ -41,13 +41,13 @@ void ObservedSpeed::Learn(const Reading& from, const Reading& to) {
   if (there <= 0) return;
   items_ += done;
   replica_seconds_ += there;
-  if (items_ <= kRemembered) return;
-  replica_seconds_ *= kRemembered / items_;
-  items_ = kRemembered;
+  if (items_ <= kRememberedItems) return;
+  replica_seconds_ *= kRememberedItems / items_;
+  items_ = kRememberedItems;
 }
 
 double ObservedSpeed::ItemsPerSecond() const {
-  return items_ < kEnough ? 0 : items_ / replica_seconds_;
+  return items_ < kEnoughItems ? 0 : items_ / replica_seconds_;
 }
 
 void ObservedSpeed::StepBack() {

@@ -35,6 +35,9 @@ class Workload {
   // What replicas really did, as far as the queues tell; 0: too little.
   double ObservedItemsPerSecond() const { return speed_.ItemsPerSecond(); }
 
+  // All items that ever came to be known.
+  int64_t ever() const { return ledger_.ever(); }
+
   const RecentArrivals& arrivals() const { return arrivals_; }
 
  private:
