@@ -267,13 +267,14 @@ void DeadlinePolicy::Stay(const Observation& observation, const Need& need,
                                                      : Binding::kHold;
 }
 
-// Replicas for what usually comes while one of them would start.
+// Replicas that what usually comes keeps busy, while one of them would start. Rounded down: one for
+// the rest would mostly be idle.
 int DeadlinePolicy::ForForecast(const Observation& observation) const {
   const double speed = ItemsPerSecond(observation);
   if (!options_.forecast || !(speed > 0) || observation.fleet.idle_since.empty()) return 0;
   const std::optional<double> rate = forecast_.UpperRate(now_, observation.estimates.cold_start);
   if (!rate.has_value()) return 0;
-  return static_cast<int>(std::min<double>(kMaxReplicas, std::ceil(*rate / speed)));
+  return static_cast<int>(std::min<double>(kMaxReplicas, *rate / speed));
 }
 
 // Before the speed of a replica is known, one has to start so that it can be learned.

@@ -185,7 +185,7 @@ Feasibility Judge(const Backlog& backlog, const Supply& supply, const Promise& p
   Feasibility verdict;
   const int extra = std::max(0, replicas - supply.committed());
   const int needed = ExtraNeeded(backlog, supply, promise);
-  verdict.feasible = needed <= extra;
+  verdict.feasible = needed < kMaxReplicas && needed <= extra;
   verdict.needs = needed >= kMaxReplicas ? 0 : supply.committed() + needed;
   Ending ending(supply, extra);
   const double promised = Seconds(promise.deadline);

@@ -13,9 +13,9 @@ constexpr int64_t kQuarterSeconds = 15 * 60;
 constexpr double kLevelShare = 0.01;
 constexpr double kDailyShare = 0.2;
 constexpr double kWeeklyShare = 0.35;
-constexpr double kErrorShare = 0.01;
 
-constexpr double kNinetyPercent = 1.2816;  // of a normal distribution lie below so many deviations
+// Of a normal distribution 90 % lie below so many mean absolute deviations.
+constexpr double kNinetyPercent = 1.2816 * 1.2533;
 
 int64_t QuarterOf(absl::Time time) {
   const int64_t seconds = absl::ToUnixSeconds(time);
@@ -55,18 +55,22 @@ double SeasonalForecast::Expect(int64_t quarter) const {
   return level_ + daily_[Place(quarter, kOfADay)] + weekly_[Place(quarter, kOfAWeek)];
 }
 
+// In square roots of rates: counts vary with the square root of their size, so that errors of quiet
+// hours and of busy ones can be compared.
 void SeasonalForecast::Learn(int64_t quarter, double rate) {
-  const double error = rate - Expect(quarter);
-  // The first days are averaged; what is not known yet is no error.
-  const auto seen = static_cast<double>(++learned_);
-  if (learned_ > kOfAWeek)
-    variance_ += std::max(kErrorShare, 1 / (seen - kOfAWeek)) * (error * error - variance_);
-  level_ += std::max(kLevelShare, 1 / seen) *
-            (rate - daily_[Place(quarter, kOfADay)] - weekly_[Place(quarter, kOfAWeek)] - level_);
+  const double root = std::sqrt(rate);
   double& daily = daily_[Place(quarter, kOfADay)];
   double& weekly = weekly_[Place(quarter, kOfAWeek)];
-  daily += kDailyShare * (rate - level_ - weekly - daily);
-  weekly += kWeeklyShare * (rate - level_ - daily - weekly);
+  double& deviation = deviation_[Place(quarter, kOfADay)];
+  // Of the first week nothing was expected.
+  if (learned_ >= kOfAWeek) {
+    deviation += kDailyShare * (std::abs(root - Expect(quarter)) - deviation);
+  }
+  ++learned_;
+  level_ +=
+      std::max(kLevelShare, 1.0 / static_cast<double>(learned_)) * (root - daily - weekly - level_);
+  daily += kDailyShare * (root - level_ - weekly - daily);
+  weekly += kWeeklyShare * (root - level_ - daily - weekly);
 }
 
 std::optional<double> SeasonalForecast::UpperRate(absl::Time now, absl::Duration ahead) const {
@@ -75,9 +79,10 @@ std::optional<double> SeasonalForecast::UpperRate(absl::Time now, absl::Duration
   const int64_t last = std::min(QuarterOf(now + ahead), first + kOfAWeek);
   double most = 0;
   for (int64_t quarter = first; quarter <= last; ++quarter) {
-    most = std::max(most, Expect(quarter));
+    const double deviation = deviation_[Place(quarter, kOfADay)];
+    most = std::max(most, Expect(quarter) + kNinetyPercent * deviation);
   }
-  return most + kNinetyPercent * std::sqrt(variance_);
+  return most * most;
 }
 
 }  // namespace muster::scaling

@@ -31,13 +31,13 @@ class SeasonalForecast {
   void Restart(int64_t quarter, int64_t ever);
 
   double level_ = 0;
-  std::array<double, kOfADay> daily_ = {};    // above or below the level
-  std::array<double, kOfAWeek> weekly_ = {};  // … and what the day does not explain
-  double variance_ = 0;                       // of the errors of the expectations
-  int64_t learned_ = 0;                       // quarters of an hour
-  std::optional<int64_t> quarter_;            // the one that has not ended
-  int64_t ever_at_start_ = 0;                 // … and the items when it began
-  bool whole_ = false;                        // … and whether its beginning was seen
+  std::array<double, kOfADay> daily_ = {};      // above or below the level
+  std::array<double, kOfAWeek> weekly_ = {};    // … and what the day does not explain
+  std::array<double, kOfADay> deviation_ = {};  // mean absolute error, by hour of the day
+  int64_t learned_ = 0;                         // quarters of an hour
+  std::optional<int64_t> quarter_;              // the one that has not ended
+  int64_t ever_at_start_ = 0;                   // … and the items when it began
+  bool whole_ = false;                          // … and whether its beginning was seen
 };
 
 }  // namespace muster::scaling
