@@ -256,9 +256,11 @@ void DeadlinePolicy::Stay(const Observation& observation, const Need& need,
   const int held = std::max(
       {fleet.ready - idle_.Removable(), need.profile.least_ready, need.for_rate - starting});
   const int forecast = std::min(fleet.ready, ForForecast(observation));
-  const bool blind = work_.misses() > 0;  // unseen work may be queued: nobody goes
+  // Nobody goes where unseen work may be queued, or before it has shown what more tasks are worth.
+  const bool blind = work_.misses() > 0;
+  const bool all_stay = blind || decision->tasks > fleet.tasks || settling(observation);
   decision->replicas =
-      blind ? committed : std::min(fleet.ready, std::max(held, forecast)) + starting;
+      all_stay ? committed : std::min(fleet.ready, std::max(held, forecast)) + starting;
   if (decision->tasks > fleet.tasks) return;
   decision->binding = decision->replicas < committed ? Binding::kIdle
                       : blind                        ? Binding::kNoMetrics

@@ -84,6 +84,7 @@ Profile ProfileDeadlines(const Backlog& backlog, const Supply& supply, const Pro
   const double shortest = std::max(1e-3, Seconds(promise.shortest_run()));
   Capacity capacity(supply), sooner(supply);
   double least_ready = 0;
+  double missing_late = 0;
   ForEachCohort(backlog, supply.now, [&](double age, double work) {
     // A deadline that a new replica cannot help any more counts as the first one that it can:
     // otherwise replicas that were started for it would not count for it, and each look would
@@ -97,15 +98,16 @@ Profile ProfileDeadlines(const Backlog& backlog, const Supply& supply, const Pro
     const double missing = Missing(deficit, due - cold_start, supply, due - warm_start);
     if (!(missing > 1e-9)) return;
     const bool late = slack - age <= cold_start + shortest;
-    profile.late_start |= late;
+    if (late) missing_late = std::max(missing_late, missing);
     if (missing <= profile.missing) return;
     profile.missing = missing;
     profile.deadline = supply.now + absl::Seconds(promised - age);
   });
   profile.least_ready = std::min(supply.ready, CeilReplicas(least_ready));
-  profile.extra = CeilReplicas(profile.missing - promise.patience);
-  profile.late_start &= profile.extra == 0;
-  if (profile.late_start) profile.extra = 1;
+  // At the latest start there is nothing to be patient for.
+  const int patient = CeilReplicas(profile.missing - promise.patience);
+  profile.extra = std::max(patient, CeilReplicas(missing_late));
+  profile.late_start = profile.extra > patient;
   return profile;
 }
 

@@ -61,7 +61,7 @@ struct Scene {
   int64_t more = 0;  // items that come on top, now
 };
 
-void showValue(const Scene& s, std::ostream& out) {
+void Show(const Scene& s, std::ostream& out) {
   out << "sla " << s.sla << " aim " << s.aim << " patience " << s.patience_percent
       << "% cold start " << s.cold_start << " service " << s.service_ms << " ms rate "
       << s.milli_rate << "/1000 ready " << s.ready << " idle " << s.idle << " tasks " << s.tasks
@@ -99,6 +99,9 @@ Scene AnyScene() {
 }
 
 TargetFixture Play(const Scene& s) {
+  std::ostringstream text;
+  Show(s, text);
+  RC_LOG() << text.str() << "\n";
   TargetFixture target;
   target.options.sla = absl::Seconds(s.sla);
   if (s.aim > 0) target.options.aim = absl::Seconds(s.aim);
@@ -183,6 +186,8 @@ TEST(PolicyPropertyTest, ChangesNothingOnceItWasCarriedOut) {
   CheckEvery([] {
     Scene scene = AnyScene();
     TargetFixture target = Play(scene);
+    // Beyond its bounds a fleet becomes another one first.
+    RC_PRE(target.observation.fleet.committed() <= std::max(scene.min, scene.max));
     const Decision first = target.Decide();
     RC_PRE(first.replicas < 20'000);  // a fleet of that size takes long to make
     target.CarryOut(first);

@@ -25,7 +25,8 @@ void MakeSane(Estimates* estimates) {
   if (estimates->items_per_second < 1e-6) estimates->items_per_second = 0;
   estimates->service_time = SaneDuration(estimates->service_time);
   estimates->cold_start = SaneDuration(estimates->cold_start);
-  estimates->release = SaneDuration(estimates->release);
+  // One that is parked can always be started anew instead.
+  estimates->release = std::min(SaneDuration(estimates->release), estimates->cold_start);
   estimates->cpu_share = SaneNumber(estimates->cpu_share);
   estimates->throttled_share = SaneNumber(estimates->throttled_share);
 }

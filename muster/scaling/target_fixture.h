@@ -1,6 +1,7 @@
 // A target for tests of policies: a few words set what the policy sees, and carry out what it says.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/time/time.h"
@@ -60,11 +61,16 @@ class TargetFixture {
   void Announce(double seconds, int64_t items) { policy().Announce({At(seconds), items}); }
   Decision Decide() { return policy().Decide(observation); }
 
-  // What was decided is done: new replicas start, idle ones go.
+  // What was decided is done: parked replicas are let go, others start, idle ones leave.
   void CarryOut(const Decision& decision) {
     Fleet& fleet = observation.fleet;
     while (fleet.committed() < decision.replicas) {
-      fleet.starting.push_back(observation.now + observation.estimates.cold_start);
+      const Estimates& estimates = observation.estimates;
+      const bool warm = fleet.parked > 0;
+      fleet.parked -= warm ? 1 : 0;
+      const absl::Duration start =
+          warm ? std::min(estimates.release, estimates.cold_start) : estimates.cold_start;
+      fleet.starting.push_back(observation.now + start);
     }
     while (fleet.committed() > decision.replicas && fleet.ready > 0) {
       --fleet.ready;
