@@ -9,6 +9,7 @@ namespace muster::scaling {
 
 struct Backlog {
   const std::deque<Cohort>* cohorts = nullptr;  // not owned
+  double items = 0;                             // of all cohorts
   // Of the oldest items, how many are reckoned to be done although no reading shows it yet.
   double done = 0;
 };

@@ -53,12 +53,9 @@ void CohortLedger::Reconcile(absl::Span<const QueueReading> readings, absl::Time
 void CohortLedger::Agree(const Totals& totals, absl::Time at) {
   const int64_t done = totals.out - read_out_;
   if (read_at_ != absl::InfinitePast() && done > 0) {
-    int64_t old = 0;  // nothing is done before it is put
-    for (const Cohort& cohort : cohorts_) old += cohort.arrived <= at ? cohort.items : 0;
-    TakeOldest(std::min(done, old));
+    TakeOldest(std::min(done, PutBy(at)));  // nothing is done before it is put
   }
-  int64_t known = 0;
-  for (const Cohort& cohort : cohorts_) known += cohort.arrived <= at ? cohort.items : 0;
+  const int64_t known = PutBy(at);
   if (known < totals.waiting) {
     // All that the last readings saw is accounted for, so what is new came after them.
     Add(std::max(at - totals.oldest_age, std::min(read_at_, at)), totals.waiting - known);
@@ -66,10 +63,23 @@ void CohortLedger::Agree(const Totals& totals, absl::Time at) {
     // With totals, what is done has left already, and the rest was announced twice. Without, the
     // excess is what was done.
     const int64_t excess = known - totals.waiting;
-    ever_ -= totals.out > 0 ? TakeNewest(excess, at) : 0 * TakeOldest(excess);
+    if (totals.out > 0) {
+      ever_ -= TakeNewest(excess, at);
+    } else {
+      TakeOldest(excess);
+    }
   }
   read_at_ = at;
   read_out_ = totals.out;
+}
+
+int64_t CohortLedger::PutBy(absl::Time at) const {
+  int64_t items = items_;
+  for (auto cohort = cohorts_.rbegin(); cohort != cohorts_.rend() && cohort->arrived > at;
+       ++cohort) {
+    items -= cohort->items;
+  }
+  return items;
 }
 
 void CohortLedger::StepBack(absl::Time now) {
@@ -98,7 +108,7 @@ void CohortLedger::Add(absl::Time arrived, int64_t items) {
   if (cohorts_.size() > kMaxCohorts) MergeNeighbours();
 }
 
-int64_t CohortLedger::TakeOldest(int64_t items) {
+void CohortLedger::TakeOldest(int64_t items) {
   int64_t taken = 0;
   while (taken < items && !cohorts_.empty()) {
     const int64_t part = std::min(items - taken, cohorts_.front().items);
@@ -107,7 +117,6 @@ int64_t CohortLedger::TakeOldest(int64_t items) {
     if (cohorts_.front().items == 0) cohorts_.pop_front();
   }
   items_ -= taken;
-  return taken;
 }
 
 int64_t CohortLedger::TakeNewest(int64_t items, absl::Time not_after) {
@@ -123,7 +132,8 @@ int64_t CohortLedger::TakeNewest(int64_t items, absl::Time not_after) {
   return taken;
 }
 
-// Each two become one: the cost is spread over the half that may come before the next time.
+// Each two become one. It costs a look at all of them, but only once for as many new ones as half
+// the bound.
 void CohortLedger::MergeNeighbours() {
   std::deque<Cohort> merged;
   for (size_t i = 0; i < cohorts_.size(); i += 2) {

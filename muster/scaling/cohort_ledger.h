@@ -55,9 +55,10 @@ class CohortLedger {
   struct Totals;
 
   void Add(absl::Time arrived, int64_t items);
-  // Both return how many were there to take.
-  int64_t TakeOldest(int64_t items);
+  void TakeOldest(int64_t items);
+  // Returns how many were there to take.
   int64_t TakeNewest(int64_t items, absl::Time not_after);
+  int64_t PutBy(absl::Time at) const;
   void Agree(const Totals& totals, absl::Time at);
   void MergeNeighbours();
   bool IsKnown(uint64_t id);

@@ -38,8 +38,8 @@ class DeadlinePolicy final : public Policy {
  public:
   explicit DeadlinePolicy(const DeadlineOptions& options)
       : options_(options),
-        // Deadlines are told apart to half a percent.
-        work_(std::max(absl::Milliseconds(250), options.aim.value_or(options.sla) / 200),
+        // Deadlines are told apart to a hundredth.
+        work_(std::max(absl::Milliseconds(250), options.aim.value_or(options.sla) / 100),
               options.stale_after) {}
 
   void Announce(const Announcement& announcement) override { work_.Announce(announcement); }

@@ -190,16 +190,19 @@ Feasibility Judge(const Backlog& backlog, const Supply& supply, const Promise& p
   verdict.feasible = needed < kMaxReplicas && needed <= extra;
   verdict.needs = needed >= kMaxReplicas ? 0 : supply.committed() + needed;
   Ending ending(supply, extra);
-  const double promised = Seconds(promise.deadline);
-  double late = 0;
-  double done = 0;
   const double first = supply.ready > 0 ? Seconds(promise.service_time) : 0;
-  ForEachCohort(backlog, supply.now, [&](double age, double work) {
-    done = std::max(first, ending.DoneAt(work));
-    late = std::max(late, done - (promised - age));
-  });
+  double done = first;
+  if (verdict.feasible) {
+    done = std::max(first, ending.DoneAt(std::max(0.0, backlog.items - backlog.done)));
+  } else {
+    double late = 0;
+    ForEachCohort(backlog, supply.now, [&](double age, double work) {
+      done = std::max(first, ending.DoneAt(work));
+      late = std::max(late, done - (Seconds(promise.deadline) - age));
+    });
+    verdict.late_by = absl::Seconds(late);
+  }
   verdict.finish = done == HUGE_VAL ? absl::InfiniteFuture() : supply.now + absl::Seconds(done);
-  if (!verdict.feasible) verdict.late_by = absl::Seconds(late);
   return verdict;
 }
 

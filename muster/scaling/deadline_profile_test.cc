@@ -22,6 +22,12 @@ class DeadlineProfileTest : public ::testing::Test {
 
   void Queue(double seconds_ago, int64_t items) {
     cohorts_.push_back({kProfileNow - absl::Seconds(seconds_ago), items});
+    backlog_.items += static_cast<double>(items);
+  }
+
+  void Forget() {
+    cohorts_.clear();
+    backlog_.items = 0;
   }
 
   void Starting(double seconds) {
@@ -88,7 +94,7 @@ TEST_F(DeadlineProfileTest, WaitsWithAFractionThatPatienceAllows) {
 TEST_F(DeadlineProfileTest, StartsOneAtTheLatestStartHoweverLittleIsMissing) {
   Queue(223, 10);  // due in 61 s: 31 s to run
   EXPECT_EQ(Ask().extra, 0);
-  cohorts_.clear();
+  Forget();
   Queue(224, 10);
   EXPECT_EQ(Ask().extra, 1);
   EXPECT_TRUE(Ask().late_start);
@@ -96,7 +102,7 @@ TEST_F(DeadlineProfileTest, StartsOneAtTheLatestStartHoweverLittleIsMissing) {
 
 TEST_F(DeadlineProfileTest, AsksForNoMoreOnceWhatItAskedForStarts) {
   for (double age : {0.0, 100.0, 230.0, 290.0, 400.0, 1e6}) {
-    cohorts_.clear();
+    Forget();
     starting_.clear();
     supply_.starting = {};
     Queue(age, 50'000);

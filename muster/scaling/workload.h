@@ -26,7 +26,9 @@ class Workload {
   // Time steps back to `now`. What is queued stays, but nothing was put later than that.
   void StepBack(absl::Time now);
 
-  Backlog backlog() const { return {&ledger_.cohorts(), done_}; }
+  Backlog backlog() const {
+    return {&ledger_.cohorts(), static_cast<double>(ledger_.items()), done_};
+  }
   bool empty() const { return static_cast<double>(ledger_.items()) <= done_; }
 
   // Looks in a row that found no statistics of the queues.
