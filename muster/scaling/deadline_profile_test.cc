@@ -69,6 +69,27 @@ TEST_F(DeadlineProfileTest, CountsReadyAndStartingReplicas) {
       << "40 (284 + 254 + 200) = 29,520: 480 are missing";
 }
 
+// The numbers of docs/scaling.md.
+TEST_F(DeadlineProfileTest, HasTheNumbersOfTheExampleByHand) {
+  Queue(0, 30'000);
+  supply_.ready = 1;
+  EXPECT_NEAR(Ask().missing, 1.83, 0.005);
+  EXPECT_EQ(Ask().extra, 2);
+  EXPECT_EQ(JudgeWith(3).needs, 3);
+  EXPECT_EQ(JudgeWith(3).finish, kProfileNow + absl::Seconds(270));
+
+  Forget();
+  Queue(60, 25'200);
+  supply_.ready = 3;
+  EXPECT_EQ(Ask().missing, 0);
+  Queue(0, 30'000);
+  EXPECT_NEAR(Ask().missing, 2.08, 0.005);
+  EXPECT_EQ(Ask().extra, 2);
+  EXPECT_EQ(JudgeWith(4).needs, 5);
+  EXPECT_EQ(JudgeWith(4).finish, kProfileNow + absl::Seconds(352.5));
+  EXPECT_EQ(JudgeWith(4).late_by, absl::Seconds(52.5));
+}
+
 TEST_F(DeadlineProfileTest, LooksAtEveryDeadlineAndNotAtTheSumOnly) {
   Queue(200, 10'000);  // due in 84 s
   Queue(0, 100);
