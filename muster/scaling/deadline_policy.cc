@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "muster/scaling/deadline_profile.h"
 #include "muster/scaling/erlang_c.h"
 #include "muster/scaling/forecast.h"
-#include "muster/scaling/hold_tuner.h"
-#include "muster/scaling/idle_hold.h"
+#include "muster/scaling/idle_replicas.h"
 #include "muster/scaling/limits.h"
 #include "muster/scaling/sane_observation.h"
 #include "muster/scaling/standby.h"
@@ -40,7 +38,8 @@ class DeadlinePolicy final : public Policy {
       : options_(options),
         // Deadlines are told apart to a hundredth.
         work_(std::max(absl::Milliseconds(250), options.aim.value_or(options.sla) / 100),
-              options.stale_after) {}
+              options.stale_after),
+        idle_(options.hold) {}
 
   void Announce(const Announcement& announcement) override { work_.Announce(announcement); }
 
@@ -59,11 +58,7 @@ class DeadlinePolicy final : public Policy {
 
  private:
   void See(const Observation& observation);
-  absl::Duration LongestHold(const Observation& observation) const {
-    return options_.hold * observation.estimates.cold_start;
-  }
   void LearnHold(const Observation& observation, const Supply& supply, const Need& need);
-  void LearnLetGo(const Observation& observation, int replicas);
   bool settling(const Observation& observation) const;
   double ItemsPerSecond(const Observation& observation) const;
 
@@ -86,11 +81,8 @@ class DeadlinePolicy final : public Policy {
 
   const DeadlineOptions options_;
   Workload work_;
-  IdleHold idle_;
-  HoldTuner tuner_;
+  IdleReplicas idle_;
   SeasonalForecast forecast_;
-  absl::Duration hold_ = absl::ZeroDuration();
-  absl::Time idle_weighed_ = absl::InfinitePast();  // idle times that began by then were weighed
   absl::Time now_ = absl::InfinitePast();
 
   // Dequeue tasks that were added last, and what they are thought to be worth.
@@ -104,19 +96,12 @@ class DeadlinePolicy final : public Policy {
 void DeadlinePolicy::See(const Observation& observation) {
   if (observation.now < now_) {
     work_.StepBack(observation.now);
-    idle_.Reset();
-    tuner_.StepBack();
-    idle_weighed_ = observation.now;
+    idle_.StepBack(observation.now);
     raise_ = Raise();
-  }
-  // Not twice at one instant: a decision that was carried out must not be followed by another.
-  if (observation.now != now_) {
-    tuner_.See(observation.now, LongestHold(observation));
-    hold_ = tuner_.Hold(LongestHold(observation));
   }
   now_ = observation.now;
   const Fleet& fleet = observation.fleet;
-  idle_.See(now_, fleet, hold_);
+  idle_.See(observation);
   const int busy = std::max(0, fleet.ready - static_cast<int>(fleet.idle_since.size()));
   work_.See(observation, busy * ItemsPerSecond(observation));
   if (options_.forecast) forecast_.See(now_, work_.ever());
@@ -182,39 +167,19 @@ void DeadlinePolicy::DecideBySpeed(const Observation& observation, Decision* dec
   decision->standby =
       StandbySize(work_.arrivals().LargeBatch(), supply, Sla(estimates.service_time));
   Bound(observation, decision);
-  LearnLetGo(observation, decision->replicas);
+  idle_.Decided(observation.fleet, decision->replicas);
   JudgeEnd(observation, supply, need, decision);
 }
 
-// Work has come for replicas that idled. Were they needed, or could the others have done it in
-// time?
+// Were those that idled needed, or could the others have done it in time?
 void DeadlinePolicy::LearnHold(const Observation& observation, const Supply& supply,
                                const Need& need) {
   if (work_.empty()) return;
-  std::vector<absl::Time> since;  // of idle times that end now; the latest last
-  for (absl::Time at : observation.fleet.idle_since) {
-    if (at > idle_weighed_ && at <= now_) since.push_back(at);
-  }
-  idle_weighed_ = now_;
-  if (since.empty()) return;
-  std::sort(since.begin(), since.end());
-  Supply without = supply;
-  without.ready = std::max(0, supply.ready - static_cast<int>(since.size()));
-  const int missed =
-      ProfileAll(without, observation.estimates.service_time).extra - need.profile.extra;
-  for (size_t i = 0; i < since.size(); ++i) {
-    const bool needed = static_cast<int>(since.size() - i) <= missed;
-    tuner_.Reused(now_, since[i], needed, LongestHold(observation));
-  }
-}
-
-void DeadlinePolicy::LearnLetGo(const Observation& observation, int replicas) {
-  const Fleet& fleet = observation.fleet;
-  const int more = replicas - fleet.committed();
-  if (more > 0) tuner_.Started(now_, more, LongestHold(observation));
-  for (size_t i = 0; i < fleet.idle_since.size() && static_cast<int>(i) < -more; ++i) {
-    tuner_.LetGo(std::min(now_, fleet.idle_since[i]));
-  }
+  idle_.WorkCame(observation.fleet, [&](int idle) {
+    Supply without = supply;
+    without.ready = std::max(0, supply.ready - idle);
+    return ProfileAll(without, observation.estimates.service_time).extra - need.profile.extra;
+  });
 }
 
 void DeadlinePolicy::AddThreads(const Observation& observation, Supply* supply, Need* need,
@@ -328,26 +293,6 @@ void DeadlinePolicy::JudgeEnd(const Observation& observation, const Supply& supp
   }
   decision->feasibility =
       Judge(work_.backlog(), supply, Sla(observation.estimates.service_time), replicas);
-}
-
-absl::Status Check(const DeadlineOptions& options) {
-  const auto finite = [](absl::Duration duration) {
-    return duration > absl::ZeroDuration() && duration < absl::InfiniteDuration();
-  };
-  if (!finite(options.sla)) return absl::InvalidArgumentError("sla: must be above 0");
-  if (options.aim.has_value() && !finite(*options.aim)) {
-    return absl::InvalidArgumentError("aim: must be above 0");
-  }
-  if (!(options.patience >= 0 && options.patience <= 1)) {
-    return absl::InvalidArgumentError("patience: must be between 0 and 1");
-  }
-  if (!(options.hold >= 0 && std::isfinite(options.hold))) {
-    return absl::InvalidArgumentError("hold: must be 0 or more cold starts");
-  }
-  if (!(options.rate_risk > 0 && options.rate_risk < 1)) {
-    return absl::InvalidArgumentError("rate_risk: must be between 0 and 1, and neither");
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
