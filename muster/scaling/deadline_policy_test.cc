@@ -179,6 +179,23 @@ TEST_F(DeadlinePolicyTest, AddsTasksBeforeReplicas) {
   EXPECT_EQ(target_.LookUntil(11).replicas, 4) << "the tasks did not help";
 }
 
+TEST_F(DeadlinePolicyTest, KeepsIdleReplicasUntilMoreTasksHaveShownTheirWorth) {
+  target_.Ready(4);
+  target_.Idle(2, -60);
+  target_.observation.fleet.tasks = 4;
+  target_.observation.fleet.max_tasks = 8;
+  target_.observation.estimates.cpu_share = 0.4;
+  target_.Announce(0, 60'000);
+  target_.Read(60'000);
+  const Decision decision = target_.Decide();
+  EXPECT_EQ(decision.tasks, 8);
+  EXPECT_EQ(decision.replicas, 4);
+  target_.CarryOut(decision);
+  EXPECT_EQ(target_.LookUntil(9).replicas, 4);
+  target_.observation.estimates.items_per_second = 80;
+  EXPECT_EQ(target_.LookUntil(10).replicas, 3) << "60,000 / (80 · 274) = 2.7";
+}
+
 TEST_F(DeadlinePolicyTest, DoesNotGrowWhereTheQueueThrottles) {
   target_.Ready(1);
   target_.observation.estimates.throttled_share = 0.05;

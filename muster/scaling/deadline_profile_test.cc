@@ -153,6 +153,12 @@ TEST_F(DeadlineProfileTest, KeepsTheReadyReplicasThatTheDeadlinesNeed) {
   EXPECT_EQ(Ask().least_ready, 2) << "(30,000 - 8,000) / (40 · 284) = 1.9";
 }
 
+TEST_F(DeadlineProfileTest, KeepsReadyReplicasWhereANewOneWouldComeTooLate) {
+  Queue(240, 6'000);  // due in 44 s, and a new replica would work from the thirtieth on
+  supply_.ready = 10;
+  EXPECT_EQ(Ask().least_ready, 4) << "6,000 / (40 · 44) = 3.4";
+}
+
 TEST_F(DeadlineProfileTest, KeepsAMarginOfAFewSecondsThatNeverEatsThePromise) {
   EXPECT_EQ(promise_.margin(), absl::Seconds(15));
   promise_.deadline = absl::Seconds(20);
