@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/handler/printable.h"
+#include "muster/base/printable.h"
 #include "muster/job/limits.h"
 
 namespace muster::job {
 
 void Problems::Add(Place place, absl::string_view message) {
-  problems_.push_back({place, handler::Printable(message, kMaxProblemBytes)});
+  problems_.push_back({place, base::Printable(message, kMaxProblemBytes)});
 }
 
 std::vector<Problem> Problems::InOrder() const {

@@ -6,9 +6,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/nearest_name.h"
 #include "muster/base/quantity.h"
 #include "muster/base/utf8.h"
-#include "muster/input/nearest_name.h"
 #include "muster/job/limits.h"
 
 namespace muster::job {
@@ -70,7 +70,7 @@ std::string YamlValue::Raw() const { return node_.IsScalar() ? node_.Scalar() : 
 std::string YamlValue::Shown() const {
   if (node_.IsMap()) return absl::StrCat("a map of ", node_.size());
   if (node_.IsSequence()) return absl::StrCat("a list of ", node_.size());
-  return node_.IsNull() || Raw().empty() ? "empty" : input::Quoted(Raw());
+  return node_.IsNull() || Raw().empty() ? "empty" : base::Quoted(Raw());
 }
 
 void YamlValue::Problem(absl::string_view message) const {
@@ -184,7 +184,7 @@ std::vector<std::pair<YamlValue, YamlValue>> YamlValue::Entries(size_t min, size
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
     const YamlValue name(entry.first, path_, problems_);
     if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
-      name.Problem(absl::StrCat("the key ", input::Quoted(key), " is there twice"));
+      name.Problem(absl::StrCat("the key ", base::Quoted(key), " is there twice"));
       continue;
     }
     seen.push_back(key);
@@ -201,9 +201,9 @@ YamlMap::YamlMap(const YamlValue& value, const std::vector<std::string>& keys, P
       entries_.emplace_back(key, content);
       continue;
     }
-    name.BareProblem(absl::StrCat("unknown key ", input::Quoted(key),
+    name.BareProblem(absl::StrCat("unknown key ", base::Quoted(key),
                                   value.path().empty() ? "" : absl::StrCat(" in ", value.path()),
-                                  input::DidYouMean(key, keys)));
+                                  base::DidYouMean(key, keys)));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "muster/input/nearest_name.h"
+#include "muster/base/nearest_name.h"
 
 #include <algorithm>
 #include <numeric>
@@ -8,9 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muster/base/utf8.h"
-#include "muster/input/limits.h"
 
-namespace muster::input {
+namespace muster::base {
 namespace {
 
 // Letters to insert, drop, change or (neighbours) swap to make `b` of `a`.
@@ -66,7 +65,7 @@ std::string Quoted(absl::string_view text) {
   std::string shown;
   size_t at = 0;
   while (at < text.size()) {
-    const size_t printable = base::PrintableUtf8Prefix(text.substr(at));
+    const size_t printable = PrintableUtf8Prefix(text.substr(at));
     const absl::string_view character = text.substr(at, std::max<size_t>(printable, 1));
     if (at + character.size() > kMaxQuotedBytes) break;
     absl::StrAppend(&shown, printable > 1 ? character : absl::CHexEscape(character));
@@ -75,4 +74,4 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", shown, at < text.size() ? "…'" : "'");
 }
 
-}  // namespace muster::input
+}  // namespace muster::base

@@ -1,11 +1,11 @@
-#include "muster/input/nearest_name.h"
+#include "muster/base/nearest_name.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace muster::input {
+namespace muster::base {
 namespace {
 
 const std::vector<std::string> kNames = {"measures", "keys", "name"};
@@ -48,4 +48,4 @@ TEST(ListNamesTest, StopsAtSome) {
 }
 
 }  // namespace
-}  // namespace muster::input
+}  // namespace muster::base

@@ -6,9 +6,9 @@
 
 #include "absl/strings/string_view.h"
 
-namespace muster::handler {
+namespace muster::base {
 
 // `text` with each byte that is not printable UTF-8 as "?", cut to `max_bytes` between characters.
 std::string Printable(absl::string_view text, size_t max_bytes);
 
-}  // namespace muster::handler
+}  // namespace muster::base

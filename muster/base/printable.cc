@@ -1,15 +1,15 @@
-#include "muster/handler/printable.h"
+#include "muster/base/printable.h"
 
 #include <algorithm>
 
 #include "muster/base/utf8.h"
 
-namespace muster::handler {
+namespace muster::base {
 
 std::string Printable(absl::string_view text, size_t max_bytes) {
   std::string printable;
   while (!text.empty()) {
-    const size_t size = base::PrintableUtf8Prefix(text);
+    const size_t size = PrintableUtf8Prefix(text);
     const size_t taken = std::max<size_t>(size, 1);
     if (printable.size() + taken > max_bytes) break;
     if (size == 0) {
@@ -22,4 +22,4 @@ std::string Printable(absl::string_view text, size_t max_bytes) {
   return printable;
 }
 
-}  // namespace muster::handler
+}  // namespace muster::base
