@@ -16,6 +16,9 @@ namespace {
 
 using input::ColumnSource;
 using input::InputFormat;
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
 
 bool ReadKind(const YamlValue& value, InputFormat::Kind* kind) {
   const std::vector<std::string> kinds = {"csv", "jsonl", "lines"};

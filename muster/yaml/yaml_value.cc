@@ -1,4 +1,4 @@
-#include "muster/job/yaml_value.h"
+#include "muster/yaml/yaml_value.h"
 
 #include <algorithm>
 
@@ -9,9 +9,9 @@
 #include "muster/base/nearest_name.h"
 #include "muster/base/quantity.h"
 #include "muster/base/utf8.h"
-#include "muster/job/limits.h"
+#include "muster/yaml/limits.h"
 
-namespace muster::job {
+namespace muster::yaml {
 namespace {
 
 Place PlaceOf(const YAML::Node& node) {
@@ -222,4 +222,4 @@ YamlValue YamlMap::Required(const std::string& key) const {
   return found;
 }
 
-}  // namespace muster::job
+}  // namespace muster::yaml

@@ -1,4 +1,4 @@
-// Problems: collects the mistakes of one job file.
+// Problems: collects the mistakes of one file.
 #pragma once
 
 #include <string>
@@ -6,9 +6,20 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "muster/job/job_file.h"
 
-namespace muster::job {
+namespace muster::yaml {
+
+// Where something stands in a file; both from 1.
+struct Place {
+  int line = 1;
+  int column = 1;
+};
+
+// A mistake in a file.
+struct Problem {
+  Place place;
+  std::string message;  // one line
+};
 
 // Not thread-safe.
 class Problems {
@@ -32,4 +43,4 @@ class Problems {
   std::vector<Problem> problems_;
 };
 
-}  // namespace muster::job
+}  // namespace muster::yaml

@@ -1,4 +1,4 @@
-// YamlValue: one value of a job file, read into C++ strictly. Whatever is wrong goes to Problems,
+// YamlValue: one value of a file, read into C++ strictly. Whatever is wrong goes to Problems,
 // and the target keeps its default; so does the target of an optional value that is absent.
 #pragma once
 
@@ -12,9 +12,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "muster/job/problems.h"
+#include "muster/yaml/problems.h"
 
-namespace muster::job {
+namespace muster::yaml {
 
 // Cheap to copy. Not thread-safe.
 class YamlValue {
@@ -78,4 +78,4 @@ class YamlMap {
   std::vector<std::pair<std::string, YamlValue>> entries_;
 };
 
-}  // namespace muster::job
+}  // namespace muster::yaml

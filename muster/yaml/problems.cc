@@ -1,4 +1,4 @@
-#include "muster/job/problems.h"
+#include "muster/yaml/problems.h"
 
 #include <algorithm>
 #include <tuple>
@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/printable.h"
-#include "muster/job/limits.h"
+#include "muster/yaml/limits.h"
 
-namespace muster::job {
+namespace muster::yaml {
 
 void Problems::Add(Place place, absl::string_view message) {
   problems_.push_back({place, base::Printable(message, kMaxProblemBytes)});
@@ -35,4 +35,4 @@ absl::Status Problems::ToStatus() const {
   return absl::InvalidArgumentError(text);
 }
 
-}  // namespace muster::job
+}  // namespace muster::yaml
