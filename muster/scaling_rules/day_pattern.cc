@@ -27,9 +27,8 @@ Overloaded(Functions...) -> Overloaded<Functions...>;
 std::optional<size_t> ParseWeekday(absl::string_view text) {
   constexpr std::array<absl::string_view, 7> kNames = {
       "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"};
-  const std::string lower = absl::AsciiStrToLower(text);
   for (size_t i = 0; i < kNames.size(); ++i) {
-    if (lower == kNames[i] || lower == kNames[i].substr(0, 3)) return i;
+    if (text == kNames[i] || text == kNames[i].substr(0, 3)) return i;
   }
   return std::nullopt;
 }
