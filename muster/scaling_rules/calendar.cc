@@ -72,12 +72,13 @@ std::optional<Calendar::Window> Calendar::WindowAt(absl::Time at) const {
   return std::nullopt;
 }
 
-absl::Time Calendar::NextStart(absl::Time after) const {
+absl::Time Calendar::NextStart(absl::Time after, absl::Time until) const {
   const absl::CivilDay today = absl::ToCivilDay(after, zone);
-  for (int ahead = 0; ahead <= kMaxDaysAhead; ++ahead) {
-    const std::vector<absl::Time> starts = StartsOn(today + ahead);
+  const absl::CivilDay last = std::min(today + kMaxDaysAhead, absl::ToCivilDay(until, zone));
+  for (absl::CivilDay day = today; day <= last; ++day) {
+    const std::vector<absl::Time> starts = StartsOn(day);
     const auto later = std::upper_bound(starts.begin(), starts.end(), after);
-    if (later != starts.end()) return *later;
+    if (later != starts.end()) return *later <= until ? *later : absl::InfiniteFuture();
   }
   return absl::InfiniteFuture();
 }

@@ -43,8 +43,9 @@ class Calendar {
   std::optional<Window> WindowAt(absl::Time at) const;
   bool IsOpen(absl::Time at) const { return WindowAt(at).has_value(); }
 
-  // When a window begins, later than `after`; InfiniteFuture when none does any more.
-  absl::Time NextStart(absl::Time after) const;
+  // When a window begins, later than `after` and not later than `until`; InfiniteFuture when none
+  // does any more.
+  absl::Time NextStart(absl::Time after, absl::Time until = absl::InfiniteFuture()) const;
   // When IsOpen changes, later than `after`; InfiniteFuture when it never does again, or not for
   // kMaxChainedWindows windows.
   absl::Time NextChange(absl::Time after) const;

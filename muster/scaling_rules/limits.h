@@ -21,6 +21,8 @@ inline constexpr int64_t kMaxReplicas = 100'000;
 // lot.
 inline constexpr int kDefaultMaxReplicas = 20;
 inline constexpr int64_t kMaxBudget = 60 * kMaxReplicas;  // replica-minutes in an hour
+// What is left of a budget is spread over this: the fleet then shrinks by and by, not at once.
+inline constexpr absl::Duration kBudgetHorizon = absl::Minutes(5);
 inline constexpr absl::Duration kMinSla = absl::Milliseconds(1);
 inline constexpr absl::Duration kMaxSla = absl::Hours(24 * 365);
 
