@@ -87,7 +87,7 @@ TEST(MetricWindowTest, AgreesWithAllSamplesUpToABucket) {
   EXPECT_NEAR(*window.Value(kStart + absl::Minutes(640)), exact, 0.03 * exact);
 }
 
-Observation Seen(double seconds, int64_t depth) {
+Observation Observed(double seconds, int64_t depth) {
   Observation observation;
   observation.now = After(seconds);
   QueueReading reading;
@@ -129,7 +129,7 @@ Rules AllMetrics(const std::string& depth_aggregate = "last") {
 TEST(OperandsTest, MeasuresEveryMetricInItsUnit) {
   Operands operands;
   operands.Use(AllMetrics(), "t");
-  operands.Observe(Seen(0, 12));
+  operands.Observe(Observed(0, 12));
   const auto value = [&](const char* name) { return operands.Value(name, kStart); };
   EXPECT_EQ(value("depth"), 12);
   EXPECT_EQ(value("in_flight"), 3);
@@ -149,7 +149,7 @@ TEST(OperandsTest, MeasuresEveryMetricInItsUnit) {
 TEST(OperandsTest, KnowNothingOfReplicasThatAreNotThere) {
   Operands operands;
   operands.Use(AllMetrics(), "t");
-  Observation observation = Seen(0, 12);
+  Observation observation = Observed(0, 12);
   observation.fleet.ready = 0;
   observation.queues.clear();
   operands.Observe(observation);
@@ -162,7 +162,7 @@ TEST(OperandsTest, KnowNothingOfReplicasThatAreNotThere) {
 TEST(OperandsTest, DatesAReadingByWhenItWasTaken) {
   Operands operands;
   operands.Use(AllMetrics("max, over: 30s"), "t");
-  Observation observation = Seen(0, 12);
+  Observation observation = Observed(0, 12);
   operands.Observe(observation);
   observation.now = After(31);  // the same reading, half a minute later
   operands.Observe(observation);
@@ -172,7 +172,7 @@ TEST(OperandsTest, DatesAReadingByWhenItWasTaken) {
 TEST(OperandsTest, KeepWhatTheyMeasuredWhenRulesChangeButNotTheirDefinition) {
   Operands operands;
   operands.Use(AllMetrics(), "t");
-  operands.Observe(Seen(0, 12));
+  operands.Observe(Observed(0, 12));
   operands.Use(AllMetrics(), "t");
   EXPECT_EQ(operands.Value("depth", kStart), 12);
   operands.Use(AllMetrics("max, over: 5m"), "t");
