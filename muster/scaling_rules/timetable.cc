@@ -72,21 +72,21 @@ Ruling Timetable::At(absl::Time now, absl::Duration cold_start) const {
   return ruling;
 }
 
-absl::Time Timetable::NextChange(absl::Time now) const {
-  const Ruling before = At(now, absl::ZeroDuration());
+absl::Time Timetable::NextChange(absl::Time now, absl::Duration cold_start) const {
+  const Ruling before = At(now, cold_start);
   absl::Time at = now;
   // A window may open or close without any effect; then the next one is looked at.
   for (int i = 0; i < kMaxChainedWindows; ++i) {
     absl::Time next = absl::InfiniteFuture();
     for (const Constraint* const constraint : constraints_) {
       if (!constraint->when) continue;
-      const absl::Duration lead = LeadOf(constraint->prewarm, absl::ZeroDuration());
+      const absl::Duration lead = LeadOf(constraint->prewarm, cold_start);
       next = std::min(next, constraint->when->NextChange(at));
       // A floor that is prewarmed comes `lead` before its window.
       const absl::Time early = constraint->when->NextStart(at + lead) - lead;
       if (early > at) next = std::min(next, early);
     }
-    if (next == absl::InfiniteFuture() || At(next, absl::ZeroDuration()) != before) return next;
+    if (next == absl::InfiniteFuture() || At(next, cold_start) != before) return next;
     at = next;
   }
   return absl::InfiniteFuture();

@@ -37,9 +37,9 @@ class Timetable {
   // way when a coming window's min is above it.
   Ruling At(absl::Time now, absl::Duration cold_start) const;
 
-  // When At (without any cold start) changes next, later than `now`; InfiniteFuture: never, as far
-  // as Calendar::NextChange sees.
-  absl::Time NextChange(absl::Time now) const;
+  // When At changes next, later than `now`; InfiniteFuture: never, as far as Calendar::NextChange
+  // sees.
+  absl::Time NextChange(absl::Time now, absl::Duration cold_start) const;
 
  private:
   // Prewarming apart.

@@ -37,7 +37,7 @@ TEST(TimetableTest, LeavesTheTargetItsOwnLimitsWhereNothingIsSaid) {
   EXPECT_EQ(ruling.range_by, "");
   EXPECT_FALSE(ruling.budget.has_value());
   EXPECT_EQ(ruling.standby, 0);
-  EXPECT_EQ(table.NextChange(Clock(8, 0)), absl::InfiniteFuture());
+  EXPECT_EQ(table.NextChange(Clock(8, 0), kNoColdStart), absl::InfiniteFuture());
 }
 
 TEST(TimetableTest, LetsTheHighestRankThatIsInForceRule) {
@@ -78,6 +78,7 @@ TEST(TimetableTest, RaisesTheFloorAColdStartBeforeTheWindow) {
   EXPECT_EQ(warm.prewarmed_by, "peak");
   EXPECT_EQ(table.At(Clock(8, 0), cold_start).range, (Range{30, 90}));
   EXPECT_EQ(table.At(Clock(9, 0), cold_start).range, (Range{2, 20}));
+  EXPECT_EQ(table.NextChange(Clock(7, 0), cold_start), Clock(7, 58, 30));
   EXPECT_EQ(table.At(Clock(7, 0), absl::Hours(5)).range, (Range{30, 30}));  // an hour at most
   EXPECT_EQ(table.At(Clock(6, 59), absl::Hours(5)).range, (Range{2, 20}));
 }
@@ -87,7 +88,7 @@ TEST(TimetableTest, RaisesNoFloorThatWillBeOutranked) {
       "- {name: frugal, rank: 9, target: t, range: [1, 10]}\n"
       "- {name: peak, rank: 5, target: t, range: [30, 90], when: {from: '08:00', prewarm: 10m}}\n");
   EXPECT_EQ(table.At(Clock(7, 55), kNoColdStart).range, (Range{1, 10}));
-  EXPECT_EQ(table.NextChange(Clock(7, 0)), absl::InfiniteFuture());
+  EXPECT_EQ(table.NextChange(Clock(7, 0), kNoColdStart), absl::InfiniteFuture());
 }
 
 TEST(TimetableTest, KnowsWhenItsRulingChangesNext) {
@@ -96,10 +97,10 @@ TEST(TimetableTest, KnowsWhenItsRulingChangesNext) {
       "- {name: none, rank: 0, target: t, range: [2, 30], when: {from: '07:30', for: 1m}}\n"
       "- {name: peak, rank: 9, target: t, range: [30, 90],"
       " when: {from: '08:00', for: 1h, prewarm: 10m}}\n");
-  EXPECT_EQ(table.NextChange(Clock(7, 0)), Clock(7, 50));
-  EXPECT_EQ(table.NextChange(Clock(7, 50)), Clock(8, 0));
-  EXPECT_EQ(table.NextChange(Clock(8, 0)), Clock(9, 0));
-  EXPECT_EQ(table.NextChange(Clock(9, 0)), Clock(7, 50) + absl::Hours(24));
+  EXPECT_EQ(table.NextChange(Clock(7, 0), kNoColdStart), Clock(7, 50));
+  EXPECT_EQ(table.NextChange(Clock(7, 50), kNoColdStart), Clock(8, 0));
+  EXPECT_EQ(table.NextChange(Clock(8, 0), kNoColdStart), Clock(9, 0));
+  EXPECT_EQ(table.NextChange(Clock(9, 0), kNoColdStart), Clock(7, 50) + absl::Hours(24));
 }
 
 TEST(BudgetAccountTest, CountsTheReplicaMinutesOfTheLastHour) {
