@@ -1,5 +1,6 @@
 #include "muster/scaling_rules/ruled_policy.h"
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -388,6 +389,7 @@ TEST_F(RuledPolicyTest, StaysWithinItsBoundsAndAtRestWhateverHappens) {
       When(1, "depth > 50", "scale: '+25%'"), When(1, "depth < 20", "scale: '-2'"),
       When(2, "depth > 90", "set: 45"), When(3, "cpu > 80", "hold: up"),
       When(3, "cpu < 20", "hold: down"), "stabilizer: {up_cooldown: 10s, idle_hold: 20s}\n"));
+  seen_.fleet.ready = 1;
   for (int i = 0; i < 20'000; ++i) {
     Measure(static_cast<int64_t>(random() % 100), static_cast<double>(random() % 100) / 100);
     if (random() % 10 == 0) seen_.queues.clear();
@@ -399,8 +401,13 @@ TEST_F(RuledPolicyTest, StaysWithinItsBoundsAndAtRestWhateverHappens) {
     ASSERT_GE(decision.replicas, bounds.min);
     ASSERT_LE(decision.replicas, bounds.max);
     ASSERT_GE(decision.replicas, 0);
-    Pass(absl::Seconds(static_cast<int64_t>(random() % 5)));
+    // Those that were idle the longest go first.
+    auto& idle = seen_.fleet.idle_since;
+    const int gone = std::max(0, seen_.fleet.ready - decision.replicas);
+    idle.erase(idle.begin(), idle.begin() + std::min<int>(gone, static_cast<int>(idle.size())));
     seen_.fleet.ready = decision.replicas;
+    ASSERT_EQ(Decide(wants).replicas, decision.replicas) << "step " << i;
+    Pass(absl::Seconds(static_cast<int64_t>(random() % 5)));
   }
 }
 
