@@ -104,6 +104,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddCost(&app, environment);
   AddJob(&app, environment);
   AddScale(&app, environment);
+  AddReplay(&app, environment);
   AddWorker(&app, environment);
   AddDoctor(&app, environment);
   AddUp(&app, environment);

@@ -42,6 +42,7 @@ class Agent {
   int Decide(int64_t second, int64_t came, const Station& station) {
     observation_.now = start_ + absl::Seconds(second);
     observation_.queues.resize(1);
+    observation_.queues.front().queue = options_.queue;
     station.Observe(start_, &observation_);
     readings_.Apply(observation_.now, &observation_.queues);
     const bool lost = came > 0 && options_.faults.lost_triggers > 0 &&

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -44,6 +45,7 @@ struct SimOptions {
   int tasks = 1;       // items that a replica works on at a time
   int min = 0;
   int max = 1000;
+  std::string queue = "trace";  // its name, as policies see it
   Faults faults;
   uint64_t seed = 1;  // of all that is random
 

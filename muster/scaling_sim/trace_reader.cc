@@ -8,13 +8,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "muster/base/nearest_name.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status_macros.h"
 #include "muster/input/byte_source.h"
 #include "muster/input/csv_fields.h"
 #include "muster/input/csv_record.h"
 #include "muster/input/limits.h"
-#include "muster/input/nearest_name.h"
 #include "muster/input/utf8.h"
 #include "muster/scaling_sim/limits.h"
 #include "muster/scaling_sim/timestamp.h"
@@ -96,8 +96,8 @@ absl::StatusOr<size_t> RequireColumn(const CsvWalk& walk, const std::vector<std:
   if (found != kNoColumn) return found;
   return Bad(
       walk.name(), walk.line(),
-      absl::StrCat("there is no column ", input::Quoted(wanted), input::DidYouMean(wanted, names),
-                   "; the header has ", input::ListNames(names)));
+      absl::StrCat("there is no column ", base::Quoted(wanted), base::DidYouMean(wanted, names),
+                   "; the header has ", base::ListNames(names)));
 }
 
 absl::StatusOr<Columns> FindColumns(CsvWalk* walk, const TraceOptions& options) {
@@ -162,13 +162,13 @@ absl::StatusOr<Row> ReadRow(const CsvWalk& walk, const Columns& columns) {
   if (!at.has_value()) {
     return Bad(
         walk.name(), walk.line(),
-        absl::StrCat(input::Quoted(fields[columns.time]), " is no time: ISO 8601 or seconds are"));
+        absl::StrCat(base::Quoted(fields[columns.time]), " is no time: ISO 8601 or seconds are"));
   }
   row.at = *at;
   if (columns.count == kNoColumn) return row;
   const absl::string_view count = fields[columns.count];
   if (!absl::SimpleAtod(count, &row.count) || !std::isfinite(row.count)) {
-    return Bad(walk.name(), walk.line(), absl::StrCat(input::Quoted(count), " is no count"));
+    return Bad(walk.name(), walk.line(), absl::StrCat(base::Quoted(count), " is no count"));
   }
   if (row.count < 0) {
     return Bad(walk.name(), walk.line(), absl::StrCat("the count ", count, " is negative"));
