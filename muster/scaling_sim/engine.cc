@@ -96,7 +96,8 @@ class Run {
         ++actions_;
         station_->Resize(wanted);
       }
-      if (wanted != before || !Done()) Account();
+      if (wanted != before || !was_done_) Account();
+      was_done_ = Done();
       if (sink_) Show(came);
     }
   }
@@ -149,6 +150,7 @@ class Run {
   int64_t total_in_ = 0;
   int64_t actions_ = 0;
   int64_t violations_ = 0;  // shown already
+  bool was_done_ = false;
   // The account as it would be closed now.
   int64_t accounted_second_ = 0;
   int64_t replica_us_ = 0;
