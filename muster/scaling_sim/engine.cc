@@ -12,7 +12,7 @@
 namespace muster::scaling_sim {
 namespace {
 
-scaling::Estimates EstimatesOf(const SimOptions& options) {
+scaling::Estimates WhatIsKnown(const SimOptions& options) {
   scaling::Estimates estimates;
   estimates.items_per_second = options.rate() * options.faults.rate_factor;
   estimates.service_time = options.service_time;
@@ -33,7 +33,7 @@ class Agent {
         readings_(options.faults.metrics_delay) {
     observation_.bounds.min = options.min;
     observation_.bounds.max = options.max;
-    observation_.estimates = EstimatesOf(options);
+    observation_.estimates = WhatIsKnown(options);
     observation_.fleet.tasks = options.tasks;
     observation_.fleet.max_tasks = options.tasks;
   }
