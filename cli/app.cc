@@ -59,7 +59,7 @@ OutputFormat DefaultFormat(const std::map<std::string, OutputFormat>& formats) {
 }  // namespace
 
 void Environment::Fail(const absl::Status& status) const {
-  // The mistakes of a job file come one a line.
+  // The mistakes of a file come one a line.
   const auto append = [](std::string* text, absl::string_view line) {
     text->append(Printable(line));
   };
@@ -103,6 +103,8 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddQueue(&app, environment);
   AddCost(&app, environment);
   AddJob(&app, environment);
+  AddScale(&app, environment);
+  AddReplay(&app, environment);
   AddWorker(&app, environment);
   AddDoctor(&app, environment);
   AddUp(&app, environment);

@@ -59,6 +59,8 @@ void AddQueue(CLI::App* app, const Environment& environment);
 void AddWorker(CLI::App* app, const Environment& environment);
 void AddDoctor(CLI::App* app, const Environment& environment);
 void AddJob(CLI::App* app, const Environment& environment);
+void AddReplay(CLI::App* app, const Environment& environment);
+void AddScale(CLI::App* app, const Environment& environment);
 void AddUp(CLI::App* app, const Environment& environment);
 void AddServeHandler(CLI::App* app, const Environment& environment);
 void AddVersion(CLI::App* app, const Environment& environment);

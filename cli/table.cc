@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "muster/handler/printable.h"
+#include "muster/base/printable.h"
 
 namespace muster::cli {
 namespace {
@@ -33,7 +33,7 @@ std::string CsvField(absl::string_view text) {
 
 }  // namespace
 
-std::string Printable(absl::string_view text) { return handler::Printable(text, text.size()); }
+std::string Printable(absl::string_view text) { return base::Printable(text, text.size()); }
 
 std::string Grouped(uint64_t number) {
   std::string digits = absl::StrCat(number);

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/printable.h"
 #include "muster/base/status_macros.h"
 #include "muster/base/utf8.h"
-#include "muster/handler/printable.h"
 
 namespace muster::handler {
 
@@ -18,7 +18,7 @@ bool RejectUnlessUtf8(const JobSchema& schema, const Transaction& transaction, R
   return true;
 }
 
-std::string KeptWhy(absl::string_view why) { return Printable(why, kMaxWhyBytes); }
+std::string KeptWhy(absl::string_view why) { return base::Printable(why, kMaxWhyBytes); }
 
 OpenLines::OpenLines(const WorkItem& item, Results* results) : results_(results) {
   for (const Transaction& transaction : item.transactions()) {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/printable.h"
 #include "muster/base/status_macros.h"
-#include "muster/handler/printable.h"
 
 namespace muster::handler {
 namespace {
@@ -195,7 +195,7 @@ void Results::TakeBackPartials(absl::Span<const GroupPartial> partials, size_t c
 }
 
 void Results::AppendRejection(int64_t line, absl::string_view reason) {
-  rejections_.push_back({line, Printable(reason, kMaxReasonBytes)});
+  rejections_.push_back({line, base::Printable(reason, kMaxReasonBytes)});
 }
 
 }  // namespace muster::handler

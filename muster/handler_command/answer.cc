@@ -7,9 +7,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/printable.h"
 #include "muster/base/status_macros.h"
 #include "muster/handler/foreign.h"
-#include "muster/handler/printable.h"
 #include "muster/handler_command/strict_json.h"
 
 namespace muster::handler_command {
@@ -31,7 +31,7 @@ absl::Status Wrong(absl::string_view place, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(place, place.empty() ? "" : ": ", what));
 }
 
-std::string Shown(const std::string& text) { return handler::Printable(text, kShownBytes); }
+std::string Shown(const std::string& text) { return base::Printable(text, kShownBytes); }
 
 absl::Status CheckMembers(const json& object, absl::string_view place,
                           std::initializer_list<absl::string_view> allowed) {

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
+#include "muster/base/printable.h"
 #include "muster/base/status_macros.h"
-#include "muster/handler/printable.h"
 #include "muster/handler_command/answer.h"
 #include "muster/handler_command/conversation.h"
 #include "muster/handler_command/find_program.h"
@@ -158,7 +158,7 @@ class CommandHandler final : public handler::Handler {
     if (const std::string last = errors_.LastLines(); !last.empty()) {
       absl::StrAppend(&what, "; stderr: ", last);
     }
-    why_ = handler::Printable(absl::StrCat("the handler's program ", what), kMaxWhyBytes);
+    why_ = base::Printable(absl::StrCat("the handler's program ", what), kMaxWhyBytes);
     const absl::Duration delay =
         std::min(options_.first_restart_delay * (1 << std::min(failures_, kMaxDoublings)),
                  options_.max_restart_delay);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "muster/handler/printable.h"
+#include "muster/base/printable.h"
 
 namespace muster::handler_command {
 namespace {
@@ -39,7 +39,7 @@ class StrictReader final : public nlohmann::json_sax<json> {
   bool key(std::string& name) override {
     const auto [member, is_new] = open_.back()->emplace(name, nullptr);
     member_ = &*member;
-    return is_new || Refuse(absl::StrCat("member \"", handler::Printable(name, kShownNameBytes),
+    return is_new || Refuse(absl::StrCat("member \"", base::Printable(name, kShownNameBytes),
                                          "\" is there twice"));
   }
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
-#include "muster/handler/printable.h"
+#include "muster/base/printable.h"
 #include "muster/handler_grpc/messages.h"
 
 namespace muster::handler_grpc {
@@ -145,7 +145,7 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
 
 std::optional<std::string> Caller::Misfit(const v1::Ready& ready) const {
   if (ready.version() == options_.version) return std::nullopt;
-  return absl::StrCat("has version ", handler::Printable(ready.version(), kMaxReadyTextBytes),
+  return absl::StrCat("has version ", base::Printable(ready.version(), kMaxReadyTextBytes),
                       ", but the job wants version ", options_.version);
 }
 
@@ -198,7 +198,7 @@ void Caller::Drop(const SessionPtr& session, const std::string& why) {
 
 void Caller::HoldBackLocked(const std::string& why, bool is_refused) {
   session_ = nullptr;
-  why_ = handler::Printable(absl::StrCat("it ", why), kMaxWhyBytes);
+  why_ = base::Printable(absl::StrCat("it ", why), kMaxWhyBytes);
   const absl::Duration delay =
       is_refused ? options_.max_hold_back
                  : std::min(options_.first_hold_back * (1 << std::min(failures_, kMaxDoublings)),

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/decimal.h"
+#include "muster/base/printable.h"
 #include "muster/base/status_macros.h"
 #include "muster/handler/foreign.h"
-#include "muster/handler/printable.h"
 #include "muster/handler_grpc/limits.h"
 #include "muster/job_wire/schema.h"
 #include "muster/proto_time/proto_time.h"
@@ -47,8 +47,8 @@ absl::Status ReadRow(handler::Group group, const handler::GroupSchema& schema,
 absl::Status ReadGroup(const v1::GroupPartial& partial, const JobSchema& schema, Results& results) {
   const absl::StatusOr<handler::Group> group = schema.FindGroup(partial.group());
   if (!group.ok())
-    return Wrong("groups", absl::StrCat("no group \"",
-                                        handler::Printable(partial.group(), kShownBytes), "\""));
+    return Wrong("groups",
+                 absl::StrCat("no group \"", base::Printable(partial.group(), kShownBytes), "\""));
   const handler::GroupSchema& expected = schema.groups[static_cast<size_t>(group->index)];
   for (int i = 0; i < partial.rows_size(); ++i) {
     MUSTER_RETURN_IF_ERROR(Annotate(ReadRow(*group, expected, partial.rows(i), results),

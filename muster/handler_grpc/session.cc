@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "muster/handler/printable.h"
+#include "muster/base/printable.h"
 #include "muster/handler_grpc/limits.h"
 #include "muster/handler_grpc/messages.h"
 
@@ -248,7 +248,7 @@ bool Session::TakeAnswerLocked(v1::HandlerAnswer answer) {
     strays_.erase(stray);
     return true;
   }
-  RefuseLocked(absl::StrCat("answered item '", handler::Printable(answer.item(), kWordsBytes),
+  RefuseLocked(absl::StrCat("answered item '", base::Printable(answer.item(), kWordsBytes),
                             "', which it does not have"));
   return false;
 }
@@ -260,7 +260,7 @@ SessionEnd Session::EndOfLocked(const grpc::Status& status) {
   if (!refusal_.empty()) return {Kind::kFailed, refusal_};
   if (cancelled_) return {Kind::kCancelled, cancel_why_};
   if (status.ok()) return {Kind::kStopped, "ended the call"};
-  const std::string said = handler::Printable(status.error_message(), kWordsBytes);
+  const std::string said = base::Printable(status.error_message(), kWordsBytes);
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
       if (IsBrokenConnection(status.error_message())) {

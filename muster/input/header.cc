@@ -5,10 +5,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "muster/base/nearest_name.h"
 #include "muster/base/status_macros.h"
 #include "muster/input/csv_fields.h"
 #include "muster/input/csv_record.h"
-#include "muster/input/nearest_name.h"
 #include "muster/input/utf8.h"
 #include "muster/input/window.h"
 
@@ -62,15 +62,15 @@ std::vector<std::string> SplitHeader(absl::string_view line, char delimiter) {
 absl::StatusOr<int> FindField(const std::string& wanted, const std::vector<std::string>& fields) {
   const auto found = std::find(fields.begin(), fields.end(), wanted);
   if (found == fields.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("the input has no column ", Quoted(wanted),
-                                                   DidYouMean(wanted, fields),
-                                                   " (its columns: ", ListNames(fields), ")"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the input has no column ", base::Quoted(wanted), base::DidYouMean(wanted, fields),
+        " (its columns: ", base::ListNames(fields), ")"));
   }
   const auto again = std::find(found + 1, fields.end(), wanted);
   if (again != fields.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("the header names the column ", Quoted(wanted),
-                                                   " twice: fields ", found - fields.begin() + 1,
-                                                   " and ", again - fields.begin() + 1));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the header names the column ", base::Quoted(wanted), " twice: fields ",
+                     found - fields.begin() + 1, " and ", again - fields.begin() + 1));
   }
   return static_cast<int>(found - fields.begin());
 }

@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "muster/input/limits.h"
-#include "muster/input/nearest_name.h"
+#include "muster/base/nearest_name.h"
 
 namespace muster::input {
 namespace {
@@ -22,7 +21,7 @@ std::string WhatIsWrong(absl::string_view what) {
   const size_t from = dash == absl::string_view::npos ? what.rfind("] ") : absl::string_view::npos;
   if (from != absl::string_view::npos) what.remove_prefix(from + 2);
   what = what.substr(0, what.find("; last read"));
-  return std::string(what.substr(0, kMaxQuotedBytes));
+  return std::string(what.substr(0, base::kMaxQuotedBytes));
 }
 
 }  // namespace
@@ -91,7 +90,7 @@ class JsonLineParser::Collector {
     const auto found = std::find(members_.begin(), members_.end(), name);
     wanted_ = found == members_.end() ? kNotWanted : static_cast<size_t>(found - members_.begin());
     if (wanted_ == kNotWanted || !std::exchange(seen_[wanted_], uint8_t{1})) return true;
-    error_ = absl::StrCat("the member ", Quoted(name), " is there twice");
+    error_ = absl::StrCat("the member ", base::Quoted(name), " is there twice");
     return false;
   }
 

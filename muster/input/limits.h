@@ -10,9 +10,5 @@ namespace muster::input {
 inline constexpr size_t kMaxRecordBytes = size_t{1} << 20;
 // Read at once, at least: large enough that system calls vanish, small enough for a core's cache.
 inline constexpr size_t kWindowBytes = size_t{1} << 20;
-// Names that an error lists, of the columns that a file has.
-inline constexpr int kMaxListedNames = 30;
-// Of a name that an error quotes from the input: errors are for people, and end up in logs.
-inline constexpr size_t kMaxQuotedBytes = 80;
 
 }  // namespace muster::input

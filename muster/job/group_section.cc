@@ -17,6 +17,9 @@ namespace {
 
 using handler::GroupSchema;
 using handler::MeasureSchema;
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
 
 // "int", or "decimal(3)".
 bool ParseType(absl::string_view text, MeasureSchema* measure) {

@@ -14,6 +14,10 @@
 namespace muster::job {
 namespace {
 
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
+
 bool IsVariableName(const std::string& name) {
   return !name.empty() && !absl::ascii_isdigit(name[0]) &&
          std::all_of(name.begin(), name.end(),

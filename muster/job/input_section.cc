@@ -6,7 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "muster/input/nearest_name.h"
+#include "muster/base/nearest_name.h"
 #include "muster/job/job_file.h"
 #include "muster/job/limits.h"
 #include "muster/job/sections.h"
@@ -16,6 +16,9 @@ namespace {
 
 using input::ColumnSource;
 using input::InputFormat;
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
 
 bool ReadKind(const YamlValue& value, InputFormat::Kind* kind) {
   const std::vector<std::string> kinds = {"csv", "jsonl", "lines"};
@@ -80,7 +83,7 @@ void KeepDistinct(const std::vector<std::pair<YamlValue, ColumnSource>>& columns
       return other.source == source;
     });
     if (same != kept->end()) {
-      value.Problem(absl::StrCat("is the same field as the column ", input::Quoted(same->name)));
+      value.Problem(absl::StrCat("is the same field as the column ", base::Quoted(same->name)));
     } else {
       kept->push_back(column);
     }

@@ -1,90 +1,28 @@
 #include "muster/job/job_file.h"
 
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
 #include <memory>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status_macros.h"
-#include "muster/base/utf8.h"
 #include "muster/input/byte_source.h"
 #include "muster/job/limits.h"
-#include "muster/job/problems.h"
 #include "muster/job/sections.h"
-#include "muster/job/yaml_value.h"
+#include "muster/yaml/document.h"
+#include "muster/yaml/problems.h"
+#include "muster/yaml/yaml_value.h"
 
 namespace muster::job {
 namespace {
 
-void RequireFewBytes(absl::string_view text, Problems* problems) {
-  if (text.size() <= kMaxJobFileBytes) return;
-  problems->Add({}, absl::StrCat(text.size(), " bytes are too many; at most ", kMaxJobFileBytes,
-                                 " are allowed"));
-}
-
-// Counts lines up to the byte at which `text` stops being UTF-8.
-void RequireUtf8(absl::string_view text, Problems* problems) {
-  int line = 1;
-  while (!text.empty()) {
-    const size_t bytes = base::Utf8Prefix(text);
-    if (bytes == 0) return problems->Add({.line = line}, "not UTF-8 text");
-    if (text[0] == '\n') ++line;
-    text.remove_prefix(bytes);
-  }
-}
-
-// Takes note of nothing: for what only the reading itself tells.
-class Ignore final : public YAML::EventHandler {
- public:
-  using Text = const std::string&;
-  void OnDocumentStart(const YAML::Mark&) override {}
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, Text, YAML::anchor_t, Text) override {}
-  void OnSequenceStart(const YAML::Mark&, Text, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, Text, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-};
-
-// Whether `text` is more than one document. It does not ask how many: yaml-cpp finds empty
-// documents without end before a comma that belongs to no list.
-bool IsSeveralDocuments(const std::string& text) {
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  Ignore ignore;
-  return parser.HandleNextDocument(ignore) && parser.HandleNextDocument(ignore);
-}
-
-// The one document of `text`, or problems. yaml-cpp throws; nothing of that leaves this function.
-YAML::Node ParseYaml(const std::string& text, Problems* problems) {
-  try {
-    const bool is_several = IsSeveralDocuments(text);
-    YAML::Node document = is_several ? YAML::Node() : YAML::Load(text);
-    if (!document.IsNull()) return document;
-    problems->Add({}, is_several ? "must be one YAML document, not several" : "the file is empty");
-  } catch (const YAML::Exception& error) {
-    const Place place =
-        error.mark.is_null() ? Place{} : Place{error.mark.line + 1, error.mark.column + 1};
-    problems->Add(place, absl::StrCat("not YAML: ", error.msg));
-  }
-  return {};
-}
-
-void ReadJob(const YamlValue& root, Problems* problems, JobDefinition* job) {
-  const YamlMap map(root, JobFileKeys().at(kTop), problems);
+void ReadJob(const yaml::YamlValue& root, yaml::Problems* problems, JobDefinition* job) {
+  const yaml::YamlMap map(root, JobFileKeys().at(kTop), problems);
   map.Required("name").ReadName(&job->name);
   const auto section = [&](const char* key, bool required, auto read, auto* out) {
-    const YamlValue value = required ? map.Required(key) : map.Optional(key);
+    const yaml::YamlValue value = required ? map.Required(key) : map.Optional(key);
     if (value.present()) read(value, problems, out);
   };
   section("input", true, ReadInput, &job->input);
@@ -97,14 +35,11 @@ void ReadJob(const YamlValue& root, Problems* problems, JobDefinition* job) {
 }
 
 // The job that `text` defines, if there are no problems.
-JobDefinition ReadDefinition(absl::string_view text, Problems* problems) {
+JobDefinition ReadDefinition(absl::string_view text, yaml::Problems* problems) {
   JobDefinition job;
-  RequireFewBytes(text, problems);
-  if (problems->empty()) RequireUtf8(text, problems);
+  const YAML::Node document = yaml::ReadDocument(text, kMaxJobFileBytes, problems);
   if (!problems->empty()) return job;
-  const YAML::Node document = ParseYaml(std::string(text), problems);
-  if (!problems->empty()) return job;
-  ReadJob(YamlValue(document, "", problems), problems, &job);
+  ReadJob(yaml::YamlValue(document, "", problems), problems, &job);
   if (!problems->empty()) return job;
   job.text = std::string(text);
   job.revision = base::Fingerprint(CanonicalText(job)).ToHex();
@@ -137,17 +72,17 @@ const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
 }
 
 absl::StatusOr<JobDefinition> ParseJob(absl::string_view text, absl::string_view file_name) {
-  Problems problems(file_name);
+  yaml::Problems problems(file_name);
   JobDefinition job = ReadDefinition(text, &problems);
   MUSTER_RETURN_IF_ERROR(problems.ToStatus());
   return job;
 }
 
-std::vector<Problem> CheckJob(absl::string_view text, JobDefinition* job) {
-  Problems problems("");
+std::vector<yaml::Problem> CheckJob(absl::string_view text, JobDefinition* job) {
+  yaml::Problems problems("");
   *job = ReadDefinition(text, &problems);
-  std::vector<Problem> found = problems.InOrder();
-  if (found.size() > kMaxProblems) found.resize(kMaxProblems);
+  std::vector<yaml::Problem> found = problems.InOrder();
+  if (found.size() > yaml::kMaxProblems) found.resize(yaml::kMaxProblems);
   return found;
 }
 

@@ -8,29 +8,19 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "muster/job/job.h"
+#include "muster/yaml/problems.h"
 
 namespace muster::job {
-
-// Where something stands in a file; both from 1.
-struct Place {
-  int line = 1;
-  int column = 1;
-};
-
-// A mistake in a job file.
-struct Problem {
-  Place place;
-  std::string message;  // one line
-};
 
 // The job that `text` defines. InvalidArgument lists every mistake found, one a line in the order
 // of the file: "FILE:LINE:COLUMN: what is wrong", where FILE is `file_name`. Without a file name
 // the line begins with LINE.
 absl::StatusOr<JobDefinition> ParseJob(absl::string_view text, absl::string_view file_name);
 
-// The same, but the mistakes come one by one, in the order of the file and at most kMaxProblems.
+// The same, but the mistakes come one by one, in the order of the file and at most
+// yaml::kMaxProblems.
 // `*job` is what `text` defines when there are none.
-std::vector<Problem> CheckJob(absl::string_view text, JobDefinition* job);
+std::vector<yaml::Problem> CheckJob(absl::string_view text, JobDefinition* job);
 
 // The text of a job file. NotFound, PermissionDenied, InvalidArgument: it cannot be read, or is
 // longer than a job file may be.

@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "muster/base/temp_dir.h"
 #include "muster/job/limits.h"
+#include "muster/yaml/limits.h"
 
 namespace muster::job {
 namespace {
@@ -207,14 +208,14 @@ TEST(JobFileTest, NamesTheMistakesOfATextThatCameFromNoFileByTheirPlace) {
 
 TEST(JobFileTest, ListsMistakesOneByOne) {
   JobDefinition job;
-  const std::vector<Problem> problems = CheckJob("name: a\nnmae: b\n", &job);
+  const std::vector<yaml::Problem> problems = CheckJob("name: a\nnmae: b\n", &job);
   ASSERT_GT(problems.size(), 1u);
   EXPECT_EQ(problems.front().place.line, 1);
   EXPECT_EQ(problems.back().place.line, 2);
   EXPECT_THAT(problems.back().message, HasSubstr("nmae"));
   std::string many;
-  for (int i = 0; i < 2 * kMaxProblems; ++i) many += absl::StrCat("k", i, ": 1\n");
-  EXPECT_EQ(CheckJob(many, &job).size(), size_t{kMaxProblems});
+  for (int i = 0; i < 2 * yaml::kMaxProblems; ++i) many += absl::StrCat("k", i, ": 1\n");
+  EXPECT_EQ(CheckJob(many, &job).size(), size_t{yaml::kMaxProblems});
 }
 
 TEST(JobFileTest, ListsNothingAndReadsTheJobWhenItIsSound) {

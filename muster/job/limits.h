@@ -5,19 +5,14 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "muster/yaml/limits.h"
 
 namespace muster::job {
 
 // A job file is written by a person; the text travels with each batch into the ledger.
 inline constexpr size_t kMaxJobFileBytes = size_t{1} << 20;
-inline constexpr int kMaxProblems = 50;  // reported at once
-// Of one problem: it may quote a key, which may be as long as the file.
-inline constexpr size_t kMaxProblemBytes = 1024;
-
 // Job, group, key and measure names become names of queues, tables and columns.
-inline constexpr size_t kMaxNameBytes = 40;
-// Header texts, member names, arguments: whatever a sane file holds.
-inline constexpr size_t kMaxTextBytes = 4096;
+inline constexpr size_t kMaxNameBytes = yaml::kMaxNameBytes;
 inline constexpr size_t kMaxColumns = 1000;
 inline constexpr size_t kMaxGroups = 100;
 inline constexpr size_t kMaxKeys = 16;

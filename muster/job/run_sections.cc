@@ -13,6 +13,10 @@
 namespace muster::job {
 namespace {
 
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
+
 void ReadInto(const YamlValue& value, int* out, int64_t min, int64_t max) {
   int64_t number;
   if (value.ReadInt(&number, min, max)) *out = static_cast<int>(number);

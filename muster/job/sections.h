@@ -2,8 +2,8 @@
 #pragma once
 
 #include "muster/job/job.h"
-#include "muster/job/problems.h"
-#include "muster/job/yaml_value.h"
+#include "muster/yaml/problems.h"
+#include "muster/yaml/yaml_value.h"
 
 namespace muster::job {
 
@@ -17,13 +17,14 @@ inline constexpr char kQueue[] = "queue";
 inline constexpr char kTolerate[] = "tolerate";
 inline constexpr char kSla[] = "sla";
 
-void ReadInput(const YamlValue& section, Problems* problems, input::InputFormat* input);
-void ReadItem(const YamlValue& section, Problems* problems, ItemLimits* item);
-void ReadHandler(const YamlValue& section, Problems* problems, HandlerSpec* handler);
-void ReadGroups(const YamlValue& section, Problems* problems,
+void ReadInput(const yaml::YamlValue& section, yaml::Problems* problems, input::InputFormat* input);
+void ReadItem(const yaml::YamlValue& section, yaml::Problems* problems, ItemLimits* item);
+void ReadHandler(const yaml::YamlValue& section, yaml::Problems* problems, HandlerSpec* handler);
+void ReadGroups(const yaml::YamlValue& section, yaml::Problems* problems,
                 std::vector<handler::GroupSchema>* groups);
-void ReadQueue(const YamlValue& section, Problems* problems, QueueSpec* queue);
-void ReadTolerance(const YamlValue& section, Problems* problems, Tolerance* tolerance);
-void ReadSla(const YamlValue& section, Problems* problems, std::optional<absl::Duration>* sla);
+void ReadQueue(const yaml::YamlValue& section, yaml::Problems* problems, QueueSpec* queue);
+void ReadTolerance(const yaml::YamlValue& section, yaml::Problems* problems, Tolerance* tolerance);
+void ReadSla(const yaml::YamlValue& section, yaml::Problems* problems,
+             std::optional<absl::Duration>* sla);
 
 }  // namespace muster::job

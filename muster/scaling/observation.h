@@ -16,6 +16,7 @@ namespace muster::scaling {
 struct Announcement {
   absl::Time at;      // when it was put
   int64_t items = 0;  // work items, above 0
+  uint64_t id = 0;    // of the trigger: the same one again says nothing new; 0: it has none
 };
 
 // What a queue's own statistics said.

@@ -14,6 +14,7 @@
 #include "muster/proto_time/proto_time.h"
 #include "muster/rpc/call.h"
 #include "muster/rpc/status.h"
+#include "muster/yaml/problems.h"
 
 namespace muster::initiator {
 namespace {
@@ -100,7 +101,7 @@ grpc::Status JobService::CheckJob(grpc::ServerContext* context, const v1::CheckJ
                                   v1::CheckJobResponse* response) {
   return rpc::Answer(*context, [&] {
     job::JobDefinition job;
-    for (const job::Problem& problem : job::CheckJob(request->definition(), &job)) {
+    for (const yaml::Problem& problem : job::CheckJob(request->definition(), &job)) {
       v1::JobProblem* const proto = response->add_problems();
       proto->set_line(problem.place.line);
       proto->set_column(problem.place.column);

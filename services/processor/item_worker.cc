@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
+#include "muster/base/printable.h"
 #include "muster/base/status_macros.h"
 #include "muster/handler/guarded.h"
-#include "muster/handler/printable.h"
 #include "muster/queue/limits.h"
 #include "services/processor/result_codec.h"
 
@@ -309,7 +309,7 @@ std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& messa
   // Whichever revision it was worked on with, it was with the version that it is bound to.
   const Provenance provenance{item->identity.handler_version, setup_->instance, cause.attempts};
   // A linked handler may have said anything, and at any length.
-  const std::string why = handler::Printable(cause.reason, queue::kMaxReasonBytes);
+  const std::string why = base::Printable(cause.reason, queue::kMaxReasonBytes);
   return Publish(EncodeDeadLettered(*item, provenance, why)).outputs;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Holds schema/job.schema.json against the sample job files: it must accept what the parser accepts,
-and refuse what the parser refuses, save the files that say '# beyond the schema'.
+"""Holds schema/KIND.schema.json against the samples in tests/KIND: it must accept what the parser
+accepts, and refuse what the parser refuses, save the files that say '# beyond the schema'.
 
-Usage: check_schema.py REPOSITORY
+Usage: check_schema.py REPOSITORY KIND EXAMPLES     EXAMPLES: a pattern of valid files
 """
 
 import json
@@ -14,17 +14,17 @@ import yaml
 
 
 def refusal(validator, text):
-    """Why the schema refuses a job file, or None."""
+    """Why the schema refuses a file, or None."""
     error = jsonschema.exceptions.best_match(validator.iter_errors(yaml.safe_load(text)))
     return error and error.message
 
 
-def main(repository):
-    schema = json.loads((repository / "schema/job.schema.json").read_text())
+def main(repository, kind, examples):
+    schema = json.loads((repository / f"schema/{kind}.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    samples = repository / "tests/job"
-    valid = sorted(samples.glob("valid/*.yaml")) + sorted(repository.glob("examples/*/job*.yaml"))
+    samples = repository / "tests" / kind
+    valid = sorted(samples.glob("valid/*.yaml")) + sorted(repository.glob(examples))
     invalid = sorted(samples.glob("invalid/*.yaml"))
     mistakes = 0
     for path in valid + invalid:
@@ -35,9 +35,9 @@ def main(repository):
             continue
         mistakes += 1
         print(f"{path}: the schema should {'accept' if accept else 'refuse'} it: {why}")
-    print(f"{len(valid)} valid and {len(invalid)} invalid job files, {mistakes} mistakes")
+    print(f"{len(valid)} valid and {len(invalid)} invalid {kind} files, {mistakes} mistakes")
     return 1 if mistakes or not valid or not invalid else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(pathlib.Path(sys.argv[1])))
+    sys.exit(main(pathlib.Path(sys.argv[1]), *sys.argv[2:]))

@@ -1,0 +1,99 @@
+#include "cli/replay_recording.h"
+
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/scaling/deadline_policy.h"
+#include "muster/scaling_rules/ruled_policy.h"
+#include "muster/scaling_rules/rules_file.h"
+#include "muster/scaling_sim/recording_replay.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using scaling_sim::RecordingVerdict;
+
+// The policy of a recording's header, held to rules from when they are first recorded.
+class RecordedPolicy final : public scaling::Policy {
+ public:
+  RecordedPolicy(std::string target, std::unique_ptr<scaling::Policy> policy)
+      : target_(std::move(target)), free_(std::move(policy)) {}
+
+  absl::Status Use(const std::string& text) {
+    MUSTER_ASSIGN_OR_RETURN(scaling_rules::Rules parsed,
+                            scaling_rules::ParseRules(text, "recorded rules"));
+    const auto rules = std::make_shared<const scaling_rules::Rules>(std::move(parsed));
+    if (ruled_ != nullptr) return ruled_->Use(rules);
+    MUSTER_ASSIGN_OR_RETURN(ruled_,
+                            scaling_rules::RuledPolicy::Make(rules, target_, std::move(free_)));
+    return absl::OkStatus();
+  }
+
+  void Announce(const scaling::Announcement& announcement) override {
+    policy().Announce(announcement);
+  }
+  scaling::Decision Decide(const scaling::Observation& observation) override {
+    return policy().Decide(observation);
+  }
+
+ private:
+  scaling::Policy& policy() { return ruled_ != nullptr ? *ruled_ : *free_; }
+
+  const std::string target_;
+  std::unique_ptr<scaling::Policy> free_;  // until there are rules
+  std::unique_ptr<scaling_rules::RuledPolicy> ruled_;
+};
+
+ordered_json DifferenceJson(const std::optional<RecordingVerdict::Difference>& difference) {
+  if (!difference.has_value()) return nullptr;
+  return {{"line", difference->line},
+          {"at", absl::FormatTime(absl::RFC3339_full, difference->at, absl::UTCTimeZone())},
+          {"recorded", ordered_json::parse(difference->recorded)},
+          {"replayed", ordered_json::parse(difference->replayed)}};
+}
+
+void PrintVerdict(const RecordingVerdict& verdict, const std::string& target, OutputFormat format,
+                  std::ostream& out) {
+  const bool same = !verdict.first_difference.has_value();
+  if (format == OutputFormat::kJson) {
+    const ordered_json json = {{"target", target},
+                               {"announcements", verdict.announcements},
+                               {"decisions", verdict.decisions},
+                               {"same", same},
+                               {"first_difference", DifferenceJson(verdict.first_difference)}};
+    out << json.dump() << "\n";
+    return;
+  }
+  out << target << ": " << verdict.decisions << " decisions, " << verdict.announcements
+      << " announcements: " << (same ? "all are the same" : "the last one differs") << "\n";
+  if (same) return;
+  out << "recorded: " << verdict.first_difference->recorded << "\n"
+      << "replayed: " << verdict.first_difference->replayed << "\n";
+}
+
+}  // namespace
+
+absl::Status RunRecording(const ReplayOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<scaling_sim::RecordingReader> reader,
+                          scaling_sim::RecordingReader::Open(options.recording_file));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<scaling::Policy> deadline,
+                          scaling::MakeDeadlinePolicy(reader->header().policy));
+  RecordedPolicy policy(reader->header().target, std::move(deadline));
+  MUSTER_ASSIGN_OR_RETURN(
+      const RecordingVerdict verdict,
+      scaling_sim::ReplayRecording(
+          reader.get(), &policy, [&policy](const std::string& text) { return policy.Use(text); }));
+  PrintVerdict(verdict, reader->header().target, options.common.output, *environment.out);
+  if (!verdict.first_difference.has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(options.recording_file, " line ",
+                                                    verdict.first_difference->line,
+                                                    ": the policy decides otherwise now"));
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,17 @@
+// Prints how policies fared.
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "cli/environment.h"
+#include "muster/scaling_sim/replay.h"
+
+namespace muster::cli {
+
+// JSON: an array of objects, a policy each, with all figures. CSV: the same columns. Table: what
+// fits a terminal.
+void WriteReplay(const std::vector<scaling_sim::ReplayRow>& rows, OutputFormat format,
+                 std::ostream& out);
+
+}  // namespace muster::cli

@@ -1,0 +1,36 @@
+// Operands: the values of a target's operands, from what is observed of it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "muster/scaling/observation.h"
+#include "muster/scaling_rules/metric_window.h"
+#include "muster/scaling_rules/rules.h"
+
+namespace muster::scaling_rules {
+
+// Bounded: one window for each operand. Not thread-safe.
+class Operands {
+ public:
+  // Those of `target` from now on. An operand that is as it was keeps what it has measured.
+  void Use(const Rules& rules, absl::string_view target);
+
+  // Takes in what `observation` says. Of the estimates there is nothing to measure while no replica
+  // is ready.
+  void Observe(const scaling::Observation& observation);
+
+  // nullopt: there is none of this name, or data lack (MetricWindow::Value).
+  std::optional<double> Value(absl::string_view name, absl::Time now) const;
+
+ private:
+  struct Measured {
+    Operand operand;
+    MetricWindow window;
+  };
+  std::map<std::string, Measured> operands_;  // by name
+};
+
+}  // namespace muster::scaling_rules

@@ -1,0 +1,150 @@
+#include "muster/scaling_rules/ruled_policy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/scaling_rules/limits.h"
+
+namespace muster::scaling_rules {
+namespace {
+
+using scaling::Binding;
+using scaling::Bounds;
+using scaling::Decision;
+using scaling::Fleet;
+using scaling::Observation;
+
+// Replicas that cost something, whatever they do.
+int PaidFor(const Fleet& fleet) { return fleet.committed() + fleet.draining + fleet.parked; }
+
+int AtWork(const Fleet& fleet) {
+  return std::max(0, fleet.ready - static_cast<int>(fleet.idle_since.size()));
+}
+
+void Change(int replicas, Binding binding, Decision* decision) {
+  if (replicas == decision->replicas) return;
+  decision->replicas = replicas;
+  decision->binding = binding;
+}
+
+}  // namespace
+
+RuledPolicy::RuledPolicy(std::string target, std::unique_ptr<scaling::Policy> policy)
+    : target_(std::move(target)), policy_(std::move(policy)) {}
+
+absl::StatusOr<std::unique_ptr<RuledPolicy>> RuledPolicy::Make(
+    std::shared_ptr<const Rules> rules, absl::string_view target,
+    std::unique_ptr<scaling::Policy> policy) {
+  std::unique_ptr<RuledPolicy> made(new RuledPolicy(std::string(target), std::move(policy)));
+  MUSTER_RETURN_IF_ERROR(made->Use(std::move(rules)));
+  return made;
+}
+
+absl::Status RuledPolicy::Use(std::shared_ptr<const Rules> rules) {
+  if (rules->FindTarget(target_) == nullptr) {
+    return absl::NotFoundError(absl::StrCat("the rules have no target '", target_, "'"));
+  }
+  rules_ = std::move(rules);
+  timetable_.emplace(rules_, target_);
+  operands_.Use(*rules_, target_);
+  reactions_.Use(rules_, target_);
+  return absl::OkStatus();
+}
+
+void RuledPolicy::Announce(const scaling::Announcement& announcement) {
+  policy_->Announce(announcement);
+}
+
+Bounds RuledPolicy::BoundsOf(const Observation& observation) {
+  account_.Charge(observation.now, PaidFor(observation.fleet));
+  trace_ = RuleTrace{};
+  trace_.ruling = timetable_->At(observation.now, observation.estimates.cold_start);
+  const Ruling& ruling = trace_.ruling;
+  Bounds bounds;
+  bounds.min = ruling.range.min;
+  bounds.max = ruling.range.max;
+  bounds.standby = ruling.standby;
+  if (!ruling.budget) return bounds;
+  trace_.budget_spent = account_.Spent();
+  trace_.budget_cap = account_.Affordable(*ruling.budget);
+  const int payable = std::max(*trace_.budget_cap, AtWork(observation.fleet));
+  bounds.max = std::clamp(payable, bounds.min, bounds.max);
+  return bounds;
+}
+
+// Announcements make for several decisions in a second; a second without a reading is one loss.
+bool RuledPolicy::HasLostMetrics(const Observation& observation) {
+  if (!observation.queues.empty()) {
+    lost_readings_ = 0;
+    last_reading_ = observation.now;
+  } else if (observation.now - last_reading_ >= kReadingPeriod) {
+    lost_readings_ = std::min(lost_readings_ + 1, rules_->on_metric_loss.after);
+    last_reading_ = observation.now;
+  }
+  return lost_readings_ >= rules_->on_metric_loss.after;
+}
+
+void RuledPolicy::React(const Observation& observation, Decision* decision) {
+  const Reactions::Outcome outcome = reactions_.Apply(observation, *decision, operands_);
+  trace_.reaction = outcome.by;
+  Change(outcome.replicas, Binding::kReaction, decision);
+}
+
+void RuledPolicy::Keep(const Observation& observation, Decision* decision) const {
+  const int current = observation.fleet.committed(), floor = observation.bounds.min;
+  int kept = std::max(current, floor);
+  if (!trace_.has_lost_metrics) {
+    kept = std::max(current, decision->replicas);
+  } else if (rules_->on_metric_loss.keep == MetricLoss::Keep::kCurrent) {
+    kept = current;
+  } else if (rules_->on_metric_loss.keep == MetricLoss::Keep::kFloor) {
+    kept = floor;
+  }
+  Change(kept, Binding::kNoMetrics, decision);
+}
+
+// During a cool-down the last step may still be under way: what it asked for stays allowed.
+void RuledPolicy::Stabilize(const Observation& observation, Decision* decision) const {
+  const Stabilizer& stabilizer = rules_->stabilizer;
+  const int there = observation.fleet.committed();
+  if (observation.now - last_step_up_ < stabilizer.up_cooldown) {
+    const int allowed = std::max(there, step_goal_);
+    Change(std::min(decision->replicas, allowed), Binding::kStabilizer, decision);
+  }
+  if (!stabilizer.idle_hold) return;
+  const absl::Time since = observation.now - *stabilizer.idle_hold;
+  const auto& idle = observation.fleet.idle_since;
+  const auto ripe =
+      std::count_if(idle.begin(), idle.end(), [&](absl::Time start) { return start <= since; });
+  Change(std::max(decision->replicas, there - static_cast<int>(ripe)), Binding::kStabilizer,
+         decision);
+}
+
+void RuledPolicy::NoteStepUp(const Observation& observation, const Decision& decision) {
+  const bool cools_down = observation.now - last_step_up_ < rules_->stabilizer.up_cooldown;
+  const int allowed = std::max(observation.fleet.committed(), cools_down ? step_goal_ : 0);
+  if (decision.replicas <= allowed) return;
+  last_step_up_ = observation.now;
+  step_goal_ = decision.replicas;
+}
+
+Decision RuledPolicy::Decide(const Observation& observed) {
+  Observation observation = observed;
+  observation.bounds = BoundsOf(observed);
+  const Bounds& bounds = observation.bounds;
+  operands_.Observe(observation);
+  Decision decision = policy_->Decide(observation);
+  trace_.has_lost_metrics = HasLostMetrics(observation);
+  if (!trace_.has_lost_metrics) React(observation, &decision);
+  if (observation.queues.empty()) Keep(observation, &decision);
+  if (!trace_.has_lost_metrics) Stabilize(observation, &decision);
+  Change(std::max(decision.replicas, bounds.min), Binding::kMin, &decision);
+  Change(std::min(decision.replicas, bounds.max), Binding::kMax, &decision);
+  decision.standby = std::max(decision.standby, bounds.standby);
+  NoteStepUp(observation, decision);
+  return decision;
+}
+
+}  // namespace muster::scaling_rules

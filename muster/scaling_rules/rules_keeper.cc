@@ -1,0 +1,38 @@
+#include "muster/scaling_rules/rules_keeper.h"
+
+#include <utility>
+
+#include "muster/scaling_rules/rules_file.h"
+
+namespace muster::scaling_rules {
+
+RulesKeeper::RulesKeeper(std::string file_name, Rules rules) : file_name_(std::move(file_name)) {
+  state_.rules = std::make_shared<const Rules>(std::move(rules));
+}
+
+absl::Status RulesKeeper::Offer(absl::string_view text) {
+  absl::StatusOr<Rules> rules = ParseRules(text, file_name_);
+  if (!rules.ok()) {
+    Refuse(rules.status());
+    return rules.status();
+  }
+  auto sound = std::make_shared<const Rules>(*std::move(rules));
+  base::MutexLock lock(&mu_);
+  state_.rules = std::move(sound);
+  ++state_.revision;
+  state_.refusal = absl::OkStatus();
+  return absl::OkStatus();
+}
+
+void RulesKeeper::Refuse(const absl::Status& why) {
+  base::MutexLock lock(&mu_);
+  ++state_.refusals;
+  state_.refusal = why;
+}
+
+RulesKeeper::State RulesKeeper::state() const {
+  base::MutexLock lock(&mu_);
+  return state_;
+}
+
+}  // namespace muster::scaling_rules

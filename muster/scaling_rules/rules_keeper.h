@@ -1,0 +1,41 @@
+// RulesKeeper: the rules in force. New ones replace them only when they are sound.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "muster/base/mutex.h"
+#include "muster/scaling_rules/rules.h"
+
+namespace muster::scaling_rules {
+
+// Thread-safe.
+class RulesKeeper {
+ public:
+  // `file_name` stands in mistakes.
+  RulesKeeper(std::string file_name, Rules rules);
+
+  // What a rules file says now. OK: these rules are in force. Else, as ParseRules: those before
+  // them still are, and the refusal is counted.
+  absl::Status Offer(absl::string_view text) ABSL_LOCKS_EXCLUDED(mu_);
+  // The file could not be read: a refusal, too.
+  void Refuse(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+
+  struct State {
+    std::shared_ptr<const Rules> rules;  // shared with who decides by them meanwhile
+    int64_t revision = 0;                // grows with each change of the rules
+    int64_t refusals = 0;                // since the start
+    absl::Status refusal;                // of what was offered last; OK: that is in force
+  };
+  State state() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  const std::string file_name_;
+  mutable base::Mutex mu_;
+  State state_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::scaling_rules

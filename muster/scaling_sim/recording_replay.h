@@ -1,0 +1,35 @@
+// Decides a recorded run anew, and compares.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/scaling/policy.h"
+#include "muster/scaling_sim/recording.h"
+
+namespace muster::scaling_sim {
+
+struct RecordingVerdict {
+  struct Difference {
+    int64_t line = 0;  // of the recording
+    absl::Time at;
+    std::string recorded;  // decisions, as EncodeDecision writes them
+    std::string replayed;
+  };
+
+  int64_t announcements = 0;
+  int64_t decisions = 0;
+  std::optional<Difference> first_difference;  // where it stopped; nullopt: all are the same
+};
+
+// `policy` is new, and made as the recording's header says. `use_rules` is called with the text of
+// rules when they came in force. Errors: the reader's, and those of `use_rules`.
+absl::StatusOr<RecordingVerdict> ReplayRecording(
+    RecordingReader* reader, scaling::Policy* policy,
+    const std::function<absl::Status(const std::string&)>& use_rules);
+
+}  // namespace muster::scaling_sim

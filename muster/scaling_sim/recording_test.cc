@@ -1,0 +1,204 @@
+#include "muster/scaling_sim/recording.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
+#include "muster/scaling/deadline_policy.h"
+#include "muster/scaling_sim/engine.h"
+#include "muster/scaling_sim/recording_replay.h"
+
+namespace muster::scaling_sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+RecordingHeader Header() {
+  RecordingHeader header;
+  header.target = "billing";
+  header.policy.sla = absl::Minutes(5);
+  header.policy.aim = absl::Minutes(1);
+  return header;
+}
+
+RecordedStep Step() {
+  RecordedStep step;
+  scaling::Observation& seen = step.observation;
+  seen.now = absl::FromUnixNanos(1'700'000'000'123'456'789);
+  seen.bounds = {1, 40, 2};
+  seen.fleet.ready = 3;
+  seen.fleet.starting = {absl::FromUnixSeconds(1'700'000'030)};
+  seen.fleet.idle_since = {absl::FromUnixSeconds(1'699'999'990)};
+  seen.estimates = {40.5, absl::Milliseconds(25), absl::Seconds(30), absl::Seconds(1), 0.5, 0.01};
+  seen.queues = {{"in-0", seen.now, 100, 7, absl::Seconds(12), 1000, 893}};
+  step.decision.replicas = 7;
+  step.decision.binding = scaling::Binding::kDeadline;
+  step.decision.wanted = 8;
+  step.decision.deadline = absl::FromUnixSeconds(1'700'000'300);
+  step.decision.feasibility = {false, 57, absl::Seconds(84), absl::InfiniteFuture()};
+  return step;
+}
+
+// Version 1, as it stands in files.
+constexpr char kGoldenHeader[] =
+    R"({"muster_recording":1,"target":"billing","policy":{"sla_ns":300000000000,)"
+    R"("aim_ns":60000000000,"patience":0.5,"hold":1.0,"loss_after":3,"loss_keep_current":true,)"
+    R"("loss_floor":0,"stale_after_ns":120000000000,"rate_risk":0.01,"forecast":false}})";
+constexpr char kGoldenAnnouncement[] =
+    R"({"announce":{"at":1700000000000000000,"items":3000,"id":18446744073709551615}})";
+constexpr char kGoldenStep[] =
+    R"({"see":{"now":1700000000123456789,"bounds":{"min":1,"max":40,"standby":2},)"
+    R"("fleet":{"ready":3,"draining":0,"parked":0,"starting":[1700000030000000000],)"
+    R"("idle_since":[1699999990000000000],"tasks":1,"max_tasks":1},)"
+    R"("estimates":{"items_per_second":40.5,"service_time_ns":25000000,)"
+    R"("cold_start_ns":30000000000,"release_ns":1000000000,"cpu_share":0.5,)"
+    R"("throttled_share":0.01},)"
+    R"("queues":[{"queue":"in-0","at":1700000000123456789,"ready":100,"in_flight":7,)"
+    R"("oldest_age_ns":12000000000,"total_in":1000,"total_out":893}]},)"
+    R"("decide":{"replicas":7,"tasks":1,"standby":0,"binding":"deadline","wanted":8,)"
+    R"("deadline":1700000300000000000,"feasible":false,"needs":57,"late_by_ns":84000000000,)"
+    R"("finish":null}})";
+
+TEST(RecordingCodecTest, WritesVersionOneAsItAlwaysDid) {
+  EXPECT_EQ(EncodeHeader(Header()), kGoldenHeader);
+  EXPECT_EQ(EncodeEvent(Step()), kGoldenStep);
+  EXPECT_EQ(
+      EncodeEvent(scaling::Announcement{absl::FromUnixSeconds(1'700'000'000), 3000, UINT64_MAX}),
+      kGoldenAnnouncement);
+  EXPECT_EQ(EncodeEvent(RecordedRules{"mode: act\n"}), R"({"rules":"mode: act\n"})");
+}
+
+TEST(RecordingCodecTest, ReadsVersionOne) {
+  EXPECT_EQ(EncodeHeader(*DecodeHeader(kGoldenHeader)), kGoldenHeader);
+  EXPECT_EQ(EncodeEvent(*DecodeEvent(kGoldenStep)), kGoldenStep);
+  EXPECT_EQ(EncodeEvent(*DecodeEvent(kGoldenAnnouncement)), kGoldenAnnouncement);
+  EXPECT_EQ(std::get<RecordedRules>(*DecodeEvent(R"({"rules":"a"})")).text, "a");
+}
+
+TEST(RecordingCodecTest, KeepsEveryBinding) {
+  RecordedStep step = Step();
+  for (int i = 0; i <= static_cast<int>(scaling::Binding::kPolicy); ++i) {
+    step.decision.binding = static_cast<scaling::Binding>(i);
+    const RecordedEvent event = *DecodeEvent(EncodeEvent(step));
+    EXPECT_EQ(std::get<RecordedStep>(event).decision.binding, step.decision.binding);
+  }
+}
+
+TEST(RecordingCodecTest, RefusesWhatIsNoRecording) {
+  for (const char* line : {"", "{", "[]", "5", "null", "{}", R"({"muster_recording":"x"})"}) {
+    EXPECT_TRUE(absl::IsDataLoss(DecodeHeader(line).status())) << line;
+    EXPECT_TRUE(absl::IsDataLoss(DecodeEvent(line).status())) << line;
+  }
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(DecodeHeader(R"({"muster_recording":2,"target":"x"})").status()));
+  EXPECT_TRUE(absl::IsDataLoss(DecodeEvent(R"({"announce":{"at":"x","items":1}})").status()));
+}
+
+// Records what the deadline policy does in a simulation.
+class Recorder final : public scaling::Policy {
+ public:
+  Recorder(std::unique_ptr<scaling::Policy> policy, RecordingWriter* writer)
+      : policy_(std::move(policy)), writer_(writer) {}
+
+  void Announce(const scaling::Announcement& announcement) override {
+    EXPECT_TRUE(writer_->Write(announcement).ok());
+    policy_->Announce(announcement);
+  }
+  scaling::Decision Decide(const scaling::Observation& observation) override {
+    const scaling::Decision decision = policy_->Decide(observation);
+    EXPECT_TRUE(writer_->Write(RecordedStep{observation, decision}).ok());
+    return decision;
+  }
+
+ private:
+  const std::unique_ptr<scaling::Policy> policy_;
+  RecordingWriter* const writer_;
+};
+
+class RecordingTest : public ::testing::Test {
+ protected:
+  void RecordARun() {
+    const std::unique_ptr<RecordingWriter> writer = *RecordingWriter::Open(path_, Header());
+    EXPECT_TRUE(writer->Write(RecordedRules{"the rules"}).ok());
+    Trace trace;
+    trace.start = absl::FromUnixSeconds(1'700'000'000);
+    trace.arrivals = {{0, 50'000, 0}, {400 * kSecondUs, 7'000, 0}};
+    trace.items = 57'000;
+    trace.seconds = 401;
+    SimOptions options;
+    options.service_time = absl::Milliseconds(25);
+    options.cold_start = absl::Seconds(30);
+    options.sla = absl::Minutes(5);
+    Recorder recorder(*scaling::MakeDeadlinePolicy(Header().policy), writer.get());
+    Simulate(trace, options, &recorder, {});
+  }
+
+  RecordingVerdict Verdict(const scaling::DeadlineOptions& policy) {
+    const std::unique_ptr<RecordingReader> reader = *RecordingReader::Open(path_);
+    const std::unique_ptr<scaling::Policy> anew = *scaling::MakeDeadlinePolicy(policy);
+    return *ReplayRecording(reader.get(), anew.get(), [this](const std::string& text) {
+      rules_ += text;
+      return absl::OkStatus();
+    });
+  }
+
+  std::string Text() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const base::TempDir folder_;
+  const std::string path_ = folder_ / "run.jsonl";
+  std::string rules_;
+};
+
+TEST_F(RecordingTest, IsDecidedAnewInTheSameWay) {
+  RecordARun();
+  const RecordingVerdict verdict = Verdict(RecordingReader::Open(path_).value()->header().policy);
+  EXPECT_EQ(verdict.announcements, 2);
+  EXPECT_GT(verdict.decisions, 400);
+  EXPECT_FALSE(verdict.first_difference.has_value()) << verdict.first_difference->replayed;
+  EXPECT_EQ(rules_, "the rules");
+}
+
+TEST_F(RecordingTest, ShowsTheFirstDifferenceToAnotherPolicy) {
+  RecordARun();
+  scaling::DeadlineOptions other = Header().policy;
+  other.aim.reset();
+  const RecordingVerdict verdict = Verdict(other);
+  ASSERT_TRUE(verdict.first_difference.has_value());
+  EXPECT_GE(verdict.first_difference->line, 3);
+  EXPECT_NE(verdict.first_difference->recorded, verdict.first_difference->replayed);
+}
+
+TEST_F(RecordingTest, IsNeverOverwritten) {
+  RecordARun();
+  EXPECT_TRUE(absl::IsAlreadyExists(RecordingWriter::Open(path_, Header()).status()));
+  EXPECT_TRUE(
+      absl::IsUnavailable(RecordingWriter::Open(folder_ / "none/run.jsonl", Header()).status()));
+}
+
+TEST_F(RecordingTest, EndsBeforeALineThatWasCutOff) {
+  RecordARun();
+  const std::string text = Text();
+  std::ofstream(path_, std::ios::trunc) << text.substr(0, text.size() - 10);
+  EXPECT_FALSE(Verdict(Header().policy).first_difference.has_value());
+}
+
+TEST_F(RecordingTest, NamesTheLineThatIsDamaged) {
+  RecordARun();
+  std::ofstream(path_, std::ios::app) << "{\"see\":{}}\n";
+  const std::unique_ptr<RecordingReader> reader = *RecordingReader::Open(path_);
+  absl::StatusOr<std::optional<RecordedEvent>> event;
+  do {
+    event = reader->Next();
+  } while (event.ok() && event->has_value());
+  EXPECT_TRUE(absl::IsDataLoss(event.status()));
+  EXPECT_THAT(std::string(event.status().message()), HasSubstr("run.jsonl line "));
+  EXPECT_TRUE(absl::IsNotFound(RecordingReader::Open(folder_ / "x").status()));
+}
+
+}  // namespace
+}  // namespace muster::scaling_sim

@@ -1,0 +1,225 @@
+#include "muster/yaml/yaml_value.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/nearest_name.h"
+#include "muster/base/quantity.h"
+#include "muster/base/utf8.h"
+#include "muster/yaml/limits.h"
+
+namespace muster::yaml {
+namespace {
+
+Place PlaceOf(const YAML::Node& node) {
+  const YAML::Mark mark = node.Mark();
+  return mark.is_null() ? Place{} : Place{mark.line + 1, mark.column + 1};
+}
+
+std::string Join(const std::string& path, const std::string& key) {
+  return path.empty() ? key : absl::StrCat(path, ".", key);
+}
+
+bool LooksLikeNumber(const std::string& text) {
+  double number;
+  return !text.empty() && (absl::ascii_isdigit(text[0]) || absl::StrContains("+-.", text[0])) &&
+         absl::SimpleAtod(text, &number);
+}
+
+// What YAML's readers, old and new ones, take for null or a truth value when it is not quoted.
+bool LooksLikeWord(const std::string& text) {
+  const std::vector<std::string> words = {"",    "~",  "null", "true", "false",
+                                          "yes", "no", "on",   "off"};
+  return std::find(words.begin(), words.end(), absl::AsciiStrToLower(text)) != words.end();
+}
+
+bool IsPrintable(absl::string_view text) {
+  while (!text.empty()) {
+    const size_t bytes = text[0] == '\t' ? 1 : base::PrintableUtf8Prefix(text);
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
+bool IsName(absl::string_view text) {
+  return !text.empty() && text.size() <= kMaxNameBytes && absl::ascii_islower(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_' || c == '-';
+         });
+}
+
+}  // namespace
+
+YamlValue::YamlValue(const YAML::Node& node, std::string path, Problems* problems)
+    : node_(node), path_(std::move(path)), problems_(problems), present_(true) {}
+
+YamlValue YamlValue::Absent(std::string path, Problems* problems) {
+  YamlValue value(YAML::Node(), std::move(path), problems);
+  value.present_ = false;
+  return value;
+}
+
+bool YamlValue::IsPlain() const { return node_.IsScalar() && node_.Tag() == "?"; }
+bool YamlValue::IsNumber() const { return present_ && IsPlain() && LooksLikeNumber(Raw()); }
+std::string YamlValue::Raw() const { return node_.IsScalar() ? node_.Scalar() : ""; }
+
+std::string YamlValue::Shown() const {
+  if (node_.IsMap()) return absl::StrCat("a map of ", node_.size());
+  if (node_.IsSequence()) return absl::StrCat("a list of ", node_.size());
+  return node_.IsNull() || Raw().empty() ? "empty" : base::Quoted(Raw());
+}
+
+void YamlValue::Problem(absl::string_view message) const {
+  BareProblem(path_.empty() ? std::string(message) : absl::StrCat(path_, ": ", message));
+}
+
+void YamlValue::BareProblem(absl::string_view message) const {
+  problems_->Add(PlaceOf(node_), message);
+}
+
+void YamlValue::MustBe(absl::string_view what) const {
+  Problem(absl::StrCat("must be ", what, ", not ", Shown()));
+}
+
+bool YamlValue::ReadText(std::string* out) const {
+  if (!present_) return false;
+  if (!node_.IsScalar() || Raw().empty()) {
+    MustBe("text");
+    return false;
+  }
+  if (IsPlain() && (LooksLikeNumber(Raw()) || LooksLikeWord(Raw()))) {
+    Problem(absl::StrCat("must be text; write it in quotes: \"", Raw(), "\""));
+    return false;
+  }
+  if (Raw().size() > kMaxTextBytes || !IsPrintable(Raw())) {
+    MustBe(absl::StrCat("at most ", kMaxTextBytes, " bytes of printable text"));
+    return false;
+  }
+  *out = Raw();
+  return true;
+}
+
+bool YamlValue::ReadName(std::string* out) const {
+  if (!present_) return false;
+  if (!node_.IsScalar() || !IsName(Raw()) || (IsPlain() && LooksLikeWord(Raw()))) {
+    MustBe(absl::StrCat("a name: a lower-case letter, then letters, digits, '_' or '-', ",
+                        kMaxNameBytes, " at most"));
+    return false;
+  }
+  *out = Raw();
+  return true;
+}
+
+bool YamlValue::ReadBool(bool* out) const {
+  if (!present_) return false;
+  if (!IsPlain() || (Raw() != "true" && Raw() != "false")) {
+    MustBe("true or false");
+    return false;
+  }
+  *out = Raw() == "true";
+  return true;
+}
+
+bool YamlValue::ReadInt(int64_t* out, int64_t min, int64_t max) const {
+  if (!present_) return false;
+  int64_t number;
+  if (!IsNumber() || !absl::SimpleAtoi(Raw(), &number) || number < min || number > max) {
+    MustBe(absl::StrCat("a whole number from ", min, " to ", max));
+    return false;
+  }
+  *out = number;
+  return true;
+}
+
+bool YamlValue::ReadBytes(int64_t* out, int64_t min, int64_t max) const {
+  if (!present_) return false;
+  const absl::StatusOr<int64_t> bytes = base::ParseBytes(Raw());
+  if (!bytes.ok() || *bytes < min || *bytes > max) {
+    MustBe(absl::StrCat("a size from ", base::BytesToString(min), " to ", base::BytesToString(max),
+                        " such as 256KiB"));
+    return false;
+  }
+  *out = *bytes;
+  return true;
+}
+
+bool YamlValue::ReadDuration(absl::Duration* out, absl::Duration min, absl::Duration max) const {
+  if (!present_) return false;
+  const absl::StatusOr<absl::Duration> duration = base::ParseDuration(Raw());
+  if (IsNumber() || !duration.ok() || *duration < min || *duration > max) {
+    MustBe(absl::StrCat("a duration from ", base::DurationToString(min), " to ",
+                        base::DurationToString(max), " such as 30s, 5m or 1h30m"));
+    return false;
+  }
+  *out = *duration;
+  return true;
+}
+
+std::vector<YamlValue> YamlValue::List(size_t min, size_t max) const {
+  std::vector<YamlValue> list;
+  if (!present_) return list;
+  if (!node_.IsSequence() || node_.size() < min || node_.size() > max) {
+    MustBe(absl::StrCat("a list of ", min, " to ", max, " entries"));
+    return list;
+  }
+  for (const YAML::Node& entry : node_) {
+    list.emplace_back(entry, absl::StrCat(path_, "[", list.size(), "]"), problems_);
+  }
+  return list;
+}
+
+std::vector<std::pair<YamlValue, YamlValue>> YamlValue::Entries(size_t min, size_t max) const {
+  std::vector<std::pair<YamlValue, YamlValue>> entries;
+  if (!present_) return entries;
+  if (!node_.IsMap() || node_.size() < min || node_.size() > max) {
+    MustBe(max == kAnyNumber ? "a map" : absl::StrCat("a map of ", min, " to ", max, " entries"));
+    return entries;
+  }
+  std::vector<std::string> seen;
+  for (const auto& entry : node_) {
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+    const YamlValue name(entry.first, path_, problems_);
+    if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+      name.Problem(absl::StrCat("the key ", base::Quoted(key), " is there twice"));
+      continue;
+    }
+    seen.push_back(key);
+    entries.emplace_back(name, YamlValue(entry.second, Join(path_, key), problems_));
+  }
+  return entries;
+}
+
+YamlMap::YamlMap(const YamlValue& value, const std::vector<std::string>& keys, Problems* problems)
+    : value_(value), problems_(problems) {
+  for (const auto& [name, content] : value.Entries(0, YamlValue::kAnyNumber)) {
+    const std::string key = name.Raw();
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+      entries_.emplace_back(key, content);
+      continue;
+    }
+    name.BareProblem(absl::StrCat("unknown key ", base::Quoted(key),
+                                  value.path().empty() ? "" : absl::StrCat(" in ", value.path()),
+                                  base::DidYouMean(key, keys)));
+  }
+}
+
+YamlValue YamlMap::Optional(const std::string& key) const {
+  for (const auto& [name, content] : entries_) {
+    if (name == key) return content;
+  }
+  return YamlValue::Absent(Join(value_.path(), key), problems_);
+}
+
+YamlValue YamlMap::Required(const std::string& key) const {
+  YamlValue found = Optional(key);
+  if (!found.present() && value_.IsMap()) {
+    value_.Problem(absl::StrCat("the key '", key, "' is missing"));
+  }
+  return found;
+}
+
+}  // namespace muster::yaml

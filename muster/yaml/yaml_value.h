@@ -1,0 +1,81 @@
+// YamlValue: one value of a file, read into C++ strictly. Whatever is wrong goes to Problems,
+// and the target keeps its default; so does the target of an optional value that is absent.
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/yaml/problems.h"
+
+namespace muster::yaml {
+
+// Cheap to copy. Not thread-safe.
+class YamlValue {
+ public:
+  static constexpr size_t kAnyNumber = ~size_t{0};
+
+  // `path` names the value for people: "groups[0].measures". `problems` is not owned.
+  YamlValue(const YAML::Node& node, std::string path, Problems* problems);
+  static YamlValue Absent(std::string path, Problems* problems);
+
+  bool present() const { return present_; }
+  const std::string& path() const { return path_; }
+  bool IsMap() const { return present_ && node_.IsMap(); }
+  bool IsList() const { return present_ && node_.IsSequence(); }
+  bool IsNumber() const;
+  // Of a scalar, whatever its type; "" otherwise.
+  std::string Raw() const;
+
+  // "PATH: MESSAGE".
+  void Problem(absl::string_view message) const;
+  // MESSAGE alone, which names the place itself.
+  void BareProblem(absl::string_view message) const;
+  // "PATH: must be WHAT, not VALUE".
+  void MustBe(absl::string_view what) const;
+
+  // Each answers whether it set `*out`.
+  bool ReadText(std::string* out) const;  // at most kMaxTextBytes, not empty, no control characters
+  bool ReadName(std::string* out) const;  // [a-z][a-z0-9_-]*, at most kMaxNameBytes
+  bool ReadBool(bool* out) const;
+  bool ReadInt(int64_t* out, int64_t min, int64_t max) const;
+  bool ReadBytes(int64_t* out, int64_t min, int64_t max) const;
+  bool ReadDuration(absl::Duration* out, absl::Duration min, absl::Duration max) const;
+
+  // The elements of a list of `min` to `max`; a problem and nothing for anything else.
+  std::vector<YamlValue> List(size_t min, size_t max) const;
+  // The entries of a map of `min` to `max`, keys being names of the user's; likewise.
+  std::vector<std::pair<YamlValue, YamlValue>> Entries(size_t min, size_t max) const;
+
+ private:
+  std::string Shown() const;
+  bool IsPlain() const;
+
+  YAML::Node node_;
+  std::string path_;
+  Problems* problems_;
+  bool present_;
+};
+
+// A map with fixed keys. Reports unknown keys and keys that stand there twice.
+class YamlMap {
+ public:
+  YamlMap(const YamlValue& value, const std::vector<std::string>& keys, Problems* problems);
+
+  YamlValue Optional(const std::string& key) const;
+  // Reports a missing key.
+  YamlValue Required(const std::string& key) const;
+
+ private:
+  const YamlValue value_;
+  Problems* const problems_;
+  std::vector<std::pair<std::string, YamlValue>> entries_;
+};
+
+}  // namespace muster::yaml
