@@ -394,7 +394,7 @@ TEST_F(ListenerSettlementTest, FinishesWhatACrashedConsumerLeft) {
   Start();
   store_.AwaitDeleted(in(), 1);
   EXPECT_THAT(store_.deleted(in()), ElementsAre("2"));
-  PassTimeUntil([&] { return store_.deleted(in()).size() == 2; }, absl::Seconds(1));
+  PassTimeBetweenLeasesUntil([&] { return store_.deleted(in()).size() == 2; }, absl::Seconds(1));
   EXPECT_THAT(store_.deleted(in()), ElementsAre("2", "1"));
   Finish();
 }
