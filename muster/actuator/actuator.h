@@ -34,12 +34,12 @@ struct TargetState {
 
 // What shall be. Orders are absolute, so that giving one twice does no harm.
 struct Order {
-  std::string target;
-  std::string decision;  // id of the decision that it carries out, for logs
+  std::string target = {};
+  std::string decision = {};  // id of the decision that it carries out, for logs
   int replicas = 0;
   int tasks = 0;  // dequeue tasks of each; 0: as they are
   // Names of replicas that should go first if some must: those with the fewest leases.
-  std::vector<std::string> let_go_first;
+  std::vector<std::string> let_go_first = {};
   // Of the agent's leader lease. A lower one than was ever seen comes from an agent that is no
   // longer the leader, and changes nothing.
   int64_t fencing_token = 0;
