@@ -69,7 +69,29 @@ absl::Status SubmitCall::Accept() {
   response.mutable_accepted()->set_batch(batch_.number);
   response.mutable_accepted()->set_state(ledger::ProgressOf(batch_).state());
   response.mutable_accepted()->set_durable_offset(DurableSize());
-  return Send(response);
+  MUSTER_RETURN_IF_ERROR(Send(response));
+  BeginToSync();
+  return absl::OkStatus();
+}
+
+void SubmitCall::BeginToSync() {
+  if (upload_ == nullptr) return;
+  const auto answer = [this](uint64_t durable) {
+    keeper_->Advance(batch_.number);
+    v1::SubmitResponse response;
+    response.mutable_durable()->set_durable_offset(durable);
+    (void)stream_->Write(response);  // whoever went away is noticed where the content is read
+  };
+  // The client may be waiting for `durable` by now, and would send nothing that could be answered.
+  syncer_.emplace(upload_.get(), answer, [this] { context_->TryCancel(); });
+}
+
+absl::Status SubmitCall::EndSyncing() {
+  return syncer_.has_value() ? syncer_->Finish() : absl::OkStatus();
+}
+
+uint64_t SubmitCall::SizeSoFar() const {
+  return upload_ == nullptr ? batch_.source_bytes : upload_->size_so_far();
 }
 
 uint64_t SubmitCall::DurableSize() const {
@@ -81,19 +103,18 @@ absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
     return rpc::BadField("chunk.data", absl::StrCat("must have 1 to ", kMaxChunkBytes, " bytes"));
   }
   if (upload_ == nullptr || upload_->sealed()) {
-    return WithOffset(absl::OutOfRangeError("the content is whole already"), DurableSize());
+    return WithOffset(absl::OutOfRangeError("the content is whole already"), SizeSoFar());
   }
-  MUSTER_RETURN_IF_ERROR(AsCancelled(
-      WithOffset(upload_->Append(ticket_, chunk.offset(), chunk.data()), DurableSize())));
-  keeper_->Advance(batch_.number);
-  v1::SubmitResponse response;
-  response.mutable_durable()->set_durable_offset(DurableSize());
-  return Send(response);
+  MUSTER_RETURN_IF_ERROR(
+      AsCancelled(WithOffset(upload_->Append(ticket_, chunk.offset(), chunk.data()), SizeSoFar())));
+  syncer_->Wake();
+  return absl::OkStatus();
 }
 
 absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
   const auto hash = base::Fingerprint128::FromBytes(seal.content_hash());
   if (!hash.has_value()) return rpc::BadField("seal.content_hash", "must have 16 bytes");
+  MUSTER_RETURN_IF_ERROR(AsCancelled(EndSyncing()));
   if (upload_ == nullptr && uploads_->HasWhole(batch_.number)) {
     MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
     ticket_ = upload_->TakeOver();
@@ -109,7 +130,7 @@ absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
     return rpc::WithReason(std::move(sealed),
                            {"REQUEST_ID_REUSED", {{"batch", absl::StrCat(batch_.number)}}});
   }
-  MUSTER_RETURN_IF_ERROR(AsCancelled(WithOffset(std::move(sealed), DurableSize())));
+  MUSTER_RETURN_IF_ERROR(AsCancelled(WithOffset(std::move(sealed), SizeSoFar())));
   if (batch_.state == ledger::BatchState::kOpen) keeper_->Advance(batch_.number);
   return absl::OkStatus();
 }

@@ -3,24 +3,32 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
+#include "grpcpp/server_context.h"
 #include "grpcpp/support/sync_stream.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "services/initiator/batch_keeper.h"
 #include "services/initiator/submissions.h"
+#include "services/initiator/upload_syncer.h"
 #include "services/initiator/uploads.h"
 
 namespace muster::initiator {
 
-// One thread.
+// One thread reads, another one syncs and answers `durable`.
 class SubmitCall {
  public:
   using Stream = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
 
   // Nothing is owned.
-  SubmitCall(Submissions* submissions, BatchKeeper* keeper, Uploads* uploads, Stream* stream)
-      : submissions_(submissions), keeper_(keeper), uploads_(uploads), stream_(stream) {}
+  SubmitCall(Submissions* submissions, BatchKeeper* keeper, Uploads* uploads,
+             grpc::ServerContext* context, Stream* stream)
+      : submissions_(submissions),
+        keeper_(keeper),
+        uploads_(uploads),
+        context_(context),
+        stream_(stream) {}
 
   // Reads until the seal is answered, or something is wrong. Cancelled: the client went away.
   // `batch` is the batch that was sealed.
@@ -31,21 +39,27 @@ class SubmitCall {
 
  private:
   absl::Status Accept();
+  void BeginToSync();
+  // What is written to the stream from here on is not `durable`.
+  absl::Status EndSyncing();
   absl::Status Take(const v1::SubmitChunk& chunk);
   absl::Status Seal(const v1::SubmitSeal& seal);
   // Nobody can go on with the upload.
   absl::Status Drop(absl::Status why);
   absl::Status Send(const v1::SubmitResponse& response);
-  // What the content ends with: the upload's, or what is recorded where that is gone.
+  // Where the content ends: the upload's, or what is recorded where that is gone.
+  uint64_t SizeSoFar() const;
   uint64_t DurableSize() const;
 
-  Submissions* const submissions_;  // not owned
-  BatchKeeper* const keeper_;       // not owned
-  Uploads* const uploads_;          // not owned
-  Stream* const stream_;            // not owned
+  Submissions* const submissions_;      // not owned
+  BatchKeeper* const keeper_;           // not owned
+  Uploads* const uploads_;              // not owned
+  grpc::ServerContext* const context_;  // not owned
+  Stream* const stream_;                // not owned
   ledger::Batch batch_;
   std::shared_ptr<Upload> upload_;  // null: all of the content was here once
   uint64_t ticket_ = 0;
+  std::optional<UploadSyncer> syncer_;  // while content may arrive; uses all of these
 };
 
 }  // namespace muster::initiator

@@ -52,8 +52,10 @@ absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path) {
   }
   if (fd < 0) return ErrnoStatus("opening the upload", path);
   struct stat info;
+  // An earlier process may have ended between writing and syncing.
+  const bool there = fstat(fd, &info) == 0 && fdatasync(fd) == 0;
   const absl::Status looked =
-      fstat(fd, &info) == 0 ? SyncFolderOf(path) : ErrnoStatus("looking at the upload", path);
+      there ? SyncFolderOf(path) : ErrnoStatus("looking at the upload", path);
   if (!looked.ok()) {
     close(fd);
     return looked;
@@ -62,29 +64,37 @@ absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path) {
 }
 
 Upload::Upload(std::string path, int fd, uint64_t size, bool sealed)
-    : path_(std::move(path)), fd_(fd), durable_(size), sealed_(sealed) {}
+    : path_(std::move(path)), fd_(fd), written_(size), durable_(size), sealed_(sealed) {}
 
 Upload::~Upload() { close(fd_); }
 
 uint64_t Upload::TakeOver() {
-  // A piece that the old writer has in hand is durable, or was not written, by then.
   base::MutexLock writing(&writing_mu_);
+  (void)Sync();  // what this cannot save is dropped
   base::MutexLock lock(&mu_);
+  if (fingerprinted_ > durable_) {
+    content_ = base::Fingerprinter();
+    fingerprinted_ = 0;
+  }
+  written_ = durable_;
+  broken_ = absl::OkStatus();
   return ++writer_;
 }
 
 absl::Status Upload::CheckWriter(uint64_t ticket) const {
   base::MutexLock lock(&mu_);
   if (!refused_.ok()) return refused_;
-  if (ticket == writer_) return absl::OkStatus();
-  return absl::AbortedError("a newer stream has taken the upload over");
+  if (ticket != writer_) {
+    return absl::AbortedError("a newer stream has taken the upload over");
+  }
+  return broken_;
 }
 
 absl::Status Upload::Append(uint64_t ticket, uint64_t offset, absl::string_view data) {
   base::MutexLock writing(&writing_mu_);
   MUSTER_RETURN_IF_ERROR(CheckWriter(ticket));
   if (sealed()) return absl::FailedPreconditionError("the content is whole already");
-  const uint64_t end = durable_size();
+  const uint64_t end = size_so_far();
   if (offset != end) {
     return absl::OutOfRangeError(
         absl::StrCat("the content ends at byte ", end, ", not at ", offset));
@@ -94,8 +104,24 @@ absl::Status Upload::Append(uint64_t ticket, uint64_t offset, absl::string_view 
   content_.Update(data);
   fingerprinted_ += data.size();
   base::MutexLock lock(&mu_);
-  durable_ = end + data.size();
+  written_ = end + data.size();
   return absl::OkStatus();
+}
+
+absl::Status Upload::Sync() {
+  base::MutexLock syncing(&syncing_mu_);
+  uint64_t end = 0;
+  {
+    base::MutexLock lock(&mu_);
+    if (!broken_.ok() || durable_ == written_) return broken_;
+    end = written_;
+  }
+  const bool synced = fdatasync(fd_) == 0;
+  absl::Status status = synced ? absl::OkStatus() : ErrnoStatus("syncing the upload", path_);
+  base::MutexLock lock(&mu_);
+  if (synced) durable_ = end;
+  broken_ = status;
+  return status;
 }
 
 absl::Status Upload::Write(uint64_t offset, absl::string_view data) {
@@ -106,12 +132,13 @@ absl::Status Upload::Write(uint64_t offset, absl::string_view data) {
     offset += static_cast<uint64_t>(written);
     data.remove_prefix(static_cast<size_t>(written));
   }
-  return fdatasync(fd_) == 0 ? absl::OkStatus() : ErrnoStatus("syncing the upload", path_);
+  return absl::OkStatus();
 }
 
 absl::Status Upload::Seal(uint64_t ticket, uint64_t size, const base::Fingerprint128& content) {
   base::MutexLock writing(&writing_mu_);
   MUSTER_RETURN_IF_ERROR(CheckWriter(ticket));
+  MUSTER_RETURN_IF_ERROR(Sync());
   const uint64_t end = durable_size();
   MUSTER_RETURN_IF_ERROR(ReadContent(end));
   const bool same = end == size && content_.Digest() == content;
@@ -133,12 +160,12 @@ absl::Status Upload::Seal(uint64_t ticket, uint64_t size, const base::Fingerprin
   return absl::OkStatus();
 }
 
-absl::Status Upload::ReadContent(uint64_t durable) {
-  if (fingerprinted_ == durable) return absl::OkStatus();
-  std::string piece(std::min<uint64_t>(kReadBytes, durable), '\0');
-  while (fingerprinted_ < durable) {
-    const size_t wanted = std::min<uint64_t>(piece.size(), durable - fingerprinted_);
-    MUSTER_ASSIGN_OR_RETURN(const size_t got, Read(fingerprinted_, piece.data(), wanted));
+absl::Status Upload::ReadContent(uint64_t size) {
+  if (fingerprinted_ == size) return absl::OkStatus();
+  std::string piece(std::min<uint64_t>(kReadBytes, size), '\0');
+  while (fingerprinted_ < size) {
+    const size_t wanted = std::min<uint64_t>(piece.size(), size - fingerprinted_);
+    MUSTER_ASSIGN_OR_RETURN(const size_t got, ReadFile(fingerprinted_, piece.data(), wanted));
     content_.Update(absl::string_view(piece.data(), got));
     fingerprinted_ += got;
   }
@@ -153,6 +180,11 @@ void Upload::Refuse(absl::Status why) {
 uint64_t Upload::durable_size() const {
   base::MutexLock lock(&mu_);
   return durable_;
+}
+
+uint64_t Upload::size_so_far() const {
+  base::MutexLock lock(&mu_);
+  return written_;
 }
 
 bool Upload::sealed() const {
@@ -173,10 +205,13 @@ absl::StatusOr<size_t> Upload::Read(uint64_t offset, char* out, size_t bytes) co
     if (!sealed_ && offset + bytes > end) return input::NotArrivedYet();
   }
   if (offset >= end) return size_t{0};
-  const size_t wanted = std::min<uint64_t>(bytes, end - offset);
+  return ReadFile(offset, out, std::min<uint64_t>(bytes, end - offset));
+}
+
+absl::StatusOr<size_t> Upload::ReadFile(uint64_t offset, char* out, size_t bytes) const {
   size_t done = 0;
-  while (done < wanted) {
-    const ssize_t got = pread(fd_, out + done, wanted - done, static_cast<off_t>(offset + done));
+  while (done < bytes) {
+    const ssize_t got = pread(fd_, out + done, bytes - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoStatus("reading the upload", path_);
     if (got == 0) {

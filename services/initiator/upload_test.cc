@@ -7,7 +7,9 @@
 
 #include "gtest/gtest.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/status_macros.h"
 #include "muster/base/temp_dir.h"
+#include "services/initiator/broken_medium.h"
 #include "services/initiator/uploads.h"
 
 namespace muster::initiator {
@@ -16,6 +18,12 @@ namespace {
 class UploadTest : public ::testing::Test {
  protected:
   std::shared_ptr<Upload> Open() { return uploads_->Get(7).value(); }
+
+  static absl::Status Add(Upload& upload, uint64_t ticket, uint64_t offset,
+                          absl::string_view data) {
+    MUSTER_RETURN_IF_ERROR(upload.Append(ticket, offset, data));
+    return upload.Sync();
+  }
 
   static std::string ReadAll(const Upload& upload, size_t bytes) {
     std::string text(bytes, '\0');
@@ -32,26 +40,77 @@ class UploadTest : public ::testing::Test {
 TEST_F(UploadTest, GrowsByPiecesThatCanBeReadAtOnce) {
   const auto upload = Open();
   const uint64_t ticket = upload->TakeOver();
-  ASSERT_TRUE(upload->Append(ticket, 0, "first,").ok());
+  ASSERT_TRUE(Add(*upload, ticket, 0, "first,").ok());
   EXPECT_EQ(upload->size(), input::kStillGrowing);
   EXPECT_EQ(ReadAll(*upload, 6), "first,");
   char byte = 0;
   EXPECT_TRUE(input::HasNotArrived(upload->Read(6, &byte, 1).status()));
-  ASSERT_TRUE(upload->Append(ticket, 6, "second").ok());
+  ASSERT_TRUE(Add(*upload, ticket, 6, "second").ok());
   ASSERT_TRUE(upload->Seal(ticket, 12, base::Fingerprint("first,second")).ok());
   EXPECT_EQ(upload->size(), 12);
   EXPECT_EQ(ReadAll(*upload, 100), "first,second");
 }
 
+TEST_F(UploadTest, IsReadAsFarAsItIsSynced) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(ticket, 0, "first,").ok());
+  ASSERT_TRUE(upload->Append(ticket, 6, "second").ok());
+  EXPECT_EQ(upload->size_so_far(), 12);
+  EXPECT_EQ(upload->durable_size(), 0);
+  char byte = 0;
+  EXPECT_TRUE(input::HasNotArrived(upload->Read(0, &byte, 1).status()));
+  ASSERT_TRUE(upload->Sync().ok());
+  EXPECT_EQ(upload->durable_size(), 12);
+  EXPECT_EQ(ReadAll(*upload, 12), "first,second");
+}
+
+TEST_F(UploadTest, IsSyncedWhenItIsSealed) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(ticket, 0, "all").ok());
+  ASSERT_TRUE(upload->Seal(ticket, 3, base::Fingerprint("all")).ok());
+  EXPECT_EQ(upload->durable_size(), 3);
+}
+
+TEST_F(UploadTest, KeepsForANewWriterWhatTheOldOneHadNotSynced) {
+  const auto upload = Open();
+  ASSERT_TRUE(upload->Append(upload->TakeOver(), 0, "first,").ok());
+  const uint64_t ticket = upload->TakeOver();
+  EXPECT_EQ(upload->durable_size(), 6);
+  ASSERT_TRUE(Add(*upload, ticket, 6, "second").ok());
+  EXPECT_TRUE(upload->Seal(ticket, 12, base::Fingerprint("first,second")).ok());
+}
+
+TEST_F(UploadTest, DropsWhatCouldNotBeSyncedAndLetsItBeSentAgain) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(Add(*upload, ticket, 0, "first,").ok());
+  ASSERT_TRUE(upload->Append(ticket, 6, "second").ok());
+  {
+    const BrokenMedium broken(ArrivingPath(upload->path()));
+    EXPECT_TRUE(absl::IsUnavailable(upload->Sync()));
+  }
+  // The medium is well again, but what it has of the piece is unknown.
+  EXPECT_TRUE(absl::IsUnavailable(upload->Sync()));
+  EXPECT_TRUE(absl::IsUnavailable(upload->Append(ticket, 12, "third")));
+  EXPECT_EQ(upload->durable_size(), 6);
+
+  const uint64_t again = upload->TakeOver();
+  EXPECT_EQ(upload->size_so_far(), 6);
+  ASSERT_TRUE(Add(*upload, again, 6, "2nd").ok());
+  EXPECT_TRUE(upload->Seal(again, 9, base::Fingerprint("first,2nd")).ok());
+}
+
 TEST_F(UploadTest, GoesOnInANewProcessWhereTheOldOneEnded) {
   {
     const auto upload = Open();
-    ASSERT_TRUE(upload->Append(upload->TakeOver(), 0, "first,").ok());
+    ASSERT_TRUE(Add(*upload, upload->TakeOver(), 0, "first,").ok());
   }
   const auto upload = Open();
   EXPECT_EQ(upload->durable_size(), 6);
   const uint64_t ticket = upload->TakeOver();
-  ASSERT_TRUE(upload->Append(ticket, 6, "second").ok());
+  ASSERT_TRUE(Add(*upload, ticket, 6, "second").ok());
   EXPECT_TRUE(upload->Seal(ticket, 12, base::Fingerprint("first,second")).ok());
 }
 
@@ -59,7 +118,7 @@ TEST_F(UploadTest, IsWholeForEveryProcessOnceItIsSealed) {
   {
     const auto upload = Open();
     const uint64_t ticket = upload->TakeOver();
-    ASSERT_TRUE(upload->Append(ticket, 0, "all").ok());
+    ASSERT_TRUE(Add(*upload, ticket, 0, "all").ok());
     ASSERT_TRUE(upload->Seal(ticket, 3, base::Fingerprint("all")).ok());
   }
   const auto upload = Open();
@@ -73,7 +132,7 @@ TEST_F(UploadTest, IsWholeForEveryProcessOnceItIsSealed) {
 TEST_F(UploadTest, TakesNoPieceThatDoesNotFollow) {
   const auto upload = Open();
   const uint64_t ticket = upload->TakeOver();
-  ASSERT_TRUE(upload->Append(ticket, 0, "abc").ok());
+  ASSERT_TRUE(Add(*upload, ticket, 0, "abc").ok());
   EXPECT_TRUE(absl::IsOutOfRange(upload->Append(ticket, 2, "c")));
   EXPECT_TRUE(absl::IsOutOfRange(upload->Append(ticket, 4, "e")));
   EXPECT_TRUE(absl::IsOutOfRange(upload->Seal(ticket, 4, base::Fingerprint("abcd"))));
@@ -83,7 +142,7 @@ TEST_F(UploadTest, TakesNoPieceThatDoesNotFollow) {
 TEST_F(UploadTest, IsNotSealedWithWhatWasNotSent) {
   const auto upload = Open();
   const uint64_t ticket = upload->TakeOver();
-  ASSERT_TRUE(upload->Append(ticket, 0, "abc").ok());
+  ASSERT_TRUE(Add(*upload, ticket, 0, "abc").ok());
   EXPECT_TRUE(absl::IsDataLoss(upload->Seal(ticket, 3, base::Fingerprint("abd"))));
   EXPECT_FALSE(upload->sealed());
 }
@@ -112,7 +171,7 @@ TEST_F(UploadTest, IsHeldByWhoeverHasIt) {
 }
 
 TEST_F(UploadTest, IsGoneWhenItIsDeleted) {
-  ASSERT_TRUE(Open()->Append(Open()->TakeOver(), 0, "abc").ok());
+  ASSERT_TRUE(Add(*Open(), Open()->TakeOver(), 0, "abc").ok());
   EXPECT_EQ(Open()->durable_size(), 3);
   ASSERT_TRUE(uploads_->Delete(7).ok());
   ASSERT_TRUE(uploads_->Delete(7).ok());
