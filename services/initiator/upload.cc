@@ -52,10 +52,13 @@ absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path) {
   }
   if (fd < 0) return ErrnoStatus("opening the upload", path);
   struct stat info;
-  // An earlier process may have ended between writing and syncing.
-  const bool there = fstat(fd, &info) == 0 && fdatasync(fd) == 0;
-  const absl::Status looked =
-      there ? SyncFolderOf(path) : ErrnoStatus("looking at the upload", path);
+  absl::Status looked;
+  if (fstat(fd, &info) != 0) {
+    looked = ErrnoStatus("looking at the upload", path);
+  } else if (info.st_size > 0) {
+    // An earlier process may have ended between writing and syncing.
+    looked = fdatasync(fd) == 0 ? SyncFolderOf(path) : ErrnoStatus("syncing the upload", path);
+  }
   if (!looked.ok()) {
     close(fd);
     return looked;
@@ -64,7 +67,12 @@ absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path) {
 }
 
 Upload::Upload(std::string path, int fd, uint64_t size, bool sealed)
-    : path_(std::move(path)), fd_(fd), written_(size), durable_(size), sealed_(sealed) {}
+    : path_(std::move(path)),
+      fd_(fd),
+      named_(size > 0),
+      written_(size),
+      durable_(size),
+      sealed_(sealed) {}
 
 Upload::~Upload() { close(fd_); }
 
@@ -116,10 +124,12 @@ absl::Status Upload::Sync() {
     if (!broken_.ok() || durable_ == written_) return broken_;
     end = written_;
   }
-  const bool synced = fdatasync(fd_) == 0;
-  absl::Status status = synced ? absl::OkStatus() : ErrnoStatus("syncing the upload", path_);
+  absl::Status status = fdatasync(fd_) == 0 ? absl::OkStatus() : ErrnoStatus("syncing", path_);
+  // The file's name comes with its first content: an empty upload is as good as none.
+  if (status.ok() && !named_) status = SyncFolderOf(path_);
+  named_ = named_ || status.ok();
   base::MutexLock lock(&mu_);
-  if (synced) durable_ = end;
+  if (status.ok()) durable_ = end;
   broken_ = status;
   return status;
 }

@@ -88,7 +88,8 @@ class Upload final : public input::ByteSource {
   uint64_t fingerprinted_ ABSL_GUARDED_BY(writing_mu_) = 0;  // bytes that content_ has seen
   bool renamed_ ABSL_GUARDED_BY(writing_mu_) = false;        // it has the name of what is whole
 
-  base::Mutex syncing_mu_;  // held during a sync, beside pieces that are written
+  base::Mutex syncing_mu_;                   // held during a sync, beside pieces that are written
+  bool named_ ABSL_GUARDED_BY(syncing_mu_);  // the folder knows the file, whatever happens
 
   mutable base::Mutex mu_;
   uint64_t written_ ABSL_GUARDED_BY(mu_);
