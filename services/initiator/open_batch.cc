@@ -53,6 +53,9 @@ absl::Status OpenBatch::Prepare(const ledger::Batch& batch) {
   if (!job_.has_value()) {
     MUSTER_ASSIGN_OR_RETURN(job_, job::ParseJob(batch.job_definition, batch.job));
   }
+  // Before its first result may come, and while its content arrives.
+  if (!registered_) MUSTER_RETURN_IF_ERROR(Register());
+  registered_ = true;
   absl::StatusOr<std::unique_ptr<BatchSource>> source = OpenSource(batch);
   if (absl::IsInvalidArgument(source.status())) refusal_ = source.status();
   MUSTER_RETURN_IF_ERROR(source.status());
@@ -60,8 +63,6 @@ absl::Status OpenBatch::Prepare(const ledger::Batch& batch) {
   auto initiator =
       std::make_unique<Initiator>(&*job_, source_.get(), tools_.stores, tools_.options);
   MUSTER_RETURN_IF_ERROR(initiator->CreateQueues());
-  // Before its first result may come.
-  MUSTER_RETURN_IF_ERROR(Register());
   losses_.emplace(*job_, tools_.options.account, tools_.stores.queues, tools_.desk);
   initiator_ = std::move(initiator);
   progress_ = &initiator_->progress();

@@ -79,6 +79,7 @@ class OpenBatch {
   const uint64_t number_;
   const BatchTools tools_;
   std::optional<job::JobDefinition> job_;
+  bool registered_ = false;  // where results are counted
   std::unique_ptr<BatchSource> source_;
   std::optional<LossCheck> losses_;
   int refills_ = 0;
