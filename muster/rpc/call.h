@@ -18,12 +18,16 @@ namespace muster::rpc {
 // free their caller may have given up, and work for nobody only delays the others.
 absl::Status RefuseIfLate(absl::Time deadline, absl::Time now);
 
+// Of a status that may pass (Unavailable, ResourceExhausted) with the time after which to try
+// again, unless it says one already.
+absl::Status WithAdvice(absl::Status status);
+
 // Does `work`, which answers absl::Status, unless the call's deadline has passed.
 template <typename Work>
 grpc::Status Answer(const grpc::ServerContext& context, Work work,
                     base::Clock* clock = base::RealClock()) {
   const absl::Status late = RefuseIfLate(absl::FromChrono(context.deadline()), clock->Now());
-  return ToGrpc(late.ok() ? work() : late);
+  return ToGrpc(WithAdvice(late.ok() ? work() : late));
 }
 
 }  // namespace muster::rpc

@@ -1,7 +1,11 @@
 #include "muster/rpc/call.h"
 
+#include <optional>
+#include <utility>
+
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
+#include "muster/rpc/limits.h"
 
 namespace muster::rpc {
 namespace {
@@ -32,6 +36,22 @@ TEST(Call, AnswersTheStatusOfItsWork) {
   const grpc::Status status = Answer(context, [] { return absl::NotFoundError("no batch 7"); });
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(status.error_message(), "no batch 7");
+}
+
+TEST(Call, AdvisesWhenToTryAgainWhatMayPass) {
+  const auto advice = [](absl::Status status) { return RetryAfter(WithAdvice(std::move(status))); };
+  EXPECT_EQ(advice(absl::UnavailableError("no store")), kRetryUnavailable);
+  EXPECT_EQ(advice(absl::ResourceExhaustedError("disk full")), kRetryExhausted);
+  EXPECT_EQ(advice(WithRetryAfter(absl::UnavailableError("busy"), absl::Minutes(1))),
+            absl::Minutes(1));
+  EXPECT_EQ(advice(absl::NotFoundError("no batch 7")), std::nullopt);
+  EXPECT_EQ(advice(absl::OkStatus()), std::nullopt);
+}
+
+TEST(Call, SendsItsAdvice) {
+  const grpc::ServerContext context;
+  const grpc::Status status = Answer(context, [] { return absl::UnavailableError("no store"); });
+  EXPECT_EQ(RetryAfter(FromGrpc(status)), kRetryUnavailable);
 }
 
 }  // namespace

@@ -36,6 +36,11 @@ inline constexpr absl::Duration kDefaultCallTimeout = absl::Seconds(30);
 // Tries of a call that is answered Unavailable, the first included. gRPC allows no more than 5.
 inline constexpr int kMaxCallAttempts = 5;
 
+// What clients are advised to wait before they try again: a role that starts or has lost its store
+// is back within seconds; a limit or a full disk takes somebody to do something.
+inline constexpr absl::Duration kRetryUnavailable = absl::Seconds(1);
+inline constexpr absl::Duration kRetryExhausted = absl::Seconds(5);
+
 // A certificate is renewed hours before it ends; a key that leaked should be gone sooner.
 inline constexpr absl::Duration kCertificateRefresh = absl::Seconds(10);
 // Whoever changes a policy waits for it to hold.
