@@ -86,6 +86,7 @@ class MeshTest(MusterTest):
         for old, new in (("name: retail_python", "name: billing"),
                          ("transactions: 500", f"transactions: {ROWS_PER_ITEM}"),
                          ("[python3, bill.py]", f"[python3, {', '.join(map(str, program))}]"),
+                         ("visibility: 30s", f"visibility: {Mesh.LEASE_SECONDS}s"),
                          ("deadline: 60s", "deadline: 1h")):
             self.assertIn(old, text)
             text = text.replace(old, new)
