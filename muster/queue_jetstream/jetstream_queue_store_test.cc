@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -432,6 +433,46 @@ TEST_P(JetStreamQueueStoreTest, SetsAMessageAsideOnlyOnceHoweverOftenItIsAsked) 
   ASSERT_EQ(poison->size(), 1u);
   EXPECT_THAT(poison->front().cause.reason, HasSubstr("line one\r\nline two \"quoted\" "));
   EXPECT_EQ(store().Stats(queue_)->poison, 1);
+}
+
+// What lies aside, as the first release wrote it, and as a newer one might.
+TEST_P(JetStreamQueueStoreTest, ReadsMetadataAndCausesOfOtherReleases) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  for (const char* cause :
+       {R"({"attempts":5,"holder":"p-1","insertion_ns":1000,"reason":"it died","time_ns":2000})",
+        R"({"attempts":5,"holder":"p-1","insertion_ns":1000,"reason":"it died","time_ns":2000,)"
+        R"("fingerprint":{"newer":true}})"}) {
+    ASSERT_TRUE(jetstream
+                    .Publish({.subject = PoisonSubjectOf(queue_, "7"),
+                              .headers = {{"Muster-Cause", absl::Base64Escape(cause)}},
+                              .data = "body"})
+                    .ok());
+    const auto poison = store().ListPoison(queue_, "", 10);
+    ASSERT_TRUE(poison.ok() && poison->size() == 1) << poison.status();
+    EXPECT_EQ(poison->front().body, "body");
+    EXPECT_EQ(poison->front().cause.reason, "it died");
+    EXPECT_EQ(poison->front().cause.attempts, 5);
+    EXPECT_EQ(poison->front().cause.time, absl::FromUnixNanos(2000));
+  }
+  ASSERT_TRUE(jetstream
+                  .Publish({.subject = MetadataSubjectOf(queue_),
+                            .data = R"({"muster-newer":"x","owner":"billing"})"})
+                  .ok());
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Seconds(90)).ok());
+  EXPECT_EQ(jetstream.LastMessage(AsideStreamOf(queue_), MetadataSubjectOf(queue_))->data,
+            R"({"muster-newer":"x","muster-visibility":"1m30s","owner":"billing"})");
+}
+
+// Redriven or not, a body is bytes that others wrote.
+TEST_P(JetStreamQueueStoreTest, KeepsABodyAsItIsThroughPoisonAndRedrive) {
+  queue::NewMessage message;
+  message.body = std::string("\x08\x05\xa2\x06\x03new\0", 9);
+  ASSERT_TRUE(store().Put(queue_, {message}).ok());
+  queue::DeadLetterRequest request;
+  request.receipt = store().Receive(queue_, {1})->front().receipt;
+  ASSERT_TRUE(store().DeadLetter(queue_, {request})->front().ok());
+  EXPECT_EQ(store().Redrive(queue_, {}, 1).value(), 1);
+  EXPECT_EQ(store().Receive(queue_, {1})->front().body, message.body);
 }
 
 TEST_P(JetStreamQueueStoreTest, SaysHowLargeABodyMayBe) {
