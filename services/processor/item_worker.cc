@@ -130,7 +130,9 @@ Settlement ItemWorker::LeaveToOthers(uint64_t batch, uint32_t index, std::string
     base::Log(base::kError, "no fitting worker for the items of a batch",
               {{"first", absl::StrCat(batch, "/", index)}, {"why", why}});
   }
-  return Settle(Settlement::Kind::kDefer, kMisfitDelay, std::move(why));
+  Settlement settlement = Settle(Settlement::Kind::kDefer, kMisfitDelay, std::move(why));
+  settlement.for_others = true;
+  return settlement;
 }
 
 Settlement ItemWorker::LeaveToNewer(const queue::Message& message, const absl::Status& why) const {

@@ -326,6 +326,7 @@ TEST_F(ItemWorkerTest, LeavesItemsOfAnotherRevisionToOthersUnchargedAndSaysSo) {
   const Settlement settlement = Work(Item("a,1\n", 1));
   EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
   EXPECT_THAT(settlement.why, HasSubstr("revision r2"));
+  EXPECT_TRUE(settlement.for_others);
 }
 
 // As a newer initiator may put it: with more fields, and with its slice packed in a new way.
@@ -347,6 +348,7 @@ TEST_F(ItemWorkerTest, LeavesItemsToNewerProcessorsUnchargedThatOnlyTheyCanRead)
   EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
   EXPECT_GT(settlement.delay, absl::ZeroDuration());
   EXPECT_THAT(settlement.why, HasSubstr("newer muster"));
+  EXPECT_TRUE(settlement.for_others);
   Work(Newer(Item("b,1\n", 1), /*repacked=*/true));
   EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("no fitting worker")));
 }
