@@ -70,7 +70,7 @@ void CheckStreams(nats::JetStream& jetstream, int replicas, Findings* findings) 
                                 queue_jetstream::StreamSettings(*queue, settings),
                                 jetstream.StreamConfig(stream)));
     findings->push_back(Compare(absl::StrCat("consumer of stream ", stream),
-                                queue_jetstream::ConsumerSettings(settings),
+                                queue_jetstream::ConsumerSettings(settings.lease),
                                 ConsumerConfig(jetstream, stream)));
     findings->push_back(Compare(absl::StrCat("stream ", aside),
                                 queue_jetstream::AsideStreamSettings(*queue, settings),

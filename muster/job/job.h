@@ -50,7 +50,8 @@ using HandlerSpec = std::variant<LinkedHandlerSpec, CommandHandlerSpec, GrpcHand
 
 struct QueueSpec {
   int partitions = 1;
-  absl::Duration visibility = absl::Seconds(30);
+  // How long a silent worker keeps an item; unset: as the program or the mesh has it.
+  std::optional<absl::Duration> visibility;
   int max_attempts = 5;
   absl::Duration ttl = absl::Hours(24 * 7);  // absl::InfiniteDuration(): never
 };

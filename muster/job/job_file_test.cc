@@ -139,7 +139,7 @@ TEST(JobFileTest, FillsInTheDefaults) {
   EXPECT_EQ(job.item.transactions, 500);
   EXPECT_EQ(job.item.max_bytes, size_t{256} << 10);
   EXPECT_EQ(job.queue.partitions, 1);
-  EXPECT_EQ(job.queue.visibility, absl::Seconds(30));
+  EXPECT_EQ(job.queue.visibility, std::nullopt);
   EXPECT_EQ(job.queue.max_attempts, 5);
   EXPECT_EQ(job.queue.ttl, absl::Hours(24 * 7));
   EXPECT_EQ(job.tolerate.rejected, 0);

@@ -47,8 +47,10 @@ void ReadQueue(const YamlValue& section, Problems* problems, QueueSpec* queue) {
   const YamlMap map(section, JobFileKeys().at(kQueue), problems);
   ReadInto(map.Optional("partitions"), &queue->partitions, 1, kMaxPartitions);
   ReadInto(map.Optional("max_attempts"), &queue->max_attempts, 1, kMaxAttempts);
-  map.Optional("visibility")
-      .ReadDuration(&queue->visibility, kMinVisibility, queue::kMaxVisibility);
+  absl::Duration visibility;
+  if (map.Optional("visibility").ReadDuration(&visibility, kMinVisibility, queue::kMaxVisibility)) {
+    queue->visibility = visibility;
+  }
   const YamlValue ttl = map.Optional("ttl");
   if (ttl.Raw() == "never") {
     queue->ttl = absl::InfiniteDuration();

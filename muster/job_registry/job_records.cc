@@ -2,6 +2,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/hex.h"
 #include "muster/base/status_macros.h"
@@ -14,12 +15,19 @@ namespace {
 
 constexpr size_t kHashBytes = 32;
 
+std::string UnknownOf(const google::protobuf::Message& form) {
+  std::string bytes;
+  form.GetReflection()->GetUnknownFields(form).SerializeToString(&bytes);
+  return bytes;
+}
+
 void ToProto(const JobRecord& record, v1::JobRecord* proto) {
   proto->set_name(record.name);
   proto->set_revision(record.revision);
   proto->set_text_hash(base::BytesFromHex(record.text_hash));
   proto->set_text_bytes(static_cast<uint32_t>(record.text_bytes));
   *proto->mutable_updated() = proto_time::ToProto(record.updated);
+  proto->MergeFromString(record.unknown);
 }
 
 absl::StatusOr<JobRecord> FromProto(const v1::JobRecord& proto, absl::string_view key) {
@@ -32,7 +40,8 @@ absl::StatusOr<JobRecord> FromProto(const v1::JobRecord& proto, absl::string_vie
                    .revision = proto.revision(),
                    .text_hash = absl::BytesToHexString(proto.text_hash()),
                    .text_bytes = proto.text_bytes(),
-                   .updated = proto_time::FromProto(proto.updated())};
+                   .updated = proto_time::FromProto(proto.updated()),
+                   .unknown = UnknownOf(proto)};
 }
 
 template <typename Proto>
@@ -52,10 +61,11 @@ std::string PieceKey(absl::string_view text_hash, size_t piece) {
   return absl::StrCat("jobs/texts/", text_hash, "/", piece);
 }
 
-std::string EncodeDirectory(const std::vector<JobRecord>& jobs) {
-  v1::JobDirectory directory;
-  for (const JobRecord& job : jobs) ToProto(job, directory.add_jobs());
-  return directory.SerializeAsString();
+std::string EncodeDirectory(const JobDirectory& directory) {
+  v1::JobDirectory proto;
+  for (const JobRecord& job : directory.jobs) ToProto(job, proto.add_jobs());
+  proto.MergeFromString(directory.unknown);
+  return proto.SerializeAsString();
 }
 
 std::string EncodeRecord(const JobRecord& record) {
@@ -64,18 +74,20 @@ std::string EncodeRecord(const JobRecord& record) {
   return proto.SerializeAsString();
 }
 
-absl::StatusOr<std::vector<JobRecord>> DecodeDirectory(absl::string_view data) {
-  MUSTER_ASSIGN_OR_RETURN(const auto directory, Parse<v1::JobDirectory>(data, kDirectoryKey));
-  std::vector<JobRecord> jobs;
-  for (const v1::JobRecord& proto : directory.jobs()) {
-    MUSTER_ASSIGN_OR_RETURN(JobRecord job, FromProto(proto, kDirectoryKey));
+absl::StatusOr<JobDirectory> DecodeDirectory(absl::string_view data) {
+  MUSTER_ASSIGN_OR_RETURN(const auto proto, Parse<v1::JobDirectory>(data, kDirectoryKey));
+  JobDirectory directory;
+  directory.unknown = UnknownOf(proto);
+  std::vector<JobRecord>& jobs = directory.jobs;
+  for (const v1::JobRecord& record : proto.jobs()) {
+    MUSTER_ASSIGN_OR_RETURN(JobRecord job, FromProto(record, kDirectoryKey));
     if (!jobs.empty() && jobs.back().name >= job.name) {
       return absl::DataLossError(
           absl::StrCat("sync record '", kDirectoryKey, "': job '", job.name, "' is out of order"));
     }
     jobs.push_back(std::move(job));
   }
-  return jobs;
+  return directory;
 }
 
 absl::StatusOr<JobRecord> DecodeRecord(absl::string_view data, absl::string_view key) {

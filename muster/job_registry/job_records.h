@@ -6,7 +6,8 @@
 //
 // A text never changes: its key is the hash of all of it. The sync seam knows no deletion, so texts
 // and revisions stay, and batches of jobs that were replaced or deleted since find theirs. To
-// change a form, add proto fields; never reuse a number.
+// change a form, add proto fields; never reuse a number. An older muster that replaces a job keeps
+// the fields that it does not know: what they say must not depend on those that it does.
 #pragma once
 
 #include <cstddef>
@@ -28,19 +29,24 @@ struct JobRecord {
   std::string text_hash;  // 64 hexadecimal digits
   size_t text_bytes = 0;
   absl::Time updated;
+  std::string unknown = {};  // fields that a newer muster has written, as they stand
 
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
+};
+
+struct JobDirectory {
+  std::vector<JobRecord> jobs;  // in order of name
+  std::string unknown = {};     // likewise
 };
 
 std::string RevisionKey(absl::string_view revision);
 std::string PieceKey(absl::string_view text_hash, size_t piece);
 
-// `jobs` in order of name.
-std::string EncodeDirectory(const std::vector<JobRecord>& jobs);
+std::string EncodeDirectory(const JobDirectory& directory);
 std::string EncodeRecord(const JobRecord& record);
 
 // DataLoss naming `key`, under which `data` lies. No directory is an empty one.
-absl::StatusOr<std::vector<JobRecord>> DecodeDirectory(absl::string_view data);
+absl::StatusOr<JobDirectory> DecodeDirectory(absl::string_view data);
 absl::StatusOr<JobRecord> DecodeRecord(absl::string_view data, absl::string_view key);
 
 }  // namespace muster::job_registry

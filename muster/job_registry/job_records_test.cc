@@ -26,9 +26,9 @@ JobRecord Record(const std::string& name) {
 
 TEST(JobRecordsTest, ComeBackAsTheyWere) {
   EXPECT_EQ(DecodeRecord(EncodeRecord(Record("a")), "k").value(), Record("a"));
-  EXPECT_THAT(DecodeDirectory(EncodeDirectory({Record("a"), Record("b")})).value(),
+  EXPECT_THAT(DecodeDirectory(EncodeDirectory({{Record("a"), Record("b")}, ""})).value().jobs,
               ElementsAre(Record("a"), Record("b")));
-  EXPECT_THAT(DecodeDirectory("").value(), ElementsAre());
+  EXPECT_THAT(DecodeDirectory("").value().jobs, ElementsAre());
 }
 
 // Never to be changed: these bytes lie in stores.
@@ -40,7 +40,19 @@ TEST(JobRecordsTest, KeepTheirForm) {
   golden.updated = absl::FromUnixNanos(1'500'000'000);
   EXPECT_EQ(absl::BytesToHexString(EncodeRecord(golden)), record);
   EXPECT_EQ(DecodeRecord(base::BytesFromHex(record), "k").value(), golden);
-  EXPECT_EQ(absl::BytesToHexString(EncodeDirectory({golden})), absl::StrCat("0a54", record));
+  EXPECT_EQ(absl::BytesToHexString(EncodeDirectory({{golden}, ""})), absl::StrCat("0a54", record));
+}
+
+// 13:"new", behind what this muster knows.
+constexpr char kNewerField[] = "6a036e6577";
+
+TEST(JobRecordsTest, KeepTheFieldsThatANewerMusterHasAdded) {
+  const std::string newer = base::BytesFromHex(kNewerField);
+  const std::string record = EncodeRecord(Record("a")) + newer;
+  EXPECT_EQ(DecodeRecord(record, "k")->name, "a");
+  EXPECT_EQ(EncodeRecord(DecodeRecord(record, "k").value()), record);
+  std::string directory = EncodeDirectory({{Record("a"), Record("b")}, ""}) + newer;
+  EXPECT_EQ(EncodeDirectory(DecodeDirectory(directory).value()), directory);
 }
 
 TEST(JobRecordsTest, AFullDirectoryFitsIntoARecord) {
@@ -51,7 +63,7 @@ TEST(JobRecordsTest, AFullDirectoryFitsIntoARecord) {
     job.updated = absl::FromUnixSeconds(253'402'300'799) + absl::Nanoseconds(999'999'999);
     jobs.push_back(job);
   }
-  EXPECT_LE(EncodeDirectory(jobs).size(), sync::kMaxDataBytes);
+  EXPECT_LE(EncodeDirectory({jobs, ""}).size(), sync::kMaxDataBytes);
   EXPECT_LE(kPieceBytes, sync::kMaxDataBytes);
 }
 
@@ -72,7 +84,7 @@ TEST(JobRecordsTest, NamesARecordThatCannotBe) {
     EXPECT_THAT(status.message(), HasSubstr("'jobs/revisions/x'"));
   }
   for (const std::string& data :
-       {std::string("\xff"), EncodeDirectory({Record("b"), Record("a")})}) {
+       {std::string("\xff"), EncodeDirectory({{Record("b"), Record("a")}, ""})}) {
     EXPECT_TRUE(absl::IsDataLoss(DecodeDirectory(data).status()));
   }
 }

@@ -69,6 +69,7 @@ absl::Status Put(const std::optional<std::string>& expected_revision, std::vecto
   }
   MUSTER_RETURN_IF_ERROR(RequireRevision(expected_revision, before, wanted->name));
   if (job != nullptr) {
+    wanted->unknown = job->unknown;
     *job = *wanted;
   } else {
     jobs->insert(Place(jobs, wanted->name), *wanted);
@@ -114,7 +115,7 @@ absl::StatusOr<Applied> JobRegistry::Apply(absl::string_view definition,
 absl::StatusOr<std::vector<JobEntry>> JobRegistry::List() {
   MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
   std::vector<JobEntry> entries;
-  for (const JobRecord& record : directory.first) {
+  for (const JobRecord& record : directory.first.jobs) {
     MUSTER_ASSIGN_OR_RETURN(JobEntry entry, ReadEntry(record));
     entries.push_back(std::move(entry));
   }
@@ -124,7 +125,7 @@ absl::StatusOr<std::vector<JobEntry>> JobRegistry::List() {
 absl::StatusOr<std::vector<JobSummary>> JobRegistry::Summaries() {
   MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
   std::vector<JobSummary> summaries;
-  for (const JobRecord& record : directory.first) {
+  for (const JobRecord& record : directory.first.jobs) {
     summaries.push_back({record.name, record.revision, record.updated});
   }
   return summaries;
@@ -132,7 +133,7 @@ absl::StatusOr<std::vector<JobSummary>> JobRegistry::Summaries() {
 
 absl::StatusOr<JobEntry> JobRegistry::Get(absl::string_view name) {
   MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
-  const JobRecord* const record = Find(&directory.first, name);
+  const JobRecord* const record = Find(&directory.first.jobs, name);
   if (record == nullptr) return NoSuchJob(name);
   return ReadEntry(*record);
 }
@@ -157,16 +158,16 @@ absl::Status JobRegistry::Delete(absl::string_view name) {
   });
 }
 
-absl::StatusOr<std::pair<JobRegistry::Jobs, uint64_t>> JobRegistry::ReadDirectory() {
+absl::StatusOr<std::pair<JobDirectory, uint64_t>> JobRegistry::ReadDirectory() {
   MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(kDirectoryKey));
-  MUSTER_ASSIGN_OR_RETURN(Jobs jobs, DecodeDirectory(data.data));
-  return std::make_pair(std::move(jobs), data.version);
+  MUSTER_ASSIGN_OR_RETURN(JobDirectory directory, DecodeDirectory(data.data));
+  return std::make_pair(std::move(directory), data.version);
 }
 
 absl::Status JobRegistry::ChangeDirectory(absl::FunctionRef<absl::StatusOr<bool>(Jobs*)> change) {
   for (int race = 0; race < kMaxRaces; ++race) {
     MUSTER_ASSIGN_OR_RETURN(auto directory, ReadDirectory());
-    MUSTER_ASSIGN_OR_RETURN(const bool is_changed, change(&directory.first));
+    MUSTER_ASSIGN_OR_RETURN(const bool is_changed, change(&directory.first.jobs));
     if (!is_changed) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(
         const bool is_written,
@@ -189,8 +190,13 @@ absl::Status JobRegistry::WriteText(absl::string_view text, absl::string_view ha
   return absl::OkStatus();
 }
 
-absl::Status JobRegistry::WriteRevision(const JobRecord& record) {
-  return Overwrite(RevisionKey(record.revision), EncodeRecord(record));
+absl::Status JobRegistry::WriteRevision(JobRecord record) {
+  const std::string key = RevisionKey(record.revision);
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store_->Get(key));
+  // One that cannot be read is written anew.
+  const absl::StatusOr<JobRecord> before = DecodeRecord(there.data, key);
+  record.unknown = before.ok() ? before->unknown : std::string();
+  return Overwrite(key, EncodeRecord(record));
 }
 
 absl::Status JobRegistry::Overwrite(const std::string& key, absl::string_view data) {

@@ -85,13 +85,14 @@ class JobRegistry {
  private:
   using Jobs = std::vector<JobRecord>;
 
-  absl::StatusOr<std::pair<Jobs, uint64_t>> ReadDirectory();
+  // And its version.
+  absl::StatusOr<std::pair<JobDirectory, uint64_t>> ReadDirectory();
   // Lets `change` change the directory, again and again until nobody else was quicker. It answers
   // whether it changed anything.
   absl::Status ChangeDirectory(absl::FunctionRef<absl::StatusOr<bool>(Jobs*)> change);
   absl::Status WriteDefinition(absl::string_view text, const JobRecord& record);
   absl::Status WriteText(absl::string_view text, absl::string_view hash);
-  absl::Status WriteRevision(const JobRecord& record);
+  absl::Status WriteRevision(JobRecord record);
   absl::Status Overwrite(const std::string& key, absl::string_view data);
   absl::StatusOr<std::string> ReadText(const JobRecord& record);
   absl::StatusOr<JobEntry> ReadEntry(const JobRecord& record);

@@ -59,7 +59,7 @@ class JobRegistryTest : public ::testing::Test {
                          .text_bytes = text_bytes,
                          .updated = clock_.Now()});
     }
-    store_.Overwrite(kDirectoryKey, EncodeDirectory(records));
+    store_.Overwrite(kDirectoryKey, EncodeDirectory({records, ""}));
   }
 
   base::FakeClock clock_;
@@ -156,6 +156,28 @@ TEST_F(JobRegistryTest, NamesARecordThatIsNotWhatWasApplied) {
   }
   Apply(text);
   EXPECT_EQ(registry_.Get("a")->definition, text) << "to apply it again mends it";
+}
+
+// Two initiators, one newer: the older one changes what the newer one has written.
+TEST_F(JobRegistryTest, KeepsWhatANewerMusterHasAddedToAnyRecord) {
+  const std::string newer = "\x6a\x03new";
+  const std::string revision = Apply(JobText("a")).entry.revision;
+  Apply(JobText("b"));
+  JobDirectory directory = DecodeDirectory(store_.Get(kDirectoryKey)->data).value();
+  directory.unknown = newer;
+  for (JobRecord& job : directory.jobs) job.unknown = newer;
+  store_.Overwrite(kDirectoryKey, EncodeDirectory(directory));
+  const std::string key = RevisionKey(revision);
+  store_.Overwrite(key, store_.Get(key)->data + newer);
+
+  Apply(JobText("a", "amount", "1d"));  // replaces it, at the same revision
+  Apply(JobText("c"));
+  ASSERT_TRUE(registry_.Delete("c").ok());
+  directory = DecodeDirectory(store_.Get(kDirectoryKey)->data).value();
+  EXPECT_EQ(directory.unknown, newer);
+  ASSERT_EQ(directory.jobs.size(), 2u);
+  for (const JobRecord& job : directory.jobs) EXPECT_EQ(job.unknown, newer) << job.name;
+  EXPECT_EQ(DecodeRecord(store_.Get(key)->data, key)->unknown, newer);
 }
 
 TEST_F(JobRegistryTest, DoesNotTouchADirectoryThatItCannotRead) {

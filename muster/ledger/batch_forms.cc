@@ -1,6 +1,7 @@
 #include "muster/ledger/batch_forms.h"
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "google/protobuf/util/time_util.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/batch.pb.h"
@@ -47,6 +48,13 @@ absl::StatusOr<BatchState> FromProto(v1::BatchState state) {
   }
 }
 
+// The fields that a newer muster has written, as bytes of the wire format.
+std::string UnknownOf(const google::protobuf::Message& form) {
+  std::string bytes;
+  form.GetReflection()->GetUnknownFields(form).SerializeToString(&bytes);
+  return bytes;
+}
+
 absl::StatusOr<base::Fingerprint128> HashFrom(absl::string_view bytes) {
   const auto hash = base::Fingerprint128::FromBytes(bytes);
   if (!hash.has_value()) return absl::DataLossError("malformed hash");
@@ -74,10 +82,12 @@ v1::BatchRecord RecordOf(const Batch& batch) {
   if (batch.sla.has_value()) {
     *record.mutable_sla() = TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(*batch.sla));
   }
+  record.MergeFromString(batch.unknown_of_record);
   return record;
 }
 
 absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
+  batch->unknown_of_record = UnknownOf(record);
   batch->number = record.number();
   batch->request_id = record.request_id();
   batch->job = record.job();
@@ -107,10 +117,12 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
   progress.set_enqueued_items(batch.enqueued_items);
   progress.set_refills(batch.refills);
   if (batch.completed.has_value()) *progress.mutable_completed() = ToProto(*batch.completed);
+  progress.MergeFromString(batch.unknown_of_progress);
   return progress;
 }
 
 absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
+  batch->unknown_of_progress = UnknownOf(progress);
   MUSTER_ASSIGN_OR_RETURN(batch->state, FromProto(progress.state()));
   batch->source_bytes = progress.source_bytes();
   batch->items = progress.items();

@@ -1,5 +1,5 @@
 // The proto forms of a batch (proto/muster/v1/batch.proto): what a ledger stores, and what it tells
-// other processes.
+// other processes. Fields that a newer muster has added come back as they were.
 #pragma once
 
 #include <vector>

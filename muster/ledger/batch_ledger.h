@@ -28,7 +28,8 @@ enum class BatchState { kOpen, kSealed, kComplete, kCancelled };
 
 absl::string_view BatchStateName(BatchState state);
 
-// One submission of transactions to a job. The first block is fixed by Create, the second grows.
+// One submission of transactions to a job. The first block is fixed by Create, the second grows;
+// the third is what a newer muster has added to their stored forms: bytes that are passed on.
 struct Batch {
   uint64_t number = 0;     // unique and short; from the id generator
   std::string request_id;  // the submitter's idempotency key
@@ -51,6 +52,9 @@ struct Batch {
   uint64_t enqueued_items = 0;          // items below this index were put and acknowledged
   uint32_t refills = 0;                 // times that missing items were put again from here
   std::optional<absl::Time> completed;  // or cancelled
+
+  std::string unknown_of_record;
+  std::string unknown_of_progress;
 };
 
 // Where an item lies in its source.

@@ -74,6 +74,28 @@ class LedgerTest : public ::testing::Test {
   std::unique_ptr<RocksDbBatchLedger> ledger_;
 };
 
+// An older initiator works on with the ledger of a newer one.
+TEST_F(LedgerTest, KeepsThroughEveryChangeWhatANewerMusterHasAdded) {
+  const std::string newer = "\xa2\x06\x03new";
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  batch.unknown_of_record = batch.unknown_of_progress = newer;
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  Open();
+  ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
+  Open();
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 2).ok());
+  ASSERT_TRUE(ledger_->Seal(7, 300).ok());
+  ASSERT_TRUE(ledger_->BeginRefill(7).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(7, absl::FromUnixSeconds(1)).ok());
+  Open();
+  ASSERT_TRUE(ledger_->Reopen(7).ok());
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->unknown_of_record, newer);
+  EXPECT_EQ(ledger_->Get(7)->unknown_of_progress, newer);
+}
+
 TEST_F(LedgerTest, KeepsEverythingAcrossARestart) {
   Create(7, "first");
   ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());

@@ -314,7 +314,9 @@ void Settler::Count(Item& item, const absl::Status& status) {
     return;
   }
   // While the lease still counts, so that no time is without a reason to come back.
-  if (item.verdict.action == Verdict::Action::kGiveBack) options_.on_delayed(item.verdict.delay);
+  const bool comes_back =
+      item.verdict.action == Verdict::Action::kGiveBack && !item.verdict.for_others;
+  if (comes_back) options_.on_delayed(item.verdict.delay);
   options_.on_settled(*item.lease, status.ok());
   leases_->Remove(*item.lease);
 }

@@ -26,6 +26,9 @@ struct Settlement {
   Kind kind = Kind::kUnset;
   absl::Duration delay = absl::ZeroDuration();
   std::string why;  // one line; kept as the poison message's cause
+  // kDefer: it is for somebody else. This listener does not come back for it when `delay` is over,
+  // as it would for its own: who always comes first would keep it from those who can do it.
+  bool for_others = false;
 
   // kOk: what to put durably into the listener's output queue before the delete. Outputs that no
   // queue can take (limits.h) turn the settlement into kDead.

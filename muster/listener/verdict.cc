@@ -48,6 +48,13 @@ Verdict JudgeRetry(Settlement settlement, int attempts, bool begun, const Verdic
   return verdict;
 }
 
+Verdict JudgeDefer(const Settlement& settlement, bool begun, const VerdictRules& rules) {
+  Verdict verdict = GiveBack(std::max(settlement.delay, rules.minimum_retry_delay), begun, true,
+                             &ListenerCounters::messages_deferred);
+  verdict.for_others = settlement.for_others;
+  return verdict;
+}
+
 Verdict JudgeOk(Settlement settlement, const VerdictRules& rules) {
   if (absl::Status status = CheckOutputs(settlement.outputs, rules); !status.ok()) {
     return GiveUp(absl::StrCat("its output cannot be queued: ", status.message()));
@@ -74,8 +81,7 @@ Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRule
     case Settlement::Kind::kDead:
       return GiveUp(std::move(settlement.why));
     case Settlement::Kind::kDefer:
-      return GiveBack(std::max(settlement.delay, rules.minimum_retry_delay), begun, true,
-                      &ListenerCounters::messages_deferred);
+      return JudgeDefer(settlement, begun, rules);
     case Settlement::Kind::kRelease:
       return GiveBack(absl::ZeroDuration(), begun, true, &ListenerCounters::messages_released);
     case Settlement::Kind::kUnset:

@@ -22,6 +22,7 @@ struct Verdict {
   absl::Duration delay = absl::ZeroDuration();
   bool attempt_ended = false;   // kGiveBack: the attempt that began did not end in a death
   bool refund_attempt = false;  // kGiveBack: … and is not charged
+  bool for_others = false;      // kGiveBack: this listener does not come back for it
   std::string why;
   std::vector<queue::NewMessage> outputs;
   // What to count once it is done.

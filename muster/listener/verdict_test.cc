@@ -66,6 +66,14 @@ TEST(VerdictTest, KeepsTheMarkOfASuspectThatNeverBegan) {
   EXPECT_FALSE(JudgeKind(Kind::kRelease, 1, false).attempt_ended);
 }
 
+TEST(VerdictTest, SaysForWhomAMessageIsPutBack) {
+  Settlement settlement;
+  settlement.kind = Kind::kDefer;
+  EXPECT_FALSE(Judge(settlement, 1, true, kRules, 0.5).for_others);
+  settlement.for_others = true;
+  EXPECT_TRUE(Judge(settlement, 1, true, kRules, 0.5).for_others);
+}
+
 TEST(VerdictTest, NeverDefersWithoutADelay) {
   EXPECT_EQ(JudgeKind(Kind::kDefer, 1).delay, kRules.minimum_retry_delay);
 }

@@ -213,6 +213,7 @@ absl::StatusOr<ConsumerState> JetStream::GetConsumer(const std::string& stream,
   state.ack_pending = Field(answer, "num_ack_pending", int64_t{0});
   state.pending = Field(answer, "num_pending", uint64_t{0});
   state.delivered_sequence = Field(Part(answer, "delivered"), "stream_seq", uint64_t{0});
+  state.ack_wait = absl::Nanoseconds(Field(Part(answer, "config"), "ack_wait", int64_t{0}));
   return state;
 }
 

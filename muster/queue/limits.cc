@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
+#include "muster/queue/lease_metadata.h"
 
 namespace muster::queue {
 namespace {
@@ -60,6 +61,12 @@ absl::Status ValidateMetadata(const Metadata& metadata) {
     bytes += name.size() + value.size();
   }
   if (bytes > kMaxMetadataBytes) return TooMany("bytes of metadata", bytes, kMaxMetadataBytes);
+  const auto visibility = metadata.find(kVisibilityName);
+  if (visibility != metadata.end() && !VisibilityOf(metadata).has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kVisibilityName, " '", visibility->second, "' is no duration from ",
+        absl::FormatDuration(kMinReceiveVisibility), " to ", absl::FormatDuration(kMaxVisibility)));
+  }
   return absl::OkStatus();
 }
 

@@ -41,7 +41,8 @@ inline constexpr int kMaxSettle =
 
 // 3–63 characters of [a-z0-9-], no leading, trailing or double dash; the account 1–63 likewise.
 absl::Status ValidateQueueId(const QueueId& queue);
-// Names are not empty, and names and values together stay within kMaxMetadataBytes.
+// Names are not empty, names and values together stay within kMaxMetadataBytes, and a visibility
+// (lease_metadata.h) is one.
 absl::Status ValidateMetadata(const Metadata& metadata);
 absl::Status ValidateNewMessage(const NewMessage& message);
 // Each message, their number, and their bytes together.

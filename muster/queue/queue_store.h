@@ -181,8 +181,8 @@ struct Traits {
   bool delayed_put = false;
   bool dedup = false;
   bool body_update = false;
-  // Receive and Update say how long a lease lasts; otherwise the engine does, and next_visible_time
-  // tells.
+  // Receive and Update say how long a lease lasts; otherwise the queue does, by its metadata
+  // (lease_metadata.h) or else as the engine was set up, and next_visible_time tells.
   bool per_receive_visibility = false;
   // Stats and times are as the caller's clock and this page have them, at every moment; otherwise
   // as a server far away has them: see the engine.

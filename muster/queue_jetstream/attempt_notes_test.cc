@@ -21,6 +21,14 @@ TEST(AttemptNoteTest, IsReadAsItWasWritten) {
   }
 }
 
+// Lies on servers: never to be changed.
+TEST(AttemptNoteTest, KeepsItsForm) {
+  EXPECT_EQ(Encode({17, 3, 2, false, false}), "17 3 2 began");
+  EXPECT_EQ(Encode({17, 3, 2, true, true}), "17 3 2 ended suspect");
+  EXPECT_EQ(DecodeAttemptNote("17 3 2 began")->attempts, 2);
+  EXPECT_TRUE(DecodeAttemptNote("17 3 2 ended suspect")->suspect);
+}
+
 TEST(AttemptNoteTest, IsNoOtherText) {
   for (const char* text : {"", "17 3 2", "17 3 2 maybe", "17 3 2 began well", "x 3 2 began",
                            "17 3 2 began suspect more", "17 -  2 ended"}) {

@@ -1,6 +1,7 @@
 // The conformance suite, on each server that NatsServer::Programs names. The server's time is real
 // time, so it runs thirty times as fast here: the suite's half minute is a second.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "muster/nats/testing/nats_server.h"
 #include "muster/queue/conformance/queue_conformance.h"
 #include "muster/queue/intercepted_store.h"
+#include "muster/queue/lease_metadata.h"
 #include "muster/queue/limits.h"
 #include "muster/queue_jetstream/jetstream_queue_store.h"
 
@@ -27,6 +29,13 @@ class HurriedStore final : public InterceptedStore {
  public:
   using InterceptedStore::InterceptedStore;
 
+  absl::Status CreateQueue(const QueueId& queue, const Metadata& metadata) override {
+    return InterceptedStore::CreateQueue(queue, Hurried(metadata));
+  }
+  absl::Status SetMetadata(const QueueId& queue, const Metadata& metadata) override {
+    return InterceptedStore::SetMetadata(queue, Hurried(metadata));
+  }
+
   absl::StatusOr<std::vector<absl::StatusOr<UpdateResult>>> Update(
       const QueueId& queue, absl::Span<const UpdateRequest> requests) override {
     std::vector<UpdateRequest> hurried(requests.begin(), requests.end());
@@ -37,6 +46,11 @@ class HurriedStore final : public InterceptedStore {
   }
 
  private:
+  static Metadata Hurried(const Metadata& metadata) {
+    const std::optional<absl::Duration> visibility = VisibilityOf(metadata);
+    return visibility.has_value() ? WithVisibility(metadata, *visibility / kSpeed) : metadata;
+  }
+
   absl::Status Before(Verb, const QueueId&) override { return absl::OkStatus(); }
   void After(Verb, const QueueId&, bool) override {}
 };

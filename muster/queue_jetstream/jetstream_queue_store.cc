@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status_macros.h"
+#include "muster/queue/lease_metadata.h"
 #include "muster/queue/limits.h"
 #include "muster/queue_jetstream/names.h"
 #include "muster/queue_jetstream/stream_queue.h"
@@ -110,10 +111,19 @@ class JetStreamQueueStore final : public queue::QueueStore {
   absl::Status CheckBodies(absl::Span<const queue::NewMessage> messages) const;
   // NotFound: there is no such queue.
   absl::StatusOr<std::shared_ptr<StreamQueue>> Find(const QueueId& queue);
-  // Makes what of the queue is not there, and brings the settings of the rest up to date.
-  absl::Status Make(const QueueId& queue, const queue::Metadata& metadata);
-  // Whether Make ended for this queue once, and all of it is there still.
-  bool IsMade(const QueueId& queue, const queue::Metadata& metadata);
+  // Makes what of the queue is not there, and brings the settings of the rest up to date. Answers
+  // the metadata that it has: `metadata`, or others that were there.
+  absl::StatusOr<queue::Metadata> Make(const QueueId& queue, const queue::Metadata& metadata);
+  // The metadata of a queue that Make ended for once, if all of it is there still.
+  std::optional<queue::Metadata> IfMade(const QueueId& queue);
+  // How long leases of a queue with this metadata last.
+  absl::Duration LeaseBy(const queue::Metadata& metadata) const {
+    return queue::VisibilityOf(metadata).value_or(options_.settings.lease);
+  }
+  // Has the consumer's leases last as `metadata` says.
+  absl::Status EnsureConsumer(const QueueId& queue, const queue::Metadata& metadata);
+  // Looks at how long the consumer has leases last. NotFound: there is none.
+  absl::Status LookAtLease(const QueueId& queue);
   // Whether the server says that the queue is not there (any more).
   bool IsGone(const QueueId& queue);
   void Forget(const QueueId& queue);
@@ -149,14 +159,14 @@ absl::StatusOr<std::shared_ptr<StreamQueue>> JetStreamQueueStore::Find(const Que
     const auto known = queues_.find(queue);
     if (known != queues_.end()) return known->second;
   }
-  const absl::Status there = jetstream_.GetStream(StreamOf(queue)).status();
-  if (absl::IsNotFound(there)) return NoQueue(queue);
-  MUSTER_RETURN_IF_ERROR(there);
+  const auto consumer = jetstream_.GetConsumer(StreamOf(queue), kConsumer);
+  if (absl::IsNotFound(consumer.status())) return NoQueue(queue);
+  MUSTER_RETURN_IF_ERROR(consumer.status());
   base::MutexLock lock(&mu_);
   std::shared_ptr<StreamQueue>& made = queues_[queue];
   if (made == nullptr) {
     made = std::make_shared<StreamQueue>(queue, Ways{&jetstream_, &prompt_}, &notes_, &poison_,
-                                         &options_);
+                                         &options_, consumer->ack_wait);
   }
   return made;
 }
@@ -173,27 +183,52 @@ void JetStreamQueueStore::Forget(const QueueId& queue) {
   made_.erase(queue);
 }
 
-bool JetStreamQueueStore::IsMade(const QueueId& queue, const queue::Metadata& metadata) {
+std::optional<queue::Metadata> JetStreamQueueStore::IfMade(const QueueId& queue) {
   {
     base::MutexLock lock(&mu_);
-    if (!made_.contains(queue)) return false;
+    if (!made_.contains(queue)) return std::nullopt;
   }
-  const absl::StatusOr<queue::Metadata> there = ReadMetadata(queue);
-  return there.ok() && *there == metadata && jetstream_.GetStream(StreamOf(queue)).ok();
+  absl::StatusOr<queue::Metadata> there = ReadMetadata(queue);
+  if (!there.ok() || !LookAtLease(queue).ok()) return std::nullopt;
+  return *std::move(there);
+}
+
+absl::Status JetStreamQueueStore::LookAtLease(const QueueId& queue) {
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer,
+                          jetstream_.GetConsumer(StreamOf(queue), kConsumer));
+  base::MutexLock lock(&mu_);
+  const auto known = queues_.find(queue);
+  if (known != queues_.end()) known->second->FollowLease(consumer.ack_wait);
+  return absl::OkStatus();
+}
+
+absl::Status JetStreamQueueStore::EnsureConsumer(const QueueId& queue,
+                                                 const queue::Metadata& metadata) {
+  const absl::Duration lease = LeaseBy(metadata);
+  MUSTER_RETURN_IF_ERROR(jetstream_.EnsureConsumer(StreamOf(queue), ConsumerSettings(lease)));
+  base::MutexLock lock(&mu_);
+  const auto known = queues_.find(queue);
+  if (known != queues_.end()) known->second->FollowLease(lease);
+  return absl::OkStatus();
 }
 
 absl::Status JetStreamQueueStore::CreateQueue(const QueueId& queue,
                                               const queue::Metadata& metadata) {
   MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(queue));
   MUSTER_RETURN_IF_ERROR(queue::ValidateMetadata(metadata));
-  if (IsMade(queue, metadata)) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(Make(queue, metadata));
-  base::MutexLock lock(&mu_);
-  made_.insert(queue);
-  return absl::OkStatus();
+  std::optional<queue::Metadata> there = IfMade(queue);
+  if (!there.has_value()) {
+    MUSTER_ASSIGN_OR_RETURN(there, Make(queue, metadata));
+    base::MutexLock lock(&mu_);
+    made_.insert(queue);
+  }
+  if (*there == metadata) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("queue '", queue.ToString(), "' is there with other metadata"));
 }
 
-absl::Status JetStreamQueueStore::Make(const QueueId& queue, const queue::Metadata& metadata) {
+absl::StatusOr<queue::Metadata> JetStreamQueueStore::Make(const QueueId& queue,
+                                                          const queue::Metadata& metadata) {
   MUSTER_RETURN_IF_ERROR(jetstream_.EnsureStream(AsideStreamSettings(queue, options_.settings)));
   const std::string text = EncodeMetadata(metadata);
   const absl::Status written =
@@ -202,17 +237,15 @@ absl::Status JetStreamQueueStore::Make(const QueueId& queue, const queue::Metada
                     .headers = {{"Nats-Expected-Last-Subject-Sequence", "0"}},
                     .data = text})
           .status();
+  queue::Metadata there = metadata;
   if (nats::ErrorCodeOf(written) == nats::kWrongLastSequence) {
-    MUSTER_ASSIGN_OR_RETURN(const queue::Metadata there, ReadMetadata(queue));
-    if (there != metadata) {
-      return absl::AlreadyExistsError(
-          absl::StrCat("queue '", queue.ToString(), "' is there with other metadata"));
-    }
+    MUSTER_ASSIGN_OR_RETURN(there, ReadMetadata(queue));
   } else {
     MUSTER_RETURN_IF_ERROR(written);
   }
   MUSTER_RETURN_IF_ERROR(jetstream_.EnsureStream(StreamSettings(queue, options_.settings)));
-  return jetstream_.EnsureConsumer(StreamOf(queue), ConsumerSettings(options_.settings));
+  MUSTER_RETURN_IF_ERROR(EnsureConsumer(queue, there));
+  return there;
 }
 
 // Each step whatever the ones before found: an earlier call may have ended between two of them.
@@ -257,6 +290,11 @@ absl::StatusOr<queue::Metadata> JetStreamQueueStore::ReadMetadata(const QueueId&
 
 absl::StatusOr<queue::Metadata> JetStreamQueueStore::GetMetadata(const QueueId& queue) {
   MUSTER_RETURN_IF_ERROR(Find(queue).status());
+  if (const absl::Status looked = LookAtLease(queue); !looked.ok()) {
+    if (!absl::IsNotFound(looked)) return looked;
+    Forget(queue);
+    return NoQueue(queue);
+  }
   return ReadMetadata(queue);
 }
 
@@ -265,7 +303,14 @@ absl::Status JetStreamQueueStore::SetMetadata(const QueueId& queue,
   MUSTER_RETURN_IF_ERROR(queue::ValidateMetadata(metadata));
   MUSTER_RETURN_IF_ERROR(Find(queue).status());
   const std::string text = EncodeMetadata(metadata);
-  return jetstream_.Publish({.subject = MetadataSubjectOf(queue), .data = text}).status();
+  MUSTER_RETURN_IF_ERROR(
+      jetstream_.Publish({.subject = MetadataSubjectOf(queue), .data = text}).status());
+  const absl::Status follows = EnsureConsumer(queue, metadata);
+  if (follows.ok()) return follows;
+  // The next CreateQueue brings it up to date, in whichever process.
+  base::MutexLock lock(&mu_);
+  made_.erase(queue);
+  return follows;
 }
 
 absl::Status JetStreamQueueStore::CheckBodies(absl::Span<const queue::NewMessage> messages) const {

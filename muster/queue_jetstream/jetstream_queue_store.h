@@ -2,8 +2,11 @@
 //
 // A queue is a work-queue stream with one durable pull consumer (names.h draws it). What the server
 // does not do, its traits say, and:
-//   leases       last as long as Settings::lease, whatever a receiver asks; an Update asks for as
-//                long again
+//   leases       last as long as the queue's metadata says (queue/lease_metadata.h), or else as
+//                Settings::lease, whatever a receiver asks; an Update asks for as long again. Set
+//                otherwise, leases that are held last so long too, from when the server heard of
+//                them last; other processes learn it from the next verb here that asks for the
+//                consumer: CreateQueue, GetMetadata, Stats, Peek
 //   receipts     a stale one is not refused: the server takes an acknowledgement from anybody.
 //                Only the report's own test decides what counts (docs/reliability.md)
 //   Peek         shows what was never delivered

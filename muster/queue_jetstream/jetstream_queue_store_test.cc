@@ -9,11 +9,13 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -21,6 +23,7 @@
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
 #include "muster/nats/testing/nats_server.h"
+#include "muster/queue/lease_metadata.h"
 #include "muster/queue_jetstream/names.h"
 #include "nlohmann/json.hpp"
 
@@ -311,6 +314,72 @@ TEST_P(JetStreamQueueStoreTest, EndsTheAttemptOfAnotherProcessByItsReceipt) {
   EXPECT_FALSE(again->front().interrupted);
 }
 
+// How long leases of `queue` last, as the server has it.
+absl::Duration AckWait(nats::Connection* connection, const queue::QueueId& queue) {
+  return nats::JetStream(connection, absl::Seconds(10))
+      .GetConsumer(StreamOf(queue), kConsumer)
+      ->ack_wait;
+}
+
+TEST_P(JetStreamQueueStoreTest, GivesEachQueueTheVisibilityInItsMetadata) {
+  const queue::QueueId slow{"acme", "slow"};
+  ASSERT_TRUE(store().CreateQueue(slow, queue::WithVisibility({}, absl::Minutes(7))).ok());
+  EXPECT_EQ(AckWait(client_->connection.get(), slow), absl::Minutes(7));
+  EXPECT_EQ(AckWait(client_->connection.get(), queue_), options_.settings.lease);
+  ASSERT_TRUE(queue::SetVisibility(&store(), slow, std::nullopt).ok());
+  EXPECT_EQ(AckWait(client_->connection.get(), slow), options_.settings.lease);
+}
+
+TEST_P(JetStreamQueueStoreTest, KeepsTheVisibilityOfAQueueThatACallerWouldHaveOtherwise) {
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
+  Options hasty = options_;
+  hasty.settings.lease = absl::Seconds(1);
+  const Client other(server_.url(), hasty);
+  EXPECT_TRUE(absl::IsAlreadyExists(other.store->CreateQueue(queue_, {})));
+  EXPECT_EQ(AckWait(client_->connection.get(), queue_), absl::Minutes(7));
+}
+
+// What was deleted behind its back is made again, whatever metadata the caller has.
+TEST_P(JetStreamQueueStoreTest, MakesAQueueWholeAgainThatIsThereWithOtherMetadata) {
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(queue_)).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(store().CreateQueue(queue_, {})));
+  EXPECT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  EXPECT_EQ(AckWait(client_->connection.get(), queue_), absl::Minutes(7));
+}
+
+TEST_P(JetStreamQueueStoreTest, SeesTheVisibilityThatAnotherProcessHasSet) {
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
+  const Client other(server_.url(), options_);
+  ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
+  const auto lasts = [](const Client& client, const queue::QueueId& queue) {
+    const absl::Time now = absl::Now();
+    return client.store->Receive(queue, {1})->front().next_visible_time - now;
+  };
+  EXPECT_GT(lasts(other, queue_), absl::Minutes(6));  // since it saw the queue first
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Hours(3)).ok());
+  ASSERT_TRUE(other.store->Stats(queue_).ok());
+  EXPECT_GT(lasts(other, queue_), absl::Hours(2));
+}
+
+// A job whose visibility changes while its items are in hand: the server goes by the new one.
+TEST_P(JetStreamQueueStoreTest, FollowsANewVisibilityWithTheLeasesThatItHolds) {
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  const queue::Receipt held = store().Receive(queue_, {1})->front().receipt;
+  ASSERT_TRUE(store().BeginAttempt(queue_, {held})->front().ok());
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Milliseconds(200)).ok());
+  std::vector<queue::Message> again;
+  while (again.empty()) again = store().Receive(queue_, {1}).value();
+  EXPECT_EQ(again.front().body, "body 0");
+  EXPECT_TRUE(again.front().interrupted);
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(store().BeginAttempt(queue_, {held})->front().status()));
+  EXPECT_TRUE(store().Delete(queue_, {again.front().receipt})->front().ok());
+  EXPECT_EQ(store().Stats(queue_)->stored(), 0);
+}
+
 TEST_P(JetStreamQueueStoreTest, RefusesAStreamThatIsSetOtherwise) {
   nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
   const queue::QueueId taken{"acme", "taken"};
@@ -364,6 +433,46 @@ TEST_P(JetStreamQueueStoreTest, SetsAMessageAsideOnlyOnceHoweverOftenItIsAsked) 
   ASSERT_EQ(poison->size(), 1u);
   EXPECT_THAT(poison->front().cause.reason, HasSubstr("line one\r\nline two \"quoted\" "));
   EXPECT_EQ(store().Stats(queue_)->poison, 1);
+}
+
+// What lies aside, as the first release wrote it, and as a newer one might.
+TEST_P(JetStreamQueueStoreTest, ReadsMetadataAndCausesOfOtherReleases) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  for (const char* cause :
+       {R"({"attempts":5,"holder":"p-1","insertion_ns":1000,"reason":"it died","time_ns":2000})",
+        R"({"attempts":5,"holder":"p-1","insertion_ns":1000,"reason":"it died","time_ns":2000,)"
+        R"("fingerprint":{"newer":true}})"}) {
+    ASSERT_TRUE(jetstream
+                    .Publish({.subject = PoisonSubjectOf(queue_, "7"),
+                              .headers = {{"Muster-Cause", absl::Base64Escape(cause)}},
+                              .data = "body"})
+                    .ok());
+    const auto poison = store().ListPoison(queue_, "", 10);
+    ASSERT_TRUE(poison.ok() && poison->size() == 1) << poison.status();
+    EXPECT_EQ(poison->front().body, "body");
+    EXPECT_EQ(poison->front().cause.reason, "it died");
+    EXPECT_EQ(poison->front().cause.attempts, 5);
+    EXPECT_EQ(poison->front().cause.time, absl::FromUnixNanos(2000));
+  }
+  ASSERT_TRUE(jetstream
+                  .Publish({.subject = MetadataSubjectOf(queue_),
+                            .data = R"({"muster-newer":"x","owner":"billing"})"})
+                  .ok());
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Seconds(90)).ok());
+  EXPECT_EQ(jetstream.LastMessage(AsideStreamOf(queue_), MetadataSubjectOf(queue_))->data,
+            R"({"muster-newer":"x","muster-visibility":"1m30s","owner":"billing"})");
+}
+
+// Redriven or not, a body is bytes that others wrote.
+TEST_P(JetStreamQueueStoreTest, KeepsABodyAsItIsThroughPoisonAndRedrive) {
+  queue::NewMessage message;
+  message.body = std::string("\x08\x05\xa2\x06\x03new\0", 9);
+  ASSERT_TRUE(store().Put(queue_, {message}).ok());
+  queue::DeadLetterRequest request;
+  request.receipt = store().Receive(queue_, {1})->front().receipt;
+  ASSERT_TRUE(store().DeadLetter(queue_, {request})->front().ok());
+  EXPECT_EQ(store().Redrive(queue_, {}, 1).value(), 1);
+  EXPECT_EQ(store().Receive(queue_, {1})->front().body, message.body);
 }
 
 TEST_P(JetStreamQueueStoreTest, SaysHowLargeABodyMayBe) {

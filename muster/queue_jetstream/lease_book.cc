@@ -27,6 +27,11 @@ void LeaseBook::EndAll() {
   leases_.clear();
 }
 
+void LeaseBook::Shift(absl::Duration by) {
+  base::MutexLock lock(&mu_);
+  for (auto& [sequence, lease] : leases_) lease.ends += by;
+}
+
 void LeaseBook::Sweep(absl::Duration time) {
   base::MutexLock lock(&mu_);
   absl::erase_if(leases_, [time](const auto& entry) { return entry.second.ends < time; });

@@ -28,6 +28,8 @@ class LeaseBook {
   std::optional<Lease> Find(uint64_t sequence, int deliveries) const;
   void End(uint64_t sequence, int deliveries);
   void EndAll();
+  // All of them end so much later; negative: earlier.
+  void Shift(absl::Duration by);
   // Forgets those that lapsed before `time` and that nobody settled.
   void Sweep(absl::Duration time);
   // Those that last beyond `time`.

@@ -34,11 +34,11 @@ json StreamSettings(const queue::QueueId& queue, const Settings& settings) {
   };
 }
 
-json ConsumerSettings(const Settings& settings) {
+json ConsumerSettings(absl::Duration lease) {
   return {
       {"durable_name", kConsumer},
       {"ack_policy", "explicit"},
-      {"ack_wait", Nanoseconds(settings.lease)},
+      {"ack_wait", Nanoseconds(lease)},
       {"deliver_policy", "all"},
       {"replay_policy", "instant"},
       {"max_deliver", -1},  // muster counts attempts, and gives up by itself

@@ -131,8 +131,8 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages,
 }
 
 absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_messages) {
-  const absl::Duration ends = Now() + options_->settings.lease;
-  const absl::Time lapses = options_->clock->Now() + options_->settings.lease;
+  const absl::Duration ends = Now() + lease();
+  const absl::Time lapses = options_->clock->Now() + lease();
   leases_.Sweep(Now() - kForgetAfter);
   MUSTER_ASSIGN_OR_RETURN(std::vector<nats::Incoming> pulled,
                           Pull(max_messages, absl::ZeroDuration()));
@@ -193,8 +193,7 @@ absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
 
 absl::StatusOr<std::vector<queue::Message>> StreamQueue::Peek(int max_messages) {
   const std::string stream = StreamOf(id_);
-  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer,
-                          jetstream_->GetConsumer(stream, kConsumer));
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, LookAtConsumer());
   std::vector<queue::Message> messages;
   for (uint64_t from = consumer.delivered_sequence + 1;
        messages.size() < static_cast<size_t>(max_messages);) {
@@ -296,7 +295,7 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Up
     said[i] = word.status();
     if (word.ok()) words.push_back(*std::move(word));
   }
-  const absl::Duration ends = Now() + options_->settings.lease;
+  const absl::Duration ends = Now() + lease();
   const absl::Time now = options_->clock->Now();
   MUSTER_RETURN_IF_ERROR(Say(words, &said));
   std::vector<absl::StatusOr<queue::UpdateResult>> results;
@@ -314,8 +313,8 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Up
       lease->ends = ends;
       leases_.Put(delivery.sequence, *lease);
     }
-    results.push_back(queue::UpdateResult{
-        requests[i].receipt, now + (lets_go ? requests[i].visibility : options_->settings.lease)});
+    results.push_back(queue::UpdateResult{requests[i].receipt,
+                                          now + (lets_go ? requests[i].visibility : lease())});
   }
   return results;
 }
@@ -378,11 +377,24 @@ absl::StatusOr<std::vector<absl::Status>> StreamQueue::DeadLetter(
   return results;
 }
 
+void StreamQueue::FollowLease(absl::Duration lease) {
+  const int64_t before = lease_ns_.exchange(absl::ToInt64Nanoseconds(lease));
+  const absl::Duration longer = lease - absl::Nanoseconds(before);
+  // The server counts from its last word of each, and compares with what it is set to now.
+  if (longer != absl::ZeroDuration()) leases_.Shift(longer);
+}
+
+absl::StatusOr<nats::ConsumerState> StreamQueue::LookAtConsumer() {
+  MUSTER_ASSIGN_OR_RETURN(nats::ConsumerState consumer,
+                          jetstream_->GetConsumer(StreamOf(id_), kConsumer));
+  FollowLease(consumer.ack_wait);
+  return consumer;
+}
+
 absl::StatusOr<queue::QueueStats> StreamQueue::Stats() {
   const std::string stream = StreamOf(id_);
   MUSTER_ASSIGN_OR_RETURN(const nats::StreamState state, jetstream_->GetStream(stream));
-  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer,
-                          jetstream_->GetConsumer(stream, kConsumer));
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, LookAtConsumer());
   queue::QueueStats stats;
   MUSTER_ASSIGN_OR_RETURN(stats.poison, poison_->Count(id_));
   const auto stored = static_cast<int64_t>(state.messages);

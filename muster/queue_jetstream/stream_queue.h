@@ -1,6 +1,7 @@
 // StreamQueue: the messages of one queue that is there, on its stream and consumer.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,15 +30,17 @@ struct Ways {
 // The verbs of queue_store.h, whose arguments were validated. Thread-safe.
 class StreamQueue {
  public:
-  // Nothing is owned but copies; all outlives the queue.
+  // Nothing is owned but copies; all outlives the queue. `lease`: how long the consumer has its
+  // leases last.
   StreamQueue(queue::QueueId id, Ways ways, AttemptNotes* notes, PoisonShelf* poison,
-              const Options* options)
+              const Options* options, absl::Duration lease)
       : id_(std::move(id)),
         jetstream_(ways.bulk),
         prompt_(ways.prompt),
         notes_(notes),
         poison_(poison),
-        options_(options) {}
+        options_(options),
+        lease_ns_(absl::ToInt64Nanoseconds(lease)) {}
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages);
   absl::StatusOr<std::vector<queue::Message>> Receive(int max_messages);
@@ -50,6 +53,9 @@ class StreamQueue {
   absl::StatusOr<std::vector<absl::Status>> DeadLetter(
       absl::Span<const queue::DeadLetterRequest> requests);
   absl::StatusOr<queue::QueueStats> Stats();
+
+  // The consumer has leases last so long now, those that are held, too.
+  void FollowLease(absl::Duration lease);
 
  private:
   // What is said to the server about a delivery, and the place of its request among the caller's.
@@ -79,7 +85,10 @@ class StreamQueue {
   // take what a late holder says for the word of the new one.
   bool HasLapsed(const Delivery& delivery) const;
   absl::Status DeadLetterOne(const queue::DeadLetterRequest& request, Word* word);
+  // The state of the consumer, whose lease is followed.
+  absl::StatusOr<nats::ConsumerState> LookAtConsumer();
   absl::Duration Now() const { return options_->clock->Monotonic(); }
+  absl::Duration lease() const { return absl::Nanoseconds(lease_ns_.load()); }
 
   const queue::QueueId id_;
   nats::JetStream* const jetstream_;  // not owned
@@ -87,6 +96,7 @@ class StreamQueue {
   AttemptNotes* const notes_;         // not owned
   PoisonShelf* const poison_;         // not owned
   const Options* const options_;      // not owned
+  std::atomic<int64_t> lease_ns_;
   LeaseBook leases_;
 };
 

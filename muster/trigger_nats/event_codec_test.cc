@@ -27,6 +27,13 @@ TEST(EventCodecTest, WritesTheBytesThatEveryReleaseReads) {
             64);
 }
 
+TEST(EventCodecTest, ReadsAnEventToWhichANewerMusterHasAddedFields) {
+  const std::string newer = base::BytesFromHex("a206036e6577");  // number 100
+  const auto decoded = DecodeEvent(EncodeEvent(WorkDetected("i", "acme", "retail-in", 1)) + newer);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_TRUE(IsFor(*decoded, "acme", "retail-in"));
+}
+
 TEST(EventCodecTest, PutsAccountAndQueueIntoTheSubject) {
   EXPECT_EQ(SubjectOf(WorkDetected("i", "acme", "retail-in", 1)), "muster.trigger.acme.retail-in");
 }

@@ -21,6 +21,13 @@ absl::Status Damaged(const v1::WorkItem& item, absl::string_view why) {
       absl::StrCat("work item ", item.batch(), "/", item.index(), ": ", why));
 }
 
+// Whether a newer muster carries the slice in a way that this one does not know.
+bool IsOfANewerForm(const v1::WorkItem& item) {
+  const bool has_unknown_fields = !item.GetReflection()->GetUnknownFields(item).empty();
+  return item.compression() > v1::COMPRESSION_LZ4 ||
+         (item.payload_case() == v1::WorkItem::PAYLOAD_NOT_SET && has_unknown_fields);
+}
+
 // No hash covers them, and a parser goes by them: a damaged one must not lead it out of the record.
 bool AreSound(const v1::CsvLayout& csv) {
   const uint32_t fields = csv.header_fields() == 0 ? kMaxCsvFields : csv.header_fields();
@@ -146,6 +153,11 @@ absl::StatusOr<WorkItem> DecodeWorkItemHeader(absl::string_view body) {
 
 absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore* blobs) {
   MUSTER_ASSIGN_OR_RETURN(v1::WorkItem item, Parse(body));
+  if (IsOfANewerForm(item)) {
+    return absl::UnimplementedError(
+        absl::StrCat("work item ", item.batch(), "/", item.index(),
+                     ": a newer muster has put it in a form that this one cannot read"));
+  }
   if (item.has_oversized()) return HeaderOf(&item);
   std::string slice;
   if (item.has_blob()) {

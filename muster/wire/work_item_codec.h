@@ -83,7 +83,9 @@ class WorkItemEncoder {
 };
 
 // DataLoss when the body cannot be parsed, its positions are not those of any record, its blob is
-// gone, or its content is not what its hash says; Unavailable and the like from the blob store.
+// gone, or its content is not what its hash says. Unimplemented: it is sound, as far as its header
+// goes, and a newer muster carries its slice in a way that this one does not know. Unavailable and
+// the like from the blob store.
 absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore* blobs);
 
 // Identity and counts only: enough to report an item that cannot be worked on. DataLoss as above.

@@ -4,9 +4,11 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/hex.h"
 #include "muster/v1/work_item.pb.h"
 
 namespace muster::wire {
@@ -75,6 +77,68 @@ TEST_F(WorkItemCodecTest, CarriesSliceAndIdentity) {
   EXPECT_EQ(item->transactions, 3u);
   EXPECT_EQ(item->content, base::Fingerprint(slice));
   EXPECT_FALSE(item->oversized_bytes.has_value());
+}
+
+// Lies in queues: never to be changed.
+constexpr char kGoldenItem[] =
+    "080510071a0672657461696c22037265762a0131302a38034210e723fcfe37fdc4f3ae41de5041dda5ec4801500c5a"
+    "0c612c620a632c640a652c660a720808011080cab5ee017a060a0203001008";
+constexpr char kGoldenOversized[] =
+    "08051a0672657461696c22037265762a0131300938014210000000000000000000000000000000006a090880808032"
+    "10808040720808011080cab5ee017a060a0203001008";
+// An LZ4 block, and a claim check.
+constexpr char kGoldenCompressed[] =
+    "080510071a0672657461696c22037265762a0131302a38034210add9998d55ed3962e18dc405a95cc094480250645a"
+    "0b1f7801004b507878787878720808011080cab5ee017a060a0203001008";
+constexpr char kGoldenClaimCheck[] =
+    "080510071a0672657461696c22037265762a0131302a38034210e723fcfe37fdc4f3ae41de5041dda5ec4801500c62"
+    "0e62617463682d352d6974656d2d37720808011080cab5ee017a060a0203001008";
+// A field that this muster does not know, number 100.
+constexpr char kNewerField[] = "a206036e6577";
+
+TEST_F(WorkItemCodecTest, WritesTheBytesThatEveryReleaseReads) {
+  EXPECT_EQ(absl::BytesToHexString(Encode("a,b\nc,d\ne,f\n")), kGoldenItem);
+  ledger::ItemBoundary oversized;
+  oversized.length = 100 << 20;
+  oversized.first_line = 9;
+  oversized.transactions = 1;
+  oversized.oversized = true;
+  EXPECT_EQ(absl::BytesToHexString(*encoder_.Encode(0, oversized, "")), kGoldenOversized);
+}
+
+TEST_F(WorkItemCodecTest, ReadsWhatTheFirstReleaseWrote) {
+  const auto item = DecodeWorkItem(base::BytesFromHex(kGoldenItem), &blobs_);
+  ASSERT_TRUE(item.ok()) << item.status();
+  EXPECT_EQ(item->slice, "a,b\nc,d\ne,f\n");
+  EXPECT_EQ(item->identity.job_revision, "rev");
+  EXPECT_EQ(DecodeWorkItem(base::BytesFromHex(kGoldenOversized), &blobs_)->limit_bytes, 1u << 20);
+  EXPECT_EQ(DecodeWorkItem(base::BytesFromHex(kGoldenCompressed), &blobs_)->slice,
+            std::string(100, 'x'));
+  blobs_.blobs["batch-5-item-7"] = "a,b\nc,d\ne,f\n";
+  EXPECT_EQ(DecodeWorkItem(base::BytesFromHex(kGoldenClaimCheck), &blobs_)->slice,
+            "a,b\nc,d\ne,f\n");
+}
+
+TEST_F(WorkItemCodecTest, ReadsAnItemToWhichANewerMusterHasAddedFields) {
+  const auto item =
+      DecodeWorkItem(base::BytesFromHex(absl::StrCat(kGoldenItem, kNewerField)), &blobs_);
+  ASSERT_TRUE(item.ok()) << item.status();
+  EXPECT_EQ(item->slice, "a,b\nc,d\ne,f\n");
+}
+
+TEST_F(WorkItemCodecTest, TellsAFormThatOnlyANewerMusterReadsFromDamage) {
+  v1::WorkItem item;
+  ASSERT_TRUE(item.ParseFromString(base::BytesFromHex(kGoldenItem)));
+  v1::WorkItem repacked = item, elsewhere = item;
+  repacked.set_compression(static_cast<v1::Compression>(3));
+  elsewhere.clear_payload();
+  EXPECT_TRUE(absl::IsDataLoss(DecodeWorkItem(elsewhere.SerializeAsString(), &blobs_).status()));
+  for (const std::string& body :
+       {repacked.SerializeAsString(),
+        elsewhere.SerializeAsString() + base::BytesFromHex(kNewerField)}) {
+    EXPECT_TRUE(absl::IsUnimplemented(DecodeWorkItem(body, &blobs_).status()));
+    EXPECT_EQ(DecodeWorkItemHeader(body)->identity.batch, 5u);
+  }
 }
 
 TEST_F(WorkItemCodecTest, CompressesWhatPaysAndLeavesTheRest) {

@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST_F(ControllerTest, CountsResultsAndCompletesTheBatch) {
   OpenBatch(3);
@@ -93,6 +94,21 @@ TEST_F(ControllerTest, PutsAsideWhatCanNeverCount) {
               ElementsAre(HasSubstr("no result"), HasSubstr("batch 99"), HasSubstr("no item 5"),
                           HasSubstr("another slice"), HasSubstr("1,25"), HasSubstr("no outcome")));
   EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
+}
+
+// A processor was upgraded before its controller. What it says is not lost.
+TEST_F(ControllerTest, LeavesResultsToANewerControllerThatItCannotReadItself) {
+  OpenBatch(2);
+  v1::ItemResult newer = Result(1);
+  newer.clear_outcome();
+  PutBody(newer.SerializeAsString() + "\xa2\x06\x03new");
+  PutQuietly({Result(0)});
+  Start();
+  host_->AwaitItems(1);
+  Stop();
+  EXPECT_THAT(PoisonCauses(), IsEmpty());
+  EXPECT_EQ(Stats().stored(), 1);
+  EXPECT_THAT(Rows(), ElementsAre("ann 1.25"));
 }
 
 // Moves the result's rows into a blob, as a processor does with a large one.

@@ -16,6 +16,8 @@ namespace {
 
 // A ledger that did not answer is left alone for so long.
 constexpr absl::Duration kAwayPause = absl::Seconds(1);
+// Between two lines in the log about results that nobody here can read.
+constexpr absl::Duration kTellPause = absl::Minutes(1);
 constexpr size_t kMaxAway = 1000;
 
 report::BatchFacts FactsOf(const ledger::Batch& batch, const queue::Traits& traits) {
@@ -78,6 +80,10 @@ absl::Status ResultCounter::Take(queue::Message message) {
     set_aside_ = true;
     return absl::OkStatus();
   }
+  if (absl::IsUnimplemented(fits)) {
+    LeaveToNewer(fits);
+    return absl::OkStatus();
+  }
   const bool hopeless = result.ok() ? absl::IsInvalidArgument(fits) : absl::IsDataLoss(fits);
   if (!hopeless) return fits;  // a store does not answer
   base::Log(
@@ -87,6 +93,16 @@ absl::Status ResultCounter::Take(queue::Message message) {
       {std::move(message.receipt),
        {std::string(fits.message()), message.attempts, options_.instance, deps_.clock->Now()}});
   return absl::OkStatus();
+}
+
+// Counting it can wait for a newer controller; to set it aside as poison would be to lose it.
+void ResultCounter::LeaveToNewer(const absl::Status& why) {
+  set_aside_ = true;
+  if (const absl::Duration now = deps_.clock->Monotonic(); now >= tells_again_) {
+    tells_again_ = now + kTellPause;
+    base::Log(base::kError, "results wait for a newer controller",
+              {{"queue", partition_.ToString()}, {"why", why.message()}});
+  }
 }
 
 absl::Status ResultCounter::Check(const report::CountedItem& item) {

@@ -41,13 +41,15 @@ class ResultCounter {
 
   size_t in_hand() const { return items_.size() + hopeless_.size(); }
   bool full() const { return in_hand() >= static_cast<size_t>(options_.max_commit_results); }
-  // Whether the last Receive left results to come again, because the ledger of their batch is away.
+  // Whether the last Receive left results to come again, because the ledger of their batch is away,
+  // or because only a newer controller can read them.
   bool set_aside() const { return set_aside_; }
   // Whether nothing is worth waiting for: what is in the hand completes a batch.
   absl::StatusOr<bool> HoldsTheLast();
 
  private:
   absl::Status Take(queue::Message message);
+  void LeaveToNewer(const absl::Status& why);
   // BatchBook::Check, but a ledger that was away a moment ago is not asked.
   absl::Status Check(const report::CountedItem& item);
   absl::Status Commit();
@@ -81,6 +83,7 @@ class ResultCounter {
 
   std::map<uint64_t, absl::Duration> away_;  // batches whose ledger was away; when to ask again
   bool set_aside_ = false;
+  absl::Duration tells_again_;  // of results that only a newer controller can read
 };
 
 }  // namespace muster::controller

@@ -106,6 +106,11 @@ absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobSto
     case v1::ItemResult::OUTCOME_NOT_SET:
       break;
   }
+  if (!result.GetReflection()->GetUnknownFields(result).empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat("result of item ", result.batch(), "/", result.index(),
+                     ": a newer muster has put it in a form that this one cannot read"));
+  }
   return Damaged(result, "it has no outcome");
 }
 

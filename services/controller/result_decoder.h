@@ -16,8 +16,9 @@ struct DecodedResult {
 };
 
 // DataLoss when the body is no result, or one that nobody could count: an unreadable number, a
-// malformed hash, more rejections than transactions, a blob that is gone. Other errors are the blob
-// store's.
+// malformed hash, more rejections than transactions, a blob that is gone. Unimplemented: a newer
+// muster says what became of the item in a way that this one does not know. Other errors are the
+// blob store's.
 absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobStore* blobs);
 
 }  // namespace muster::controller

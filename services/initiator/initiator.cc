@@ -8,6 +8,7 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
+#include "muster/queue/lease_metadata.h"
 #include "muster/queue/limits.h"
 #include "muster/wire/queue_names.h"
 #include "muster/wire/work_item_codec.h"
@@ -202,13 +203,17 @@ absl::Status Initiator::VerifyItems(const Batch& batch, const std::stop_token& s
 }
 
 absl::Status Initiator::CreateQueues() {
-  std::vector<queue::QueueId> queues = partitions_;
-  queues.push_back(wire::OutputQueue(options_.account, job_->name, 0));
-  for (const queue::QueueId& queue : queues) {
-    absl::Status created = deps_.queues->CreateQueue(queue, {});
-    if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
+  // A queue that is there keeps its visibility: this batch's definition may be an earlier one.
+  const queue::Metadata visibility = queue::WithVisibility({}, job_->queue.visibility);
+  for (const queue::QueueId& queue : partitions_) {
+    MUSTER_RETURN_IF_ERROR(CreateQueue(queue, visibility));
   }
-  return absl::OkStatus();
+  return CreateQueue(wire::OutputQueue(options_.account, job_->name, 0), {});
+}
+
+absl::Status Initiator::CreateQueue(const queue::QueueId& queue, const queue::Metadata& metadata) {
+  absl::Status created = deps_.queues->CreateQueue(queue, metadata);
+  return absl::IsAlreadyExists(created) ? absl::OkStatus() : created;
 }
 
 absl::Status Initiator::Enqueue(uint64_t number, const std::stop_token& stop) {

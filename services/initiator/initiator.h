@@ -97,6 +97,8 @@ class Initiator {
 
   // Makes the job's queues, for items and for results, where they are missing. Submit does.
   absl::Status CreateQueues();
+  // One that is there is left as it is.
+  absl::Status CreateQueue(const queue::QueueId& queue, const queue::Metadata& metadata);
 
   // Splits and puts what of the batch is not enqueued yet, then seals it. Cancelled: `stop` was
   // requested. HasNotArrived (byte_source.h): the source still grows, and what there is of it was

@@ -13,6 +13,7 @@
 #include "muster/backend/backend.h"
 #include "muster/base/log_capture.h"
 #include "muster/base/temp_dir.h"
+#include "muster/queue/lease_metadata.h"
 #include "muster/wire/queue_names.h"
 #include "muster/wire/work_item_codec.h"
 
@@ -89,6 +90,21 @@ class InitiatorTest : public ::testing::Test {
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<Initiator> initiator_;
 };
+
+// Whoever works on the items goes by the job as it is now: a batch may be of an earlier definition.
+TEST_F(InitiatorTest, MakesQueuesWithTheVisibilityOfItsJobAndLeavesThoseThatAreThere) {
+  const queue::QueueId there = wire::InputQueue("acme", "sum", 0);
+  ASSERT_TRUE(queues_->CreateQueue(there, queue::WithVisibility({}, absl::Minutes(1))).ok());
+  job_.queue.visibility = absl::Minutes(9);
+  WriteInput(10);
+  ASSERT_TRUE(Submit().ok());
+  const auto visibility = [&](const queue::QueueId& queue) {
+    return queue::VisibilityOf(queues_->GetMetadata(queue).value());
+  };
+  EXPECT_EQ(visibility(there), absl::Minutes(1));
+  EXPECT_EQ(visibility(wire::InputQueue("acme", "sum", 1)), absl::Minutes(9));
+  EXPECT_EQ(visibility(wire::OutputQueue("acme", "sum", 0)), std::nullopt);
+}
 
 TEST_F(InitiatorTest, PutsEveryRecordExactlyOnceOverAllPartitionsAndSeals) {
   WriteInput(95);

@@ -115,18 +115,34 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
     return Settle(Settlement::Kind::kDead, absl::ZeroDuration(),
                   std::string(item.status().message()));
   }
+  if (absl::IsUnimplemented(item.status())) return LeaveToNewer(message, item.status());
   if (!item.ok()) {
     return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), item.status().ToString());
   }
   if (IsGivenUp(item->identity.batch)) return Unrun();
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(item->identity);
   if (worker.ok()) return WorkUnlessGivenUp(**worker, *item, attempt);
-  std::string why(worker.status().message());
-  if (setup_->misfits.Insert(item->identity.batch)) {
+  return LeaveToOthers(item->identity.batch, item->index, std::string(worker.status().message()));
+}
+
+Settlement ItemWorker::LeaveToOthers(uint64_t batch, uint32_t index, std::string why) const {
+  if (setup_->misfits.Insert(batch)) {
     base::Log(base::kError, "no fitting worker for the items of a batch",
-              {{"first", absl::StrCat(item->identity.batch, "/", item->index)}, {"why", why}});
+              {{"first", absl::StrCat(batch, "/", index)}, {"why", why}});
   }
-  return Settle(Settlement::Kind::kDefer, kMisfitDelay, std::move(why));
+  Settlement settlement = Settle(Settlement::Kind::kDefer, kMisfitDelay, std::move(why));
+  settlement.for_others = true;
+  return settlement;
+}
+
+Settlement ItemWorker::LeaveToNewer(const queue::Message& message, const absl::Status& why) const {
+  const absl::StatusOr<wire::WorkItem> header = wire::DecodeWorkItemHeader(message.body);
+  if (!header.ok()) {
+    return Settle(Settlement::Kind::kDead, absl::ZeroDuration(),
+                  std::string(header.status().message()));
+  }
+  if (IsGivenUp(header->identity.batch)) return Unrun();
+  return LeaveToOthers(header->identity.batch, header->index, std::string(why.message()));
 }
 
 bool ItemWorker::IsGivenUp(uint64_t batch) const {

@@ -49,6 +49,10 @@ class ItemWorker final : public listener::Subscriber {
   static std::optional<std::string> Misfit(const wire::BatchIdentity& identity,
                                            const WorkerSetup& setup);
   bool IsGivenUp(uint64_t batch) const;
+  // The item is put back, uncharged; the first of its batch is told of.
+  listener::Settlement LeaveToOthers(uint64_t batch, uint32_t index, std::string why) const;
+  // An item that only newer processors can read.
+  listener::Settlement LeaveToNewer(const queue::Message& message, const absl::Status& why) const;
   // By `worker`, whom the item fits, until its batch is given up.
   listener::Settlement WorkUnlessGivenUp(ItemWorker& worker, const wire::WorkItem& item,
                                          Attempt attempt) const;

@@ -13,6 +13,7 @@
 #include "muster/base/log_capture.h"
 #include "muster/cancellation/cancelled_batches.h"
 #include "muster/v1/item_result.pb.h"
+#include "muster/v1/work_item.pb.h"
 
 namespace muster::processor {
 namespace {
@@ -325,6 +326,31 @@ TEST_F(ItemWorkerTest, LeavesItemsOfAnotherRevisionToOthersUnchargedAndSaysSo) {
   const Settlement settlement = Work(Item("a,1\n", 1));
   EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
   EXPECT_THAT(settlement.why, HasSubstr("revision r2"));
+  EXPECT_TRUE(settlement.for_others);
+}
+
+// As a newer initiator may put it: with more fields, and with its slice packed in a new way.
+queue::Message Newer(queue::Message message, bool repacked) {
+  v1::WorkItem item;
+  EXPECT_TRUE(item.ParseFromString(message.body));
+  if (repacked) item.clear_payload();
+  message.body = item.SerializeAsString() + "\xa2\x06\x03new";
+  return message;
+}
+
+TEST_F(ItemWorkerTest, WorksOnAnItemToWhichANewerMusterHasAddedFields) {
+  EXPECT_EQ(AmountOf(Work(Newer(Item("a,1\n", 1), /*repacked=*/false)), "a"), "1.00");
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsToNewerProcessorsUnchargedThatOnlyTheyCanRead) {
+  base::LogCapture log;
+  const Settlement settlement = Work(Newer(Item("a,1\n", 1), /*repacked=*/true));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_GT(settlement.delay, absl::ZeroDuration());
+  EXPECT_THAT(settlement.why, HasSubstr("newer muster"));
+  EXPECT_TRUE(settlement.for_others);
+  Work(Newer(Item("b,1\n", 1), /*repacked=*/true));
+  EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("no fitting worker")));
 }
 
 TEST_F(ItemWorkerTest, ADamagedItemIsDead) {

@@ -17,7 +17,7 @@ listener::ListenerOptions ListenerOptionsOf(const job::JobDefinition& job, const
                                           std::max(job.queue.partitions, options.min_partitions));
   listener.output_queue = wire::OutputQueue(options.account, job.name, 0);
   listener.instance = options.instance;
-  listener.visibility = job.queue.visibility;
+  listener.visibility = job.queue.visibility.value_or(listener.visibility);
   listener.max_attempts = job.queue.max_attempts;
   listener.max_dequeue_tasks = options.threads;
   listener.safety_check_interval = options.safety_check_interval;

@@ -9,8 +9,9 @@ class App;
 
 namespace muster::processor {
 
-// Adds --job and --threads, which the environment sets too. Without --threads there are as many as
-// the machine has cores. `options` outlives `app`.
+// Adds --job NAME[=THREADS] and --threads, which the environment sets too: MUSTER_JOB with commas
+// between. Each job has workers of its own, so that a flood of one leaves those of others free.
+// Without --threads there are as many for each as the machine has cores. `options` outlives `app`.
 void AddProcessorOptions(CLI::App* app, ServiceOptions* options);
 
 }  // namespace muster::processor

@@ -10,6 +10,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/job/job_file.h"
 #include "muster/listener/listener_options.h"
+#include "muster/queue/lease_metadata.h"
 #include "muster/wire/queue_names.h"
 #include "services/processor/job_handler.h"
 
@@ -25,10 +26,7 @@ void WarnIfCutOff(const absl::Status& stopped) {
 
 ProcessorService::ProcessorService(const handler::HandlerRegistry* handlers, ServiceOptions options,
                                    base::Clock* clock)
-    : handlers_(handlers),
-      options_(std::move(options)),
-      only_(options_.jobs.begin(), options_.jobs.end()),
-      clock_(clock) {}
+    : handlers_(handlers), options_(std::move(options)), clock_(clock) {}
 
 ProcessorService::~ProcessorService() {
   Stop(absl::ZeroDuration());
@@ -115,7 +113,7 @@ absl::Status ProcessorService::Look() {
   for (const JobListener& served : Listeners()) gone.insert(served.job);
   for (const job_registry::JobSummary& job : jobs) {
     gone.erase(job.name);
-    if (only_.empty() || only_.contains(job.name)) Serve(job);
+    if (ThreadsFor(job.name) > 0) Serve(job);
   }
   for (const std::string& job : gone) Drop(job);
   return absl::OkStatus();
@@ -158,13 +156,21 @@ absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
   Options options;
   options.account = options_.account;
   options.instance = options_.instance;
-  options.threads = options_.threads;
+  options.threads = ThreadsFor(job.name);
   options.isolated_handlers = handler.isolated;
   options.revisions = revisions_.get();
   MUSTER_ASSIGN_OR_RETURN(options.min_partitions, CountPartitions(made->definition));
   MUSTER_ASSIGN_OR_RETURN(made->processor, Processor::Create(&made->definition, handler.factory,
                                                              handler.version, deps_, options));
   return made;
+}
+
+int ProcessorService::ThreadsFor(const std::string& job) const {
+  if (options_.pools.empty()) return options_.threads;
+  for (const JobPool& pool : options_.pools) {
+    if (pool.job == job) return pool.threads > 0 ? pool.threads : options_.threads;
+  }
+  return 0;
 }
 
 // The job may have been applied before anything was ever submitted to it.
@@ -175,6 +181,10 @@ absl::Status ProcessorService::CreateQueues(const job::JobDefinition& job) const
   for (const queue::QueueId& queue : queues) {
     const absl::Status created = deps_.queues->CreateQueue(queue, {});
     if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
+  }
+  queues.pop_back();  // how long counting a result takes is not the job's to say
+  for (const queue::QueueId& queue : queues) {
+    MUSTER_RETURN_IF_ERROR(queue::SetVisibility(deps_.queues, queue, job.queue.visibility));
   }
   return absl::OkStatus();
 }

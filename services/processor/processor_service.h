@@ -34,11 +34,17 @@
 
 namespace muster::processor {
 
+// Workers of a kind of work, apart from those of others.
+struct JobPool {
+  std::string job;
+  int threads = 0;  // at most; 0: ServiceOptions::threads
+};
+
 struct ServiceOptions {
   std::string account;
   std::string instance = "processor";
-  std::vector<std::string> jobs;  // only these; empty: all
-  int threads = 1;                // workers of each job, at most
+  std::vector<JobPool> pools;  // works for these jobs only, none of them twice; empty: for all
+  int threads = 1;             // workers of each job that has no number of its own, at most
   absl::Duration look_interval = kLookInterval;
   // What handlers of a job that has changed, or was deleted, may take to finish.
   absl::Duration drain_grace = absl::Seconds(30);
@@ -98,6 +104,9 @@ class ProcessorService final : public JobListeners {
   // Works for the job as it is now, if it can.
   void Serve(const job_registry::JobSummary& job);
   absl::StatusOr<ServedPtr> Make(const job_registry::JobSummary& job);
+  // Workers of `job` at most; 0: it is others' work.
+  int ThreadsFor(const std::string& job) const;
+  // Makes what of the job's queues is not there, and has their leases last as it says.
   absl::Status CreateQueues(const job::JobDefinition& job) const;
   // How many input partitions there are, which may be more than the job has now.
   absl::StatusOr<int> CountPartitions(const job::JobDefinition& job) const;
@@ -116,7 +125,6 @@ class ProcessorService final : public JobListeners {
 
   const handler::HandlerRegistry* const handlers_;  // not owned
   const ServiceOptions options_;
-  const std::set<std::string> only_;
   base::Clock* const clock_;  // not owned
 
   // Set by Start, before there is a thread.

@@ -5,8 +5,10 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -18,11 +20,14 @@
 #include "muster/base/temp_dir.h"
 #include "muster/cancellation/cancelled_batches.h"
 #include "muster/ledger/batch_ledger.h"
+#include "muster/queue/lease_metadata.h"
 #include "muster/trigger/work_detected.h"
 #include "muster/trigger_local/local_trigger_bus.h"
+#include "muster/v1/heartbeat.pb.h"
 #include "muster/v1/item_result.pb.h"
 #include "muster/wire/queue_names.h"
 #include "muster/wire/work_item_codec.h"
+#include "services/processor/load_report.h"
 
 namespace muster::processor {
 namespace {
@@ -59,11 +64,12 @@ class ProcessorServiceTest : public ::testing::Test {
 
   // `item_transactions` decides the revision, `attempts` does not.
   static std::string Definition(const std::string& name, int item_transactions, int partitions = 1,
-                                const std::string& handler = "count", int attempts = 5) {
+                                const std::string& handler = "count", int attempts = 5,
+                                const std::string& more = "") {
     return absl::StrCat("name: ", name,
                         "\ninput: {format: lines}\nitem: {transactions: ", item_transactions,
                         "}\nhandler: {linked: ", handler, "}\nqueue: {partitions: ", partitions,
-                        ", max_attempts: ", attempts,
+                        ", max_attempts: ", attempts, more,
                         "}\ngroups:\n  - {name: by_line, keys: [line], measures: {n: int}}\n");
   }
 
@@ -190,11 +196,61 @@ TEST_F(ProcessorServiceTest, FindsAChangeOfWhichNobodyTold) {
 }
 
 TEST_F(ProcessorServiceTest, WorksForTheJobsThatItIsToldToAlone) {
-  options_.jobs = {"pears", "plums"};
+  options_.pools = {{"pears"}, {"plums"}};
   Apply(Definition("apples", 5));
   Apply(Definition("pears", 5));
   Start();
   EXPECT_THAT(Jobs(), ElementsAre("pears"));
+}
+
+TEST_F(ProcessorServiceTest, GivesEachJobAPoolOfItsOwn) {
+  options_.pools = {{"apples", 7}, {"pears"}, {"plums", 3}};
+  for (const char* job : {"apples", "pears", "quinces"}) Apply(Definition(job, 5));
+  Start();
+  EXPECT_THAT(Jobs(), ElementsAre("apples", "pears"));
+  EXPECT_EQ(ListenerOf("apples")->options().max_dequeue_tasks, 7);
+  EXPECT_EQ(ListenerOf("pears")->options().max_dequeue_tasks, options_.threads);
+  Apply(Definition("plums", 5));
+  Tell();
+  Await([&] { return ListenerOf("plums") != nullptr; });
+  EXPECT_EQ(ListenerOf("plums")->options().max_dequeue_tasks, 3);
+}
+
+TEST_F(ProcessorServiceTest, SaysInItsHeartbeatsHowLargeEachPoolIs) {
+  options_.pools = {{"apples", 7}, {"pears", 1}};
+  Apply(Definition("apples", 5));
+  Apply(Definition("pears", 5));
+  Start();
+  LoadReport report(service_.get());
+  v1::Heartbeat heartbeat;
+  report.AddTo(absl::Seconds(2), &heartbeat);
+  ASSERT_EQ(heartbeat.jobs_size(), 2);
+  EXPECT_EQ(heartbeat.jobs(0).threads_max(), 7);
+  EXPECT_EQ(heartbeat.jobs(1).threads_max(), 1);
+}
+
+TEST_F(ProcessorServiceTest, HasTheQueuesOfAJobLeaseForAsLongAsItSays) {
+  const auto visibility = [&](const queue::QueueId& queue) {
+    return queue::VisibilityOf(queues_->GetMetadata(queue).value());
+  };
+  const queue::QueueId first = wire::InputQueue(kAccount, "apples", 0),
+                       second = wire::InputQueue(kAccount, "apples", 1);
+  ASSERT_TRUE(queues_->CreateQueue(first, {{"owner", "billing"}}).ok());
+  Apply(Definition("apples", 5, 2, "count", 5, ", visibility: 2m"));
+  Start();
+  EXPECT_EQ(visibility(first), absl::Minutes(2));
+  EXPECT_EQ(visibility(second), absl::Minutes(2));
+  EXPECT_EQ(queues_->GetMetadata(first)->at("owner"), "billing");
+  EXPECT_EQ(visibility(wire::OutputQueue(kAccount, "apples", 0)), std::nullopt);
+  for (const auto& [text, expected] :
+       {std::pair<const char*, std::optional<absl::Duration>>{", visibility: 5s", absl::Seconds(5)},
+        {"", std::nullopt}}) {
+    const auto old = ListenerOf("apples");
+    Apply(Definition("apples", 5, 2, "count", 5, text));
+    Tell();
+    Await([&] { return ListenerOf("apples") != old; });
+    EXPECT_EQ(visibility(second), expected);
+  }
 }
 
 TEST_F(ProcessorServiceTest, LeavesAJobToOthersWhoseHandlerIsNotHereAndSaysSoOnce) {

@@ -134,9 +134,12 @@ class Mesh:
         self.initiator = self.start_role("initiator", self.server)
         self.initiator.await_ready()
         self.controller = self.start_role("controller", self.reporter)
-        self.processors = [self.start_role("processor", None, "--threads", 1) for _ in range(2)]
+        self.processors = self.start_processors()
         for program in self.programs:
             program.await_ready()
+
+    def start_processors(self):
+        return [self.start_role("processor", None, "--threads", 1) for _ in range(2)]
 
     def start_nats(self, number=0):
         """Not ready yet, as the others."""

@@ -79,17 +79,18 @@ class MeshTest(MusterTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
-    def apply_billing(self, *program):
+    def apply_billing(self, *program, name="billing", visibility=f"{Mesh.LEASE_SECONDS}s"):
         """A retail job, billed by a program in Python."""
         program = program or (ROOT / "examples/retail/bill.py",)
         text = (ROOT / "examples/retail/job_python.yaml").read_text()
-        for old, new in (("name: retail_python", "name: billing"),
+        for old, new in (("name: retail_python", f"name: {name}"),
                          ("transactions: 500", f"transactions: {ROWS_PER_ITEM}"),
                          ("[python3, bill.py]", f"[python3, {', '.join(map(str, program))}]"),
+                         ("visibility: 30s", f"visibility: {visibility}"),
                          ("deadline: 60s", "deadline: 1h")):
             self.assertIn(old, text)
             text = text.replace(old, new)
-        self.answer("job", "apply", self.write("billing.yaml", text))
+        self.answer("job", "apply", self.write(f"{name}.yaml", text))
 
     def submit_arguments(self, job, data, request_id="march", server=None):
         return ["batch", "submit", job, "--input", str(data), "--request-id", request_id, "--wait",

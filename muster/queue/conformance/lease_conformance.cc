@@ -1,6 +1,9 @@
 // Visibility, receipts and settlement (req. 11, 12, 14, 17–19).
+#include <utility>
+
 #include "gmock/gmock.h"
 #include "muster/queue/conformance/queue_conformance.h"
+#include "muster/queue/lease_metadata.h"
 
 namespace muster::queue::conformance {
 namespace {
@@ -23,6 +26,39 @@ TEST_P(QueueConformanceTest, ReappearsAfterItsVisibilityTimeout) {
   const Message again = ReceiveOne();
   EXPECT_EQ(again.body, "a");
   EXPECT_EQ(again.dequeue_count, 2);
+}
+
+// Kinds of work that differ in how long they take have queues of their own (req. 20).
+TEST_P(QueueConformanceTest, KeepsALeaseForAsLongAsItsQueueSays) {
+  const QueueId brief{"acme", "brief"}, lasting{"acme", "lasting"};
+  const absl::Duration short_visibility = kVisibility / 3, long_visibility = 10 * kVisibility;
+  for (const auto& [queue, visibility] :
+       {std::pair(brief, short_visibility), std::pair(lasting, long_visibility)}) {
+    ASSERT_TRUE(store_->CreateQueue(queue, WithVisibility({}, visibility)).ok());
+    ASSERT_TRUE(store_->Put(queue, std::vector<NewMessage>(1)).ok());
+    ASSERT_EQ(store_->Receive(queue, {1, visibility})->size(), 1u);
+  }
+  Advance(kVisibility);
+  EXPECT_EQ(store_->Receive(brief, {1, short_visibility})->size(), 1u);
+  EXPECT_THAT(*store_->Receive(lasting, {1, long_visibility}), IsEmpty());
+}
+
+TEST_P(QueueConformanceTest, ChangesTheVisibilityOfAQueueAndLosesNothing) {
+  ASSERT_TRUE(SetVisibility(store_, queue_, 10 * kVisibility).ok());
+  Put("a");
+  Put("b");
+  const Receipt held = ReceiveOne(10 * kVisibility).receipt;
+  ASSERT_TRUE(SetVisibility(store_, queue_, kVisibility).ok());
+  EXPECT_EQ(ReceiveOne().body, "b");
+  EXPECT_TRUE(Delete(held).ok());
+  Advance(kVisibility);
+  EXPECT_THAT(ReceiveBodies(), ElementsAre("b"));
+}
+
+TEST_P(QueueConformanceTest, RefusesAVisibilityThatIsNone) {
+  const Metadata broken = {{kVisibilityName, "soon"}};
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->CreateQueue({"acme", "other"}, broken)));
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->SetMetadata(queue_, broken)));
 }
 
 TEST_P(QueueConformanceTest, LetsASecondWorkerFinishWhatACrashedOneHeld) {

@@ -1,0 +1,68 @@
+// Results of other releases of muster, older and newer.
+#include "services/controller/result_decoder.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "muster/base/hex.h"
+#include "muster/v1/item_result.pb.h"
+
+namespace muster::controller {
+namespace {
+
+// A field that this muster does not know, number 100.
+constexpr char kNewerField[] = "a206036e6577";
+
+// As result_codec_test has them.
+constexpr char kAggregated[] =
+    "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340014a0b70726f63"
+    "6573736f722d31523f0a270a0a62795f636f756e74727912190a064672616e63650a07323031312d303112062d3132"
+    "2e35301214082c121070726963653a206e6f206e756d626572";
+constexpr char kDeadLettered[] =
+    "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340054a0b70726f63"
+    "6573736f722d315a090a0769742064696564";
+
+TEST(ResultDecoderTest, ReadsWhatTheFirstReleaseWrote) {
+  const auto aggregated = DecodeResult(base::BytesFromHex(kAggregated), nullptr);
+  ASSERT_TRUE(aggregated.ok()) << aggregated.status();
+  const report::CountedItem& item = aggregated->item;
+  EXPECT_EQ(item.batch, 5u);
+  EXPECT_EQ(item.index, 7u);
+  EXPECT_EQ(item.content, base::Fingerprint("slice"));
+  EXPECT_EQ(item.handler_version, "2");
+  EXPECT_EQ(item.worker, "processor-1");
+  EXPECT_EQ(item.aggregated, 2);
+  ASSERT_EQ(item.groups.size(), 1u);
+  EXPECT_EQ(item.groups[0].rows.at(0).keys.at(1), "2011-01");
+  EXPECT_EQ(item.groups[0].rows.at(0).measures.at(0).ToString(), "-12.50");
+  EXPECT_EQ(item.rejections.at(0).reason, "price: no number");
+  // Held against results of the same item that come later, from whichever release.
+  EXPECT_EQ(item.result.ToHex(), "a9bc1c7c7fd55e73c760f0f7fe9f5038");
+  const auto dead = DecodeResult(base::BytesFromHex(kDeadLettered), nullptr);
+  ASSERT_TRUE(dead.ok()) << dead.status();
+  EXPECT_EQ(dead->item.cause, "it died");
+  EXPECT_EQ(dead->item.attempts, 5);
+}
+
+TEST(ResultDecoderTest, CountsAResultToWhichANewerMusterHasAddedFields) {
+  const auto known = DecodeResult(base::BytesFromHex(kAggregated), nullptr);
+  const auto newer =
+      DecodeResult(base::BytesFromHex(absl::StrCat(kAggregated, kNewerField)), nullptr);
+  ASSERT_TRUE(newer.ok()) << newer.status();
+  EXPECT_EQ(newer->item.result, known->item.result) << "it is the same result";
+  EXPECT_EQ(newer->item.aggregated, known->item.aggregated);
+}
+
+TEST(ResultDecoderTest, TellsAnOutcomeThatOnlyANewerMusterKnowsFromDamage) {
+  v1::ItemResult result;
+  ASSERT_TRUE(result.ParseFromString(base::BytesFromHex(kAggregated)));
+  result.clear_outcome();
+  EXPECT_TRUE(absl::IsDataLoss(DecodeResult(result.SerializeAsString(), nullptr).status()));
+  EXPECT_TRUE(absl::IsUnimplemented(
+      DecodeResult(result.SerializeAsString() + base::BytesFromHex(kNewerField), nullptr)
+          .status()));
+}
+
+}  // namespace
+}  // namespace muster::controller

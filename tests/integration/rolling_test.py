@@ -1,0 +1,166 @@
+"""Releases of muster side by side, while a batch is worked on.
+
+There is one release of it here, so the other one is made up: what a newer initiator would put is
+what this one has put, with fields added that nobody here knows; and next_processor is this
+release's processor but for the version of its linked handler.
+"""
+
+import json
+import signal
+import sqlite3
+import time
+
+import harness
+from harness import retail_input
+from mesh import READY_SECONDS, Mesh
+from mesh_test import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, Gate, MeshTest
+from nats_wire import NatsWire
+
+# Fields 100, bytes, and 101, a number: of a WorkItem, and of any form that has no such fields.
+NEWER_FIELDS = b"\xa2\x06\x0afrom later\xa8\x06\x07"
+QUEUE = "local/billing-in-0"
+
+
+class ProcessorlessMesh(Mesh):
+    def start_processors(self):
+        return []
+
+
+class RollingTest(MeshTest):
+    def make_mesh(self):
+        return ProcessorlessMesh(self.folder, self.nats_server, self.nats_servers)
+
+    def start_processor(self, release):
+        processor = self.mesh.start_role(release, None, "--threads", 1)
+        processor.await_ready()
+        return processor
+
+    def reported(self, query, batch):
+        report = sqlite3.connect(self.folder / "controller/report.db")
+        try:
+            return report.execute(query, (batch,)).fetchall()
+        finally:
+            report.close()
+
+    def counted_items(self, batch):
+        """(attempts, handler version, worker) of each."""
+        return self.reported(
+            "SELECT attempts, handler_version, worker FROM muster_items WHERE batch = ?", batch)
+
+    def assert_counted_once_at_the_first_attempt(self, batch, items):
+        counted = self.counted_items(batch)
+        self.assertEqual(len(counted), items)
+        self.assertEqual({attempts for attempts, _, _ in counted}, {1})
+        query = "SELECT duplicates, conflicts FROM muster_batches WHERE batch = ?"
+        self.assertEqual(self.reported(query, batch), [(0, 0)])
+
+    def end_of(self, submission):
+        out, errors = submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(submission.returncode, 0, errors)
+        return json.loads(out)
+
+    def await_queued(self, queue, items):
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            queues = {found["queue"]: found["ready"] for found in self.answer("queue", "list")}
+            if queues.get(queue) == items:
+                return
+        self.fail(f"{queue} never had {items} items: {queues}")
+
+    def add_fields_to_every_other_item(self, queue):
+        """As if a newer initiator had put half of them. Answers how many."""
+        stream = "MUSTER_" + queue.replace("/", "_")
+        wire = NatsWire(self.mesh.nats_addresses[0])
+        self.addCleanup(wire.close)
+        chosen = wire.sequences(stream)[::2]
+        for sequence in chosen:
+            wire.replace(stream, sequence, lambda item: item + NEWER_FIELDS)
+        changed = [wire.message(stream, sequence)[1] for sequence in
+                   wire.sequences(stream)[-len(chosen):]]
+        self.assertTrue(all(item.endswith(NEWER_FIELDS) for item in changed))
+        return len(chosen)
+
+
+class SideBySideTest(RollingTest):
+    ITEMS = ROWS // ROWS_PER_ITEM
+
+    def await_busy(self, processors):
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            workers = self.answer("worker", "list")
+            if sum(worker["threads_busy"] or 0 for worker in workers) == processors:
+                return
+        self.fail(f"not all are busy: {workers}")
+
+    def test_old_and_new_share_a_queue_and_the_old_one_leaves_in_the_middle(self):
+        gate = Gate(self.folder / "gate")
+        self.addCleanup(gate.open)
+        self.apply_billing(self.write("gated.py", GATED), gate.path, visibility="5m")
+        data = retail_input(ROWS)
+        submission = self.start_submit("billing", data)
+        self.await_queued(QUEUE, self.ITEMS)
+        newer = self.add_fields_to_every_other_item(QUEUE)
+        self.assertEqual(newer, self.ITEMS // 2)
+
+        old = self.start_processor("processor")
+        new = self.start_processor("next_processor")
+        # Those that were put again stand behind the others, and each is held by one at the gate.
+        self.await_batch(1, lambda batch: batch["items_counted"] == FREE_ITEMS // 2)
+        self.await_busy(2)
+        old.signal(signal.SIGTERM)
+        old.await_line("msg=draining")
+        gate.open()
+        self.assertEqual(old.wait(), 0)
+        result = self.end_of(submission)
+        self.assert_exact(data, ROWS, result)
+        # What the old one had in hand and not begun went to the new one at once, and nothing was
+        # charged for it: its lease would have lasted for minutes.
+        self.assert_counted_once_at_the_first_attempt(1, self.ITEMS)
+        workers = {worker for _, _, worker in self.counted_items(1)}
+        self.assertEqual(len(workers), 2, "both had a part in it")
+        self.assertEqual(new.stop(), 0)
+
+
+class HandlerVersionTest(RollingTest):
+    ROWS = 2000
+    ITEMS = 4  # of 500 transactions each
+
+    def test_items_that_no_live_version_fits_wait_uncharged_until_one_does(self):
+        self.answer("job", "apply", harness.RETAIL_JOB)
+        data = retail_input(self.ROWS)
+        old = self.start_processor("processor")
+        self.await_handler("1")
+        self.assertEqual(self.ask("worker", "pause").returncode, 0)
+        submission = self.start_submit("retail", data)
+        self.await_queued("local/retail-in-0", self.ITEMS)
+        self.assertEqual(old.stop(), 0)
+
+        new = self.start_processor("next_processor")
+        new.await_line("no fitting worker for the items of a batch")
+        new.await_line("handler version 1")
+        # What is submitted now is for the new one, and does not wait behind the others.
+        self.await_handler("2")
+        later = self.submit("retail", data, "april")
+        self.assert_exact(data, self.ROWS, later)
+        [waiting] = [b for b in self.answer("batch", "list") if b["batch"] == 1]
+        self.assertEqual(waiting["items_counted"], 0)
+
+        old.restart()  # both are there, for the same queue
+        result = self.end_of(submission)
+        self.assert_exact(data, self.ROWS, result)
+        for batch, version in ((1, "1"), (later["batch"], "2")):
+            self.assert_counted_once_at_the_first_attempt(batch, self.ITEMS)
+            self.assertEqual({v for _, v, _ in self.counted_items(batch)}, {version})
+
+    def await_handler(self, version):
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            workers = self.answer("worker", "list")
+            live = [worker for worker in workers if worker["phase"] != "leaving"]
+            if [worker["handler_version"] for worker in live] == [version]:
+                return
+        self.fail(f"no handler of version {version}: {workers}")
+
+
+if __name__ == "__main__":
+    harness.main()
