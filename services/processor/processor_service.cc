@@ -159,6 +159,7 @@ absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
   options.account = options_.account;
   options.instance = options_.instance;
   options.threads = options_.threads;
+  options.stops_patiently = true;
   options.isolated_handlers = handler.isolated;
   options.revisions = revisions_.get();
   MUSTER_ASSIGN_OR_RETURN(options.min_partitions, CountPartitions(made->definition));
