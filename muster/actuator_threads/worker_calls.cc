@@ -96,7 +96,10 @@ class RunningCall {
 }  // namespace
 
 WorkerCalls::WorkerCalls(rpc::ChannelOptions channel, absl::Duration limit)
-    : channel_(std::move(channel)), limit_(limit) {}
+    : channel_(std::move(channel)), limit_(limit) {
+  // Whoever looks each second need not be waited for.
+  channel_.retry_unavailable = false;
+}
 
 std::vector<WorkerAnswer> WorkerCalls::Make(const std::vector<WorkerCall>& calls) {
   Outstanding outstanding;

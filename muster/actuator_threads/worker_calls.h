@@ -37,7 +37,7 @@ class WorkerCalls {
   WorkerCalls(rpc::ChannelOptions channel, absl::Duration limit);
 
   // Answers in the order of `calls`, once all have answered or `limit` has passed, which is
-  // DeadlineExceeded.
+  // DeadlineExceeded. Nothing is tried again.
   std::vector<WorkerAnswer> Make(const std::vector<WorkerCall>& calls);
 
   // Lets go of the connections to all other processors.
@@ -49,7 +49,7 @@ class WorkerCalls {
   // Shared with calls that run while the processor is forgotten.
   absl::StatusOr<std::shared_ptr<Stub>> StubOf(const std::string& address);
 
-  const rpc::ChannelOptions channel_;
+  rpc::ChannelOptions channel_;  // as it was made
   const absl::Duration limit_;
 
   base::Mutex mu_;

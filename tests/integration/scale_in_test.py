@@ -93,7 +93,8 @@ class Agent:
         if self.process.poll() is None:
             self.order(0)
             self.await_replicas(lambda replicas: not replicas)
-            self.process.stdin.close()
+        self.process.stdin.close()
+        self.process.stdout.close()
         self.process.wait()
 
 
