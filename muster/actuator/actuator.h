@@ -30,6 +30,7 @@ struct Replica {
 struct TargetState {
   int wanted = 0;  // what the platform was last told
   std::vector<Replica> replicas;
+  std::string trouble = {};  // for people: what keeps it from what is wanted; empty: nothing
 };
 
 // What shall be. Orders are absolute, so that giving one twice does no harm.

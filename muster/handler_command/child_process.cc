@@ -12,13 +12,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "muster/base/clock.h"
 #include "muster/base/status_macros.h"
+#include "muster/handler_command/environment.h"
 
 namespace muster::handler_command {
 namespace {
@@ -72,32 +71,9 @@ struct Prepared {
   std::vector<char*> envp;  // into `variables`
   int input, output, errors, failure;
   rlim_t memory_limit;
+  int death_signal;
   pid_t parent;
 };
-
-// "NAME=value" of the program's environment.
-std::vector<std::string> MergeEnvironment(
-    const std::vector<std::pair<std::string, std::string>>& changes) {
-  std::map<std::string, std::string> merged;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    const std::pair<std::string, std::string> split =
-        absl::StrSplit(*variable, absl::MaxSplits('=', 1));
-    merged.insert(split);
-  }
-  for (const auto& [name, value] : changes) merged.insert_or_assign(name, value);
-  std::vector<std::string> variables;
-  variables.reserve(merged.size());
-  for (const auto& [name, value] : merged) variables.push_back(absl::StrCat(name, "=", value));
-  return variables;
-}
-
-std::vector<char*> NullTerminated(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 // `program` and `pipes` must outlive the result.
 Prepared Prepare(const ProgramToStart& program, const Pipes& pipes) {
@@ -112,6 +88,7 @@ Prepared Prepare(const ProgramToStart& program, const Pipes& pipes) {
   prepared.errors = pipes.errors.write_end.get();
   prepared.failure = pipes.failure.write_end.get();
   prepared.memory_limit = program.memory_limit;
+  prepared.death_signal = program.death_signal;
   prepared.parent = getpid();
   return prepared;
 }
@@ -143,7 +120,7 @@ void CloseOthersOnExec() {
 // Runs in the child, between fork and exec: only async-signal-safe calls.
 [[noreturn]] void Become(const Prepared& prepared) {
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_PDEATHSIG, prepared.death_signal);
   if (getppid() != prepared.parent) _exit(126);  // it died before the line above
   ResetSignals();
   const bool moved = dup2(prepared.input, STDIN_FILENO) >= 0 &&

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,15 +23,16 @@ struct ProgramToStart {
   std::vector<std::string> argv;  // argv[0] included
   // Variables on top of this process's own.
   std::vector<std::pair<std::string, std::string>> env;
-  std::string working_dir;    // empty: that of this process
-  uint64_t memory_limit = 0;  // bytes of address space; 0: no limit of its own
+  std::string working_dir;     // empty: that of this process
+  uint64_t memory_limit = 0;   // bytes of address space; 0: no limit of its own
+  int death_signal = SIGKILL;  // sent to it when the thread that started it ends
 };
 
 // Not thread-safe. The program leads a process group of its own, so that whatever it starts dies
 // with it, and a Ctrl-C at the terminal does not reach it behind our back.
 class ChildProcess {
  public:
-  // Starts the program; the calling thread must outlive it, because the kernel kills the program
+  // Starts the program; the calling thread must outlive it, because the kernel sends `death_signal`
   // when that thread ends (so that no program survives a worker that was killed): see Spawner.
   // NotFound, PermissionDenied, … when it cannot be executed; Unavailable when the machine cannot
   // start one more.

@@ -390,12 +390,14 @@ absl::Status ElasticListener::StopOnce(absl::Duration grace) {
   const absl::Duration deadline = clock_->Monotonic() + grace;
   StopSenders();
   ReleaseUnbegun();
+  if (!options_.stops_patiently) leases_.StopAll();
   if (!roster_.AwaitNone(deadline) || !settler_.Drain(deadline)) {
     status = absl::DeadlineExceededError(
         absl::StrCat("stopping took longer than ", absl::FormatDuration(grace), "; ",
                      leases_.unsettled(), " messages are left to their leases"));
     settler_.Cancel();
     keeper_.Stop();
+    leases_.StopAll();
   }
   JoinTasks();
   settler_.Cancel();
@@ -429,7 +431,6 @@ void ElasticListener::ReleaseUnbegun() {
         {std::move(lease), Judge(release, attempts, false, environment_.rules, 0), attempts});
   }
   if (!items.empty()) settler_.Settle(std::move(items));
-  leases_.StopAll();
 }
 
 void ElasticListener::JoinTasks() {

@@ -115,6 +115,9 @@ struct ListenerOptions {
   absl::Duration minimum_idle_interval = absl::Milliseconds(10);
   absl::Duration maximum_idle_interval = absl::Seconds(1);
   absl::Duration safety_check_interval = absl::Seconds(30);  // ± 20%, so that processes spread
+  // Stop lets subscribers finish what they have begun: the stop tokens of deliveries fire only when
+  // its grace is over.
+  bool stops_patiently = false;
 
   WorkRule work_rule;                 // empty: the default of work_rule.h
   int max_dequeue_tasks = 100;        // never more, whatever rule or StartListener ask
@@ -159,8 +162,9 @@ class QueueListener {
   // Asks nothing of the store, so that it can be called every few seconds.
   virtual ListenerLoad Load() const = 0;
 
-  // Stops receiving, fires the stop tokens, releases at once what has not begun, and settles what
-  // subscribers finish within `grace`. DeadlineExceeded when the grace ran out: leases that are
+  // Stops receiving, fires the stop tokens (those of what has begun only after the grace if it
+  // stops_patiently), releases at once what has not begun, and settles what subscribers finish
+  // within `grace`. DeadlineExceeded when the grace ran out: leases that are
   // still unsettled are left to expire. Either way no thread of the listener is left when Stop
   // returns, so a subscriber that ignores its stop token holds it up. Safe to call twice and before
   // Start; not from within a subscriber or an event.

@@ -117,6 +117,48 @@ TEST_F(ListenerStopTest, LeavesTheLeaseOfAHandlerThatOverrunsTheGraceToExpire) {
   EXPECT_EQ(tasks(), 0);
 }
 
+// Else each processor that is let go would have others do again what it had nearly done.
+TEST_F(ListenerStopTest, APatientOneLetsSubscribersFinishWhatTheyHaveBegun) {
+  options_.stops_patiently = true;
+  Gate gate;
+  handler_ = [&](Delivery& delivery, DeliveryContext& context) {
+    gate.Pass();
+    EXPECT_FALSE(context.stop_token(delivery).stop_requested());
+    return Ok({"done"});
+  };
+  Put("a");
+  Start();
+  gate.AwaitArrivals(1);
+  std::thread stopper([&] { EXPECT_TRUE(listener_->Stop(absl::Seconds(5)).ok()); });
+  while (listener_->phase() != ListenerPhase::kDraining) std::this_thread::yield();
+  clock_.AwaitSleepers(2);  // Stop, and the lease keeper
+  gate.Open();
+  stopper.join();
+  EXPECT_THAT(store_.deleted(in()), ElementsAre("a"));
+  EXPECT_EQ(listener_->counters().messages_released, 0);
+}
+
+TEST_F(ListenerStopTest, APatientOneTellsSubscribersWhenTheGraceIsOver) {
+  options_.stops_patiently = true;
+  Gate told_to_stop;
+  handler_ = [&](Delivery& delivery, DeliveryContext& context) {
+    std::stop_callback callback(context.stop_token(delivery), [&] { told_to_stop.Open(); });
+    told_to_stop.Pass();
+    return Outcome(Settlement::Kind::kRelease);
+  };
+  Put("a");
+  Start();
+  told_to_stop.AwaitArrivals(1);
+  std::thread stopper(
+      [&] { EXPECT_TRUE(absl::IsDeadlineExceeded(listener_->Stop(absl::Seconds(5)))); });
+  while (listener_->phase() != ListenerPhase::kDraining) std::this_thread::yield();
+  clock_.AwaitSleepers(2);  // Stop, and the lease keeper
+  clock_.Advance(absl::Seconds(5));
+  stopper.join();
+  EXPECT_EQ(listener_->counters().abandoned, 1);
+  EXPECT_EQ(tasks(), 0);
+}
+
 TEST_F(ListenerStopTest, GivesUpRetryingWhenTheGraceIsOver) {
   store_.SetHook([&](Verb verb, const queue::QueueId&) {
     return verb == Verb::kDelete ? absl::UnavailableError("gone") : absl::OkStatus();

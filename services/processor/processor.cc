@@ -20,6 +20,7 @@ listener::ListenerOptions ListenerOptionsOf(const job::JobDefinition& job, const
   listener.visibility = job.queue.visibility.value_or(listener.visibility);
   listener.max_attempts = job.queue.max_attempts;
   listener.max_dequeue_tasks = options.threads;
+  listener.stops_patiently = options.stops_patiently;
   listener.safety_check_interval = options.safety_check_interval;
   return listener;
 }

@@ -33,6 +33,9 @@ struct Dependencies {
 struct Options {
   std::string account;
   std::string instance = "processor";
+  // Begun work is finished when the processor stops, if that takes no longer than the grace;
+  // otherwise handlers are told at once that it stops, and may give it back.
+  bool stops_patiently = false;
   int threads = 1;                                           // workers at most
   absl::Duration safety_check_interval = absl::Seconds(30);  // between looks that nothing triggered
   // Makes handlers that run in a process of their own. An item whose worker died with it is worked

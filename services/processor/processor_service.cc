@@ -157,6 +157,7 @@ absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
   options.account = options_.account;
   options.instance = options_.instance;
   options.threads = ThreadsFor(job.name);
+  options.stops_patiently = true;
   options.isolated_handlers = handler.isolated;
   options.revisions = revisions_.get();
   MUSTER_ASSIGN_OR_RETURN(options.min_partitions, CountPartitions(made->definition));

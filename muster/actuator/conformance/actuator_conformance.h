@@ -17,7 +17,8 @@
 
 namespace muster::actuator::conformance {
 
-// A platform for one test, with two targets that have no replicas.
+// A platform for one test, with two targets that have no replicas, or, where orders make none, at
+// least five that are all parked.
 class Stage {
  public:
   virtual ~Stage() = default;
@@ -26,7 +27,8 @@ class Stage {
   virtual std::string target() = 0;
   virtual std::string other_target() = 0;
 
-  // Returns once `target` shows `replicas` replicas that were not told to go; false: it does not,
+  // Returns once `target` shows `replicas` replicas that were not told to go or parked; false: it
+  // does not,
   // in as long as this platform may take.
   virtual bool Await(const std::string& target, int replicas) = 0;
 
@@ -38,6 +40,7 @@ struct Traits {
   bool changes = true;       // false: a dry run
   bool has_replicas = true;  // orders make replicas that can be seen
   bool chooses = true;       // Order::let_go_first is heeded
+  bool makes = true;         // false: replicas are there already, parked until an order wants them
 };
 
 struct Platform {
@@ -65,7 +68,7 @@ class ActuatorConformance : public ::testing::TestWithParam<Platform> {
   int Expected(int ordered, int unchanged = 0) const {
     return traits().changes ? ordered : unchanged;
   }
-  // Names of those that were not told to go.
+  // Names of those that were not told to go and are not parked.
   std::vector<std::string> Names();
 
   std::unique_ptr<Stage> stage_;

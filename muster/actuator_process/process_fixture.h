@@ -1,0 +1,69 @@
+// What the tests of replicas stand on: programs that stand in for a processor, and a folder for
+// them. Whatever a test leaves running is killed.
+#pragma once
+
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "muster/actuator_process/process_actuator.h"
+#include "muster/actuator_process/replica_shelf.h"
+#include "muster/base/temp_dir.h"
+
+namespace muster::actuator_process {
+
+// Longer than anything takes on the slowest machine.
+inline constexpr absl::Duration kPatience = absl::Seconds(40);
+
+// Processes tell nobody what they do: one looks until it is so.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  const absl::Duration deadline = base::RealClock()->Monotonic() + kPatience;
+  while (!condition()) {
+    if (base::RealClock()->Monotonic() >= deadline) return false;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return true;
+}
+
+// Says that it is ready, as muster's services do.
+inline constexpr char kSaysReady[] =
+    "echo \"time=now level=info msg=ready instance=$MUSTER_INSTANCE\" >&2";
+
+// A program for a shell.
+inline Program Script(const std::string& text) { return {"/bin/sh", {"-c", text}, {}}; }
+inline Program Worker() {
+  return Script(
+      absl::StrCat("trap 'exit 0' TERM; ", kSaysReady, "; while :; do sleep 1000 & wait; done"));
+}
+
+class StateFolder {
+ public:
+  ~StateFolder() {
+    for (const LivingReplica& living : TakeStock().living) {
+      // Its program is told to go by the kernel.
+      SendSignal(living.record.keeper, SIGKILL);
+    }
+  }
+  std::string path() const { return folder_ / "state"; }
+  Stock TakeStock() const { return ReplicaShelf(path()).TakeStock(); }
+  // What processes there are, past the actuator.
+  int Serving(const std::string& target) const {
+    int serving = 0;
+    for (const LivingReplica& living : TakeStock().living) {
+      const bool counts =
+          living.record.target == target && living.state != actuator::ReplicaState::kDraining;
+      serving += counts ? 1 : 0;
+    }
+    return serving;
+  }
+
+ private:
+  base::TempDir folder_;
+};
+
+}  // namespace muster::actuator_process

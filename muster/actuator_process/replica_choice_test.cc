@@ -1,0 +1,42 @@
+#include "muster/actuator_process/replica_choice.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::actuator_process {
+namespace {
+
+using actuator::Replica;
+using actuator::ReplicaState;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const std::vector<Replica> kReplicas = {
+    {"old", "old", ReplicaState::kReady, absl::FromUnixSeconds(1)},
+    {"new", "new", ReplicaState::kReady, absl::FromUnixSeconds(4)},
+    {"early", "early", ReplicaState::kStarting, absl::FromUnixSeconds(2)},
+    {"late", "late", ReplicaState::kStarting, absl::FromUnixSeconds(3)},
+};
+
+TEST(ReplicaChoiceTest, TakesThoseThatAreNotReadyThenTheNewest) {
+  EXPECT_THAT(ChooseToGo(kReplicas, {}, 4), ElementsAre("late", "early", "new", "old"));
+  EXPECT_THAT(ChooseToGo(kReplicas, {}, 1), ElementsAre("late"));
+}
+
+TEST(ReplicaChoiceTest, TakesTheNamedBeforeAllOthersInTheirOrder) {
+  EXPECT_THAT(ChooseToGo(kReplicas, {"old", "nobody", "early", "old"}, 3),
+              ElementsAre("old", "early", "late"));
+}
+
+TEST(ReplicaChoiceTest, TakesNoMoreThanThereAre) {
+  EXPECT_THAT(ChooseToGo(kReplicas, {}, 9), SizeIs(4));
+  EXPECT_THAT(ChooseToGo(kReplicas, {"old"}, 0), IsEmpty());
+  EXPECT_THAT(ChooseToGo(kReplicas, {"old"}, -1), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::actuator_process
