@@ -1,6 +1,7 @@
 #include "muster/scaling_wire/simulate.h"
 
 #include <string>
+#include <utility>
 
 #include "muster/proto_time/proto_time.h"
 
@@ -43,6 +44,25 @@ v1::SimulateResponse ToProto(absl::string_view target, const scaling::Quotation&
   }
   response.set_explanation(quotation.explanation);
   return response;
+}
+
+v1::QuoteResponse QuoteOf(v1::SimulateResponse simulated, int64_t items) {
+  v1::QuoteResponse quote;
+  quote.set_items(items);
+  quote.set_feasible(simulated.feasible());
+  if (simulated.has_finish()) quote.mutable_finish()->Swap(simulated.mutable_finish());
+  if (simulated.has_deadline()) quote.mutable_deadline()->Swap(simulated.mutable_deadline());
+  if (simulated.has_late_by()) quote.mutable_late_by()->Swap(simulated.mutable_late_by());
+  quote.set_replicas_now(simulated.replicas_now());
+  quote.set_replicas(simulated.replicas());
+  quote.set_needs(simulated.needs());
+  quote.set_max(simulated.max());
+  quote.set_replica_seconds(simulated.replica_seconds());
+  if (simulated.has_shortest_sla()) {
+    quote.mutable_shortest_sla()->Swap(simulated.mutable_shortest_sla());
+  }
+  quote.set_explanation(std::move(*simulated.mutable_explanation()));
+  return quote;
 }
 
 }  // namespace muster::scaling_wire

@@ -51,6 +51,20 @@ TEST(SimulateTest, CarriesTheAnswer) {
   EXPECT_EQ(response.replica_seconds(), 780.5);
   EXPECT_EQ(proto_time::FromProto(response.shortest_sla()), absl::Seconds(390));
   EXPECT_EQ(response.explanation(), "Done too late.");
+
+  const v1::QuoteResponse quote = QuoteOf(response, 7);
+  EXPECT_EQ(quote.items(), 7);
+  EXPECT_FALSE(quote.feasible());
+  EXPECT_EQ(proto_time::FromProto(quote.finish()), quotation.finish);
+  EXPECT_EQ(proto_time::FromProto(quote.deadline()), quotation.deadline);
+  EXPECT_EQ(proto_time::FromProto(quote.late_by()), quotation.late_by);
+  EXPECT_EQ(quote.replicas_now(), 1);
+  EXPECT_EQ(quote.replicas(), 2);
+  EXPECT_EQ(quote.needs(), 3);
+  EXPECT_EQ(quote.max(), 4);
+  EXPECT_EQ(quote.replica_seconds(), 780.5);
+  EXPECT_EQ(proto_time::FromProto(quote.shortest_sla()), absl::Seconds(390));
+  EXPECT_EQ(quote.explanation(), "Done too late.");
 }
 
 TEST(SimulateTest, LeavesUnsetWhatNeverIs) {

@@ -6,6 +6,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/proto_time/proto_time.h"
 #include "muster/rpc/status.h"
+#include "muster/scaling_wire/simulate.h"
 #include "muster/wire/queue_names.h"
 #include "services/initiator/job_lookup.h"
 
@@ -26,25 +27,6 @@ absl::Status ValidateQuote(const v1::QuoteRequest& request) {
   return absl::OkStatus();
 }
 
-v1::QuoteResponse QuoteFrom(v1::SimulateResponse simulated, int64_t items) {
-  v1::QuoteResponse quote;
-  quote.set_items(items);
-  quote.set_feasible(simulated.feasible());
-  if (simulated.has_finish()) quote.mutable_finish()->Swap(simulated.mutable_finish());
-  if (simulated.has_deadline()) quote.mutable_deadline()->Swap(simulated.mutable_deadline());
-  if (simulated.has_late_by()) quote.mutable_late_by()->Swap(simulated.mutable_late_by());
-  quote.set_replicas_now(simulated.replicas_now());
-  quote.set_replicas(simulated.replicas());
-  quote.set_needs(simulated.needs());
-  quote.set_max(simulated.max());
-  quote.set_replica_seconds(simulated.replica_seconds());
-  if (simulated.has_shortest_sla()) {
-    quote.mutable_shortest_sla()->Swap(simulated.mutable_shortest_sla());
-  }
-  quote.set_explanation(std::move(*simulated.mutable_explanation()));
-  return quote;
-}
-
 }  // namespace
 
 absl::StatusOr<v1::QuoteResponse> Quotes::Quote(const v1::QuoteRequest& request,
@@ -60,7 +42,7 @@ absl::StatusOr<v1::QuoteResponse> Quotes::Quote(const v1::QuoteRequest& request,
   auto simulated =
       agent_->Unary<v1::SimulateResponse>(&v1::ScalingService::Stub::Simulate, simulate, timeout);
   MUSTER_RETURN_IF_ERROR(base::Annotate(simulated.status(), absl::StrCat("job '", job.name, "'")));
-  return QuoteFrom(*std::move(simulated), simulate.items());
+  return scaling_wire::QuoteOf(*std::move(simulated), simulate.items());
 }
 
 }  // namespace muster::initiator

@@ -42,9 +42,14 @@ void MadeUpAgent::StepDown(const std::string& leader) {
   });
 }
 
-void MadeUpAgent::AwaitWatches(int watches) {
+void MadeUpAgent::AwaitCalls(int calls) {
   base::MutexLock lock(&mu_);
-  while (watches_ < watches) changed_.Wait(&mu_);
+  while (state_.calls < calls) changed_.Wait(&mu_);
+}
+
+void MadeUpAgent::AwaitTold() {
+  base::MutexLock lock(&mu_);
+  while (told_ < state_.decisions.size()) changed_.Wait(&mu_);
 }
 
 void MadeUpAgent::Die() {
@@ -58,6 +63,7 @@ void MadeUpAgent::Die() {
 
 absl::Status MadeUpAgent::LeadsLocked() {
   ++state_.calls;
+  changed_.NotifyAll();
   if (state_.agent.leads()) return state_.trouble;
   rpc::ErrorReason reason{"NOT_LEADER"};
   if (!state_.agent.leader().empty()) reason.metadata["leader"] = state_.agent.leader();
@@ -145,23 +151,21 @@ absl::Status MadeUpAgent::Watch(const v1::WatchDecisionsRequest& request,
                                 grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) {
   base::MutexLock lock(&mu_);
   MUSTER_RETURN_IF_ERROR(LeadsLocked());
-  size_t told = state_.decisions.size();
-  ++watches_;
-  changed_.NotifyAll();
-  while (state_.agent.leads() && !dying_) {
-    if (told == state_.decisions.size()) {
+  told_ = state_.decisions.size();
+  while (state_.agent.leads() && !dying_ && state_.trouble.ok()) {
+    if (told_ == state_.decisions.size()) {
       changed_.Wait(&mu_);
       continue;
     }
-    const v1::GetDecisionResponse& next = state_.decisions[told++];
-    if (!IsOf(next, request.target())) continue;
     v1::WatchDecisionsResponse response;
-    *response.mutable_decision() = next.decision();
+    *response.mutable_decision() = state_.decisions[told_].decision();
     // A write waits for nobody here: the reader's window is never full in a test.
-    if (!writer->Write(response)) break;
+    const bool is_wanted = IsOf(state_.decisions[told_], request.target());
+    if (is_wanted && !writer->Write(response)) break;
+    ++told_;
+    changed_.NotifyAll();
   }
-  --watches_;
-  return absl::OkStatus();
+  return state_.trouble;
 }
 
 grpc::Status MadeUpAgent::SetOverride(grpc::ServerContext* context,

@@ -22,7 +22,7 @@ struct AgentState {
   v1::GetRulesResponse rules;
   // What Simulate answers.
   absl::StatusOr<v1::SimulateResponse> simulated = absl::NotFoundError("no such target");
-  // Of all calls but GetAgent, when it is not OK.
+  // Of all calls but GetAgent, when it is not OK; it ends watches, too.
   absl::Status trouble;
 
   // What it was asked for last.
@@ -54,8 +54,10 @@ class MadeUpAgent final : public v1::ScalingService::Service {
   }
   // The agent at `leader` leads, and not this one.
   void StepDown(const std::string& leader);
-  // Waits until so many watches run.
-  void AwaitWatches(int watches);
+  // Waits until so many calls have come, ever, but for GetAgent.
+  void AwaitCalls(int calls);
+  // Waits until those who watch were told of all decisions.
+  void AwaitTold();
   // No call is answered any more.
   void Die();
 
@@ -89,7 +91,7 @@ class MadeUpAgent final : public v1::ScalingService::Service {
   mutable base::Mutex mu_;
   base::CondVar changed_;
   AgentState state_ ABSL_GUARDED_BY(mu_);
-  int watches_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t told_ ABSL_GUARDED_BY(mu_) = 0;  // decisions, by the watch that told last
   bool dying_ ABSL_GUARDED_BY(mu_) = false;
   std::unique_ptr<rpc::Server> server_;
   std::string address_;
