@@ -25,7 +25,7 @@ constexpr char kAbout[] =
 
 constexpr char kFooter[] =
     "Exit codes: 0 done, 1 error, 2 usage, 3 transactions rejected or dead-lettered,\n"
-    "            4 later than the job's sla, 5 busy, full or not reachable, 6 damage found,\n"
+    "            4 later than promised, 5 busy, full or not reachable, 6 damage found,\n"
     "            124 waited long enough, 130 interrupted";
 
 // CLI11 has codes of its own for each mistake; ours are 0 for help and 2 for usage.

@@ -1,4 +1,4 @@
-// muster batch list | get | receipt; submit_command.h has the others
+// muster batch list | get | receipt; submit_command.h and quote_command.h have the others
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +11,7 @@
 #include "cli/batch_view.h"
 #include "cli/environment.h"
 #include "cli/place.h"
+#include "cli/quote_command.h"
 #include "cli/receipt_check.h"
 #include "cli/submit_command.h"
 #include "cli/table.h"
@@ -104,8 +105,10 @@ using Verb = std::function<absl::Status(const BatchOptions&, const Environment&)
 }  // namespace
 
 void AddBatch(CLI::App* app, const Environment& environment) {
-  CLI::App* const parent = app->add_subcommand("batch", "Submit batches, and look into them");
+  CLI::App* const parent =
+      app->add_subcommand("batch", "Quote and submit batches, and look into them");
   parent->require_subcommand(1);
+  AddQuoteVerb(parent, environment);
   AddSubmitVerbs(parent, environment);
   const auto options = std::make_shared<BatchOptions>();
   const auto add_verb = [&](const char* name, const char* about, Verb verb) {

@@ -38,7 +38,24 @@ class MadeUpBatches final : public v1::BatchService::Service {
   // Before the first call.
   std::map<uint64_t, v1::BatchStatus> batches;
   std::map<uint64_t, v1::GetReceiptResponse> receipts;
+  // What Quote answers.
+  absl::StatusOr<v1::QuoteResponse> quote = absl::NotFoundError("no such job");
 
+  // What it was asked for last.
+  v1::QuoteRequest quoted() const {
+    base::MutexLock lock(&mu_);
+    return quoted_;
+  }
+
+  grpc::Status Quote(grpc::ServerContext* context, const v1::QuoteRequest* request,
+                     v1::QuoteResponse* response) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      base::MutexLock lock(&mu_);
+      quoted_ = *request;
+      if (quote.ok()) *response = *quote;
+      return quote.status();
+    });
+  }
   grpc::Status GetBatch(grpc::ServerContext* context, const v1::GetBatchRequest* request,
                         v1::GetBatchResponse* response) override {
     return rpc::Answer(*context, [&]() -> absl::Status {
@@ -68,6 +85,10 @@ class MadeUpBatches final : public v1::BatchService::Service {
       return absl::OkStatus();
     });
   }
+
+ private:
+  mutable base::Mutex mu_;
+  v1::QuoteRequest quoted_ ABSL_GUARDED_BY(mu_);
 };
 
 // Keeps definitions that begin with the job's name and a colon; others have a mistake.

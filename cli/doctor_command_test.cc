@@ -8,6 +8,7 @@
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
 #include "muster/nats/testing/nats_server.h"
+#include "muster/scaling_remote/testing/made_up_agent.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -112,6 +113,57 @@ TEST_F(DoctorTest, NamesJobsWhoseHandlerNobodyHas) {
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("ok: job shop: processors have handler version 7\n"),
                               HasSubstr("wrong: job bakery: no processor has its handler; start")));
+}
+
+// Its health is not asked for here: it serves nothing but ScalingService.
+class ScalingDoctorTest : public DoctorTest {
+ protected:
+  ScalingDoctorTest() {
+    v1::Instance agent = mesh_.controllers[0];
+    agent.mutable_info()->set_role(v1::ROLE_SCALING_AGENT);
+    agent.mutable_info()->set_instance("s-1");
+    agent.mutable_info()->set_address(agent_.address());
+    mesh_.others.push_back(agent);
+    agent_.Tell([](AgentState& state) {
+      state.agent.set_mode(v1::SCALING_MODE_ACT);
+      state.agent.set_actuator("process");
+      state.agent.set_rules_revision(3);
+      state.targets.emplace_back().set_target("billing");
+    });
+  }
+
+  using AgentState = scaling_remote::testing::AgentState;
+  scaling_remote::testing::MadeUpAgent agent_;
+};
+
+TEST_F(ScalingDoctorTest, SaysThatAnAgentLeads) {
+  EXPECT_THAT(RunThere({"doctor"}).out,
+              AllOf(HasSubstr("ok: scaling agent s-1: leads; mode act, actuator process, rules "
+                              "revision 3\n"),
+                    Not(HasSubstr("billing"))));
+}
+
+TEST_F(ScalingDoctorTest, WarnsOfRefusedRulesAndOfTrouble) {
+  agent_.Tell([](AgentState& state) {
+    state.agent.set_rules_refusal("rules.yaml:3:1: no such key");
+    state.targets[0].set_trouble("the actuator refuses");
+  });
+  EXPECT_THAT(RunThere({"doctor"}).out,
+              AllOf(HasSubstr("warning: scaling agent s-1: refused a change of its rules: "
+                              "rules.yaml:3:1: no such key; mend the file"),
+                    HasSubstr("warning: scaling target billing: the actuator refuses; `muster "
+                              "scale explain --target billing`")));
+}
+
+TEST_F(ScalingDoctorTest, FindsItWrongThatNobodyLeads) {
+  agent_.StepDown("");
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, HasSubstr("wrong: scaling: no scaling agent that is heard leads"));
+}
+
+TEST_F(DoctorTest, SaysNothingOfScalingWhereThereIsNone) {
+  EXPECT_THAT(RunThere({"doctor"}).out, Not(HasSubstr("scaling")));
 }
 
 TEST_F(DoctorTest, WarnsOfPoisonForPrograms) {

@@ -10,7 +10,7 @@ enum ExitCode : int {
   kError = 1,
   kUsage = 2,
   kPartial = 3,         // the batch is done, but transactions were rejected or dead-lettered
-  kDeadlineMissed = 4,  // done, later than the job's sla promised
+  kDeadlineMissed = 4,  // done, or it would be, later than promised
   kUnreachable = 5,     // what the command needs is busy, full or does not answer; try again later
   kDamaged = 6,         // a check found damage, or a repair left some
   kTimedOut = 124,      // the batch goes on, but nobody wanted to wait any longer

@@ -43,6 +43,7 @@ class Mesh {
   absl::StatusOr<Peer> Connect(const std::string& address) const;
 
   const ServerOptions& options() const { return options_; }
+  const rpc::ChannelOptions& channel_options() const { return channel_options_; }
 
   // How a call to the initiator ended, for people.
   absl::Status Explained(const absl::Status& status) const { return Explain(status, initiator_); }

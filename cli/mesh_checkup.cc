@@ -16,6 +16,7 @@
 #include "cli/mesh.h"
 #include "cli/queue_admin.h"
 #include "cli/remote_jobs.h"
+#include "cli/scaling_checkup.h"
 #include "cli/side_by_side.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "muster/base/status_macros.h"
@@ -30,7 +31,7 @@ namespace {
 using grpc::health::v1::HealthCheckResponse;
 
 constexpr absl::Duration kMaxSkew = absl::Seconds(1);
-constexpr int kBatchesPerPage = 1000;
+constexpr int kOpenBatchesPerPage = 1000;
 constexpr char kSetClocks[] = "let NTP set the clocks: deadlines and leases are told by them";
 
 // "processor p-1".
@@ -229,7 +230,7 @@ void CheckBatch(const v1::BatchStatus& batch, const Versions& versions, Findings
 void CheckBatches(const Mesh& mesh, const Versions& versions, Findings* findings) {
   const auto stub = v1::BatchService::NewStub(mesh.initiator());
   v1::ListBatchesRequest request;
-  request.set_page_size(kBatchesPerPage);
+  request.set_page_size(kOpenBatchesPerPage);
   request.add_states(v1::BATCH_STATE_OPEN);
   request.add_states(v1::BATCH_STATE_SEALED);
   const size_t before = findings->size();
@@ -258,6 +259,7 @@ absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::stri
                       absl::StrCat(options.server.address, " answers; it hears ", instances.size(),
                                    " instances")});
   CheckInstances(*mesh, instances, version, environment.clock->Now(), &findings);
+  CheckScaling(*mesh, instances, &findings);
   const Versions versions = VersionsOf(instances);
   CheckJobs(options.server, versions, &findings);
   CheckQueues(options, account, environment, &findings);

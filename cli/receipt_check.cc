@@ -13,7 +13,7 @@ namespace {
 
 // Item boundaries read at a time, and differences named before one gives up counting them.
 constexpr size_t kPage = 1024;
-constexpr size_t kMaxNamed = 100;
+constexpr size_t kMaxNamedDifferences = 100;
 
 // Walks through the ledger's boundaries in step with the report's items, which come in order.
 class LedgerWalk {
@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::Ba
   LedgerWalk walk(batch, &ledger);
   absl::Status failed;
   MUSTER_RETURN_IF_ERROR(reader.ForEachItem(batch, [&](const report::ItemRow& row) {
-    if (!failed.ok() || differences.size() >= kMaxNamed) return;
+    if (!failed.ok() || differences.size() >= kMaxNamedDifferences) return;
     absl::StatusOr<std::string> difference = walk.Compare(row);
     if (!difference.ok()) {
       failed = difference.status();

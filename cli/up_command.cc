@@ -15,7 +15,7 @@ namespace {
 // The port of the initiator, at which clients look for a mesh.
 constexpr host::RoleInfo kUp{"up", host::kInitiator.port};
 
-constexpr char kAbout[] =
+constexpr char kAboutUp[] =
     "Serve a whole mesh from this process: initiator, processor and controller.\n"
     "What they share is in the data directory; with --nats it is on that NATS server, and other\n"
     "processors may help.";
@@ -28,7 +28,7 @@ struct UpOptions {
 }  // namespace
 
 void AddUp(CLI::App* app, const Environment& environment) {
-  CLI::App* const command = app->add_subcommand("up", kAbout);
+  CLI::App* const command = app->add_subcommand("up", kAboutUp);
   auto options = std::make_shared<UpOptions>();
   options->host.nats_url.clear();
   host::AddHostOptions(command, &options->host);

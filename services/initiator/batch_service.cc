@@ -12,6 +12,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/ledger/batch_forms.h"
 #include "muster/rpc/call.h"
+#include "muster/rpc/limits.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
 #include "services/initiator/batch_status.h"
@@ -152,6 +153,16 @@ grpc::Status BatchService::CancelBatch(grpc::ServerContext* context,
     base::Log(base::kInfo, "a batch is cancelled on request",
               {{"batch", request->batch()}, {"reason", request->reason()}});
     MUSTER_ASSIGN_OR_RETURN(*response->mutable_status(), StatusOf(request->batch()));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status BatchService::Quote(grpc::ServerContext* context, const v1::QuoteRequest* request,
+                                 v1::QuoteResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    const absl::Duration left = absl::FromChrono(context->deadline()) - absl::Now();
+    MUSTER_ASSIGN_OR_RETURN(
+        *response, deps_.quotes->Quote(*request, std::min(left, rpc::kDefaultCallTimeout)));
     return absl::OkStatus();
   });
 }

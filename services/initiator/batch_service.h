@@ -16,6 +16,7 @@
 #include "muster/report/counting_desk.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "services/initiator/batch_keeper.h"
+#include "services/initiator/quotes.h"
 #include "services/initiator/submissions.h"
 #include "services/initiator/uploads.h"
 
@@ -34,6 +35,7 @@ class BatchService final : public v1::BatchService::Service {
     base::Clock* clock = nullptr;
     // The instances of the processors that are there; empty: nobody knows.
     std::function<std::vector<std::string>()> processors = nullptr;
+    Quotes* quotes = nullptr;
   };
 
   explicit BatchService(const Dependencies& dependencies) : deps_(dependencies) {}
@@ -52,6 +54,8 @@ class BatchService final : public v1::BatchService::Service {
                           grpc::ServerWriter<v1::WatchBatchResponse>* writer) override;
   grpc::Status CancelBatch(grpc::ServerContext* context, const v1::CancelBatchRequest* request,
                            v1::CancelBatchResponse* response) override;
+  grpc::Status Quote(grpc::ServerContext* context, const v1::QuoteRequest* request,
+                     v1::QuoteResponse* response) override;
   grpc::Status GetReceipt(grpc::ServerContext* context, const v1::GetReceiptRequest* request,
                           v1::GetReceiptResponse* response) override;
 

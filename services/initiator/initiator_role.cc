@@ -47,9 +47,12 @@ class InitiatorRole::Reopener final : public redrive::SecondChance {
 
 struct InitiatorRole::Parts {
   Parts(InitiatorRole* role, const host::Stores& stores)
-      : desk([role] { return role->Controllers(); }, role->host_.channel(), kControllerTimeout),
+      : agent([role] { return role->membership_->AddressesOf(v1::ROLE_SCALING_AGENT); },
+              role->host_.channel()),
+        desk([role] { return role->Controllers(); }, role->host_.channel(), kControllerTimeout),
         jobs(stores.sync, role->clock_),
         cancelled(stores.sync),
+        quotes(&jobs, &agent, role->host_.account),
         numbers(stores.sync, kBatchNumbers, sync::UniqueIdOptions{.range_size = kReservedNumbers}),
         keeper(role->Tools(stores, this), KeeperOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
@@ -57,15 +60,17 @@ struct InitiatorRole::Parts {
                      role->clock_}),
         reopener(role->ledger_.get(), &desk, &keeper),
         batch_service({&submissions, &keeper, role->uploads_.get(), role->ledger_.get(), &desk,
-                       role->clock_, [role] { return role->Processors(); }}),
+                       role->clock_, [role] { return role->Processors(); }, &quotes}),
         job_service(&jobs, stores.bus, role->host_.instance,
                     [role](absl::string_view job) { return role->FindRunningBatch(job); }),
         queue_service(stores.queues, &reopener),
         ledger_service(role->ledger_.get(), [this](uint64_t batch) { keeper.Advance(batch); }) {}
 
+  scaling_remote::LeadingAgent agent;
   report_remote::FoundDesk desk;
   job_registry::JobRegistry jobs;
   cancellation::CancelledBatches cancelled;
+  Quotes quotes;
   sync::UniqueIdGenerator numbers;
   BatchKeeper keeper;
   Submissions submissions;

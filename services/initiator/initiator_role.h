@@ -15,6 +15,7 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/redrive/batch_reopener.h"
 #include "muster/report_remote/found_desk.h"
+#include "muster/scaling_remote/leading_agent.h"
 #include "muster/sync/unique_id_generator.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
@@ -24,6 +25,7 @@
 #include "services/initiator/job_service.h"
 #include "services/initiator/ledger_service.h"
 #include "services/initiator/queue_service.h"
+#include "services/initiator/quotes.h"
 #include "services/initiator/submissions.h"
 #include "services/initiator/uploads.h"
 

@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
 #include "muster/base/utf8.h"
-#include "muster/job/job_file.h"
 #include "muster/rpc/status.h"
 #include "services/initiator/initiator.h"
+#include "services/initiator/job_lookup.h"
 
 namespace muster::initiator {
 namespace {
@@ -57,20 +57,11 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header)
     MUSTER_RETURN_IF_ERROR(CheckSame(header, known->job_revision, *known));
     return *known;
   }
-  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, FindJob(header.job()));
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, FindJob(deps_.jobs, header.job()));
   if (is_new) return Record(header, job);
   if (header.always_new()) return Reused(*known, "already");
   MUSTER_RETURN_IF_ERROR(CheckSame(header, job.revision, *known));
   return *known;
-}
-
-absl::StatusOr<job::JobDefinition> Submissions::FindJob(const std::string& name) {
-  const absl::StatusOr<job_registry::JobEntry> entry = deps_.jobs->Get(name);
-  if (absl::IsNotFound(entry.status())) {
-    return absl::NotFoundError(absl::StrCat("no job '", name, "'"));
-  }
-  MUSTER_RETURN_IF_ERROR(entry.status());
-  return job::ParseJob(entry->definition, entry->name);
 }
 
 absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::string& revision,

@@ -39,7 +39,6 @@ class Submissions {
   absl::StatusOr<ledger::Batch> Begin(const v1::SubmitHeader& header);
 
  private:
-  absl::StatusOr<job::JobDefinition> FindJob(const std::string& name);
   // OK: `batch` is what `header` began, or begins with the job at `revision`.
   static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                 const ledger::Batch& batch);

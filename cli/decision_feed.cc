@@ -1,0 +1,84 @@
+#include "cli/decision_feed.h"
+
+#include <algorithm>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/client_context.h"
+#include "muster/base/status_macros.h"
+#include "muster/batch_remote/submit.h"
+#include "muster/proto_time/proto_time.h"
+#include "muster/rpc/channel.h"
+#include "muster/rpc/status.h"
+
+namespace muster::cli {
+namespace {
+
+// Each decision is told twice at most, and a catch-up lists a thousand.
+constexpr size_t kRememberedTellings = size_t{4} * kMaxListedDecisions;
+
+}  // namespace
+
+absl::Status DecisionFeed::Follow(const std::function<void(const absl::Status&)>& on_trouble,
+                                  base::Clock* clock, const std::stop_token& stop) {
+  batch_remote::Patience patience(batch_remote::kDefaultPatience, on_trouble, clock);
+  while (true) {
+    const absl::Status ended = agent_->leading().Ask([&](ScalingStub& stub, bool) -> absl::Status {
+      if (stop.stop_requested()) return absl::OkStatus();
+      return FollowOne(stub, &patience, stop);
+    });
+    MUSTER_RETURN_IF_ERROR(patience.WaitAfter(
+        ended.ok() ? absl::UnavailableError("the scaling agent ended the watch") : ended, stop));
+  }
+}
+
+absl::Status DecisionFeed::FollowOne(ScalingStub& stub, batch_remote::Patience* patience,
+                                     const std::stop_token& stop) {
+  grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  v1::WatchDecisionsRequest request;
+  request.set_target(target_);
+  const auto reader = stub.WatchDecisions(&context, request);
+  // After the watch has begun: what is decided meanwhile comes twice, and is told once.
+  if (const absl::Status caught_up = CatchUp(stub); !caught_up.ok()) {
+    context.TryCancel();
+    (void)reader->Finish();
+    return caught_up;
+  }
+  patience->Refresh();
+  v1::WatchDecisionsResponse response;
+  while (reader->Read(&response)) {
+    patience->Refresh();
+    TellOnce(response.decision());
+  }
+  const absl::Status ended = rpc::FromGrpc(reader->Finish());
+  return ended.ok() ? absl::UnavailableError("it leads no more, or stops") : ended;
+}
+
+absl::Status DecisionFeed::CatchUp(ScalingStub& stub) {
+  v1::ListDecisionsRequest request;
+  request.set_target(target_);
+  request.set_page_size(began_ ? kMaxListedDecisions : limit_);
+  rpc::CallContext context(agent_->timeout());
+  v1::ListDecisionsResponse listed;
+  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub.ListDecisions(&context, request, &listed)));
+  std::reverse(listed.mutable_decisions()->begin(), listed.mutable_decisions()->end());
+  for (const v1::ScalingDecision& decision : listed.decisions()) {
+    const absl::Time decided = proto_time::FromProto(decision.decided());
+    // At the first time, whatever lies before what is listed was not asked for.
+    if (!began_ && listed.decisions_size() == limit_) since_ = std::min(since_, decided);
+    if (!began_ || decided >= since_) TellOnce(decision);
+  }
+  if (listed.decisions_size() < limit_ && !began_) since_ = absl::InfinitePast();
+  began_ = true;
+  return absl::OkStatus();
+}
+
+void DecisionFeed::TellOnce(const v1::ScalingDecision& decision) {
+  const std::pair<std::string, int> telling = {decision.id(), decision.action().state()};
+  if (std::find(told_.rbegin(), told_.rend(), telling) != told_.rend()) return;
+  told_.push_back(telling);
+  if (told_.size() > kRememberedTellings) told_.pop_front();
+  tell_(decision);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,33 @@
+#include "cli/scaling_agent.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/place.h"
+#include "muster/base/status_macros.h"
+
+namespace muster::cli {
+
+absl::StatusOr<std::unique_ptr<ScalingAgent>> ScalingAgent::Find(const CommonOptions& options) {
+  MUSTER_RETURN_IF_ERROR(NeedServer(options, "the scaling agent is found by a server"));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
+  return std::unique_ptr<ScalingAgent>(new ScalingAgent(std::move(mesh)));
+}
+
+ScalingAgent::ScalingAgent(std::unique_ptr<Mesh> mesh)
+    : mesh_(std::move(mesh)), leading_([this] { return Addresses(); }, mesh_->channel_options()) {}
+
+absl::StatusOr<std::vector<std::string>> ScalingAgent::Addresses() {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Instance> instances,
+                          mesh_->Instances(v1::ROLE_SCALING_AGENT));
+  std::vector<std::string> addresses;
+  for (const v1::Instance& instance : instances) {
+    const bool serves = !instance.leaving() && !instance.info().address().empty();
+    if (serves) addresses.push_back(instance.info().address());
+  }
+  if (!addresses.empty()) return addresses;
+  return absl::UnavailableError(
+      absl::StrCat(mesh_->options().address, ": it has heard of no scaling agent"));
+}
+
+}  // namespace muster::cli
