@@ -145,7 +145,8 @@ class HandlerVersionTest(RollingTest):
         [waiting] = [b for b in self.answer("batch", "list") if b["batch"] == 1]
         self.assertEqual(waiting["items_counted"], 0)
 
-        old.restart()  # both are there, for the same queue
+        self.assertEqual(new.stop(), 0)
+        old.restart()
         result = self.end_of(submission)
         self.assert_exact(data, self.ROWS, result)
         for batch, version in ((1, "1"), (later["batch"], "2")):
