@@ -68,12 +68,19 @@ void TargetLoop::Stop() {
   queues_thread_.Stop();
 }
 
+// What is seen for the first time, or again, is news; the rest waits for the next look.
 void TargetLoop::LookAtQueues() {
-  if (deps_.token().has_value()) watch_.Look();
+  if (!deps_.token().has_value()) return;
+  const bool was_blind = watch_.readings().empty();
+  watch_.Look();
+  if (was_blind && !watch_.readings().empty()) Wake();
 }
 
 void TargetLoop::Act() {
-  if (deps_.token().has_value()) desk_.Step();
+  if (!deps_.token().has_value()) return;
+  const bool was_blind = !desk_.sight().is_fresh;
+  desk_.Step();
+  if (was_blind && desk_.sight().is_fresh) Wake();
 }
 
 bool TargetLoop::IsFor(const scaling_rules::Target& target) const {
@@ -249,7 +256,8 @@ void TargetLoop::Guard(const FleetSigns& signs, int live, Weighed* weighed) cons
   // Rules say what becomes of lost metrics, once they are.
   const bool has_readings = !weighed->observation.queues.empty() || weighed->trace.has_lost_metrics;
   if (signs.is_seen && has_settled && has_readings) return;
-  const int there = std::max(live, signs.has_platform ? signs.state.wanted : 0);
+  // Where there is no platform to ask, what was decided last stands for what was there.
+  const int there = std::max(live, signs.has_platform ? signs.state.wanted : decided_);
   scaling::Decision& decided = weighed->decided;
   if (decided.replicas + decided.standby >= there) return;
   decided.replicas = there - decided.standby;
@@ -294,10 +302,11 @@ void TargetLoop::Conclude(const Weighed& weighed) {
     decision.set_id(term_->last->id());
   }
   term_->standby = weighed.decided.standby;
+  decided_ = weighed.decided.replicas + weighed.decided.standby;
   actuator::Order order;
   order.target = name();
   order.decision = decision.id();
-  order.replicas = weighed.decided.replicas + weighed.decided.standby;
+  order.replicas = decided_;
   // Most platforms cannot change it, and none shall where nothing is asked.
   order.tasks =
       weighed.decided.tasks == weighed.observation.fleet.tasks ? 0 : weighed.decided.tasks;

@@ -141,6 +141,7 @@ class TargetLoop {
   std::optional<Term> term_;
   absl::Time last_time_ = absl::InfinitePast();
   std::vector<std::string> let_go_first_;
+  int decided_ = 0;  // replicas, those on standby included, as decided last
 
   mutable base::Mutex mu_;
   std::shared_ptr<const RulesInForce> next_rules_ ABSL_GUARDED_BY(mu_);
