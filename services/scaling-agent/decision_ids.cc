@@ -6,9 +6,7 @@
 namespace muster::scaling_agent {
 
 DecisionIds::DecisionIds(absl::string_view target, sync::OptimisticSyncStore* store)
-    : target_(target), store_(store) {
-  BeginAnew();
-}
+    : target_(target), store_(store) {}
 
 void DecisionIds::BeginAnew() {
   sync::UniqueIdOptions options;
@@ -24,7 +22,7 @@ absl::Status DecisionIds::Fill() {
     std::shared_ptr<sync::UniqueIdGenerator> generator;
     {
       base::MutexLock lock(&mu_);
-      if (at_hand_.size() >= kDecisionIdsAtHand) return absl::OkStatus();
+      if (generator_ == nullptr || at_hand_.size() >= kDecisionIdsAtHand) return absl::OkStatus();
       generator = generator_;
     }
     const absl::StatusOr<int64_t> id = generator->NextId();

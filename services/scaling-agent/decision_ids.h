@@ -22,7 +22,8 @@ class DecisionIds {
   // `store` is not owned.
   DecisionIds(absl::string_view target, sync::OptimisticSyncStore* store);
 
-  // Others have decided meanwhile: what is left is older than their numbers.
+  // Before the first, and when others have decided meanwhile: what is left is older than their
+  // numbers.
   void BeginAnew();
   // Sees to it that some are at hand; blocks as long as the store does. One at a time.
   absl::Status Fill();
@@ -34,7 +35,7 @@ class DecisionIds {
   sync::OptimisticSyncStore* const store_;  // not owned
 
   base::Mutex mu_;
-  // Shared with who fills while all begins anew.
+  // nullptr: nothing has begun yet. Shared with who fills while all begins anew.
   std::shared_ptr<sync::UniqueIdGenerator> generator_ ABSL_GUARDED_BY(mu_);
   std::deque<int64_t> at_hand_ ABSL_GUARDED_BY(mu_);
 };

@@ -33,8 +33,9 @@ inline constexpr int kMaxPartitions = 1024;
 
 // Who begins to lead lets nobody go until it must have heard all heartbeats: three, and a look.
 inline constexpr absl::Duration kSettleTime = absl::Seconds(7);
-// A clock on the wall that is put back by less is waited for; by more, time begins anew.
-inline constexpr absl::Duration kMaxStepBack = absl::Minutes(1);
+// A clock on the wall that is put back by less is waited for; by more, the policy begins to measure
+// anew.
+inline constexpr absl::Duration kMaxStepBack = absl::Seconds(1);
 
 // Busier than this, a replica's speed tells what it can do.
 inline constexpr double kLeastBusyShare = 0.2;

@@ -30,8 +30,7 @@ OrderDesk::OrderDesk(std::string target, actuator::Actuator* actuator, Token tok
 bool OrderDesk::NeedsLocked(const Order& order) const {
   const bool is_done = done_.has_value() && AsksTheSame(*done_, order);
   if (is_dry()) return !is_done;
-  const bool is_seen = clock_->Monotonic() - seen_at_ <= kTargetStateLifetime;
-  if (!is_seen) return !is_done;
+  if (!sight_.was_seen) return !is_done;
   if (sight_.state.wanted != order.replicas) return true;
   return order.tasks != 0 && !is_done;
 }
@@ -48,6 +47,8 @@ void OrderDesk::Want(Order order) {
     const bool is_new = !wanted_.has_value() || wanted_->decision != order.decision;
     if (is_new && wanted_.has_value() && !was_given_ && NeedsLocked(*wanted_)) replaced = wanted_;
     if (is_new) was_given_ = false;
+    // What an order has not changed is ordered again, but not in the same breath; another is new.
+    if (is_new && pause_ == absl::ZeroDuration()) not_before_ = -absl::InfiniteDuration();
     wanted_ = std::move(order);
   }
   if (replaced.has_value()) {
@@ -92,7 +93,7 @@ void OrderDesk::Give(const Order& order) {
       done_ = order;
       sight_.ordered = clock_->Now();
       pause_ = absl::ZeroDuration();
-      not_before_ = now;
+      not_before_ = now + kLookPeriod;
       if (sight_.was_seen && !is_dry()) sight_.state.wanted = outcome->after;
     } else {
       pause_ = std::clamp(2 * pause_, kFirstOrderPause, kMaxOrderPause);
@@ -114,10 +115,6 @@ void OrderDesk::Look() {
   base::MutexLock lock(&mu_);
   looked_ = state.status();
   if (!state.ok()) return;
-  // What an order has not changed is ordered again, but not in the same breath.
-  const bool differs = wanted_.has_value() && !is_dry() && was_given_ &&
-                       state->wanted != wanted_->replicas && pause_ == absl::ZeroDuration();
-  if (differs) not_before_ = clock_->Monotonic() + kLookPeriod;
   sight_.state = *std::move(state);
   sight_.was_seen = true;
   seen_at_ = clock_->Monotonic();
