@@ -52,6 +52,38 @@ inline v1::Heartbeat BusyBeatOf(const std::string& instance, uint64_t sequence, 
   return beat;
 }
 
+// Where callers wait for as long as a test wants them to.
+class Barrier {
+ public:
+  void Shut() {
+    base::MutexLock lock(&mu_);
+    is_shut_ = true;
+  }
+  void Open() {
+    base::MutexLock lock(&mu_);
+    is_shut_ = false;
+    changed_.NotifyAll();
+  }
+  void Pass() {
+    base::MutexLock lock(&mu_);
+    while (is_shut_) {
+      is_waited_at_ = true;
+      changed_.NotifyAll();
+      changed_.Wait(&mu_);
+    }
+  }
+  void AwaitSomebody() {
+    base::MutexLock lock(&mu_);
+    while (!is_waited_at_) changed_.Wait(&mu_);
+  }
+
+ private:
+  base::Mutex mu_;
+  base::CondVar changed_;
+  bool is_shut_ ABSL_GUARDED_BY(mu_) = false;
+  bool is_waited_at_ ABSL_GUARDED_BY(mu_) = false;
+};
+
 // Thread-safe. Has what it was told, and notes each order.
 class FakeActuator final : public actuator::Actuator {
  public:
@@ -59,6 +91,7 @@ class FakeActuator final : public actuator::Actuator {
 
   std::string_view kind() const override { return kind_; }
   absl::StatusOr<actuator::TargetState> Observe(std::string_view) override {
+    barrier_.Pass();
     base::MutexLock lock(&mu_);
     if (!observing_.ok()) return observing_;
     return state_;
@@ -84,6 +117,8 @@ class FakeActuator final : public actuator::Actuator {
     base::MutexLock lock(&mu_);
     state_ = std::move(state);
   }
+  // Looks do not come back while it is shut.
+  Barrier* barrier() { return &barrier_; }
   // It answers, and does nothing.
   void IgnoreOrders() {
     base::MutexLock lock(&mu_);
@@ -103,6 +138,7 @@ class FakeActuator final : public actuator::Actuator {
 
  private:
   const std::string kind_;
+  Barrier barrier_;
   mutable base::Mutex mu_;
   absl::Status observing_ ABSL_GUARDED_BY(mu_);
   absl::Status applying_ ABSL_GUARDED_BY(mu_);
@@ -120,15 +156,19 @@ class FragileQueues final : public queue::InterceptedStore {
     base::MutexLock lock(&mu_);
     failure_ = std::move(status);
   }
+  // Statistics do not come while it is shut.
+  Barrier* barrier() { return &barrier_; }
 
  protected:
   absl::Status Before(queue::Verb verb, const queue::QueueId&) override {
+    if (verb == queue::Verb::kStats) barrier_.Pass();
     base::MutexLock lock(&mu_);
     return verb == queue::Verb::kStats ? failure_ : absl::OkStatus();
   }
   void After(queue::Verb, const queue::QueueId&, bool) override {}
 
  private:
+  Barrier barrier_;
   base::Mutex mu_;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
 };

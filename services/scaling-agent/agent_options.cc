@@ -32,7 +32,7 @@ void AddSpeedOptions(CLI::App* app, RoleOptions* options) {
                     kLongestColdStart,
                     "From an order until a new replica works, believed until five were measured");
   app->add_option("--replica-cores", options->speed.replica_cores,
-                  "Cores that a replica may use; 0: all replicas share this machine's")
+                  "Cores that a replica may use; 0: a pod one, and others share this machine's")
       ->envname(host::EnvironmentName("--replica-cores"))
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1024.0));

@@ -104,6 +104,45 @@ scaling::Bounds BoundsOf(const scaling_rules::RuleTrace& trace, const scaling::F
   return bounds;
 }
 
+void KeepAtLeast(int there, Weighed* weighed) {
+  scaling::Decision& decided = weighed->decided;
+  if (decided.replicas + decided.standby >= there) return;
+  decided.replicas = there - decided.standby;
+  decided.binding = scaling::Binding::kNoMetrics;
+  weighed->is_blind = true;
+}
+
+void Demand(const std::optional<Override>& override, const scaling_rules::Range& range,
+            Weighed* weighed) {
+  weighed->override = override;
+  if (!override.has_value()) return;
+  weighed->decided.replicas = std::clamp(override->replicas, range.min, range.max);
+  weighed->decided.standby = 0;
+  weighed->decided.binding = scaling::Binding::kOverride;
+  weighed->is_blind = false;
+}
+
+void BoundStandby(int most, Weighed* weighed) {
+  scaling::Decision& decided = weighed->decided;
+  decided.standby = std::clamp(decided.standby, 0, std::max(0, most - decided.replicas));
+}
+
+v1::ScalingAction ActionOf(const absl::StatusOr<actuator::Outcome>& outcome, bool is_dry,
+                           absl::Time now) {
+  v1::ScalingAction action;
+  SetTime(now, action.mutable_answered());
+  if (!outcome.ok()) {
+    action.set_state(v1::ScalingAction::STATE_FAILED);
+    action.set_detail(outcome.status().ToString());
+    return action;
+  }
+  action.set_state(is_dry ? v1::ScalingAction::STATE_NOT_ASKED : v1::ScalingAction::STATE_DONE);
+  action.set_before(outcome->before);
+  action.set_after(outcome->after);
+  action.set_detail(outcome->detail);
+  return action;
+}
+
 v1::ReplicaCounts CountsOf(const scaling::Fleet& fleet) {
   v1::ReplicaCounts counts;
   counts.set_ready(fleet.ready);

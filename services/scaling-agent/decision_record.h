@@ -4,6 +4,9 @@
 
 #include <optional>
 
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/actuator/actuator.h"
 #include "muster/scaling/decision.h"
 #include "muster/scaling/observation.h"
 #include "muster/scaling_rules/ruled_policy.h"
@@ -26,8 +29,22 @@ struct Weighed {
 // The bounds that a policy was held to by the rules, as its trace tells.
 scaling::Bounds BoundsOf(const scaling_rules::RuleTrace& trace, const scaling::Fleet& fleet);
 
+// What people and caution make of a policy's answer, in this order.
+//
+// So many stay, because not all that there is can be seen.
+void KeepAtLeast(int there, Weighed* weighed);
+// Somebody demands a number; nullopt: nobody does. Only `range` stays in force.
+void Demand(const std::optional<Override>& override, const scaling_rules::Range& range,
+            Weighed* weighed);
+// Nothing leaves the target's own most, those on standby included.
+void BoundStandby(int most, Weighed* weighed);
+
 // Without id, target and action.
 v1::GetDecisionResponse RecordOf(const Weighed& weighed);
+
+// What became of an order. `is_dry`: nothing was to.
+v1::ScalingAction ActionOf(const absl::StatusOr<actuator::Outcome>& outcome, bool is_dry,
+                           absl::Time now);
 
 v1::ReplicaCounts CountsOf(const scaling::Fleet& fleet);
 v1::ScalingOverride ToProto(const Override& override);

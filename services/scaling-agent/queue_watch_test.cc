@@ -1,6 +1,7 @@
 #include "services/scaling-agent/queue_watch.h"
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -110,6 +111,23 @@ TEST_F(QueueWatchTest, ADeletedQueueIsNoTrouble) {
   EXPECT_TRUE(queues_.store()->DeleteQueue({kTestAccount, "in-1"}).ok());
   watch.Look();
   EXPECT_EQ(watch.readings()[0].ready, 0);
+  EXPECT_TRUE(watch.trouble().ok());
+}
+
+TEST_F(QueueWatchTest, AStoreThatHangsIsToldAndKeepsNobodyWaiting) {
+  QueueWatch watch = Watch({"in"});
+  watch.Look();
+  queues_.store()->barrier()->Shut();
+  std::thread looks([&] { watch.Look(); });
+  queues_.store()->barrier()->AwaitSomebody();
+  EXPECT_THAT(watch.readings(), SizeIs(1));
+  EXPECT_TRUE(watch.trouble().ok());
+  clock_.Advance(kReadingLifetime + absl::Seconds(1));
+  EXPECT_THAT(watch.readings(), IsEmpty());
+  EXPECT_THAT(watch.trouble().ToString(), HasSubstr("have not come for 4 s"));
+  queues_.store()->barrier()->Open();
+  looks.join();
+  EXPECT_THAT(watch.readings(), SizeIs(1));
   EXPECT_TRUE(watch.trouble().ok());
 }
 

@@ -6,6 +6,12 @@
 #include "muster/v1/heartbeat.pb.h"
 
 namespace muster::scaling_agent {
+namespace {
+
+// What a pod may use unless it is said.
+constexpr double kPodCores = 1;
+
+}  // namespace
 
 // After a transient error it is called again: what is there already stays.
 absl::Status ScalingAgentRole::Open(const host::Stores& stores, const host::Fail&) {
@@ -36,6 +42,9 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   options.election.address = stores.address;
   options.loop.account = host_.account;
   options.loop.speed = options_.speed;
+  if (options_.actuator.kind == "kubernetes" && options_.speed.replica_cores == 0) {
+    options.loop.speed.replica_cores = kPodCores;  // its machine is not this one
+  }
   options.loop.max_tasks = options_.max_tasks;
   options.loop.record_path = options_.record_file;
   AgentDependencies deps;

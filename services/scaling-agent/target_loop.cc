@@ -6,28 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muster/base/log.h"
-#include "muster/proto_time/proto_time.h"
 #include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/queue_names.h"
 
 namespace muster::scaling_agent {
 namespace {
 
-using proto_time::ToProto;
-using scaling::Binding;
-
 constexpr Pace kLooking{kLookPeriod, kLeastDecisionGap};
-
-// The latest time by which the oldest work must be done that the statistics show.
-std::optional<absl::Time> OldestDeadline(const Snapshot& seen) {
-  std::optional<absl::Time> oldest;
-  for (const scaling::QueueReading& reading : seen.observation.queues) {
-    if (reading.ready + reading.in_flight == 0) continue;
-    const absl::Time deadline = reading.at - reading.oldest_age + seen.options.sla;
-    oldest = std::min(oldest.value_or(deadline), deadline);
-  }
-  return oldest;
-}
 
 }  // namespace
 
@@ -130,9 +115,10 @@ void TargetLoop::Decide() {
   PassOnAnnouncements(now);
   int live = 0;
   Weighed weighed = Weigh(signs, std::move(queues), &live);
-  Guard(signs, live, &weighed);
-  ApplyOverride(&weighed);
-  BoundStandby(&weighed);
+  const scaling_rules::Range range = rules_->rules->FindTarget(name())->range;
+  KeepAtLeast(UnseenReplicas(signs, live, weighed), &weighed);
+  Demand(deps_.overrides->Of(name()), range, &weighed);
+  BoundStandby(range.max, &weighed);
   NoteSeen(weighed.observation);
   Conclude(weighed);
 }
@@ -251,36 +237,14 @@ Weighed TargetLoop::Weigh(const FleetSigns& signs, std::vector<scaling::QueueRea
   return weighed;
 }
 
-void TargetLoop::Guard(const FleetSigns& signs, int live, Weighed* weighed) const {
+// Replicas that must stay, because not all that there is can be seen; 0: it can.
+int TargetLoop::UnseenReplicas(const FleetSigns& signs, int live, const Weighed& weighed) const {
   const bool has_settled = deps_.clock->Monotonic() - term_->since >= kSettleTime;
   // Rules say what becomes of lost metrics, once they are.
-  const bool has_readings = !weighed->observation.queues.empty() || weighed->trace.has_lost_metrics;
-  if (signs.is_seen && has_settled && has_readings) return;
+  const bool has_readings = !weighed.observation.queues.empty() || weighed.trace.has_lost_metrics;
+  if (signs.is_seen && has_settled && has_readings) return 0;
   // Where there is no platform to ask, what was decided last stands for what was there.
-  const int there = std::max(live, signs.has_platform ? signs.state.wanted : decided_);
-  scaling::Decision& decided = weighed->decided;
-  if (decided.replicas + decided.standby >= there) return;
-  decided.replicas = there - decided.standby;
-  decided.binding = Binding::kNoMetrics;
-  weighed->is_blind = true;
-}
-
-void TargetLoop::ApplyOverride(Weighed* weighed) const {
-  weighed->override = deps_.overrides->Of(name());
-  if (!weighed->override.has_value()) return;
-  const scaling_rules::Target& target = *rules_->rules->FindTarget(name());
-  weighed->decided.replicas =
-      std::clamp(weighed->override->replicas, target.range.min, target.range.max);
-  weighed->decided.standby = 0;
-  weighed->decided.binding = Binding::kOverride;
-  weighed->is_blind = false;
-}
-
-// Nothing leaves the target's own most, those on standby included.
-void TargetLoop::BoundStandby(Weighed* weighed) const {
-  const int most = rules_->rules->FindTarget(name())->range.max;
-  scaling::Decision& decided = weighed->decided;
-  decided.standby = std::clamp(decided.standby, 0, std::max(0, most - decided.replicas));
+  return std::max(live, signs.has_platform ? signs.state.wanted : decided_);
 }
 
 void TargetLoop::NoteSeen(const scaling::Observation& observation) {
@@ -353,19 +317,7 @@ void TargetLoop::Publish(const v1::GetDecisionResponse& record) {
 
 void TargetLoop::OnAnswer(const std::string& decision,
                           const absl::StatusOr<actuator::Outcome>& outcome) {
-  v1::ScalingAction action;
-  *action.mutable_answered() = ToProto(deps_.clock->Now());
-  if (outcome.ok()) {
-    action.set_state(desk_.is_dry() ? v1::ScalingAction::STATE_NOT_ASKED
-                                    : v1::ScalingAction::STATE_DONE);
-    action.set_before(outcome->before);
-    action.set_after(outcome->after);
-    action.set_detail(outcome->detail);
-  } else {
-    action.set_state(v1::ScalingAction::STATE_FAILED);
-    action.set_detail(outcome.status().ToString());
-  }
-  deps_.book->SetAction(decision, action);
+  deps_.book->SetAction(decision, ActionOf(outcome, desk_.is_dry(), deps_.clock->Now()));
   Wake();
 }
 
@@ -387,30 +339,8 @@ std::optional<Snapshot> TargetLoop::snapshot() const {
 }
 
 v1::ScalingTarget TargetLoop::Status() const {
-  v1::ScalingTarget status;
-  status.set_target(name());
-  for (const std::string& queue : target_.queues) status.add_queues(queue);
-  status.set_trouble(Trouble());
-  if (const auto last = deps_.book->Last(name())) *status.mutable_decision() = *last;
-  if (const auto override = deps_.overrides->Of(name())) {
-    *status.mutable_override() = ToProto(*override);
-  }
-  const std::optional<Snapshot> seen = snapshot();
-  if (!seen.has_value()) return status;
-  const scaling::Observation& observation = seen->observation;
-  *status.mutable_sla() = ToProto(seen->options.sla);
-  *status.mutable_replicas() = CountsOf(observation.fleet);
-  status.set_items_per_second(observation.estimates.items_per_second);
-  *status.mutable_service_time() = ToProto(observation.estimates.service_time);
-  *status.mutable_cold_start() = ToProto(observation.estimates.cold_start);
-  for (const scaling::QueueReading& reading : observation.queues) {
-    status.set_ready(status.ready() + reading.ready);
-    status.set_in_flight(status.in_flight() + reading.in_flight);
-  }
-  if (const auto deadline = OldestDeadline(*seen)) {
-    *status.mutable_oldest_deadline() = ToProto(*deadline);
-  }
-  return status;
+  return StatusOf({name(), target_.queues, Trouble(), deps_.book->Last(name()),
+                   deps_.overrides->Of(name()), snapshot()});
 }
 
 }  // namespace muster::scaling_agent

@@ -26,7 +26,6 @@
 #include "muster/base/mutex.h"
 #include "muster/mesh/roster.h"
 #include "muster/queue/queue_store.h"
-#include "muster/scaling/deadline_options.h"
 #include "muster/scaling/observation.h"
 #include "muster/sync/optimistic_sync_store.h"
 #include "muster/v1/scaling_service.pb.h"
@@ -39,6 +38,7 @@
 #include "services/scaling-agent/paced_thread.h"
 #include "services/scaling-agent/queue_watch.h"
 #include "services/scaling-agent/target_policy.h"
+#include "services/scaling-agent/target_status.h"
 
 namespace muster::scaling_agent {
 
@@ -59,12 +59,6 @@ struct LoopDependencies {
   base::Clock* clock = nullptr;
   OrderDesk::Token token;                                  // while this agent leads
   std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors
-};
-
-// What was seen last, and by what it is judged.
-struct Snapshot {
-  scaling::Observation observation;
-  scaling::DeadlineOptions options;
 };
 
 // Thread-safe, save that each of Decide, LookAtQueues, Act and FillIds has one caller at a time.
@@ -116,9 +110,7 @@ class TargetLoop {
   FleetSigns SignsAt(absl::Time now) const;
   bool IsTooEarly(const FleetSigns& signs, const std::vector<scaling::QueueReading>& queues) const;
   Weighed Weigh(const FleetSigns& signs, std::vector<scaling::QueueReading> queues, int* live);
-  void Guard(const FleetSigns& signs, int live, Weighed* weighed) const;
-  void ApplyOverride(Weighed* weighed) const;
-  void BoundStandby(Weighed* weighed) const;
+  int UnseenReplicas(const FleetSigns& signs, int live, const Weighed& weighed) const;
   void Conclude(const Weighed& weighed);
   v1::ScalingAction ActionFor(const actuator::Order& order) const;
   void Publish(const v1::GetDecisionResponse& record);
