@@ -36,7 +36,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/musterConfig.cmake ${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/MusterDependencies.cmake DESTINATION ${package_dir})
 
-foreach(program muster muster-initiator muster-processor muster-controller muster-replica-keeper)
+foreach(program
+    muster muster-initiator muster-processor muster-controller muster-replica-keeper
+    muster-scaling-agent)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()

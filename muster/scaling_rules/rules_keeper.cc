@@ -6,8 +6,10 @@
 
 namespace muster::scaling_rules {
 
-RulesKeeper::RulesKeeper(std::string file_name, Rules rules) : file_name_(std::move(file_name)) {
+RulesKeeper::RulesKeeper(std::string file_name, Rules rules, std::string text)
+    : file_name_(std::move(file_name)) {
   state_.rules = std::make_shared<const Rules>(std::move(rules));
+  state_.text = std::move(text);
 }
 
 absl::Status RulesKeeper::Offer(absl::string_view text) {
@@ -19,6 +21,7 @@ absl::Status RulesKeeper::Offer(absl::string_view text) {
   auto sound = std::make_shared<const Rules>(*std::move(rules));
   base::MutexLock lock(&mu_);
   state_.rules = std::move(sound);
+  state_.text = std::string(text);
   ++state_.revision;
   state_.refusal = absl::OkStatus();
   return absl::OkStatus();

@@ -15,8 +15,8 @@ namespace muster::scaling_rules {
 // Thread-safe.
 class RulesKeeper {
  public:
-  // `file_name` stands in mistakes.
-  RulesKeeper(std::string file_name, Rules rules);
+  // `file_name` stands in mistakes; `text` is what `rules` were read from.
+  RulesKeeper(std::string file_name, Rules rules, std::string text = "");
 
   // What a rules file says now. OK: these rules are in force. Else, as ParseRules: those before
   // them still are, and the refusal is counted.
@@ -26,6 +26,7 @@ class RulesKeeper {
 
   struct State {
     std::shared_ptr<const Rules> rules;  // shared with who decides by them meanwhile
+    std::string text;                    // of them, as it was offered
     int64_t revision = 0;                // grows with each change of the rules
     int64_t refusals = 0;                // since the start
     absl::Status refusal;                // of what was offered last; OK: that is in force

@@ -12,7 +12,7 @@ RulesWatch::RulesWatch(std::string path, std::string text, Rules rules, absl::Du
     : path_(std::move(path)),
       period_(period),
       clock_(clock),
-      keeper_(path_, std::move(rules)),
+      keeper_(path_, std::move(rules), text),
       last_text_(std::move(text)),
       last_look_(clock->Monotonic()) {}
 

@@ -25,6 +25,7 @@ struct RoleInfo {
 inline constexpr RoleInfo kInitiator{"initiator", 7700};
 inline constexpr RoleInfo kProcessor{"processor", 7701};
 inline constexpr RoleInfo kController{"controller", 7702};
+inline constexpr RoleInfo kScalingAgent{"scaling-agent", 7703};
 
 // Where those stores and buses are that all roles share.
 struct StoreUrls {

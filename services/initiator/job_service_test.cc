@@ -212,12 +212,12 @@ TEST_F(JobServiceTest, ListsAJobWhoseDefinitionItCannotReadAnyMore) {
   const std::string text = JobText("a");
   ASSERT_TRUE(Apply(text).ok());
   const std::string newer = "name: a\nnewer: true\n";
-  const auto records = job_registry::DecodeDirectory(store_.Get(job_registry::kDirectoryKey)->data);
-  job_registry::JobRecord record = records->front();
+  auto directory = job_registry::DecodeDirectory(store_.Get(job_registry::kDirectoryKey)->data);
+  job_registry::JobRecord& record = directory->jobs.front();
   record.text_hash = base::Sha256Hex(newer);
   record.text_bytes = newer.size();
   store_.Overwrite(job_registry::PieceKey(record.text_hash, 0), newer);
-  store_.Overwrite(job_registry::kDirectoryKey, job_registry::EncodeDirectory({record}));
+  store_.Overwrite(job_registry::kDirectoryKey, job_registry::EncodeDirectory(*directory));
   const auto page = List();
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_EQ(page->jobs(0).definition(), newer);

@@ -1,0 +1,119 @@
+// Agent: leads or waits to lead; has a loop for each target of the rules; knows what the scaling
+// service tells.
+//
+//   election ─► leads? ─┬─► TargetLoop "billing" ─► …
+//   rules file ─────────┤   TargetLoop "rating"  ─► …
+//   overrides, ids ─────┘
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/actuator/actuator.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/mesh/roster.h"
+#include "muster/queue/queue_store.h"
+#include "muster/scaling_rules/rules_watch.h"
+#include "muster/sync/optimistic_sync_store.h"
+#include "muster/trigger/trigger_bus.h"
+#include "muster/v1/scaling_service.pb.h"
+#include "services/scaling-agent/decision_book.h"
+#include "services/scaling-agent/leader_election.h"
+#include "services/scaling-agent/overrides.h"
+#include "services/scaling-agent/paced_thread.h"
+#include "services/scaling-agent/target_loop.h"
+
+namespace muster::scaling_agent {
+
+struct AgentOptions {
+  ElectionOptions election;
+  LoopOptions loop;  // with several targets each records into a file of its own, FILE.TARGET
+};
+
+// Nothing is owned; all outlives the agent, and is thread-safe.
+struct AgentDependencies {
+  queue::QueueStore* queues = nullptr;
+  sync::OptimisticSyncStore* sync = nullptr;
+  trigger::TriggerBus* bus = nullptr;
+  actuator::Actuator* actuator = nullptr;
+  base::Clock* clock = nullptr;
+  std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors
+  // Tells the actuator what its targets are from now on; may be empty.
+  std::function<void(const scaling_rules::Rules&)> use_targets;
+};
+
+// Thread-safe.
+class Agent {
+ public:
+  Agent(AgentOptions options, AgentDependencies deps,
+        std::unique_ptr<scaling_rules::RulesWatch> rules);
+  ~Agent();  // Stop()s
+
+  // Hears triggers, and begins. After an error it may be called again.
+  absl::Status Start();
+  // Decides no more, lets go of the lead, and sends those away who follow its decisions. Waits for
+  // what is being done. Again it does nothing.
+  void Stop();
+
+  bool leads() const { return election_.Token().has_value(); }
+  v1::GetAgentResponse About() const;
+  scaling_rules::RulesKeeper::State rules() const { return rules_->keeper().state(); }
+
+  // nullptr: the rules have no such target. Shared with the agent, which may drop it.
+  std::shared_ptr<TargetLoop> Find(absl::string_view target) const;
+  std::vector<std::shared_ptr<TargetLoop>> Targets() const;  // in order of name
+  // What is known of a target at this moment, by its name or, if that is empty, by one of its
+  // queues. NotFound: there is none. Unavailable: nothing was seen of it yet.
+  absl::StatusOr<Snapshot> Known(absl::string_view target, absl::string_view queue) const;
+
+  DecisionBook* decisions() { return &book_; }
+  // As of Overrides; the target decides anew at once.
+  absl::Status SetOverride(const Override& override);
+  absl::Status ClearOverride(const std::string& target);
+
+ private:
+  using Loops = std::map<std::string, std::shared_ptr<TargetLoop>, std::less<>>;
+
+  void HoldLead();
+  void WatchRules();
+  void KeepRecords();
+  void Hear(const trigger::InterRoleCommunicationEvent& event);
+  void UseRules();
+  std::shared_ptr<TargetLoop> MakeLoop(const scaling_rules::Target& target,
+                                       const std::shared_ptr<const RulesInForce>& rules);
+  void Wake(absl::string_view target);
+
+  const AgentOptions options_;
+  const AgentDependencies deps_;
+  const std::unique_ptr<scaling_rules::RulesWatch> rules_;
+  LeaderElection election_;
+  Overrides overrides_;
+  DecisionBook book_;
+
+  // Of the thread that holds the lead, and of the one that keeps records.
+  bool led_ = false;
+  std::string election_trouble_;
+  absl::Duration refreshed_ = -absl::InfiniteDuration();
+  std::string records_trouble_;
+
+  mutable base::Mutex mu_;
+  Loops loops_ ABSL_GUARDED_BY(mu_);
+  bool has_begun_ ABSL_GUARDED_BY(mu_) = false;
+  bool has_stopped_ ABSL_GUARDED_BY(mu_) = false;
+
+  std::unique_ptr<trigger::TriggerBus::Subscription> hearing_;
+  PacedThread election_thread_;
+  PacedThread rules_thread_;
+  PacedThread records_thread_;
+};
+
+}  // namespace muster::scaling_agent

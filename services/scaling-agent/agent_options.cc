@@ -1,0 +1,66 @@
+#include "services/scaling-agent/agent_options.h"
+
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "muster/scaling_rules/rules_file.h"
+#include "services/host/host_options.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+const CLI::Validator kSoundRules(
+    [](std::string& path) -> std::string {
+      return std::string(scaling_rules::LoadRulesFile(path).status().message());
+    },
+    "FILE");
+
+constexpr absl::Duration kLongestColdStart = absl::Hours(1);
+
+void AddKubernetesOptions(CLI::App* app, ActuatorOptions* options) {
+  app->add_option(
+         "--kubernetes-namespace", options->name_space,
+         "Where the workloads are; without it, the namespace of the context, or this pod's")
+      ->envname(host::EnvironmentName("--kubernetes-namespace"));
+  app->add_option("--kubeconfig", options->kubeconfig,
+                  "How to reach the cluster; without it, as a pod of it, or as kubectl does")
+      ->envname(host::EnvironmentName("--kubeconfig"));
+}
+
+void AddSpeedOptions(CLI::App* app, RoleOptions* options) {
+  host::AddDuration(app, "--cold-start", &options->speed.cold_start, absl::ZeroDuration(),
+                    kLongestColdStart,
+                    "From an order until a new replica works, believed until five were measured");
+  app->add_option("--replica-cores", options->speed.replica_cores,
+                  "Cores that a replica may use; 0: a pod one, and others share this machine's")
+      ->envname(host::EnvironmentName("--replica-cores"))
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1024.0));
+  app->add_option("--max-tasks", options->max_tasks,
+                  "Dequeue tasks that a replica may be given; 0: as many as it has")
+      ->envname(host::EnvironmentName("--max-tasks"))
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024));
+}
+
+}  // namespace
+
+void AddAgentOptions(CLI::App* app, RoleOptions* options) {
+  app->add_option("--rules", options->rules_file, "What to scale, and how; read again on change")
+      ->envname(host::EnvironmentName("--rules"))
+      ->required()
+      ->check(kSoundRules);
+  app->add_option("--actuator", options->actuator.kind,
+                  "Who carries it out: process, kubernetes, threads or dry-run")
+      ->envname(host::EnvironmentName("--actuator"))
+      ->required()
+      ->check(CLI::IsMember(ActuatorKinds()));
+  app->add_option("--record", options->record_file,
+                  "Records all that is seen and decided into a new file, for `muster replay "
+                  "--recording`")
+      ->envname(host::EnvironmentName("--record"));
+  AddSpeedOptions(app, options);
+  AddKubernetesOptions(app, &options->actuator);
+}
+
+}  // namespace muster::scaling_agent

@@ -1,0 +1,172 @@
+#include "services/scaling-agent/fleet_view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/scaling-agent/limits.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+using actuator::Replica;
+using actuator::ReplicaState;
+
+bool CanWork(const WorkerLoad& worker) {
+  return worker.listens && !worker.leaving && !worker.silent;
+}
+
+}  // namespace
+
+// A look under way.
+struct FleetView::Tally {
+  struct Ready {
+    std::string name;
+    int64_t unsettled = 0;
+    absl::Time idle_since = absl::InfiniteFuture();  // it is at work
+  };
+  std::vector<Ready> ready;
+  std::vector<absl::Time> starting;
+  int draining = 0;
+  int tasks = 0;  // the least of them
+  std::map<std::string, const WorkerLoad*> by_instance;
+  std::map<std::string, absl::Time> still_starting;
+};
+
+FleetLook FleetView::Look(const FleetSigns& signs) {
+  std::vector<WorkerLoad> able;
+  std::copy_if(signs.workers.begin(), signs.workers.end(), std::back_inserter(able), CanWork);
+  speed_.See(able);
+  NoteIdleness(signs);
+  Tally tally;
+  for (const WorkerLoad& worker : signs.workers) tally.by_instance[worker.instance] = &worker;
+  if (signs.has_platform) {
+    TakeReplicas(signs, &tally);
+  } else {
+    TakeHeartbeats(signs, &tally);
+  }
+  starting_ = std::move(tally.still_starting);
+  Settle(signs, &tally);
+
+  FleetLook look;
+  look.live = static_cast<int>(tally.ready.size() + tally.starting.size());
+  scaling::Fleet& fleet = look.fleet;
+  fleet.tasks = std::max(1, tally.tasks);
+  fleet.max_tasks = std::max(fleet.tasks, max_tasks_);
+  fleet.draining = tally.draining;
+  // Those that are on standby are idle the longest; whoever is to be on standby and still starts
+  // does not count as on its way to work, or it would be missed there again.
+  int idle = 0;
+  for (const Tally::Ready& ready : tally.ready) idle += ready.idle_since <= signs.now ? 1 : 0;
+  fleet.parked = std::min(idle, signs.standby);
+  const size_t to_park =
+      std::min(static_cast<size_t>(signs.standby - fleet.parked), tally.starting.size());
+  std::sort(tally.starting.begin(), tally.starting.end());
+  tally.starting.resize(tally.starting.size() - to_park);
+  fleet.starting = std::move(tally.starting);
+  fleet.ready = static_cast<int>(tally.ready.size()) - fleet.parked;
+  for (const Tally::Ready& ready : tally.ready) {
+    if (ready.idle_since <= signs.now) fleet.idle_since.push_back(ready.idle_since);
+    if (!ready.name.empty() && look.let_go_first.size() < kMaxLetGoFirst) {
+      look.let_go_first.push_back(ready.name);
+    }
+  }
+  std::sort(fleet.idle_since.begin(), fleet.idle_since.end());
+  fleet.idle_since.erase(fleet.idle_since.begin(), fleet.idle_since.begin() + fleet.parked);
+  look.estimates = speed_.For(fleet.tasks);
+  return look;
+}
+
+void FleetView::NoteIdleness(const FleetSigns& signs) {
+  std::map<std::string, absl::Time> idle_since;
+  for (const WorkerLoad& worker : signs.workers) {
+    if (!CanWork(worker) || worker.worked) continue;
+    const auto before = idle_since_.find(worker.instance);
+    const absl::Time since = before != idle_since_.end() ? before->second : worker.heard;
+    idle_since[worker.instance] = std::min(since, signs.now);
+  }
+  idle_since_ = std::move(idle_since);
+}
+
+void FleetView::TakeReady(const WorkerLoad* worker, const std::string& name,
+                          const FleetSigns& signs, Tally* tally) {
+  Tally::Ready ready;
+  ready.name = name;
+  if (worker != nullptr) {
+    ready.unsettled = worker->unsettled;
+    const auto idle = idle_since_.find(worker->instance);
+    if (idle != idle_since_.end()) ready.idle_since = idle->second;
+    tally->tasks = tally->tasks == 0 ? worker->threads : std::min(tally->tasks, worker->threads);
+  }
+  const auto began = starting_.find(name);
+  if (worker != nullptr && began != starting_.end()) {
+    speed_.SeeStart(std::min(worker->heard, signs.now) - began->second);
+  }
+  tally->ready.push_back(std::move(ready));
+}
+
+void FleetView::TakeStarting(const Replica& replica, const FleetSigns& signs, Tally* tally) {
+  const bool is_dated = replica.started > absl::UnixEpoch() && replica.started <= signs.now;
+  const absl::Time since = is_dated ? replica.started : std::min(signs.ordered, signs.now);
+  tally->starting.push_back(since + speed_.ColdStart());
+  if (!replica.name.empty()) tally->still_starting[replica.name] = since;
+}
+
+void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {
+  // Heartbeats of those whose replica has not told its name belong to nobody else.
+  std::vector<const WorkerLoad*> unclaimed;
+  std::set<std::string> claimed;
+  for (const Replica& replica : signs.state.replicas) claimed.insert(replica.instance);
+  for (const WorkerLoad& worker : signs.workers) {
+    if (CanWork(worker) && claimed.count(worker.instance) == 0) unclaimed.push_back(&worker);
+  }
+  for (const Replica& replica : signs.state.replicas) {
+    const WorkerLoad* worker = nullptr;
+    const auto heard = tally->by_instance.find(replica.instance);
+    if (!replica.instance.empty()) {
+      if (heard != tally->by_instance.end()) worker = heard->second;
+    } else if (!unclaimed.empty()) {
+      worker = unclaimed.back();
+      unclaimed.pop_back();
+    }
+    if (replica.state == ReplicaState::kDraining || (worker != nullptr && worker->leaving)) {
+      ++tally->draining;
+    } else if (worker != nullptr && CanWork(*worker)) {
+      TakeReady(worker, replica.name, signs, tally);
+    } else if (signs.trusts_platform && replica.state == ReplicaState::kReady) {
+      TakeReady(nullptr, replica.name, signs, tally);
+    } else {
+      TakeStarting(replica, signs, tally);
+    }
+  }
+}
+
+void FleetView::TakeHeartbeats(const FleetSigns& signs, Tally* tally) {
+  for (const WorkerLoad& worker : signs.workers) {
+    if (CanWork(worker)) TakeReady(&worker, "", signs, tally);
+    if (worker.listens && worker.leaving) ++tally->draining;
+  }
+}
+
+// Holds what was found against what the platform was told last.
+void FleetView::Settle(const FleetSigns& signs, Tally* tally) const {
+  using Ready = Tally::Ready;
+  std::stable_sort(tally->ready.begin(), tally->ready.end(), [](const Ready& a, const Ready& b) {
+    return std::pair(a.unsettled, a.idle_since) < std::pair(b.unsettled, b.idle_since);
+  });
+  if (!signs.has_platform) return;
+  const int there = static_cast<int>(tally->ready.size() + tally->starting.size());
+  for (int i = there; i < signs.state.wanted; ++i) {
+    tally->starting.push_back(std::min(signs.ordered, signs.now) + speed_.ColdStart());
+  }
+  for (int i = signs.state.wanted; i < there; ++i) {
+    ++tally->draining;
+    // As platforms do it: who is not ready yet goes first.
+    if (!tally->starting.empty()) {
+      tally->starting.pop_back();
+    } else {
+      tally->ready.erase(tally->ready.begin());
+    }
+  }
+}
+
+}  // namespace muster::scaling_agent

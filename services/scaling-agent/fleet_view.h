@@ -1,0 +1,71 @@
+// FleetView: the replicas of a target, as its actuator and their heartbeats tell together.
+//
+//   actuator: made ──► starting ──► ready, or parked ──► draining
+//   heartbeats:            the first that names a queue of the target: it can work
+//
+// A replica counts as ready once its heartbeat was heard, whatever the platform says, for only then
+// it receives. Where the actuator has no replicas of its own, as a dry run has none, the heartbeats
+// alone count. Replicas that were ordered and do not show yet are starting; those that are too many
+// for the last order are as good as gone.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "muster/actuator/actuator.h"
+#include "muster/scaling/observation.h"
+#include "services/scaling-agent/learned_speed.h"
+#include "services/scaling-agent/worker_load.h"
+
+namespace muster::scaling_agent {
+
+// What the fleet is made of at an instant.
+struct FleetSigns {
+  absl::Time now;
+  std::vector<WorkerLoad> workers;  // all processors that were heard
+  // As the actuator showed it last; `is_seen` is false where it has not for too long.
+  actuator::TargetState state;
+  bool is_seen = false;
+  bool has_platform = true;      // else heartbeats alone count
+  bool trusts_platform = false;  // nobody can have heard all heartbeats yet
+  absl::Time ordered;            // when replicas were ordered last
+  int standby = 0;               // ready and idle ones that count as parked
+};
+
+struct FleetLook {
+  scaling::Fleet fleet;
+  scaling::Estimates estimates;
+  // The actuator's names of those that may go, with the fewest leases first.
+  std::vector<std::string> let_go_first;
+  // Replicas that are there or to come, and do not drain; parked ones too.
+  int live = 0;
+};
+
+// Not thread-safe.
+class FleetView {
+ public:
+  FleetView(const SpeedOptions& speed, int max_tasks) : speed_(speed), max_tasks_(max_tasks) {}
+
+  FleetLook Look(const FleetSigns& signs);
+
+ private:
+  struct Tally;
+
+  void NoteIdleness(const FleetSigns& signs);
+  void TakeReplicas(const FleetSigns& signs, Tally* tally);
+  void TakeHeartbeats(const FleetSigns& signs, Tally* tally);
+  void TakeReady(const WorkerLoad* worker, const std::string& name, const FleetSigns& signs,
+                 Tally* tally);
+  void TakeStarting(const actuator::Replica& replica, const FleetSigns& signs, Tally* tally);
+  void Settle(const FleetSigns& signs, Tally* tally) const;
+
+  LearnedSpeed speed_;
+  const int max_tasks_;
+  std::map<std::string, absl::Time> idle_since_;  // by instance
+  std::map<std::string, absl::Time> starting_;    // by name: since when
+};
+
+}  // namespace muster::scaling_agent

@@ -1,0 +1,284 @@
+#include "services/scaling-agent/fleet_view.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/scaling-agent/agent_fixture.h"
+#include "services/scaling-agent/limits.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+using actuator::Replica;
+using actuator::ReplicaState;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class FleetViewTest : public ::testing::Test {
+ protected:
+  FleetViewTest() {
+    signs_.now = now_;
+    signs_.is_seen = true;
+    signs_.ordered = now_;
+  }
+
+  void Hear(const v1::Heartbeat& beat, bool silent = false) {
+    const mesh::RosterEntry entry{beat, signs_.now, silent || beat.leaving()};
+    const WorkerLoad load = LoadOf(entry, kTestAccount, {"in"});
+    for (WorkerLoad& known : signs_.workers) {
+      if (known.instance == load.instance) {
+        known = load;
+        return;
+      }
+    }
+    signs_.workers.push_back(load);
+  }
+  void Have(const std::string& instance, ReplicaState state = ReplicaState::kReady) {
+    signs_.state.replicas.push_back({instance, "pod-" + instance, state, signs_.now});
+    if (state != ReplicaState::kDraining) ++signs_.state.wanted;
+  }
+  FleetLook LookAfter(absl::Duration lapse) {
+    signs_.now += lapse;
+    return view_.Look(signs_);
+  }
+  FleetLook Look() { return view_.Look(signs_); }
+
+  const absl::Time now_ = absl::FromUnixSeconds(1'000'000'000);
+  FleetSigns signs_;
+  FleetView view_{SpeedOptions{absl::Seconds(30), 1}, 0};
+};
+
+TEST_F(FleetViewTest, AReplicaIsReadyOnceItsHeartbeatNamesAQueue) {
+  Have("a");
+  FleetLook look = Look();
+  EXPECT_EQ(look.fleet.ready, 0);
+  EXPECT_THAT(look.fleet.starting, ElementsAre(now_ + absl::Seconds(30)));
+  v1::Heartbeat early = BeatOf("a", 1);
+  early.clear_jobs();
+  Hear(early);
+  EXPECT_EQ(Look().fleet.ready, 0) << "it lives, but works on nothing yet";
+  Hear(BeatOf("a", 2));
+  look = Look();
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_THAT(look.fleet.starting, IsEmpty());
+  EXPECT_EQ(look.fleet.tasks, 2);
+}
+
+TEST_F(FleetViewTest, WhatWasOrderedAndDoesNotShowYetIsStarting) {
+  Have("a");
+  Hear(BeatOf("a", 1));
+  signs_.state.wanted = 3;
+  signs_.ordered = now_ - absl::Seconds(10);
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_THAT(look.fleet.starting, ElementsAre(now_ + absl::Seconds(20), now_ + absl::Seconds(20)));
+  EXPECT_EQ(look.live, 3);
+}
+
+TEST_F(FleetViewTest, WhatIsTooManyForTheLastOrderIsAsGoodAsGone) {
+  for (const char* name : {"a", "b", "c"}) {
+    Have(name);
+    Hear(BeatOf(name, 1));
+  }
+  Hear(BusyBeatOf("b", 2, 10));
+  signs_.state.wanted = 1;
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_EQ(look.fleet.draining, 2);
+  EXPECT_THAT(look.let_go_first, ElementsAre("pod-b")) << "the one that works stays";
+  EXPECT_THAT(look.fleet.idle_since, IsEmpty());
+}
+
+TEST_F(FleetViewTest, OneThatDrainsOrSaysThatItLeavesCountsNowhereElse) {
+  Have("a", ReplicaState::kDraining);
+  Have("b");
+  v1::Heartbeat bye = BeatOf("b", 7);
+  bye.set_leaving(true);
+  Hear(bye);
+  Hear(BeatOf("a", 1));
+  signs_.state.wanted = 0;
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.draining, 2);
+  EXPECT_EQ(look.fleet.committed(), 0);
+}
+
+TEST_F(FleetViewTest, SilenceMakesNobodyGoAway) {
+  Have("a");
+  Have("b");
+  Hear(BeatOf("a", 1));
+  Hear(BeatOf("b", 1));
+  EXPECT_EQ(Look().fleet.ready, 2);
+  Hear(BeatOf("b", 1), /*silent=*/true);
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_EQ(look.fleet.committed(), 2);
+}
+
+TEST_F(FleetViewTest, TrustsThePlatformUntilAllHeartbeatsCanHaveBeenHeard) {
+  Have("a");
+  Have("b", ReplicaState::kStarting);
+  signs_.trusts_platform = true;
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_THAT(look.fleet.starting, SizeIs(1));
+  EXPECT_THAT(look.fleet.idle_since, IsEmpty()) << "nobody said that it idles";
+}
+
+TEST_F(FleetViewTest, HeartbeatsAloneCountWhereThereIsNoPlatform) {
+  signs_.has_platform = false;
+  Hear(BeatOf("a", 1));
+  Hear(BusyBeatOf("b", 1, 10));
+  v1::Heartbeat other = BeatOf("c", 1);
+  other.mutable_jobs(0)->mutable_partitions(0)->set_queue("acme/other-0");
+  Hear(other);
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.ready, 2);
+  EXPECT_EQ(look.live, 2);
+  EXPECT_THAT(look.fleet.idle_since, ElementsAre(now_));
+}
+
+TEST_F(FleetViewTest, AHeartbeatStandsForAReplicaThatHasNotToldItsName) {
+  signs_.state.replicas = {{"", "4711", ReplicaState::kReady, now_},
+                           {"", "4712", ReplicaState::kReady, now_}};
+  signs_.state.wanted = 2;
+  Hear(BeatOf("a", 1));
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_THAT(look.fleet.starting, SizeIs(1));
+}
+
+TEST_F(FleetViewTest, IdlesSinceTheFirstHeartbeatThatShowsNoWork) {
+  Have("a");
+  Hear(BusyBeatOf("a", 1, 10));
+  EXPECT_THAT(Look().fleet.idle_since, IsEmpty());
+  signs_.now += absl::Seconds(2);
+  const absl::Time idle = signs_.now;
+  Hear(BeatOf("a", 2));
+  EXPECT_THAT(Look().fleet.idle_since, ElementsAre(idle));
+  signs_.now += absl::Seconds(2);
+  Hear(BeatOf("a", 3));
+  EXPECT_THAT(Look().fleet.idle_since, ElementsAre(idle));
+  Hear(BusyBeatOf("a", 4, 10));
+  EXPECT_THAT(Look().fleet.idle_since, IsEmpty());
+}
+
+TEST_F(FleetViewTest, WorkForAnotherTargetIsWorkToo) {
+  Have("a");
+  v1::Heartbeat beat = BeatOf("a", 1);
+  v1::JobLoad* const other = beat.add_jobs();
+  other->add_partitions()->set_queue("acme/other-0");
+  other->mutable_partitions(0)->set_unsettled(1);
+  Hear(beat);
+  EXPECT_EQ(Look().fleet.ready, 1);
+  EXPECT_THAT(Look().fleet.idle_since, IsEmpty());
+}
+
+TEST_F(FleetViewTest, ThoseWithTheFewestLeasesGoFirst) {
+  for (const char* name : {"a", "b", "c"}) Have(name);
+  Hear(BusyBeatOf("a", 1, 10));
+  Hear(BeatOf("b", 1));
+  v1::Heartbeat full = BusyBeatOf("c", 1, 10);
+  full.mutable_jobs(0)->mutable_partitions(0)->set_unsettled(1);
+  Hear(full);
+  EXPECT_THAT(Look().let_go_first, ElementsAre("pod-b", "pod-c", "pod-a"));
+}
+
+TEST_F(FleetViewTest, ThoseOnStandbyAreTheIdleOnes) {
+  for (const char* name : {"a", "b", "c"}) Have(name);
+  Hear(BusyBeatOf("a", 1, 10));
+  Hear(BeatOf("b", 1));
+  Hear(BeatOf("c", 1));
+  signs_.standby = 1;
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.parked, 1);
+  EXPECT_EQ(look.fleet.ready, 2);
+  EXPECT_THAT(look.fleet.idle_since, SizeIs(1));
+  EXPECT_EQ(look.live, 3);
+}
+
+// Or each look would ask for as many again.
+TEST_F(FleetViewTest, ThoseThatStartForTheStandbyAreNotOnTheirWayToWork) {
+  signs_.state.wanted = 5;
+  signs_.standby = 2;
+  FleetLook look = Look();
+  EXPECT_EQ(look.fleet.parked, 0);
+  EXPECT_EQ(look.fleet.committed(), 3);
+  EXPECT_EQ(look.live, 5);
+  signs_.standby = 9;
+  EXPECT_EQ(Look().fleet.committed(), 0);
+}
+
+TEST_F(FleetViewTest, LearnsTheSpeedOfABusyReplica) {
+  Have("a");
+  for (uint64_t sequence = 1; sequence <= 8; ++sequence)
+    Hear(BusyBeatOf("a", sequence, 10)), Look();
+  const scaling::Estimates estimates = Look().estimates;
+  EXPECT_DOUBLE_EQ(estimates.items_per_second, 20) << "it was busy half of the time";
+  EXPECT_EQ(estimates.service_time, absl::Milliseconds(50));
+  EXPECT_DOUBLE_EQ(estimates.cpu_share, 0.4);
+  EXPECT_EQ(estimates.release, absl::ZeroDuration());
+}
+
+TEST_F(FleetViewTest, LearnsNothingOfTheSameHeartbeatTwice) {
+  Have("a");
+  Hear(BusyBeatOf("a", 1, 10));
+  for (int i = 0; i < 20; ++i) Look();
+  // One sample is worth 85 % of it; more than seven the 25th percentile.
+  EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 17);
+}
+
+TEST_F(FleetViewTest, LearnsColdStartsFromTheFirstHeartbeatsOfThoseItSawStart) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) Have(name, ReplicaState::kStarting);
+  Look();
+  signs_.now += absl::Seconds(50);
+  for (const char* name : {"a", "b", "c", "d", "e"}) Hear(BeatOf(name, 1));
+  EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(50));
+}
+
+TEST_F(FleetViewTest, LearnsNoColdStartOfThoseThatWereThereBefore) {
+  signs_.state.replicas = {{"a", "pod-a", ReplicaState::kReady, now_ - absl::Hours(5)}};
+  signs_.state.wanted = 1;
+  Hear(BeatOf("a", 1000));
+  EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(30));
+}
+
+TEST_F(FleetViewTest, ThrottlingIsAShareOfTheCalls) {
+  Have("a");
+  v1::Heartbeat beat = BusyBeatOf("a", 1, 10);
+  beat.mutable_jobs(0)->set_throttled(10);
+  Hear(beat);
+  EXPECT_DOUBLE_EQ(Look().estimates.throttled_share, 0.5);
+}
+
+TEST_F(FleetViewTest, FiguresThatNobodyCouldMeanDoNoHarm) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinite = std::numeric_limits<double>::infinity();
+  Have("a");
+  uint64_t sequence = 0;
+  for (const double figure : {nan, infinite, -infinite, -1.0, 1e308}) {
+    v1::Heartbeat beat = BusyBeatOf("a", ++sequence, figure);
+    v1::JobLoad* const job = beat.mutable_jobs(0);
+    job->set_busy_share(figure);
+    job->set_threads_max(std::numeric_limits<int>::min());
+    job->set_throttled(std::numeric_limits<int64_t>::min());
+    job->set_attempts(std::numeric_limits<int64_t>::min());
+    job->mutable_partitions(0)->set_unsettled(std::numeric_limits<int64_t>::max());
+    job->add_partitions()->set_unsettled(std::numeric_limits<int64_t>::max());
+    job->mutable_service_time()->mutable_mean()->set_seconds(std::numeric_limits<int64_t>::max());
+    beat.set_cpu_cores(figure);
+    Hear(beat);
+    const FleetLook look = Look();
+    EXPECT_EQ(look.fleet.ready, 1);
+    EXPECT_GE(look.fleet.tasks, 1);
+    EXPECT_GE(look.estimates.cpu_share, 0);
+    EXPECT_LE(look.estimates.cpu_share, 1);
+    EXPECT_EQ(look.estimates.throttled_share, 0);
+  }
+}
+
+}  // namespace
+}  // namespace muster::scaling_agent

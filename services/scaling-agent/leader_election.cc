@@ -1,0 +1,114 @@
+#include "services/scaling-agent/leader_election.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "muster/base/status_macros.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+// Clocks do not run equally fast.
+absl::Duration OwnShare(absl::Duration lease) { return lease - lease / 10; }
+
+}  // namespace
+
+LeaderElection::LeaderElection(ElectionOptions options, sync::OptimisticSyncStore* store,
+                               base::Clock* clock)
+    : options_(std::move(options)), store_(store), clock_(clock) {}
+
+absl::StatusOr<bool> LeaderElection::Hold() {
+  base::MutexLock step(&steps_);
+  const absl::Duration began = clock_->Monotonic();
+  uint64_t version = sync::kAbsent;
+  MUSTER_ASSIGN_OR_RETURN(LeaderRecord record, ReadLocked(&version));
+  highest_seen_ = std::max(highest_seen_, record.token);
+  const bool ours = IsOursLocked(record);
+  if (!ours && IsInForceLocked(record, version)) return Follow(record);
+  if (!ours) {
+    // Somebody may have deleted the record. Who has seen it goes on from there.
+    record.token = tried_ = highest_seen_ + 1;
+    record.beat = 0;
+  }
+  record.holder = options_.instance;
+  record.address = options_.address;
+  record.duration = options_.duration;
+  ++record.beat;
+  return WriteLocked(std::move(record), version, began);
+}
+
+absl::StatusOr<LeaderRecord> LeaderElection::ReadLocked(uint64_t* version) {
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData read, store_->Get(kLeaderKey));
+  *version = read.version;
+  if (read.version == sync::kAbsent) return LeaderRecord();
+  absl::StatusOr<LeaderRecord> record = DecodeLeaderRecord(read.data);
+  if (!record.ok()) return base::Annotate(record.status(), kLeaderKey);
+  return record;
+}
+
+// An earlier process of our name had another token. One whose answer was lost is ours all the same.
+bool LeaderElection::IsOursLocked(const LeaderRecord& record) const {
+  return tried_ != 0 && record.holder == options_.instance && record.token == tried_;
+}
+
+bool LeaderElection::IsInForceLocked(const LeaderRecord& record, uint64_t version) {
+  if (record.holder.empty()) return false;
+  const absl::Duration now = clock_->Monotonic();
+  if (version != seen_version_) {
+    seen_version_ = version;
+    seen_since_ = now;
+  }
+  return now < seen_since_ + record.duration;
+}
+
+absl::StatusOr<bool> LeaderElection::WriteLocked(LeaderRecord record, uint64_t version,
+                                                 absl::Duration began) {
+  MUSTER_ASSIGN_OR_RETURN(const bool written,
+                          store_->TryWrite(kLeaderKey, Encode(record), version));
+  // Somebody was first, or it was us and an answer was lost: the next step sees which.
+  if (!written) return Token().has_value();
+  highest_seen_ = std::max(highest_seen_, record.token);
+  Lead(record, began);
+  return true;
+}
+
+void LeaderElection::Lead(const LeaderRecord& record, absl::Duration began) {
+  base::MutexLock lock(&mu_);
+  leader_ = record;
+  token_ = record.token;
+  until_ = began + OwnShare(record.duration);
+}
+
+bool LeaderElection::Follow(const LeaderRecord& record) {
+  base::MutexLock lock(&mu_);
+  leader_ = record;
+  token_ = 0;
+  return false;
+}
+
+std::optional<int64_t> LeaderElection::Token() const {
+  base::MutexLock lock(&mu_);
+  if (token_ == 0 || clock_->Monotonic() >= until_) return std::nullopt;
+  return token_;
+}
+
+absl::Status LeaderElection::Release() {
+  base::MutexLock step(&steps_);
+  uint64_t version = sync::kAbsent;
+  absl::StatusOr<LeaderRecord> record = ReadLocked(&version);
+  // Whatever comes of it, we act no more.
+  const bool ours = record.ok() && IsOursLocked(*record);
+  if (record.ok() && ours) record->holder = record->address = "";
+  Follow(record.ok() ? *record : LeaderRecord());
+  MUSTER_RETURN_IF_ERROR(record.status());
+  if (!ours) return absl::OkStatus();
+  tried_ = 0;
+  return store_->TryWrite(kLeaderKey, Encode(*record), version).status();
+}
+
+LeaderRecord LeaderElection::leader() const {
+  base::MutexLock lock(&mu_);
+  return leader_;
+}
+
+}  // namespace muster::scaling_agent

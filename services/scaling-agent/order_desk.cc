@@ -1,0 +1,135 @@
+#include "services/scaling-agent/order_desk.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "services/scaling-agent/limits.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+using actuator::Order;
+using actuator::Outcome;
+
+bool AsksTheSame(const Order& a, const Order& b) {
+  return a.replicas == b.replicas && a.tasks == b.tasks;
+}
+
+}  // namespace
+
+OrderDesk::OrderDesk(std::string target, actuator::Actuator* actuator, Token token,
+                     OnAnswer on_answer, base::Clock* clock)
+    : target_(std::move(target)),
+      actuator_(actuator),
+      token_(std::move(token)),
+      on_answer_(std::move(on_answer)),
+      clock_(clock) {}
+
+bool OrderDesk::NeedsLocked(const Order& order) const {
+  const bool is_done = done_.has_value() && AsksTheSame(*done_, order);
+  if (is_dry()) return !is_done;
+  if (!sight_.was_seen) return !is_done;
+  if (sight_.state.wanted != order.replicas) return true;
+  return order.tasks != 0 && !is_done;
+}
+
+bool OrderDesk::Needs(const Order& order) const {
+  base::MutexLock lock(&mu_);
+  return NeedsLocked(order);
+}
+
+void OrderDesk::Want(Order order) {
+  std::optional<Order> replaced;
+  {
+    base::MutexLock lock(&mu_);
+    const bool is_new = !wanted_.has_value() || wanted_->decision != order.decision;
+    if (is_new && wanted_.has_value() && !was_given_ && NeedsLocked(*wanted_)) replaced = wanted_;
+    if (is_new) was_given_ = false;
+    // What an order has not changed is ordered again, but not in the same breath; another is new.
+    if (is_new && pause_ == absl::ZeroDuration()) not_before_ = -absl::InfiniteDuration();
+    wanted_ = std::move(order);
+  }
+  if (replaced.has_value()) {
+    on_answer_(replaced->decision, absl::AbortedError("another decision came before it was given"));
+  }
+}
+
+void OrderDesk::Rest() {
+  base::MutexLock lock(&mu_);
+  wanted_.reset();
+  done_.reset();
+  pause_ = absl::ZeroDuration();
+  not_before_ = -absl::InfiniteDuration();
+  ordered_ = absl::OkStatus();
+}
+
+void OrderDesk::Step() {
+  if (const std::optional<Order> order = TakeDue()) Give(*order);
+  Look();
+}
+
+std::optional<Order> OrderDesk::TakeDue() {
+  base::MutexLock lock(&mu_);
+  if (!wanted_.has_value() || clock_->Monotonic() < not_before_ || !NeedsLocked(*wanted_)) {
+    return std::nullopt;
+  }
+  was_given_ = true;
+  return wanted_;
+}
+
+void OrderDesk::Give(const Order& order) {
+  // Whoever leads now may have ordered otherwise.
+  const bool leads = token_() == order.fencing_token;
+  const absl::StatusOr<Outcome> outcome =
+      leads ? actuator_->Apply(order)
+            : absl::AbortedError("this agent does not lead any more: it was not given");
+  {
+    base::MutexLock lock(&mu_);
+    const absl::Duration now = clock_->Monotonic();
+    ordered_ = leads ? outcome.status() : absl::OkStatus();
+    if (outcome.ok()) {
+      done_ = order;
+      sight_.ordered = clock_->Now();
+      pause_ = absl::ZeroDuration();
+      not_before_ = now + kLookPeriod;
+      if (sight_.was_seen && !is_dry()) sight_.state.wanted = outcome->after;
+    } else {
+      pause_ = std::clamp(2 * pause_, kFirstOrderPause, kMaxOrderPause);
+      not_before_ = now + pause_;
+    }
+  }
+  if (!outcome.ok()) {
+    base::Log(base::kWarning, "an order was not carried out",
+              {{"target", order.target},
+               {"decision", order.decision},
+               {"replicas", order.replicas},
+               {"why", outcome.status().ToString()}});
+  }
+  on_answer_(order.decision, outcome);
+}
+
+void OrderDesk::Look() {
+  absl::StatusOr<actuator::TargetState> state = actuator_->Observe(target_);
+  base::MutexLock lock(&mu_);
+  looked_ = state.status();
+  if (!state.ok()) return;
+  sight_.state = *std::move(state);
+  sight_.was_seen = true;
+  seen_at_ = clock_->Monotonic();
+}
+
+Sight OrderDesk::sight() const {
+  base::MutexLock lock(&mu_);
+  Sight sight = sight_;
+  sight.is_fresh = clock_->Monotonic() - seen_at_ <= kTargetStateLifetime;
+  sight.trouble = base::Annotate(ordered_, "the actuator refused an order");
+  if (!looked_.ok()) sight.trouble = base::Annotate(looked_, "the actuator shows nothing");
+  if (sight.trouble.ok() && sight.was_seen && !sight.is_fresh) {
+    sight.trouble = absl::UnavailableError("the actuator does not answer");
+  }
+  return sight;
+}
+
+}  // namespace muster::scaling_agent

@@ -1,0 +1,49 @@
+#include "services/scaling-agent/paced_thread.h"
+
+#include <utility>
+
+namespace muster::scaling_agent {
+
+PacedThread::PacedThread(Pace pace, std::function<void()> step, base::Clock* clock)
+    : pace_(pace), step_(std::move(step)), clock_(clock) {}
+
+PacedThread::~PacedThread() { Stop(); }
+
+void PacedThread::Start() {
+  base::MutexLock lock(&thread_mu_);
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+}
+
+void PacedThread::Wake() {
+  base::MutexLock lock(&mu_);
+  woken_ = true;
+  changed_.NotifyAll();
+}
+
+void PacedThread::Stop() {
+  {
+    base::MutexLock lock(&mu_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  base::MutexLock lock(&thread_mu_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void PacedThread::Run() {
+  while (AwaitTurn()) step_();
+}
+
+bool PacedThread::AwaitTurn() {
+  base::MutexLock lock(&mu_);
+  while (!stopping_) {
+    const absl::Duration due = last_ + (woken_ ? pace_.least : pace_.period);
+    if (clock_->Monotonic() >= due) break;
+    clock_->WaitUntil(&changed_, &mu_, due);
+  }
+  woken_ = false;
+  last_ = clock_->Monotonic();
+  return !stopping_;
+}
+
+}  // namespace muster::scaling_agent

@@ -1,0 +1,72 @@
+#include "services/scaling-agent/paced_thread.h"
+
+#include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
+#include "muster/base/mutex.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+class PacedThreadTest : public ::testing::Test {
+ protected:
+  void Step() {
+    base::MutexLock lock(&mu_);
+    ++steps_;
+    changed_.NotifyAll();
+  }
+  // Waits until it sleeps after so many steps.
+  void AwaitSteps(int count) {
+    {
+      base::MutexLock lock(&mu_);
+      while (steps_ < count) changed_.Wait(&mu_);
+      EXPECT_EQ(steps_, count);
+    }
+    clock_.AwaitSleepers(1);
+  }
+
+  base::FakeClock clock_;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  int steps_ ABSL_GUARDED_BY(mu_) = 0;
+  PacedThread thread_{{absl::Seconds(1), absl::Milliseconds(50)}, [this] { Step(); }, &clock_};
+};
+
+TEST_F(PacedThreadTest, StepsAtOnceAndThenOnceAPeriod) {
+  thread_.Start();
+  AwaitSteps(1);
+  clock_.Advance(absl::Milliseconds(999));
+  AwaitSteps(1);
+  clock_.Advance(absl::Milliseconds(1));
+  AwaitSteps(2);
+}
+
+TEST_F(PacedThreadTest, StepsSoonWhenItIsWokenButNotTooOften) {
+  thread_.Start();
+  AwaitSteps(1);
+  clock_.Advance(absl::Milliseconds(20));
+  for (int i = 0; i < 10; ++i) thread_.Wake();
+  clock_.AwaitSleepers(1);
+  while (clock_.NextDeadline() > clock_.Monotonic() + absl::Milliseconds(30)) continue;
+  clock_.Advance(absl::Milliseconds(30));
+  AwaitSteps(2);
+}
+
+TEST_F(PacedThreadTest, AWakeBeforeTheStartIsNoExtraStep) {
+  thread_.Wake();
+  thread_.Start();
+  thread_.Start();
+  AwaitSteps(1);
+}
+
+TEST_F(PacedThreadTest, StopsWhileItSleepsTwiceAndBeforeItsStart) {
+  PacedThread never(
+      {absl::Seconds(1)}, [] { FAIL(); }, &clock_);
+  never.Stop();
+  thread_.Start();
+  AwaitSteps(1);
+  thread_.Stop();
+  thread_.Stop();
+}
+
+}  // namespace
+}  // namespace muster::scaling_agent

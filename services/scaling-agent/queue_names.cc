@@ -1,0 +1,32 @@
+#include "services/scaling-agent/queue_names.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/strip.h"
+
+namespace muster::scaling_agent {
+
+bool Means(absl::string_view name, absl::string_view queue) {
+  if (!absl::ConsumePrefix(&queue, name)) return false;
+  if (queue.empty()) return true;
+  return absl::ConsumePrefix(&queue, "-") && !queue.empty() &&
+         std::all_of(queue.begin(), queue.end(),
+                     [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
+}
+
+absl::string_view NameOf(absl::string_view queue, const std::vector<std::string>& names) {
+  absl::string_view found;
+  for (const std::string& name : names) {
+    if (name == queue) return name;
+    if (found.empty() && Means(name, queue)) found = name;
+  }
+  return found;
+}
+
+absl::string_view WithinAccount(absl::string_view queue, absl::string_view account) {
+  if (!absl::ConsumePrefix(&queue, account) || !absl::ConsumePrefix(&queue, "/")) return "";
+  return queue;
+}
+
+}  // namespace muster::scaling_agent

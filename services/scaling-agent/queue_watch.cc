@@ -1,0 +1,123 @@
+#include "services/scaling-agent/queue_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/scaling/explain.h"
+#include "services/scaling-agent/limits.h"
+#include "services/scaling-agent/queue_names.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+void AddTo(const queue::QueueStats& stats, scaling::QueueReading* reading) {
+  reading->ready += stats.ready;
+  reading->in_flight += stats.in_flight;
+  reading->oldest_age = std::max(reading->oldest_age, stats.oldest_age);
+  reading->total_in += stats.total_in;
+  reading->total_out += stats.total_out;
+}
+
+}  // namespace
+
+QueueWatch::QueueWatch(std::string account, std::vector<std::string> names,
+                       queue::QueueStore* store, base::Clock* clock)
+    : account_(std::move(account)), names_(std::move(names)), store_(store), clock_(clock) {}
+
+void QueueWatch::Look() {
+  {
+    base::MutexLock lock(&mu_);
+    looking_since_ = clock_->Monotonic();
+  }
+  absl::StatusOr<std::vector<scaling::QueueReading>> read = Read();
+  base::MutexLock lock(&mu_);
+  looking_since_ = absl::InfiniteDuration();
+  trouble_ = read.status();
+  if (!read.ok()) return;
+  readings_ = *std::move(read);
+  read_at_ = clock_->Monotonic();
+}
+
+absl::StatusOr<std::vector<scaling::QueueReading>> QueueWatch::Read() {
+  Partitions partitions;
+  bool shall_list = false;
+  {
+    base::MutexLock lock(&mu_);
+    partitions = partitions_;
+    shall_list = std::exchange(shall_list_, false);
+  }
+  if (shall_list || clock_->Monotonic() - listed_at_ >= kListPeriod) {
+    listed_at_ = clock_->Monotonic();
+    MUSTER_ASSIGN_OR_RETURN(partitions, List());
+    base::MutexLock lock(&mu_);
+    partitions_ = partitions;
+  }
+  std::vector<scaling::QueueReading> readings;
+  for (const std::string& name : names_) {
+    MUSTER_ASSIGN_OR_RETURN(scaling::QueueReading reading, ReadOne(name, partitions[name]));
+    readings.push_back(std::move(reading));
+  }
+  return readings;
+}
+
+absl::StatusOr<QueueWatch::Partitions> QueueWatch::List() {
+  Partitions partitions;
+  for (const std::string& name : names_) {
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::vector<queue::QueueInfo> found,
+        store_->ListQueues(
+            {.account = account_, .prefix = name, .after = "", .max_results = kMaxPartitions}));
+    for (const queue::QueueInfo& info : found) {
+      if (NameOf(info.id.name, names_) == name) partitions[name].push_back(info.id);
+    }
+  }
+  return partitions;
+}
+
+absl::StatusOr<scaling::QueueReading> QueueWatch::ReadOne(
+    const std::string& name, const std::vector<queue::QueueId>& partitions) {
+  scaling::QueueReading reading;
+  reading.queue = name;
+  // What is put while the store answers may or may not be in the answer. Dated from before, it is
+  // taken for more work at worst, until the next look.
+  reading.at = clock_->Now();
+  for (const queue::QueueId& id : partitions) {
+    const absl::StatusOr<queue::QueueStats> stats = store_->Stats(id);
+    if (absl::IsNotFound(stats.status())) {
+      listed_at_ = -absl::InfiniteDuration();  // it was deleted
+      continue;
+    }
+    if (!stats.ok()) return base::Annotate(stats.status(), id.ToString());
+    AddTo(*stats, &reading);
+  }
+  return reading;
+}
+
+std::vector<scaling::QueueReading> QueueWatch::readings() const {
+  base::MutexLock lock(&mu_);
+  if (clock_->Monotonic() - read_at_ > kReadingLifetime) return {};
+  return readings_;
+}
+
+absl::Status QueueWatch::trouble() const {
+  base::MutexLock lock(&mu_);
+  const absl::Duration going_on = clock_->Monotonic() - looking_since_;
+  if (going_on > kReadingLifetime) {
+    return absl::UnavailableError(
+        absl::StrCat("the queues' statistics have not come for ", scaling::ShowDuration(going_on)));
+  }
+  return trouble_;
+}
+
+void QueueWatch::Heard(absl::string_view queue) {
+  base::MutexLock lock(&mu_);
+  const auto known = partitions_.find(std::string(NameOf(queue, names_)));
+  const bool is_known = known != partitions_.end() &&
+                        std::any_of(known->second.begin(), known->second.end(),
+                                    [&](const queue::QueueId& id) { return id.name == queue; });
+  if (!is_known) shall_list_ = true;
+}
+
+}  // namespace muster::scaling_agent

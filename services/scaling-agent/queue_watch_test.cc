@@ -1,0 +1,151 @@
+#include "services/scaling-agent/queue_watch.h"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
+#include "services/scaling-agent/agent_fixture.h"
+#include "services/scaling-agent/limits.h"
+#include "services/scaling-agent/queue_names.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(QueueNamesTest, ANameMeansItsQueueAndItsPartitions) {
+  EXPECT_TRUE(Means("retail-in-0", "retail-in-0"));
+  EXPECT_TRUE(Means("retail-in", "retail-in-0"));
+  EXPECT_TRUE(Means("retail-in", "retail-in-12"));
+  EXPECT_FALSE(Means("retail-in", "retail-in-"));
+  EXPECT_FALSE(Means("retail-in", "retail-in-x"));
+  EXPECT_FALSE(Means("retail-in", "retail-inn-0"));
+  EXPECT_FALSE(Means("retail-in", "retail-in-0-1"));
+  EXPECT_FALSE(Means("retail-in", "retail-out-0"));
+  EXPECT_FALSE(Means("retail-in-0", "retail-in"));
+}
+
+TEST(QueueNamesTest, TheExactNameIsMeantFirst) {
+  const std::vector<std::string> names = {"in", "in-0"};
+  EXPECT_EQ(NameOf("in-0", names), "in-0");
+  EXPECT_EQ(NameOf("in-1", names), "in");
+  EXPECT_EQ(NameOf("out-1", names), "");
+}
+
+TEST(QueueNamesTest, OtherAccountsQueuesAreNone) {
+  EXPECT_EQ(WithinAccount("acme/in-0", "acme"), "in-0");
+  EXPECT_EQ(WithinAccount("acmeister/in-0", "acme"), "");
+  EXPECT_EQ(WithinAccount("in-0", "acme"), "");
+}
+
+class QueueWatchTest : public ::testing::Test {
+ protected:
+  QueueWatchTest() {
+    for (const char* name : {"in-0", "in-1", "other-0"}) queues_.Create(name);
+  }
+  QueueWatch Watch(std::vector<std::string> names) {
+    return QueueWatch(kTestAccount, std::move(names), queues_.store(), &clock_);
+  }
+
+  base::FakeClock clock_;
+  TestQueues queues_{&clock_};
+};
+
+TEST_F(QueueWatchTest, SumsUpThePartitionsOfAName) {
+  queues_.Put("in-0", 3);
+  clock_.Advance(absl::Seconds(5));
+  queues_.Put("in-1", 4);
+  queues_.Put("other-0", 100);
+  QueueWatch watch = Watch({"in"});
+  EXPECT_THAT(watch.readings(), IsEmpty());
+  watch.Look();
+  const auto readings = watch.readings();
+  ASSERT_THAT(readings, SizeIs(1));
+  EXPECT_EQ(readings[0].queue, "in");
+  EXPECT_EQ(readings[0].at, clock_.Now());
+  EXPECT_EQ(readings[0].ready, 7);
+  EXPECT_EQ(readings[0].total_in, 7);
+  EXPECT_EQ(readings[0].oldest_age, absl::Seconds(5));
+  EXPECT_TRUE(watch.trouble().ok());
+}
+
+TEST_F(QueueWatchTest, AQueueThatNobodyHasMadeYetHasNoWork) {
+  QueueWatch watch = Watch({"later", "in-0"});
+  watch.Look();
+  ASSERT_THAT(watch.readings(), SizeIs(2));
+  EXPECT_EQ(watch.readings()[0].ready, 0);
+  EXPECT_TRUE(watch.trouble().ok());
+}
+
+TEST_F(QueueWatchTest, FindsAQueueAsSoonAsATriggerNamesIt) {
+  QueueWatch watch = Watch({"later"});
+  watch.Look();
+  queues_.Create("later-0");
+  queues_.Put("later-0", 2);
+  watch.Look();
+  EXPECT_EQ(watch.readings()[0].ready, 0) << "it does not list queues at each look";
+  watch.Heard("later-0");
+  watch.Look();
+  EXPECT_EQ(watch.readings()[0].ready, 2);
+}
+
+TEST_F(QueueWatchTest, FindsANewPartitionAfterAWhileByItself) {
+  QueueWatch watch = Watch({"in"});
+  watch.Look();
+  queues_.Create("in-2");
+  queues_.Put("in-2", 2);
+  clock_.Advance(kListPeriod);
+  watch.Look();
+  EXPECT_EQ(watch.readings()[0].ready, 2);
+}
+
+TEST_F(QueueWatchTest, ADeletedQueueIsNoTrouble) {
+  queues_.Put("in-1", 1);
+  QueueWatch watch = Watch({"in"});
+  watch.Look();
+  EXPECT_TRUE(queues_.store()->DeleteQueue({kTestAccount, "in-1"}).ok());
+  watch.Look();
+  EXPECT_EQ(watch.readings()[0].ready, 0);
+  EXPECT_TRUE(watch.trouble().ok());
+}
+
+TEST_F(QueueWatchTest, AStoreThatHangsIsToldAndKeepsNobodyWaiting) {
+  QueueWatch watch = Watch({"in"});
+  watch.Look();
+  queues_.store()->barrier()->Shut();
+  std::thread looks([&] { watch.Look(); });
+  queues_.store()->barrier()->AwaitSomebody();
+  EXPECT_THAT(watch.readings(), SizeIs(1));
+  EXPECT_TRUE(watch.trouble().ok());
+  clock_.Advance(kReadingLifetime + absl::Seconds(1));
+  EXPECT_THAT(watch.readings(), IsEmpty());
+  EXPECT_THAT(watch.trouble().ToString(), HasSubstr("have not come for 4 s"));
+  queues_.store()->barrier()->Open();
+  looks.join();
+  EXPECT_THAT(watch.readings(), SizeIs(1));
+  EXPECT_TRUE(watch.trouble().ok());
+}
+
+TEST_F(QueueWatchTest, OldReadingsAreNone) {
+  QueueWatch watch = Watch({"in"});
+  watch.Look();
+  queues_.store()->Fail(absl::UnavailableError("down"));
+  clock_.Advance(kReadingLifetime);
+  watch.Look();
+  EXPECT_THAT(watch.readings(), SizeIs(1));
+  EXPECT_THAT(watch.trouble().ToString(), HasSubstr("acme/in-0: down"));
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(watch.readings(), IsEmpty());
+  queues_.store()->Fail(absl::OkStatus());
+  watch.Look();
+  EXPECT_THAT(watch.readings(), SizeIs(1));
+  EXPECT_TRUE(watch.trouble().ok());
+}
+
+}  // namespace
+}  // namespace muster::scaling_agent

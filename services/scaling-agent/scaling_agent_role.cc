@@ -1,0 +1,83 @@
+#include "services/scaling-agent/scaling_agent_role.h"
+
+#include <utility>
+
+#include "muster/base/status_macros.h"
+#include "muster/v1/heartbeat.pb.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+// What a pod may use unless it is said.
+constexpr double kPodCores = 1;
+
+}  // namespace
+
+// After a transient error it is called again: what is there already stays.
+absl::Status ScalingAgentRole::Open(const host::Stores& stores, const host::Fail&) {
+  if (actuator_ == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(actuator_, OpenActuator(options_.actuator, clock_));
+  }
+  if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
+  if (agent_ == nullptr) MUSTER_RETURN_IF_ERROR(MakeAgent(stores));
+  return agent_->Start();
+}
+
+absl::Status ScalingAgentRole::Join(const host::Stores& stores) {
+  v1::InstanceInfo self;
+  self.set_role(v1::ROLE_SCALING_AGENT);
+  self.set_instance(host_.instance);
+  self.set_address(stores.address);
+  MUSTER_ASSIGN_OR_RETURN(membership_,
+                          host::Membership::Join(stores.heartbeats, std::move(self), {}, clock_));
+  return absl::OkStatus();
+}
+
+absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
+  MUSTER_ASSIGN_OR_RETURN(
+      std::unique_ptr<scaling_rules::RulesWatch> rules,
+      scaling_rules::RulesWatch::Open(options_.rules_file, absl::ZeroDuration(), clock_));
+  AgentOptions options;
+  options.election.instance = host_.instance;
+  options.election.address = stores.address;
+  options.loop.account = host_.account;
+  options.loop.speed = options_.speed;
+  if (options_.actuator.kind == "kubernetes" && options_.speed.replica_cores == 0) {
+    options.loop.speed.replica_cores = kPodCores;  // its machine is not this one
+  }
+  options.loop.max_tasks = options_.max_tasks;
+  options.loop.record_path = options_.record_file;
+  AgentDependencies deps;
+  deps.queues = stores.queues;
+  deps.sync = stores.sync;
+  deps.bus = stores.bus;
+  deps.actuator = actuator_->actuator();
+  deps.clock = clock_;
+  deps.roster = [roster = &membership_->roster()] { return roster->List(v1::ROLE_PROCESSOR); };
+  deps.use_targets = [holder = actuator_.get()](const scaling_rules::Rules& in_force) {
+    holder->Use(in_force);
+  };
+  agent_ = std::make_unique<Agent>(std::move(options), std::move(deps), std::move(rules));
+  return absl::OkStatus();
+}
+
+std::vector<rpc::ServedService> ScalingAgentRole::services() {
+  service_ = std::make_unique<ScalingService>(agent_.get(), clock_);
+  return {{v1::ScalingService::service_full_name(), service_.get()},
+          {v1::MeshService::service_full_name(), &membership_->service()}};
+}
+
+// Another leads as soon as this one has let go.
+void ScalingAgentRole::Drain(absl::Duration) {
+  if (service_ != nullptr) service_->StopWatches();
+  if (agent_ != nullptr) agent_->Stop();
+  if (membership_ != nullptr) membership_->Leave();
+}
+
+void ScalingAgentRole::Close() {
+  agent_.reset();
+  membership_.reset();
+  actuator_.reset();
+}
+
+}  // namespace muster::scaling_agent

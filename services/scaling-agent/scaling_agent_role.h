@@ -1,0 +1,53 @@
+// ScalingAgentRole: the scaling agent as its host runs it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "services/host/host_options.h"
+#include "services/host/membership.h"
+#include "services/host/role.h"
+#include "services/scaling-agent/actuators.h"
+#include "services/scaling-agent/agent.h"
+#include "services/scaling-agent/scaling_service.h"
+
+namespace muster::scaling_agent {
+
+struct RoleOptions {
+  std::string rules_file;
+  std::string record_file;  // empty: nothing is recorded
+  ActuatorOptions actuator;
+  SpeedOptions speed;
+  int max_tasks = 0;  // dequeue tasks of a replica; 0: as many as it has
+};
+
+class ScalingAgentRole final : public host::Role {
+ public:
+  // `clock` is not owned and outlives the role.
+  ScalingAgentRole(const host::HostOptions& host, RoleOptions options, base::Clock* clock)
+      : host_(host), options_(std::move(options)), clock_(clock) {}
+
+  absl::Status Open(const host::Stores& stores, const host::Fail& fail) override;
+  std::vector<rpc::ServedService> services() override;
+  void Drain(absl::Duration grace) override;
+  void Close() override;
+
+ private:
+  absl::Status Join(const host::Stores& stores);
+  absl::Status MakeAgent(const host::Stores& stores);
+
+  const host::HostOptions host_;
+  const RoleOptions options_;
+  base::Clock* const clock_;  // not owned
+
+  std::unique_ptr<ActuatorHolder> actuator_;
+  std::unique_ptr<host::Membership> membership_;
+  std::unique_ptr<Agent> agent_;
+  std::unique_ptr<ScalingService> service_;
+};
+
+}  // namespace muster::scaling_agent

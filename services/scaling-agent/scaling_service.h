@@ -1,0 +1,61 @@
+// ScalingService: tells what the agent knows and decides. See
+// proto/muster/v1/scaling_service.proto.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "grpcpp/server_context.h"
+#include "muster/base/clock.h"
+#include "muster/v1/scaling_service.grpc.pb.h"
+#include "services/scaling-agent/agent.h"
+
+namespace muster::scaling_agent {
+
+// Thread-safe.
+class ScalingService final : public v1::ScalingService::Service {
+ public:
+  // Neither is owned.
+  ScalingService(Agent* agent, base::Clock* clock) : agent_(agent), clock_(clock) {}
+
+  // Those who watch are sent away: this agent is about to stop.
+  void StopWatches() { stopping_ = true; }
+
+  grpc::Status GetAgent(grpc::ServerContext* context, const v1::GetAgentRequest* request,
+                        v1::GetAgentResponse* response) override;
+  grpc::Status ListTargets(grpc::ServerContext* context, const v1::ListTargetsRequest* request,
+                           v1::ListTargetsResponse* response) override;
+  grpc::Status GetDecision(grpc::ServerContext* context, const v1::GetDecisionRequest* request,
+                           v1::GetDecisionResponse* response) override;
+  grpc::Status ListDecisions(grpc::ServerContext* context, const v1::ListDecisionsRequest* request,
+                             v1::ListDecisionsResponse* response) override;
+  grpc::Status WatchDecisions(grpc::ServerContext* context,
+                              const v1::WatchDecisionsRequest* request,
+                              grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) override;
+  grpc::Status SetOverride(grpc::ServerContext* context, const v1::SetOverrideRequest* request,
+                           v1::SetOverrideResponse* response) override;
+  grpc::Status ClearOverride(grpc::ServerContext* context, const v1::ClearOverrideRequest* request,
+                             v1::ClearOverrideResponse* response) override;
+  grpc::Status GetRules(grpc::ServerContext* context, const v1::GetRulesRequest* request,
+                        v1::GetRulesResponse* response) override;
+
+ private:
+  // FailedPrecondition: another one leads.
+  absl::Status CheckLeads() const;
+  absl::StatusOr<std::shared_ptr<TargetLoop>> Find(const std::string& target) const;
+  // NotFound: it is neither empty nor a target.
+  absl::Status CheckTarget(const std::string& target) const;
+  absl::Status List(const v1::ListTargetsRequest& request, v1::ListTargetsResponse* response) const;
+  absl::Status Watch(grpc::ServerContext* context, const v1::WatchDecisionsRequest& request,
+                     grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) const;
+  absl::Status Set(const grpc::ServerContext& context, const v1::SetOverrideRequest& request,
+                   v1::SetOverrideResponse* response);
+
+  Agent* const agent_;        // not owned
+  base::Clock* const clock_;  // not owned
+  std::atomic<bool> stopping_ = false;
+};
+
+}  // namespace muster::scaling_agent

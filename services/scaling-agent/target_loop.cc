@@ -1,0 +1,346 @@
+#include "services/scaling-agent/target_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "muster/base/log.h"
+#include "services/scaling-agent/limits.h"
+#include "services/scaling-agent/queue_names.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+constexpr Pace kLooking{kLookPeriod, kLeastDecisionGap};
+
+}  // namespace
+
+TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
+                       LoopDependencies deps, std::shared_ptr<const RulesInForce> rules)
+    : target_(target),
+      options_(std::move(options)),
+      deps_(std::move(deps)),
+      watch_(options_.account, target.queues, deps_.queues, deps_.clock),
+      desk_(
+          target.id, deps_.actuator, deps_.token,
+          [this](const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome) {
+            OnAnswer(decision, outcome);
+          },
+          deps_.clock),
+      ids_(target.id, deps_.sync),
+      rules_(std::move(rules)),
+      policy_(target.id, options_.record_path),
+      fleet_(options_.speed, options_.max_tasks),
+      queues_thread_(
+          kLooking, [this] { LookAtQueues(); }, deps_.clock),
+      desk_thread_(
+          kLooking, [this] { Act(); }, deps_.clock),
+      decides_thread_(
+          kLooking, [this] { Decide(); }, deps_.clock) {}
+
+TargetLoop::~TargetLoop() { Stop(); }
+
+void TargetLoop::Start() {
+  queues_thread_.Start();
+  desk_thread_.Start();
+  decides_thread_.Start();
+}
+
+void TargetLoop::Stop() {
+  decides_thread_.Stop();
+  desk_thread_.Stop();
+  queues_thread_.Stop();
+}
+
+// What is seen for the first time, or again, is news; the rest waits for the next look.
+void TargetLoop::LookAtQueues() {
+  if (!deps_.token().has_value()) return;
+  const bool was_blind = watch_.readings().empty();
+  watch_.Look();
+  if (was_blind && !watch_.readings().empty()) Wake();
+}
+
+void TargetLoop::Act() {
+  if (!deps_.token().has_value()) return;
+  const bool was_blind = !desk_.sight().is_fresh;
+  desk_.Step();
+  if (was_blind && desk_.sight().is_fresh) Wake();
+}
+
+bool TargetLoop::IsFor(const scaling_rules::Target& target) const {
+  return target.id == target_.id && target.kind == target_.kind && target.name == target_.name &&
+         target.queues == target_.queues;
+}
+
+void TargetLoop::UseRules(std::shared_ptr<const RulesInForce> rules) {
+  {
+    base::MutexLock lock(&mu_);
+    next_rules_ = std::move(rules);
+  }
+  Wake();
+}
+
+bool TargetLoop::HasQueue(absl::string_view queue) const {
+  return !NameOf(queue, target_.queues).empty();
+}
+
+void TargetLoop::HearWork(absl::string_view queue, int64_t items) {
+  if (!HasQueue(queue)) return;
+  watch_.Heard(queue);
+  if (items > 0) {
+    const absl::Time now = deps_.clock->Now();
+    base::MutexLock lock(&mu_);
+    if (announced_.size() < kMaxPendingAnnouncements) {
+      announced_.push_back({now, items, 0});
+    } else {
+      announced_.back().items += items;
+    }
+  }
+  Wake();
+}
+
+void TargetLoop::Wake() { decides_thread_.Wake(); }
+
+void TargetLoop::Decide() {
+  TakeRules();
+  const bool leads = FollowLead();
+  const absl::Time now = TimeOfDecision();
+  const FleetSigns signs = SignsAt(now);
+  std::vector<scaling::QueueReading> queues = watch_.readings();
+  if (!leads || IsTooEarly(signs, queues)) {
+    fleet_.Look(signs);  // whoever takes over knows the speed of things already
+    return;
+  }
+  PassOnAnnouncements(now);
+  int live = 0;
+  Weighed weighed = Weigh(signs, std::move(queues), &live);
+  const scaling_rules::Range range = rules_->rules->FindTarget(name())->range;
+  KeepAtLeast(UnseenReplicas(signs, live, weighed), &weighed);
+  Demand(deps_.overrides->Of(name()), range, &weighed);
+  BoundStandby(range.max, &weighed);
+  NoteSeen(weighed.observation);
+  Conclude(weighed);
+}
+
+void TargetLoop::TakeRules() {
+  std::shared_ptr<const RulesInForce> next;
+  {
+    base::MutexLock lock(&mu_);
+    next = std::exchange(next_rules_, nullptr);
+  }
+  if (next == nullptr) return;
+  rules_ = std::move(next);
+  if (!term_.has_value()) return;
+  const absl::Status used = policy_.Use(*rules_);
+  if (used.ok()) return;
+  base::Log(base::kError, "a target goes on by its old rules",
+            {{"target", name()}, {"why", used.ToString()}});
+}
+
+// True: we lead, and have begun to.
+bool TargetLoop::FollowLead() {
+  const std::optional<int64_t> token = deps_.token();
+  if (token.has_value() && (!term_.has_value() || term_->token != *token)) BeginTerm(*token);
+  if (!token.has_value() && term_.has_value()) {
+    term_.reset();
+    desk_.Rest();
+  }
+  if (!term_.has_value()) {
+    base::MutexLock lock(&mu_);
+    announced_.clear();  // the statistics will show it
+  }
+  return term_.has_value();
+}
+
+void TargetLoop::BeginTerm(int64_t token) {
+  desk_.Rest();
+  const absl::Status begun = policy_.Begin(*rules_);
+  {
+    base::MutexLock lock(&mu_);
+    deciding_ = begun;
+  }
+  if (!begun.ok()) return;
+  term_ = Term{token, deps_.clock->Monotonic(), 0, std::nullopt};
+  ids_.BeginAnew();
+  queues_thread_.Wake();
+  desk_thread_.Wake();
+}
+
+absl::Time TargetLoop::TimeOfDecision() {
+  const absl::Time now = deps_.clock->Now();
+  const bool steps_back = now < last_time_ && last_time_ - now <= kMaxStepBack;
+  if (!steps_back) last_time_ = now;
+  return last_time_;
+}
+
+void TargetLoop::PassOnAnnouncements(absl::Time now) {
+  std::vector<scaling::Announcement> announced;
+  {
+    base::MutexLock lock(&mu_);
+    announced.swap(announced_);
+  }
+  for (scaling::Announcement& announcement : announced) {
+    announcement.at = std::min(announcement.at, now);
+    policy_.Announce(announcement);
+  }
+}
+
+FleetSigns TargetLoop::SignsAt(absl::Time now) const {
+  FleetSigns signs;
+  signs.now = now;
+  for (const mesh::RosterEntry& entry : deps_.roster()) {
+    signs.workers.push_back(LoadOf(entry, options_.account, target_.queues));
+  }
+  Sight sight = desk_.sight();
+  signs.state = std::move(sight.state);
+  signs.is_seen = sight.was_seen && sight.is_fresh;
+  signs.has_platform = !desk_.is_dry() && sight.was_seen;
+  signs.ordered = std::max(sight.ordered, absl::UnixEpoch());
+  if (!term_.has_value()) return signs;
+  signs.trusts_platform = deps_.clock->Monotonic() - term_->since < kSettleTime;
+  signs.standby = term_->standby;
+  return signs;
+}
+
+// What it takes to decide comes within moments of beginning to lead; without an answer, it decides
+// without it. Ids and overrides it must have.
+bool TargetLoop::IsTooEarly(const FleetSigns& signs,
+                            const std::vector<scaling::QueueReading>& queues) const {
+  if (!deps_.overrides->is_known()) return true;
+  const bool sees_all = signs.is_seen && !queues.empty();
+  return !sees_all && deps_.clock->Monotonic() - term_->since < kLookPeriod;
+}
+
+Weighed TargetLoop::Weigh(const FleetSigns& signs, std::vector<scaling::QueueReading> queues,
+                          int* live) {
+  Weighed weighed;
+  scaling::Observation& seen = weighed.observation;
+  seen.now = signs.now;
+  seen.queues = std::move(queues);
+  FleetSigns looked = signs;
+  // Which replicas count as parked depends on how many shall be, and the other way round. Twice
+  // settles it: a policy answers the same at the same instant.
+  for (int round = 0; round < 2; ++round) {
+    FleetLook look = fleet_.Look(looked);
+    *live = look.live;
+    let_go_first_ = std::move(look.let_go_first);
+    seen.fleet = std::move(look.fleet);
+    seen.estimates = look.estimates;
+    weighed.by_policy = policy_.Decide(seen);
+    if (weighed.by_policy.standby == looked.standby) break;
+    looked.standby = weighed.by_policy.standby;
+  }
+  weighed.trace = policy_.trace();
+  seen.bounds = BoundsOf(weighed.trace, seen.fleet);
+  weighed.decided = weighed.by_policy;
+  return weighed;
+}
+
+// Replicas that must stay, because not all that there is can be seen; 0: it can.
+int TargetLoop::UnseenReplicas(const FleetSigns& signs, int live, const Weighed& weighed) const {
+  const bool has_settled = deps_.clock->Monotonic() - term_->since >= kSettleTime;
+  // Rules say what becomes of lost metrics, once they are.
+  const bool has_readings = !weighed.observation.queues.empty() || weighed.trace.has_lost_metrics;
+  if (signs.is_seen && has_settled && has_readings) return 0;
+  // Where there is no platform to ask, what was decided last stands for what was there.
+  return std::max(live, signs.has_platform ? signs.state.wanted : decided_);
+}
+
+void TargetLoop::NoteSeen(const scaling::Observation& observation) {
+  base::MutexLock lock(&mu_);
+  snapshot_ = Snapshot{observation, policy_.options()};
+  deciding_ = policy_.recording();
+}
+
+void TargetLoop::Conclude(const Weighed& weighed) {
+  v1::GetDecisionResponse record = RecordOf(weighed);
+  v1::ScalingDecision& decision = *record.mutable_decision();
+  decision.set_target(name());
+  const bool is_new = !term_->last.has_value() || !SaysTheSame(*term_->last, decision);
+  if (is_new) {
+    const std::optional<std::string> id = ids_.Take();
+    if (!id.has_value()) return;  // the next look has one
+    decision.set_id(*id);
+  } else {
+    decision.set_id(term_->last->id());
+  }
+  term_->standby = weighed.decided.standby;
+  decided_ = weighed.decided.replicas + weighed.decided.standby;
+  actuator::Order order;
+  order.target = name();
+  order.decision = decision.id();
+  order.replicas = decided_;
+  // Most platforms cannot change it, and none shall where nothing is asked.
+  order.tasks =
+      weighed.decided.tasks == weighed.observation.fleet.tasks ? 0 : weighed.decided.tasks;
+  order.let_go_first = let_go_first_;
+  order.fencing_token = term_->token;
+  if (is_new) {
+    *decision.mutable_action() = ActionFor(order);
+    term_->last = decision;
+    Publish(record);
+  }
+  if (rules_->rules->mode != scaling_rules::Mode::kAct) return desk_.Rest();
+  // Without a look at what there is, an order could be a wild one.
+  if (!desk_.sight().was_seen) return;
+  desk_.Want(std::move(order));
+  if (is_new) desk_thread_.Wake();
+}
+
+v1::ScalingAction TargetLoop::ActionFor(const actuator::Order& order) const {
+  v1::ScalingAction action;
+  const Sight sight = desk_.sight();
+  action.set_before(sight.state.wanted);
+  action.set_after(order.replicas);
+  if (rules_->rules->mode != scaling_rules::Mode::kAct) {
+    action.set_state(v1::ScalingAction::STATE_NOT_ASKED);
+  } else if (desk_.Needs(order)) {
+    action.set_state(v1::ScalingAction::STATE_ORDERED);
+  } else {
+    action.set_state(v1::ScalingAction::STATE_NOTHING_TO_DO);
+  }
+  return action;
+}
+
+void TargetLoop::Publish(const v1::GetDecisionResponse& record) {
+  const v1::ScalingDecision& decision = record.decision();
+  const bool tells_people = rules_->rules->mode == scaling_rules::Mode::kNotify;
+  base::Log(tells_people ? base::kWarning : base::kInfo, "decided",
+            {{"decision", decision.id()},
+             {"replicas", decision.replicas()},
+             {"before", decision.replicas_before()},
+             {"binding", decision.binding()},
+             {"why", decision.explanation()}});
+  deps_.book->Add(record);
+}
+
+void TargetLoop::OnAnswer(const std::string& decision,
+                          const absl::StatusOr<actuator::Outcome>& outcome) {
+  deps_.book->SetAction(decision, ActionOf(outcome, desk_.is_dry(), deps_.clock->Now()));
+  Wake();
+}
+
+std::string TargetLoop::Trouble() const {
+  std::vector<std::string> troubles;
+  const auto add = [&troubles](const absl::Status& status) {
+    if (!status.ok()) troubles.push_back(std::string(status.message()));
+  };
+  add(watch_.trouble());
+  add(desk_.sight().trouble);
+  base::MutexLock lock(&mu_);
+  add(deciding_);
+  return absl::StrJoin(troubles, "; ");
+}
+
+std::optional<Snapshot> TargetLoop::snapshot() const {
+  base::MutexLock lock(&mu_);
+  return snapshot_;
+}
+
+v1::ScalingTarget TargetLoop::Status() const {
+  return StatusOf({name(), target_.queues, Trouble(), deps_.book->Last(name()),
+                   deps_.overrides->Of(name()), snapshot()});
+}
+
+}  // namespace muster::scaling_agent

@@ -1,0 +1,188 @@
+#include "services/scaling-agent/target_loop.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/log_capture.h"
+#include "services/scaling-agent/target_loop_fixture.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class TargetLoopTest : public TargetLoopFixture {};
+
+TEST_F(TargetLoopTest, StartsTheFirstReplicaForWorkThatWasAnnounced) {
+  Settle();
+  EXPECT_EQ(Last(), "0 nothing");
+  EXPECT_THAT(actuator_.ordered(), IsEmpty());
+  loop_->HearWork("in-0", 5);
+  loop_->Decide();
+  EXPECT_EQ(Last(), "1 deadline");
+  EXPECT_EQ(book_.Last("billing")->action().state(), v1::ScalingAction::STATE_ORDERED);
+  loop_->Act();
+  EXPECT_THAT(actuator_.ordered(), ElementsAre(1));
+  const v1::ScalingDecision done = *book_.Last("billing");
+  EXPECT_EQ(done.action().state(), v1::ScalingAction::STATE_DONE);
+  EXPECT_EQ(done.action().after(), 1);
+  EXPECT_THAT(done.explanation(), HasSubstr("Grow from 0 to 1 replica."));
+  EXPECT_EQ(actuator_.orders().front().decision, done.id());
+  EXPECT_EQ(actuator_.orders().front().fencing_token, 1);
+}
+
+TEST_F(TargetLoopTest, WorkWhoseTriggerWasLostIsSeenInTheStatistics) {
+  Settle();
+  queues_.Put("in-0", 5);
+  Second();
+  EXPECT_EQ(Last(), "1 deadline");
+}
+
+TEST_F(TargetLoopTest, OthersWorkIsNone) {
+  Settle();
+  loop_->HearWork("other-0", 5);
+  loop_->HearWork("in-x", 5);
+  Second(2);
+  EXPECT_EQ(Last(), "0 nothing");
+}
+
+TEST_F(TargetLoopTest, KeepsOneDecisionForAsLongAsItSaysTheSame) {
+  Settle();
+  Second(20);
+  EXPECT_EQ(book_.List("billing", 100).size(), 1u);
+}
+
+TEST_F(TargetLoopTest, IdleReplicasAreLetGoByTheirNames) {
+  HaveReplicas({"a", "b"});
+  Settle();
+  Second(30);
+  EXPECT_EQ(Last().substr(0, 1), "0");
+  ASSERT_FALSE(actuator_.orders().empty());
+  EXPECT_EQ(actuator_.ordered().back(), 0);
+  EXPECT_THAT(actuator_.orders().front().let_go_first, ::testing::UnorderedElementsAre("a", "b"));
+}
+
+TEST_F(TargetLoopTest, GrowsInOneActionByWhatItHasLearned) {
+  HaveReplicas({"a"});
+  beating_.clear();
+  working_ = {"a"};
+  Settle();
+  // 20 items a second each: by the minute, 4,000 items need four or so.
+  queues_.Put("in-0", 1000);
+  for (int i = 0; i < 3; ++i) queues_.Put("in-0", 1000);
+  loop_->HearWork("in-0", 4000);
+  loop_->Decide();
+  loop_->Act();
+  ASSERT_EQ(actuator_.ordered().size(), 1u);
+  EXPECT_GE(actuator_.ordered().front(), 4);
+  EXPECT_LE(actuator_.ordered().front(), 7);
+  Second(5);
+  EXPECT_EQ(actuator_.ordered().size(), 1u) << "those that start are not ordered again";
+}
+
+TEST_F(TargetLoopTest, AnOverrideHoldsUntilItExpiresOrIsCleared) {
+  Settle();
+  ASSERT_TRUE(overrides_.Set({"billing", 4, clock_.Now() + absl::Seconds(30), "ops"}).ok());
+  Second();
+  EXPECT_EQ(Last(), "4 override");
+  EXPECT_THAT(book_.Last("billing")->explanation(), HasSubstr("By ops."));
+  EXPECT_EQ(actuator_.ordered().back(), 4);
+  EXPECT_EQ(loop_->Status().override().replicas(), 4);
+  clock_.Advance(absl::Seconds(30));
+  Second();
+  EXPECT_NE(Last(), "4 override");
+  EXPECT_FALSE(loop_->Status().has_override());
+}
+
+TEST_F(TargetLoopTest, AnOverrideBeyondTheBoundsOfChangedRulesIsHeldToThem) {
+  Settle();
+  ASSERT_TRUE(overrides_.Set({"billing", 400, clock_.Now() + absl::Hours(1), ""}).ok());
+  Second();
+  EXPECT_EQ(Last(), "10 override");
+}
+
+TEST_F(TargetLoopTest, StandbyReplicasAreOrderedOnTopAndNotAgainAndAgain) {
+  UseRules("constraints: [{name: warm, rank: 1, target: billing, standby: 2}]\n");
+  Settle();
+  EXPECT_THAT(actuator_.ordered(), ElementsAre(2));
+  HaveReplicas({"a", "b"});
+  Second(40);
+  EXPECT_THAT(actuator_.ordered(), ElementsAre(2));
+  const v1::ReplicaCounts counts = loop_->Status().replicas();
+  EXPECT_EQ(counts.standby(), 2);
+  EXPECT_EQ(counts.ready(), 0);
+}
+
+TEST_F(TargetLoopTest, ANewLeaderKeepsTheStandbyReplicasItFinds) {
+  UseRules("constraints: [{name: warm, rank: 1, target: billing, standby: 2}]\n");
+  HaveReplicas({"a", "b"});
+  Second(40);
+  EXPECT_THAT(actuator_.ordered(), IsEmpty());
+}
+
+TEST_F(TargetLoopTest, WhoDoesNotLeadDecidesNothingAndAsksNobody) {
+  token_ = std::nullopt;
+  queues_.Put("in-0", 5);
+  Second(10);
+  EXPECT_EQ(Last(), "");
+  EXPECT_THAT(actuator_.ordered(), IsEmpty());
+  EXPECT_EQ(loop_->snapshot(), std::nullopt);
+}
+
+TEST_F(TargetLoopTest, AnotherTermBeginsWithItsOwnTokenAndLaterIds) {
+  Settle();
+  const std::string first = book_.Last("billing")->id();
+  token_ = std::nullopt;
+  Second(3);
+  token_ = 5;
+  queues_.Put("in-0", 5);
+  Second(2);
+  EXPECT_EQ(first, "billing-1");
+  const auto all = book_.List("billing", 100);
+  EXPECT_EQ(all[all.size() - 2].id(), "billing-101") << "the first one of the second term";
+  EXPECT_EQ(actuator_.orders().back().fencing_token, 5);
+}
+
+TEST_F(TargetLoopTest, WhoOnlyObservesOrdersNothing) {
+  UseRules("", "observe");
+  queues_.Put("in-0", 5);
+  Second(3);
+  EXPECT_EQ(Last(), "1 deadline");
+  EXPECT_EQ(book_.Last("billing")->action().state(), v1::ScalingAction::STATE_NOT_ASKED);
+  EXPECT_THAT(actuator_.ordered(), IsEmpty());
+  UseRules("", "act");
+  Second();
+  EXPECT_THAT(actuator_.ordered(), ElementsAre(1));
+}
+
+TEST_F(TargetLoopTest, TellsWhereItStands) {
+  HaveReplicas({"a"});
+  queues_.Put("in-0", 3);
+  const absl::Time put = clock_.Now();
+  Second(2);
+  const v1::ScalingTarget status = loop_->Status();
+  EXPECT_EQ(status.target(), "billing");
+  EXPECT_THAT(status.queues(), ElementsAre("in"));
+  EXPECT_EQ(status.ready(), 3);
+  EXPECT_EQ(status.replicas().ready(), 1);
+  EXPECT_EQ(status.sla().seconds(), 60);
+  EXPECT_EQ(proto_time::FromProto(status.oldest_deadline()), put + absl::Minutes(1));
+  EXPECT_EQ(status.trouble(), "");
+  EXPECT_EQ(loop_->snapshot()->observation.queues.front().ready, 3);
+}
+
+TEST_F(TargetLoopTest, PeopleAreToldWhereTheRulesAskForIt) {
+  UseRules("", "notify");
+  queues_.Put("in-0", 5);
+  const base::LogCapture log;
+  Second(3);
+  EXPECT_THAT(log.lines(), ::testing::Contains(::testing::AllOf(HasSubstr("level=warning"),
+                                                                HasSubstr("Grow from 0 to 1"))));
+  EXPECT_THAT(actuator_.ordered(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::scaling_agent

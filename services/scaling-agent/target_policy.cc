@@ -1,0 +1,103 @@
+#include "services/scaling-agent/target_policy.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/scaling/deadline_policy.h"
+#include "services/scaling-agent/limits.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+using scaling_rules::MetricLoss;
+
+// Beside each other in one folder.
+constexpr int kMaxRecordings = 1000;
+
+bool AreTheSame(const scaling::DeadlineOptions& a, const scaling::DeadlineOptions& b) {
+  return scaling_sim::EncodeHeader({"", a}) == scaling_sim::EncodeHeader({"", b});
+}
+
+}  // namespace
+
+scaling::DeadlineOptions OptionsOf(const scaling_rules::Rules& rules,
+                                   const scaling_rules::Target& target) {
+  scaling::DeadlineOptions options;
+  options.sla = target.sla_max.value_or(kDefaultSla);
+  options.aim = target.sla_aim;
+  options.patience = target.patience;
+  if (rules.stabilizer.idle_hold.has_value()) options.hold = 0;
+  options.on_metric_loss.after = rules.on_metric_loss.after;
+  options.on_metric_loss.keep_current = rules.on_metric_loss.keep != MetricLoss::Keep::kFloor;
+  return options;
+}
+
+TargetPolicy::TargetPolicy(std::string target, std::string record_path)
+    : target_(std::move(target)), record_path_(std::move(record_path)) {}
+
+absl::Status TargetPolicy::Begin(const RulesInForce& rules) {
+  const scaling_rules::Target* const target = rules.rules->FindTarget(target_);
+  if (target == nullptr) {
+    return absl::NotFoundError(absl::StrCat("the rules have no target '", target_, "'"));
+  }
+  const scaling::DeadlineOptions options = OptionsOf(*rules.rules, *target);
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<scaling::Policy> deadline,
+                          scaling::MakeDeadlinePolicy(options));
+  MUSTER_ASSIGN_OR_RETURN(
+      policy_, scaling_rules::RuledPolicy::Make(rules.rules, target_, std::move(deadline)));
+  options_ = options;
+  BeginRecording();
+  Record(scaling_sim::RecordedRules{rules.text});
+  return absl::OkStatus();
+}
+
+absl::Status TargetPolicy::Use(const RulesInForce& rules) {
+  const scaling_rules::Target* const target = rules.rules->FindTarget(target_);
+  const bool is_kept = policy_ != nullptr && target != nullptr &&
+                       AreTheSame(OptionsOf(*rules.rules, *target), options_);
+  if (!is_kept) return Begin(rules);
+  MUSTER_RETURN_IF_ERROR(policy_->Use(rules.rules));
+  Record(scaling_sim::RecordedRules{rules.text});
+  return absl::OkStatus();
+}
+
+void TargetPolicy::Announce(const scaling::Announcement& announcement) {
+  Record(announcement);
+  policy_->Announce(announcement);
+}
+
+scaling::Decision TargetPolicy::Decide(const scaling::Observation& observation) {
+  const scaling::Decision decision = policy_->Decide(observation);
+  Record(scaling_sim::RecordedStep{observation, decision});
+  return decision;
+}
+
+void TargetPolicy::BeginRecording() {
+  writer_.reset();
+  recording_ = absl::OkStatus();
+  if (record_path_.empty()) return;
+  for (int number = 1; number <= kMaxRecordings; ++number) {
+    const std::string path = number == 1 ? record_path_ : absl::StrCat(record_path_, ".", number);
+    auto opened = scaling_sim::RecordingWriter::Open(path, {target_, options_});
+    if (absl::IsAlreadyExists(opened.status())) continue;
+    recording_ = opened.status();
+    if (opened.ok()) writer_ = *std::move(opened);
+    return;
+  }
+  recording_ = absl::ResourceExhaustedError(
+      absl::StrCat(record_path_, ": there are ", kMaxRecordings, " recordings already"));
+}
+
+void TargetPolicy::Record(const scaling_sim::RecordedEvent& event) {
+  if (writer_ == nullptr) return;
+  recording_ = writer_->Write(event);
+  if (recording_.ok()) return;
+  // One with a gap cannot be decided anew.
+  writer_.reset();
+  base::Log(base::kWarning, "the recording ends here",
+            {{"target", target_}, {"why", recording_.ToString()}});
+}
+
+}  // namespace muster::scaling_agent

@@ -1,0 +1,163 @@
+#include "services/scaling-agent/target_policy.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/status_macros.h"
+#include "muster/base/temp_dir.h"
+#include "muster/scaling/deadline_policy.h"
+#include "muster/scaling_rules/rules_file.h"
+#include "muster/scaling_sim/recording.h"
+#include "muster/scaling_sim/recording_replay.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+constexpr char kTarget[] =
+    "targets: {billing: {kind: process, name: p, queues: [in], sla: {max: 60s, aim: 20s}, "
+    "patience: 0.25, max: 9}}\n";
+
+RulesInForce RulesOf(const std::string& text) {
+  auto rules = scaling_rules::ParseRules(text, "rules");
+  EXPECT_TRUE(rules.ok()) << rules.status();
+  return {std::make_shared<const scaling_rules::Rules>(*std::move(rules)), text, 1};
+}
+
+scaling::DeadlineOptions OptionsIn(const std::string& text) {
+  const RulesInForce rules = RulesOf(text);
+  return OptionsOf(*rules.rules, rules.rules->targets.front());
+}
+
+TEST(OptionsOfTest, TheRulesSayWhatIsPromisedAndHowPatiently) {
+  const scaling::DeadlineOptions options = OptionsIn(kTarget);
+  EXPECT_EQ(options.sla, absl::Minutes(1));
+  EXPECT_EQ(options.aim, absl::Seconds(20));
+  EXPECT_EQ(options.patience, 0.25);
+  EXPECT_EQ(options.hold, 1);
+  EXPECT_EQ(options.on_metric_loss.after, 3);
+  EXPECT_TRUE(options.on_metric_loss.keep_current);
+}
+
+TEST(OptionsOfTest, AnIdleHoldOfTheRulesTakesThePlaceOfThePolicysOwn) {
+  EXPECT_EQ(OptionsIn(absl::StrCat(kTarget, "stabilizer: {idle_hold: 10s}\n")).hold, 0);
+  EXPECT_EQ(OptionsIn(absl::StrCat(kTarget, "stabilizer: {idle_hold: auto}\n")).hold, 1);
+}
+
+TEST(OptionsOfTest, LostMetricsAreAsTheRulesHaveThem) {
+  const auto options =
+      OptionsIn(absl::StrCat(kTarget, "on_metric_loss: {after: 7, keep: floor}\n"));
+  EXPECT_EQ(options.on_metric_loss.after, 7);
+  EXPECT_FALSE(options.on_metric_loss.keep_current);
+}
+
+TEST(OptionsOfTest, WithoutAnSlaFiveMinutesArePromised) {
+  EXPECT_EQ(OptionsIn("targets: {a: {kind: process, name: p, queues: [in]}}\n").sla,
+            absl::Minutes(5));
+}
+
+class TargetPolicyTest : public ::testing::Test {
+ protected:
+  TargetPolicyTest() { Begin(kTarget); }
+
+  void Begin(const std::string& text) {
+    const absl::Status begun = policy_.Begin(RulesOf(text));
+    EXPECT_TRUE(begun.ok()) << begun;
+  }
+  void Use(const std::string& text) {
+    const absl::Status used = policy_.Use(RulesOf(text));
+    EXPECT_TRUE(used.ok()) << used;
+  }
+  // A second goes by; `items` wait.
+  scaling::Decision Decide(int items) {
+    now_ += absl::Seconds(1);
+    scaling::Observation seen;
+    seen.now = now_;
+    seen.fleet.ready = 1;
+    seen.estimates.items_per_second = 10;
+    seen.estimates.service_time = absl::Milliseconds(100);
+    seen.estimates.cold_start = absl::Seconds(5);
+    seen.queues.push_back({"in", now_, items, 0, absl::Seconds(1), items, 0});
+    return policy_.Decide(seen);
+  }
+  std::string path() const { return dir_ / "recording"; }
+  // "SAME" where the recording's policy decides all as it was recorded.
+  static std::string Replay(const std::string& path) {
+    auto reader = scaling_sim::RecordingReader::Open(path);
+    if (!reader.ok()) return reader.status().ToString();
+    std::unique_ptr<scaling_rules::RuledPolicy> ruled;
+    const auto use = [&](const std::string& text) -> absl::Status {
+      if (ruled != nullptr) return ruled->Use(RulesOf(text).rules);
+      MUSTER_ASSIGN_OR_RETURN(auto deadline,
+                              scaling::MakeDeadlinePolicy((*reader)->header().policy));
+      MUSTER_ASSIGN_OR_RETURN(ruled, scaling_rules::RuledPolicy::Make(
+                                         RulesOf(text).rules, "billing", std::move(deadline)));
+      return absl::OkStatus();
+    };
+    Forward forward{&ruled};
+    const auto verdict = scaling_sim::ReplayRecording(reader->get(), &forward, use);
+    if (!verdict.ok()) return verdict.status().ToString();
+    return absl::StrCat(verdict->first_difference.has_value() ? "OTHER " : "SAME ",
+                        verdict->decisions, " ", verdict->announcements);
+  }
+
+  struct Forward final : scaling::Policy {
+    explicit Forward(std::unique_ptr<scaling_rules::RuledPolicy>* behind) : to(behind) {}
+    void Announce(const scaling::Announcement& announcement) override {
+      (*to)->Announce(announcement);
+    }
+    scaling::Decision Decide(const scaling::Observation& seen) override {
+      return (*to)->Decide(seen);
+    }
+    std::unique_ptr<scaling_rules::RuledPolicy>* const to;
+  };
+
+  const base::TempDir dir_;
+  absl::Time now_ = absl::FromUnixSeconds(1'000'000'000);
+  TargetPolicy policy_{"billing", dir_ / "recording"};
+};
+
+TEST_F(TargetPolicyTest, WhatItRecordsIsDecidedAnewInTheSameWay) {
+  Decide(0);
+  policy_.Announce({now_ + absl::Milliseconds(500), 3000, 0});
+  EXPECT_GT(Decide(3000).replicas, 1);
+  Use(absl::StrCat(kTarget,
+                   "constraints: [{name: few, rank: 1, target: billing, range: [0, 2]}]\n"));
+  EXPECT_EQ(Decide(3000).replicas, 2);
+  EXPECT_EQ(policy_.trace().ruling.range_by, "few");
+  EXPECT_TRUE(policy_.recording().ok());
+  EXPECT_EQ(Replay(path()), "SAME 3 1");
+}
+
+TEST_F(TargetPolicyTest, AnotherPromiseBeginsAnewAndWithItAnotherRecording) {
+  Decide(100);
+  Use("targets: {billing: {kind: process, name: p, queues: [in], sla: {max: 600s}}}\n");
+  EXPECT_EQ(policy_.options().sla, absl::Minutes(10));
+  Decide(100);
+  Decide(100);
+  EXPECT_EQ(Replay(path()), "SAME 1 0");
+  EXPECT_EQ(Replay(path() + ".2"), "SAME 2 0");
+}
+
+TEST_F(TargetPolicyTest, RulesWithoutTheTargetChangeNothing) {
+  EXPECT_TRUE(absl::IsNotFound(
+      policy_.Use(RulesOf("targets: {other: {kind: process, name: p, queues: [in]}}\n"))));
+  EXPECT_EQ(policy_.options().sla, absl::Minutes(1));
+  Decide(0);
+}
+
+TEST(TargetPolicyRecordingTest, AFolderThatIsNotThereIsTroubleAndNoMore) {
+  TargetPolicy policy("billing", "/nowhere/at/all");
+  ASSERT_TRUE(policy.Begin(RulesOf(kTarget)).ok());
+  EXPECT_FALSE(policy.recording().ok());
+  scaling::Observation seen;
+  seen.now = absl::FromUnixSeconds(1);
+  EXPECT_EQ(policy.Decide(seen).replicas, 0);
+}
+
+}  // namespace
+}  // namespace muster::scaling_agent

@@ -1,0 +1,51 @@
+#include "services/scaling-agent/target_status.h"
+
+#include <algorithm>
+
+#include "muster/proto_time/proto_time.h"
+#include "services/scaling-agent/decision_record.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+// By when the oldest work must be done that the statistics show.
+std::optional<absl::Time> OldestDeadline(const Snapshot& seen) {
+  std::optional<absl::Time> oldest;
+  for (const scaling::QueueReading& reading : seen.observation.queues) {
+    if (reading.ready + reading.in_flight == 0) continue;
+    const absl::Time deadline = reading.at - reading.oldest_age + seen.options.sla;
+    oldest = std::min(oldest.value_or(deadline), deadline);
+  }
+  return oldest;
+}
+
+void FillSeen(const Snapshot& seen, v1::ScalingTarget* status) {
+  const scaling::Observation& observation = seen.observation;
+  *status->mutable_sla() = proto_time::ToProto(seen.options.sla);
+  *status->mutable_replicas() = CountsOf(observation.fleet);
+  status->set_items_per_second(observation.estimates.items_per_second);
+  *status->mutable_service_time() = proto_time::ToProto(observation.estimates.service_time);
+  *status->mutable_cold_start() = proto_time::ToProto(observation.estimates.cold_start);
+  for (const scaling::QueueReading& reading : observation.queues) {
+    status->set_ready(status->ready() + reading.ready);
+    status->set_in_flight(status->in_flight() + reading.in_flight);
+  }
+  if (const auto deadline = OldestDeadline(seen)) {
+    *status->mutable_oldest_deadline() = proto_time::ToProto(*deadline);
+  }
+}
+
+}  // namespace
+
+v1::ScalingTarget StatusOf(const Standing& standing) {
+  v1::ScalingTarget status;
+  status.set_target(standing.target);
+  for (const std::string& queue : standing.queues) status.add_queues(queue);
+  status.set_trouble(standing.trouble);
+  if (standing.last.has_value()) *status.mutable_decision() = *standing.last;
+  if (standing.override.has_value()) *status.mutable_override() = ToProto(*standing.override);
+  if (standing.seen.has_value()) FillSeen(*standing.seen, &status);
+  return status;
+}
+
+}  // namespace muster::scaling_agent

@@ -1,0 +1,32 @@
+// Where a target stands, as the scaling service tells it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/scaling/deadline_options.h"
+#include "muster/scaling/observation.h"
+#include "muster/v1/scaling_service.pb.h"
+#include "services/scaling-agent/overrides.h"
+
+namespace muster::scaling_agent {
+
+// What was seen last, and by what it is judged.
+struct Snapshot {
+  scaling::Observation observation;
+  scaling::DeadlineOptions options;
+};
+
+struct Standing {
+  std::string target;
+  std::vector<std::string> queues;
+  std::string trouble;                      // empty: there is none
+  std::optional<v1::ScalingDecision> last;  // decision
+  std::optional<Override> override;
+  std::optional<Snapshot> seen;
+};
+
+v1::ScalingTarget StatusOf(const Standing& standing);
+
+}  // namespace muster::scaling_agent
