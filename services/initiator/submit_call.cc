@@ -83,7 +83,12 @@ void SubmitCall::BeginToSync() {
     (void)stream_->Write(response);  // whoever went away is noticed where the content is read
   };
   // The client may be waiting for `durable` by now, and would send nothing that could be answered.
-  syncer_.emplace(upload_.get(), answer, [this] { context_->TryCancel(); });
+  const auto give_up = [this](const absl::Status& why) {
+    base::Log(base::kError, "an upload cannot be synced, and must be resumed",
+              {{"batch", batch_.number}, {"why", why.ToString()}});
+    context_->TryCancel();
+  };
+  syncer_.emplace(upload_.get(), answer, give_up);
 }
 
 absl::Status SubmitCall::EndSyncing() {

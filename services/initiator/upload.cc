@@ -12,6 +12,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
 #include "muster/base/status_macros.h"
 
 namespace muster::initiator {
@@ -52,14 +53,8 @@ absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path) {
   }
   if (fd < 0) return ErrnoStatus("opening the upload", path);
   struct stat info;
-  absl::Status looked;
   if (fstat(fd, &info) != 0) {
-    looked = ErrnoStatus("looking at the upload", path);
-  } else if (info.st_size > 0) {
-    // An earlier process may have ended between writing and syncing.
-    looked = fdatasync(fd) == 0 ? SyncFolderOf(path) : ErrnoStatus("syncing the upload", path);
-  }
-  if (!looked.ok()) {
+    const absl::Status looked = ErrnoStatus("looking at the upload", path);
     close(fd);
     return looked;
   }
@@ -80,13 +75,22 @@ uint64_t Upload::TakeOver() {
   base::MutexLock writing(&writing_mu_);
   (void)Sync();  // what this cannot save is dropped
   base::MutexLock lock(&mu_);
+  if (!broken_.ok() || written_ > durable_) DropLocked();
   if (fingerprinted_ > durable_) {
     content_ = base::Fingerprinter();
     fingerprinted_ = 0;
   }
-  written_ = durable_;
   broken_ = absl::OkStatus();
   return ++writer_;
+}
+
+void Upload::DropLocked() {
+  // What stayed in the file would be content to the next process.
+  if (ftruncate(fd_, static_cast<off_t>(durable_)) != 0) {
+    base::Log(base::kError, "an upload cannot be cut to what is durable",
+              {{"why", ErrnoStatus("cutting", path_).ToString()}});
+  }
+  written_ = durable_;
 }
 
 absl::Status Upload::CheckWriter(uint64_t ticket) const {
@@ -129,7 +133,11 @@ absl::Status Upload::Sync() {
   if (status.ok() && !named_) status = SyncFolderOf(path_);
   named_ = named_ || status.ok();
   base::MutexLock lock(&mu_);
-  if (status.ok()) durable_ = end;
+  if (status.ok()) {
+    durable_ = end;
+  } else {
+    DropLocked();
+  }
   broken_ = status;
   return status;
 }

@@ -27,8 +27,8 @@ std::string ArrivingPath(const std::string& path);
 // Thread-safe. As a source it has what is durable, and grows until it is sealed.
 class Upload final : public input::ByteSource {
  public:
-  // Goes on with what is there, or begins with nothing. ResourceExhausted: the disk is full.
-  // Unavailable: the medium failed.
+  // Goes on with what is there, which Sync makes durable, or begins with nothing.
+  // ResourceExhausted: the disk is full. Unavailable: the medium failed.
   static absl::StatusOr<std::shared_ptr<Upload>> Open(const std::string& path);
 
   ~Upload() override;
@@ -76,6 +76,8 @@ class Upload final : public input::ByteSource {
   // Whether the writer with `ticket` may write, and begins at the right place.
   absl::Status CheckWriter(uint64_t ticket) const;
   absl::Status Write(uint64_t offset, absl::string_view data);
+  // The content ends where it is durable.
+  void DropLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Brings content_ up to the first `size` bytes: what an earlier process wrote is read again.
   absl::Status ReadContent(uint64_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_mu_);
 

@@ -37,16 +37,16 @@ bool UploadSyncer::AwaitMore() {
 
 void UploadSyncer::Run() {
   while (AwaitMore()) {
-    absl::Status synced = upload_->Sync();
+    const absl::Status synced = upload_->Sync();
     if (synced.ok()) {
       on_durable_(upload_->durable_size());
       continue;
     }
     {
       base::MutexLock lock(&mu_);
-      status_ = std::move(synced);
+      status_ = synced;
     }
-    on_failed_();
+    on_failed_(synced);
     return;
   }
 }

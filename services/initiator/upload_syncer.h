@@ -17,8 +17,8 @@ class UploadSyncer {
  public:
   // Told after each sync, on the syncer's thread, where the durable content ends.
   using OnDurable = std::function<void(uint64_t durable)>;
-  // Told once, on the syncer's thread, when the content cannot be synced.
-  using OnFailed = std::function<void()>;
+  // Told once, on the syncer's thread, why the content cannot be synced.
+  using OnFailed = std::function<void(const absl::Status&)>;
 
   // `upload` is not owned.
   UploadSyncer(Upload* upload, OnDurable on_durable, OnFailed on_failed);

@@ -19,7 +19,8 @@ class UploadSyncerTest : public ::testing::Test {
  protected:
   void Begin() {
     syncer_ = std::make_unique<UploadSyncer>(
-        upload_.get(), [this](uint64_t durable) { Note(durable); }, [this] { failed_ = true; });
+        upload_.get(), [this](uint64_t durable) { Note(durable); },
+        [this](const absl::Status&) { failed_ = true; });
   }
 
   void Add(uint64_t offset, const std::string& piece) {

@@ -100,6 +100,7 @@ TEST_F(UploadTest, DropsWhatCouldNotBeSyncedAndLetsItBeSentAgain) {
   EXPECT_EQ(upload->size_so_far(), 6);
   ASSERT_TRUE(Add(*upload, again, 6, "2nd").ok());
   EXPECT_TRUE(upload->Seal(again, 9, base::Fingerprint("first,2nd")).ok());
+  EXPECT_EQ(std::filesystem::file_size(upload->path()), 9);
 }
 
 TEST_F(UploadTest, GoesOnInANewProcessWhereTheOldOneEnded) {

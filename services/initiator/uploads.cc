@@ -35,13 +35,17 @@ std::shared_ptr<Upload> Uploads::Held(uint64_t batch) {
 }
 
 absl::StatusOr<std::shared_ptr<Upload>> Uploads::Get(uint64_t batch) {
-  base::MutexLock lock(&mu_);
-  std::weak_ptr<Upload>& held = held_[batch];
-  if (std::shared_ptr<Upload> upload = held.lock()) return upload;
-  std::erase_if(
-      held_, [batch](const auto& other) { return other.first != batch && other.second.expired(); });
-  MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<Upload> upload, Upload::Open(PathOf(batch)));
-  held_[batch] = upload;
+  std::shared_ptr<Upload> upload;
+  {
+    base::MutexLock lock(&mu_);
+    if (const auto held = held_.find(batch); held != held_.end()) upload = held->second.lock();
+    if (upload != nullptr) return upload;
+    std::erase_if(held_, [](const auto& other) { return other.second.expired(); });
+    MUSTER_ASSIGN_OR_RETURN(upload, Upload::Open(PathOf(batch)));
+    held_[batch] = upload;
+  }
+  // It may be long, and others want theirs meanwhile.
+  MUSTER_RETURN_IF_ERROR(upload->Sync());
   return upload;
 }
 
