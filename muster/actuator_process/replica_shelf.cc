@@ -99,7 +99,7 @@ actuator::Replica LivingReplica::AsReplica() const {
   return {record.instance, record.instance, state, record.started};
 }
 
-ReplicaShelf::ReplicaShelf(std::string folder)
+ReplicaShelf::ReplicaShelf(const std::string& folder)
     : replicas_(absl::StrCat(folder, "/replicas")), failed_(absl::StrCat(folder, "/failed")) {}
 
 absl::Status ReplicaShelf::Create() {

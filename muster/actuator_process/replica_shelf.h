@@ -59,7 +59,7 @@ struct StartPlan {
 // Not thread-safe, and for whoever holds the folder's lock; TakeStock changes nothing.
 class ReplicaShelf {
  public:
-  explicit ReplicaShelf(std::string folder);
+  explicit ReplicaShelf(const std::string& folder);
 
   // Makes the folders.
   absl::Status Create();

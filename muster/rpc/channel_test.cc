@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "gtest/gtest.h"
+#include "muster/rpc/call.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/rpc_fixture.h"
 
@@ -25,21 +26,21 @@ TEST_F(ChannelTest, TriesAgainWhatIsUnavailable) {
 TEST_F(ChannelTest, GivesUpAfterSomeTries) {
   queues_.answer = absl::UnavailableError("not now");
   Start();
-  EXPECT_EQ(GetStatsPatiently(), queues_.answer);
+  EXPECT_EQ(GetStatsPatiently(), WithAdvice(queues_.answer));
   EXPECT_EQ(queues_.stats_calls(), kMaxCallAttempts);
 }
 
 TEST_F(ChannelTest, TriesNothingElseAgain) {
   queues_.answer = absl::ResourceExhaustedError("throttled");
   Start();
-  EXPECT_EQ(GetStatsPatiently(), queues_.answer);
+  EXPECT_EQ(GetStatsPatiently(), WithAdvice(queues_.answer));
   EXPECT_EQ(queues_.stats_calls(), 1);
 }
 
 TEST_F(ChannelTest, TriesNothingAgainWhenItIsToldSo) {
   queues_.answer = absl::UnavailableError("not now");
   Start();
-  EXPECT_EQ(GetStats(Connect()), queues_.answer);
+  EXPECT_EQ(GetStats(Connect()), WithAdvice(queues_.answer));
   EXPECT_EQ(queues_.stats_calls(), 1);
 }
 

@@ -6,7 +6,7 @@
 namespace muster::scaling {
 namespace {
 
-constexpr int64_t kQuarterSeconds = 15 * 60;
+constexpr int64_t kQuarterSeconds = int64_t{15} * 60;
 
 // How much one quarter of an hour moves each: the level forgets in a day, a time of day in about
 // five days, a time of week in about three weeks.
@@ -74,7 +74,7 @@ void SeasonalForecast::Learn(int64_t quarter, double rate) {
 }
 
 std::optional<double> SeasonalForecast::UpperRate(absl::Time now, absl::Duration ahead) const {
-  if (learned_ < 2 * kOfAWeek) return std::nullopt;
+  if (learned_ < int64_t{2} * kOfAWeek) return std::nullopt;
   const int64_t first = QuarterOf(now);
   const int64_t last = std::min(QuarterOf(now + ahead), first + kOfAWeek);
   double most = 0;

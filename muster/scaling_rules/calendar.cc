@@ -44,7 +44,7 @@ std::vector<absl::Time> Calendar::StartsOn(absl::CivilDay day) const {
     if (!cron.hours[static_cast<size_t>(hour)]) continue;
     for (int minute = 0; minute < 60; ++minute) {
       if (!cron.minutes[static_cast<size_t>(minute)]) continue;
-      AppendStarts(absl::CivilMinute(day) + 60 * hour + minute, &starts);
+      AppendStarts(absl::CivilMinute(day) + int64_t{60} * hour + minute, &starts);
     }
   }
   std::sort(starts.begin(), starts.end());

@@ -18,7 +18,7 @@ scaling::Estimates WhatIsKnown(const SimOptions& options) {
   estimates.service_time = options.service_time;
   const Spread cold_start(options.cold_start_shape, absl::ToInt64Microseconds(options.cold_start),
                           options.cold_start_sigma);
-  estimates.cold_start = absl::Microseconds(cold_start.p95_us());
+  estimates.cold_start = absl::Microseconds(cold_start.P95Us());
   return estimates;
 }
 

@@ -24,6 +24,6 @@ inline constexpr int kMaxSeeds = 10'000;
 // two windows. What is not let go by then is kept for ever, and costs nothing more.
 inline constexpr int64_t kLettingGoSeconds = 900;
 // A policy that never serves what waits (fixed 0, say) must come to an end.
-inline constexpr int64_t kPatienceSeconds = 24 * 3600;
+inline constexpr int64_t kPatienceSeconds = int64_t{24} * 3600;
 
 }  // namespace muster::scaling_sim

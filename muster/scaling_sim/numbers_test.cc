@@ -39,7 +39,7 @@ TEST(SpreadTest, HasTheMeanAndThePercentileThatItPromises) {
     EXPECT_NEAR(sum / static_cast<double>(times.size()), 1e6, 1e4);
     std::sort(times.begin(), times.end());
     const auto p95 = static_cast<double>(times[times.size() / 100 * 95]);
-    EXPECT_NEAR(p95 / static_cast<double>(spread.p95_us()), 1, 0.02);
+    EXPECT_NEAR(p95 / static_cast<double>(spread.P95Us()), 1, 0.02);
   }
 }
 

@@ -161,7 +161,7 @@ std::string Plot::ToSvg() const {
     const absl::Time at = start_ + absl::Seconds(seconds_ * tick / kTimeTicks);
     AddText(kLeft + Plot::kColumns * tick / static_cast<double>(kTimeTicks),
             top(3) + kPanelHeight + 14, "middle",
-            absl::FormatTime(seconds_ > 2 * 86400 ? "%m-%d %H:%M" : "%H:%M:%S", at,
+            absl::FormatTime(seconds_ > int64_t{2} * 86400 ? "%m-%d %H:%M" : "%H:%M:%S", at,
                              absl::UTCTimeZone()),
             &svg);
   }

@@ -33,7 +33,7 @@ double StandardNormal(const base::UniformSource& uniform) {
 Spread::Spread(Shape shape, int64_t mean_us, double sigma)
     : shape_(shape), mean_us_(mean_us), sigma_(sigma) {}
 
-int64_t Spread::p95_us() const {
+int64_t Spread::P95Us() const {
   switch (shape_) {
     case Shape::kFixed:
       return mean_us_;

@@ -22,7 +22,7 @@ class Spread {
   Shape shape() const { return shape_; }
   int64_t mean_us() const { return mean_us_; }
   // 19 of 20 are below.
-  int64_t p95_us() const;
+  int64_t P95Us() const;
 
   // The same numbers from `uniform` yield the same times on every machine.
   int64_t Draw(const base::UniformSource& uniform) const;
