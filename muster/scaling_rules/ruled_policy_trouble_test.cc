@@ -4,12 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "muster/scaling_rules/limits.h"
 #include "muster/scaling_rules/ruled_policy_fixture.h"
 
 namespace muster::scaling_rules {
 namespace {
 
-// What holds when budgets run out or readings are lost.
+// What holds when budgets run out, readings are lost, or the clock steps back.
 using RuledPolicyTroubleTest = RuledPolicyTest;
 
 TEST_F(RuledPolicyTroubleTest, LetsNobodyGoUnseen) {
@@ -68,6 +69,73 @@ TEST_F(RuledPolicyTroubleTest, ShrinksToWhatIsLeftOfTheBudgetButNotBelowWorkOrFl
   EXPECT_EQ(Run(50), 2);
   Pass(absl::Hours(2));
   EXPECT_EQ(Decide(50).replicas, 20);
+}
+
+// The time of those that follow lies before what was measured and done so far.
+constexpr absl::Duration kBack = -absl::Hours(1);
+
+TEST_F(RuledPolicyTroubleTest, SeesNewReadingsAfterTheClockSteppedBack) {
+  Rule(absl::StrCat("  most: {queue: q, metric: depth, agg: max, over: 10m}\nreactive:\n",
+                    When(1, "depth > 0", "set: 9"), When(2, "most > 0", "set: 12")));
+  Measure(5);
+  EXPECT_EQ(Decide(3).replicas, 12);
+  Pass(kBack);
+  Measure(0);
+  EXPECT_EQ(Decide(3).replicas, 3);
+  Measure(5);
+  EXPECT_EQ(Decide(3).replicas, 12);
+}
+
+TEST_F(RuledPolicyTroubleTest, EndsACoolDownWhenTheClockStepsBack) {
+  Rule("stabilizer: {up_cooldown: 1m}\n");
+  EXPECT_EQ(Run(5), 5);
+  Pass(kBack);
+  EXPECT_EQ(Run(9), 9);
+  EXPECT_EQ(Run(12), 9);
+  Pass(absl::Minutes(1));
+  EXPECT_EQ(Run(12), 12);
+}
+
+TEST_F(RuledPolicyTroubleTest, StandsByAStepWhenTheClockStepsBackAndThenTakesTheNext) {
+  Rule(absl::StrCat("reactive:\n", When(1, "depth > 0", "scale: '+50%'")));
+  seen_.fleet.ready = 4;
+  Measure(1);
+  EXPECT_EQ(Run(4), 6);
+  Pass(kBack);
+  Measure(1);
+  EXPECT_EQ(Run(4), 6);
+  Pass(kMinReactionPause);
+  Measure(1);
+  EXPECT_EQ(Run(4), 9);
+}
+
+TEST_F(RuledPolicyTroubleTest, BeginsItsAccountAnewWhenTheClockStepsBack) {
+  Rule("constraints: [{name: c, rank: 1, target: t, range: [0, 50], budget: 100 replica-min/h}]\n");
+  EXPECT_EQ(Run(50), 20);
+  Decide(50);  // these are paid for from now on
+  Pass(absl::Minutes(4));
+  Decide(50);
+  EXPECT_EQ(policy_->trace().budget_cap, 4);
+  Pass(kBack);
+  Decide(50);
+  EXPECT_EQ(policy_->trace().budget_cap, 20);
+  Pass(absl::Minutes(4));
+  Decide(50);
+  EXPECT_NEAR(policy_->trace().budget_spent, 80, 1e-6);
+}
+
+TEST_F(RuledPolicyTroubleTest, NoticesLostReadingsAfterTheClockSteppedBack) {
+  Rule("on_metric_loss: {after: 3, keep: current}\n");
+  seen_.fleet.ready = 8;
+  EXPECT_EQ(Decide(8).replicas, 8);
+  seen_.queues.clear();
+  Pass(kBack);
+  for (int loss = 1; loss <= 3; ++loss) {
+    EXPECT_EQ(Decide(10).replicas, 10) << loss;
+    Pass(absl::Seconds(1));
+  }
+  EXPECT_EQ(Decide(10).replicas, 8);
+  EXPECT_TRUE(policy_->trace().has_lost_metrics);
 }
 
 }  // namespace
