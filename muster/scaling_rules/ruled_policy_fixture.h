@@ -12,6 +12,7 @@
 #include "muster/scaling_rules/rules_file.h"
 
 namespace muster::scaling_rules {
+
 using scaling::Announcement;
 using scaling::Binding;
 using scaling::Decision;
