@@ -44,6 +44,9 @@ struct Order {
   // Of the agent's leader lease. A lower one than was ever seen comes from an agent that is no
   // longer the leader, and changes nothing.
   int64_t fencing_token = 0;
+  // From this moment of the clock's Monotonic() on another agent may lead, and the order changes
+  // nothing any more.
+  absl::Duration not_after = absl::InfiniteDuration();
 };
 
 struct Outcome {
@@ -68,6 +71,7 @@ class Actuator {
 
   // As Observe, and
   // - FailedPrecondition: the fencing token is stale; nothing was changed.
+  // - Aborted: its moment has passed, `not_after`; the target is as it was.
   // - ResourceExhausted: the platform asks to slow down.
   // Replicas that go finish what they hold: they drain first.
   virtual absl::StatusOr<Outcome> Apply(const Order& order) = 0;

@@ -12,6 +12,11 @@ absl::Status OrderGate::Admit(const Order& order) {
                                                    order.replicas, " replicas of ", order.tasks,
                                                    " tasks"));
   }
+  if (clock_->Monotonic() >= order.not_after) {
+    return absl::AbortedError(absl::StrCat("decision '", order.decision, "' for target '",
+                                           order.target,
+                                           "' comes too late: ", "the lead may have run out"));
+  }
   base::MutexLock lock(&mu_);
   if (order.fencing_token < highest_) return StaleToken(order, highest_);
   highest_ = std::max(highest_, order.fencing_token);

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "muster/actuator/actuator.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 
 namespace muster::actuator {
@@ -12,11 +13,16 @@ namespace muster::actuator {
 // Thread-safe.
 class OrderGate {
  public:
-  // InvalidArgument: it asks for fewer than none. FailedPrecondition: its fencing token is lower
-  // than one that was let in before, for whichever target.
+  // `clock` is not owned.
+  explicit OrderGate(const base::Clock* clock) : clock_(clock) {}
+
+  // InvalidArgument: it asks for fewer than none. Aborted: its moment has passed; so ask again
+  // after each wait. FailedPrecondition: its fencing token is lower than one that was let in
+  // before, for whichever target.
   absl::Status Admit(const Order& order);
 
  private:
+  const base::Clock* const clock_;  // not owned
   base::Mutex mu_;
   int64_t highest_ ABSL_GUARDED_BY(mu_) = 0;
 };

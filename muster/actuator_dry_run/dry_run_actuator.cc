@@ -23,10 +23,11 @@ std::string WouldBe(const actuator::Order& order, int before) {
 
 }  // namespace
 
-DryRunActuator::DryRunActuator(actuator::Actuator* observed) : observed_(observed) {}
+DryRunActuator::DryRunActuator(actuator::Actuator* observed, const base::Clock* clock)
+    : observed_(observed), gate_(clock) {}
 
-DryRunActuator::DryRunActuator(Targets targets)
-    : observed_(nullptr), targets_(std::move(targets)) {}
+DryRunActuator::DryRunActuator(Targets targets, const base::Clock* clock)
+    : observed_(nullptr), targets_(std::move(targets)), gate_(clock) {}
 
 absl::StatusOr<actuator::TargetState> DryRunActuator::Observe(std::string_view target) {
   if (observed_ != nullptr) return observed_->Observe(target);

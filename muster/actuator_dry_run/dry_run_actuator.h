@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "muster/actuator/actuator.h"
 #include "muster/actuator/order_gate.h"
+#include "muster/base/clock.h"
 
 namespace muster::actuator_dry_run {
 
@@ -18,10 +19,11 @@ class DryRunActuator final : public actuator::Actuator {
  public:
   using Targets = std::map<std::string, actuator::TargetState, std::less<>>;
 
-  // Observes through another actuator, which is not owned, and is given no order.
-  explicit DryRunActuator(actuator::Actuator* observed);
+  // Observes through another actuator, which is not owned, and is given no order. `clock` is not
+  // owned.
+  DryRunActuator(actuator::Actuator* observed, const base::Clock* clock);
   // There is no platform: this is what is seen, always.
-  explicit DryRunActuator(Targets targets);
+  DryRunActuator(Targets targets, const base::Clock* clock);
 
   std::string_view kind() const override { return "dry-run"; }
   absl::StatusOr<actuator::TargetState> Observe(std::string_view target) override;

@@ -21,7 +21,8 @@ class GivenStage final : public Stage {
   int Told(const std::string& target) override { return actuator_.Observe(target)->wanted; }
 
  private:
-  DryRunActuator actuator_{DryRunActuator::Targets{{"billing", {}}, {"mail", {}}}};
+  DryRunActuator actuator_{DryRunActuator::Targets{{"billing", {}}, {"mail", {}}},
+                           base::RealClock()};
 };
 
 // A platform that fails the test when it is told anything.
@@ -37,7 +38,7 @@ class Untouched final : public Actuator {
   }
 
  private:
-  DryRunActuator given_{DryRunActuator::Targets{{"billing", {}}, {"mail", {}}}};
+  DryRunActuator given_{DryRunActuator::Targets{{"billing", {}}, {"mail", {}}}, base::RealClock()};
 };
 
 class ObservingStage final : public Stage {
@@ -50,7 +51,7 @@ class ObservingStage final : public Stage {
 
  private:
   Untouched platform_;
-  DryRunActuator actuator_{&platform_};
+  DryRunActuator actuator_{&platform_, base::RealClock()};
 };
 
 constexpr Traits kDryRun{.changes = false, .has_replicas = false, .chooses = false};
@@ -82,7 +83,7 @@ actuator::Order To(int replicas) {
 }
 
 TEST(DryRunActuatorTest, TellsWhatItWouldDo) {
-  DryRunActuator actuator(DryRunActuator::Targets{{"billing", Three()}});
+  DryRunActuator actuator(DryRunActuator::Targets{{"billing", Three()}}, base::RealClock());
   actuator::Order order = To(1);
   order.tasks = 2;
   order.let_go_first = {"p-2", "p-0"};
@@ -97,14 +98,14 @@ TEST(DryRunActuatorTest, TellsWhatItWouldDo) {
 }
 
 TEST(DryRunActuatorTest, SaysThatNothingWouldChange) {
-  DryRunActuator actuator(DryRunActuator::Targets{{"billing", Three()}});
+  DryRunActuator actuator(DryRunActuator::Targets{{"billing", Three()}}, base::RealClock());
   const auto outcome = actuator.Apply(To(3));
   EXPECT_THAT(outcome->detail, HasSubstr("would stay at 3 replicas; nothing was changed"));
 }
 
 TEST(DryRunActuatorTest, HandsOnWhatTheObservedActuatorAnswers) {
-  DryRunActuator empty(DryRunActuator::Targets{});
-  DryRunActuator actuator(&empty);
+  DryRunActuator empty(DryRunActuator::Targets{}, base::RealClock());
+  DryRunActuator actuator(&empty, base::RealClock());
   EXPECT_EQ(actuator.Observe("billing").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(actuator.Apply(To(1)).status().code(), absl::StatusCode::kNotFound);
 }

@@ -36,9 +36,9 @@ std::string DetailOf(const actuator::Order& order, const kubernetes::Workload& w
 KubernetesActuator::KubernetesActuator(kubernetes::Client* client, Options options,
                                        base::Clock* clock)
     : client_(client),
-      leader_lease_(std::move(options.leader_lease)),
       watches_pods_(options.watches_pods),
       clock_(clock),
+      gate_(clock),
       targets_(std::move(options.targets)) {}
 
 void KubernetesActuator::SetTargets(Targets targets) {
@@ -104,17 +104,19 @@ absl::StatusOr<actuator::Outcome> KubernetesActuator::Apply(const actuator::Orde
   for (int conflicts = 0; conflicts < kubernetes::kMaxConflicts; ++conflicts) {
     auto outcome = TryApply(order, workload, deadline);
     if (!absl::IsAborted(outcome.status())) return outcome;
+    MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
     if (clock_->Monotonic() >= deadline) break;
   }
   return absl::UnavailableError(absl::StrCat("the scale of ", NameOf(workload),
                                              " changes again and again while it is written"));
 }
 
-// The order of the steps is what keeps two agents apart: the leader is looked for between reading
-// the scale and writing it. Had a later leader written before our write, that would fail by its
-// version; had it come to lead before we looked, we would see its token; else its write comes after
-// ours. Only an order that changes nothing writes nothing, and so shuts nobody out: what an earlier
-// leader has on its way then may still arrive, until the next order puts it right.
+// Two things keep two agents apart. No write follows a read unless the order's giver still leads
+// then. One that stops right between that look and its write fails by the version that it has read,
+// if a later leader has written; and if that one only reads, and then writes, the later leader's
+// write fails, and is made again. Only a later leader that finds the number as it should be writes
+// nothing, and so shuts nobody out: what an earlier one has on its way then may still arrive, until
+// the next order puts it right.
 absl::StatusOr<actuator::Outcome> KubernetesActuator::TryApply(const actuator::Order& order,
                                                                const kubernetes::Workload& workload,
                                                                absl::Duration deadline) {
@@ -124,7 +126,7 @@ absl::StatusOr<actuator::Outcome> KubernetesActuator::TryApply(const actuator::O
   if (order.replicas < scale.replicas && workload.kind == WorkloadKind::kDeployment) {
     MUSTER_RETURN_IF_ERROR(MarkThoseToGo(order, workload, scale, deadline));
   }
-  MUSTER_RETURN_IF_ERROR(CheckLeader(order));
+  MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   if (order.replicas == scale.replicas) return outcome;
   MUSTER_RETURN_IF_ERROR(WriteScale(client_, workload, scale, order.replicas));
   return outcome;
@@ -143,20 +145,11 @@ absl::Status KubernetesActuator::MarkThoseToGo(const actuator::Order& order,
       return absl::UnavailableError(
           absl::StrCat("the pods of ", NameOf(workload), " take too long to mark"));
     }
+    MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
     MUSTER_RETURN_IF_ERROR(
         kubernetes::SetDeletionCost(client_, workload.name_space, change.pod, change.cost));
   }
   return absl::OkStatus();
-}
-
-absl::Status KubernetesActuator::CheckLeader(const actuator::Order& order) {
-  MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
-  if (!leader_lease_.has_value()) return absl::OkStatus();
-  const auto lease = kubernetes::ReadLease(client_, *leader_lease_);
-  if (absl::IsNotFound(lease.status())) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(lease.status());
-  return lease->transitions > order.fencing_token ? StaleToken(order, lease->transitions)
-                                                  : absl::OkStatus();
 }
 
 }  // namespace muster::actuator_kubernetes

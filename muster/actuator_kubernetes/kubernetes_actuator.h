@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +20,6 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/kubernetes/client.h"
-#include "muster/kubernetes/leader_lease.h"
 #include "muster/kubernetes/workload.h"
 
 namespace muster::actuator_kubernetes {
@@ -31,9 +29,6 @@ using Targets = std::map<std::string, kubernetes::Workload, std::less<>>;
 
 struct Options {
   Targets targets;
-  // The lease that agents lead by, if it is a Lease of this cluster: then an order is also refused
-  // when that shows a higher token, which another agent's actuator may have been the first to see.
-  std::optional<kubernetes::LeaseName> leader_lease;
   // Keeps a watch, and a thread, for each target that was looked at; else pods are listed each
   // time.
   bool watches_pods = true;
@@ -50,8 +45,8 @@ class KubernetesActuator final : public actuator::Actuator {
 
   std::string_view kind() const override { return "kubernetes"; }
   absl::StatusOr<actuator::TargetState> Observe(std::string_view target) override;
-  // Within kOrderLimit. Upon an error the costs may have changed, and the number has not, save
-  // where the answer was lost (Unavailable).
+  // Within kOrderLimit, and while its giver leads. Upon an error the costs may have changed, and
+  // the number has not, save where the answer was lost (Unavailable).
   absl::StatusOr<actuator::Outcome> Apply(const actuator::Order& order) override;
 
  private:
@@ -65,16 +60,14 @@ class KubernetesActuator final : public actuator::Actuator {
                                        const kubernetes::Workload& workload,
                                        const std::string& selector);
 
-  // One try upon what is there now. Aborted: it changed meanwhile.
+  // One try upon what is there now. Aborted: it changed meanwhile, or the order's moment passed.
   absl::StatusOr<actuator::Outcome> TryApply(const actuator::Order& order,
                                              const kubernetes::Workload& workload,
                                              absl::Duration deadline);
   absl::Status MarkThoseToGo(const actuator::Order& order, const kubernetes::Workload& workload,
                              const kubernetes::Scale& scale, absl::Duration deadline);
-  absl::Status CheckLeader(const actuator::Order& order);
 
   kubernetes::Client* const client_;  // not owned
-  const std::optional<kubernetes::LeaseName> leader_lease_;
   const bool watches_pods_;
   base::Clock* const clock_;  // not owned
   actuator::OrderGate gate_;

@@ -17,6 +17,7 @@ namespace {
 
 using kubernetes::WorkloadKind;
 using kubernetes::testing::Respond;
+using kubernetes::testing::ScriptedAnswer;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -41,7 +42,6 @@ class KubernetesActuatorTest : public ::testing::Test {
     Options options;
     options.targets = {{"billing", {WorkloadKind::kDeployment, "", "processor"}},
                        {"mail", {WorkloadKind::kStatefulSet, "post", "mailer"}}};
-    options.leader_lease = kubernetes::LeaseName{"home", "leader"};
     options.watches_pods = false;
     return options;
   }
@@ -52,10 +52,18 @@ class KubernetesActuatorTest : public ::testing::Test {
     order.fencing_token = 5;
     return order;
   }
-  void ExpectLease(int64_t transitions) {
-    server_.Expect(Respond(200, json({{"spec", {{"leaseTransitions", transitions}}}}).dump()));
+  actuator::Order WhileLeading(int replicas) const {
+    actuator::Order order = To(replicas);
+    order.not_after = clock_.Monotonic() + kLead;
+    return order;
+  }
+  ScriptedAnswer AfterTheLead(ScriptedAnswer answer) {
+    answer.before = [this] { clock_.Advance(kLead); };
+    return answer;
   }
   absl::Status Refusal(const actuator::Order& order) { return actuator_.Apply(order).status(); }
+
+  static constexpr absl::Duration kLead = absl::Seconds(2);
 
   base::FakeClock clock_;
   kubernetes::testing::ScriptedServer server_;
@@ -66,19 +74,17 @@ class KubernetesActuatorTest : public ::testing::Test {
 TEST_F(KubernetesActuatorTest, ReadsAgainAndTriesAgainWhenTheScaleChangedMeanwhile) {
   for (const char* version : {"1", "2"}) {
     server_.Expect(Respond(200, ScaleOf(1, version)));
-    ExpectLease(5);
     server_.Expect(Respond(409, R"({"message": "the object has been modified"})"));
   }
   server_.Expect(Respond(200, ScaleOf(2, "3")));
-  ExpectLease(5);
   server_.Expect(Respond(200, "{}"));
   const auto outcome = actuator_.Apply(To(4));
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->before, 2);
   EXPECT_EQ(outcome->after, 4);
   const auto requests = server_.requests();
-  ASSERT_THAT(requests, SizeIs(9));
-  const json sent = json::parse(requests[8].body);
+  ASSERT_THAT(requests, SizeIs(6));
+  const json sent = json::parse(requests[5].body);
   EXPECT_EQ(sent["metadata"]["resourceVersion"], "3");
   EXPECT_EQ(sent["spec"]["replicas"], 4);
 }
@@ -86,13 +92,12 @@ TEST_F(KubernetesActuatorTest, ReadsAgainAndTriesAgainWhenTheScaleChangedMeanwhi
 TEST_F(KubernetesActuatorTest, GivesUpAScaleThatChangesAgainAndAgain) {
   for (int i = 0; i < kubernetes::kMaxConflicts; ++i) {
     server_.Expect(Respond(200, ScaleOf(1)));
-    ExpectLease(5);
     server_.Expect(Respond(409, "{}"));
   }
   const absl::Status status = Refusal(To(4));
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("deployment home/processor"));
-  EXPECT_THAT(server_.requests(), SizeIs(3 * kubernetes::kMaxConflicts));
+  EXPECT_THAT(server_.requests(), SizeIs(2 * kubernetes::kMaxConflicts));
 }
 
 TEST_F(KubernetesActuatorTest, HandsOnHowLongItIsAskedToStayAway) {
@@ -102,27 +107,34 @@ TEST_F(KubernetesActuatorTest, HandsOnHowLongItIsAskedToStayAway) {
   EXPECT_EQ(base::RetryAfter(status), absl::Seconds(30));
 }
 
-TEST_F(KubernetesActuatorTest, WritesNothingOnceTheLeaseShowsALaterLeader) {
-  server_.Expect(Respond(200, ScaleOf(1)));
-  ExpectLease(6);
-  const absl::Status status = Refusal(To(4));
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("token 5 is lower than 6"));
+// It was stopped after its read, and goes on when its successor has written.
+TEST_F(KubernetesActuatorTest, DoesNotReadAgainWhenTheLeadRanOutMeanwhile) {
+  server_.Expect(Respond(200, ScaleOf(1, "1")));
+  server_.Expect(AfterTheLead(Respond(409, R"({"message": "the object has been modified"})")));
+  server_.Expect(Respond(200, ScaleOf(2, "2")));
+  server_.Expect(Respond(200, "{}"));
+  EXPECT_EQ(Refusal(WhileLeading(4)).code(), absl::StatusCode::kAborted);
   EXPECT_THAT(server_.requests(), SizeIs(2));
 }
 
-TEST_F(KubernetesActuatorTest, ActsWithoutALeaseButNotWithoutKnowingIt) {
-  server_.Expect(Respond(200, ScaleOf(1)));
-  server_.Expect(Respond(404, "{}"));
+TEST_F(KubernetesActuatorTest, WritesNothingWhenTheLeadRanOutWhileItRead) {
+  server_.Expect(AfterTheLead(Respond(200, ScaleOf(1))));
   server_.Expect(Respond(200, "{}"));
-  EXPECT_TRUE(actuator_.Apply(To(4)).ok());
-  for (const auto& [code, meaning] : {std::pair{500, absl::StatusCode::kUnavailable},
-                                      std::pair{403, absl::StatusCode::kPermissionDenied}}) {
-    server_.Expect(Respond(200, ScaleOf(1)));
-    server_.Expect(Respond(code, "{}"));
-    EXPECT_EQ(Refusal(To(4)).code(), meaning);
-  }
-  EXPECT_THAT(server_.requests(), SizeIs(7));
+  const absl::Status status = Refusal(WhileLeading(4));
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the lead may have run out"));
+  EXPECT_THAT(server_.requests(), SizeIs(1));
+}
+
+TEST_F(KubernetesActuatorTest, MarksNoMorePodsWhenTheLeadRanOut) {
+  server_.Expect(Respond(200, ScaleOf(3)));
+  server_.Expect(Respond(200, PodsNamed({"a", "b", "c"})));
+  server_.Expect(AfterTheLead(Respond(200, "{}")));
+  server_.Expect(Respond(200, "{}"));
+  actuator::Order order = WhileLeading(1);
+  order.let_go_first = {"b", "c"};
+  EXPECT_EQ(Refusal(order).code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(server_.requests(), SizeIs(3));
 }
 
 // Kubernetes would choose, and might choose the busiest.
@@ -142,7 +154,6 @@ TEST_F(KubernetesActuatorTest, ShrinksThoughAPodThatItMarksHasGone) {
   server_.Expect(Respond(200, ScaleOf(3)));
   server_.Expect(Respond(200, PodsNamed({"a", "b", "c"})));
   server_.Expect(Respond(404, "{}"));
-  ExpectLease(5);
   server_.Expect(Respond(200, "{}"));
   actuator::Order order = To(2);
   order.let_go_first = {"b"};
@@ -151,7 +162,6 @@ TEST_F(KubernetesActuatorTest, ShrinksThoughAPodThatItMarksHasGone) {
 
 TEST_F(KubernetesActuatorTest, SaysThatAStatefulSetChoosesByItself) {
   server_.Expect(Respond(200, ScaleOf(3)));
-  ExpectLease(5);
   server_.Expect(Respond(200, "{}"));
   actuator::Order order = To(1);
   order.target = "mail";
@@ -161,17 +171,16 @@ TEST_F(KubernetesActuatorTest, SaysThatAStatefulSetChoosesByItself) {
   EXPECT_EQ(outcome->detail,
             "statefulset post/mailer from 3 to 1 replicas; a StatefulSet lets its highest ordinals "
             "go, whatever was wished");
-  EXPECT_EQ(server_.requests()[2].line,
+  EXPECT_EQ(server_.requests()[1].line,
             "PUT /apis/apps/v1/namespaces/post/statefulsets/mailer/scale");
 }
 
 TEST_F(KubernetesActuatorTest, WritesNothingWhereNothingChanges) {
   server_.Expect(Respond(200, ScaleOf(3)));
-  ExpectLease(5);
   const auto outcome = actuator_.Apply(To(3));
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->after, 3);
-  EXPECT_THAT(server_.requests(), SizeIs(2));
+  EXPECT_THAT(server_.requests(), SizeIs(1));
 }
 
 TEST_F(KubernetesActuatorTest, KnowsTheTargetsThatItWasToldLast) {

@@ -120,6 +120,8 @@ absl::StatusOr<actuator::Outcome> ProcessActuator::Apply(const actuator::Order& 
   base::MutexLock lock(&mu_);
   MUSTER_ASSIGN_OR_RETURN(const Program program, FindLocked(order.target));
   MUSTER_ASSIGN_OR_RETURN(Session session, BeginLocked());
+  // It may have waited for the folder.
+  MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   StandingOrders& orders = session.orders;
   if (order.fencing_token < orders.highest_token) {
     return actuator::StaleToken(order, orders.highest_token);

@@ -106,7 +106,7 @@ class ProcessActuator final : public actuator::Actuator {
   const Options options_;
   base::Clock* const clock_;                  // not owned
   handler_command::FileDescriptor presence_;  // an agent is here
-  actuator::OrderGate gate_;
+  actuator::OrderGate gate_{clock_};
 
   // Held while the folder's lock is: calls come one after the other.
   base::Mutex mu_;

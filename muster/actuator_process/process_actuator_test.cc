@@ -75,6 +75,17 @@ using ::testing::SizeIs;
 
 namespace fs = std::filesystem;
 
+// Each look at it takes ten seconds: what lies between two looks took as long.
+class SlowClock final : public base::Clock {
+ public:
+  absl::Time Now() const override { return absl::UnixEpoch() + now_; }
+  absl::Duration Monotonic() const override { return now_ += absl::Seconds(10); }
+  bool WaitUntil(base::CondVar*, base::Mutex*, absl::Duration) override { return true; }
+
+ private:
+  mutable absl::Duration now_;
+};
+
 class ProcessActuatorTest : public ::testing::Test {
  protected:
   void Open(Program program) {
@@ -131,6 +142,18 @@ class ProcessActuatorTest : public ::testing::Test {
   Options options_;
   std::unique_ptr<ProcessActuator> actuator_;
 };
+
+TEST_F(ProcessActuatorTest, StartsNothingWhenTheLeadRanOutWhileItWaitedForTheFolder) {
+  Open(Worker());
+  SlowClock clock;
+  const auto slow = ProcessActuator::Open(options_, &clock);
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  actuator::Order order = To(2);
+  order.not_after = clock.Monotonic() + absl::Seconds(15);
+  EXPECT_EQ((*slow)->Apply(order).status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(folder_.Serving("work"), 0);
+  EXPECT_EQ(Look().wanted, 0);
+}
 
 TEST_F(ProcessActuatorTest, IsReadyOnlyWhileItsProgramSaysSo) {
   Open(Script(absl::StrCat(WaitFor("open"), kSaysReady, "; ", WaitFor("lost"),

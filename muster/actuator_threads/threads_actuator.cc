@@ -93,10 +93,10 @@ absl::StatusOr<actuator::Outcome> ThreadsActuator::Apply(const actuator::Order& 
   MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   MUSTER_ASSIGN_OR_RETURN(const std::string job, JobOf(order.target));
   base::MutexLock lock(&mu_);
-  // Another order may have come first while this one waited.
-  MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   std::string trouble;
   const std::vector<Seen> seen = LookLocked(order.target, job, &trouble);
+  // Another order may have come first while this one waited, or another leader.
+  MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   const Plan plan = PlanOf(seen, order);
   const int before = static_cast<int>(plan.to_stay.size() + plan.to_park.size());
   std::vector<Seen> at_work = plan.to_stay;

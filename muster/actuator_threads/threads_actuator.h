@@ -77,7 +77,7 @@ class ThreadsActuator final : public actuator::Actuator {
 
   const ProcessorDirectory processors_;
   base::Clock* const clock_;  // not owned
-  actuator::OrderGate gate_;
+  actuator::OrderGate gate_{clock_};
   WorkerCalls calls_;
 
   base::Mutex targets_mu_;

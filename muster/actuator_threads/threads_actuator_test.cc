@@ -114,6 +114,18 @@ TEST_F(ThreadsActuatorTest, ShowsWhatEachProcessorDoes) {
   EXPECT_EQ(actuator.Observe("work")->wanted, 1);
 }
 
+TEST_F(ThreadsActuatorTest, TellsNobodyWhenTheLeadRanOutWhileItLooked) {
+  const ProcessorDirectory directory = [this] {
+    clock_.Advance(absl::Seconds(2));
+    return processors_.directory()();
+  };
+  ThreadsActuator actuator({{{"work", "job"}}, directory}, &clock_);
+  actuator::Order order = To(2);
+  order.not_after = clock_.Monotonic() + absl::Seconds(2);
+  EXPECT_EQ(actuator.Apply(order).status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(processors_.AtWork("job"), 0);
+}
+
 // Each question costs the queue store calls.
 TEST_F(ThreadsActuatorTest, AsksAProcessorOnceInAWhileOnly) {
   ThreadsActuator actuator = Make();

@@ -101,8 +101,7 @@ absl::StatusOr<Access> FindAccess(const std::string& kubeconfig, const Environme
   }
   return absl::NotFoundError(
       "no cluster is known: this is no pod of one, KUBECONFIG is not set, and ~/.kube/config is "
-      "not "
-      "there");
+      "not there");
 }
 
 absl::Status Validate(const Access& access) {

@@ -38,8 +38,4 @@ absl::Time TimeAt(const nlohmann::json& root, FieldPath path) {
   return time;
 }
 
-std::string MicroTime(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
-}
-
 }  // namespace muster::kubernetes

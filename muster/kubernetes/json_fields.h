@@ -22,7 +22,4 @@ bool TruthAt(const nlohmann::json& root, FieldPath path);
 // RFC 3339. InfinitePast: there is none.
 absl::Time TimeAt(const nlohmann::json& root, FieldPath path);
 
-// As Kubernetes writes a MicroTime.
-std::string MicroTime(absl::Time time);
-
 }  // namespace muster::kubernetes

@@ -16,7 +16,6 @@ struct Resource {
 inline const Resource kPods{"api/v1", "pods"};
 inline const Resource kDeployments{"apis/apps/v1", "deployments"};
 inline const Resource kStatefulSets{"apis/apps/v1", "statefulsets"};
-inline const Resource kLeases{"apis/coordination.k8s.io/v1", "leases"};
 
 // One object, or all of a kind where `name` is empty.
 struct Address {

@@ -46,8 +46,8 @@ class MetricWindow {
   // Minutes are the unit of time.
   std::optional<double> Growth(absl::Time since) const;
 
-  const Aggregate aggregate_;
-  const absl::Duration over_;
+  Aggregate aggregate_;
+  absl::Duration over_;
   std::deque<Bucket> buckets_;  // oldest first
 };
 

@@ -59,6 +59,12 @@ void Operands::Use(const Rules& rules, absl::string_view target) {
   operands_ = std::move(kept);
 }
 
+void Operands::StepBack() {
+  for (auto& [name, measured] : operands_) {
+    measured.window = MetricWindow(measured.operand.aggregate, measured.operand.over);
+  }
+}
+
 void Operands::Observe(const scaling::Observation& observation) {
   for (auto& [name, measured] : operands_) {
     const Operand& operand = measured.operand;

@@ -18,6 +18,9 @@ class Operands {
   // Those of `target` from now on. An operand that is as it was keeps what it has measured.
   void Use(const Rules& rules, absl::string_view target);
 
+  // Time steps back: forgets what was measured.
+  void StepBack();
+
   // Takes in what `observation` says. Of the estimates there is nothing to measure while no replica
   // is ready.
   void Observe(const scaling::Observation& observation);

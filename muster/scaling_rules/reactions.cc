@@ -62,6 +62,10 @@ void Reactions::Use(std::shared_ptr<const Rules> rules, absl::string_view target
   steps_ = std::move(kept);
 }
 
+void Reactions::StepBack(absl::Time now) {
+  for (auto& [key, step] : steps_) step.at = std::min(step.at, now);
+}
+
 bool Reactions::IsTrue(const Reaction& reaction, const Operands& operands, absl::Time now) const {
   const auto value_of = [&](absl::string_view name) -> std::optional<double> {
     if (name != kSlaOperand) return operands.Value(name, now);

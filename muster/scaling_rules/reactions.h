@@ -34,6 +34,9 @@ class Reactions {
   // Those of `target` from now on. A rule that is as it was keeps the step that it has taken.
   void Use(std::shared_ptr<const Rules> rules, absl::string_view target);
 
+  // Time steps back to `now`: steps that were taken count as taken now.
+  void StepBack(absl::Time now);
+
   struct Outcome {
     int replicas = 0;
     // The text of the condition of the last rule that changed the number; empty: none did.

@@ -57,6 +57,17 @@ void RuledPolicy::Announce(const scaling::Announcement& announcement) {
   policy_->Announce(announcement);
 }
 
+// What lies ahead of now would count for as long as it takes the clock to get there again: windows
+// would refuse new samples, and a cool-down would not end. Lost readings stay lost: they were
+// counted, not timed.
+void RuledPolicy::StepBack(absl::Time now) {
+  operands_.StepBack();
+  reactions_.StepBack(now);
+  account_ = BudgetAccount();
+  last_reading_ = now;
+  last_step_up_ = absl::InfinitePast();
+}
+
 Bounds RuledPolicy::BoundsOf(const Observation& observation) {
   account_.Charge(observation.now, PaidFor(observation.fleet));
   trace_ = RuleTrace{};
@@ -131,6 +142,8 @@ void RuledPolicy::NoteStepUp(const Observation& observation, const Decision& dec
 }
 
 Decision RuledPolicy::Decide(const Observation& observed) {
+  if (observed.now < last_decision_) StepBack(observed.now);
+  last_decision_ = observed.now;
   Observation observation = observed;
   observation.bounds = BoundsOf(observed);
   const Bounds& bounds = observation.bounds;

@@ -32,6 +32,8 @@ struct RuleTrace {
 // queue was read for on_metric_loss.after readings, reactions rest and what was asked to be kept is
 // kept; before that nothing is let go unseen.
 //
+// When time steps back, what was measured and spent begins anew, and no cool-down is in force.
+//
 // A budget takes from the range's max what it cannot pay, but neither below the range's min nor
 // below the replicas that are at work: it stops growth, not work.
 class RuledPolicy final : public scaling::Policy {
@@ -55,6 +57,7 @@ class RuledPolicy final : public scaling::Policy {
  private:
   RuledPolicy(std::string target, std::unique_ptr<scaling::Policy> policy);
 
+  void StepBack(absl::Time now);
   scaling::Bounds BoundsOf(const scaling::Observation& observation);
   bool HasLostMetrics(const scaling::Observation& observation);
   void React(const scaling::Observation& observation, scaling::Decision* decision);
@@ -71,6 +74,7 @@ class RuledPolicy final : public scaling::Policy {
   BudgetAccount account_;
   RuleTrace trace_;
 
+  absl::Time last_decision_ = absl::InfinitePast();
   int lost_readings_ = 0;
   absl::Time last_reading_ = absl::InfinitePast();  // or when one was missed
   absl::Time last_step_up_ = absl::InfinitePast();

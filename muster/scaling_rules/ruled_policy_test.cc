@@ -1,106 +1,16 @@
 #include "muster/scaling_rules/ruled_policy.h"
 
 #include <algorithm>
-#include <memory>
 #include <random>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/base/random.h"
-#include "muster/scaling_rules/limits.h"
-#include "muster/scaling_rules/rules_file.h"
+#include "muster/scaling_rules/ruled_policy_fixture.h"
 
 namespace muster::scaling_rules {
 namespace {
-
-using scaling::Announcement;
-using scaling::Binding;
-using scaling::Decision;
-using scaling::Observation;
-using scaling::QueueReading;
-
-// Decides what the test says, and shows what it was shown.
-class ScriptedPolicy final : public scaling::Policy {
- public:
-  void Announce(const Announcement& announcement) override { announced += announcement.items; }
-  Decision Decide(const Observation& observation) override {
-    seen = observation;
-    return next;
-  }
-
-  Decision next;
-  Observation seen;
-  int64_t announced = 0;
-};
-
-std::shared_ptr<const Rules> RulesOf(const std::string& more, const std::string& target = "t") {
-  auto rules = ParseRules(
-      absl::StrCat("targets: {", target,
-                   ": {kind: process, name: p, queues: [q], sla: {max: 100s}, max: 50}}\n",
-                   "operands:\n"
-                   "  depth: {queue: q, metric: depth, agg: last}\n"
-                   "  cpu: {target: ",
-                   target, ", metric: cpu, agg: last}\n", more),
-      "rules.yaml");
-  EXPECT_TRUE(rules.ok()) << rules.status();
-  return std::make_shared<const Rules>(rules.ok() ? *std::move(rules) : Rules());
-}
-
-std::string When(int rank, const std::string& condition, const std::string& action) {
-  return absl::StrCat("- {rank: ", rank, ", target: t, if: \"", condition, "\", do: {", action,
-                      "}}\n");
-}
-
-// A target under rules. The replicas that were asked for are ready at once, unless the test says
-// otherwise.
-class RuledPolicyTest : public ::testing::Test {
- protected:
-  void Rule(const std::string& rules) {
-    auto inner = std::make_unique<ScriptedPolicy>();
-    inner_ = inner.get();
-    auto policy = RuledPolicy::Make(RulesOf(rules), "t", std::move(inner));
-    ASSERT_TRUE(policy.ok()) << policy.status();
-    policy_ = *std::move(policy);
-    now_ = absl::FromCivil(absl::CivilSecond(2026, 11, 20, 7, 0, 0), absl::UTCTimeZone());
-    Measure(0);
-  }
-
-  // A new reading, a moment later.
-  void Measure(int64_t depth, double cpu_share = 0.5) {
-    now_ += absl::Milliseconds(1);
-    QueueReading reading;
-    reading.queue = "q";
-    reading.ready = depth;
-    seen_.queues = {reading};
-    seen_.estimates.cpu_share = cpu_share;
-  }
-
-  // The policy below wants `wants`, of which the work needs `work`.
-  Decision Decide(int wants, int work = 0) {
-    inner_->next.replicas = wants;
-    inner_->next.wanted = work;
-    inner_->next.binding = Binding::kDeadline;
-    seen_.now = now_;
-    for (QueueReading& reading : seen_.queues) reading.at = now_;
-    return policy_->Decide(seen_);
-  }
-
-  // Decides, and carries it out.
-  int Run(int wants, int work = 0) {
-    seen_.fleet.ready = Decide(wants, work).replicas;
-    return seen_.fleet.ready;
-  }
-
-  void Pass(absl::Duration time) { now_ += time; }
-
-  ScriptedPolicy* inner_ = nullptr;  // owned by policy_
-  std::unique_ptr<RuledPolicy> policy_;
-  Observation seen_;
-  absl::Time now_;
-};
 
 TEST_F(RuledPolicyTest, ShowsThePolicyTheBoundsInForce) {
   Rule(
@@ -293,64 +203,6 @@ TEST_F(RuledPolicyTest, LetsGoOnlyOfThoseThatWereIdleForLongEnough) {
   EXPECT_EQ(Decide(0).replicas, 6);
   EXPECT_EQ(Decide(0).binding, Binding::kStabilizer);
   EXPECT_EQ(Decide(7).replicas, 7);
-}
-
-TEST_F(RuledPolicyTest, LetsNobodyGoUnseen) {
-  Rule("");
-  seen_.fleet.ready = 8;
-  EXPECT_EQ(Run(8), 8);
-  Pass(absl::Seconds(1));
-  seen_.queues.clear();
-  EXPECT_EQ(Decide(0).replicas, 8);
-  EXPECT_EQ(Decide(0).binding, Binding::kNoMetrics);
-  EXPECT_FALSE(policy_->trace().has_lost_metrics);
-  EXPECT_EQ(Decide(10).replicas, 10);  // announcements still come
-}
-
-TEST_F(RuledPolicyTest, KeepsWhatItWasAskedToKeepOnceReadingsAreLost) {
-  for (const auto& [keep, expected] : std::vector<std::pair<std::string, int>>{
-           {"max(current, floor)", 8}, {"current", 8}, {"floor", 2}}) {
-    SCOPED_TRACE(keep);
-    Rule(absl::StrCat("constraints: [{name: c, rank: 1, target: t, range: [2, 30]}]\n",
-                      "reactive:\n", When(1, "not depth > 100", "set: 25"),
-                      "on_metric_loss: {after: 3, keep: '", keep, "'}\n"));
-    seen_.fleet.ready = 8;
-    EXPECT_EQ(Decide(8).replicas, 25);
-    seen_.queues.clear();
-    for (int loss = 1; loss <= 2; ++loss) {
-      Pass(absl::Seconds(1));
-      for (int announcement = 0; announcement < 5; ++announcement) {
-        EXPECT_EQ(Decide(0).replicas, 25);  // the last reading still counts
-      }
-    }
-    Pass(absl::Seconds(1));
-    EXPECT_EQ(Decide(0).replicas, expected);
-    EXPECT_EQ(Decide(40).replicas, expected);
-    EXPECT_TRUE(policy_->trace().has_lost_metrics);
-    Measure(0);
-    EXPECT_EQ(Decide(0).replicas, 25);
-    EXPECT_FALSE(policy_->trace().has_lost_metrics);
-  }
-}
-
-TEST_F(RuledPolicyTest, ShrinksToWhatIsLeftOfTheBudgetButNotBelowWorkOrFloor) {
-  Rule("constraints: [{name: c, rank: 1, target: t, range: [2, 50], budget: 100 replica-min/h}]\n");
-  EXPECT_EQ(Run(50), 20);  // 100 replica-minutes, over five minutes
-  EXPECT_EQ(Decide(50).binding, Binding::kMax);
-  EXPECT_EQ(policy_->trace().budget_cap, 20);
-  seen_.fleet.idle_since = std::vector<absl::Time>(13, now_);  // 7 are at work
-  Pass(absl::Minutes(4));
-  EXPECT_EQ(Decide(50).replicas, 7);
-  EXPECT_NEAR(policy_->trace().budget_spent, 80, 1e-6);
-  EXPECT_EQ(policy_->trace().budget_cap, 4);
-  seen_.fleet.idle_since = std::vector<absl::Time>(20, now_);
-  EXPECT_EQ(Run(50), 4);
-  seen_.fleet.idle_since.clear();
-  Pass(absl::Minutes(20));
-  seen_.fleet.ready = 0;
-  EXPECT_EQ(Run(50), 2);
-  Pass(absl::Hours(2));
-  EXPECT_EQ(Decide(50).replicas, 20);
 }
 
 TEST_F(RuledPolicyTest, PassesAnnouncementsOn) {

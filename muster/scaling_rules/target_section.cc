@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muster/base/nearest_name.h"
+#include "muster/scaling_rules/queue_names.h"
 #include "muster/scaling_rules/rules_file.h"
 #include "muster/scaling_rules/sections.h"
 
@@ -69,14 +71,24 @@ const std::vector<std::string>& TargetKinds() {
   return *kinds;
 }
 
+// How two queues are one; nullopt: they are not.
+std::optional<std::string> OverlapOf(const std::string& queue, const std::string& taken) {
+  if (queue == taken) return "";
+  if (Means(taken, queue)) return absl::StrCat(", a partition of ", base::Quoted(taken), ",");
+  if (!Means(queue, taken)) return std::nullopt;
+  return absl::StrCat(", of which ", base::Quoted(taken), " is a partition,");
+}
+
 // A queue has one target: two that count the same backlog would both grow for it.
 void RequireQueuesOfItsOwn(const YamlValue& entry, const Target& target, const Rules& rules) {
   for (const Target& other : rules.targets) {
     for (const std::string& queue : target.queues) {
-      if (std::find(other.queues.begin(), other.queues.end(), queue) == other.queues.end())
-        continue;
-      entry.Problem(absl::StrCat("the queue ", base::Quoted(queue), " belongs to the target '",
-                                 other.id, "' already"));
+      for (const std::string& taken : other.queues) {
+        const std::optional<std::string> overlap = OverlapOf(queue, taken);
+        if (!overlap.has_value()) continue;
+        entry.Problem(absl::StrCat("the queue ", base::Quoted(queue), *overlap,
+                                   " belongs to the target '", other.id, "' already"));
+      }
     }
   }
 }

@@ -29,12 +29,14 @@ class NoPlatform final : public actuator::Actuator {
 
 class DryRun final : public ActuatorHolder {
  public:
+  explicit DryRun(base::Clock* clock) : actuator_(&nothing_, clock) {}
+
   actuator::Actuator* actuator() override { return &actuator_; }
   void Use(const Rules&) override {}
 
  private:
   NoPlatform nothing_;
-  actuator_dry_run::DryRunActuator actuator_{&nothing_};
+  actuator_dry_run::DryRunActuator actuator_;
 };
 
 // Targets of kinds that this platform does not have are NotFound to it, and so told as a trouble.
@@ -86,7 +88,7 @@ const std::vector<std::string>& ActuatorKinds() {
 
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenActuator(const ActuatorOptions& options,
                                                              base::Clock* clock) {
-  if (options.kind == "dry-run") return std::make_unique<DryRun>();
+  if (options.kind == "dry-run") return std::make_unique<DryRun>(clock);
   if (options.kind == "kubernetes") return OpenKubernetes(options, clock);
   if (options.kind == "process") return OpenProcesses(options.process, clock);
   if (options.kind == "threads") return MakeThreads(options.threads, clock);

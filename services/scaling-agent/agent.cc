@@ -174,7 +174,7 @@ std::shared_ptr<TargetLoop> Agent::MakeLoop(const scaling_rules::Target& target,
   deps.overrides = &overrides_;
   deps.book = &book_;
   deps.clock = deps_.clock;
-  deps.token = [this] { return election_.Token(); };
+  deps.token = [this] { return election_.Held(); };
   deps.roster = deps_.roster;
   return std::make_shared<TargetLoop>(target, std::move(options), std::move(deps), rules);
 }

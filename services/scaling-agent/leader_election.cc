@@ -87,9 +87,14 @@ bool LeaderElection::Follow(const LeaderRecord& record) {
 }
 
 std::optional<int64_t> LeaderElection::Token() const {
+  const std::optional<HeldToken> held = Held();
+  return held.has_value() ? std::optional(held->token) : std::nullopt;
+}
+
+std::optional<HeldToken> LeaderElection::Held() const {
   base::MutexLock lock(&mu_);
   if (token_ == 0 || clock_->Monotonic() >= until_) return std::nullopt;
-  return token_;
+  return HeldToken{token_, until_};
 }
 
 absl::Status LeaderElection::Release() {

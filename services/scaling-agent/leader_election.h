@@ -35,6 +35,13 @@ struct ElectionOptions {
   absl::Duration duration = kLeaseDuration;
 };
 
+// The fencing token of who leads, and the moment of the clock's Monotonic() from which it may be
+// another's.
+struct HeldToken {
+  int64_t token = 0;
+  absl::Duration until = absl::InfiniteDuration();
+};
+
 // Thread-safe; calls of Hold and Release go one after the other, as long as the store takes.
 class LeaderElection {
  public:
@@ -47,6 +54,8 @@ class LeaderElection {
 
   // The fencing token while we lead, by our own clock; nullopt: we do not, and must not act.
   std::optional<int64_t> Token() const;
+  // The same, and until when: each renewal puts that off.
+  std::optional<HeldToken> Held() const;
 
   // Gives the lease up, so that another can take it at once. OK when it was not ours.
   absl::Status Release();

@@ -103,6 +103,21 @@ TEST_F(LeaderElectionTest, DoesNotActAnyMoreWhenItsOwnTimeMayHaveRunOut) {
   EXPECT_EQ(Step(&b), "follows") << "others wait a little longer than the holder";
 }
 
+TEST_F(LeaderElectionTest, SaysUntilWhenItsTokenHoldsAndEachRenewalPutsThatOff) {
+  LeaderElection a = Candidate("a");
+  EXPECT_FALSE(a.Held().has_value());
+  for (int i = 0; i < 3; ++i) {
+    const absl::Duration began = clock_.Monotonic();
+    EXPECT_EQ(Step(&a), "leads");
+    ASSERT_TRUE(a.Held().has_value());
+    EXPECT_EQ(a.Held()->token, 1);
+    EXPECT_EQ(a.Held()->until, began + kLeaseDuration - kLeaseDuration / 10);
+    clock_.Advance(kLeaseStep);
+  }
+  clock_.Advance(a.Held()->until - clock_.Monotonic());
+  EXPECT_FALSE(a.Held().has_value());
+}
+
 TEST_F(LeaderElectionTest, LeadsOnAfterAnOutageInWhichNobodyElseDid) {
   LeaderElection a = Candidate("a");
   EXPECT_EQ(Step(&a), "leads");

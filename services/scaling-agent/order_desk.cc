@@ -66,7 +66,7 @@ void OrderDesk::Rest() {
 }
 
 void OrderDesk::Step() {
-  if (const std::optional<Order> order = TakeDue()) Give(*order);
+  if (std::optional<Order> order = TakeDue()) Give(*std::move(order));
   Look();
 }
 
@@ -79,9 +79,11 @@ std::optional<Order> OrderDesk::TakeDue() {
   return wanted_;
 }
 
-void OrderDesk::Give(const Order& order) {
-  // Whoever leads now may have ordered otherwise.
-  const bool leads = token_() == order.fencing_token;
+void OrderDesk::Give(Order order) {
+  // Whoever leads now may have ordered otherwise; and so may who leads before it is carried out.
+  const std::optional<HeldToken> held = token_();
+  const bool leads = held.has_value() && held->token == order.fencing_token;
+  if (leads) order.not_after = held->until;
   const absl::StatusOr<Outcome> outcome =
       leads ? actuator_->Apply(order)
             : absl::AbortedError("this agent does not lead any more: it was not given");

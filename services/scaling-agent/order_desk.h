@@ -12,6 +12,7 @@
 #include "muster/actuator/actuator.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "services/scaling-agent/leader_election.h"
 
 namespace muster::scaling_agent {
 
@@ -29,8 +30,8 @@ struct Sight {
 // waits.
 class OrderDesk {
  public:
-  // The fencing token while we lead.
-  using Token = std::function<std::optional<int64_t>()>;
+  // The fencing token while we lead, and until when.
+  using Token = std::function<std::optional<HeldToken>()>;
   // What became of an order. On the thread that steps, or that orders, without a lock held.
   using OnAnswer =
       std::function<void(const std::string& decision, const absl::StatusOr<actuator::Outcome>&)>;
@@ -56,7 +57,7 @@ class OrderDesk {
  private:
   bool NeedsLocked(const actuator::Order& order) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::optional<actuator::Order> TakeDue();
-  void Give(const actuator::Order& order);
+  void Give(actuator::Order order);
   void Look();
 
   const std::string target_;

@@ -40,7 +40,7 @@ class OrderDeskTest : public ::testing::Test {
   }
 
   base::FakeClock clock_;
-  std::optional<int64_t> token_ = 1;
+  std::optional<HeldToken> token_ = HeldToken{1};
   FakeActuator actuator_;
   std::vector<std::string> answers_;
   OrderDesk desk_ = MakeDesk(&actuator_);
@@ -130,13 +130,28 @@ TEST_F(OrderDeskTest, EachRefusalIsTold) {
 TEST_F(OrderDeskTest, AnOrderOfAnEarlierTermIsNotGiven) {
   desk_.Step();
   desk_.Want(OrderOf(3));
-  token_ = 2;
+  token_ = HeldToken{2};
   desk_.Step();
   token_ = std::nullopt;
   clock_.Advance(absl::Minutes(1));
   desk_.Step();
   EXPECT_THAT(actuator_.ordered(), IsEmpty());
   EXPECT_THAT(answers_.front(), HasSubstr("does not lead any more"));
+}
+
+TEST_F(OrderDeskTest, AnOrderSaysUntilWhenItsGiverLeads) {
+  actuator_.IgnoreOrders();
+  desk_.Step();
+  desk_.Want(OrderOf(3));
+  std::vector<absl::Duration> until;
+  for (int i = 0; i < 3; ++i) {
+    until.push_back(clock_.Monotonic() + absl::Seconds(2));
+    token_->until = until.back();
+    desk_.Step();
+    clock_.Advance(kLookPeriod);
+  }
+  ASSERT_EQ(actuator_.orders().size(), 3u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(actuator_.orders()[i].not_after, until[i]);
 }
 
 TEST_F(OrderDeskTest, AnOrderThatWasOvertakenIsToldSo) {

@@ -1,19 +1,8 @@
 #include "services/scaling-agent/queue_names.h"
 
-#include <algorithm>
-
-#include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
 
 namespace muster::scaling_agent {
-
-bool Means(absl::string_view name, absl::string_view queue) {
-  if (!absl::ConsumePrefix(&queue, name)) return false;
-  if (queue.empty()) return true;
-  return absl::ConsumePrefix(&queue, "-") && !queue.empty() &&
-         std::all_of(queue.begin(), queue.end(),
-                     [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
-}
 
 absl::string_view NameOf(absl::string_view queue, const std::vector<std::string>& names) {
   absl::string_view found;

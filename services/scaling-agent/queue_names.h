@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "muster/scaling_rules/queue_names.h"
 
 namespace muster::scaling_agent {
 
-// Whether `queue` is the queue of this name, or one of its partitions: "retail-in-0" and
-// "retail-in-12" are what "retail-in" means.
-bool Means(absl::string_view name, absl::string_view queue);
+using scaling_rules::Means;
 
 // Of the names in the rules, the one that means `queue`; the exact one first, "" if none does.
 absl::string_view NameOf(absl::string_view queue, const std::vector<std::string>& names);

@@ -18,18 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-TEST(QueueNamesTest, ANameMeansItsQueueAndItsPartitions) {
-  EXPECT_TRUE(Means("retail-in-0", "retail-in-0"));
-  EXPECT_TRUE(Means("retail-in", "retail-in-0"));
-  EXPECT_TRUE(Means("retail-in", "retail-in-12"));
-  EXPECT_FALSE(Means("retail-in", "retail-in-"));
-  EXPECT_FALSE(Means("retail-in", "retail-in-x"));
-  EXPECT_FALSE(Means("retail-in", "retail-inn-0"));
-  EXPECT_FALSE(Means("retail-in", "retail-in-0-1"));
-  EXPECT_FALSE(Means("retail-in", "retail-out-0"));
-  EXPECT_FALSE(Means("retail-in-0", "retail-in"));
-}
-
 TEST(QueueNamesTest, TheExactNameIsMeantFirst) {
   const std::vector<std::string> names = {"in", "in-0"};
   EXPECT_EQ(NameOf("in-0", names), "in-0");

@@ -140,9 +140,11 @@ void TargetLoop::TakeRules() {
 
 // True: we lead, and have begun to.
 bool TargetLoop::FollowLead() {
-  const std::optional<int64_t> token = deps_.token();
-  if (token.has_value() && (!term_.has_value() || term_->token != *token)) BeginTerm(*token);
-  if (!token.has_value() && term_.has_value()) {
+  const std::optional<HeldToken> held = deps_.token();
+  if (held.has_value() && (!term_.has_value() || term_->token != held->token)) {
+    BeginTerm(held->token);
+  }
+  if (!held.has_value() && term_.has_value()) {
     term_.reset();
     desk_.Rest();
   }

@@ -98,7 +98,7 @@ class TargetLoopFixture : public ::testing::Test {
   Overrides overrides_{&sync_, &clock_};
   DecisionBook book_{&clock_};
   mesh::Roster roster_{&clock_};
-  std::optional<int64_t> token_ = 1;
+  std::optional<HeldToken> token_ = HeldToken{1};
   std::vector<std::string> beating_, working_;
   uint64_t beats_ = 0;
   std::shared_ptr<const RulesInForce> rules_;

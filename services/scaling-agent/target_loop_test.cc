@@ -137,7 +137,7 @@ TEST_F(TargetLoopTest, AnotherTermBeginsWithItsOwnTokenAndLaterIds) {
   const std::string first = book_.Last("billing")->id();
   token_ = std::nullopt;
   Second(3);
-  token_ = 5;
+  token_ = HeldToken{5};
   queues_.Put("in-0", 5);
   Second(2);
   EXPECT_EQ(first, "billing-1");

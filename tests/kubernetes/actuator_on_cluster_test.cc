@@ -38,7 +38,6 @@ class Agent {
                 .value()),
         actuator_(client_.get(), MakeOptions(cluster, kind), base::RealClock()) {}
 
-  kubernetes::Client* client() { return client_.get(); }
   KubernetesActuator* operator->() { return &actuator_; }
   KubernetesActuator* get() { return &actuator_; }
 
@@ -46,7 +45,6 @@ class Agent {
   static actuator_kubernetes::Options MakeOptions(TestCluster* cluster, WorkloadKind kind) {
     actuator_kubernetes::Options options;
     options.targets = {{"billing", {kind, "", "processor"}}, {"mail", {kind, "", "mailer"}}};
-    options.leader_lease = kubernetes::LeaseName{cluster->name_space(), "muster-scaling-agent"};
     return options;
   }
 
@@ -198,7 +196,6 @@ TEST_F(ActuatorOnClusterTest, NamesEachVerbThatItsRoleLacks) {
       {"update", "deployments/scale"},
       {"list", "pods"},
       {"patch", "pods"},
-      {"get", "leases"},
   };
   for (const auto& [verb, resource] : lacks) {
     Agent agent(cluster_.get(), WorkloadKind::kDeployment, verb, resource);
@@ -254,50 +251,22 @@ TEST_F(ActuatorOnClusterTest, SaysThatATargetsDeploymentIsNotThere) {
   EXPECT_EQ(agent->Apply(BillingTo(1)).status().code(), absl::StatusCode::kNotFound);
 }
 
-// The actuator of the agent that led before has never seen the later token; the Lease shows it.
-TEST_F(ActuatorOnClusterTest, RefusesTheOrdersOfAnAgentThatLedBefore) {
-  Agent before(cluster_.get());
-  Agent after(cluster_.get());
-  ASSERT_TRUE(AwaitRole(before) && AwaitRole(after));
-  const kubernetes::LeaseName name{cluster_->name_space(), "muster-scaling-agent"};
-  kubernetes::LeaderLease first(before.client(), {name, "first", absl::Minutes(1)},
-                                base::RealClock());
-  kubernetes::LeaderLease second(after.client(), {name, "second", absl::Minutes(1)},
-                                 base::RealClock());
-  ASSERT_TRUE(first.Hold().value());
-  const int64_t old_token = *first.Token();
-  ASSERT_TRUE(before->Apply(BillingTo(1, old_token)).ok());
-  ASSERT_TRUE(first.Release().ok());
-  ASSERT_TRUE(second.Hold().value());
-  ASSERT_GT(*second.Token(), old_token);
-  EXPECT_EQ(before->Apply(BillingTo(9, old_token)).status().code(),
-            absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(Told(), 1);
-  EXPECT_TRUE(after->Apply(BillingTo(3, *second.Token())).ok());
-  EXPECT_EQ(Told(), 3);
-}
-
-// The one before does not know, or does not care, that it leads no more.
+// The one before does not know, or does not care, that it leads no more. Its actuator has never
+// seen the later token.
 TEST_F(ActuatorOnClusterTest, NoOrderOfTheOneBeforeOverwritesALaterOne) {
   Agent agents[] = {Agent(cluster_.get()), Agent(cluster_.get())};
   ASSERT_TRUE(AwaitRole(agents[0]) && AwaitRole(agents[1]));
-  const kubernetes::LeaseName name{cluster_->name_space(), "muster-scaling-agent"};
-  kubernetes::LeaderLease leases[] = {
-      {agents[0].client(), {name, "first", absl::Minutes(1)}, base::RealClock()},
-      {agents[1].client(), {name, "second", absl::Minutes(1)}, base::RealClock()}};
-  ASSERT_TRUE(leases[0].Hold().value());
+  base::Clock* const clock = base::RealClock();
   for (int round = 0; round < 10; ++round) {
     const int before = round % 2, after = 1 - before;
-    const int64_t old_token = *leases[before].Token();
-    std::jthread stubborn([&](const std::stop_token& stop) {
-      while (!stop.stop_requested()) {
-        agents[before]->Apply(BillingTo(1, old_token)).status().IgnoreError();
-      }
+    Order old = BillingTo(1, 2 * round + 1);
+    old.not_after = clock->Monotonic() + absl::Milliseconds(100);
+    std::jthread stubborn([&agents, before, old](const std::stop_token& stop) {
+      while (!stop.stop_requested()) agents[before]->Apply(old).status().IgnoreError();
     });
-    ASSERT_TRUE(leases[before].Release().ok());
-    ASSERT_TRUE(leases[after].Hold().value());
+    ASSERT_TRUE(Eventually([&] { return clock->Monotonic() >= old.not_after; }));
     // One that changes the number, whatever it is now.
-    const Order order = BillingTo(round + 2, *leases[after].Token());
+    const Order order = BillingTo(round + 2, 2 * round + 2);
     ASSERT_TRUE(Eventually([&] { return agents[after]->Apply(order).ok(); }));
     for (int look = 0; look < 20; ++look) EXPECT_EQ(Told(), round + 2);
   }

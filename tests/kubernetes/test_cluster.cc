@@ -89,9 +89,7 @@ json MakeRules(const std::vector<std::string>& workloads, absl::string_view lack
                absl::string_view resource) {
   json rules = PageRole()["rules"];
   for (json& rule : rules) {
-    if (rule.contains("resourceNames") && !Contains(rule["resources"], "leases")) {
-      rule["resourceNames"] = workloads;
-    }
+    if (rule.contains("resourceNames")) rule["resourceNames"] = workloads;
     if (Contains(rule["resources"], resource)) TakeVerb(&rule, lacks);
   }
   return rules;

@@ -127,6 +127,18 @@ TEST_P(ActuatorConformance, RefusesAStaleTokenForWhicheverTarget) {
   EXPECT_EQ(stage_->Told(stage_->other_target()), 0);
 }
 
+TEST_P(ActuatorConformance, AnOrderWhoseMomentHasPassedChangesNothing) {
+  Apply(To(1));
+  for (const int replicas : {0, 1, 3}) {
+    Order late = To(replicas, 9);
+    late.not_after = -absl::InfiniteDuration();
+    EXPECT_EQ(Refusal(late), absl::StatusCode::kAborted) << replicas;
+  }
+  EXPECT_EQ(stage_->Told(target_), Expected(1));
+  Apply(To(2));
+  EXPECT_EQ(stage_->Told(target_), Expected(2));
+}
+
 TEST_P(ActuatorConformance, RefusesFewerThanNone) {
   Apply(To(1));
   for (const int replicas : {-1, std::numeric_limits<int>::min()}) {

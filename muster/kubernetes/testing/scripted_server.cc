@@ -138,6 +138,7 @@ void ScriptedServer::Accept() {
 void ScriptedServer::Serve(int fd) {
   if (std::optional<ScriptedRequest> request = Receive(fd)) {
     const ScriptedAnswer answer = Next(*std::move(request));
+    if (answer.before) answer.before();
     SendAll(fd, answer.bytes);
     if (answer.hangs) HoldOpen(fd);
   }

@@ -28,6 +28,8 @@ struct ScriptedRequest {
 struct ScriptedAnswer {
   std::string bytes = "";
   bool hangs = false;  // until the client goes away, or the server ends
+  // What happens meanwhile: called before it is written.
+  std::function<void()> before = nullptr;
 };
 
 ScriptedAnswer Respond(int code, absl::string_view body, absl::string_view headers = "");

@@ -1,0 +1,12 @@
+// What rules mean by the name of a queue.
+#pragma once
+
+#include "absl/strings/string_view.h"
+
+namespace muster::scaling_rules {
+
+// Whether `queue` is the queue of this name, or one of its partitions: "retail-in-0" and
+// "retail-in-12" are what "retail-in" means.
+bool Means(absl::string_view name, absl::string_view queue);
+
+}  // namespace muster::scaling_rules
