@@ -61,7 +61,7 @@ bool LeaderElection::IsInForceLocked(const LeaderRecord& record, uint64_t versio
   return now < seen_since_ + record.duration;
 }
 
-absl::StatusOr<bool> LeaderElection::WriteLocked(LeaderRecord record, uint64_t version,
+absl::StatusOr<bool> LeaderElection::WriteLocked(const LeaderRecord& record, uint64_t version,
                                                  absl::Duration began) {
   MUSTER_ASSIGN_OR_RETURN(const bool written,
                           store_->TryWrite(kLeaderKey, Encode(record), version));

@@ -67,8 +67,8 @@ class LeaderElection {
   bool IsOursLocked(const LeaderRecord& record) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
   bool IsInForceLocked(const LeaderRecord& record, uint64_t version)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
-  absl::StatusOr<bool> WriteLocked(LeaderRecord record, uint64_t version, absl::Duration began)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
+  absl::StatusOr<bool> WriteLocked(const LeaderRecord& record, uint64_t version,
+                                   absl::Duration began) ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
   absl::StatusOr<LeaderRecord> ReadLocked(uint64_t* version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
   void Lead(const LeaderRecord& record, absl::Duration began);
   bool Follow(const LeaderRecord& record);
