@@ -23,9 +23,9 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def cpu_seconds(process):
+def cpu_seconds(pid):
     """User and system time of a process and those that it has waited for."""
-    with open(f"/proc/{process.pid}/stat", encoding="ascii") as stat:
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / TICKS
 
@@ -54,7 +54,7 @@ class Program:
     def cpu(self):
         if self.process.poll() is not None:
             sys.exit(f"{self.name} has ended:\n{self.log.read_text(errors='replace')[-2000:]}")
-        return cpu_seconds(self.process)
+        return cpu_seconds(self.process.pid)
 
 
 def await_true(what, is_true):

@@ -1,0 +1,116 @@
+"""What mesh_bench runs on Redis: Celery, BullMQ and Asynq, those of them that are installed."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+
+from programs import Program, await_true, cpu_seconds, free_port
+
+SOURCES = pathlib.Path(__file__).resolve().parents[1] / "queues"
+INSTALLED = SOURCES.parents[1] / "build/queues"
+SERVER = "redis-server"
+READY = "ready"  # the key where the programs count their ready workers
+WORKERS = 2
+RUN_SECONDS = 600
+
+
+class Redis(Program):
+    """A redis-server with an empty folder. What it has answered survives the end of its process; a
+    power cut takes the last second."""
+
+    def __init__(self, folder):
+        self.port = free_port()
+        super().__init__([SERVER, "--bind", "127.0.0.1", "--port", self.port, "--dir", folder,
+                          "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""],
+                         folder / "redis-server.log")
+        await_true("redis-server's start", self.is_there)
+
+    def is_there(self):
+        with contextlib.suppress(OSError):
+            return self.ask("PING") == b"+PONG\r\n"
+        return False
+
+    def ask(self, command):
+        """The raw answer, which must be a short one."""
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(command.encode() + b"\r\n")
+            return connection.recv(64)
+
+    def has_workers(self):
+        return self.ask(f"GET {READY}") == b"$1\r\n%d\r\n" % WORKERS
+
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}/0"
+
+
+@dataclasses.dataclass(frozen=True)
+class Queue:
+    """A program with the verbs `work`, which has two workers, and `produce`."""
+
+    name: str
+    command: tuple[pathlib.Path | str, ...]
+    library: pathlib.Path  # is there when bench/queues/install has installed it
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def missing(self):
+        """What is not installed; empty when it can run."""
+        lacks = [str(program) for program in (SERVER, self.command[0])
+                 if shutil.which(program) is None]
+        return lacks if self.library.exists() else [*lacks, str(self.library)]
+
+    def run(self, folder, data):
+        """Lets the workers handle each line of the file once; the producer's figures."""
+        with contextlib.ExitStack() as programs:
+            redis = programs.enter_context(Redis(folder))
+            workers = programs.enter_context(
+                Program([*self.command, "work", redis.url], folder / "workers.log",
+                        **self.environment))
+            await_true(f"the start of {self.name}'s workers", redis.has_workers)
+            before, server_before = family_cpu(workers), redis.cpu()
+            output = subprocess.run([*self.command, "produce", redis.url, data], check=True,
+                                    stdout=subprocess.PIPE, timeout=RUN_SECONDS,
+                                    env={**os.environ, **self.environment}).stdout
+            worked, served = family_cpu(workers) - before, redis.cpu() - server_before
+        figures = json.loads(output)
+        figures["cpu_seconds"] += worked
+        figures["server_cpu_seconds"] = served
+        if figures["handled"] < figures["items"]:
+            sys.exit(f"{self.name} has lost items: {figures}")
+        return figures
+
+
+def family_cpu(program):
+    """That of a program and its children."""
+    pid = program.process.pid
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    return program.cpu() + sum(map(cpu_seconds, children.split()))
+
+
+BULLMQ = INSTALLED / "bullmq/node_modules"
+QUEUES = [
+    Queue("celery", (INSTALLED / "celery/bin/python", SOURCES / "celery/celery_bench.py"),
+          INSTALLED / "celery/bin/celery"),
+    Queue("bullmq", ("node", SOURCES / "bullmq/bullmq_bench.cjs"), BULLMQ / "bullmq",
+          {"NODE_PATH": str(BULLMQ)}),
+    Queue("asynq", (INSTALLED / "asynq/asynq_bench",), INSTALLED / "asynq/asynq_bench"),
+]
+
+
+def installed_queues():
+    """Those that can run; says of the others how they are installed."""
+    present = []
+    for queue in QUEUES:
+        lacks = queue.missing()
+        if lacks:
+            print(f"{queue.name} is left out: there is no {', no '.join(dict.fromkeys(lacks))}; "
+                  f"bench/queues/install {queue.name} installs it", file=sys.stderr)
+        else:
+            present.append(queue)
+    return present
