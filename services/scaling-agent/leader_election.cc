@@ -34,7 +34,7 @@ absl::StatusOr<bool> LeaderElection::Hold() {
   record.address = options_.address;
   record.duration = options_.duration;
   ++record.beat;
-  return WriteLocked(std::move(record), version, began);
+  return WriteLocked(record, version, began);
 }
 
 absl::StatusOr<LeaderRecord> LeaderElection::ReadLocked(uint64_t* version) {
