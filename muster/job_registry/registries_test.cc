@@ -147,7 +147,7 @@ TEST_P(RegistriesTest, LoseNoJobWhenSeveralApplyAtOnce) {
   constexpr int kProcesses = 3, kJobs = 5;
   std::vector<std::thread> threads;
   for (int p = 0; p < kProcesses; ++p) {
-    threads.emplace_back([this, p, process = std::make_shared<Process>(this)] {
+    threads.emplace_back([p, process = std::make_shared<Process>(this)] {
       for (int n = 0; n < kJobs;) {
         const auto applied = process->registry.Apply(JobText(absl::StrCat("j", p, "-", n)), "");
         ASSERT_TRUE(applied.ok() || absl::IsUnavailable(applied.status())) << applied.status();

@@ -12,7 +12,7 @@ namespace muster::listener {
 
 DeliveryBatch::DeliveryBatch(const TaskEnvironment& environment, std::vector<LeasePtr> leases,
                              base::UniformSource uniform)
-    : environment_(environment), uniform_(std::move(uniform)) {
+    : environment_(environment), uniform_(std::move(uniform)), uniform_for_others_(uniform_()) {
   slots_.resize(leases.size());
   for (size_t i = 0; i < leases.size(); ++i) {
     slots_[i].attempts = leases[i]->message.attempts;
@@ -124,6 +124,9 @@ void DeliveryBatch::Settle(const Delivery& delivery, Settlement settlement) {
 std::optional<Settler::Item> DeliveryBatch::JudgeLocked(Slot& slot, Settlement settlement) {
   if (std::exchange(slot.settled, true)) return std::nullopt;
   if (!environment_.leases->StartSettling(*slot.lease)) return std::nullopt;
+  if (settlement.kind == Settlement::Kind::kDefer && !settlement.wanted.empty()) {
+    settlement.delay = DelayForOthers(slot.lease->message.dequeue_count, uniform_for_others_);
+  }
   Verdict verdict = Judge(std::move(settlement), slot.attempts, slot.begun || slot.unsure,
                           environment_.rules, uniform_());
   if (verdict.action == Verdict::Action::kDeadLetter) {

@@ -61,6 +61,8 @@ class DeliveryBatch final : public DeliveryContext {
   const TaskEnvironment& environment_;
   base::Mutex mu_;
   base::UniformSource uniform_ ABSL_GUARDED_BY(mu_);
+  // One for all, so that what was received together is visible together, and announced so.
+  const double uniform_for_others_;
   std::vector<Slot> slots_ ABSL_GUARDED_BY(mu_);
 };
 

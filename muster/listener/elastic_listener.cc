@@ -50,6 +50,7 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
       visibility_(options_.visibility, options_.maximum_visibility),
       leases_(clock, options_.max_unsettled_messages),
       triggers_(bus, options_.instance, &counters_),
+      handover_(&triggers_, clock),
       idle_intervals_{options_.minimum_idle_interval, options_.maximum_idle_interval},
       seen_(options_.partitions.size()),
       environment_(MakeEnvironment(std::move(subscribers))),
@@ -62,6 +63,9 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
            .holder = options_.instance,
            .linger = options_.settle_linger,
            .on_delayed = [this](absl::Duration delay) { supervisor_.WakeIn(delay); },
+           .on_left_to_others = [this](
+                                    const queue::QueueId& queue, const std::string& wanted,
+                                    absl::Duration delay) { LeaveToOthers(queue, wanted, delay); },
            .on_settled = [this](const Lease& lease, bool in_time) { OnSettled(lease, in_time); },
            .on_error = on_error_},
           store, &leases_, &triggers_, &counters_, clock),
@@ -211,11 +215,18 @@ base::IdleBackoffOptions ElasticListener::IdleIntervals() const {
   return idle_intervals_;
 }
 
+void ElasticListener::LeaveToOthers(const queue::QueueId& queue, const std::string& wanted,
+                                    absl::Duration delay) {
+  handover_.OnPutBack(queue, wanted, delay);
+  supervisor_.WakeIn(delay, WakeReason::kAnnounce);
+}
+
 void ElasticListener::OnTrigger(const trigger::InterRoleCommunicationEvent& event) {
   const auto* work = std::get_if<trigger::CloudQueueWorkDetectedTriggerEvent>(&event.payload);
   if (work == nullptr) return;
   if (!partitions_.contains(queue::QueueId{work->storage_account, work->queue_name})) return;
   counters_.Add(&ListenerCounters::triggers_heard);
+  if (handover_.IsForOthers(work->wanted)) return;
   const int64_t messages =
       work->payload_size > 0 ? work->payload_size : std::numeric_limits<int64_t>::max();
   // With tasks on the roster they follow it themselves, since their next look comes after this
@@ -228,6 +239,7 @@ void ElasticListener::OnTrigger(const trigger::InterRoleCommunicationEvent& even
 }
 
 void ElasticListener::OnWake(WakeReason reason) {
+  if (reason == WakeReason::kAnnounce) return handover_.AnnounceDue();
   if (roster_.dismissed()) return;
   if (roster_.active() == 0) {
     WakeIdle(reason);

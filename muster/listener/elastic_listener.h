@@ -17,6 +17,7 @@
 #include "muster/base/retry_policy.h"
 #include "muster/listener/claim_sizer.h"
 #include "muster/listener/counters.h"
+#include "muster/listener/handover.h"
 #include "muster/listener/lease_keeper.h"
 #include "muster/listener/lease_table.h"
 #include "muster/listener/listener.h"
@@ -70,6 +71,7 @@ class ElasticListener final : public QueueListener {
   TaskEnvironment MakeEnvironment(SubscriberFactory subscribers);
   base::IdleBackoffOptions IdleIntervals() const;
 
+  void LeaveToOthers(const queue::QueueId& queue, const std::string& wanted, absl::Duration delay);
   void OnTrigger(const trigger::InterRoleCommunicationEvent& event);
   void OnWake(WakeReason reason);
   void WakeIdle(WakeReason reason);
@@ -110,6 +112,7 @@ class ElasticListener final : public QueueListener {
   VisibilityTuner visibility_;
   LeaseTable leases_;
   TriggerSender triggers_;
+  Handover handover_;
   mutable base::Mutex settings_mu_;
   base::IdleBackoffOptions idle_intervals_ ABSL_GUARDED_BY(settings_mu_);
   mutable base::Mutex seen_mu_;

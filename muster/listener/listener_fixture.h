@@ -43,6 +43,12 @@ inline Settlement Outcome(Settlement::Kind kind, absl::Duration delay = absl::Ze
   return settlement;
 }
 
+inline Settlement ForOthers(std::string wanted) {
+  Settlement settlement = Outcome(Settlement::Kind::kDefer);
+  settlement.wanted = std::move(wanted);
+  return settlement;
+}
+
 class ListenerTest : public ::testing::Test {
  protected:
   using Handler = std::function<Settlement(Delivery&, DeliveryContext&)>;

@@ -314,11 +314,19 @@ void Settler::Count(Item& item, const absl::Status& status) {
     return;
   }
   // While the lease still counts, so that no time is without a reason to come back.
-  const bool comes_back =
-      item.verdict.action == Verdict::Action::kGiveBack && !item.verdict.for_others;
-  if (comes_back) options_.on_delayed(item.verdict.delay);
+  if (item.verdict.action == Verdict::Action::kGiveBack) TellWhenVisible(item);
   options_.on_settled(*item.lease, status.ok());
   leases_->Remove(*item.lease);
+}
+
+void Settler::TellWhenVisible(const Item& item) {
+  const Verdict& verdict = item.verdict;
+  if (verdict.wanted.empty()) {
+    options_.on_delayed(verdict.delay);
+  } else {
+    options_.on_left_to_others(options_.partitions[item.lease->partition], verdict.wanted,
+                               verdict.delay);
+  }
 }
 
 void Settler::Abandon(Item& item) {

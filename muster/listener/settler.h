@@ -38,6 +38,9 @@ struct SettlerOptions {
 
   // All are called with no lock held. How soon a message will be visible again:
   std::function<void(absl::Duration)> on_delayed;
+  // The same, of a message that is for others, and what is wanted.
+  std::function<void(const queue::QueueId&, const std::string& wanted, absl::Duration)>
+      on_left_to_others;
   // A lease ended: by a settlement in time, or too late.
   std::function<void(const Lease&, bool in_time)> on_settled;
   std::function<void(const absl::Status&)> on_error;
@@ -97,6 +100,7 @@ class Settler {
   queue::Cause CauseOf(const Item& item) const;
   void AnnounceGivenBack(const queue::QueueId& queue, const Chosen& items);
   void Count(Item& item, const absl::Status& status);
+  void TellWhenVisible(const Item& item);
   void Abandon(Item& item);
 
   const SettlerOptions options_;

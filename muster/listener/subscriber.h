@@ -26,9 +26,10 @@ struct Settlement {
   Kind kind = Kind::kUnset;
   absl::Duration delay = absl::ZeroDuration();
   std::string why;  // one line; kept as the poison message's cause
-  // kDefer: it is for somebody else. This listener does not come back for it when `delay` is over,
-  // as it would for its own: who always comes first would keep it from those who can do it.
-  bool for_others = false;
+  // kDefer: not empty when the message is for others, that have what this worker has not. Names
+  // what is wanted, in the same words whoever lacks it. The listener then chooses the delay, and
+  // announces the message to the others instead of coming back for it (handover.h).
+  std::string wanted;
 
   // kOk: what to put durably into the listener's output queue before the delete. Outputs that no
   // queue can take (limits.h) turn the settlement into kDead.

@@ -1,6 +1,7 @@
 #include "muster/listener/supervisor.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace muster::listener {
@@ -35,11 +36,11 @@ void Supervisor::Wake(WakeReason reason) {
   if (!std::exchange(flag, true)) changed_.NotifyAll();
 }
 
-void Supervisor::WakeIn(absl::Duration delay) {
+void Supervisor::WakeIn(absl::Duration delay, WakeReason reason) {
   const absl::Duration at =
       absl::Ceil(clock_->Monotonic() + std::max(delay, absl::ZeroDuration()), kWakeGranularity);
   base::MutexLock lock(&mu_);
-  const auto [place, inserted] = scheduled_.insert(at);
+  const auto [place, inserted] = scheduled_.insert({at, reason});
   if (inserted && place == scheduled_.begin()) changed_.NotifyAll();
   if (scheduled_.size() > kMaxScheduledWakes) scheduled_.erase(std::prev(scheduled_.end()));
 }
@@ -72,9 +73,8 @@ bool Supervisor::TakeReasonLocked(WakeReason& reason) {
   const absl::Duration now = clock_->Monotonic();
   if (std::exchange(pushed_, false)) {
     reason = WakeReason::kPush;
-  } else if (!scheduled_.empty() && *scheduled_.begin() <= now) {
-    scheduled_.erase(scheduled_.begin(), scheduled_.upper_bound(now));
-    reason = WakeReason::kScheduled;
+  } else if (!scheduled_.empty() && scheduled_.begin()->first <= now) {
+    reason = TakeScheduledLocked(now);
   } else if (rescale_ && next_rescale_ <= now) {
     rescale_ = false;
     next_rescale_ = now + options_.rescale_spacing;
@@ -88,6 +88,15 @@ bool Supervisor::TakeReasonLocked(WakeReason& reason) {
   return true;
 }
 
+// The first, and whatever else is due for the same reason.
+WakeReason Supervisor::TakeScheduledLocked(absl::Duration now) {
+  const WakeReason reason = scheduled_.begin()->second;
+  for (auto due = scheduled_.begin(); due != scheduled_.end() && due->first <= now;) {
+    due = due->second == reason ? scheduled_.erase(due) : std::next(due);
+  }
+  return reason;
+}
+
 void Supervisor::PlanSafetyCheckLocked() {
   const double factor = 1 - kSafetyJitter + 2 * kSafetyJitter * uniform_();
   next_safety_check_ = clock_->Monotonic() + options_.safety_check_interval * factor;
@@ -96,7 +105,7 @@ void Supervisor::PlanSafetyCheckLocked() {
 absl::Duration Supervisor::NextDeadlineLocked() const {
   absl::Duration next = next_safety_check_;
   if (rescale_) next = std::min(next, next_rescale_);
-  if (!scheduled_.empty()) next = std::min(next, *scheduled_.begin());
+  if (!scheduled_.empty()) next = std::min(next, scheduled_.begin()->first);
   return next;
 }
 

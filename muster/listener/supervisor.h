@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
@@ -18,6 +19,7 @@ enum class WakeReason {
   kPush,       // a trigger arrived and no task was there to follow it
   kRescale,    // work came while tasks are there: perhaps they are too few
   kScheduled,  // a message is visible by now that this listener had given back with a delay
+  kAnnounce,   // the same, but the message is for others: not to be looked for, but to be announced
   kSafety,     // the slow check
 };
 
@@ -40,7 +42,7 @@ class Supervisor {
   void Wake(WakeReason reason);
   // Wakes in `delay`. Wakes that are close to each other are merged; when very many are waiting the
   // latest is dropped, and left to the safety check.
-  void WakeIn(absl::Duration delay);
+  void WakeIn(absl::Duration delay, WakeReason reason = WakeReason::kScheduled);
 
   // Ends the thread and waits for it. Twice is fine. Later calls of the others do nothing.
   void Stop();
@@ -49,6 +51,7 @@ class Supervisor {
   void Run();
   bool AwaitReason(WakeReason& reason);
   bool TakeReasonLocked(WakeReason& reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  WakeReason TakeScheduledLocked(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PlanSafetyCheckLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Duration NextDeadlineLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -64,7 +67,8 @@ class Supervisor {
   bool rescale_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration next_rescale_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();
   absl::Duration next_safety_check_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
-  std::set<absl::Duration> scheduled_ ABSL_GUARDED_BY(mu_);  // Clock::Monotonic(), rounded up
+  // When by Clock::Monotonic(), rounded up, and why.
+  std::set<std::pair<absl::Duration, WakeReason>> scheduled_ ABSL_GUARDED_BY(mu_);
 
   base::Mutex join_mu_;
   std::thread thread_ ABSL_GUARDED_BY(join_mu_);  // last: it uses all of the above

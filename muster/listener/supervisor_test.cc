@@ -69,6 +69,15 @@ TEST_F(SupervisorTest, WakesWhenADelayRunsOutOnceForDelaysThatAreClose) {
   EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Milliseconds(4500));
 }
 
+TEST_F(SupervisorTest, TellsDelaysApartByWhatTheyAreFor) {
+  supervisor_.WakeIn(absl::Milliseconds(500));
+  supervisor_.WakeIn(absl::Milliseconds(500), WakeReason::kAnnounce);
+  supervisor_.WakeIn(absl::Milliseconds(480), WakeReason::kAnnounce);
+  clock_.AwaitSleepers(1);
+  clock_.Advance(absl::Milliseconds(500));
+  EXPECT_THAT(AwaitWakes(2), ElementsAre(WakeReason::kAnnounce, WakeReason::kScheduled));
+}
+
 TEST_F(SupervisorTest, RemembersABoundedNumberOfDelaysTheSoonestFirst) {
   for (int i = 5000; i > 0; --i) supervisor_.WakeIn(absl::Seconds(i));
   supervisor_.WakeIn(absl::Hours(100));

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "muster/trigger/work_detected.h"
-
 namespace muster::listener {
 namespace {
 
@@ -16,11 +14,13 @@ constexpr absl::Duration kAnnounceInterval = absl::Milliseconds(5);
 TriggerSender::TriggerSender(trigger::TriggerBus* bus, std::string instance, CounterSet* counters)
     : bus_(bus), instance_(std::move(instance)), counters_(counters) {}
 
-void TriggerSender::Send(const queue::QueueId& queue, int64_t messages) {
+void TriggerSender::Send(const queue::QueueId& queue, int64_t messages, const std::string& wanted) {
   if (bus_ == nullptr) return;
-  if (bus_->Publish(trigger::WorkDetected(instance_, queue.account, queue.name, messages)).ok()) {
-    counters_->Add(&ListenerCounters::triggers_sent);
-  }
+  const trigger::CloudQueueWorkDetectedTriggerEvent work{.storage_account = queue.account,
+                                                         .queue_name = queue.name,
+                                                         .payload_size = messages,
+                                                         .wanted = wanted};
+  if (bus_->Publish({instance_, work}).ok()) counters_->Add(&ListenerCounters::triggers_sent);
 }
 
 BurstAnnouncer::BurstAnnouncer(queue::QueueId queue, TriggerSender* sender, base::Clock* clock)

@@ -19,7 +19,8 @@ class TriggerSender {
   // `bus` may be null: then nothing is sent. Neither pointer is owned.
   TriggerSender(trigger::TriggerBus* bus, std::string instance, CounterSet* counters);
 
-  void Send(const queue::QueueId& queue, int64_t messages);
+  // `wanted`: as in the event.
+  void Send(const queue::QueueId& queue, int64_t messages, const std::string& wanted = "");
 
  private:
   trigger::TriggerBus* const bus_;  // not owned

@@ -11,6 +11,14 @@
 namespace muster::listener {
 namespace {
 
+// Short at first: half of a fleet may fit, and the next that looks is likely to. Long in the end:
+// perhaps nobody fits for days, and those who look have work of their own.
+constexpr absl::Duration kShortestAway = absl::Milliseconds(250);
+constexpr absl::Duration kLongestAway = absl::Seconds(25);
+
+// Nobody's looks keep step with it.
+double Jitter(double uniform) { return 0.8 + 0.4 * uniform; }
+
 Verdict GiveBack(absl::Duration delay, bool begun, bool refund,
                  int64_t ListenerCounters::*counter) {
   Verdict verdict;
@@ -48,10 +56,10 @@ Verdict JudgeRetry(Settlement settlement, int attempts, bool begun, const Verdic
   return verdict;
 }
 
-Verdict JudgeDefer(const Settlement& settlement, bool begun, const VerdictRules& rules) {
+Verdict JudgeDefer(Settlement settlement, bool begun, const VerdictRules& rules) {
   Verdict verdict = GiveBack(std::max(settlement.delay, rules.minimum_retry_delay), begun, true,
                              &ListenerCounters::messages_deferred);
-  verdict.for_others = settlement.for_others;
+  verdict.wanted = std::move(settlement.wanted);
   return verdict;
 }
 
@@ -69,8 +77,13 @@ Verdict JudgeOk(Settlement settlement, const VerdictRules& rules) {
 
 absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double uniform) {
   const int doublings = std::clamp(attempts - 1, 0, 62);
-  const double factor = std::ldexp(1.0, doublings) * (0.8 + 0.4 * uniform);
+  const double factor = std::ldexp(1.0, doublings) * Jitter(uniform);
   return std::min(rules.minimum_retry_delay * factor, rules.maximum_retry_delay);
+}
+
+absl::Duration DelayForOthers(int dequeue_count, double uniform) {
+  const int doublings = std::clamp(dequeue_count - 1, 0, 62);
+  return std::min(kShortestAway * std::ldexp(1.0, doublings), kLongestAway) * Jitter(uniform);
 }
 
 Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRules& rules,
@@ -81,7 +94,7 @@ Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRule
     case Settlement::Kind::kDead:
       return GiveUp(std::move(settlement.why));
     case Settlement::Kind::kDefer:
-      return JudgeDefer(settlement, begun, rules);
+      return JudgeDefer(std::move(settlement), begun, rules);
     case Settlement::Kind::kRelease:
       return GiveBack(absl::ZeroDuration(), begun, true, &ListenerCounters::messages_released);
     case Settlement::Kind::kUnset:

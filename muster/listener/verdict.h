@@ -22,7 +22,7 @@ struct Verdict {
   absl::Duration delay = absl::ZeroDuration();
   bool attempt_ended = false;   // kGiveBack: the attempt that began did not end in a death
   bool refund_attempt = false;  // kGiveBack: … and is not charged
-  bool for_others = false;      // kGiveBack: this listener does not come back for it
+  std::string wanted;           // kGiveBack: not empty: it is for others, that have this
   std::string why;
   std::vector<queue::NewMessage> outputs;
   // What to count once it is done.
@@ -38,6 +38,10 @@ struct VerdictRules {
 
 // minimum × 2^(attempts − 1), × [0.8, 1.2) by `uniform` in [0, 1), at most the maximum.
 absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double uniform);
+
+// How long a message that is for others is away, after so many receives, the last of which was in
+// vain: 250 ms × 2^(dequeue_count − 1), at most 25 s, × [0.8, 1.2) by `uniform`.
+absl::Duration DelayForOthers(int dequeue_count, double uniform);
 
 // What `settlement` means for a message with `attempts` charged. `begun`: one of them by the holder
 // that settles.

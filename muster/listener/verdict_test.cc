@@ -66,12 +66,30 @@ TEST(VerdictTest, KeepsTheMarkOfASuspectThatNeverBegan) {
   EXPECT_FALSE(JudgeKind(Kind::kRelease, 1, false).attempt_ended);
 }
 
-TEST(VerdictTest, SaysForWhomAMessageIsPutBack) {
+TEST(VerdictTest, SaysWhatIsWantedForAMessageThatIsForOthers) {
   Settlement settlement;
   settlement.kind = Kind::kDefer;
-  EXPECT_FALSE(Judge(settlement, 1, true, kRules, 0.5).for_others);
-  settlement.for_others = true;
-  EXPECT_TRUE(Judge(settlement, 1, true, kRules, 0.5).for_others);
+  settlement.wanted = "v1";
+  const Verdict verdict = Judge(settlement, 1, true, kRules, 0.5);
+  EXPECT_EQ(verdict.action, Verdict::Action::kGiveBack);
+  EXPECT_EQ(verdict.wanted, "v1");
+  EXPECT_TRUE(verdict.refund_attempt);
+}
+
+TEST(VerdictTest, KeepsAMessageForOthersAwayForLongerEachTime) {
+  EXPECT_EQ(DelayForOthers(1, 0.5), absl::Milliseconds(250));
+  EXPECT_EQ(DelayForOthers(2, 0.5), absl::Milliseconds(500));
+  EXPECT_EQ(DelayForOthers(7, 0.5), absl::Seconds(16));
+  for (const int dequeues : {8, 63, 64, 65, 1 << 30, std::numeric_limits<int>::max()}) {
+    EXPECT_EQ(DelayForOthers(dequeues, 0.5), absl::Seconds(25)) << dequeues;
+  }
+  EXPECT_EQ(DelayForOthers(0, 0.5), absl::Milliseconds(250)) << "of a put's own receipt";
+}
+
+TEST(VerdictTest, ShakesTheLongestDelayForOthersTooSoThatNobodyKeepsStep) {
+  EXPECT_EQ(DelayForOthers(100, 0), absl::Seconds(20));
+  EXPECT_LT(DelayForOthers(100, 0.999), absl::Seconds(30));
+  EXPECT_GT(DelayForOthers(100, 0.999), absl::Seconds(29));
 }
 
 TEST(VerdictTest, NeverDefersWithoutADelay) {

@@ -18,6 +18,9 @@ struct CloudQueueWorkDetectedTriggerEvent {
   std::string storage_account;
   std::string queue_name;
   int64_t payload_size = 0;  // messages put
+  // Not empty: what a worker must have for these messages. They were put back by one that has it
+  // not, and others that have it not need not come.
+  std::string wanted = {};
 };
 
 // A job's definition was made, replaced or deleted.

@@ -38,6 +38,7 @@ struct PayloadWriter {
     payload.set_storage_account(work.storage_account);
     payload.set_queue_name(work.queue_name);
     payload.set_payload_size(work.payload_size);
+    payload.set_wanted(work.wanted);
   }
   void operator()(const trigger::JobChangedEvent& job) const {
     message->mutable_job_changed()->set_job(job.job);
@@ -77,8 +78,11 @@ absl::StatusOr<trigger::InterRoleCommunicationEvent> DecodeEvent(absl::string_vi
   switch (message.payload_case()) {
     case v1::InterRoleCommunicationEvent::kWorkDetected: {
       const v1::CloudQueueWorkDetectedTriggerEvent& work = message.work_detected();
-      return trigger::WorkDetected(message.from(), work.storage_account(), work.queue_name(),
-                                   work.payload_size());
+      return Event{message.from(), trigger::CloudQueueWorkDetectedTriggerEvent{
+                                       .storage_account = work.storage_account(),
+                                       .queue_name = work.queue_name(),
+                                       .payload_size = work.payload_size(),
+                                       .wanted = work.wanted()}};
     }
     case v1::InterRoleCommunicationEvent::kJobChanged:
       return Event{message.from(), trigger::JobChangedEvent{message.job_changed().job()}};

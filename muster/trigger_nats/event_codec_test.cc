@@ -27,6 +27,19 @@ TEST(EventCodecTest, WritesTheBytesThatEveryReleaseReads) {
             64);
 }
 
+TEST(EventCodecTest, CarriesWhatAWorkerMustHaveForTheMessages) {
+  auto event = WorkDetected("processor-7", "acme", "retail-in", 64);
+  std::get<trigger::CloudQueueWorkDetectedTriggerEvent>(event.payload).wanted = "v1";
+  const std::string golden = base::BytesFromHex(
+      "0a0b70726f636573736f722d37"
+      "12170a0461636d651209726574"
+      "61696c2d696e184022027631");
+  EXPECT_EQ(EncodeEvent(event), golden);
+  const auto decoded = DecodeEvent(golden);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(std::get<trigger::CloudQueueWorkDetectedTriggerEvent>(decoded->payload).wanted, "v1");
+}
+
 TEST(EventCodecTest, ReadsAnEventToWhichANewerMusterHasAddedFields) {
   const std::string newer = base::BytesFromHex("a206036e6577");  // number 100
   const auto decoded = DecodeEvent(EncodeEvent(WorkDetected("i", "acme", "retail-in", 1)) + newer);

@@ -17,8 +17,11 @@ namespace {
 
 using listener::Settlement;
 
-// An item that this worker's code does not fit waits so long for a worker that does.
-constexpr absl::Duration kMisfitDelay = absl::Seconds(10);
+// Of what a worker must have for an item: it goes to all processors, each time the item is put
+// back.
+constexpr size_t kMaxWantedBytes = 256;
+// Has nobody who says so.
+constexpr char kNewerMuster[] = "a newer muster";
 
 // Of the transactions of an item that is taken apart, one in so many may be poison, and always one.
 constexpr size_t kPoisonShare = 10;
@@ -60,6 +63,13 @@ Settlement SettlementOf(handler::Outcome outcome) {
       break;
   }
   return Settle(Settlement::Kind::kRetry, outcome.delay, std::move(outcome.why));
+}
+
+// What a worker must have for the items of a batch, whichever worker is asked.
+std::string WantedBy(const wire::BatchIdentity& identity) {
+  return base::Printable(absl::StrCat("job ", identity.job, " revision ", identity.job_revision,
+                                      " handler version ", identity.handler_version),
+                         kMaxWantedBytes);
 }
 
 // An item that has failed as a whole on all attempts but the last.
@@ -122,16 +132,17 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
   if (IsGivenUp(item->identity.batch)) return Unrun();
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(item->identity);
   if (worker.ok()) return WorkUnlessGivenUp(**worker, *item, attempt);
-  return LeaveToOthers(item->identity.batch, item->index, std::string(worker.status().message()));
+  return LeaveToOthers(*item, WantedBy(item->identity), std::string(worker.status().message()));
 }
 
-Settlement ItemWorker::LeaveToOthers(uint64_t batch, uint32_t index, std::string why) const {
-  if (setup_->misfits.Insert(batch)) {
+Settlement ItemWorker::LeaveToOthers(const wire::WorkItem& item, std::string wanted,
+                                     std::string why) const {
+  if (setup_->misfits.Insert(item.identity.batch)) {
     base::Log(base::kError, "no fitting worker for the items of a batch",
-              {{"first", absl::StrCat(batch, "/", index)}, {"why", why}});
+              {{"first", absl::StrCat(item.identity.batch, "/", item.index)}, {"why", why}});
   }
-  Settlement settlement = Settle(Settlement::Kind::kDefer, kMisfitDelay, std::move(why));
-  settlement.for_others = true;
+  Settlement settlement = Settle(Settlement::Kind::kDefer, absl::ZeroDuration(), std::move(why));
+  settlement.wanted = std::move(wanted);
   return settlement;
 }
 
@@ -142,7 +153,7 @@ Settlement ItemWorker::LeaveToNewer(const queue::Message& message, const absl::S
                   std::string(header.status().message()));
   }
   if (IsGivenUp(header->identity.batch)) return Unrun();
-  return LeaveToOthers(header->identity.batch, header->index, std::string(why.message()));
+  return LeaveToOthers(*header, kNewerMuster, std::string(why.message()));
 }
 
 bool ItemWorker::IsGivenUp(uint64_t batch) const {

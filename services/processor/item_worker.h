@@ -50,7 +50,8 @@ class ItemWorker final : public listener::Subscriber {
                                            const WorkerSetup& setup);
   bool IsGivenUp(uint64_t batch) const;
   // The item is put back, uncharged; the first of its batch is told of.
-  listener::Settlement LeaveToOthers(uint64_t batch, uint32_t index, std::string why) const;
+  listener::Settlement LeaveToOthers(const wire::WorkItem& item, std::string wanted,
+                                     std::string why) const;
   // An item that only newer processors can read.
   listener::Settlement LeaveToNewer(const queue::Message& message, const absl::Status& why) const;
   // By `worker`, whom the item fits, until its batch is given up.

@@ -326,7 +326,10 @@ TEST_F(ItemWorkerTest, LeavesItemsOfAnotherRevisionToOthersUnchargedAndSaysSo) {
   const Settlement settlement = Work(Item("a,1\n", 1));
   EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
   EXPECT_THAT(settlement.why, HasSubstr("revision r2"));
-  EXPECT_TRUE(settlement.for_others);
+  EXPECT_THAT(settlement.wanted, HasSubstr("revision r2"));
+  EXPECT_EQ(Work(Item("b,1\n", 1)).wanted, settlement.wanted) << "it is of the same kind";
+  revision_of_items_ = "r3";
+  EXPECT_NE(Work(Item("c,1\n", 1)).wanted, settlement.wanted);
 }
 
 // As a newer initiator may put it: with more fields, and with its slice packed in a new way.
@@ -346,10 +349,9 @@ TEST_F(ItemWorkerTest, LeavesItemsToNewerProcessorsUnchargedThatOnlyTheyCanRead)
   base::LogCapture log;
   const Settlement settlement = Work(Newer(Item("a,1\n", 1), /*repacked=*/true));
   EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
-  EXPECT_GT(settlement.delay, absl::ZeroDuration());
   EXPECT_THAT(settlement.why, HasSubstr("newer muster"));
-  EXPECT_TRUE(settlement.for_others);
-  Work(Newer(Item("b,1\n", 1), /*repacked=*/true));
+  EXPECT_THAT(settlement.wanted, HasSubstr("newer muster"));
+  EXPECT_EQ(Work(Newer(Item("b,1\n", 1), /*repacked=*/true)).wanted, settlement.wanted);
   EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("no fitting worker")));
 }
 

@@ -102,10 +102,10 @@ class MeshTest(MusterTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return json.loads(done.stdout)
 
-    def start_submit(self, job, data, server=None):
+    def start_submit(self, job, data, server=None, request_id="march"):
         process = subprocess.Popen(
-            [harness.MUSTER, *self.submit_arguments(job, data, server=server)], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
+            [harness.MUSTER, *self.submit_arguments(job, data, request_id, server)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         return process

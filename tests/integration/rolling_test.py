@@ -125,33 +125,41 @@ class HandlerVersionTest(RollingTest):
     ROWS = 2000
     ITEMS = 4  # of 500 transactions each
 
-    def test_items_that_no_live_version_fits_wait_uncharged_until_one_does(self):
+    def test_each_version_gets_its_items_while_both_are_there(self):
         self.answer("job", "apply", harness.RETAIL_JOB)
         data = retail_input(self.ROWS)
         old = self.start_processor("processor")
         self.await_handler("1")
         self.assertEqual(self.ask("worker", "pause").returncode, 0)
-        submission = self.start_submit("retail", data)
+        first = self.start_submit("retail", data)
         self.await_queued("local/retail-in-0", self.ITEMS)
         self.assertEqual(old.stop(), 0)
 
+        # Nobody fits the first batch now. What is submitted is for the new one.
         new = self.start_processor("next_processor")
         new.await_line("no fitting worker for the items of a batch")
         new.await_line("handler version 1")
-        # What is submitted now is for the new one, and does not wait behind the others.
         self.await_handler("2")
         later = self.submit("retail", data, "april")
         self.assert_exact(data, self.ROWS, later)
         [waiting] = [b for b in self.answer("batch", "list") if b["batch"] == 1]
         self.assertEqual(waiting["items_counted"], 0)
+        self.assertEqual(self.ask("worker", "pause").returncode, 0)
+        last = self.start_submit("retail", data, request_id="may")
+        # Those that were put back count as in flight.
+        self.await_queued("local/retail-in-0", self.ITEMS)
 
-        self.assertEqual(new.stop(), 0)
+        # From here on both are there, with items of both versions in their queue. The old one takes
+        # those of the last batch while the new one is paused, and puts them back.
         old.restart()
-        result = self.end_of(submission)
-        self.assert_exact(data, self.ROWS, result)
-        for batch, version in ((1, "1"), (later["batch"], "2")):
-            self.assert_counted_once_at_the_first_attempt(batch, self.ITEMS)
-            self.assertEqual({v for _, v, _ in self.counted_items(batch)}, {version})
+        old.await_line("handler version 2")
+        self.assertEqual(self.ask("worker", "resume").returncode, 0)
+        results = [self.end_of(first), later, self.end_of(last)]
+        for result, version in zip(results, ("1", "2", "2")):
+            self.assert_exact(data, self.ROWS, result)
+            self.assert_counted_once_at_the_first_attempt(result["batch"], self.ITEMS)
+            counted = self.counted_items(result["batch"])
+            self.assertEqual({v for _, v, _ in counted}, {version})
 
     def await_handler(self, version):
         end = time.monotonic() + READY_SECONDS
