@@ -161,7 +161,7 @@ void TargetLoop::BeginTerm(int64_t token) {
     deciding_ = begun;
   }
   if (!begun.ok()) return;
-  term_ = Term{token, deps_.clock->Monotonic(), 0, std::nullopt};
+  term_ = Term{token, deps_.clock->Monotonic(), deps_.clock->Now(), 0, std::nullopt};
   ids_.BeginAnew();
   queues_thread_.Wake();
   desk_thread_.Wake();
@@ -198,6 +198,7 @@ FleetSigns TargetLoop::SignsAt(absl::Time now) const {
   signs.has_platform = !desk_.is_dry() && sight.was_seen;
   signs.ordered = std::max(sight.ordered, absl::UnixEpoch());
   if (!term_.has_value()) return signs;
+  signs.ordered = std::max(signs.ordered, term_->began);
   signs.trusts_platform = deps_.clock->Monotonic() - term_->since < kSettleTime;
   signs.standby = term_->standby;
   return signs;

@@ -65,6 +65,18 @@ TEST_F(TargetLoopTest, IdleReplicasAreLetGoByTheirNames) {
   EXPECT_THAT(actuator_.orders().front().let_go_first, ::testing::UnorderedElementsAre("a", "b"));
 }
 
+// The leader before this one ordered them: they come, and no second helping is needed.
+TEST_F(TargetLoopTest, ANewLeaderCountsOnWhatWasOrderedAndDoesNotShowYet) {
+  actuator_.SetState({5, {}});
+  queues_.Put("in-0", 5);
+  const absl::Time began = clock_.Now();
+  Second();
+  const std::vector<absl::Time> starting = loop_->snapshot()->observation.fleet.starting;
+  EXPECT_EQ(starting, std::vector<absl::Time>(5, began + absl::Seconds(10)));
+  Second(8);
+  for (const int replicas : actuator_.ordered()) EXPECT_LE(replicas, 5);
+}
+
 TEST_F(TargetLoopTest, GrowsInOneActionByWhatItHasLearned) {
   HaveReplicas({"a"});
   beating_.clear();
