@@ -72,6 +72,10 @@ class Barrier {
       changed_.Wait(&mu_);
     }
   }
+  bool IsWaitedAt() {
+    base::MutexLock lock(&mu_);
+    return is_shut_ && is_waited_at_;
+  }
   void AwaitSomebody() {
     base::MutexLock lock(&mu_);
     while (!is_waited_at_) changed_.Wait(&mu_);
