@@ -165,7 +165,7 @@ void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {
 
 void FleetView::TakeHeartbeats(const FleetSigns& signs, Tally* tally) {
   for (const WorkerLoad& worker : signs.workers) {
-    if (CanWork(worker)) TakeReady(&worker, "", signs, tally);
+    if (CanWork(worker)) TakeReady(&worker, worker.instance, signs, tally);
     if (worker.listens && worker.leaving) ++tally->draining;
   }
 }

@@ -44,7 +44,8 @@ struct FleetSigns {
 struct FleetLook {
   scaling::Fleet fleet;
   scaling::Estimates estimates;
-  // The actuator's names of those that may go, with the fewest leases first.
+  // The actuator's names of those that may go, with the fewest leases first; without a platform
+  // their own.
   std::vector<std::string> let_go_first;
   // Replicas that are there or to come, and do not drain; parked ones too.
   int live = 0;

@@ -139,6 +139,7 @@ TEST_F(FleetViewTest, HeartbeatsAloneCountWhereThereIsNoPlatform) {
   EXPECT_EQ(look.fleet.ready, 2);
   EXPECT_EQ(look.live, 2);
   EXPECT_THAT(look.fleet.idle_since, ElementsAre(now_));
+  EXPECT_THAT(look.let_go_first, ElementsAre("a", "b"));
 }
 
 TEST_F(FleetViewTest, AHeartbeatStandsForAReplicaThatHasNotToldItsName) {
@@ -319,6 +320,10 @@ TEST_F(FleetViewTest, FiguresThatNobodyCouldMeanDoNoHarm) {
     EXPECT_LE(look.estimates.cpu_share, 1);
     EXPECT_EQ(look.estimates.throttled_share, 0);
   }
+  v1::Heartbeat beat = BusyBeatOf("a", ++sequence, 10);
+  beat.mutable_jobs(0)->set_threads_max(std::numeric_limits<int>::max());
+  Hear(beat);
+  EXPECT_EQ(Look().fleet.tasks, kMaxTasks);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muster/base/log.h"
+#include "muster/scaling/limits.h"
 #include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/queue_names.h"
 
@@ -90,11 +91,13 @@ void TargetLoop::HearWork(absl::string_view queue, int64_t items) {
   watch_.Heard(queue);
   if (items > 0) {
     const absl::Time now = deps_.clock->Now();
+    items = std::min(items, scaling::kMaxItems);
     base::MutexLock lock(&mu_);
     if (announced_.size() < kMaxPendingAnnouncements) {
       announced_.push_back({now, items, 0});
     } else {
-      announced_.back().items += items;
+      int64_t& sum = announced_.back().items;
+      sum = std::min(sum + items, scaling::kMaxItems);
     }
   }
   Wake();

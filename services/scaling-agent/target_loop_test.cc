@@ -1,6 +1,8 @@
 #include "services/scaling-agent/target_loop.h"
 
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -41,6 +43,19 @@ TEST_F(TargetLoopTest, WorkWhoseTriggerWasLostIsSeenInTheStatistics) {
   EXPECT_EQ(Last(), "1 deadline");
 }
 
+TEST_F(TargetLoopTest, AnnouncementsThatNobodyCouldMeanHideNoWork) {
+  HaveReplicas({"a"});
+  beating_.clear();
+  for (int i = 0; i < 10; ++i) {
+    roster_.Hear(BusyBeatOf("a", ++beats_, 100));
+    Second();
+  }
+  for (size_t i = 0; i < kMaxPendingAnnouncements; ++i) loop_->HearWork("in-0", 1);
+  for (int i = 0; i < 3; ++i) loop_->HearWork("in-0", std::numeric_limits<int64_t>::max());
+  loop_->Decide();
+  EXPECT_EQ(Last(), "10 max");
+}
+
 TEST_F(TargetLoopTest, OthersWorkIsNone) {
   Settle();
   loop_->HearWork("other-0", 5);
@@ -70,7 +85,7 @@ TEST_F(TargetLoopTest, ANewLeaderCountsOnWhatWasOrderedAndDoesNotShowYet) {
   actuator_.SetState({5, {}});
   queues_.Put("in-0", 5);
   const absl::Time began = clock_.Now();
-  Second();
+  Second(2);
   const std::vector<absl::Time> starting = loop_->snapshot()->observation.fleet.starting;
   EXPECT_EQ(starting, std::vector<absl::Time>(5, began + absl::Seconds(10)));
   Second(8);
