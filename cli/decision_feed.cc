@@ -1,9 +1,11 @@
 #include "cli/decision_feed.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "absl/status/statusor.h"
 #include "grpcpp/client_context.h"
+#include "muster/base/mutex.h"
 #include "muster/base/status_macros.h"
 #include "muster/batch_remote/submit.h"
 #include "muster/proto_time/proto_time.h"
@@ -15,6 +17,57 @@ namespace {
 
 // Each decision is told twice at most, and a catch-up lists a thousand.
 constexpr size_t kRememberedTellings = size_t{4} * kMaxListedDecisions;
+
+// Cancels a call that has not begun within `limit`. A watch has no deadline that would do it.
+class BeginLimit {
+ public:
+  BeginLimit(grpc::ClientContext* context, absl::Duration limit)
+      : context_(context), thread_([this, limit] { Wait(limit); }) {}
+  ~BeginLimit() {
+    Begun();
+    thread_.join();
+  }
+  BeginLimit(const BeginLimit&) = delete;
+  BeginLimit& operator=(const BeginLimit&) = delete;
+
+  // False: it was cancelled already.
+  bool Begun() {
+    base::MutexLock lock(&mu_);
+    has_begun_ = true;
+    changed_.NotifyAll();
+    return !is_late_;
+  }
+
+ private:
+  void Wait(absl::Duration limit) {
+    base::Clock* const clock = base::RealClock();
+    const absl::Duration deadline = clock->Monotonic() + limit;
+    base::MutexLock lock(&mu_);
+    while (!has_begun_ && clock->Monotonic() < deadline) {
+      clock->WaitUntil(&changed_, &mu_, deadline);
+    }
+    is_late_ = !has_begun_;
+    if (is_late_) context_->TryCancel();
+  }
+
+  grpc::ClientContext* const context_;  // not owned
+  base::Mutex mu_;
+  base::CondVar changed_;
+  bool has_begun_ ABSL_GUARDED_BY(mu_) = false;
+  bool is_late_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+// Until the agent has said that it tells of every decision from then on, or that it does not watch.
+// False: it says nothing.
+bool AwaitBegin(grpc::ClientReader<v1::WatchDecisionsResponse>* watch, grpc::ClientContext* context,
+                absl::Duration limit) {
+  BeginLimit begin_limit(context, limit);
+  watch->WaitForInitialMetadata();
+  return begin_limit.Begun();
+}
+
+absl::Status Silence() { return absl::DeadlineExceededError("it does not begin to tell"); }
 
 }  // namespace
 
@@ -39,7 +92,9 @@ absl::Status DecisionFeed::FollowOne(ScalingStub& stub, batch_remote::Patience* 
   request.set_target(target_);
   const auto reader = stub.WatchDecisions(&context, request);
   // After the watch has begun: what is decided meanwhile comes twice, and is told once.
-  if (const absl::Status caught_up = CatchUp(stub); !caught_up.ok()) {
+  const absl::Status caught_up =
+      AwaitBegin(reader.get(), &context, agent_->timeout()) ? CatchUp(stub) : Silence();
+  if (!caught_up.ok()) {
     context.TryCancel();
     (void)reader->Finish();
     return caught_up;

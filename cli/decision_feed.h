@@ -29,7 +29,8 @@ class DecisionFeed {
       : agent_(agent), target_(std::move(target)), limit_(limit), tell_(std::move(tell)) {}
 
   // Tells of the last `limit` decisions, oldest first, and then of each as it is made, and again
-  // when its action has come to an end. Where it is cut off it looks for the agent that leads now,
+  // when its action has come to an end. Where it is cut off, or the watch does not begin within the
+  // time that a call may take, it looks for the agent that leads now,
   // and begins with what it missed. Ends with what is no trouble that may pass, or has lasted two
   // minutes; with Cancelled when `stop` was requested.
   absl::Status Follow(const std::function<void(const absl::Status&)>& on_trouble,

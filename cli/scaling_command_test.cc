@@ -219,6 +219,43 @@ TEST_F(ScalingCommandTest, WatchesDecisionsWhoeverLeads) {
   EXPECT_EQ(done.out, told);
 }
 
+TEST_F(ScalingCommandTest, MissesNothingThatIsDecidedBeforeTheWatchBegins) {
+  one_.Tell([](AgentState& state) { state.holds_watches = true; });
+  Done done;
+  std::thread watcher([&] { done = RunThere({"scale", "decisions", "--watch"}); });
+  one_.AwaitCalls(1);
+  // Long enough for one that does not wait for its watch to list what there is.
+  EXPECT_EQ(RunThere({"scale", "decisions"}).code, kOk);
+  Decide(one_, 3);
+  one_.Tell([](AgentState& state) { state.holds_watches = false; });
+  one_.AwaitCalls(3);
+  Decide(one_, 4);
+  one_.AwaitTold();
+  one_.Tell([](AgentState& state) { state.trouble = absl::PermissionDeniedError("go away"); });
+  watcher.join();
+  for (const char* decision : {"billing-1", "billing-2", "billing-3", "billing-4"}) {
+    const size_t told = done.out.find(decision);
+    EXPECT_NE(told, std::string::npos) << decision << " in " << done.out;
+    EXPECT_EQ(done.out.find(decision, told + 1), std::string::npos) << decision << " came twice";
+  }
+}
+
+TEST_F(ScalingCommandTest, LeavesAnAgentThatDoesNotBeginToTell) {
+  one_.Tell([](AgentState& state) { state.holds_watches = true; });
+  Done done;
+  std::thread watcher([&] {
+    done = RunThere({"scale", "decisions", "--watch", "--timeout", "1s"});
+  });
+  one_.AwaitCalls(1);
+  two_.Tell([](AgentState& state) { state.agent.set_leads(true); });
+  one_.StepDown(two_.address());
+  two_.AwaitCalls(2);
+  two_.Tell([](AgentState& state) { state.trouble = absl::PermissionDeniedError("go away"); });
+  watcher.join();
+  EXPECT_EQ(done.code, kError);
+  one_.Tell([](AgentState& state) { state.holds_watches = false; });
+}
+
 TEST_F(ScalingCommandTest, WatchesForPrograms) {
   Done done;
   std::thread watcher([&] {

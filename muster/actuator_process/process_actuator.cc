@@ -124,7 +124,10 @@ absl::StatusOr<actuator::Outcome> ProcessActuator::Apply(const actuator::Order& 
   MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   StandingOrders& orders = session.orders;
   if (order.fencing_token < orders.highest_token) {
-    return actuator::StaleToken(order, orders.highest_token);
+    const absl::Status stale = actuator::StaleToken(order, orders.highest_token);
+    return {stale.code(),
+            absl::StrCat(stale.message(), "; if the mesh's records began anew, remove ",
+                         OrdersFile(options_.folder))};
   }
   const int before = orders.WantedOf(order.target);
   const StandingOrders known = orders;

@@ -303,7 +303,9 @@ TEST_F(ProcessActuatorTest, RefusesAnOrderThatAnotherAgentOfTheHostHasOutdone) {
   ASSERT_TRUE(other->Apply(To(1, 9)).ok());
   EXPECT_EQ(actuator_->Apply(To(3, 8)).status().code(), absl::StatusCode::kFailedPrecondition);
   actuator_ = OpenAnother();
-  EXPECT_EQ(actuator_->Apply(To(3, 8)).status().code(), absl::StatusCode::kFailedPrecondition);
+  const absl::Status refused = actuator_->Apply(To(3, 8)).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("if the mesh's records began anew, remove "));
   EXPECT_EQ(folder_.Serving("work"), 1);
 }
 

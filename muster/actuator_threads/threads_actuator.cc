@@ -30,6 +30,22 @@ ReplicaState StateOf(const WorkerAnswer& answer) {
   }
 }
 
+// Those that work for `job`, and can be called.
+std::vector<LiveProcessor> ProcessorsOf(std::vector<LiveProcessor> processors,
+                                        const std::string& job) {
+  std::erase_if(processors, [&job](const LiveProcessor& processor) {
+    return processor.address.empty() || (!job.empty() && processor.jobs.count(job) == 0);
+  });
+  return processors;
+}
+
+std::vector<std::string> AddressesOf(const std::vector<LiveProcessor>& processors) {
+  std::vector<std::string> addresses;
+  addresses.reserve(processors.size());
+  for (const LiveProcessor& processor : processors) addresses.push_back(processor.address);
+  return addresses;
+}
+
 void AddTrouble(const LiveProcessor& processor, const absl::Status& why, std::string* trouble) {
   absl::StrAppend(trouble, trouble->empty() ? "" : "; ", processor.instance, " at ",
                   processor.address, ": ", why.ToString());
@@ -65,14 +81,6 @@ absl::StatusOr<std::string> ThreadsActuator::JobOf(std::string_view target) {
   const auto found = targets_.find(target);
   if (found != targets_.end()) return found->second;
   return absl::NotFoundError(absl::StrCat("there is no target '", std::string(target), "'"));
-}
-
-std::vector<LiveProcessor> ThreadsActuator::ProcessorsOf(const std::string& job) const {
-  std::vector<LiveProcessor> processors = processors_();
-  std::erase_if(processors, [&job](const LiveProcessor& processor) {
-    return processor.address.empty() || (!job.empty() && processor.jobs.count(job) == 0);
-  });
-  return processors;
 }
 
 absl::StatusOr<actuator::TargetState> ThreadsActuator::Observe(std::string_view target) {
@@ -119,7 +127,8 @@ absl::StatusOr<actuator::Outcome> ThreadsActuator::Apply(const actuator::Order& 
 std::vector<ThreadsActuator::Seen> ThreadsActuator::LookLocked(const std::string& target,
                                                                const std::string& job,
                                                                std::string* trouble) {
-  const std::vector<LiveProcessor> processors = ProcessorsOf(job);
+  const std::vector<LiveProcessor> live = processors_();
+  const std::vector<LiveProcessor> processors = ProcessorsOf(live, job);
   const absl::Duration now = clock_->Monotonic();
   const std::map<std::string, Known> before = std::exchange(known_[target], {});
   std::map<std::string, Known>& known = known_[target];
@@ -148,6 +157,7 @@ std::vector<ThreadsActuator::Seen> ThreadsActuator::LookLocked(const std::string
   for (const LiveProcessor& processor : processors) {
     seen.push_back({processor, known[processor.instance].state});
   }
+  calls_.KeepOnly(AddressesOf(live));  // other targets' too
   return seen;
 }
 

@@ -50,6 +50,9 @@ class ThreadsActuator final : public actuator::Actuator {
   // `after` is how many are as they were told. Unavailable: none that had to be told answered.
   absl::StatusOr<actuator::Outcome> Apply(const actuator::Order& order) override;
 
+  // To processors; none is kept to one that is gone.
+  size_t connections() const { return calls_.connections(); }
+
  private:
   // What is known of a processor's listeners of one target.
   struct Known {
@@ -66,7 +69,6 @@ class ThreadsActuator final : public actuator::Actuator {
   };
 
   absl::StatusOr<std::string> JobOf(std::string_view target);
-  std::vector<LiveProcessor> ProcessorsOf(const std::string& job) const;
   // Asks those of whom it is not known, and adds why any does not answer to `trouble`.
   std::vector<Seen> LookLocked(const std::string& target, const std::string& job,
                                std::string* trouble) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -178,6 +178,18 @@ TEST_F(ThreadsActuatorTest, ParksTheNewestAndLetsTheOldestGoFirst) {
   EXPECT_EQ(processors_[2].phase("job"), v1::LISTENER_PHASE_PAUSED);
 }
 
+TEST_F(ThreadsActuatorTest, KeepsNoConnectionToOneThatIsGone) {
+  std::vector<LiveProcessor> live = processors_.directory()();
+  ThreadsActuator actuator({{{"work", "job"}, {"all", ""}}, [&live] { return live; }}, &clock_);
+  live[2].jobs = {"other"};
+  ASSERT_TRUE(actuator.Observe("all").ok());
+  ASSERT_TRUE(actuator.Observe("work").ok());
+  EXPECT_EQ(actuator.connections(), 3u) << "each works for some target";
+  live.erase(live.begin());
+  ASSERT_TRUE(actuator.Observe("work").ok());
+  EXPECT_EQ(actuator.connections(), 2u);
+}
+
 TEST(ProcessorDirectoryTest, TakesAProcessorFromItsHeartbeat) {
   v1::Heartbeat heartbeat;
   heartbeat.mutable_instance()->set_instance("p");

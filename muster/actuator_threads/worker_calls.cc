@@ -130,6 +130,11 @@ void WorkerCalls::KeepOnly(const std::vector<std::string>& addresses) {
   }
 }
 
+size_t WorkerCalls::connections() const {
+  base::MutexLock lock(&mu_);
+  return stubs_.size();
+}
+
 absl::StatusOr<std::shared_ptr<WorkerCalls::Stub>> WorkerCalls::StubOf(const std::string& address) {
   base::MutexLock lock(&mu_);
   std::shared_ptr<Stub>& stub = stubs_[address];

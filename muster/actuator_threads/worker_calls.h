@@ -42,6 +42,7 @@ class WorkerCalls {
 
   // Lets go of the connections to all other processors.
   void KeepOnly(const std::vector<std::string>& addresses);
+  size_t connections() const;
 
  private:
   using Stub = v1::WorkerService::Stub;
@@ -52,7 +53,7 @@ class WorkerCalls {
   rpc::ChannelOptions channel_;  // as it was made
   const absl::Duration limit_;
 
-  base::Mutex mu_;
+  mutable base::Mutex mu_;
   std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -45,13 +45,18 @@ const CLI::Validator kInstanceName(
     },
     "NAME");
 
+const std::map<std::string, queue::Survives>& Survivors() {
+  static const auto* const names = new std::map<std::string, queue::Survives>{
+      {"process", queue::Survives::kProcess}, {"power", queue::Survives::kPower}};
+  return *names;
+}
+
 // CLI11 reads an enumeration as its number.
 const CLI::Validator kSurvivor(
     [](std::string& text) -> std::string {
-      static const std::map<std::string, queue::Survives> kNames = {
-          {"process", queue::Survives::kProcess}, {"power", queue::Survives::kPower}};
-      const auto named = kNames.find(text);
-      if (named == kNames.end()) return absl::StrCat("'", text, "' is neither process nor power");
+      const auto named = Survivors().find(text);
+      if (named == Survivors().end())
+        return absl::StrCat("'", text, "' is neither process nor power");
       text = absl::StrCat(static_cast<int>(named->second));
       return "";
     },
@@ -134,6 +139,31 @@ rpc::ChannelOptions HostOptions::channel() const {
   rpc::ChannelOptions channel;
   if (!tls.certificate.empty()) channel.tls = tls;
   return channel;
+}
+
+std::vector<std::pair<std::string, std::string>> EnvironmentOf(const HostOptions& options) {
+  std::vector<std::pair<std::string, std::string>> environment;
+  const auto add = [&environment](absl::string_view option, const std::string& value) {
+    if (!value.empty()) environment.emplace_back(EnvironmentName(option), value);
+  };
+  const backend::NatsOptions& nats = options.nats;
+  add("--nats", options.nats_url);
+  add("--nats-credentials", nats.connection.credentials_file);
+  add("--nats-ca", nats.connection.ca_file);
+  add("--nats-cert", nats.connection.certificate_file);
+  add("--nats-key", nats.connection.key_file);
+  add("--bucket", nats.bucket);
+  add("--replicas", absl::StrCat(nats.replicas));
+  add("--lease", base::DurationToString(nats.lease));
+  for (const auto& [name, survives] : Survivors()) {
+    if (survives == nats.ack_survives) add("--ack-survives", name);
+  }
+  add("--tls-cert", options.tls.certificate);
+  add("--tls-key", options.tls.key);
+  add("--tls-roots", options.tls.roots);
+  add("--allow-plaintext", options.allow_plaintext ? "true" : "false");
+  add("--account", options.account);
+  return environment;
 }
 
 std::string EnvironmentName(absl::string_view option) {

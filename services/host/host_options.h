@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -64,6 +65,11 @@ struct HostOptions {
 // variable: --tls-cert is MUSTER_TLS_CERT, --listen is MUSTER_LISTEN with commas between. `options`
 // outlives `app`.
 void AddHostOptions(CLI::App* app, HostOptions* options);
+
+// What makes another role on this host one of the same mesh, as variables with their values: how it
+// reaches the stores, whose queues these are, and how it shows who it is. What belongs to one
+// instance alone is not among them: its addresses, name, data directory and policy.
+std::vector<std::pair<std::string, std::string>> EnvironmentOf(const HostOptions& options);
 
 // For the options of a role. "--threads" → MUSTER_THREADS.
 std::string EnvironmentName(absl::string_view option);

@@ -1,6 +1,7 @@
 #include "services/host/host_options.h"
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -128,6 +129,40 @@ TEST_F(HostOptionsTest, TakesTheEnvironmentWhereTheCommandLineIsSilent) {
   EXPECT_EQ(options_.nats.ack_survives, queue::Survives::kPower);
   EXPECT_TRUE(options_.allow_plaintext);
   EXPECT_EQ(options_.account, "other");
+}
+
+TEST_F(HostOptionsTest, TellAnotherRoleOfTheSameMesh) {
+  const std::vector<std::string> shared = {"--nats",         "tls://a:1",  "--nats-credentials",
+                                           "me.creds",       "--nats-ca",  "ca.pem",
+                                           "--nats-cert",    "n.pem",      "--nats-key",
+                                           "k.pem",          "--bucket",   "test",
+                                           "--replicas",     "3",          "--lease",
+                                           "1m30s",          "--tls-cert", "c.pem",
+                                           "--tls-key",      "k.pem",      "--tls-roots",
+                                           "r.pem",          "--account",  "acme",
+                                           "--ack-survives", "power",      "--allow-plaintext"};
+  std::vector<std::string> arguments = {"--listen",   "localhost:1", "--advertise", "here:1",
+                                        "--instance", "p-1",         "--data-dir",  "/data",
+                                        "--policy",   "p.yaml"};
+  arguments.insert(arguments.end(), shared.begin(), shared.end());
+  ASSERT_THAT(Parse(arguments), IsEmpty());
+  const auto told = EnvironmentOf(options_);
+  std::vector<std::unique_ptr<Environment>> variables;
+  for (const auto& [name, value] : told) {
+    variables.push_back(std::make_unique<Environment>(name.c_str(), value.c_str()));
+  }
+  options_ = HostOptions(kProcessor);
+  ASSERT_THAT(Parse({}), IsEmpty());
+  EXPECT_EQ(EnvironmentOf(options_), told);
+  EXPECT_EQ(told.size(), 14u) << "all that is shared, and nothing else";
+  EXPECT_EQ(options_.nats.connection.credentials_file, "me.creds");
+  EXPECT_EQ(options_.nats.lease, absl::Seconds(90));
+  EXPECT_EQ(options_.nats.ack_survives, queue::Survives::kPower);
+  EXPECT_EQ(options_.tls.roots, "r.pem");
+  EXPECT_TRUE(options_.allow_plaintext);
+  EXPECT_THAT(options_.listen, ElementsAre("127.0.0.1:7701"));
+  EXPECT_EQ(options_.data_dir, ".muster");
+  EXPECT_THAT(options_.instance, StartsWith("processor-"));
 }
 
 TEST_F(HostOptionsTest, RefusesWhatIsWrongAndNamesIt) {

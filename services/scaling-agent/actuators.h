@@ -1,16 +1,23 @@
 // What carries out what the agent decides: this is the only place that names the actuators.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
+#include "muster/mesh/roster.h"
 #include "services/scaling-agent/actuator_holder.h"
 #include "services/scaling-agent/local_actuators.h"
 
 namespace muster::scaling_agent {
+
+struct DryRunOptions {
+  std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors; thread-safe
+  std::string account;                                     // of the queues
+};
 
 struct ActuatorOptions {
   std::string kind = "dry-run";  // one of ActuatorKinds()
@@ -20,6 +27,7 @@ struct ActuatorOptions {
   std::string kubeconfig;
   ProcessOptions process;
   ThreadsOptions threads;
+  DryRunOptions dry_run;
 };
 
 const std::vector<std::string>& ActuatorKinds();

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -17,20 +18,44 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(ActuatorsTest, ADryRunSeesNobodyAndDoesNothing) {
+mesh::RosterEntry Heard(const std::string& instance, const std::string& queue, bool silent) {
+  mesh::RosterEntry entry;
+  entry.heartbeat.mutable_instance()->set_instance(instance);
+  entry.heartbeat.add_jobs()->add_partitions()->set_queue(queue);
+  entry.leaving = silent;
+  return entry;
+}
+
+TEST(ActuatorsTest, ADryRunSeesWhoIsHeardAndDoesNothing) {
   base::FakeClock clock;
-  const auto opened = OpenActuator(ActuatorOptions(), &clock);
+  ActuatorOptions options;
+  options.dry_run.account = "acme";
+  options.dry_run.roster = [] {
+    return std::vector{Heard("a", "acme/in-0", false), Heard("b", "acme/in-1", false),
+                       Heard("c", "acme/in-1", true), Heard("d", "acme/other-0", false),
+                       Heard("e", "others/in-0", false)};
+  };
+  const auto opened = OpenActuator(options, &clock);
   ASSERT_TRUE(opened.ok()) << opened.status();
   actuator::Actuator* const actuator = (*opened)->actuator();
   EXPECT_EQ(actuator->kind(), "dry-run");
-  EXPECT_EQ(actuator->Observe("billing")->wanted, 0);
+  EXPECT_EQ(actuator->Observe("billing")->wanted, 0) << "no rules are in force yet";
+  scaling_rules::Rules rules;
+  rules.targets.resize(1);
+  rules.targets[0].id = "billing";
+  rules.targets[0].queues = {"in"};
+  (*opened)->Use(rules);
+  EXPECT_EQ(actuator->Observe("billing")->wanted, 2);
   actuator::Order order;
   order.target = "billing";
-  order.replicas = 3;
+  order.replicas = 1;
+  order.let_go_first = {"b", "a"};
   const auto outcome = actuator->Apply(order);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
-  EXPECT_EQ(outcome->after, 3);
-  EXPECT_EQ(actuator->Observe("billing")->wanted, 0);
+  EXPECT_EQ(outcome->before, 2);
+  EXPECT_EQ(outcome->after, 1);
+  EXPECT_THAT(outcome->detail, HasSubstr("from 2 to 1 replicas, letting go first b, a"));
+  EXPECT_EQ(actuator->Observe("billing")->wanted, 2);
 }
 
 TEST(ActuatorsTest, RefusesWhatItDoesNotHave) {

@@ -132,7 +132,6 @@ void Agent::UseRules() {
   const scaling_rules::RulesKeeper::State state = rules();
   const auto in_force =
       std::make_shared<const RulesInForce>(RulesInForce{state.rules, state.text, state.revision});
-  if (deps_.use_targets) deps_.use_targets(*state.rules);
   Loops before;
   {
     base::MutexLock lock(&mu_);
@@ -142,17 +141,20 @@ void Agent::UseRules() {
   for (const scaling_rules::Target& target : state.rules->targets) {
     const auto found = before.find(target.id);
     if (found != before.end() && found->second->IsFor(target)) {
-      found->second->UseRules(in_force);
       after.insert(*found);
       before.erase(found);
-    } else {
-      after[target.id] = MakeLoop(target, in_force);
     }
   }
-  // One target has one loop at a time: those that are replaced end before others begin.
+  // One target has one loop at a time: those that are replaced end before others begin, and before
+  // their orders could reach what the name means from now on.
   for (const auto& [name, loop] : before) {
     loop->Stop();
-    if (after.count(name) == 0) book_.Forget(name);
+    if (state.rules->FindTarget(name) == nullptr) book_.Forget(name);
+  }
+  if (deps_.use_targets) deps_.use_targets(*state.rules);
+  for (const auto& [name, loop] : after) loop->UseRules(in_force);
+  for (const scaling_rules::Target& target : state.rules->targets) {
+    if (after.count(target.id) == 0) after[target.id] = MakeLoop(target, in_force);
   }
   {
     base::MutexLock lock(&mu_);

@@ -2,6 +2,8 @@
 // queues that do.
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -72,6 +74,10 @@ class Barrier {
       changed_.Wait(&mu_);
     }
   }
+  bool IsWaitedAt() {
+    base::MutexLock lock(&mu_);
+    return is_shut_ && is_waited_at_;
+  }
   void AwaitSomebody() {
     base::MutexLock lock(&mu_);
     while (!is_waited_at_) changed_.Wait(&mu_);
@@ -100,8 +106,8 @@ class FakeActuator final : public actuator::Actuator {
     base::MutexLock lock(&mu_);
     orders_.push_back(order);
     if (!applying_.ok()) return applying_;
-    actuator::Outcome outcome{state_.wanted, order.replicas, "done"};
-    if (obeys_) state_.wanted = order.replicas;
+    actuator::Outcome outcome{state_.wanted, std::min(order.replicas, most_), "done"};
+    if (obeys_) state_.wanted = outcome.after;
     return outcome;
   }
 
@@ -119,6 +125,11 @@ class FakeActuator final : public actuator::Actuator {
   }
   // Looks do not come back while it is shut.
   Barrier* barrier() { return &barrier_; }
+  // It makes no more than these.
+  void HaveAtMost(int replicas) {
+    base::MutexLock lock(&mu_);
+    most_ = replicas;
+  }
   // It answers, and does nothing.
   void IgnoreOrders() {
     base::MutexLock lock(&mu_);
@@ -143,6 +154,7 @@ class FakeActuator final : public actuator::Actuator {
   absl::Status observing_ ABSL_GUARDED_BY(mu_);
   absl::Status applying_ ABSL_GUARDED_BY(mu_);
   actuator::TargetState state_ ABSL_GUARDED_BY(mu_);
+  int most_ ABSL_GUARDED_BY(mu_) = std::numeric_limits<int>::max();
   bool obeys_ ABSL_GUARDED_BY(mu_) = true;
   std::vector<actuator::Order> orders_ ABSL_GUARDED_BY(mu_);
 };

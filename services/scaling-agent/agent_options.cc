@@ -5,6 +5,7 @@
 #include "CLI/CLI.hpp"
 #include "muster/scaling_rules/rules_file.h"
 #include "services/host/host_options.h"
+#include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -57,7 +58,7 @@ void AddSpeedOptions(CLI::App* app, RoleOptions* options) {
                   "Dequeue tasks that a replica may be given; 0: as many as it has")
       ->envname(host::EnvironmentName("--max-tasks"))
       ->capture_default_str()
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, kMaxTasks));
 }
 
 }  // namespace

@@ -8,6 +8,14 @@
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
+namespace {
+
+bool CameToTheSame(const v1::ScalingAction& a, const v1::ScalingAction& b) {
+  return std::tuple(a.state(), a.before(), a.after()) ==
+         std::tuple(b.state(), b.before(), b.after());
+}
+
+}  // namespace
 
 bool SaysTheSame(const v1::ScalingDecision& a, const v1::ScalingDecision& b) {
   const auto said = [](const v1::ScalingDecision& decision) {
@@ -62,8 +70,10 @@ void DecisionBook::SetAction(const std::string& decision, const v1::ScalingActio
       return one.made.decision().id() == decision;
     });
     if (found == kept.rend()) continue;
+    const bool is_news = !CameToTheSame(found->made.decision().action(), action);
     *found->made.mutable_decision()->mutable_action() = action;
-    return TellLocked(found->made.decision());
+    if (is_news) TellLocked(found->made.decision());
+    return;
   }
 }
 

@@ -50,7 +50,8 @@ class DecisionBook {
   explicit DecisionBook(base::Clock* clock) : clock_(clock) {}
 
   void Add(const v1::GetDecisionResponse& made);
-  // Nothing happens where it is not kept any more.
+  // Followers hear of it where its state or its numbers are others than before. Nothing happens
+  // where the decision is not kept any more.
   void SetAction(const std::string& decision, const v1::ScalingAction& action);
   // The rules do not have the target any more.
   void Forget(const std::string& target);

@@ -86,6 +86,8 @@ TEST_F(DecisionBookTest, TellsFollowersOfDecisionsAndOfWhatBecameOfThem) {
   action.set_state(v1::ScalingAction::STATE_DONE);
   book_.SetAction("b-1", action);
   book_.SetAction("b-99", action);
+  action.set_detail("in other words");
+  book_.SetAction("b-1", action);
   EXPECT_EQ(Next(all.get()), "a-1");
   EXPECT_EQ(Next(all.get()), "b-1");
   EXPECT_EQ(one->Next(-absl::InfiniteDuration())->action().state(),
@@ -93,6 +95,10 @@ TEST_F(DecisionBookTest, TellsFollowersOfDecisionsAndOfWhatBecameOfThem) {
   EXPECT_EQ(one->Next(-absl::InfiniteDuration())->action().state(), v1::ScalingAction::STATE_DONE);
   EXPECT_EQ(Next(one.get()), "");
   EXPECT_EQ(book_.Last("b")->action().state(), v1::ScalingAction::STATE_DONE);
+  EXPECT_EQ(book_.Last("b")->action().detail(), "in other words");
+  action.set_after(7);
+  book_.SetAction("b-1", action);
+  EXPECT_EQ(Next(one.get()), "b-1");
 }
 
 TEST_F(DecisionBookTest, ASlowFollowerMissesTheOldest) {

@@ -30,6 +30,7 @@ struct FleetView::Tally {
   int tasks = 0;  // the least of them
   std::map<std::string, const WorkerLoad*> by_instance;
   std::map<std::string, absl::Time> still_starting;
+  std::set<std::string> were_ready;
 };
 
 FleetLook FleetView::Look(const FleetSigns& signs) {
@@ -37,6 +38,7 @@ FleetLook FleetView::Look(const FleetSigns& signs) {
   std::copy_if(signs.workers.begin(), signs.workers.end(), std::back_inserter(able), CanWork);
   speed_.See(able);
   NoteIdleness(signs);
+  NotePlatform(signs);
   Tally tally;
   for (const WorkerLoad& worker : signs.workers) tally.by_instance[worker.instance] = &worker;
   if (signs.has_platform) {
@@ -45,6 +47,7 @@ FleetLook FleetView::Look(const FleetSigns& signs) {
     TakeHeartbeats(signs, &tally);
   }
   starting_ = std::move(tally.still_starting);
+  were_ready_ = std::move(tally.were_ready);
   Settle(signs, &tally);
 
   FleetLook look;
@@ -87,6 +90,21 @@ void FleetView::NoteIdleness(const FleetSigns& signs) {
   idle_since_ = std::move(idle_since);
 }
 
+void FleetView::NotePlatform(const FleetSigns& signs) {
+  if (!signs.has_platform || !signs.is_seen) {
+    watched_since_ = absl::InfiniteFuture();
+    return;
+  }
+  watched_since_ = std::min(watched_since_, signs.now);
+  if (wanted_.has_value() && signs.state.wanted > *wanted_) rose_ = signs.now;
+  wanted_ = signs.state.wanted;
+}
+
+// Somebody else may have ordered them: a leader before this one, or a person.
+absl::Time FleetView::OrderedBy(const FleetSigns& signs) const {
+  return std::min(std::max(signs.ordered, rose_), signs.now);
+}
+
 void FleetView::TakeReady(const WorkerLoad* worker, const std::string& name,
                           const FleetSigns& signs, Tally* tally) {
   Tally::Ready ready;
@@ -97,6 +115,7 @@ void FleetView::TakeReady(const WorkerLoad* worker, const std::string& name,
     if (idle != idle_since_.end()) ready.idle_since = idle->second;
     tally->tasks = tally->tasks == 0 ? worker->threads : std::min(tally->tasks, worker->threads);
   }
+  if (worker != nullptr && signs.has_platform) tally->were_ready.insert(name);
   const auto began = starting_.find(name);
   if (worker != nullptr && began != starting_.end()) {
     speed_.SeeStart(std::min(worker->heard, signs.now) - began->second);
@@ -106,16 +125,20 @@ void FleetView::TakeReady(const WorkerLoad* worker, const std::string& name,
 
 void FleetView::TakeStarting(const Replica& replica, const FleetSigns& signs, Tally* tally) {
   const bool is_dated = replica.started > absl::UnixEpoch() && replica.started <= signs.now;
-  const absl::Time since = is_dated ? replica.started : std::min(signs.ordered, signs.now);
+  const absl::Time since = is_dated ? replica.started : OrderedBy(signs);
   tally->starting.push_back(since + speed_.ColdStart());
-  if (!replica.name.empty()) tally->still_starting[replica.name] = since;
+  const bool starts_anew = were_ready_.count(replica.name) == 0 && since >= watched_since_;
+  if (!replica.name.empty() && starts_anew) tally->still_starting[replica.name] = since;
 }
 
 void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {
   // Heartbeats of those whose replica has not told its name belong to nobody else.
   std::vector<const WorkerLoad*> unclaimed;
   std::set<std::string> claimed;
-  for (const Replica& replica : signs.state.replicas) claimed.insert(replica.instance);
+  for (const Replica& replica : signs.state.replicas) {
+    claimed.insert(replica.instance);
+    if (were_ready_.count(replica.name) != 0) tally->were_ready.insert(replica.name);
+  }
   for (const WorkerLoad& worker : signs.workers) {
     if (CanWork(worker) && claimed.count(worker.instance) == 0) unclaimed.push_back(&worker);
   }
@@ -142,7 +165,7 @@ void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {
 
 void FleetView::TakeHeartbeats(const FleetSigns& signs, Tally* tally) {
   for (const WorkerLoad& worker : signs.workers) {
-    if (CanWork(worker)) TakeReady(&worker, "", signs, tally);
+    if (CanWork(worker)) TakeReady(&worker, worker.instance, signs, tally);
     if (worker.listens && worker.leaving) ++tally->draining;
   }
 }
@@ -156,7 +179,7 @@ void FleetView::Settle(const FleetSigns& signs, Tally* tally) const {
   if (!signs.has_platform) return;
   const int there = static_cast<int>(tally->ready.size() + tally->starting.size());
   for (int i = there; i < signs.state.wanted; ++i) {
-    tally->starting.push_back(std::min(signs.ordered, signs.now) + speed_.ColdStart());
+    tally->starting.push_back(OrderedBy(signs) + speed_.ColdStart());
   }
   for (int i = signs.state.wanted; i < there; ++i) {
     ++tally->draining;

@@ -7,9 +7,13 @@
 // it receives. Where the actuator has no replicas of its own, as a dry run has none, the heartbeats
 // alone count. Replicas that were ordered and do not show yet are starting; those that are too many
 // for the last order are as good as gone.
+//
+// Cold starts are learned from starts that it saw from their beginning, each once: a replica that
+// falls silent and is heard again has not started.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,14 +35,17 @@ struct FleetSigns {
   bool is_seen = false;
   bool has_platform = true;      // else heartbeats alone count
   bool trusts_platform = false;  // nobody can have heard all heartbeats yet
-  absl::Time ordered;            // when replicas were ordered last
-  int standby = 0;               // ready and idle ones that count as parked
+  // Since when replicas that are missing can have been ordered at the earliest: since the last
+  // order that is known, or since this agent leads.
+  absl::Time ordered;
+  int standby = 0;  // ready and idle ones that count as parked
 };
 
 struct FleetLook {
   scaling::Fleet fleet;
   scaling::Estimates estimates;
-  // The actuator's names of those that may go, with the fewest leases first.
+  // The actuator's names of those that may go, with the fewest leases first; without a platform
+  // their own.
   std::vector<std::string> let_go_first;
   // Replicas that are there or to come, and do not drain; parked ones too.
   int live = 0;
@@ -55,6 +62,8 @@ class FleetView {
   struct Tally;
 
   void NoteIdleness(const FleetSigns& signs);
+  void NotePlatform(const FleetSigns& signs);
+  absl::Time OrderedBy(const FleetSigns& signs) const;
   void TakeReplicas(const FleetSigns& signs, Tally* tally);
   void TakeHeartbeats(const FleetSigns& signs, Tally* tally);
   void TakeReady(const WorkerLoad* worker, const std::string& name, const FleetSigns& signs,
@@ -64,8 +73,12 @@ class FleetView {
 
   LearnedSpeed speed_;
   const int max_tasks_;
-  std::map<std::string, absl::Time> idle_since_;  // by instance
-  std::map<std::string, absl::Time> starting_;    // by name: since when
+  std::map<std::string, absl::Time> idle_since_;       // by instance
+  std::map<std::string, absl::Time> starting_;         // by name: since when
+  std::set<std::string> were_ready_;                   // names of those that are shown
+  absl::Time watched_since_ = absl::InfiniteFuture();  // the platform, without a gap
+  std::optional<int> wanted_;                          // by the platform
+  absl::Time rose_ = absl::InfinitePast();             // when that grew last
 };
 
 }  // namespace muster::scaling_agent

@@ -139,6 +139,7 @@ TEST_F(FleetViewTest, HeartbeatsAloneCountWhereThereIsNoPlatform) {
   EXPECT_EQ(look.fleet.ready, 2);
   EXPECT_EQ(look.live, 2);
   EXPECT_THAT(look.fleet.idle_since, ElementsAre(now_));
+  EXPECT_THAT(look.let_go_first, ElementsAre("a", "b"));
 }
 
 TEST_F(FleetViewTest, AHeartbeatStandsForAReplicaThatHasNotToldItsName) {
@@ -246,6 +247,47 @@ TEST_F(FleetViewTest, LearnsNoColdStartOfThoseThatWereThereBefore) {
   EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(30));
 }
 
+// Or one outage of the bus would make hours of the cold start.
+TEST_F(FleetViewTest, LearnsNoColdStartOfOneThatFellSilentAndIsHeardAgain) {
+  Have("a", ReplicaState::kStarting);
+  Look();
+  Hear(BeatOf("a", 1));
+  EXPECT_EQ(Look().fleet.ready, 1);
+  signs_.now += absl::Hours(3);
+  Hear(BeatOf("a", 2), /*silent=*/true);
+  EXPECT_THAT(LookAfter(absl::ZeroDuration()).fleet.starting, SizeIs(1));
+  EXPECT_THAT(LookAfter(absl::Seconds(10)).fleet.starting, SizeIs(1));
+  Hear(BeatOf("a", 3));
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_EQ(look.estimates.cold_start, absl::Seconds(30));
+}
+
+// One that leads anew finds replicas that are silent at this moment, and worked for long.
+TEST_F(FleetViewTest, LearnsNoColdStartOfAStartThatItHasNotSeen) {
+  signs_.state.replicas = {{"a", "pod-a", ReplicaState::kReady, now_ - absl::Hours(5)}};
+  signs_.state.wanted = 1;
+  EXPECT_THAT(Look().fleet.starting, SizeIs(1));
+  signs_.has_platform = false;
+  LookAfter(absl::Minutes(1));
+  signs_.has_platform = true;
+  signs_.state.replicas.front().started = signs_.now;
+  EXPECT_THAT(LookAfter(absl::Hours(1)).fleet.starting, SizeIs(1));
+  Hear(BeatOf("a", 1000));
+  EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(30));
+}
+
+// A leader before this one may have ordered them.
+TEST_F(FleetViewTest, WhatThePlatformIsToldMeanwhileStartsThen) {
+  signs_.ordered = now_ - absl::Hours(5);
+  Look();
+  signs_.state.wanted = 2;
+  const absl::Time told = now_ + absl::Seconds(5);
+  const auto due = ElementsAre(told + absl::Seconds(30), told + absl::Seconds(30));
+  EXPECT_THAT(LookAfter(absl::Seconds(5)).fleet.starting, due);
+  EXPECT_THAT(LookAfter(absl::Seconds(7)).fleet.starting, due);
+}
+
 TEST_F(FleetViewTest, ThrottlingIsAShareOfTheCalls) {
   Have("a");
   v1::Heartbeat beat = BusyBeatOf("a", 1, 10);
@@ -278,6 +320,10 @@ TEST_F(FleetViewTest, FiguresThatNobodyCouldMeanDoNoHarm) {
     EXPECT_LE(look.estimates.cpu_share, 1);
     EXPECT_EQ(look.estimates.throttled_share, 0);
   }
+  v1::Heartbeat beat = BusyBeatOf("a", ++sequence, 10);
+  beat.mutable_jobs(0)->set_threads_max(std::numeric_limits<int>::max());
+  Hear(beat);
+  EXPECT_EQ(Look().fleet.tasks, kMaxTasks);
 }
 
 }  // namespace

@@ -29,13 +29,18 @@ inline constexpr absl::Duration kTargetStateLifetime = absl::Seconds(5);
 // Queues come and go seldom. One that a trigger names is looked for at once.
 inline constexpr absl::Duration kListPeriod = absl::Seconds(10);
 // Of one name in the rules: as many partitions as a job may have, and then some.
-inline constexpr int kMaxPartitions = 1024;
+inline constexpr size_t kMaxPartitions = 1024;
+// As the store lists them; most have fewer.
+inline constexpr int kQueuesPerPage = 1000;
 
 // Who begins to lead lets nobody go until it must have heard all heartbeats: three, and a look.
 inline constexpr absl::Duration kSettleTime = absl::Seconds(7);
 // A clock on the wall that is put back by less is waited for; by more, the policy begins to measure
 // anew.
 inline constexpr absl::Duration kMaxStepBack = absl::Seconds(1);
+
+// Dequeue tasks of one job that a heartbeat may tell of, and that may be asked for.
+inline constexpr int kMaxTasks = 1024;
 
 // Busier than this, a replica's speed tells what it can do.
 inline constexpr double kLeastBusyShare = 0.2;
@@ -45,6 +50,8 @@ inline constexpr size_t kMaxLetGoFirst = 200;
 // After an order that failed, doubled with each failure in a row.
 inline constexpr absl::Duration kFirstOrderPause = absl::Seconds(1);
 inline constexpr absl::Duration kMaxOrderPause = absl::Seconds(15);
+// An order that was carried out as far as it could be is given again so often, if nothing changes.
+inline constexpr absl::Duration kUnmetOrderPause = absl::Seconds(15);
 
 // Decisions that are kept of each target; the contract names it.
 inline constexpr size_t kKeptDecisions = 1000;

@@ -70,9 +70,16 @@ void OrderDesk::Step() {
   Look();
 }
 
+// Not for ever: what hindered it may have passed without a trace.
+bool OrderDesk::IsInVainLocked(const Order& order) const {
+  return done_.has_value() && done_->decision == order.decision && AsksTheSame(*done_, order) &&
+         sight_.state.wanted == reached_ && clock_->Monotonic() - done_at_ < kUnmetOrderPause;
+}
+
 std::optional<Order> OrderDesk::TakeDue() {
   base::MutexLock lock(&mu_);
-  if (!wanted_.has_value() || clock_->Monotonic() < not_before_ || !NeedsLocked(*wanted_)) {
+  if (!wanted_.has_value() || clock_->Monotonic() < not_before_ || !NeedsLocked(*wanted_) ||
+      IsInVainLocked(*wanted_)) {
     return std::nullopt;
   }
   was_given_ = true;
@@ -93,6 +100,8 @@ void OrderDesk::Give(Order order) {
     ordered_ = leads ? outcome.status() : absl::OkStatus();
     if (outcome.ok()) {
       done_ = order;
+      reached_ = outcome->after;
+      done_at_ = now;
       sight_.ordered = clock_->Now();
       pause_ = absl::ZeroDuration();
       not_before_ = now + kLookPeriod;

@@ -1,5 +1,6 @@
 // OrderDesk: looks at one target through the actuator, and gives it the order that was decided
-// last: again and again while what is shown differs, with growing patience while it is refused.
+// last: again and again while what is shown differs, with growing patience while it is refused. One
+// that could only be met in part waits for the platform to show something else.
 #pragma once
 
 #include <functional>
@@ -56,6 +57,8 @@ class OrderDesk {
 
  private:
   bool NeedsLocked(const actuator::Order& order) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The same order has led to what is shown, and would again.
+  bool IsInVainLocked(const actuator::Order& order) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::optional<actuator::Order> TakeDue();
   void Give(actuator::Order order);
   void Look();
@@ -70,6 +73,8 @@ class OrderDesk {
   std::optional<actuator::Order> wanted_ ABSL_GUARDED_BY(mu_);
   bool was_given_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<actuator::Order> done_ ABSL_GUARDED_BY(mu_);  // the last one that succeeded
+  int reached_ ABSL_GUARDED_BY(mu_) = 0;                      // what it came to
+  absl::Duration done_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   absl::Duration not_before_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   absl::Duration pause_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();
   Sight sight_ ABSL_GUARDED_BY(mu_);

@@ -79,6 +79,30 @@ TEST_F(OrderDeskTest, GivesItAgainEachSecondWhileThePlatformShowsOtherwise) {
   EXPECT_THAT(actuator_.ordered(), ElementsAre(3, 3, 3, 3, 3));
 }
 
+TEST_F(OrderDeskTest, WhatCannotBeMetIsNotGivenAgainWhileNothingChanges) {
+  actuator_.HaveAtMost(3);
+  desk_.Step();
+  desk_.Want(OrderOf(10));
+  for (int i = 0; i < 10; ++i) {
+    desk_.Step();
+    clock_.Advance(kLookPeriod);
+  }
+  EXPECT_THAT(actuator_.ordered(), ElementsAre(10));
+  desk_.Want(OrderOf(10, "billing-2"));
+  desk_.Step();
+  EXPECT_THAT(actuator_.ordered(), ElementsAre(10, 10)) << "each decision has its answer";
+  actuator_.HaveAtMost(5);
+  actuator_.SetState({4, {}});
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(kLookPeriod);
+    desk_.Step();
+  }
+  EXPECT_THAT(actuator_.ordered(), ElementsAre(10, 10, 10)) << "there is one more";
+  clock_.Advance(kUnmetOrderPause);
+  desk_.Step();
+  EXPECT_THAT(actuator_.ordered(), ElementsAre(10, 10, 10, 10)) << "it may work by now";
+}
+
 TEST_F(OrderDeskTest, GivesItAgainWhenSomebodyElseHasChangedTheNumber) {
   desk_.Step();
   desk_.Want(OrderOf(3));

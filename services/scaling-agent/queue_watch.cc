@@ -49,8 +49,9 @@ absl::StatusOr<std::vector<scaling::QueueReading>> QueueWatch::Read() {
     shall_list = std::exchange(shall_list_, false);
   }
   if (shall_list || clock_->Monotonic() - listed_at_ >= kListPeriod) {
-    listed_at_ = clock_->Monotonic();
+    listed_at_ = -absl::InfiniteDuration();  // until it succeeds, each look tries
     MUSTER_ASSIGN_OR_RETURN(partitions, List());
+    listed_at_ = clock_->Monotonic();
     base::MutexLock lock(&mu_);
     partitions_ = partitions;
   }
@@ -65,14 +66,29 @@ absl::StatusOr<std::vector<scaling::QueueReading>> QueueWatch::Read() {
 absl::StatusOr<QueueWatch::Partitions> QueueWatch::List() {
   Partitions partitions;
   for (const std::string& name : names_) {
-    MUSTER_ASSIGN_OR_RETURN(
-        const std::vector<queue::QueueInfo> found,
-        store_->ListQueues(
-            {.account = account_, .prefix = name, .after = "", .max_results = kMaxPartitions}));
-    for (const queue::QueueInfo& info : found) {
-      if (NameOf(info.id.name, names_) == name) partitions[name].push_back(info.id);
-    }
+    MUSTER_ASSIGN_OR_RETURN(partitions[name], PartitionsOf(name));
   }
+  return partitions;
+}
+
+// Other names may begin in the same way, and be many.
+absl::StatusOr<std::vector<queue::QueueId>> QueueWatch::PartitionsOf(const std::string& name) {
+  std::vector<queue::QueueId> partitions;
+  std::vector<queue::QueueInfo> page;
+  do {
+    const std::string after = page.empty() ? "" : page.back().id.name;
+    MUSTER_ASSIGN_OR_RETURN(
+        page,
+        store_->ListQueues(
+            {.account = account_, .prefix = name, .after = after, .max_results = kQueuesPerPage}));
+    for (const queue::QueueInfo& info : page) {
+      if (NameOf(info.id.name, names_) == name) partitions.push_back(info.id);
+    }
+    if (partitions.size() > kMaxPartitions) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("'", name, "' has more than ", kMaxPartitions, " partitions"));
+    }
+  } while (page.size() == static_cast<size_t>(kQueuesPerPage));
   return partitions;
 }
 

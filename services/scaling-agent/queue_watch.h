@@ -24,7 +24,7 @@ class QueueWatch {
              base::Clock* clock);
 
   // Reads all queues of the target; nothing of what could not be read whole is taken over. A name
-  // for which there is no queue yet has no work.
+  // for which there is no queue yet has no work; one with more than kMaxPartitions is a trouble.
   void Look();
 
   // One for each name, its partitions summed up. Empty: the last look that succeeded is too long
@@ -40,6 +40,7 @@ class QueueWatch {
   using Partitions = std::map<std::string, std::vector<queue::QueueId>>;  // by name
 
   absl::StatusOr<Partitions> List();
+  absl::StatusOr<std::vector<queue::QueueId>> PartitionsOf(const std::string& name);
   absl::StatusOr<std::vector<scaling::QueueReading>> Read();
   absl::StatusOr<scaling::QueueReading> ReadOne(const std::string& name,
                                                 const std::vector<queue::QueueId>& partitions);

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
@@ -90,6 +91,32 @@ TEST_F(QueueWatchTest, FindsANewPartitionAfterAWhileByItself) {
   clock_.Advance(kListPeriod);
   watch.Look();
   EXPECT_EQ(watch.readings()[0].ready, 2);
+}
+
+TEST_F(QueueWatchTest, FindsAPartitionThatComesAfterManyOthersOfLikeNames) {
+  for (int i = 0; i < kQueuesPerPage + 100; ++i) queues_.Create(absl::StrCat("in-1-", i));
+  queues_.Create("in-9");
+  queues_.Put("in-9", 2);
+  QueueWatch watch = Watch({"in"});
+  watch.Look();
+  ASSERT_THAT(watch.readings(), SizeIs(1)) << watch.trouble();
+  EXPECT_EQ(watch.readings()[0].ready, 2);
+}
+
+// Whoever took those that it sees for all would let go those that work on the others.
+TEST_F(QueueWatchTest, MorePartitionsThanItWatchesAreATroubleAndNoReading) {
+  for (size_t i = 0; i < kMaxPartitions; ++i) queues_.Create(absl::StrCat("more-", i));
+  QueueWatch watch = Watch({"more"});
+  watch.Look();
+  EXPECT_THAT(watch.readings(), SizeIs(1)) << watch.trouble();
+  queues_.Create(absl::StrCat("more-", kMaxPartitions));
+  clock_.Advance(kListPeriod);
+  for (int i = 0; i < 3; ++i) {
+    watch.Look();
+    EXPECT_THAT(watch.readings(), IsEmpty());
+    EXPECT_THAT(watch.trouble().ToString(), HasSubstr("'more' has more than 1024 partitions"));
+    clock_.Advance(kLookPeriod);
+  }
 }
 
 TEST_F(QueueWatchTest, ADeletedQueueIsNoTrouble) {

@@ -34,18 +34,18 @@ absl::Status ScalingAgentRole::Join(const host::Stores& stores) {
   return absl::OkStatus();
 }
 
-// Replicas belong to the mesh that this agent belongs to. The rest of what it was told on its
-// command line is not theirs to know; what the environment says is.
+// Replicas belong to the mesh that this agent belongs to, however it was told of it.
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> ScalingAgentRole::MakeActuator() {
   ActuatorOptions options = options_.actuator;
   options.process.folder = absl::StrCat(host_.data_dir, "/replicas");
   options.process.drain_grace = host_.drain_grace;
-  options.process.environment = {{"MUSTER_NATS", host_.nats_url},
-                                 {"MUSTER_ACCOUNT", host_.account}};
+  options.process.environment = host::EnvironmentOf(host_);
   options.threads.roster = [roster = &membership_->roster()] {
     return roster->List(v1::ROLE_PROCESSOR);
   };
   options.threads.channel = host_.channel();
+  options.dry_run.roster = options.threads.roster;
+  options.dry_run.account = host_.account;
   return OpenActuator(options, clock_);
 }
 

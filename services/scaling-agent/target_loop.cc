@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muster/base/log.h"
+#include "muster/scaling/limits.h"
 #include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/queue_names.h"
 
@@ -90,11 +91,13 @@ void TargetLoop::HearWork(absl::string_view queue, int64_t items) {
   watch_.Heard(queue);
   if (items > 0) {
     const absl::Time now = deps_.clock->Now();
+    items = std::min(items, scaling::kMaxItems);
     base::MutexLock lock(&mu_);
     if (announced_.size() < kMaxPendingAnnouncements) {
       announced_.push_back({now, items, 0});
     } else {
-      announced_.back().items += items;
+      int64_t& sum = announced_.back().items;
+      sum = std::min(sum + items, scaling::kMaxItems);
     }
   }
   Wake();
@@ -163,7 +166,7 @@ void TargetLoop::BeginTerm(int64_t token) {
     deciding_ = begun;
   }
   if (!begun.ok()) return;
-  term_ = Term{token, deps_.clock->Monotonic(), 0, std::nullopt};
+  term_ = Term{token, deps_.clock->Monotonic(), deps_.clock->Now(), 0, std::nullopt};
   ids_.BeginAnew();
   queues_thread_.Wake();
   desk_thread_.Wake();
@@ -200,6 +203,7 @@ FleetSigns TargetLoop::SignsAt(absl::Time now) const {
   signs.has_platform = !desk_.is_dry() && sight.was_seen;
   signs.ordered = std::max(sight.ordered, absl::UnixEpoch());
   if (!term_.has_value()) return signs;
+  signs.ordered = std::max(signs.ordered, term_->began);
   signs.trusts_platform = deps_.clock->Monotonic() - term_->since < kSettleTime;
   signs.standby = term_->standby;
   return signs;

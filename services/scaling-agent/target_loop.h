@@ -98,7 +98,8 @@ class TargetLoop {
   struct Term {
     int64_t token = 0;
     absl::Duration since;
-    int standby = 0;  // as decided last
+    absl::Time began;  // the same, as a time of day
+    int standby = 0;   // as decided last
     std::optional<v1::ScalingDecision> last;
   };
 

@@ -1,6 +1,8 @@
 #include "services/scaling-agent/target_loop.h"
 
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -41,6 +43,19 @@ TEST_F(TargetLoopTest, WorkWhoseTriggerWasLostIsSeenInTheStatistics) {
   EXPECT_EQ(Last(), "1 deadline");
 }
 
+TEST_F(TargetLoopTest, AnnouncementsThatNobodyCouldMeanHideNoWork) {
+  HaveReplicas({"a"});
+  beating_.clear();
+  for (int i = 0; i < 10; ++i) {
+    roster_.Hear(BusyBeatOf("a", ++beats_, 100));
+    Second();
+  }
+  for (size_t i = 0; i < kMaxPendingAnnouncements; ++i) loop_->HearWork("in-0", 1);
+  for (int i = 0; i < 2; ++i) loop_->HearWork("in-0", std::numeric_limits<int64_t>::max());
+  loop_->Decide();
+  EXPECT_EQ(Last(), "10 max");
+}
+
 TEST_F(TargetLoopTest, OthersWorkIsNone) {
   Settle();
   loop_->HearWork("other-0", 5);
@@ -63,6 +78,18 @@ TEST_F(TargetLoopTest, IdleReplicasAreLetGoByTheirNames) {
   ASSERT_FALSE(actuator_.orders().empty());
   EXPECT_EQ(actuator_.ordered().back(), 0);
   EXPECT_THAT(actuator_.orders().front().let_go_first, ::testing::UnorderedElementsAre("a", "b"));
+}
+
+// The leader before this one ordered them: they come, and no second helping is needed.
+TEST_F(TargetLoopTest, ANewLeaderCountsOnWhatWasOrderedAndDoesNotShowYet) {
+  actuator_.SetState({5, {}});
+  queues_.Put("in-0", 5);
+  const absl::Time began = clock_.Now();
+  Second(2);
+  const std::vector<absl::Time> starting = loop_->snapshot()->observation.fleet.starting;
+  EXPECT_EQ(starting, std::vector<absl::Time>(5, began + absl::Seconds(10)));
+  Second(8);
+  for (const int replicas : actuator_.ordered()) EXPECT_LE(replicas, 5);
 }
 
 TEST_F(TargetLoopTest, GrowsInOneActionByWhatItHasLearned) {

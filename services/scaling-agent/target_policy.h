@@ -25,8 +25,9 @@ struct RulesInForce {
 // What the rules of a target say of the deadline policy.
 //
 //   sla.max, sla.aim, patience   theirs; without an sla kDefaultSla
-//   stabilizer.idle_hold         where it is said the rule alone holds, not the cost of a cold
-//   start on_metric_loss               theirs
+//   stabilizer.idle_hold         where it is said the rule alone holds,
+//                                not the cost of a cold start
+//   on_metric_loss               theirs
 scaling::DeadlineOptions OptionsOf(const scaling_rules::Rules& rules,
                                    const scaling_rules::Target& target);
 

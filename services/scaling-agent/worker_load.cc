@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "muster/proto_time/proto_time.h"
+#include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/queue_names.h"
 
 namespace muster::scaling_agent {
@@ -37,7 +38,7 @@ void AddHands(const v1::JobLoad& job, WorkerLoad* load) {
 
 void AddSpeed(const v1::JobLoad& job, WorkerLoad* load) {
   load->listens = true;
-  load->threads = std::max(load->threads, job.threads_max());
+  load->threads = std::max(load->threads, std::min(job.threads_max(), kMaxTasks));
   load->busy_share = std::max(load->busy_share, std::min(1.0, SaneFigure(job.busy_share())));
   load->items_per_second += std::min(kMostPerSecond, SaneFigure(job.items_per_second()));
   load->attempts += SaneCount(job.attempts());

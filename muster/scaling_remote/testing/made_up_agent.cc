@@ -151,7 +151,9 @@ absl::Status MadeUpAgent::Watch(const v1::WatchDecisionsRequest& request,
                                 grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) {
   base::MutexLock lock(&mu_);
   MUSTER_RETURN_IF_ERROR(LeadsLocked());
+  while (state_.holds_watches && !dying_) changed_.Wait(&mu_);
   told_ = state_.decisions.size();
+  writer->SendInitialMetadata();
   while (state_.agent.leads() && !dying_ && state_.trouble.ok()) {
     if (told_ == state_.decisions.size()) {
       changed_.Wait(&mu_);

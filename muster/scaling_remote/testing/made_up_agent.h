@@ -24,6 +24,8 @@ struct AgentState {
   absl::StatusOr<v1::SimulateResponse> simulated = absl::NotFoundError("no such target");
   // Of all calls but GetAgent, when it is not OK; it ends watches, too.
   absl::Status trouble;
+  // Watches do not begin as long as it is so.
+  bool holds_watches = false;
 
   // What it was asked for last.
   v1::SimulateRequest simulate;

@@ -1,0 +1,95 @@
+#include "services/scaling-agent/agent.h"
+
+#include <atomic>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
+#include "muster/base/temp_dir.h"
+#include "muster/sync/testing/memory_sync_store.h"
+#include "muster/trigger_local/local_trigger_bus.h"
+#include "services/scaling-agent/agent_fixture.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+// An agent with its threads, whose clock the test moves.
+class AgentTest : public ::testing::Test {
+ protected:
+  AgentTest() {
+    queues_.Create("in-0");
+    WriteRules("p");
+  }
+  void WriteRules(const std::string& workload) {
+    std::ofstream(dir_ / "rules.yaml")
+        << "targets: {billing: {kind: process, name: " << workload << ", queues: [in]}}\n";
+  }
+  std::unique_ptr<Agent> MakeAgent() {
+    auto rules =
+        scaling_rules::RulesWatch::Open(dir_ / "rules.yaml", absl::ZeroDuration(), &clock_);
+    EXPECT_TRUE(rules.ok()) << rules.status();
+    AgentOptions options;
+    options.election = {"a", "a:7703"};
+    options.loop.account = kTestAccount;
+    AgentDependencies deps;
+    deps.queues = queues_.store();
+    deps.sync = &sync_;
+    deps.bus = &bus_;
+    deps.actuator = &actuator_;
+    deps.clock = &clock_;
+    deps.roster = [] { return std::vector<mesh::RosterEntry>(); };
+    deps.use_targets = [this](const scaling_rules::Rules& in_force) {
+      was_looked_at_ = was_looked_at_ || actuator_.barrier()->IsWaitedAt();
+      base::MutexLock lock(&mu_);
+      workload_ = in_force.targets.front().name;
+    };
+    return std::make_unique<Agent>(std::move(options), std::move(deps), *std::move(rules));
+  }
+  template <typename Done>
+  void AdvanceUntil(Done done) {
+    while (!done()) {
+      clock_.Advance(absl::Milliseconds(10));
+      std::this_thread::yield();
+    }
+  }
+  // What the actuator was told that the target is.
+  std::string workload() {
+    base::MutexLock lock(&mu_);
+    return workload_;
+  }
+
+  base::FakeClock clock_;
+  const base::TempDir dir_;
+  TestQueues queues_{&clock_};
+  sync::testing::MemorySyncStore sync_;
+  trigger_local::LocalTriggerBus bus_;
+  FakeActuator actuator_;
+  std::atomic<bool> was_looked_at_ = false;  // by a loop, while its target became another
+  base::Mutex mu_;
+  std::string workload_ ABSL_GUARDED_BY(mu_);
+};
+
+// Its next order would be about another workload.
+TEST_F(AgentTest, ATargetBecomesAnotherOnlyAfterItsLoopHasEnded) {
+  actuator_.barrier()->Shut();
+  const std::unique_ptr<Agent> agent = MakeAgent();
+  ASSERT_TRUE(agent->Start().ok());
+  AdvanceUntil([&] { return actuator_.barrier()->IsWaitedAt(); });
+  const int64_t revision = agent->rules().revision;
+  WriteRules("q");
+  AdvanceUntil([&] { return agent->rules().revision != revision; });
+  // The election, the records and the queues; the loop decides no more, and waits for its actuator.
+  clock_.AwaitSleepers(3);
+  EXPECT_EQ(workload(), "p");
+  actuator_.barrier()->Open();
+  AdvanceUntil([&] { return workload() == "q"; });
+  EXPECT_FALSE(was_looked_at_);
+  agent->Stop();
+}
+
+}  // namespace
+}  // namespace muster::scaling_agent
