@@ -125,9 +125,10 @@ absl::StatusOr<actuator::Outcome> ProcessActuator::Apply(const actuator::Order& 
   StandingOrders& orders = session.orders;
   if (order.fencing_token < orders.highest_token) {
     const absl::Status stale = actuator::StaleToken(order, orders.highest_token);
-    return {stale.code(),
-            absl::StrCat(stale.message(), "; if the mesh's records began anew, remove ",
-                         OrdersFile(options_.folder))};
+    return absl::Status(
+        stale.code(),
+        absl::StrCat(stale.message(), "; if the mesh's records began anew, make it 0 in ",
+                     OrdersFile(options_.folder)));
   }
   const int before = orders.WantedOf(order.target);
   const StandingOrders known = orders;

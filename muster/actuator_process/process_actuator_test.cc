@@ -305,7 +305,7 @@ TEST_F(ProcessActuatorTest, RefusesAnOrderThatAnotherAgentOfTheHostHasOutdone) {
   actuator_ = OpenAnother();
   const absl::Status refused = actuator_->Apply(To(3, 8)).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refused.message(), HasSubstr("if the mesh's records began anew, remove "));
+  EXPECT_THAT(refused.message(), HasSubstr("if the mesh's records began anew, make it 0 in "));
   EXPECT_EQ(folder_.Serving("work"), 1);
 }
 
