@@ -73,10 +73,6 @@ class ReplicaWatch:
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder) / "replicas"
-        self.most = 0
-        self.replica_seconds = 0.0
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self.look)
 
     def keepers(self):
         """The processes that look after replicas, by the replicas' names."""
@@ -99,6 +95,10 @@ class ReplicaWatch:
             self.most, before = max(self.most, living), now
 
     def __enter__(self):
+        self.most = 0
+        self.replica_seconds = 0.0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.look)
         self.thread.start()
         return self
 
