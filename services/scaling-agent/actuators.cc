@@ -88,11 +88,8 @@ absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenActuator(const ActuatorOptio
                                                              base::Clock* clock) {
   if (options.kind == "dry-run") return std::make_unique<DryRun>();
   if (options.kind == "kubernetes") return OpenKubernetes(options, clock);
-  // Local processes and threads come in here.
-  if (options.kind == "process" || options.kind == "threads") {
-    return absl::UnimplementedError(
-        absl::StrCat("the actuator '", options.kind, "' is not built in"));
-  }
+  if (options.kind == "process") return OpenProcesses(options.process, clock);
+  if (options.kind == "threads") return MakeThreads(options.threads, clock);
   return absl::InvalidArgumentError(absl::StrCat("there is no actuator '", options.kind, "'"));
 }
 

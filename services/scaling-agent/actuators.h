@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "muster/actuator/actuator.h"
 #include "muster/base/clock.h"
-#include "muster/scaling_rules/rules.h"
+#include "services/scaling-agent/actuator_holder.h"
+#include "services/scaling-agent/local_actuators.h"
 
 namespace muster::scaling_agent {
 
@@ -18,22 +18,14 @@ struct ActuatorOptions {
   // kubeconfig as docs/kubernetes_scaling.md says.
   std::string name_space;
   std::string kubeconfig;
+  ProcessOptions process;
+  ThreadsOptions threads;
 };
 
 const std::vector<std::string>& ActuatorKinds();
 
-// An actuator with all that it stands on.
-class ActuatorHolder {
- public:
-  virtual ~ActuatorHolder() = default;
-
-  virtual actuator::Actuator* actuator() = 0;
-  // From now on these rules' targets, by their ids, are what it scales.
-  virtual void Use(const scaling_rules::Rules& rules) = 0;
-};
-
-// `clock` is not owned. InvalidArgument: there is no such kind. Unimplemented: it is not built in.
-// Else what the platform's client says of its configuration.
+// `clock` is not owned. InvalidArgument: there is no such kind. Else what the platform's
+// client says of its configuration.
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenActuator(const ActuatorOptions& options,
                                                              base::Clock* clock);
 

@@ -1,16 +1,20 @@
 #include "services/scaling-agent/actuators.h"
 
+#include <fstream>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
+#include "muster/base/temp_dir.h"
 #include "services/scaling-agent/agent_options.h"
 
 namespace muster::scaling_agent {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(ActuatorsTest, ADryRunSeesNobodyAndDoesNothing) {
@@ -54,6 +58,18 @@ TEST(AgentOptionsTest, NeedSoundRulesAndAKnownActuator) {
   EXPECT_THAT(parse("--actuator dry-run"), HasSubstr("--rules"));
   EXPECT_THAT(parse("--rules /no/such/file --actuator dry-run"), HasSubstr("/no/such/file"));
   EXPECT_THAT(parse("--rules /dev/null --actuator cloud"), HasSubstr("--"));
+}
+
+TEST(AgentOptionsTest, HandOnTheArgumentsOfReplicas) {
+  const base::TempDir dir;
+  std::ofstream(dir / "rules.yaml")
+      << "targets:\n  one: {kind: process, name: p, queues: [retail-in], sla: {max: 60s}}\n";
+  RoleOptions options;
+  CLI::App app;
+  AddAgentOptions(&app, &options);
+  app.parse(absl::StrCat("--rules ", dir / "rules.yaml",
+                         " --actuator process --processor-args=\"--threads 4\""));
+  EXPECT_THAT(options.actuator.process.processor_arguments, ElementsAre("--threads", "4"));
 }
 
 }  // namespace

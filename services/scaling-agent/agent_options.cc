@@ -27,6 +27,23 @@ void AddKubernetesOptions(CLI::App* app, ActuatorOptions* options) {
       ->envname(host::EnvironmentName("--kubeconfig"));
 }
 
+void AddProcessOptions(CLI::App* app, ProcessOptions* options) {
+  app->add_option("--processor-program", options->processor_program,
+                  "What runs as a replica; without it, what the target's name says, beside this "
+                  "program")
+      ->envname(host::EnvironmentName("--processor-program"));
+  app->add_option(
+         "--processor-args", options->processor_arguments,
+         "Arguments for each replica, with spaces between: --processor-args=\"--threads 4\"")
+      ->envname(host::EnvironmentName("--processor-args"))
+      ->delimiter(' ')
+      ->allow_extra_args(false);
+  app->add_option("--replica-keeper", options->keeper_program,
+                  "What looks after each replica; without it, muster-replica-keeper beside this "
+                  "program")
+      ->envname(host::EnvironmentName("--replica-keeper"));
+}
+
 void AddSpeedOptions(CLI::App* app, RoleOptions* options) {
   host::AddDuration(app, "--cold-start", &options->speed.cold_start, absl::ZeroDuration(),
                     kLongestColdStart,
@@ -60,6 +77,7 @@ void AddAgentOptions(CLI::App* app, RoleOptions* options) {
                   "--recording`")
       ->envname(host::EnvironmentName("--record"));
   AddSpeedOptions(app, options);
+  AddProcessOptions(app, &options->actuator.process);
   AddKubernetesOptions(app, &options->actuator);
 }
 

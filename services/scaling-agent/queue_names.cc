@@ -24,6 +24,15 @@ absl::string_view NameOf(absl::string_view queue, const std::vector<std::string>
   return found;
 }
 
+std::optional<std::string> JobOf(absl::string_view name) {
+  constexpr absl::string_view kInput = "-in";
+  const size_t end = name.rfind(kInput);
+  if (end == absl::string_view::npos || end == 0) return std::nullopt;
+  const absl::string_view job = name.substr(0, end);
+  if (!Means(name.substr(0, end + kInput.size()), name)) return std::nullopt;
+  return std::string(job);
+}
+
 absl::string_view WithinAccount(absl::string_view queue, absl::string_view account) {
   if (!absl::ConsumePrefix(&queue, account) || !absl::ConsumePrefix(&queue, "/")) return "";
   return queue;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/heartbeat.pb.h"
 
@@ -15,10 +16,10 @@ constexpr double kPodCores = 1;
 
 // After a transient error it is called again: what is there already stays.
 absl::Status ScalingAgentRole::Open(const host::Stores& stores, const host::Fail&) {
-  if (actuator_ == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(actuator_, OpenActuator(options_.actuator, clock_));
-  }
   if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
+  if (actuator_ == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(actuator_, MakeActuator());
+  }
   if (agent_ == nullptr) MUSTER_RETURN_IF_ERROR(MakeAgent(stores));
   return agent_->Start();
 }
@@ -31,6 +32,21 @@ absl::Status ScalingAgentRole::Join(const host::Stores& stores) {
   MUSTER_ASSIGN_OR_RETURN(membership_,
                           host::Membership::Join(stores.heartbeats, std::move(self), {}, clock_));
   return absl::OkStatus();
+}
+
+// Replicas belong to the mesh that this agent belongs to. The rest of what it was told on its
+// command line is not theirs to know; what the environment says is.
+absl::StatusOr<std::unique_ptr<ActuatorHolder>> ScalingAgentRole::MakeActuator() {
+  ActuatorOptions options = options_.actuator;
+  options.process.folder = absl::StrCat(host_.data_dir, "/replicas");
+  options.process.drain_grace = host_.drain_grace;
+  options.process.environment = {{"MUSTER_NATS", host_.nats_url},
+                                 {"MUSTER_ACCOUNT", host_.account}};
+  options.threads.roster = [roster = &membership_->roster()] {
+    return roster->List(v1::ROLE_PROCESSOR);
+  };
+  options.threads.channel = host_.channel();
+  return OpenActuator(options, clock_);
 }
 
 absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
@@ -76,8 +92,8 @@ void ScalingAgentRole::Drain(absl::Duration) {
 
 void ScalingAgentRole::Close() {
   agent_.reset();
-  membership_.reset();
   actuator_.reset();
+  membership_.reset();
 }
 
 }  // namespace muster::scaling_agent

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "services/host/host_options.h"
@@ -38,14 +39,15 @@ class ScalingAgentRole final : public host::Role {
 
  private:
   absl::Status Join(const host::Stores& stores);
+  absl::StatusOr<std::unique_ptr<ActuatorHolder>> MakeActuator();
   absl::Status MakeAgent(const host::Stores& stores);
 
   const host::HostOptions host_;
   const RoleOptions options_;
   base::Clock* const clock_;  // not owned
 
-  std::unique_ptr<ActuatorHolder> actuator_;
   std::unique_ptr<host::Membership> membership_;
+  std::unique_ptr<ActuatorHolder> actuator_;  // uses membership_
   std::unique_ptr<Agent> agent_;
   std::unique_ptr<ScalingService> service_;
 };

@@ -12,6 +12,8 @@
 #include "muster/rpc/call.h"
 #include "muster/rpc/status.h"
 #include "muster/scaling/explain.h"
+#include "muster/scaling/quote.h"
+#include "muster/scaling_wire/simulate.h"
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
@@ -190,6 +192,21 @@ grpc::Status ScalingService::GetRules(grpc::ServerContext* context, const v1::Ge
     scaling_rules::RulesKeeper::State state = agent_->rules();
     response->set_text(std::move(state.text));
     response->set_revision(state.revision);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status ScalingService::Simulate(grpc::ServerContext* context,
+                                      const v1::SimulateRequest* request,
+                                      v1::SimulateResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(CheckLeads());
+    MUSTER_ASSIGN_OR_RETURN(const Snapshot known,
+                            agent_->Known(request->target(), request->queue()));
+    MUSTER_ASSIGN_OR_RETURN(
+        const scaling::Quotation quotation,
+        scaling::Quote(scaling_wire::FromProto(*request), known.observation, known.options));
+    *response = scaling_wire::ToProto(known.target, quotation);
     return absl::OkStatus();
   });
 }

@@ -40,6 +40,8 @@ class ScalingService final : public v1::ScalingService::Service {
                              v1::ClearOverrideResponse* response) override;
   grpc::Status GetRules(grpc::ServerContext* context, const v1::GetRulesRequest* request,
                         v1::GetRulesResponse* response) override;
+  grpc::Status Simulate(grpc::ServerContext* context, const v1::SimulateRequest* request,
+                        v1::SimulateResponse* response) override;
 
  private:
   // FailedPrecondition: another one leads.

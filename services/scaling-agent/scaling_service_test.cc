@@ -308,5 +308,30 @@ TEST_F(ScalingServiceTest, WhatIsKnownOfATargetIsFoundByItsNameOrAQueue) {
   EXPECT_TRUE(absl::IsNotFound(served->agent->Known("nobody", "").status()));
 }
 
+TEST_F(ScalingServiceTest, SaysWhatWouldBecomeOfMoreWork) {
+  const auto served = Serve("a");
+  AwaitDecision(*served);
+  const auto simulate = [&served](const v1::SimulateRequest& request) {
+    return Call(*served, &v1::ScalingService::Stub::Simulate, request);
+  };
+  v1::SimulateRequest request;
+  request.set_queue("in-0");
+  request.set_items(60);
+  EXPECT_TRUE(absl::IsUnavailable(simulate(request).status()));  // nobody has worked yet
+  request.set_items_per_second(1);
+  const auto answer = simulate(request);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->target(), "billing");
+  EXPECT_GT(answer->replicas(), 1);
+  EXPECT_EQ(answer->max(), 10);
+  EXPECT_TRUE(answer->feasible()) << answer->explanation();
+  request.set_items(100'000);
+  EXPECT_FALSE(simulate(request)->feasible());
+  request.set_items(0);
+  EXPECT_TRUE(absl::IsInvalidArgument(simulate(request).status()));
+  request.set_queue("nobodys");
+  EXPECT_TRUE(absl::IsNotFound(simulate(request).status()));
+}
+
 }  // namespace
 }  // namespace muster::scaling_agent

@@ -249,7 +249,7 @@ int TargetLoop::UnseenReplicas(const FleetSigns& signs, int live, const Weighed&
 
 void TargetLoop::NoteSeen(const scaling::Observation& observation) {
   base::MutexLock lock(&mu_);
-  snapshot_ = Snapshot{observation, policy_.options()};
+  snapshot_ = Snapshot{name(), observation, policy_.options()};
   deciding_ = policy_.recording();
 }
 

@@ -14,6 +14,7 @@ namespace muster::scaling_agent {
 
 // What was seen last, and by what it is judged.
 struct Snapshot {
+  std::string target;
   scaling::Observation observation;
   scaling::DeadlineOptions options;
 };

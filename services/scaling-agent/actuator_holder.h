@@ -1,0 +1,19 @@
+// ActuatorHolder: an actuator with all that it stands on.
+#pragma once
+
+#include "muster/actuator/actuator.h"
+#include "muster/scaling_rules/rules.h"
+
+namespace muster::scaling_agent {
+
+// Thread-safe.
+class ActuatorHolder {
+ public:
+  virtual ~ActuatorHolder() = default;
+
+  virtual actuator::Actuator* actuator() = 0;
+  // From now on these rules' targets, by their ids, are what it scales.
+  virtual void Use(const scaling_rules::Rules& rules) = 0;
+};
+
+}  // namespace muster::scaling_agent

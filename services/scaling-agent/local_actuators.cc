@@ -1,0 +1,134 @@
+#include "services/scaling-agent/local_actuators.h"
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "services/scaling-agent/queue_names.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+using scaling_rules::Rules;
+using scaling_rules::Target;
+
+constexpr char kKeeper[] = "muster-replica-keeper";
+
+std::string BesideThisProgram(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (self.parent_path() / name).string();
+}
+
+std::string PathOf(const std::string& given, const std::string& name) {
+  return given.empty() ? BesideThisProgram(name) : given;
+}
+
+// The jobs whose queues a target names; nullopt: one of them is no job's.
+std::optional<std::set<std::string>> JobsOfTarget(const Target& target) {
+  std::set<std::string> jobs;
+  for (const std::string& queue : target.queues) {
+    const std::optional<std::string> job = JobOf(queue);
+    if (!job.has_value()) return std::nullopt;
+    jobs.insert(*job);
+  }
+  return jobs;
+}
+
+std::string ProgramOf(const Target& target, const ProcessOptions& options) {
+  if (!options.processor_program.empty()) return options.processor_program;
+  return absl::StrContains(target.name, '/') ? target.name : BesideThisProgram(target.name);
+}
+
+absl::Status CheckProgram(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("there is no program ", path));
+}
+
+class Processes final : public ActuatorHolder {
+ public:
+  Processes(ProcessOptions options, std::unique_ptr<actuator_process::ProcessActuator> actuator)
+      : options_(std::move(options)), actuator_(std::move(actuator)) {}
+
+  actuator::Actuator* actuator() override { return actuator_.get(); }
+  void Use(const Rules& rules) override { actuator_->SetTargets(ProgramsOf(rules, options_)); }
+
+ private:
+  const ProcessOptions options_;
+  const std::unique_ptr<actuator_process::ProcessActuator> actuator_;
+};
+
+std::vector<actuator_threads::LiveProcessor> LiveOf(const std::vector<mesh::RosterEntry>& heard) {
+  std::vector<actuator_threads::LiveProcessor> processors;
+  for (const mesh::RosterEntry& entry : heard) {
+    if (!entry.leaving) processors.push_back(actuator_threads::FromHeartbeat(entry.heartbeat));
+  }
+  return processors;
+}
+
+class Threads final : public ActuatorHolder {
+ public:
+  Threads(const ThreadsOptions& options, base::Clock* clock)
+      : actuator_({.targets = {},
+                   .processors = [roster = options.roster] { return LiveOf(roster()); },
+                   .channel = options.channel},
+                  clock) {}
+
+  actuator::Actuator* actuator() override { return &actuator_; }
+  void Use(const Rules& rules) override { actuator_.SetTargets(JobsOf(rules)); }
+
+ private:
+  actuator_threads::ThreadsActuator actuator_;
+};
+
+}  // namespace
+
+actuator_process::Targets ProgramsOf(const Rules& rules, const ProcessOptions& options) {
+  actuator_process::Targets targets;
+  for (const Target& target : rules.targets) {
+    if (target.kind != "process") continue;
+    actuator_process::Program& program = targets[target.id];
+    program.path = ProgramOf(target, options);
+    program.arguments = options.processor_arguments;
+    program.environment = options.environment;
+    for (const std::string& job : JobsOfTarget(target).value_or(std::set<std::string>())) {
+      program.arguments.insert(program.arguments.end(), {"--job", job});
+    }
+  }
+  return targets;
+}
+
+actuator_threads::Targets JobsOf(const Rules& rules) {
+  actuator_threads::Targets targets;
+  for (const Target& target : rules.targets) {
+    if (target.kind != "threads") continue;
+    const auto jobs = JobsOfTarget(target);
+    targets[target.id] = jobs.has_value() && jobs->size() == 1 ? *jobs->begin() : "";
+  }
+  return targets;
+}
+
+absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptions& options,
+                                                              base::Clock* clock) {
+  actuator_process::Options actuator;
+  actuator.folder = options.folder;
+  actuator.keeper = PathOf(options.keeper_program, kKeeper);
+  actuator.drain_grace = options.drain_grace;
+  MUSTER_RETURN_IF_ERROR(CheckProgram(actuator.keeper));
+  if (!options.processor_program.empty()) {
+    MUSTER_RETURN_IF_ERROR(CheckProgram(options.processor_program));
+  }
+  MUSTER_ASSIGN_OR_RETURN(auto opened, actuator_process::ProcessActuator::Open(actuator, clock));
+  return std::make_unique<Processes>(options, std::move(opened));
+}
+
+std::unique_ptr<ActuatorHolder> MakeThreads(const ThreadsOptions& options, base::Clock* clock) {
+  return std::make_unique<Threads>(options, clock);
+}
+
+}  // namespace muster::scaling_agent

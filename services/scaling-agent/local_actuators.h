@@ -1,0 +1,52 @@
+// Actuators of a host without a cluster: processes that the agent starts, and processors that
+// somebody else has started.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/actuator_process/process_actuator.h"
+#include "muster/actuator_threads/threads_actuator.h"
+#include "muster/base/clock.h"
+#include "muster/mesh/roster.h"
+#include "muster/rpc/channel.h"
+#include "services/scaling-agent/actuator_holder.h"
+
+namespace muster::scaling_agent {
+
+struct ProcessOptions {
+  // Empty: of this name, beside this process's own program.
+  std::string processor_program;
+  std::string keeper_program;
+  std::vector<std::string> processor_arguments;
+  // On top of this process's own.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string folder;  // state and logs
+  absl::Duration drain_grace = absl::Seconds(30);
+};
+
+struct ThreadsOptions {
+  std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors; thread-safe
+  rpc::ChannelOptions channel;
+};
+
+// The targets of kind "process", each with processors for the jobs whose queues it names; a queue
+// that is no job's leaves them all jobs. A target's name is that of the program, unless the options
+// name one: with a slash a path, else beside this process's own program.
+actuator_process::Targets ProgramsOf(const scaling_rules::Rules& rules,
+                                     const ProcessOptions& options);
+
+// The targets of kind "threads", each with the job whose queues it names; of several jobs, all.
+actuator_threads::Targets JobsOf(const scaling_rules::Rules& rules);
+
+// `clock` is not owned. NotFound: there is no such program.
+absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptions& options,
+                                                              base::Clock* clock);
+std::unique_ptr<ActuatorHolder> MakeThreads(const ThreadsOptions& options, base::Clock* clock);
+
+}  // namespace muster::scaling_agent

@@ -1,0 +1,102 @@
+#include "services/scaling-agent/local_actuators.h"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
+#include "muster/base/temp_dir.h"
+#include "services/scaling-agent/queue_names.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Pair;
+
+scaling_rules::Target TargetOf(const std::string& id, const std::string& kind,
+                               std::vector<std::string> queues) {
+  scaling_rules::Target target;
+  target.id = id;
+  target.kind = kind;
+  target.name = "muster-processor";
+  target.queues = std::move(queues);
+  return target;
+}
+
+TEST(JobOfTest, IsWhatStandsBeforeTheQueuesDirection) {
+  EXPECT_EQ(JobOf("retail-in"), "retail");
+  EXPECT_EQ(JobOf("retail-in-12"), "retail");
+  EXPECT_EQ(JobOf("check-in-retail-in-0"), "check-in-retail");
+  EXPECT_EQ(JobOf("retail-out-0"), std::nullopt);
+  EXPECT_EQ(JobOf("retail-in-x"), std::nullopt);
+  EXPECT_EQ(JobOf("-in-0"), std::nullopt);
+  EXPECT_EQ(JobOf("inbox"), std::nullopt);
+  EXPECT_EQ(JobOf(""), std::nullopt);
+}
+
+TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
+  scaling_rules::Rules rules;
+  rules.targets = {TargetOf("bills", "process", {"retail-in-0", "retail-in-1", "rating-in"}),
+                   TargetOf("odd", "process", {"retail-in", "inbox"}),
+                   TargetOf("elsewhere", "deployment", {"retail-in"})};
+  ProcessOptions options;
+  options.processor_program = "/bin/p";
+  options.processor_arguments = {"--threads", "4"};
+  options.environment = {{"MUSTER_NATS", "nats://here"}};
+  const actuator_process::Targets programs = ProgramsOf(rules, options);
+  ASSERT_EQ(programs.size(), 2);
+  const actuator_process::Program& bills = programs.at("bills");
+  EXPECT_EQ(bills.path, "/bin/p");
+  EXPECT_THAT(bills.arguments, ElementsAre("--threads", "4", "--job", "rating", "--job", "retail"));
+  EXPECT_THAT(bills.environment, ElementsAre(Pair("MUSTER_NATS", "nats://here")));
+  EXPECT_THAT(programs.at("odd").arguments, ElementsAre("--threads", "4"));
+}
+
+TEST(LocalActuatorsTest, FindTheProgramThatATargetNames) {
+  scaling_rules::Rules rules;
+  rules.targets = {TargetOf("bills", "process", {"retail-in"})};
+  EXPECT_THAT(ProgramsOf(rules, {}).at("bills").path, EndsWith("/muster-processor"));
+  EXPECT_EQ(ProgramsOf(rules, {}).at("bills").path.front(), '/');
+  rules.targets[0].name = "bin/own";
+  EXPECT_EQ(ProgramsOf(rules, {}).at("bills").path, "bin/own");
+}
+
+TEST(LocalActuatorsTest, TellTheThreadsOfTheJobWhoseQueuesATargetNames) {
+  scaling_rules::Rules rules;
+  rules.targets = {TargetOf("one", "threads", {"retail-in-0", "retail-in-1"}),
+                   TargetOf("two", "threads", {"retail-in", "rating-in"}),
+                   TargetOf("elsewhere", "process", {"retail-in"})};
+  EXPECT_THAT(JobsOf(rules), ElementsAre(Pair("one", "retail"), Pair("two", "")));
+}
+
+TEST(LocalActuatorsTest, WantTheirProgramsAtTheStart) {
+  base::FakeClock clock;
+  const base::TempDir dir;
+  ProcessOptions options;
+  options.folder = dir / "replicas";
+  options.keeper_program = dir / "keeper";
+  EXPECT_TRUE(absl::IsNotFound(OpenProcesses(options, &clock).status()));
+  std::ofstream(options.keeper_program) << "#!/bin/sh\n";
+  EXPECT_TRUE(OpenProcesses(options, &clock).ok());
+  options.processor_program = dir / "processor";
+  EXPECT_TRUE(absl::IsNotFound(OpenProcesses(options, &clock).status()));
+}
+
+TEST(LocalActuatorsTest, HaveTheTargetsOfTheRulesInForce) {
+  base::FakeClock clock;
+  scaling_rules::Rules rules;
+  rules.targets = {TargetOf("one", "threads", {"retail-in"})};
+  ThreadsOptions options;
+  options.roster = [] { return std::vector<mesh::RosterEntry>(); };
+  const auto threads = MakeThreads(options, &clock);
+  EXPECT_TRUE(absl::IsNotFound(threads->actuator()->Observe("one").status()));
+  threads->Use(rules);
+  EXPECT_TRUE(threads->actuator()->Observe("one").ok());
+}
+
+}  // namespace
+}  // namespace muster::scaling_agent
