@@ -19,6 +19,9 @@ inline constexpr absl::Duration kMaxLeaseDuration = absl::Hours(1);
 inline constexpr absl::Duration kLookPeriod = absl::Seconds(1);
 // Between two decisions for one target: producers that put little and often share one.
 inline constexpr absl::Duration kLeastDecisionGap = absl::Milliseconds(50);
+// From a trigger until the decision. An initiator announces a batch piece by piece while it puts it:
+// decided upon the first piece alone, a growth would come in two steps, each rounded up.
+inline constexpr absl::Duration kGatherTriggers = absl::Milliseconds(100);
 
 // Announcements that wait for the next decision. More than so many within its gap are summed up.
 inline constexpr size_t kMaxPendingAnnouncements = 10'000;

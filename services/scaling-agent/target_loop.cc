@@ -13,6 +13,7 @@ namespace muster::scaling_agent {
 namespace {
 
 constexpr Pace kLooking{kLookPeriod, kLeastDecisionGap};
+constexpr Pace kDeciding{kLookPeriod, kLeastDecisionGap, kGatherTriggers};
 
 }  // namespace
 
@@ -37,7 +38,7 @@ TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
       desk_thread_(
           kLooking, [this] { Act(); }, deps_.clock),
       decides_thread_(
-          kLooking, [this] { Decide(); }, deps_.clock) {}
+          kDeciding, [this] { Decide(); }, deps_.clock) {}
 
 TargetLoop::~TargetLoop() { Stop(); }
 
