@@ -231,6 +231,24 @@ TEST_F(FleetViewTest, LearnsNothingOfTheSameHeartbeatTwice) {
   EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 17);
 }
 
+TEST_F(FleetViewTest, LearnsTheSpeedOfLongItemsFromTheTimeThatTheyTake) {
+  Have("a");
+  v1::Heartbeat beat = BusyBeatOf("a", 1, 0.5);  // one in two seconds; others are under way
+  beat.mutable_window()->set_seconds(2);
+  v1::JobLoad* const job = beat.mutable_jobs(0);
+  *job->mutable_service_time()->mutable_mean() = proto_time::ToProto(absl::Seconds(1.6));
+  Hear(beat);
+  EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 0.85 * 2 / 1.6) << "two threads";
+}
+
+TEST_F(FleetViewTest, LearnsTheSpeedOfManyItemsFromTheirNumber) {
+  Have("a");
+  v1::Heartbeat beat = BusyBeatOf("a", 1, 10);
+  beat.mutable_window()->set_seconds(2);
+  Hear(beat);
+  EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 17) << "what lies between items counts, too";
+}
+
 TEST_F(FleetViewTest, LearnsColdStartsFromTheFirstHeartbeatsOfThoseItSawStart) {
   for (const char* name : {"a", "b", "c", "d", "e"}) Have(name, ReplicaState::kStarting);
   Look();

@@ -29,6 +29,17 @@ double ThrottledShare(const std::vector<WorkerLoad>& workers) {
   return throttled > 0 ? throttled / (throttled + attempts) : 0;
 }
 
+// What it would do if it were busy all the time. With few items in a heartbeat, one that is still
+// under way is work without a result, and one that was begun before it is a result without work:
+// then the service time of those that were finished tells it better.
+double FullSpeed(const WorkerLoad& worker) {
+  const bool few = worker.finished > 0 && worker.finished < kFewItems * worker.running;
+  if (few && worker.service_time.has_value()) {
+    return worker.running / absl::ToDoubleSeconds(*worker.service_time);
+  }
+  return worker.items_per_second / worker.busy_share;
+}
+
 // Weighted by the items they did; zero where nobody has finished one.
 absl::Duration ServiceTime(const std::vector<WorkerLoad>& workers) {
   double seconds = 0, weight = 0;
@@ -53,8 +64,7 @@ void LearnedSpeed::See(const std::vector<WorkerLoad>& workers) {
     const auto before = seen_.find(worker.instance);
     if (before != seen_.end() && before->second == worker.sequence) continue;
     if (worker.busy_share < kLeastBusyShare) continue;
-    // What it would do if it were busy all the time.
-    rate_.See(worker.threads, worker.items_per_second / worker.busy_share);
+    rate_.See(worker.threads, FullSpeed(worker));
   }
   seen_ = std::move(seen);
   const absl::Duration service_time = ServiceTime(workers);
