@@ -94,6 +94,10 @@ class ReplicaWatch:
             self.replica_seconds += living * (now - before)
             self.most, before = max(self.most, living), now
 
+    def leaving(self):
+        """Those that were told to go."""
+        return {mark.parent.name for mark in self.folder.glob("*/leaving")}
+
     def __enter__(self):
         self.most = 0
         self.replica_seconds = 0.0
@@ -153,9 +157,18 @@ class Burst:
             for decision in self.decisions)
 
 
+def notes(begun):
+    """(replica, item, attempt) of each begin."""
+    return [line.split() for line in begun.read_text().splitlines()]
+
+
+def workers(begun):
+    """The replicas that have begun anything."""
+    return {replica for replica, _, _ in notes(begun)}
+
+
 def redelivered(begun):
     """(attempts beyond the first, items begun twice) of the handler's own notes."""
-    notes = [line.split() for line in begun.read_text().splitlines()]
-    times = collections.Counter(item for _, item, _ in notes)
-    return (sum(attempt != "1" for _, _, attempt in notes),
+    times = collections.Counter(item for _, item, _ in notes(begun))
+    return (sum(attempt != "1" for _, _, attempt in notes(begun)),
             sum(count > 1 for count in times.values()))

@@ -6,16 +6,14 @@ The handler takes its time, so that the promise needs several replicas whatever 
 import json
 import math
 import os
-import shutil
 import sys
 import time
 
 import harness
-import mesh_test
 from harness import retail_input
-from live import ROWS_PER_ITEM, RULES, Burst, LiveAgent, redelivered, seconds, slow_billing
-from mesh import READY_SECONDS
-from scaling_agent_test import AgentTest
+from live import (ROWS_PER_ITEM, RULES, Burst, LiveAgent, notes, redelivered, seconds, slow_billing,
+                  workers)
+from scaling_agent_test import OUTAGE_SECONDS, AgentTest
 
 # More on a machine that is slow in other things, too: all times grow with it.
 SCALE = float(os.environ.get("MUSTER_LIVE_SCALE", "1"))
@@ -118,6 +116,62 @@ class BurstTest(LiveTest):
         margin = min(max(2, 0.05 * SLA_SECONDS), SLA_SECONDS / 2)
         run = SLA_SECONDS - service - margin - seconds(inputs.cold_start)
         return math.ceil(BURST_ITEMS / (inputs.items_per_second * run) - 0.5)
+
+
+class FaultTest(LiveTest):
+    ITEMS = 400
+
+    def start_burst(self):
+        """A batch, once several replicas have begun to work on it."""
+        submission = self.start_submit("billing", retail_input(self.ITEMS * ROWS_PER_ITEM))
+        self.wait_until(lambda: len(workers(self.begun)) > 1)
+        return submission
+
+    def assert_completes(self, submission):
+        out, errors = submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(submission.returncode, 0, errors)
+        rows = self.ITEMS * ROWS_PER_ITEM
+        self.assert_exact(retail_input(rows), rows, json.loads(out))
+
+    def test_replicas_go_on_without_their_agent_and_the_next_one_adopts_them(self):
+        self.start_live_agent()
+        # So that it is known how many there are.
+        self.agent.call("SetOverride", target="billing", replicas=3, hold={"seconds": 3600})
+        with self.agent.replicas as watch:
+            submission = self.start_burst()
+            self.wait_until(lambda: len(watch.keepers()) == 3)
+            started = watch.keepers()
+            self.agent.program.kill()
+            killed_at = len(notes(self.begun))
+            self.wait_until(lambda: len(notes(self.begun)) >= killed_at + 50)
+            self.assertEqual(watch.keepers(), started)
+            self.agent.program.restart()
+            self.wait_until(self.agent.leads)
+            self.wait_until(lambda: self.agent.target().replicas.ready == 3)
+            self.assert_completes(submission)
+            self.assertEqual(watch.keepers(), started)
+            self.agent.call("ClearOverride", target="billing")
+            self.await_nobody()
+        self.assertEqual(watch.most, 3)
+        self.assertEqual(workers(self.begun), set(started))
+        self.assertEqual(redelivered(self.begun), (0, 0))
+
+    def test_while_the_nats_server_is_away_no_replica_is_stopped(self):
+        self.start_live_agent()
+        submission = self.start_burst()
+        before = self.agent.replicas.keepers()
+        self.assertEqual(self.agent.replicas.leaving(), set())
+        self.mesh.nats.kill()
+        self.wait_until(lambda: not self.agent.leads())
+        time.sleep(OUTAGE_SECONDS)  # this is the outage itself
+        self.assertLessEqual(before.items(), self.agent.replicas.keepers().items())
+        self.mesh.nats.restart()
+        self.wait_until(self.agent.leads)
+        self.wait_until(lambda: self.agent.target().replicas.ready >= len(before))
+        self.assertLessEqual(before.items(), self.agent.replicas.keepers().items())
+        self.assertEqual(self.agent.replicas.leaving(), set())
+        self.assert_completes(submission)
+        self.await_nobody()
 
 
 if __name__ == "__main__":
