@@ -249,6 +249,19 @@ TEST_F(FleetViewTest, LearnsTheSpeedOfManyItemsFromTheirNumber) {
   EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 17) << "what lies between items counts, too";
 }
 
+TEST_F(FleetViewTest, LearnsNoSpeedOfReplicasThatBeginToWork) {
+  Have("a");
+  for (uint64_t sequence = 1; sequence <= 8; ++sequence)
+    Hear(BusyBeatOf("a", sequence, 10)), Look();
+  for (const char* name : {"b", "c", "d", "e"}) {
+    Have(name);
+    Hear(BusyBeatOf(name, 1, 1));
+  }
+  EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 20);
+  for (const char* name : {"b", "c", "d", "e"}) Hear(BusyBeatOf(name, 2, 1));
+  EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 2) << "a quarter is as slow as that";
+}
+
 TEST_F(FleetViewTest, LearnsColdStartsFromTheFirstHeartbeatsOfThoseItSawStart) {
   for (const char* name : {"a", "b", "c", "d", "e"}) Have(name, ReplicaState::kStarting);
   Look();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "services/scaling-agent/limits.h"
 
@@ -58,15 +59,20 @@ LearnedSpeed::LearnedSpeed(const SpeedOptions& options)
     : options_(options), cold_start_(options.cold_start) {}
 
 void LearnedSpeed::See(const std::vector<WorkerLoad>& workers) {
-  std::map<std::string, uint64_t> seen;
+  std::map<std::string, Seen> all_seen;
   for (const WorkerLoad& worker : workers) {
-    seen[worker.instance] = worker.sequence;
+    Seen& seen = all_seen[worker.instance];
     const auto before = seen_.find(worker.instance);
-    if (before != seen_.end() && before->second == worker.sequence) continue;
+    if (before != seen_.end()) seen = before->second;
+    if (std::exchange(seen.sequence, worker.sequence) == worker.sequence) continue;
     if (worker.busy_share < kLeastBusyShare) continue;
-    rate_.See(worker.threads, FullSpeed(worker));
+    // Work that is new to a replica has its handlers start and its caches fill.
+    const bool is_warm = std::exchange(seen.has_worked, true);
+    if (is_warm || !(rate_.LowerBound(worker.threads) > 0)) {
+      rate_.See(worker.threads, FullSpeed(worker));
+    }
   }
-  seen_ = std::move(seen);
+  seen_ = std::move(all_seen);
   const absl::Duration service_time = ServiceTime(workers);
   if (service_time > absl::ZeroDuration()) service_time_ = service_time;
   cpu_share_ = CpuShare(workers, options_.replica_cores);

@@ -52,6 +52,12 @@ class Agent:
              *mesh.nats_arguments(), *more], "msg=ready"))
         self.channel = grpc.insecure_channel(self.address)
 
+    def restart(self):
+        self.program.restart()
+        # The one before may still be waiting to try again.
+        self.channel.close()
+        self.channel = grpc.insecure_channel(self.address)
+
     def call(self, method, **fields):
         request = getattr(v1, method + "Request")(**fields)
         response = getattr(v1, method + "Response")

@@ -145,7 +145,7 @@ class FaultTest(LiveTest):
             killed_at = len(notes(self.begun))
             self.wait_until(lambda: len(notes(self.begun)) >= killed_at + 50)
             self.assertEqual(watch.keepers(), started)
-            self.agent.program.restart()
+            self.agent.restart()
             self.wait_until(self.agent.leads)
             self.wait_until(lambda: self.agent.target().replicas.ready == 3)
             self.assert_completes(submission)
