@@ -30,6 +30,7 @@ struct FleetView::Tally {
   int tasks = 0;  // the least of them
   std::map<std::string, const WorkerLoad*> by_instance;
   std::map<std::string, absl::Time> still_starting;
+  std::set<std::string> been_ready;
 };
 
 FleetLook FleetView::Look(const FleetSigns& signs) {
@@ -45,6 +46,7 @@ FleetLook FleetView::Look(const FleetSigns& signs) {
     TakeHeartbeats(signs, &tally);
   }
   starting_ = std::move(tally.still_starting);
+  been_ready_ = std::move(tally.been_ready);
   Settle(signs, &tally);
 
   FleetLook look;
@@ -101,6 +103,7 @@ void FleetView::TakeReady(const WorkerLoad* worker, const std::string& name,
   if (worker != nullptr && began != starting_.end()) {
     speed_.SeeStart(std::min(worker->heard, signs.now) - began->second);
   }
+  tally->been_ready.insert(name);
   tally->ready.push_back(std::move(ready));
 }
 
@@ -108,7 +111,13 @@ void FleetView::TakeStarting(const Replica& replica, const FleetSigns& signs, Ta
   const bool is_dated = replica.started > absl::UnixEpoch() && replica.started <= signs.now;
   const absl::Time since = is_dated ? replica.started : std::min(signs.ordered, signs.now);
   tally->starting.push_back(since + speed_.ColdStart());
-  if (!replica.name.empty()) tally->still_starting[replica.name] = since;
+  if (replica.name.empty()) return;
+  // One that fell silent has not begun anew: when it is heard again tells nothing of starts.
+  if (been_ready_.count(replica.name) != 0) {
+    tally->been_ready.insert(replica.name);
+  } else {
+    tally->still_starting[replica.name] = since;
+  }
 }
 
 void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {

@@ -66,6 +66,7 @@ class FleetView {
   const int max_tasks_;
   std::map<std::string, absl::Time> idle_since_;  // by instance
   std::map<std::string, absl::Time> starting_;    // by name: since when
+  std::set<std::string> been_ready_;              // names of those that are there
 };
 
 }  // namespace muster::scaling_agent

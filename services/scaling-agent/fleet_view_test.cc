@@ -277,6 +277,19 @@ TEST_F(FleetViewTest, LearnsNoColdStartOfThoseThatWereThereBefore) {
   EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(30));
 }
 
+TEST_F(FleetViewTest, LearnsNoColdStartFromAnOutageOfHeartbeats) {
+  Have("a");
+  Hear(BeatOf("a", 1));
+  Look();
+  Hear(BeatOf("a", 1), /*silent=*/true);
+  EXPECT_EQ(LookAfter(absl::Seconds(10)).fleet.starting.size(), 1);
+  signs_.now += absl::Seconds(50);
+  Hear(BeatOf("a", 2));
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_EQ(look.estimates.cold_start, absl::Seconds(30));
+}
+
 TEST_F(FleetViewTest, ThrottlingIsAShareOfTheCalls) {
   Have("a");
   v1::Heartbeat beat = BusyBeatOf("a", 1, 10);
