@@ -214,8 +214,10 @@ TEST_F(FleetViewTest, ThoseThatStartForTheStandbyAreNotOnTheirWayToWork) {
 
 TEST_F(FleetViewTest, LearnsTheSpeedOfABusyReplica) {
   Have("a");
-  for (uint64_t sequence = 1; sequence <= 8; ++sequence)
-    Hear(BusyBeatOf("a", sequence, 10)), Look();
+  for (uint64_t sequence = 1; sequence <= 9; ++sequence) {
+    Hear(BusyBeatOf("a", sequence, 10));
+    LookAfter(absl::Seconds(2));
+  }
   const scaling::Estimates estimates = Look().estimates;
   EXPECT_DOUBLE_EQ(estimates.items_per_second, 20) << "it was busy half of the time";
   EXPECT_EQ(estimates.service_time, absl::Milliseconds(50));
@@ -251,14 +253,19 @@ TEST_F(FleetViewTest, LearnsTheSpeedOfManyItemsFromTheirNumber) {
 
 TEST_F(FleetViewTest, LearnsNoSpeedOfReplicasThatBeginToWork) {
   Have("a");
-  for (uint64_t sequence = 1; sequence <= 8; ++sequence)
-    Hear(BusyBeatOf("a", sequence, 10)), Look();
-  for (const char* name : {"b", "c", "d", "e"}) {
-    Have(name);
-    Hear(BusyBeatOf(name, 1, 1));
+  for (uint64_t sequence = 1; sequence <= 9; ++sequence) {
+    Hear(BusyBeatOf("a", sequence, 10));
+    LookAfter(absl::Seconds(2));
   }
-  EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 20);
-  for (const char* name : {"b", "c", "d", "e"}) Hear(BusyBeatOf(name, 2, 1));
+  for (const uint64_t sequence : {1, 2, 3}) {
+    for (const char* name : {"b", "c", "d", "e"}) {
+      if (sequence == 1) Have(name);
+      Hear(BusyBeatOf(name, sequence, 1));
+    }
+    EXPECT_DOUBLE_EQ(LookAfter(absl::Milliseconds(600)).estimates.items_per_second, 20);
+  }
+  signs_.now += absl::Milliseconds(200);
+  for (const char* name : {"b", "c", "d", "e"}) Hear(BusyBeatOf(name, 4, 1));
   EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 2) << "a quarter is as slow as that";
 }
 

@@ -67,7 +67,8 @@ void LearnedSpeed::See(const std::vector<WorkerLoad>& workers) {
     if (std::exchange(seen.sequence, worker.sequence) == worker.sequence) continue;
     if (worker.busy_share < kLeastBusyShare) continue;
     // Work that is new to a replica has its handlers start and its caches fill.
-    const bool is_warm = std::exchange(seen.has_worked, true);
+    seen.works_since = std::min(seen.works_since, worker.heard);
+    const bool is_warm = worker.heard - seen.works_since >= kWarmUp;
     if (is_warm || !(rate_.LowerBound(worker.threads) > 0)) {
       rate_.See(worker.threads, FullSpeed(worker));
     }

@@ -20,8 +20,8 @@ struct SpeedOptions {
   double replica_cores = 0;
 };
 
-// Not thread-safe. Learns nothing twice: each heartbeat has its number. The first one of a replica
-// at work counts only where nothing is known yet.
+// Not thread-safe. Learns nothing twice: each heartbeat has its number. The first ones of a replica
+// at work count only where nothing is known yet.
 class LearnedSpeed {
  public:
   explicit LearnedSpeed(const SpeedOptions& options);
@@ -38,7 +38,7 @@ class LearnedSpeed {
  private:
   struct Seen {
     uint64_t sequence = 0;  // of the last heartbeat
-    bool has_worked = false;
+    absl::Time works_since = absl::InfiniteFuture();
   };
 
   const SpeedOptions options_;

@@ -42,6 +42,9 @@ inline constexpr absl::Duration kMaxStepBack = absl::Seconds(1);
 
 // Busier than this, a replica's speed tells what it can do.
 inline constexpr double kLeastBusyShare = 0.2;
+// From a replica's first heartbeat at work until one is believed: a heartbeat's regular time,
+// however many newcomers have it send more of them.
+inline constexpr absl::Duration kWarmUp = absl::Seconds(2);
 // Fewer items of each thread in a heartbeat, and those at its ends make its rate wrong by a tenth.
 inline constexpr double kFewItems = 10;
 // Of replicas that should go first: as many as an actuator marks in one action.

@@ -19,7 +19,7 @@ from scaling_agent_test import OUTAGE_SECONDS, AgentTest
 SCALE = float(os.environ.get("MUSTER_LIVE_SCALE", "1"))
 ITEM_SECONDS = 0.1 * SCALE
 SLA_SECONDS = int(20 * SCALE)
-COLD_START_SECONDS = 3
+COLD_START_SECONDS = 5
 MOST = 8
 LEARN_ITEMS = 60
 BURST_ITEMS = 520  # four replicas' work within the promise
