@@ -27,15 +27,14 @@ replica_keepers() {
 # Keepers, processors and their handlers of folder $1.
 replica_processes() { processes_with environ "MUSTER_DATA_DIR=$1/replicas/"; replica_keepers "$1"; }
 
-# NAME, how it is, and its log, of each replica of folder $1.
+# NAME, how it is, and its log, of each replica of folder $1 that lives.
 replicas_list() {
   local folder state
   for folder in "$1"/replicas/*/; do
-    [ -f "$folder/record" ] || continue
+    [ -f "$folder/record" ] && [ ! -e "$folder/end" ] || continue
     state=starting
     [ ! -e "$folder/ready" ] || state=ready
     [ ! -e "$folder/leaving" ] || state=leaving
-    [ ! -e "$folder/end" ] || state=ended
     printf '%s %s %s\n' "$(basename "$folder")" "$state" "${folder}log"
   done
 }
