@@ -11,7 +11,7 @@ processes_with() {
   local file
   # shellcheck disable=SC2013  # names of files in /proc have no blanks
   for file in $(grep -lzF -- "$2" /proc/[0-9]*/"$1" 2> /dev/null); do
-    [[ $file != /proc/$$/* ]] && basename "$(dirname "$file")"
+    [[ $file == /proc/$$/* ]] || basename "$(dirname "$file")"
   done
 }
 
@@ -31,7 +31,7 @@ replica_processes() { processes_with environ "MUSTER_DATA_DIR=$1/replicas/"; rep
 replicas_list() {
   local folder state
   for folder in "$1"/replicas/*/; do
-    [ -f "$folder/record" ] && [ ! -e "$folder/end" ] || continue
+    if [ ! -f "$folder/record" ] || [ -e "$folder/end" ]; then continue; fi
     state=starting
     [ ! -e "$folder/ready" ] || state=ready
     [ ! -e "$folder/leaving" ] || state=leaving
