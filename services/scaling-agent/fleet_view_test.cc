@@ -215,8 +215,10 @@ TEST_F(FleetViewTest, ThoseThatStartForTheStandbyAreNotOnTheirWayToWork) {
 
 TEST_F(FleetViewTest, LearnsTheSpeedOfABusyReplica) {
   Have("a");
-  for (uint64_t sequence = 1; sequence <= 8; ++sequence)
-    Hear(BusyBeatOf("a", sequence, 10)), Look();
+  for (uint64_t sequence = 1; sequence <= 9; ++sequence) {
+    Hear(BusyBeatOf("a", sequence, 10));
+    LookAfter(absl::Seconds(2));
+  }
   const scaling::Estimates estimates = Look().estimates;
   EXPECT_DOUBLE_EQ(estimates.items_per_second, 20) << "it was busy half of the time";
   EXPECT_EQ(estimates.service_time, absl::Milliseconds(50));
@@ -230,6 +232,42 @@ TEST_F(FleetViewTest, LearnsNothingOfTheSameHeartbeatTwice) {
   for (int i = 0; i < 20; ++i) Look();
   // One sample is worth 85 % of it; more than seven the 25th percentile.
   EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 17);
+}
+
+TEST_F(FleetViewTest, LearnsTheSpeedOfLongItemsFromTheTimeThatTheyTake) {
+  Have("a");
+  v1::Heartbeat beat = BusyBeatOf("a", 1, 0.5);  // one in two seconds; others are under way
+  beat.mutable_window()->set_seconds(2);
+  v1::JobLoad* const job = beat.mutable_jobs(0);
+  *job->mutable_service_time()->mutable_mean() = proto_time::ToProto(absl::Seconds(1.6));
+  Hear(beat);
+  EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 0.85 * 2 / 1.6) << "two threads";
+}
+
+TEST_F(FleetViewTest, LearnsTheSpeedOfManyItemsFromTheirNumber) {
+  Have("a");
+  v1::Heartbeat beat = BusyBeatOf("a", 1, 10);
+  beat.mutable_window()->set_seconds(2);
+  Hear(beat);
+  EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 17) << "what lies between items counts, too";
+}
+
+TEST_F(FleetViewTest, LearnsNoSpeedOfReplicasThatBeginToWork) {
+  Have("a");
+  for (uint64_t sequence = 1; sequence <= 9; ++sequence) {
+    Hear(BusyBeatOf("a", sequence, 10));
+    LookAfter(absl::Seconds(2));
+  }
+  for (const uint64_t sequence : {1, 2, 3}) {
+    for (const char* name : {"b", "c", "d", "e"}) {
+      if (sequence == 1) Have(name);
+      Hear(BusyBeatOf(name, sequence, 1));
+    }
+    EXPECT_DOUBLE_EQ(LookAfter(absl::Milliseconds(600)).estimates.items_per_second, 20);
+  }
+  signs_.now += absl::Milliseconds(200);
+  for (const char* name : {"b", "c", "d", "e"}) Hear(BusyBeatOf(name, 4, 1));
+  EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 2) << "a quarter is as slow as that";
 }
 
 TEST_F(FleetViewTest, LearnsColdStartsFromTheFirstHeartbeatsOfThoseItSawStart) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "services/scaling-agent/limits.h"
 
@@ -29,6 +30,17 @@ double ThrottledShare(const std::vector<WorkerLoad>& workers) {
   return throttled > 0 ? throttled / (throttled + attempts) : 0;
 }
 
+// What it would do if it were busy all the time. With few items in a heartbeat, one that is still
+// under way is work without a result, and one that was begun before it is a result without work:
+// then the service time of those that were finished tells it better.
+double FullSpeed(const WorkerLoad& worker) {
+  const bool few = worker.finished > 0 && worker.finished < kFewItems * worker.running;
+  if (few && worker.service_time.has_value()) {
+    return worker.running / absl::ToDoubleSeconds(*worker.service_time);
+  }
+  return worker.items_per_second / worker.busy_share;
+}
+
 // Weighted by the items they did; zero where nobody has finished one.
 absl::Duration ServiceTime(const std::vector<WorkerLoad>& workers) {
   double seconds = 0, weight = 0;
@@ -47,16 +59,21 @@ LearnedSpeed::LearnedSpeed(const SpeedOptions& options)
     : options_(options), cold_start_(options.cold_start) {}
 
 void LearnedSpeed::See(const std::vector<WorkerLoad>& workers) {
-  std::map<std::string, uint64_t> seen;
+  std::map<std::string, Seen> all_seen;
   for (const WorkerLoad& worker : workers) {
-    seen[worker.instance] = worker.sequence;
+    Seen& seen = all_seen[worker.instance];
     const auto before = seen_.find(worker.instance);
-    if (before != seen_.end() && before->second == worker.sequence) continue;
+    if (before != seen_.end()) seen = before->second;
+    if (std::exchange(seen.sequence, worker.sequence) == worker.sequence) continue;
     if (worker.busy_share < kLeastBusyShare) continue;
-    // What it would do if it were busy all the time.
-    rate_.See(worker.threads, worker.items_per_second / worker.busy_share);
+    // Work that is new to a replica has its handlers start and its caches fill.
+    seen.works_since = std::min(seen.works_since, worker.heard);
+    const bool is_warm = worker.heard - seen.works_since >= kWarmUp;
+    if (is_warm || !(rate_.LowerBound(worker.threads) > 0)) {
+      rate_.See(worker.threads, FullSpeed(worker));
+    }
   }
-  seen_ = std::move(seen);
+  seen_ = std::move(all_seen);
   const absl::Duration service_time = ServiceTime(workers);
   if (service_time > absl::ZeroDuration()) service_time_ = service_time;
   cpu_share_ = CpuShare(workers, options_.replica_cores);

@@ -20,7 +20,8 @@ struct SpeedOptions {
   double replica_cores = 0;
 };
 
-// Not thread-safe. Learns nothing twice: each heartbeat has its number.
+// Not thread-safe. Learns nothing twice: each heartbeat has its number. The first ones of a replica
+// at work count only where nothing is known yet.
 class LearnedSpeed {
  public:
   explicit LearnedSpeed(const SpeedOptions& options);
@@ -35,8 +36,13 @@ class LearnedSpeed {
   scaling::Estimates For(int tasks) const;
 
  private:
+  struct Seen {
+    uint64_t sequence = 0;  // of the last heartbeat
+    absl::Time works_since = absl::InfiniteFuture();
+  };
+
   const SpeedOptions options_;
-  std::map<std::string, uint64_t> seen_;  // heartbeats, by instance
+  std::map<std::string, Seen> seen_;  // by instance
   scaling::ServiceRate rate_;
   scaling::ColdStart cold_start_;
   absl::Duration service_time_;

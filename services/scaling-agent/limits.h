@@ -19,6 +19,9 @@ inline constexpr absl::Duration kMaxLeaseDuration = absl::Hours(1);
 inline constexpr absl::Duration kLookPeriod = absl::Seconds(1);
 // Between two decisions for one target: producers that put little and often share one.
 inline constexpr absl::Duration kLeastDecisionGap = absl::Milliseconds(50);
+// From a trigger until the decision. An initiator announces a batch piece by piece while it puts
+// it: decided upon the first piece alone, a growth would come in two steps, each rounded up.
+inline constexpr absl::Duration kGatherTriggers = absl::Milliseconds(100);
 
 // Announcements that wait for the next decision. More than so many within its gap are summed up.
 inline constexpr size_t kMaxPendingAnnouncements = 10'000;
@@ -44,6 +47,11 @@ inline constexpr int kMaxTasks = 1024;
 
 // Busier than this, a replica's speed tells what it can do.
 inline constexpr double kLeastBusyShare = 0.2;
+// From a replica's first heartbeat at work until one is believed: a heartbeat's regular time,
+// however many newcomers have it send more of them.
+inline constexpr absl::Duration kWarmUp = absl::Seconds(2);
+// Fewer items of each thread in a heartbeat, and those at its ends make its rate wrong by a tenth.
+inline constexpr double kFewItems = 10;
 // Of replicas that should go first: as many as an actuator marks in one action.
 inline constexpr size_t kMaxLetGoFirst = 200;
 

@@ -1,5 +1,6 @@
 #include "services/scaling-agent/paced_thread.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::scaling_agent {
@@ -16,7 +17,7 @@ void PacedThread::Start() {
 
 void PacedThread::Wake() {
   base::MutexLock lock(&mu_);
-  woken_ = true;
+  if (!woken_.has_value()) woken_ = clock_->Monotonic();
   changed_.NotifyAll();
 }
 
@@ -37,11 +38,14 @@ void PacedThread::Run() {
 bool PacedThread::AwaitTurn() {
   base::MutexLock lock(&mu_);
   while (!stopping_) {
-    const absl::Duration due = last_ + (woken_ ? pace_.least : pace_.period);
+    // What comes just before the period's end is gathered, too.
+    const absl::Duration due = woken_.has_value()
+                                   ? std::max(last_ + pace_.least, *woken_ + pace_.gather)
+                                   : last_ + pace_.period;
     if (clock_->Monotonic() >= due) break;
     clock_->WaitUntil(&changed_, &mu_, due);
   }
-  woken_ = false;
+  woken_.reset();
   last_ = clock_->Monotonic();
   return !stopping_;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "absl/time/time.h"
@@ -14,6 +15,8 @@ namespace muster::scaling_agent {
 struct Pace {
   absl::Duration period;                        // between two steps, at the most
   absl::Duration least = absl::ZeroDuration();  // and at the least, however often it is woken
+  // From when it is woken until the step, so that one step sees what comes together.
+  absl::Duration gather = absl::ZeroDuration();
 };
 
 // Thread-safe.
@@ -43,7 +46,8 @@ class PacedThread {
   base::Mutex mu_;
   base::CondVar changed_;
   absl::Duration last_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
-  bool woken_ ABSL_GUARDED_BY(mu_) = false;
+  // The first time since the last step.
+  std::optional<absl::Duration> woken_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   base::Mutex thread_mu_;  // held while stopping, so that whoever comes second waits
   std::thread thread_ ABSL_GUARDED_BY(thread_mu_);

@@ -51,6 +51,24 @@ TEST_F(PacedThreadTest, StepsSoonWhenItIsWokenButNotTooOften) {
   AwaitSteps(2);
 }
 
+TEST_F(PacedThreadTest, GathersWhatComesTogetherForOneStep) {
+  PacedThread gathering(
+      {absl::Seconds(1), absl::Milliseconds(50), absl::Milliseconds(100)}, [this] { Step(); },
+      &clock_);
+  gathering.Start();
+  AwaitSteps(1);
+  // Just before the period's end.
+  clock_.Advance(absl::Milliseconds(990));
+  const absl::Duration due = clock_.Monotonic() + absl::Milliseconds(100);
+  for (int i = 0; i < 4; ++i) {
+    gathering.Wake();
+    while (clock_.NextDeadline() != due) continue;
+    clock_.Advance(absl::Milliseconds(25));
+  }
+  AwaitSteps(2);
+  gathering.Stop();
+}
+
 TEST_F(PacedThreadTest, AWakeBeforeTheStartIsNoExtraStep) {
   thread_.Wake();
   thread_.Start();

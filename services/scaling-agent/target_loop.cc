@@ -14,6 +14,7 @@ namespace muster::scaling_agent {
 namespace {
 
 constexpr Pace kLooking{kLookPeriod, kLeastDecisionGap};
+constexpr Pace kDeciding{kLookPeriod, kLeastDecisionGap, kGatherTriggers};
 
 }  // namespace
 
@@ -38,7 +39,7 @@ TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
       desk_thread_(
           kLooking, [this] { Act(); }, deps_.clock),
       decides_thread_(
-          kLooking, [this] { Decide(); }, deps_.clock) {}
+          kDeciding, [this] { Decide(); }, deps_.clock) {}
 
 TargetLoop::~TargetLoop() { Stop(); }
 

@@ -36,11 +36,14 @@ void AddHands(const v1::JobLoad& job, WorkerLoad* load) {
                  load->unsettled > 0;
 }
 
-void AddSpeed(const v1::JobLoad& job, WorkerLoad* load) {
+void AddSpeed(const v1::JobLoad& job, double window_seconds, WorkerLoad* load) {
   load->listens = true;
   load->threads = std::max(load->threads, std::min(job.threads_max(), kMaxTasks));
   load->busy_share = std::max(load->busy_share, std::min(1.0, SaneFigure(job.busy_share())));
-  load->items_per_second += std::min(kMostPerSecond, SaneFigure(job.items_per_second()));
+  const double rate = std::min(kMostPerSecond, SaneFigure(job.items_per_second()));
+  load->items_per_second += rate;
+  load->finished += rate * window_seconds;
+  load->running = std::max(load->running, job.threads());
   load->attempts += SaneCount(job.attempts());
   load->throttled += SaneCount(job.throttled());
   if (!job.has_service_time()) return;
@@ -63,9 +66,11 @@ WorkerLoad LoadOf(const mesh::RosterEntry& entry, absl::string_view account,
   load.leaving = entry.heartbeat.leaving();
   load.silent = entry.leaving && !load.leaving;
   load.cpu_cores = SaneFigure(entry.heartbeat.cpu_cores());
+  const double window =
+      SaneFigure(absl::ToDoubleSeconds(proto_time::FromProto(entry.heartbeat.window())));
   for (const v1::JobLoad& job : entry.heartbeat.jobs()) {
     AddHands(job, &load);
-    if (WorksOn(job, account, queues)) AddSpeed(job, &load);
+    if (WorksOn(job, account, queues)) AddSpeed(job, window, &load);
   }
   return load;
 }

@@ -26,8 +26,10 @@ struct WorkerLoad {
 
   // Of those jobs that work on the target's queues.
   int threads = 0;  // the most there may be
+  int running = 0;  // of them, now
   double busy_share = 0;
   double items_per_second = 0;
+  double finished = 0;  // items, in the heartbeat's window; 0 where that is not known
   std::optional<absl::Duration> service_time;
   int64_t attempts = 0;
   int64_t throttled = 0;

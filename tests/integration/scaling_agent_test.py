@@ -45,11 +45,17 @@ v1 = load_messages()
 class Agent:
     """A scaling agent that tries out what it would do, and a client of it."""
 
-    def __init__(self, mesh, rules, *more):
+    def __init__(self, mesh, rules, *more, actuator="dry-run"):
         self.address = free_address()
         self.program = mesh.add(Program(
-            [AGENT, "--rules", rules, "--actuator", "dry-run", "--listen", self.address,
+            [AGENT, "--rules", rules, "--actuator", actuator, "--listen", self.address,
              *mesh.nats_arguments(), *more], "msg=ready"))
+        self.channel = grpc.insecure_channel(self.address)
+
+    def restart(self):
+        self.program.restart()
+        # The one before may still be waiting to try again.
+        self.channel.close()
         self.channel = grpc.insecure_channel(self.address)
 
     def call(self, method, **fields):
