@@ -85,8 +85,9 @@ absl::Status ExplainDecision(const DecisionsOptions& options, const Environment&
 
 void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<DecisionsOptions>();
-  CLI::App* const decisions = AddScaleVerb(scale, "decisions", "What was decided, newest first",
-                                           options, ListDecisions, Csv::kYes, environment);
+  CLI::App* const decisions =
+      AddScaleVerb(scale, {"decisions", "What was decided, newest first", Csv::kYes}, options,
+                   ListDecisions, environment);
   decisions->add_option("--target", options->target, "Of this target only");
   decisions->add_option("--limit", options->limit, "So many at most")
       ->check(CLI::Range(1, kMaxListedDecisions))
@@ -94,8 +95,8 @@ void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
   decisions->add_flag("--watch", options->watch,
                       "Go on with each as it is made and carried out, newest last");
   CLI::App* const explain =
-      AddScaleVerb(scale, "explain", "One decision in full; without a name, the last one", options,
-                   ExplainDecision, Csv::kNo, environment);
+      AddScaleVerb(scale, {"explain", "One decision in full; without a name, the last one"},
+                   options, ExplainDecision, environment);
   CLI::Option* const target =
       explain->add_option("--target", options->target, "The last one of this target");
   explain->add_option("DECISION", options->decision, "Its name")->excludes(target);

@@ -72,8 +72,8 @@ absl::Status Override(const OverrideOptions& options, const Environment& environ
 void AddScaleOverride(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<OverrideOptions>();
   CLI::App* const command =
-      AddScaleVerb(scale, "override", "Hold a target at a number of replicas for a while", options,
-                   Override, Csv::kNo, environment);
+      AddScaleVerb(scale, {"override", "Hold a target at a number of replicas for a while"},
+                   options, Override, environment);
   command->add_option("TARGET", options->target, "As the rules name it")->required();
   CLI::Option_group* const what = command->add_option_group("what");
   CLI::Option* const replicas =

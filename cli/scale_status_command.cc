@@ -70,13 +70,13 @@ absl::Status SimulateWork(const SimulateOptions& options, const Environment& env
 
 void AddScaleStatus(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<StatusOptions>();
-  AddScaleVerb(scale, "status", "Where each target stands", options, ShowTargets, Csv::kYes,
+  AddScaleVerb(scale, {"status", "Where each target stands", Csv::kYes}, options, ShowTargets,
                environment)
       ->add_option("TARGET", options->target, "This one only");
   const auto work = std::make_shared<SimulateOptions>();
   CLI::App* const simulate = AddScaleVerb(
-      scale, "simulate", "What would become of more work, put now; exit 4 if it would be late",
-      work, SimulateWork, Csv::kNo, environment);
+      scale, {"simulate", "What would become of more work, put now; exit 4 if it would be late"},
+      work, SimulateWork, environment);
   simulate->add_option("TARGET", work->target, "As the rules name it")->required();
   simulate->add_option("--items", work->work.items, "So many work items")
       ->required()
