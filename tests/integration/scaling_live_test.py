@@ -8,6 +8,7 @@ import math
 import os
 import sys
 import time
+import unittest
 
 import harness
 from harness import retail_input
@@ -173,7 +174,7 @@ class FaultTest(LiveTest):
         self.assertLessEqual(before.items(), self.agent.replicas.keepers().items())
         self.assertEqual(self.agent.replicas.leaving(), set())
         self.assert_completes(submission)
-        self.await_nobody()
+        self.assertEqual(self.agent.program.stop(), 0)
 
 
 if __name__ == "__main__":
