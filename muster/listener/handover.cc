@@ -44,6 +44,8 @@ std::vector<std::pair<Handover::Announcement, int64_t>> Handover::TakeDue() {
   const absl::Duration now = clock_->Monotonic();
   base::MutexLock lock(&mu_);
   while (!announcements_.empty() && std::get<0>(announcements_.begin()->first) <= now) {
+    // Its own announcement is no news to this listener, however late it comes to make it.
+    RememberLocked(std::get<3>(announcements_.begin()->first), now);
     due.push_back(std::move(*announcements_.begin()));
     announcements_.erase(announcements_.begin());
   }

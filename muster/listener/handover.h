@@ -34,8 +34,7 @@ namespace muster::listener {
 // Thread-safe.
 class Handover {
  public:
-  // So long after it put something back, a listener does not come for the like. Longer than the
-  // delay, or it would come for its own.
+  // So long after it put something back, or announced it, a listener does not come for the like.
   static constexpr absl::Duration kStaysAway = absl::Minutes(1);
   // Of what is remembered: kinds of messages that do not fit, and announcements to be made. A job
   // has few versions at a time; what is forgotten is looked at in vain once more, and what is not

@@ -67,6 +67,13 @@ TEST_F(HandoverTest, AnnouncesTogetherWhatIsVisibleTogetherAndForTheSame) {
                                            "me: 1 in acme/in-1 for v1"));
 }
 
+// The fixture's subscriber asks whether it would come.
+TEST_F(HandoverTest, DoesNotComeForItsOwnAnnouncementHoweverLateItIsMade) {
+  handover_.OnPutBack(in_, "v1", absl::Seconds(2));
+  PassAndAnnounce(absl::Hours(1));
+  EXPECT_EQ(heard_.size(), 1);
+}
+
 TEST_F(HandoverTest, KeepsAwayForAMinuteFromTheLikeOfWhatItPutBackLast) {
   EXPECT_FALSE(handover_.IsForOthers("v1"));
   handover_.OnPutBack(in_, "v1", absl::Seconds(2));

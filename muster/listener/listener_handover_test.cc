@@ -101,7 +101,7 @@ TEST_F(ListenerHandoverTest, GivesAnotherThatFitsItsTurnAtOnceWithoutASafetyChec
                       [&] { return !store_.deleted(partitions_[0]).empty(); });
   EXPECT_EQ(notes().back(), "v1 takes v1 item#1") << "nothing was charged";
   EXPECT_LT(clock_.Monotonic() - put_back_at, absl::Hours(1));
-  EXPECT_EQ(fit->counters().wakeups_push, 1);
+  EXPECT_GE(fit->counters().wakeups_push, 1);
   EXPECT_EQ(fit->counters().wakeups_safety, 0);
 }
 

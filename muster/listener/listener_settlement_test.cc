@@ -118,6 +118,7 @@ TEST_F(ListenerSettlementTest, NeverDeletesAnInputWhoseOutputCouldNotBePutNorCha
                                                           : absl::OkStatus();
   });
   handler_ = [](Delivery&, DeliveryContext&) { return Ok({"x"}); };
+  options_.visibility = absl::Minutes(10);  // longer than all tries, however slow the threads are
   Put("a");
   Start();
   PassTimeUntil([&] { return listener_->counters().messages_deferred == 1; });
@@ -142,7 +143,7 @@ TEST_F(ListenerSettlementTest, LeavesTheLeaseToExpireWhenTheStoreIsGoneAltogethe
   Start();
   PassTimeUntil([&] { return listener_->counters().abandoned == 1; });
   gone = false;
-  PassTimeUntil([&] { return !store_.deleted(in()).empty(); });
+  PassTimeBetweenLeasesUntil([&] { return !store_.deleted(in()).empty(); });
   EXPECT_THAT(store_.put(output_), ElementsAre("x"));
   EXPECT_EQ(listener_->counters().interrupted, 1);
   Finish();

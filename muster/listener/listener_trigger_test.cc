@@ -336,6 +336,7 @@ TEST_F(ListenerTriggerTest, ComesBackForEachDelayOfWhatWasGivenBackTogether) {
   AwaitSettled();
   clock_.Advance(absl::Seconds(5));
   store_.AwaitDeleted(partitions_[0], 2);
+  AwaitSettled();
   clock_.Advance(absl::Seconds(295));
   store_.AwaitDeleted(partitions_[0], 3);
   EXPECT_EQ(store_.calls(Verb::kUpdate), 1);
