@@ -48,6 +48,7 @@ TEST_F(ListenerFaultTest, TellsOfASingleMessageThatTheStoreCouldNotSetAside) {
 }
 
 TEST_F(ListenerFaultTest, TellsOnceOfTheLeasesThatTheStoreCouldNotRenew) {
+  options_.visibility = kShortLease;
   Gate gate;
   options_.work_rule = [](int64_t) { return 3; };
   store_.SetMessageHooks(

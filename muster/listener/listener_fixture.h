@@ -49,6 +49,9 @@ inline Settlement ForOthers(std::string wanted) {
   return settlement;
 }
 
+// For tests that are about leases, and pass time step by step.
+inline constexpr absl::Duration kShortLease = absl::Seconds(30);
+
 class ListenerTest : public ::testing::Test {
  protected:
   using Handler = std::function<Settlement(Delivery&, DeliveryContext&)>;
@@ -80,6 +83,9 @@ class ListenerTest : public ::testing::Test {
     ListenerTest* const test_;
   };
 
+  // A lease is long: the clock of a test may outrun a thread that waits for a processor, and a lease
+  // must not run out for that.
+  ListenerTest() { options_.visibility = absl::Minutes(10); }
   ~ListenerTest() override { listener_.reset(); }
 
   void Create() {

@@ -118,7 +118,6 @@ TEST_F(ListenerSettlementTest, NeverDeletesAnInputWhoseOutputCouldNotBePutNorCha
                                                           : absl::OkStatus();
   });
   handler_ = [](Delivery&, DeliveryContext&) { return Ok({"x"}); };
-  options_.visibility = absl::Minutes(10);  // longer than all tries, however slow the threads are
   Put("a");
   Start();
   PassTimeUntil([&] { return listener_->counters().messages_deferred == 1; });
@@ -143,7 +142,7 @@ TEST_F(ListenerSettlementTest, LeavesTheLeaseToExpireWhenTheStoreIsGoneAltogethe
   Start();
   PassTimeUntil([&] { return listener_->counters().abandoned == 1; });
   gone = false;
-  PassTimeBetweenLeasesUntil([&] { return !store_.deleted(in()).empty(); });
+  PassTimeUntil([&] { return !store_.deleted(in()).empty(); });
   EXPECT_THAT(store_.put(output_), ElementsAre("x"));
   EXPECT_EQ(listener_->counters().interrupted, 1);
   Finish();
@@ -270,6 +269,7 @@ TEST_F(ListenerSettlementTest, DoesNotGiveUpWhatWasOnlyFetchedOften) {
 
 // D5: a handler may take many times the visibility, on every task there is.
 TEST_F(ListenerSettlementTest, KeepsTheLeaseOfAHandlerThatTakesLong) {
+  options_.visibility = kShortLease;
   options_.max_dequeue_tasks = 1;
   Gate gate;
   handler_ = [&](Delivery&, DeliveryContext&) {
@@ -292,6 +292,7 @@ TEST_F(ListenerSettlementTest, KeepsTheLeaseOfAHandlerThatTakesLong) {
 }
 
 TEST_F(ListenerSettlementTest, RenewsAllLeasesOfAPartitionInOneCall) {
+  options_.visibility = kShortLease;
   Gate gate;
   options_.work_rule = [](int64_t) { return 5; };
   handler_ = [&](Delivery&, DeliveryContext&) {
@@ -311,6 +312,7 @@ TEST_F(ListenerSettlementTest, RenewsAllLeasesOfAPartitionInOneCall) {
 }
 
 TEST_F(ListenerSettlementTest, StopsAHandlerWhoseLeaseIsLostAndCountsNothingOfIt) {
+  options_.visibility = kShortLease;
   Gate gate;
   std::atomic<int> runs = 0;
   handler_ = [&](Delivery& delivery, DeliveryContext& context) {
@@ -350,6 +352,7 @@ TEST_F(ListenerSettlementTest, GoesOnAfterADeleteThatCameTooLate) {
 }
 
 TEST_F(ListenerSettlementTest, LeasesForLongerAfterALeaseWasLost) {
+  options_.visibility = kShortLease;
   std::atomic<bool> late = true;
   std::vector<absl::Duration> leased;
   handler_ = [&](Delivery& delivery, DeliveryContext&) {
