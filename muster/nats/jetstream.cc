@@ -213,6 +213,10 @@ absl::StatusOr<ConsumerState> JetStream::GetConsumer(const std::string& stream,
   state.ack_pending = Field(answer, "num_ack_pending", int64_t{0});
   state.pending = Field(answer, "num_pending", uint64_t{0});
   state.delivered_sequence = Field(Part(answer, "delivered"), "stream_seq", uint64_t{0});
+  // A server that was killed may say a floor that stays behind although nothing is pending (2.9).
+  state.settled_sequence = state.ack_pending == 0
+                               ? state.delivered_sequence
+                               : Field(Part(answer, "ack_floor"), "stream_seq", uint64_t{0});
   state.ack_wait = absl::Nanoseconds(Field(Part(answer, "config"), "ack_wait", int64_t{0}));
   return state;
 }

@@ -38,6 +38,7 @@ struct ConsumerState {
   int64_t ack_pending = 0;          // delivered, and neither acknowledged nor given back
   uint64_t pending = 0;             // never delivered
   uint64_t delivered_sequence = 0;  // the last of the stream that was delivered
+  uint64_t settled_sequence = 0;    // up to here all were delivered and acknowledged
   absl::Duration ack_wait;          // then what was not acknowledged is delivered again
 };
 

@@ -11,12 +11,12 @@
 //                Only the report's own test decides what counts (docs/reliability.md)
 //   Peek         shows what was never delivered
 //   Stats        a message is in flight until it is settled or delivered again: given back, or its
-//                lease lapsed, it still is; totals count what a redrive or a purge did, too
+//                lease lapsed, it still is; totals count what a redrive or a purge did, too. After
+//                the server's death, some that are settled may count for a while (queue_census.h)
 //   durability   a put that was acknowledged survives the server's death, and a power cut only
-//   where
-//                the server syncs each write: it does not by default, and 2.9 cannot be told to. A
-//                delete may be undone by the server's death (seen with 2.9): the message comes
-//                again
+//                where the server syncs each write: it does not by default, and 2.9 cannot be told
+//                to. A delete may be undone by the server's death (seen with 2.9): the message
+//                comes again
 #pragma once
 
 #include <memory>

@@ -392,19 +392,11 @@ absl::StatusOr<nats::ConsumerState> StreamQueue::LookAtConsumer() {
 }
 
 absl::StatusOr<queue::QueueStats> StreamQueue::Stats() {
-  const std::string stream = StreamOf(id_);
-  MUSTER_ASSIGN_OR_RETURN(const nats::StreamState state, jetstream_->GetStream(stream));
+  MUSTER_ASSIGN_OR_RETURN(const nats::StreamState stream, jetstream_->GetStream(StreamOf(id_)));
   MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, LookAtConsumer());
-  queue::QueueStats stats;
+  MUSTER_ASSIGN_OR_RETURN(queue::QueueStats stats, census_.Take(stream, consumer));
   MUSTER_ASSIGN_OR_RETURN(stats.poison, poison_->Count(id_));
-  const auto stored = static_cast<int64_t>(state.messages);
-  stats.in_flight = std::min(consumer.ack_pending, stored);
-  stats.ready = stored - stats.in_flight;
-  if (stored > 0) {
-    stats.oldest_age = std::max(options_->clock->Now() - state.first_time, absl::ZeroDuration());
-  }
-  stats.total_in = static_cast<int64_t>(state.last_sequence);
-  stats.total_out = std::max<int64_t>(0, stats.total_in - stored - stats.poison);
+  stats.total_out = std::max<int64_t>(0, stats.total_out - stats.poison);
   return stats;
 }
 

@@ -17,6 +17,7 @@
 #include "muster/queue_jetstream/jetstream_queue_store.h"
 #include "muster/queue_jetstream/lease_book.h"
 #include "muster/queue_jetstream/poison_shelf.h"
+#include "muster/queue_jetstream/queue_census.h"
 #include "muster/queue_jetstream/receipt.h"
 
 namespace muster::queue_jetstream {
@@ -40,6 +41,7 @@ class StreamQueue {
         notes_(notes),
         poison_(poison),
         options_(options),
+        census_(id_, jetstream_, options_->clock),
         lease_ns_(absl::ToInt64Nanoseconds(lease)) {}
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages);
@@ -96,6 +98,7 @@ class StreamQueue {
   AttemptNotes* const notes_;         // not owned
   PoisonShelf* const poison_;         // not owned
   const Options* const options_;      // not owned
+  QueueCensus census_;
   std::atomic<int64_t> lease_ns_;
   LeaseBook leases_;
 };
