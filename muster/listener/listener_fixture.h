@@ -83,8 +83,8 @@ class ListenerTest : public ::testing::Test {
     ListenerTest* const test_;
   };
 
-  // A lease is long: the clock of a test may outrun a thread that waits for a processor, and a lease
-  // must not run out for that.
+  // A lease is long: the clock of a test may outrun a thread that waits for a processor, and a
+  // lease must not run out for that.
   ListenerTest() { options_.visibility = absl::Minutes(10); }
   ~ListenerTest() override { listener_.reset(); }
 
