@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -52,7 +51,7 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
       triggers_(bus, options_.instance, &counters_),
       handover_(&triggers_, clock),
       idle_intervals_{options_.minimum_idle_interval, options_.maximum_idle_interval},
-      seen_(options_.partitions.size()),
+      gauge_(options_.partitions, store, &leases_, &counters_, on_error_),
       environment_(MakeEnvironment(std::move(subscribers))),
       supervisor_({.safety_check_interval = options_.safety_check_interval}, clock,
                   base::SeededUniform(base::RandomSeed()),
@@ -139,7 +138,7 @@ absl::Status ElasticListener::StartListener(int thread_count) {
 
 ListenerInfo ElasticListener::QueryState() const {
   ListenerInfo info;
-  info.current_queue_depth = LookAtDepth().ready;
+  info.current_queue_depth = gauge_.Look().ready;
   info.active_dequeue_tasks = roster_.active();
   info.total_dequeue_tasks = roster_.most_active();
   info.unsettled_messages = leases_.unsettled();
@@ -151,17 +150,12 @@ ListenerLoad ElasticListener::Load() const {
   load.max_dequeue_tasks = roster_.max_tasks();
   load.times = meter_.Read();
   const std::vector<int64_t> leased = leases_.LeasedByPartition(options_.partitions.size());
-  base::MutexLock lock(&seen_mu_);
-  for (size_t i = 0; i < options_.partitions.size(); ++i) {
+  const std::vector<queue::QueueStats> seen = gauge_.last_seen();
+  for (size_t i = 0; i < seen.size(); ++i) {
     load.partitions.push_back(
-        {options_.partitions[i], seen_[i].ready, seen_[i].oldest_age, leased[i]});
+        {options_.partitions[i], seen[i].ready, seen[i].oldest_age, leased[i]});
   }
   return load;
-}
-
-void ElasticListener::NoteSeen(size_t partition, const queue::QueueStats& stats) const {
-  base::MutexLock lock(&seen_mu_);
-  seen_[partition] = stats;
 }
 
 absl::Status ElasticListener::SetDequeueBatchSize(int messages) {
@@ -254,7 +248,7 @@ void ElasticListener::RaiseWorkDetected() {
   if (events_.queue_work_detected) {
     events_.queue_work_detected(*this);
   } else if (roster_.has_idle_hands()) {
-    Rescale(LookAtDepth());
+    Rescale(gauge_.Look());
   }
 }
 
@@ -264,7 +258,7 @@ void ElasticListener::WakeBusy(WakeReason reason) {
   // Also keeps a task that has looked already, and too early, from leaving.
   if (reason == WakeReason::kScheduled) roster_.Wake(1);
   if (!roster_.has_idle_hands()) return;
-  const Depth depth = LookAtDepth();
+  const Depth depth = gauge_.Look();
   if (depth.ready > 0) FollowDepth(depth);
 }
 
@@ -277,7 +271,7 @@ void ElasticListener::FollowDepth(const Depth& depth) {
 }
 
 void ElasticListener::WakeIdle(WakeReason reason) {
-  const Depth depth = LookAtDepth();
+  const Depth depth = gauge_.Look();
   if (depth.ready > 0 || !depth.known) {
     counters_.Add(reason == WakeReason::kSafety      ? &ListenerCounters::wakeups_safety
                   : reason == WakeReason::kScheduled ? &ListenerCounters::wakeups_scheduled
@@ -306,66 +300,18 @@ void ElasticListener::Rescale(const Depth& depth) {
   StartTasks(static_cast<int>(std::min<int64_t>(wanted, unattended)));
 }
 
-ElasticListener::Depth ElasticListener::LookAtDepth() const {
-  Depth depth;
-  int64_t in_flight = 0;
-  for (size_t i = 0; i < options_.partitions.size(); ++i) {
-    const queue::QueueId& partition = options_.partitions[i];
-    const absl::StatusOr<queue::QueueStats> stats = store_->Stats(partition);
-    if (stats.ok()) {
-      NoteSeen(i, *stats);
-      depth.ready += stats->ready;
-      in_flight += stats->in_flight;
-    } else {
-      depth.known = false;
-      on_error_(base::Annotate(stats.status(), absl::StrCat("stats of ", partition.ToString())));
-    }
-  }
-  // What others hold may be nobody's any more: only a Receive can tell.
-  if (!store_->traits().exact_stats && in_flight > leases_.leased()) depth.known = false;
-  counters_.Add(depth.ready > 0 ? &ListenerCounters::depth_checks_useful
-                                : &ListenerCounters::depth_checks_empty,
-                static_cast<int64_t>(options_.partitions.size()));
-  return depth;
-}
-
 void ElasticListener::StartTasks(int wanted) {
   if (wanted <= 0) return;
   const int entered = roster_.Enter(wanted);
-  if (entered == 0) return;
-  if (const absl::Status status = StartThreads(entered); !status.ok()) on_error_(status);
-}
-
-// For `tasks` that are on the roster; those that get no thread leave it.
-absl::Status ElasticListener::StartThreads(int tasks) {
-  base::MutexLock lock(&tasks_mu_);
-  ReapTasksLocked();
-  for (int started = 0; started < tasks; ++started) {
-    Task& task = tasks_.emplace_back();
-    try {
-      task.thread = std::thread([this, &task, first = next_first_partition_.fetch_add(1)] {
-        meter_.TaskBegan();
-        DequeueTask(environment_, first & std::numeric_limits<int>::max()).Run();
-        meter_.TaskEnded();
-        task.ended = true;
-      });
-    } catch (const std::system_error& error) {
-      tasks_.pop_back();
-      for (int missing = started; missing < tasks; ++missing) roster_.Leave();
-      return absl::ResourceExhaustedError(absl::StrCat("no thread for a task: ", error.what()));
-    }
-  }
-  return absl::OkStatus();
-}
-
-void ElasticListener::ReapTasksLocked() {
-  for (auto task = tasks_.begin(); task != tasks_.end();) {
-    if (!task->ended) {
-      ++task;
-      continue;
-    }
-    task->thread.join();
-    task = tasks_.erase(task);
+  for (int started = 0; started < entered; ++started) {
+    const absl::Status status = threads_.Start([this, first = next_first_partition_.fetch_add(1)] {
+      meter_.TaskBegan();
+      DequeueTask(environment_, first & std::numeric_limits<int>::max()).Run();
+      meter_.TaskEnded();
+    });
+    if (status.ok()) continue;
+    for (int missing = started; missing < entered; ++missing) roster_.Leave();
+    return on_error_(status);
   }
 }
 
@@ -446,14 +392,9 @@ void ElasticListener::ReleaseUnbegun() {
 }
 
 void ElasticListener::JoinTasks() {
-  // Whoever has entered the roster also gets its thread onto the list.
+  // Whoever has entered the roster also gets its thread.
   roster_.AwaitNone(absl::InfiniteDuration());
-  std::list<Task> tasks;
-  {
-    base::MutexLock lock(&tasks_mu_);
-    tasks.swap(tasks_);
-  }
-  for (Task& task : tasks) task.thread.join();
+  threads_.Join();
 }
 
 }  // namespace muster::listener

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <atomic>
-#include <list>
 #include <memory>
 #include <stop_token>
-#include <thread>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -17,6 +15,7 @@
 #include "muster/base/retry_policy.h"
 #include "muster/listener/claim_sizer.h"
 #include "muster/listener/counters.h"
+#include "muster/listener/depth_gauge.h"
 #include "muster/listener/handover.h"
 #include "muster/listener/lease_keeper.h"
 #include "muster/listener/lease_table.h"
@@ -25,6 +24,7 @@
 #include "muster/listener/supervisor.h"
 #include "muster/listener/task_environment.h"
 #include "muster/listener/task_roster.h"
+#include "muster/listener/task_threads.h"
 #include "muster/listener/trigger_sender.h"
 #include "muster/listener/visibility_tuner.h"
 #include "muster/listener/work_meter.h"
@@ -56,17 +56,6 @@ class ElasticListener final : public QueueListener {
  private:
   enum class Phase { kNew, kStarted, kStopping, kStopped };
 
-  struct Task {
-    std::thread thread;
-    std::atomic<bool> ended = false;
-  };
-
-  // A look at the partitions' statistics.
-  struct Depth {
-    int64_t ready = 0;
-    bool known = true;  // every partition answered
-  };
-
   void OnSettled(const Lease& lease, bool in_time);
   TaskEnvironment MakeEnvironment(SubscriberFactory subscribers);
   base::IdleBackoffOptions IdleIntervals() const;
@@ -80,12 +69,8 @@ class ElasticListener final : public QueueListener {
   void FollowDepth(const Depth& depth);
   void Rescale(const Depth& depth);
   bool KeepsPoller() const;
-  Depth LookAtDepth() const;
-  void NoteSeen(size_t partition, const queue::QueueStats& stats) const;
 
   void StartTasks(int wanted);
-  absl::Status StartThreads(int tasks);
-  void ReapTasksLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tasks_mu_);
   void JoinTasks();
 
   absl::Status StopOnce(absl::Duration grace);
@@ -115,8 +100,7 @@ class ElasticListener final : public QueueListener {
   Handover handover_;
   mutable base::Mutex settings_mu_;
   base::IdleBackoffOptions idle_intervals_ ABSL_GUARDED_BY(settings_mu_);
-  mutable base::Mutex seen_mu_;
-  mutable std::vector<queue::QueueStats> seen_ ABSL_GUARDED_BY(seen_mu_);  // by partition, at last
+  mutable DepthGauge gauge_;
   const TaskEnvironment environment_;
   // These have threads, which use all of the above.
   Supervisor supervisor_;
@@ -128,8 +112,7 @@ class ElasticListener final : public QueueListener {
   bool paused_ ABSL_GUARDED_BY(phase_mu_) = false;
   std::unique_ptr<trigger::TriggerBus::Subscription> subscription_ ABSL_GUARDED_BY(phase_mu_);
 
-  base::Mutex tasks_mu_;
-  std::list<Task> tasks_ ABSL_GUARDED_BY(tasks_mu_);
+  TaskThreads threads_;
 
   base::Mutex stop_mu_;  // held while the first Stop stops; others wait for its answer
   bool stopped_ ABSL_GUARDED_BY(stop_mu_) = false;
