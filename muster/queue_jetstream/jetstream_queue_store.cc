@@ -13,34 +13,18 @@
 #include "muster/base/status_macros.h"
 #include "muster/queue/lease_metadata.h"
 #include "muster/queue/limits.h"
+#include "muster/queue_jetstream/metadata_codec.h"
 #include "muster/queue_jetstream/names.h"
 #include "muster/queue_jetstream/stream_queue.h"
-#include "nlohmann/json.hpp"
 
 namespace muster::queue_jetstream {
 namespace {
 
-using nlohmann::json;
 using queue::QueueId;
 
 // Of a message's bytes, what its headers and its subjects may take.
 constexpr int64_t kMaxEnvelopeBytes = 8 << 10;
 constexpr int64_t kMinPayloadBytes = 64 << 10;
-
-std::string EncodeMetadata(const queue::Metadata& metadata) {
-  return json(metadata).dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-absl::StatusOr<queue::Metadata> DecodeMetadata(const QueueId& queue, const std::string& text) {
-  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  queue::Metadata metadata;
-  for (const auto& [name, value] : object.items()) {
-    if (value.is_string()) metadata[name] = value.get<std::string>();
-  }
-  if (object.is_object() && metadata.size() == object.size()) return metadata;
-  return absl::DataLossError(
-      absl::StrCat("the metadata of queue '", queue.ToString(), "' cannot be read"));
-}
 
 absl::Status NoQueue(const QueueId& queue) {
   return absl::NotFoundError(absl::StrCat("no queue '", queue.ToString(), "'"));
