@@ -145,8 +145,9 @@ absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request,
 absl::StatusOr<Submission> Initiator::Continue(const SubmitRequest& request, Batch batch,
                                                const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(VerifySource(batch, stop));
-  const bool same_code =
-      batch.job_revision == job_->revision && batch.handler_version == request.handler_version;
+  const bool same_version =
+      batch.handler_version.empty() || batch.handler_version == request.handler_version;
+  const bool same_code = batch.job_revision == job_->revision && same_version;
   const bool complete = batch.state == BatchState::kComplete;
   if (same_code) {
     return Submission{std::move(batch), complete ? Start::kDone : Start::kContinued};
