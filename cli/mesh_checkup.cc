@@ -94,7 +94,8 @@ void CheckClockHere(const std::vector<v1::Instance>& instances, absl::Time now,
                        kSetClocks});
 }
 
-void CheckRoles(const std::vector<v1::Instance>& instances, Findings* findings) {
+void CheckRoles(const std::vector<v1::Instance>& instances, const ScalingTargets& started,
+                Findings* findings) {
   const std::map<v1::Role, const char*> needed = {
       {v1::ROLE_PROCESSOR, "start muster-processor: nothing is worked on"},
       {v1::ROLE_CONTROLLER, "start muster-controller: no result is counted"}};
@@ -103,9 +104,12 @@ void CheckRoles(const std::vector<v1::Instance>& instances, Findings* findings) 
         instances.begin(), instances.end(),
         [role = role](const auto& one) { return one.info().role() == role && !one.leaving(); });
     if (there) continue;
-    findings->push_back({Health::kWrong,
-                         absl::AsciiStrToLower(absl::StripPrefix(v1::Role_Name(role), "ROLE_")),
-                         "the initiator has heard of none", to_do});
+    const std::string what = absl::AsciiStrToLower(absl::StripPrefix(v1::Role_Name(role), "ROLE_"));
+    if (role == v1::ROLE_PROCESSOR && !started.empty()) {
+      findings->push_back({Health::kOk, what, "none is there; the scaling agent starts them"});
+      continue;
+    }
+    findings->push_back({Health::kWrong, what, "the initiator has heard of none", to_do});
   }
 }
 
@@ -120,7 +124,6 @@ void CheckInstances(const Mesh& mesh, const std::vector<v1::Instance>& instances
     CheckClock(instance, findings);
   }
   CheckClockHere(instances, now, findings);
-  CheckRoles(instances, findings);
 }
 
 }  // namespace
@@ -135,8 +138,9 @@ absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::stri
                       absl::StrCat(options.server.address, " answers; it hears ", instances.size(),
                                    " instances")});
   CheckInstances(*mesh, instances, version, environment.clock->Now(), &findings);
-  CheckScaling(*mesh, instances, &findings);
-  CheckWork({&options, account, &environment}, *mesh, instances, &findings);
+  const ScalingTargets started = CheckScaling(*mesh, instances, &findings);
+  CheckRoles(instances, started, &findings);
+  CheckWork({&options, account, &environment, &instances, &started}, *mesh, &findings);
   return findings;
 }
 
