@@ -262,7 +262,9 @@ TEST_F(InitiatorTest, ABatchThatIsBoundToNoVersionGoesOnWithAny) {
   EXPECT_EQ(submission->start, Start::kContinued);
   EXPECT_EQ(submission->batch.handler_version, "") << "it stays what it was submitted as";
   job_.revision = "r2";
-  EXPECT_TRUE(absl::IsFailedPrecondition(Submit({"req", "2", "", true, false}).status()));
+  const absl::Status other = Submit({"req", "2", "", true, false}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(other)) << other;
+  EXPECT_THAT(std::string(other.message()), HasSubstr("job revision r1 and handler version any"));
 }
 
 TEST_F(InitiatorTest, AFinishedBatchOfAnotherRevisionMakesRoomForANewOne) {
