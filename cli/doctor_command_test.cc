@@ -38,6 +38,15 @@ class DoctorTest : public ClientTest {
     }
   }
 
+  // A batch that is worked on.
+  void PutBatch(uint64_t number, const std::string& job, const std::string& handler_version) {
+    v1::BatchStatus& batch = batches_.batches[number];
+    batch.set_batch(number);
+    batch.set_job(job);
+    batch.set_state(v1::BATCH_STATE_SEALED);
+    batch.set_handler_version(handler_version);
+  }
+
   std::string Version() {
     const std::string line = Run({"version"}).out;  // "muster X\n"
     return line.substr(7, line.size() - 8);
@@ -87,11 +96,8 @@ TEST_F(DoctorTest, WarnsOfOtherVersionsAndClocks) {
 }
 
 TEST_F(DoctorTest, NamesBatchesThatWait) {
+  PutBatch(7, "shop", "6");
   v1::BatchStatus& batch = batches_.batches[7];
-  batch.set_batch(7);
-  batch.set_job("shop");
-  batch.set_state(v1::BATCH_STATE_SEALED);
-  batch.set_handler_version("6");
   batch.set_problem("no controller answers");
   batches_.batches[8] = batch;
   batches_.batches[8].set_batch(8);
@@ -101,6 +107,24 @@ TEST_F(DoctorTest, NamesBatchesThatWait) {
   EXPECT_THAT(done.out,
               AllOf(HasSubstr("wrong: batch 7: waits: no controller answers; it goes on"),
                     HasSubstr("wrong: batch 7: is bound to version 6"), Not(HasSubstr("batch 8"))));
+}
+
+TEST_F(DoctorTest, SaysThatABatchWaitsForWhichNobodyIsThere) {
+  PutBatch(5, "bakery", "");
+  PutBatch(6, "bakery", "6");
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: batch 5: waits: no processor has the handler of "
+                                        "job bakery; start a processor with it\n"),
+                              HasSubstr("wrong: batch 6: waits: no processor has version 6 of the "
+                                        "handler of job bakery; start")));
+}
+
+TEST_F(DoctorTest, HasNothingAgainstABatchThatIsBoundToNoVersionAndHasProcessors) {
+  PutBatch(7, "shop", "");
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out, HasSubstr("ok: batches: none waits with a problem\n"));
 }
 
 TEST_F(DoctorTest, NamesJobsWhoseHandlerNobodyHas) {
@@ -160,6 +184,71 @@ TEST_F(ScalingDoctorTest, FindsItWrongThatNobodyLeads) {
   const Done done = RunThere({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, HasSubstr("wrong: scaling: no scaling agent that is heard leads"));
+}
+
+// The agent's target "billing" works on job "shop", and has let all processors go.
+class AtZeroDoctorTest : public ScalingDoctorTest {
+ protected:
+  AtZeroDoctorTest() {
+    mesh_.others.erase(mesh_.others.begin());  // the processor
+    agent_.Tell([](AgentState& state) { state.targets[0].add_queues("shop-in"); });
+    const std::string path = dir_ / "shop.yaml";
+    std::ofstream(path) << "shop: 1";
+    EXPECT_EQ(RunThere({"job", "apply", path}).code, kOk);
+  }
+};
+
+TEST_F(AtZeroDoctorTest, FindsAnIdleMeshWithoutProcessorsSound) {
+  EXPECT_THAT(RunThere({"doctor"}).out,
+              AllOf(HasSubstr("ok: processor: none is there; the scaling agent starts them\n"),
+                    HasSubstr("ok: job shop: no processor has its handler now; scaling target "
+                              "billing starts them when there is work\n"),
+                    Not(HasSubstr("wrong: processor")), Not(HasSubstr("wrong: job"))));
+}
+
+TEST_F(AtZeroDoctorTest, SaysWhoIsStartedForABatch) {
+  PutBatch(7, "shop", "");
+  agent_.Tell([](AgentState& state) { state.targets[0].mutable_decision()->set_replicas(2); });
+  EXPECT_THAT(RunThere({"doctor"}).out,
+              HasSubstr("ok: batch 7: waits for scaling target billing, which starts 2\n"));
+}
+
+TEST_F(AtZeroDoctorTest, WarnsOfABatchForWhichNobodyIsStarted) {
+  PutBatch(7, "shop", "");
+  EXPECT_THAT(RunThere({"doctor"}).out,
+              HasSubstr("warning: batch 7: waits, and scaling target billing starts nobody; "
+                        "`muster scale explain --target billing` says why\n"));
+}
+
+TEST_F(AtZeroDoctorTest, WarnsOfReplicasThatDoNotHaveTheHandlerThatABatchNeeds) {
+  PutBatch(7, "shop", "");
+  agent_.Tell([](AgentState& state) {
+    state.targets[0].mutable_decision()->set_replicas(2);
+    state.targets[0].mutable_replicas()->set_ready(2);
+  });
+  EXPECT_THAT(RunThere({"doctor"}).out,
+              HasSubstr("warning: batch 7: waits: no replica of scaling target billing has the "
+                        "handler of job shop; if it stays so"));
+}
+
+TEST_F(AtZeroDoctorTest, ExpectsNobodyOfATargetWithOtherQueues) {
+  PutBatch(7, "shop", "");
+  agent_.Tell([](AgentState& state) { state.targets[0].set_queues(0, "bakery-in"); });
+  EXPECT_THAT(RunThere({"doctor"}).out,
+              AllOf(HasSubstr("wrong: batch 7: waits: no processor has the handler of job shop"),
+                    HasSubstr("wrong: job shop: no processor has its handler; start")));
+}
+
+TEST_F(AtZeroDoctorTest, ExpectsNobodyOfAnAgentThatOnlyTellsWhatItWouldDo) {
+  PutBatch(7, "shop", "");
+  agent_.Tell([](AgentState& state) { state.agent.set_mode(v1::SCALING_MODE_OBSERVE); });
+  EXPECT_THAT(RunThere({"doctor"}).out, AllOf(HasSubstr("wrong: batch 7: waits"),
+                                              HasSubstr("wrong: processor: the initiator has")));
+  agent_.Tell([](AgentState& state) {
+    state.agent.set_mode(v1::SCALING_MODE_ACT);
+    state.agent.set_actuator("dry-run");
+  });
+  EXPECT_THAT(RunThere({"doctor"}).out, HasSubstr("wrong: batch 7: waits"));
 }
 
 TEST_F(DoctorTest, SaysNothingOfScalingWhereThereIsNone) {

@@ -40,19 +40,23 @@ Finding LeaderFinding(const v1::Instance& instance, const v1::GetAgentResponse& 
                        agent.rules_revision())};
 }
 
-void CheckTargets(const Mesh& mesh, const v1::Instance& leader, Findings* findings) {
+ScalingTargets ListTargets(const Mesh& mesh, const v1::Instance& leader, Findings* findings) {
   const auto peer = mesh.Connect(leader.info().address());
-  if (!peer.ok()) return;
+  if (!peer.ok()) return {};
   const auto stub = v1::ScalingService::NewStub(peer->channel);
   v1::ListTargetsResponse response;
   const absl::Status listed =
       mesh.Call(*stub, &ScalingStub::ListTargets, v1::ListTargetsRequest(), &response, *peer);
   if (!listed.ok()) {
-    return findings->push_back({Health::kWrong, kScaling,
-                                absl::StrCat("its targets cannot be looked at: ", listed.message()),
-                                "see the scaling agent's log"});
+    findings->push_back({Health::kWrong, kScaling,
+                         absl::StrCat("its targets cannot be looked at: ", listed.message()),
+                         "see the scaling agent's log"});
   }
-  for (const v1::ScalingTarget& target : response.targets()) {
+  return {response.targets().begin(), response.targets().end()};
+}
+
+void CheckTargets(const ScalingTargets& targets, Findings* findings) {
+  for (const v1::ScalingTarget& target : targets) {
     if (target.trouble().empty()) continue;
     findings->push_back({Health::kWarning, absl::StrCat("scaling target ", target.target()),
                          target.trouble(),
@@ -61,30 +65,39 @@ void CheckTargets(const Mesh& mesh, const v1::Instance& leader, Findings* findin
   }
 }
 
+bool StartsReplicas(const v1::GetAgentResponse& agent) {
+  const bool has_replicas = agent.actuator() == "process" || agent.actuator() == "kubernetes";
+  return agent.mode() == v1::SCALING_MODE_ACT && has_replicas;
+}
+
 }  // namespace
 
-void CheckScaling(const Mesh& mesh, const std::vector<v1::Instance>& instances,
-                  Findings* findings) {
+ScalingTargets CheckScaling(const Mesh& mesh, const std::vector<v1::Instance>& instances,
+                            Findings* findings) {
   std::vector<v1::Instance> agents;
   for (const v1::Instance& instance : instances) {
     const bool serves = !instance.leaving() && !instance.info().address().empty();
     if (serves && instance.info().role() == v1::ROLE_SCALING_AGENT) agents.push_back(instance);
   }
-  if (agents.empty()) return;
+  if (agents.empty()) return {};
   const auto answers =
       SideBySide(agents, [&](const v1::Instance& one) { return AskAgent(mesh, one); });
   bool led = false;
+  ScalingTargets started;
   for (size_t i = 0; i < agents.size(); ++i) {
     if (!answers[i].ok() || !answers[i]->leads()) continue;
     led = true;
     findings->push_back(LeaderFinding(agents[i], *answers[i]));
-    CheckTargets(mesh, agents[i], findings);
+    const ScalingTargets targets = ListTargets(mesh, agents[i], findings);
+    CheckTargets(targets, findings);
+    if (StartsReplicas(*answers[i])) started = targets;
   }
-  if (led) return;
+  if (led) return started;
   findings->push_back({Health::kWrong, kScaling,
                        absl::StrCat("no scaling agent that is heard leads (heard: ", agents.size(),
                                     "): nothing is scaled"),
                        "one leads within seconds of another's end; otherwise see their logs"});
+  return {};
 }
 
 }  // namespace muster::cli

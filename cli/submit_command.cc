@@ -271,8 +271,10 @@ void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
       submit->add_option("--request-id", options->request_id,
                          "Names this submission; the same id never makes a second batch. Without "
                          "it, the content does");
-  submit->add_option("--handler-version", options->handler_version,
-                     "The version that the batch is bound to; without it, the job's present one");
+  submit->add_option(
+      "--handler-version", options->handler_version,
+      "The version that the batch is bound to; without it, the job's present one, or "
+      "none while no processor has the job");
   submit->add_option("--tenant", options->tenant, "Who is billed");
   submit->add_flag("--new", options->always_new, "A new batch, whatever was submitted before")
       ->excludes(request_id);

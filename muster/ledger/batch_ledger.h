@@ -35,8 +35,8 @@ struct Batch {
   std::string request_id;  // the submitter's idempotency key
   std::string job;
   std::string job_revision;
-  std::string job_definition;  // the job file as it was submitted
-  std::string handler_version;
+  std::string job_definition;   // the job file as it was submitted
+  std::string handler_version;  // that it is bound to; empty: to none
   std::string tenant;
   std::string source_path;                             // absolute
   base::Fingerprint128 source_header;                  // of what precedes the first record

@@ -53,7 +53,7 @@ struct ItemFacts {
   base::Fingerprint128 content;  // of the slice of input that it is
   base::Fingerprint128 result;   // of its rows and rejections; all zero when dead-lettered
   int64_t attempts = 0;          // handler starts that it took
-  std::string handler_version;
+  std::string handler_version;   // that computed it, or gave it up
   std::string worker;
   std::string cause;  // why it was dead-lettered; else empty
 };

@@ -9,7 +9,7 @@
 //   revision 1                          2, 3 … when issued again after a redrive
 //   job retail
 //   job_revision 5f1c…
-//   handler_version 1                   that the batch is pinned to
+//   handler_version 1                   that the batch is bound to; empty: to none
 //   items 1084                          work items, each with exactly one row
 //   transactions 541909                 = aggregated + rejected + dead_lettered
 //   aggregated 541909

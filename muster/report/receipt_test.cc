@@ -61,6 +61,17 @@ TEST(ReceiptTest, KeepsNamesThatHoldLineFeeds) {
   EXPECT_EQ(ParseReceipt(receipt.ToText())->job, receipt.job);
 }
 
+TEST(ReceiptTest, LeavesTheVersionEmptyOfABatchThatIsBoundToNone) {
+  Receipt receipt = Sample();
+  receipt.handler_version = "";
+  EXPECT_THAT(receipt.ToText(), HasSubstr("\nhandler_version \nitems 3\n"));
+  const absl::StatusOr<Receipt> read = ParseReceipt(receipt.ToText());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->handler_version, "");
+  EXPECT_EQ(read->ToText(), receipt.ToText());
+  EXPECT_NE(receipt.Checksum(), Sample().Checksum());
+}
+
 TEST(ReceiptTest, SaysNeverForABatchWithoutItems) {
   Receipt receipt = Sample();
   receipt.first_counted = absl::InfinitePast();

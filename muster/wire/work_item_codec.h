@@ -38,7 +38,7 @@ struct BatchIdentity {
   uint64_t batch = 0;
   std::string job;
   std::string job_revision;
-  std::string handler_version;
+  std::string handler_version;  // empty: any may work on it
   std::optional<absl::Time> deadline;
   // CSV: position of each of the job's columns from 0, and how many names the header has (0: none).
   std::vector<int> positions;

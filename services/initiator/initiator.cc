@@ -145,19 +145,20 @@ absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request,
 absl::StatusOr<Submission> Initiator::Continue(const SubmitRequest& request, Batch batch,
                                                const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(VerifySource(batch, stop));
-  const bool same_code =
-      batch.job_revision == job_->revision && batch.handler_version == request.handler_version;
+  const bool same_version =
+      batch.handler_version.empty() || batch.handler_version == request.handler_version;
+  const bool same_code = batch.job_revision == job_->revision && same_version;
   const bool complete = batch.state == BatchState::kComplete;
   if (same_code) {
     return Submission{std::move(batch), complete ? Start::kDone : Start::kContinued};
   }
   if (complete && request.allow_new_revision) return Begin(request, stop);
-  return absl::FailedPreconditionError(
-      absl::StrCat("batch ", batch.number, " of this input is bound to job revision ",
-                   batch.job_revision.substr(0, 12), " and handler version ", batch.handler_version,
-                   "; this is job revision ", job_->revision.substr(0, 12), " and handler version ",
-                   request.handler_version,
-                   ". Finish it with the job it was begun with, or start anew with --new"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "batch ", batch.number, " of this input is bound to job revision ",
+      batch.job_revision.substr(0, 12), " and handler version ",
+      batch.handler_version.empty() ? "any" : batch.handler_version, "; this is job revision ",
+      job_->revision.substr(0, 12), " and handler version ", request.handler_version,
+      ". Finish it with the job it was begun with, or start anew with --new"));
 }
 
 absl::Status Initiator::VerifySource(const Batch& batch, const std::stop_token& stop) {

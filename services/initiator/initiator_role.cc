@@ -1,17 +1,15 @@
 #include "services/initiator/initiator_role.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <map>
 #include <system_error>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/heartbeat.pb.h"
 #include "services/initiator/batch_status.h"
+#include "services/initiator/handler_versions.h"
 
 namespace muster::initiator {
 namespace {
@@ -51,12 +49,13 @@ struct InitiatorRole::Parts {
               role->host_.channel()),
         desk([role] { return role->Controllers(); }, role->host_.channel(), kControllerTimeout),
         jobs(stores.sync, role->clock_),
+        versions(&jobs, &role->membership_->roster(), role->clock_),
         cancelled(stores.sync),
         quotes(&jobs, &agent, role->host_.account),
         numbers(stores.sync, kBatchNumbers, sync::UniqueIdOptions{.range_size = kReservedNumbers}),
         keeper(role->Tools(stores, this), KeeperOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
-                     [role](const job::JobDefinition& job) { return role->CurrentVersion(job); },
+                     [this](const job::JobDefinition& job) { return versions.Current(job); },
                      role->clock_}),
         reopener(role->ledger_.get(), &desk, &keeper),
         batch_service({&submissions, &keeper, role->uploads_.get(), role->ledger_.get(), &desk,
@@ -69,6 +68,7 @@ struct InitiatorRole::Parts {
   scaling_remote::LeadingAgent agent;
   report_remote::FoundDesk desk;
   job_registry::JobRegistry jobs;
+  HandlerVersions versions;
   cancellation::CancelledBatches cancelled;
   Quotes quotes;
   sync::UniqueIdGenerator numbers;
@@ -140,28 +140,6 @@ std::vector<std::string> InitiatorRole::Processors() const {
     if (!entry.leaving) instances.push_back(entry.heartbeat.instance().instance());
   }
   return instances;
-}
-
-// The job file's, or the one that most processors have that are there.
-absl::StatusOr<std::string> InitiatorRole::CurrentVersion(const job::JobDefinition& job) const {
-  if (const auto* command = std::get_if<job::CommandHandlerSpec>(&job.handler)) {
-    return command->version;
-  }
-  if (const auto* grpc = std::get_if<job::GrpcHandlerSpec>(&job.handler)) return grpc->version;
-  std::map<std::string, int> processors;
-  for (const mesh::RosterEntry& entry : membership_->roster().List(v1::ROLE_PROCESSOR)) {
-    if (entry.leaving) continue;
-    for (const v1::HandlerVersion& handler : entry.heartbeat.instance().handlers()) {
-      if (handler.job() == job.name) ++processors[handler.version()];
-    }
-  }
-  if (processors.empty()) {
-    return absl::UnavailableError(
-        absl::StrCat("no processor is there yet that has the handler of job '", job.name,
-                     "': start one, or say which handler version the batch is for"));
-  }
-  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
-  return std::max_element(processors.begin(), processors.end(), fewer)->first;
 }
 
 absl::StatusOr<std::optional<uint64_t>> InitiatorRole::FindRunningBatch(

@@ -60,7 +60,6 @@ class InitiatorRole final : public host::Role {
   std::vector<std::string> Controllers() const;
   // The instances of those that are there.
   std::vector<std::string> Processors() const;
-  absl::StatusOr<std::string> CurrentVersion(const job::JobDefinition& job) const;
   absl::StatusOr<std::optional<uint64_t>> FindRunningBatch(absl::string_view job) const;
 
   const host::HostOptions host_;

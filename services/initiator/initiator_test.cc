@@ -254,6 +254,19 @@ TEST_F(InitiatorTest, AnOpenBatchIsBoundToItsRevisionAndHandler) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Submit().status()));
 }
 
+TEST_F(InitiatorTest, ABatchThatIsBoundToNoVersionGoesOnWithAny) {
+  WriteInput(30);
+  ASSERT_TRUE(Submit({"req", "", "", true, false}).ok());
+  const auto submission = Submit({"req", "2", "", true, false});
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->start, Start::kContinued);
+  EXPECT_EQ(submission->batch.handler_version, "") << "it stays what it was submitted as";
+  job_.revision = "r2";
+  const absl::Status other = Submit({"req", "2", "", true, false}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(other)) << other;
+  EXPECT_THAT(std::string(other.message()), HasSubstr("job revision r1 and handler version any"));
+}
+
 TEST_F(InitiatorTest, AFinishedBatchOfAnotherRevisionMakesRoomForANewOne) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());

@@ -71,7 +71,9 @@ absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::s
     return Reused(batch, absl::StrCat("of job revision ", batch.job_revision));
   }
   if (header.has_handler_version() && header.handler_version() != batch.handler_version) {
-    return Reused(batch, absl::StrCat("of handler version ", batch.handler_version));
+    return Reused(batch, batch.handler_version.empty()
+                             ? "of no handler version"
+                             : absl::StrCat("of handler version ", batch.handler_version));
   }
   if (header.tenant() != batch.tenant) return Reused(batch, "of another tenant");
   return absl::OkStatus();

@@ -16,8 +16,8 @@
 
 namespace muster::initiator {
 
-// The version of the job's handler that a batch is bound to when its submitter does not say.
-// FailedPrecondition: nobody knows one yet.
+// The version of the job's handler that a batch is bound to when its submitter does not say; as
+// HandlerVersions::Current.
 using CurrentVersion = std::function<absl::StatusOr<std::string>(const job::JobDefinition& job)>;
 
 // Thread-safe.

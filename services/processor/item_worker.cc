@@ -201,14 +201,17 @@ absl::StatusOr<ItemWorker*> ItemWorker::OtherWorker(const wire::BatchIdentity& i
 
 std::optional<std::string> ItemWorker::Misfit(const wire::BatchIdentity& identity,
                                               const WorkerSetup& setup) {
+  const bool fits_version =
+      identity.handler_version.empty() || identity.handler_version == setup.handler_version;
   if (identity.job == setup.job->name && identity.job_revision == setup.job->revision &&
-      identity.handler_version == setup.handler_version) {
+      fits_version) {
     return std::nullopt;
   }
   return absl::StrCat("batch ", identity.batch, " wants job ", identity.job, " revision ",
                       identity.job_revision.substr(0, 12), " handler version ",
-                      identity.handler_version, "; this worker has job ", setup.job->name,
-                      " revision ", setup.job->revision.substr(0, 12), " handler version ",
+                      identity.handler_version.empty() ? "any" : identity.handler_version,
+                      "; this worker has job ", setup.job->name, " revision ",
+                      setup.job->revision.substr(0, 12), " handler version ",
                       setup.handler_version);
 }
 
@@ -324,6 +327,13 @@ Settlement ItemWorker::Aggregate(const wire::WorkItem& item, const Attempt& atte
   return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), result.status().ToString());
 }
 
+std::string ItemWorker::VersionThatGivesUp(const wire::BatchIdentity& identity) {
+  // Whichever revision it was worked on with, it was with the version that it is bound to.
+  if (!identity.handler_version.empty()) return identity.handler_version;
+  const absl::StatusOr<ItemWorker*> worker = WorkerFor(identity);
+  return (worker.ok() ? *worker : this)->setup_->handler_version;
+}
+
 std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& message,
                                                      const queue::Cause& cause) {
   const absl::StatusOr<wire::WorkItem> item = wire::DecodeWorkItemHeader(message.body);
@@ -333,8 +343,7 @@ std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& messa
               {{"message", message.message_id}, {"why", item.status().ToString()}});
     return {};
   }
-  // Whichever revision it was worked on with, it was with the version that it is bound to.
-  const Provenance provenance{item->identity.handler_version, setup_->instance, cause.attempts};
+  const Provenance provenance{VersionThatGivesUp(item->identity), setup_->instance, cause.attempts};
   // A linked handler may have said anything, and at any length.
   const std::string why = base::Printable(cause.reason, queue::kMaxReasonBytes);
   return Publish(EncodeDeadLettered(*item, provenance, why)).outputs;

@@ -48,6 +48,9 @@ class ItemWorker final : public listener::Subscriber {
   // Why the item must be left to a worker with another setup, if it must.
   static std::optional<std::string> Misfit(const wire::BatchIdentity& identity,
                                            const WorkerSetup& setup);
+  // What a dead-lettered item is told to have been worked on with: others may have tried it, too,
+  // if its batch is bound to no version.
+  std::string VersionThatGivesUp(const wire::BatchIdentity& identity);
   bool IsGivenUp(uint64_t batch) const;
   // The item is put back, uncharged; the first of its batch is told of.
   listener::Settlement LeaveToOthers(const wire::WorkItem& item, std::string wanted,

@@ -92,6 +92,7 @@ class ItemWorkerTest : public ::testing::Test {
   queue::Message Item(const std::string& slice, uint32_t transactions, bool oversized = false) {
     wire::BatchIdentity identity{3, "sum", "r1", "7", std::nullopt, positions_of_items_, 2};
     identity.job_revision = revision_of_items_;
+    identity.handler_version = version_of_items_;
     wire::WorkItemEncoder encoder(identity, 1 << 20, &blobs_);
     ledger::ItemBoundary item;
     item.length = slice.size();
@@ -183,6 +184,7 @@ class ItemWorkerTest : public ::testing::Test {
   WorkerSetup setup_;
   Revisions revisions_{this};
   std::string revision_of_items_ = "r1";
+  std::string version_of_items_ = "7";
   std::vector<int> positions_of_items_ = {0, 1};
 };
 
@@ -517,6 +519,58 @@ TEST_F(ItemWorkerTest, LeavesItemsToOthersWhoseRevisionHasAnotherHandlerHere) {
   const Settlement settlement = Work(Item("5,ann\n", 1));
   EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
   EXPECT_THAT(settlement.why, HasSubstr("handler version 8"));
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsToOthersWhoseBatchIsBoundToAnotherVersion) {
+  version_of_items_ = "6";
+  const Settlement settlement = Work(Item("ann,5\n", 1));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.wanted, HasSubstr("handler version 6"));
+}
+
+TEST_F(ItemWorkerTest, WorksOnItemsOfABatchThatIsBoundToNoVersionAndTellsItsOwn) {
+  version_of_items_ = "";
+  const Settlement settlement = Work(Item("ann,5\n", 1));
+  EXPECT_EQ(AmountOf(settlement, "ann"), "5.00");
+  EXPECT_EQ(ResultOf(settlement).handler_version(), "7");
+  setup_.handler_version = "8";
+  EXPECT_EQ(ResultOf(Work(Item("ann,5\n", 1))).handler_version(), "8");
+}
+
+TEST_F(ItemWorkerTest, WorksOnItemsOfAnotherRevisionThatAreBoundToNoVersion) {
+  setup_.revisions = &revisions_;
+  revisions_.version_ = "8";
+  version_of_items_ = "";
+  revision_of_items_ = "r0";
+  const Settlement settlement = Work(Item("5,ann\n", 1));
+  EXPECT_EQ(AmountOf(settlement, "ann"), "5.00");
+  EXPECT_EQ(ResultOf(settlement).handler_version(), "8");
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsOfAnotherRevisionToOthersThoughAnyVersionMayHaveThem) {
+  version_of_items_ = "";
+  revision_of_items_ = "r2";
+  const Settlement settlement = Work(Item("ann,5\n", 1));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.why, HasSubstr("handler version any; this worker has"));
+}
+
+TEST_F(ItemWorkerTest, TellsWhichVersionGaveUpAnItemThatIsBoundToNone) {
+  const auto version_told = [&] {
+    ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+    const auto outputs = worker.OnGivenUp(Item("5,ann\n", 1), {"boom", 5, "worker-1", {}});
+    v1::ItemResult result;
+    EXPECT_TRUE(result.ParseFromString(outputs.at(0).body));
+    return result.handler_version();
+  };
+  setup_.handler_version = "9";
+  EXPECT_EQ(version_told(), "7") << "it is bound to this one";
+  version_of_items_ = "";
+  EXPECT_EQ(version_told(), "9");
+  revision_of_items_ = "r0";
+  EXPECT_EQ(version_told(), "9") << "who gives it up cannot work on it";
+  setup_.revisions = &revisions_;
+  EXPECT_EQ(version_told(), "7") << "of its revision";
 }
 
 }  // namespace

@@ -114,12 +114,12 @@ class ReplicaWatch:
 class LiveAgent(Agent):
     """An agent that starts and lets go processors of this host."""
 
-    def __init__(self, mesh, rules, folder, *more, processor_arguments="--threads 1"):
+    def __init__(self, mesh, rules, folder, *more, processor_arguments="--threads 1",
+                 processor=os.environ["MUSTER_PROCESSOR_PROGRAM"]):
         self.replicas = ReplicaWatch(folder / "replicas")
         super().__init__(mesh, rules, "--data-dir", folder, "--processor-program",
-                         os.environ["MUSTER_PROCESSOR_PROGRAM"], "--replica-keeper",
-                         os.environ["MUSTER_KEEPER_PROGRAM"], "--processor-args",
-                         processor_arguments, *more, actuator="process")
+                         processor, "--replica-keeper", os.environ["MUSTER_KEEPER_PROGRAM"],
+                         "--processor-args", processor_arguments, *more, actuator="process")
 
 
 @dataclasses.dataclass

@@ -53,14 +53,16 @@ class ScalingTest(MusterTest):
         self.assertIn("scaling-agent", status.stdout)
         self.assertNotIn("processor", status.stdout)
 
+        # No processor is there that could say which version of its handler this one has.
         data = retail_input(20000)
-        self.answer("job", "apply", ROOT / "examples/retail/job_python.yaml")
-        result = self.answer("batch", "submit", "retail_python", "--input", data, "--wait")
+        self.answer("job", "apply", harness.RETAIL_JOB)
+        result = self.answer("batch", "submit", "retail", "--input", data, "--wait")
         self.assertTrue(result["complete"])
         self.assert_all_accounted_for(result)
         self.assertNotEqual(self.replicas(), [])
 
         # Now in the midst of work.
+        self.answer("job", "apply", ROOT / "examples/retail/job_python.yaml")
         self.answer("batch", "submit", "retail_python", "--input", retail_input(200000))
         end = time.monotonic() + GROW_SECONDS
         while "ready" not in self.replicas():

@@ -37,6 +37,7 @@
 namespace muster {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -104,8 +105,7 @@ class BatchServiceTest : public ::testing::Test {
     ASSERT_TRUE(keeper_->Start().ok());
     submissions_ = std::make_unique<initiator::Submissions>(initiator::Submissions::Dependencies{
         &jobs_, ledger_.get(), &numbers_, uploads_.get(),
-        [](const job::JobDefinition&) -> absl::StatusOr<std::string> { return "1"; },
-        base::RealClock()});
+        [this](const job::JobDefinition&) { return current_version_; }, base::RealClock()});
     service_ = std::make_unique<initiator::BatchService>(
         initiator::BatchService::Dependencies{submissions_.get(), keeper_.get(), uploads_.get(),
                                               ledger_.get(), desk_.get(), base::RealClock()});
@@ -158,6 +158,17 @@ class BatchServiceTest : public ::testing::Test {
 
   absl::StatusOr<v1::BatchStatus> Watch(uint64_t batch) {
     return batch_remote::Watch(channel_, batch, {}, base::RealClock(), {});
+  }
+
+  // Of a complete batch.
+  std::string Receipt(uint64_t batch) {
+    rpc::CallContext context;
+    v1::GetReceiptRequest request;
+    request.set_batch(batch);
+    v1::GetReceiptResponse receipt;
+    const absl::Status got = rpc::FromGrpc(stub_->GetReceipt(&context, request, &receipt));
+    EXPECT_TRUE(got.ok()) << got;
+    return receipt.text();
   }
 
   // One stream of Submit, step by step.
@@ -214,6 +225,7 @@ class BatchServiceTest : public ::testing::Test {
   const std::unique_ptr<initiator::Uploads> uploads_ =
       initiator::Uploads::Open(dir_ / "uploads").value();
   job_registry::JobRegistry jobs_{sync_.get(), base::RealClock()};
+  absl::StatusOr<std::string> current_version_ = "1";
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
   sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
 
@@ -240,13 +252,50 @@ TEST_F(BatchServiceTest, SeesABatchThroughFromItsHeaderToItsReceipt) {
   EXPECT_EQ(last->items(), 50);
   EXPECT_EQ(last->progress().committed(), 1000);
   EXPECT_EQ(last->progress().split(), 1);
-  rpc::CallContext context;
-  v1::GetReceiptRequest request;
-  request.set_batch(last->batch());
-  v1::GetReceiptResponse receipt;
-  const absl::Status got = rpc::FromGrpc(stub_->GetReceipt(&context, request, &receipt));
-  ASSERT_TRUE(got.ok()) << got;
-  EXPECT_THAT(receipt.text(), HasSubstr("\naggregated 1000\n"));
+  EXPECT_EQ(last->handler_version(), "1");
+  EXPECT_THAT(Receipt(last->batch()),
+              AllOf(HasSubstr("\naggregated 1000\n"), HasSubstr("\nhandler_version 1\n")));
+}
+
+TEST_F(BatchServiceTest, BindsABatchToNoVersionThatIsSubmittedWhileNoProcessorIsThere) {
+  current_version_ = "";
+  const auto submitted = Submit("early", Input(1000));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_EQ(submitted->handler_version(), "");
+  StartProcessor();
+  const auto last = Watch(submitted->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->aggregated(), 1000);
+  EXPECT_EQ(last->handler_version(), "");
+  EXPECT_THAT(Receipt(last->batch()),
+              AllOf(HasSubstr("\nhandler_version \n"), HasSubstr("\nitems_by_version 50 1\n")));
+}
+
+TEST_F(BatchServiceTest, KeepsABatchUnboundWhoeverComesBeforeItIsSubmittedAgain) {
+  current_version_ = "";
+  const auto submitted = Submit("early", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  current_version_ = "1";
+  const auto again = Submit("early", Input(100));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->batch(), submitted->batch());
+  EXPECT_EQ(again->handler_version(), "");
+  v1::SubmitHeader bound = Header("early");
+  bound.set_handler_version("1");
+  Upload upload(stub_.get());
+  upload.SendHeader(bound);
+  const absl::Status reused = upload.End();
+  ASSERT_TRUE(rpc::Reason(reused).has_value()) << reused;
+  EXPECT_EQ(rpc::Reason(reused)->reason, "REQUEST_ID_REUSED");
+  EXPECT_THAT(std::string(reused.message()), HasSubstr("of no handler version"));
+}
+
+TEST_F(BatchServiceTest, MakesNoBatchWhileItCannotBeToldWhatItIsBoundTo) {
+  current_version_ = absl::UnavailableError("not heard yet");
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("soon"));
+  EXPECT_TRUE(absl::IsUnavailable(upload.End()));
+  EXPECT_TRUE(ledger_->List()->empty());
 }
 
 TEST_F(BatchServiceTest, NeverMakesASecondBatchOfARequest) {

@@ -47,6 +47,21 @@ TEST_P(ReportConformanceTest, ReceiptIsItsTextAndVerifies) {
   EXPECT_EQ(verified->receipt.ToText(), receipt.ToText());
 }
 
+TEST_P(ReportConformanceTest, ReceiptOfABatchThatIsBoundToNoVersionTellsWhichHaveWorkedOnIt) {
+  CountedItem newer = Item(1, "bob", "2", 2);
+  newer.handler_version = "v2";
+  Commit({Item(0, "ann", "1", 1), newer});
+  BatchFacts facts = Facts(2);
+  facts.handler_version = "";
+  const Receipt receipt = Complete(facts);
+  EXPECT_EQ(receipt.handler_version, "");
+  EXPECT_THAT(receipt.items_by_version, ElementsAre(Pair("v1", 1), Pair("v2", 1)));
+  Restart();
+  const absl::StatusOr<Verification> verified = VerifyReceipt(*Read(), kBatch);
+  ASSERT_TRUE(verified.ok()) << verified.status();
+  EXPECT_THAT(verified->differences, IsEmpty());
+}
+
 TEST_P(ReportConformanceTest, IssuesNoReceiptWhileItemsAreMissing) {
   Commit({Item(0, "ann", "1", 1), Item(2, "ann", "1", 1)});
   const auto receipt = store()->Complete(Facts(3));

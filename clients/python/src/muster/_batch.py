@@ -42,7 +42,7 @@ class Batch:
     revision: int
     job: str
     job_revision: str
-    handler_version: str
+    handler_version: str  # that the batch is bound to; empty: to none, and any works on it
     request_id: bytes
     state: BatchState
     complete: bool

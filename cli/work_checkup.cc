@@ -1,0 +1,202 @@
+#include "cli/work_checkup.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/queue_admin.h"
+#include "cli/remote_jobs.h"
+#include "muster/job/job_file.h"
+#include "muster/scaling_rules/queue_names.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+#include "muster/wire/queue_names.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr int kOpenBatchesPerPage = 1000;
+
+Finding NotSeen(const std::string& what, const absl::Status& status) {
+  return {Health::kWrong, what, absl::StrCat("cannot be looked at: ", status.message()),
+          "see the initiator's log"};
+}
+
+using Versions = std::map<std::string, std::set<std::string>>;  // that processors have, by job
+
+// Who works for the jobs.
+struct Workforce {
+  Versions versions;
+  std::string account;
+  const ScalingTargets& started;
+
+  // The target whose replicas would work for the job; null: nobody starts any.
+  const v1::ScalingTarget* StarterFor(const std::string& job) const {
+    const std::string queue = wire::InputQueue(account, job, 0).name;
+    for (const v1::ScalingTarget& target : started) {
+      for (const std::string& name : target.queues()) {
+        if (scaling_rules::Means(name, queue)) return &target;
+      }
+    }
+    return nullptr;
+  }
+};
+
+Versions VersionsOf(const std::vector<v1::Instance>& instances) {
+  Versions versions;
+  for (const v1::Instance& instance : instances) {
+    if (instance.leaving() || instance.info().role() != v1::ROLE_PROCESSOR) continue;
+    for (const v1::HandlerVersion& handler : instance.info().handlers()) {
+      versions[handler.job()].insert(handler.version());
+    }
+  }
+  return versions;
+}
+
+// What the job file asks for; empty: whatever processors have.
+std::string WantedVersion(const v1::Job& job) {
+  const auto definition = job::ParseJob(job.definition(), job.name());
+  if (!definition.ok()) return "";
+  const auto* const command = std::get_if<job::CommandHandlerSpec>(&definition->handler);
+  return command == nullptr ? "" : command->version;
+}
+
+// Of a job that no processor works for.
+Finding CheckIdleJob(const std::string& what, const v1::ScalingTarget* starter) {
+  if (starter == nullptr) {
+    return {Health::kWrong, what, "no processor has its handler",
+            "start a processor with it; the logs of those there say why they have not"};
+  }
+  return {Health::kOk, what,
+          absl::StrCat("no processor has its handler now; scaling target ", starter->target(),
+                       " starts them when there is work")};
+}
+
+Finding CheckJob(const v1::Job& job, const Workforce& workforce) {
+  const std::string what = absl::StrCat("job ", job.name());
+  const auto found = workforce.versions.find(job.name());
+  if (found == workforce.versions.end()) {
+    return CheckIdleJob(what, workforce.StarterFor(job.name()));
+  }
+  const std::set<std::string>& versions = found->second;
+  const std::string wanted = WantedVersion(job);
+  const std::string there = absl::StrJoin(versions, ", ");
+  if (!wanted.empty() && !versions.contains(wanted)) {
+    return {Health::kWrong, what,
+            absl::StrCat("no processor has handler version ", wanted, ", but ", there),
+            "give processors that version"};
+  }
+  if (versions.size() > 1) {
+    return {Health::kWarning, what, absl::StrCat("processors have handler versions ", there),
+            "fine for as long as they are replaced; otherwise give all the same"};
+  }
+  return {Health::kOk, what, absl::StrCat("processors have handler version ", there)};
+}
+
+void CheckJobs(const ServerOptions& server, const Workforce& workforce, Findings* findings) {
+  absl::StatusOr<std::unique_ptr<Mesh>> mesh = Mesh::Open(server);
+  if (!mesh.ok()) return findings->push_back(NotSeen("jobs", mesh.status()));
+  const absl::StatusOr<std::vector<v1::Job>> jobs = RemoteJobs(*std::move(mesh)).List();
+  if (!jobs.ok()) return findings->push_back(NotSeen("jobs", jobs.status()));
+  for (const v1::Job& job : *jobs) findings->push_back(CheckJob(job, workforce));
+}
+
+void CheckQueues(const CommonOptions& options, const std::string& account,
+                 const Environment& environment, Findings* findings) {
+  const absl::StatusOr<std::unique_ptr<QueueAdmin>> admin = OpenQueueAdmin(options, environment);
+  if (!admin.ok()) return findings->push_back(NotSeen("queues", admin.status()));
+  const absl::StatusOr<std::vector<QueueCounts>> queues = (*admin)->List(account);
+  if (!queues.ok()) return findings->push_back(NotSeen("queues", queues.status()));
+  bool any = false;
+  for (const auto& [id, stats] : *queues) {
+    if (stats.poison == 0) continue;
+    any = true;
+    findings->push_back({Health::kWarning, absl::StrCat("queue ", id.ToString()),
+                         absl::StrCat(stats.poison, " messages were given up"),
+                         absl::StrCat("`muster queue poison ", id.ToString(),
+                                      "` says why; `muster queue redrive` tries them again")});
+  }
+  if (any) return;
+  findings->push_back(
+      {Health::kOk, "queues", absl::StrCat(queues->size(), " of ", account, ", none has poison")});
+}
+
+// Of a batch whose job no processor works for.
+Finding CheckWaiting(const v1::BatchStatus& batch, const v1::ScalingTarget* starter) {
+  const std::string what = absl::StrCat("batch ", batch.batch());
+  const std::string& version = batch.handler_version();
+  const std::string of_version = version.empty() ? "" : absl::StrCat("version ", version, " of ");
+  const std::string handler = absl::StrCat(of_version, "the handler of job ", batch.job());
+  if (starter == nullptr) {
+    return {Health::kWrong, what, absl::StrCat("waits: no processor has ", handler),
+            "start a processor with it"};
+  }
+  const std::string target = absl::StrCat("scaling target ", starter->target());
+  if (starter->replicas().ready() > 0) {
+    return {Health::kWarning, what, absl::StrCat("waits: no replica of ", target, " has ", handler),
+            "if it stays so, their logs say why"};
+  }
+  if (starter->decision().replicas() == 0) {
+    return {Health::kWarning, what, absl::StrCat("waits, and ", target, " starts nobody"),
+            absl::StrCat("`muster scale explain --target ", starter->target(), "` says why")};
+  }
+  return {Health::kOk, what,
+          absl::StrCat("waits for ", target, ", which starts ", starter->decision().replicas())};
+}
+
+void CheckBatch(const v1::BatchStatus& batch, const Workforce& workforce, Findings* findings) {
+  const bool runs =
+      batch.state() == v1::BATCH_STATE_OPEN || batch.state() == v1::BATCH_STATE_SEALED;
+  if (!runs) return;
+  const std::string what = absl::StrCat("batch ", batch.batch());
+  if (!batch.problem().empty()) {
+    findings->push_back({Health::kWrong, what, absl::StrCat("waits: ", batch.problem()),
+                         "it goes on by itself once that is mended"});
+  }
+  const auto there = workforce.versions.find(batch.job());
+  if (there == workforce.versions.end()) {
+    return findings->push_back(CheckWaiting(batch, workforce.StarterFor(batch.job())));
+  }
+  if (batch.handler_version().empty()) return;
+  if (there->second.contains(batch.handler_version())) return;
+  findings->push_back(
+      {Health::kWrong, what,
+       absl::StrCat("is bound to version ", batch.handler_version(), " of the handler of job ",
+                    batch.job(), ", which no processor has"),
+       "start a processor with that version"});
+}
+
+void CheckBatches(const Mesh& mesh, const Workforce& workforce, Findings* findings) {
+  const auto stub = v1::BatchService::NewStub(mesh.initiator());
+  v1::ListBatchesRequest request;
+  request.set_page_size(kOpenBatchesPerPage);
+  request.add_states(v1::BATCH_STATE_OPEN);
+  request.add_states(v1::BATCH_STATE_SEALED);
+  const size_t before = findings->size();
+  do {
+    v1::ListBatchesResponse response;
+    const absl::Status listed =
+        mesh.Call(*stub, &v1::BatchService::Stub::ListBatches, request, &response);
+    if (!listed.ok()) return findings->push_back(NotSeen("batches", listed));
+    for (const v1::BatchStatus& batch : response.batches()) CheckBatch(batch, workforce, findings);
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  if (findings->size() == before) {
+    findings->push_back({Health::kOk, "batches", "none waits with a problem"});
+  }
+}
+
+}  // namespace
+
+void CheckWork(const WorkCheck& check, const Mesh& mesh, Findings* findings) {
+  const Workforce workforce{VersionsOf(*check.instances), check.account, *check.started};
+  CheckJobs(check.options->server, workforce, findings);
+  CheckQueues(*check.options, check.account, *check.environment, findings);
+  CheckBatches(mesh, workforce, findings);
+}
+
+}  // namespace muster::cli
