@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/safe_name.h"
 #include "muster/base/status_macros.h"
 #include "muster/scaling/explain.h"
 #include "services/scaling-agent/limits.h"
@@ -77,10 +78,10 @@ absl::StatusOr<std::vector<queue::QueueId>> QueueWatch::PartitionsOf(const std::
   std::vector<queue::QueueInfo> page;
   do {
     const std::string after = page.empty() ? "" : page.back().id.name;
-    MUSTER_ASSIGN_OR_RETURN(
-        page,
-        store_->ListQueues(
-            {.account = account_, .prefix = name, .after = after, .max_results = kQueuesPerPage}));
+    MUSTER_ASSIGN_OR_RETURN(page, store_->ListQueues({.account = account_,
+                                                      .prefix = base::SafeStart(name),
+                                                      .after = after,
+                                                      .max_results = kQueuesPerPage}));
     for (const queue::QueueInfo& info : page) {
       if (NameOf(info.id.name, names_) == name) partitions.push_back(info.id);
     }

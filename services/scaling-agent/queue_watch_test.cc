@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
+#include "muster/base/safe_name.h"
 #include "services/scaling-agent/agent_fixture.h"
 #include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/queue_names.h"
@@ -61,6 +62,20 @@ TEST_F(QueueWatchTest, SumsUpThePartitionsOfAName) {
   EXPECT_EQ(readings[0].total_in, 7);
   EXPECT_EQ(readings[0].oldest_age, absl::Seconds(5));
   EXPECT_TRUE(watch.trouble().ok());
+}
+
+TEST_F(QueueWatchTest, FindsThePartitionsOfAJobWhoseNameNoQueueCanHave) {
+  for (const int partition : {0, 11}) {
+    const std::string queue = base::PartitionName("my_job-in", partition);
+    queues_.Create(queue);
+    queues_.Put(queue, 2);
+  }
+  queues_.Create(base::PartitionName("my_other_job-in", 0));
+  QueueWatch watch = Watch({"my_job-in"});
+  watch.Look();
+  ASSERT_THAT(watch.readings(), SizeIs(1)) << watch.trouble();
+  EXPECT_EQ(watch.readings()[0].ready, 4);
+  EXPECT_EQ(NameOf(base::PartitionName("my_job-in", 11), {"in", "my_job-in"}), "my_job-in");
 }
 
 TEST_F(QueueWatchTest, AQueueThatNobodyHasMadeYetHasNoWork) {
