@@ -178,6 +178,7 @@ std::shared_ptr<TargetLoop> Agent::MakeLoop(const scaling_rules::Target& target,
   deps.clock = deps_.clock;
   deps.token = [this] { return election_.Held(); };
   deps.roster = deps_.roster;
+  deps.jobs = deps_.jobs;
   return std::make_shared<TargetLoop>(target, std::move(options), std::move(deps), rules);
 }
 

@@ -31,6 +31,9 @@ inline constexpr absl::Duration kReadingLifetime = absl::Seconds(3);
 inline constexpr absl::Duration kTargetStateLifetime = absl::Seconds(5);
 // Queues come and go seldom. One that a trigger names is looked for at once.
 inline constexpr absl::Duration kListPeriod = absl::Seconds(10);
+// A name in the rules that means no queue and no job for so long is told. A mesh that has just
+// begun may be about to make its queues and jobs, and they are listed seldom.
+inline constexpr absl::Duration kUnknownNameGrace = absl::Seconds(20);
 // Of one name in the rules: as many partitions as a job may have, and then some.
 inline constexpr size_t kMaxPartitions = 1024;
 // As the store lists them; most have fewer.

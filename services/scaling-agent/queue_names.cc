@@ -14,16 +14,17 @@ absl::string_view NameOf(absl::string_view queue, const std::vector<std::string>
   return found;
 }
 
+absl::string_view WithoutPartition(absl::string_view name) {
+  const size_t end = name.find_last_not_of("0123456789");
+  if (end == absl::string_view::npos || end + 1 == name.size() || name[end] != '-') return name;
+  return name.substr(0, end);
+}
+
 std::optional<std::string> JobOf(absl::string_view name, const std::vector<std::string>& jobs) {
   for (const std::string& job : jobs) {
     if (Means(wire::InputName(job), name)) return job;
   }
-  absl::string_view job = name;
-  const size_t end = name.find_last_not_of("0123456789");
-  if (end != absl::string_view::npos && end + 1 < name.size()) {
-    job = name.substr(0, end + 1);
-    if (!absl::ConsumeSuffix(&job, "-")) return std::nullopt;
-  }
+  absl::string_view job = WithoutPartition(name);
   if (!absl::ConsumeSuffix(&job, wire::InputName("")) || job.empty()) return std::nullopt;
   return std::string(job);
 }

@@ -72,6 +72,7 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   deps.clock = clock_;
   deps.roster = [roster = &membership_->roster()] { return roster->List(v1::ROLE_PROCESSOR); };
   jobs_ = std::make_unique<job_registry::JobRegistry>(stores.sync, clock_);
+  deps.jobs = [this] { return KnownJobs(); };
   deps.use_targets = [this](const scaling_rules::Rules& in_force) {
     actuator_->Use(in_force, KnownJobs());
   };

@@ -23,7 +23,7 @@ TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
     : target_(target),
       options_(std::move(options)),
       deps_(std::move(deps)),
-      watch_(options_.account, target.queues, deps_.queues, deps_.clock),
+      watch_(options_.account, target.queues, deps_.queues, deps_.clock, deps_.jobs),
       desk_(
           target.id, deps_.actuator, deps_.token,
           [this](const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome) {
@@ -334,6 +334,7 @@ std::string TargetLoop::Trouble() const {
     if (!status.ok()) troubles.push_back(std::string(status.message()));
   };
   add(watch_.trouble());
+  add(watch_.unknown());
   add(desk_.sight().trouble);
   base::MutexLock lock(&mu_);
   add(deciding_);

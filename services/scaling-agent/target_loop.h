@@ -59,6 +59,7 @@ struct LoopDependencies {
   base::Clock* clock = nullptr;
   OrderDesk::Token token;                                  // while this agent leads
   std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors
+  std::function<std::vector<std::string>()> jobs;          // as of QueueWatch
 };
 
 // Thread-safe, save that each of Decide, LookAtQueues, Act and FillIds has one caller at a time.

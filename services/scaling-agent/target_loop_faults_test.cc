@@ -38,6 +38,17 @@ TEST_F(TargetLoopFaultsTest, NobodyGoesWithoutStatistics) {
   EXPECT_EQ(actuator_.ordered().back(), 0);
 }
 
+TEST_F(TargetLoopFaultsTest, AQueueThatTheRulesNameAndNobodyHasIsTroubleUntilItIsThere) {
+  ASSERT_TRUE(queues_.store()->DeleteQueue({kTestAccount, "in-0"}).ok());
+  Second(5);
+  EXPECT_EQ(loop_->Status().trouble(), "");
+  Second(20);
+  EXPECT_THAT(loop_->Status().trouble(), HasSubstr("the rules name 'in'"));
+  queues_.Create("in-0");
+  Second(static_cast<int>(absl::ToInt64Seconds(kListPeriod)) + 1);
+  EXPECT_EQ(loop_->Status().trouble(), "");
+}
+
 TEST_F(TargetLoopFaultsTest, NobodyGoesWhileTheActuatorShowsNothing) {
   HaveReplicas({"a", "b"});
   Second();
