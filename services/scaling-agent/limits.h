@@ -80,6 +80,10 @@ inline constexpr absl::Duration kFollowPeriod = absl::Milliseconds(200);
 inline constexpr int64_t kDecisionIdRange = 100;
 inline constexpr size_t kDecisionIdsAtHand = 40;
 
+// Recordings of a target beside each other, two files each: with the size of a file they bound what
+// a disk is asked for. Each other leader's term and each other promise begins one.
+inline constexpr int kMaxRecordings = 20;
+
 // Overrides: long enough to be noticed, short enough that nobody forgets them for ever.
 inline constexpr absl::Duration kMinOverride = absl::Seconds(1);
 inline constexpr absl::Duration kMaxOverride = absl::Hours(24 * 30);

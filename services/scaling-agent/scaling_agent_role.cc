@@ -63,7 +63,7 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
     options.loop.speed.replica_cores = kPodCores;  // its machine is not this one
   }
   options.loop.max_tasks = options_.max_tasks;
-  options.loop.record_path = options_.record_file;
+  options.loop.recording = options_.recording;
   AgentDependencies deps;
   deps.queues = stores.queues;
   deps.sync = stores.sync;

@@ -21,7 +21,7 @@ namespace muster::scaling_agent {
 
 struct RoleOptions {
   std::string rules_file;
-  std::string record_file;  // empty: nothing is recorded
+  RecordingPlace recording;
   ActuatorOptions actuator;
   SpeedOptions speed;
   int max_tasks = 0;  // dequeue tasks of a replica; 0: as many as it has

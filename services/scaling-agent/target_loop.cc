@@ -32,7 +32,7 @@ TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
           deps_.clock),
       ids_(target.id, deps_.sync),
       rules_(std::move(rules)),
-      policy_(target.id, options_.record_path),
+      policy_(target.id, options_.recording),
       fleet_(options_.speed, options_.max_tasks),
       queues_thread_(
           kLooking, [this] { LookAtQueues(); }, deps_.clock),

@@ -45,8 +45,8 @@ namespace muster::scaling_agent {
 struct LoopOptions {
   std::string account;  // of the queues
   SpeedOptions speed;
-  int max_tasks = 0;        // of a replica; 0: as many as it has
-  std::string record_path;  // empty: nothing is recorded
+  int max_tasks = 0;  // of a replica; 0: as many as it has
+  RecordingPlace recording;
 };
 
 // Nothing is owned; all outlives the loop, and is thread-safe.
