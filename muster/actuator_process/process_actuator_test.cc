@@ -1,6 +1,7 @@
 #include "muster/actuator_process/process_actuator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -321,6 +322,36 @@ TEST_F(ProcessActuatorTest, AgentsThatShareAFolderCountEachReplicaOnce) {
   for (std::thread& agent : agents) agent.join();
   ASSERT_TRUE(Apply(5).ok());
   EXPECT_EQ(folder_.Serving("work"), 5);
+}
+
+// What ends between two looks at the folder is neither counted nor started twice, nor left behind.
+TEST_F(ProcessActuatorTest, CountsThoseThatEndAtOnceWhileOthersScale) {
+  Open(Script(absl::StrCat("echo x > ", PathOf("$MUSTER_INSTANCE"))));
+  std::atomic<bool> done = false;
+  std::thread looks([&] {
+    const auto other = OpenAnother();
+    while (!done) {
+      const auto state = other->Observe("work");
+      EXPECT_TRUE(state.ok()) << state.status();
+      const auto serving = std::count_if(
+          state->replicas.begin(), state->replicas.end(),
+          [](const Replica& replica) { return replica.state != ReplicaState::kDraining; });
+      EXPECT_LE(serving, 3);
+      clock_.Advance(kMaxRestartWait);
+    }
+  });
+  for (int round = 0; round < 10; ++round) {
+    for (const int replicas : {3, 1, 0}) {
+      const auto outcome = Apply(replicas);
+      EXPECT_TRUE(outcome.ok()) << outcome.status();
+      EXPECT_LE(folder_.Serving("work"), replicas);
+      clock_.Advance(kMaxRestartWait);
+    }
+  }
+  done = true;
+  looks.join();
+  EXPECT_TRUE(Eventually([&] { return Replicas().empty() && FoldersIn("replicas") == 0; }));
+  EXPECT_LE(FoldersIn("failed"), static_cast<std::ptrdiff_t>(kKeptFailures));
 }
 
 // The kernel tells its program to go.
