@@ -7,8 +7,8 @@
 //   actuator  ◄─► OrderDesk ◄─┴──────┘
 //
 // It decides upon each trigger and once a second, while this agent leads. While it cannot see all
-// there is, nobody goes: without the queues' statistics, without the actuator's answer, and until
-// one that has just begun to lead has heard every heartbeat.
+// there is, nobody goes: without the queues' statistics, without the actuator's answer, without the
+// heartbeats of most replicas, and until one that has just begun to lead has heard every heartbeat.
 #pragma once
 
 #include <cstdint>
@@ -135,13 +135,15 @@ class TargetLoop {
   std::optional<Term> term_;
   absl::Time last_time_ = absl::InfinitePast();
   std::vector<std::string> let_go_first_;
-  int decided_ = 0;  // replicas, those on standby included, as decided last
+  bool has_lost_reports_ = false;  // at the last look at the fleet
+  int decided_ = 0;                // replicas, those on standby included, as decided last
 
   mutable base::Mutex mu_;
   std::shared_ptr<const RulesInForce> next_rules_ ABSL_GUARDED_BY(mu_);
   std::vector<scaling::Announcement> announced_ ABSL_GUARDED_BY(mu_);
   std::optional<Snapshot> snapshot_ ABSL_GUARDED_BY(mu_);
   absl::Status deciding_ ABSL_GUARDED_BY(mu_);  // what hinders it
+  absl::Status hearing_ ABSL_GUARDED_BY(mu_);   // the replicas
 
   PacedThread queues_thread_;
   PacedThread desk_thread_;
