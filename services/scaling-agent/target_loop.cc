@@ -240,7 +240,7 @@ Weighed TargetLoop::Weigh(const FleetSigns& signs, std::vector<scaling::QueueRea
     looked.standby = weighed.by_policy.standby;
   }
   weighed.trace = policy_.trace();
-  seen.bounds = BoundsOf(weighed.trace, seen.fleet);
+  seen.bounds = weighed.trace.bounds;
   weighed.decided = weighed.by_policy;
   return weighed;
 }
