@@ -52,10 +52,20 @@ class RecordedPolicy final : public scaling::Policy {
 
 ordered_json DifferenceJson(const std::optional<RecordingVerdict::Difference>& difference) {
   if (!difference.has_value()) return nullptr;
-  return {{"line", difference->line},
+  return {{"file", difference->file},
+          {"line", difference->line},
           {"at", absl::FormatTime(absl::RFC3339_full, difference->at, absl::UTCTimeZone())},
           {"recorded", ordered_json::parse(difference->recorded)},
           {"replayed", ordered_json::parse(difference->replayed)}};
+}
+
+bool BeginsLate(const RecordingVerdict& verdict) { return verdict.first_part > 1; }
+
+std::string SummaryOf(const RecordingVerdict& verdict) {
+  if (!verdict.first_difference.has_value()) return "all are the same";
+  if (!BeginsLate(verdict)) return "the last one differs";
+  return absl::StrCat(verdict.differences, " differ, which says little: it begins with part ",
+                      verdict.first_part, ", and what the policy knew before is not in it");
 }
 
 void PrintVerdict(const RecordingVerdict& verdict, const std::string& target, OutputFormat format,
@@ -65,14 +75,16 @@ void PrintVerdict(const RecordingVerdict& verdict, const std::string& target, Ou
     const ordered_json json = {{"target", target},
                                {"announcements", verdict.announcements},
                                {"decisions", verdict.decisions},
+                               {"first_part", verdict.first_part},
                                {"same", same},
+                               {"differences", verdict.differences},
                                {"first_difference", DifferenceJson(verdict.first_difference)}};
     out << json.dump() << "\n";
     return;
   }
   out << target << ": " << verdict.decisions << " decisions, " << verdict.announcements
-      << " announcements: " << (same ? "all are the same" : "the last one differs") << "\n";
-  if (same) return;
+      << " announcements: " << SummaryOf(verdict) << "\n";
+  if (same || BeginsLate(verdict)) return;
   out << "recorded: " << verdict.first_difference->recorded << "\n"
       << "replayed: " << verdict.first_difference->replayed << "\n";
 }
@@ -90,8 +102,8 @@ absl::Status RunRecording(const ReplayOptions& options, const Environment& envir
       scaling_sim::ReplayRecording(
           reader.get(), &policy, [&policy](const std::string& text) { return policy.Use(text); }));
   PrintVerdict(verdict, reader->header().target, options.common.output, *environment.out);
-  if (!verdict.first_difference.has_value()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(options.recording_file, " line ",
+  if (!verdict.first_difference.has_value() || BeginsLate(verdict)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(verdict.first_difference->file, " line ",
                                                     verdict.first_difference->line,
                                                     ": the policy decides otherwise now"));
 }

@@ -171,10 +171,14 @@ absl::StatusOr<ProcessActuator::Session> ProcessActuator::BeginLocked() {
   if (session.orders != known) {
     MUSTER_RETURN_IF_ERROR(WriteOrders(OrdersFile(options_.folder), session.orders));
   }
-  for (const LivingReplica& living : stock.living) living.folder.Clear(Mark::kUnattended);
+  // Only where it was counted: a keeper may have marked another one meanwhile.
+  for (const LivingReplica& living : stock.living) {
+    if (living.was_unattended) living.folder.Clear(Mark::kUnattended);
+  }
   for (const DepartedReplica& departed : stock.departed) BuryLocked(departed);
-  for (const ReplicaFolder& folder : stock.without_record) shelf_.Discard(folder);
-  session.living = std::move(stock.living);
+  bool all_gone = true;
+  for (const ReplicaFolder& folder : stock.without_record) all_gone &= shelf_.Discard(folder);
+  session.living = all_gone ? std::move(stock.living) : shelf_.TakeStock().living;
   return session;
 }
 

@@ -323,6 +323,33 @@ TEST_F(ProcessActuatorTest, AgentsThatShareAFolderCountEachReplicaOnce) {
   EXPECT_EQ(folder_.Serving("work"), 5);
 }
 
+// What ends between two looks at the folder is neither counted nor started twice, nor left behind.
+TEST_F(ProcessActuatorTest, CountsThoseThatEndAtOnceWhileOthersScale) {
+  Open(Script(absl::StrCat("echo x > ", PathOf("$MUSTER_INSTANCE"))));
+  std::thread looks([&] {
+    for (int look = 0; look < 30; ++look) {
+      const auto state = actuator_->Observe("work");
+      EXPECT_TRUE(state.ok()) << state.status();
+      const auto serving = std::count_if(
+          state->replicas.begin(), state->replicas.end(),
+          [](const Replica& replica) { return replica.state != ReplicaState::kDraining; });
+      EXPECT_LE(serving, 3);
+      clock_.Advance(kMaxRestartWait);
+    }
+  });
+  for (int round = 0; round < 10; ++round) {
+    for (const int replicas : {3, 1, 0}) {
+      const auto outcome = Apply(replicas);
+      EXPECT_TRUE(outcome.ok()) << outcome.status();
+      EXPECT_LE(folder_.Serving("work"), replicas);
+      clock_.Advance(kMaxRestartWait);
+    }
+  }
+  looks.join();
+  EXPECT_TRUE(Eventually([&] { return Replicas().empty() && FoldersIn("replicas") == 0; }));
+  EXPECT_LE(FoldersIn("failed"), static_cast<std::ptrdiff_t>(kKeptFailures));
+}
+
 // The kernel tells its program to go.
 TEST_F(ProcessActuatorTest, ReplacesAReplicaWhoseKeeperWasKilledAndTheProgramDrains) {
   Open(Script(absl::StrCat("trap 'echo > ", PathOf("drained"), "; exit 0' TERM; ", kSaysReady,

@@ -8,9 +8,7 @@
 
 namespace muster::actuator_process {
 
-// The names of `count` of `replicas`, or of all if there are fewer: those first that are named in
-// `let_go_first`, in its order; then those that are not ready, then the ready ones, each time the
-// newest first.
+// The names of `count` of `replicas`, or of all if there are fewer, by the order of departure.
 std::vector<std::string> ChooseToGo(std::vector<actuator::Replica> replicas,
                                     const std::vector<std::string>& let_go_first, int count);
 

@@ -161,7 +161,20 @@ absl::Status ReplicaShelf::LetGo(const LivingReplica& replica) {
   return absl::OkStatus();
 }
 
-void ReplicaShelf::Discard(const ReplicaFolder& folder) { Remove(folder); }
+// Its keeper may be about to write the record, and runs its program once it has. Under another name
+// it is known which came first: a record that is not there then never will be.
+bool ReplicaShelf::Discard(const ReplicaFolder& folder) {
+  const ReplicaFolder aside(absl::StrCat(failed_, "/", folder.instance()));
+  std::error_code error;
+  fs::rename(folder.path(), aside.path(), error);
+  if (error) return false;
+  if (!absl::IsNotFound(aside.ReadRecord().status())) {
+    fs::rename(aside.path(), folder.path(), error);
+    return false;
+  }
+  Remove(aside);
+  return true;
+}
 
 void ReplicaShelf::Bury(const DepartedReplica& replica) {
   if (replica.departure != Departure::kFailed) return Remove(replica.folder);

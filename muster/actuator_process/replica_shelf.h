@@ -73,7 +73,9 @@ class ReplicaShelf {
   // Again for one that was told before it does no harm.
   absl::Status LetGo(const LivingReplica& replica);
 
-  void Discard(const ReplicaFolder& folder);
+  // Removes a folder that had no record when somebody looked. False: its keeper has written one
+  // since, and it stays.
+  bool Discard(const ReplicaFolder& folder);
   // Removes its folder, or keeps it for people if it failed.
   void Bury(const DepartedReplica& replica);
 

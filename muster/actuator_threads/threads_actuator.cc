@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/actuator/departure_order.h"
 #include "muster/base/status_macros.h"
 
 namespace muster::actuator_threads {
@@ -165,13 +165,9 @@ std::vector<ThreadsActuator::Seen> ThreadsActuator::LookLocked(const std::string
 // after the named ones; of the others the newest. Of the parked the oldest is let go first.
 ThreadsActuator::Plan ThreadsActuator::PlanOf(std::vector<Seen> seen,
                                               const actuator::Order& order) {
-  std::map<std::string, size_t> wishes;
-  for (size_t i = 0; i < order.let_go_first.size(); ++i) wishes.emplace(order.let_go_first[i], i);
-  const auto rank = [&](const Seen& one) {
-    const auto wish = wishes.find(one.processor.instance);
-    return std::tuple(wish == wishes.end() ? order.let_go_first.size() : wish->second,
-                      one.state == ReplicaState::kReady, -absl::ToUnixNanos(one.processor.started),
-                      one.processor.instance);
+  const actuator::DepartureOrder departures(order.let_go_first);
+  const auto rank = [&departures](const Seen& one) {
+    return departures.RankOf(one.processor.instance, one.state, one.processor.started);
   };
   std::sort(seen.begin(), seen.end(),
             [&rank](const Seen& a, const Seen& b) { return rank(a) < rank(b); });

@@ -46,6 +46,12 @@ std::string MakeSafeName(absl::string_view text) {
   return start.empty() ? hash : absl::StrCat(start, "-", hash);
 }
 
+std::string PartitionName(absl::string_view name, int64_t partition) {
+  return MakeSafeName(absl::StrCat(name, "-", partition));
+}
+
+std::string SafeStart(absl::string_view start) { return Resemblance(start, kMaxResemblanceBytes); }
+
 absl::string_view BeforeHash(absl::string_view name) {
   if (name.size() <= kHashDigits + 1) return "";
   const absl::string_view start = name.substr(0, name.size() - kHashDigits - 1);

@@ -1,6 +1,7 @@
 // Names that every queue and blob backend accepts (req. 34), made from any text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -17,6 +18,13 @@ bool IsSafeName(absl::string_view name);
 // hex digits of its SHA-256, so that "Orders" and "orders!" stay two names. Stable across versions:
 // stored data is found by it.
 std::string MakeSafeName(absl::string_view text);
+
+// The name of a partition of `name`, for instance "retail-in-3" of "retail-in": a safe one,
+// whatever `name` is.
+std::string PartitionName(absl::string_view name, int64_t partition);
+
+// With this begin the safe names of all texts that begin with `start`. It may be empty.
+std::string SafeStart(absl::string_view start);
 
 // What `name` resembles, where MakeSafeName had to put a hash behind it, and nothing was cut off to
 // make room; "" otherwise.

@@ -33,6 +33,23 @@ TEST(SafeNameTest, ResemblesWhatItWasMadeFrom) {
 }
 
 // Stored data is found by these names: a change of the rule would lose it.
+TEST(SafeNameTest, MakesASafeNameOfEachPartition) {
+  EXPECT_EQ(PartitionName("retail-in", 12), "retail-in-12");
+  EXPECT_EQ(PartitionName("my_job-in", 0), MakeSafeName("my_job-in-0"));
+  EXPECT_EQ(PartitionName(std::string(60, 'a'), 100), MakeSafeName(std::string(60, 'a') + "-100"));
+}
+
+TEST(SafeNameTest, KnowsWithWhatTheNamesOfAllThatBeginsAlikeBegin) {
+  for (const std::string start :
+       {"", "a", "retail-in", "my_job-in", "My_", "a--b", "_", "-", "9.", "\xc3\xa4_in"}) {
+    for (const std::string& end : {std::string(), std::string("-0"), std::string("_-"),
+                                   std::string("bc"), std::string(70, 'x')}) {
+      EXPECT_THAT(MakeSafeName(start + end), ::testing::StartsWith(SafeStart(start)))
+          << start << end;
+    }
+  }
+}
+
 TEST(SafeNameTest, IsStableForever) {
   EXPECT_EQ(MakeSafeName("Orders"), "orders-b7e8acdd522e");
   EXPECT_EQ(MakeSafeName(""), "e3b0c44298fc");

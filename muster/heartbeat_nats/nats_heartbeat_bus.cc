@@ -5,7 +5,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "muster/base/log.h"
 #include "muster/base/status_macros.h"
 #include "muster/heartbeat/limits.h"
 #include "muster/heartbeat_nats/limits.h"
@@ -29,13 +28,10 @@ std::string SubjectOf(const v1::InstanceInfo& instance) {
                       nats::SubjectToken(instance.instance()));
 }
 
-NatsHeartbeatBus::NatsHeartbeatBus(nats::Connection* connection) : connection_(connection) {}
-
-NatsHeartbeatBus::~NatsHeartbeatBus() {
-  std::unique_ptr<nats::Connection::Subscription> hearing;
-  base::MutexLock lock(&mu_);
-  hearing = std::move(hearing_);  // ends once the lock is let go
-}
+NatsHeartbeatBus::NatsHeartbeatBus(nats::Connection* connection)
+    : connection_(connection),
+      hearing_(connection, {kSubjects}, "heartbeats",
+               [this](const nats::Incoming& message) { return Hear(message); }) {}
 
 absl::Status NatsHeartbeatBus::Publish(const v1::Heartbeat& heartbeat) {
   const std::string bytes = heartbeat.SerializeAsString();
@@ -51,34 +47,17 @@ absl::Status NatsHeartbeatBus::Publish(const v1::Heartbeat& heartbeat) {
 absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus::Subscription>> NatsHeartbeatBus::Subscribe(
     Subscriber subscriber) {
   MUSTER_ASSIGN_OR_RETURN(auto subscription, fan_out_.Subscribe(std::move(subscriber)));
-  MUSTER_RETURN_IF_ERROR(EnsureHearing());
+  MUSTER_RETURN_IF_ERROR(hearing_.Begin(kPublishTimeout));
   return subscription;
 }
 
-absl::Status NatsHeartbeatBus::EnsureHearing() {
-  base::MutexLock lock(&mu_);
-  if (hearing_ == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(
-        hearing_,
-        connection_->Subscribe(kSubjects, [this](const auto& message) { Hear(message); }));
-  }
-  // Without a connection the subscription waits for one.
-  if (connection_->connected()) (void)connection_->Flush(kPublishTimeout);
-  return absl::OkStatus();
-}
-
-void NatsHeartbeatBus::Hear(const nats::Incoming& message) {
+absl::Status NatsHeartbeatBus::Hear(const nats::Incoming& message) {
   v1::Heartbeat heartbeat;
   const bool is_one = message.data.size() <= heartbeat::kMaxHeartbeatBytes &&
                       heartbeat.ParseFromString(message.data) && heartbeat.has_instance();
-  if (is_one) {
-    (void)fan_out_.Tell(heartbeat);  // fails only in a subscriber
-    return;
-  }
-  // Once: whoever sends such a message may send a million.
-  if (malformed_.fetch_add(1) > 0) return;
-  base::Log(base::kWarning, "a message on the subjects of heartbeats is none; ignored, as all such",
-            {{"subject", message.subject}});
+  if (!is_one) return absl::InvalidArgumentError("no heartbeat of an instance");
+  (void)fan_out_.Tell(heartbeat);  // fails only in a subscriber
+  return absl::OkStatus();
 }
 
 }  // namespace muster::heartbeat_nats

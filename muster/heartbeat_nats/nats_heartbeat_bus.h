@@ -8,17 +8,16 @@
 // stored; who is not connected misses it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "muster/base/mutex.h"
 #include "muster/heartbeat/heartbeat_bus.h"
 #include "muster/heartbeat/heartbeat_fan_out.h"
 #include "muster/nats/connection.h"
+#include "muster/nats/hearing.h"
 
 namespace muster::heartbeat_nats {
 
@@ -30,7 +29,7 @@ class NatsHeartbeatBus final : public heartbeat::HeartbeatBus {
   // `connection` is not owned.
   explicit NatsHeartbeatBus(nats::Connection* connection);
   // Waits for a subscriber that is running.
-  ~NatsHeartbeatBus() override;
+  ~NatsHeartbeatBus() override = default;
 
   // Waits until the server has it, at most kPublishTimeout: while there is no connection heartbeats
   // are lost, rather than kept and told when they are no longer true. Unavailable: the server is
@@ -43,19 +42,14 @@ class NatsHeartbeatBus final : public heartbeat::HeartbeatBus {
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) override;
 
   // Messages on the subjects of heartbeats that were none.
-  int64_t malformed() const { return malformed_; }
+  int64_t malformed() const { return hearing_.malformed(); }
 
  private:
-  absl::Status EnsureHearing();
-  void Hear(const nats::Incoming& message);
+  absl::Status Hear(const nats::Incoming& message);
 
   nats::Connection* const connection_;  // not owned
   heartbeat::HeartbeatFanOut fan_out_;
-  std::atomic<int64_t> malformed_{0};
-
-  base::Mutex mu_;  // held while the server is told: the others need that subscription, too
-  // From the first subscriber on until the end.
-  std::unique_ptr<nats::Connection::Subscription> hearing_ ABSL_GUARDED_BY(mu_);
+  nats::Hearing hearing_;  // tells fan_out_
 };
 
 }  // namespace muster::heartbeat_nats

@@ -1,6 +1,9 @@
 #include "muster/scaling_rules/queue_names.h"
 
+#include <string>
+
 #include "gtest/gtest.h"
+#include "muster/base/safe_name.h"
 
 namespace muster::scaling_rules {
 namespace {
@@ -15,6 +18,22 @@ TEST(QueueNamesTest, ANameMeansItsQueueAndItsPartitions) {
   EXPECT_FALSE(Means("retail-in", "retail-in-0-1"));
   EXPECT_FALSE(Means("retail-in", "retail-out-0"));
   EXPECT_FALSE(Means("retail-in-0", "retail-in"));
+}
+
+TEST(QueueNamesTest, ANameThatNoQueueCanHaveMeansThoseThatAreMadeOfIt) {
+  const std::string first = base::PartitionName("my_job-in", 0);
+  ASSERT_NE(first, "my_job-in-0");
+  EXPECT_TRUE(Means("my_job-in", first));
+  EXPECT_TRUE(Means("my_job-in", base::PartitionName("my_job-in", 63)));
+  EXPECT_TRUE(Means("my_job-in-0", first));
+  EXPECT_TRUE(Means(first, first));
+  EXPECT_TRUE(Means("my_job-in", "my_job-in-0")) << "as people write it";
+  EXPECT_FALSE(Means("my_job-in-1", first));
+  EXPECT_FALSE(Means("my-job-in", first));
+  EXPECT_FALSE(Means("my__job-in", first));
+  EXPECT_FALSE(Means("my_job-in", "my-job-in-0"));
+  EXPECT_FALSE(Means("my_job-in", "my-job-in-0-0123456789ab"));
+  EXPECT_FALSE(Means("my_job-in", "my-job-in-99999999999999999999-0123456789ab"));
 }
 
 }  // namespace

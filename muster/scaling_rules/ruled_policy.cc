@@ -68,21 +68,17 @@ void RuledPolicy::StepBack(absl::Time now) {
   last_step_up_ = absl::InfinitePast();
 }
 
-Bounds RuledPolicy::BoundsOf(const Observation& observation) {
+void RuledPolicy::SetBounds(const Observation& observation) {
   account_.Charge(observation.now, PaidFor(observation.fleet));
   trace_ = RuleTrace{};
   trace_.ruling = timetable_->At(observation.now, observation.estimates.cold_start);
   const Ruling& ruling = trace_.ruling;
-  Bounds bounds;
-  bounds.min = ruling.range.min;
-  bounds.max = ruling.range.max;
-  bounds.standby = ruling.standby;
-  if (!ruling.budget) return bounds;
+  trace_.bounds = {ruling.range.min, ruling.range.max, ruling.standby};
+  if (!ruling.budget) return;
   trace_.budget_spent = account_.Spent();
   trace_.budget_cap = account_.Affordable(*ruling.budget);
   const int payable = std::max(*trace_.budget_cap, AtWork(observation.fleet));
-  bounds.max = std::clamp(payable, bounds.min, bounds.max);
-  return bounds;
+  trace_.bounds.max = std::clamp(payable, ruling.range.min, ruling.range.max);
 }
 
 // Announcements make for several decisions in a second; a second without a reading is one loss.
@@ -144,8 +140,9 @@ void RuledPolicy::NoteStepUp(const Observation& observation, const Decision& dec
 Decision RuledPolicy::Decide(const Observation& observed) {
   if (observed.now < last_decision_) StepBack(observed.now);
   last_decision_ = observed.now;
+  SetBounds(observed);
   Observation observation = observed;
-  observation.bounds = BoundsOf(observed);
+  observation.bounds = trace_.bounds;
   const Bounds& bounds = observation.bounds;
   operands_.Observe(observation);
   Decision decision = policy_->Decide(observation);

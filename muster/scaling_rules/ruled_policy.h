@@ -21,6 +21,7 @@ namespace muster::scaling_rules {
 // Why the last decision is what it is, as far as rules had a say.
 struct RuleTrace {
   Ruling ruling;
+  scaling::Bounds bounds;         // that the other policy was held to
   double budget_spent = 0;        // replica-minutes of the last hour; 0: there is no budget
   std::optional<int> budget_cap;  // what it leaves; nullopt: there is no budget
   std::string reaction;           // the condition of the rule that changed the number, or empty
@@ -58,7 +59,7 @@ class RuledPolicy final : public scaling::Policy {
   RuledPolicy(std::string target, std::unique_ptr<scaling::Policy> policy);
 
   void StepBack(absl::Time now);
-  scaling::Bounds BoundsOf(const scaling::Observation& observation);
+  void SetBounds(const scaling::Observation& observation);
   bool HasLostMetrics(const scaling::Observation& observation);
   void React(const scaling::Observation& observation, scaling::Decision* decision);
   void Keep(const scaling::Observation& observation, scaling::Decision* decision) const;

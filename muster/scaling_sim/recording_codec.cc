@@ -227,9 +227,14 @@ std::string Dump(const ordered_json& value) {
 }  // namespace
 
 std::string EncodeHeader(const RecordingHeader& header) {
-  return Dump({{"muster_recording", kRecordingVersion},
-               {"target", header.target},
-               {"policy", PolicyJson(header.policy)}});
+  ordered_json json = {{"muster_recording", header.part == 1 ? 1 : kRecordingVersion},
+                       {"target", header.target},
+                       {"policy", PolicyJson(header.policy)}};
+  if (header.part > 1) {
+    json["part"] = header.part;
+    json["rules"] = header.rules;
+  }
+  return Dump(json);
 }
 
 std::string EncodeEvent(const RecordedEvent& event) {
@@ -249,7 +254,8 @@ absl::StatusOr<RecordingHeader> DecodeHeader(const std::string& line) {
                                                         ", and this program reads up to ",
                                                         kRecordingVersion));
     }
-    return RecordingHeader{header.at("target").get<std::string>(), PolicyOf(header.at("policy"))};
+    return RecordingHeader{header.at("target").get<std::string>(), PolicyOf(header.at("policy")),
+                           header.value("part", 1), header.value("rules", "")};
   } catch (const json::exception& mistake) {
     return absl::DataLossError(absl::StrCat("this is no recording: ", mistake.what()));
   }

@@ -8,14 +8,14 @@ namespace muster::scaling_sim {
 namespace {
 
 // Decisions are compared as they are written: what is not recorded cannot differ.
-void Compare(const RecordedStep& step, int64_t line, scaling::Policy* policy,
+void Compare(const RecordedStep& step, const RecordingReader& reader, scaling::Policy* policy,
              RecordingVerdict* verdict) {
   ++verdict->decisions;
   const std::string recorded = EncodeDecision(step.decision);
   const std::string replayed = EncodeDecision(policy->Decide(step.observation));
-  if (recorded != replayed) {
-    verdict->first_difference = {line, step.observation.now, recorded, replayed};
-  }
+  if (recorded == replayed || ++verdict->differences > 1) return;
+  verdict->first_difference = {reader.file(), reader.line(), step.observation.now, recorded,
+                               replayed};
 }
 
 }  // namespace
@@ -24,7 +24,9 @@ absl::StatusOr<RecordingVerdict> ReplayRecording(
     RecordingReader* reader, scaling::Policy* policy,
     const std::function<absl::Status(const std::string&)>& use_rules) {
   RecordingVerdict verdict;
-  while (!verdict.first_difference.has_value()) {
+  verdict.first_part = reader->header().part;
+  if (!reader->header().rules.empty()) MUSTER_RETURN_IF_ERROR(use_rules(reader->header().rules));
+  while (verdict.first_part > 1 || !verdict.first_difference.has_value()) {
     MUSTER_ASSIGN_OR_RETURN(const std::optional<RecordedEvent> event, reader->Next());
     if (!event.has_value()) break;
     if (const auto* const announcement = std::get_if<scaling::Announcement>(&*event)) {
@@ -33,7 +35,7 @@ absl::StatusOr<RecordingVerdict> ReplayRecording(
     } else if (const auto* const rules = std::get_if<RecordedRules>(&*event)) {
       MUSTER_RETURN_IF_ERROR(use_rules(rules->text));
     } else {
-      Compare(std::get<RecordedStep>(*event), reader->line(), policy, &verdict);
+      Compare(std::get<RecordedStep>(*event), *reader, policy, &verdict);
     }
   }
   return verdict;

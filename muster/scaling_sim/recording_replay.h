@@ -15,7 +15,8 @@ namespace muster::scaling_sim {
 
 struct RecordingVerdict {
   struct Difference {
-    int64_t line = 0;  // of the recording
+    std::string file;
+    int64_t line = 0;
     absl::Time at;
     std::string recorded;  // decisions, as EncodeDecision writes them
     std::string replayed;
@@ -23,9 +24,14 @@ struct RecordingVerdict {
 
   int64_t announcements = 0;
   int64_t decisions = 0;
-  std::optional<Difference> first_difference;  // where it stopped; nullopt: all are the same
+  int64_t differences = 0;
+  std::optional<Difference> first_difference;  // nullopt: all are the same
+  int first_part = 1;  // of the recording that there is; above 1 its beginning is missing
 };
 
+// Stops at the first difference, unless the recording's beginning is missing: then a policy that
+// has not seen it may well decide otherwise, and goes on.
+//
 // `policy` is new, and made as the recording's header says. `use_rules` is called with the text of
 // rules when they came in force. Errors: the reader's, and those of `use_rules`.
 absl::StatusOr<RecordingVerdict> ReplayRecording(

@@ -1,5 +1,9 @@
 #include "muster/scaling_sim/recording.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -13,6 +17,7 @@
 namespace muster::scaling_sim {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 RecordingHeader Header() {
@@ -77,6 +82,20 @@ TEST(RecordingCodecTest, ReadsVersionOne) {
   EXPECT_EQ(std::get<RecordedRules>(*DecodeEvent(R"({"rules":"a"})")).text, "a");
 }
 
+TEST(RecordingCodecTest, WritesLaterPartsAsVersionTwo) {
+  RecordingHeader header = Header();
+  header.part = 2;
+  header.rules = "mode: act\n";
+  std::string golden = kGoldenHeader;
+  golden.replace(golden.find(":1,"), 3, ":2,");
+  golden.pop_back();
+  golden += R"(,"part":2,"rules":"mode: act\n"})";
+  EXPECT_EQ(EncodeHeader(header), golden);
+  EXPECT_EQ(EncodeHeader(*DecodeHeader(golden)), golden);
+  EXPECT_TRUE(absl::IsDataLoss(
+      DecodeHeader(R"({"muster_recording":2,"target":"x","policy":{},"part":"x"})").status()));
+}
+
 TEST(RecordingCodecTest, KeepsEveryBinding) {
   RecordedStep step = Step();
   for (int i = 0; i <= static_cast<int>(scaling::Binding::kPolicy); ++i) {
@@ -92,7 +111,7 @@ TEST(RecordingCodecTest, RefusesWhatIsNoRecording) {
     EXPECT_TRUE(absl::IsDataLoss(DecodeEvent(line).status())) << line;
   }
   EXPECT_TRUE(
-      absl::IsFailedPrecondition(DecodeHeader(R"({"muster_recording":2,"target":"x"})").status()));
+      absl::IsFailedPrecondition(DecodeHeader(R"({"muster_recording":3,"target":"x"})").status()));
   EXPECT_TRUE(absl::IsDataLoss(DecodeEvent(R"({"announce":{"at":"x","items":1}})").status()));
 }
 
@@ -117,10 +136,31 @@ class Recorder final : public scaling::Policy {
   RecordingWriter* const writer_;
 };
 
+// No file of this process may grow longer.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : told_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, told_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*const told_)(int);
+  rlimit before_{};
+};
+
 class RecordingTest : public ::testing::Test {
  protected:
-  void RecordARun() {
-    const std::unique_ptr<RecordingWriter> writer = *RecordingWriter::Open(path_, Header());
+  void RecordARun(int64_t most_bytes = kDefaultRecordingBytes) {
+    const std::unique_ptr<RecordingWriter> writer =
+        *RecordingWriter::Open(path_, Header(), most_bytes);
     EXPECT_TRUE(writer->Write(RecordedRules{"the rules"}).ok());
     Trace trace;
     trace.start = absl::FromUnixSeconds(1'700'000'000);
@@ -136,12 +176,28 @@ class RecordingTest : public ::testing::Test {
   }
 
   RecordingVerdict Verdict(const scaling::DeadlineOptions& policy) {
-    const std::unique_ptr<RecordingReader> reader = *RecordingReader::Open(path_);
+    return Verdict(policy, path_);
+  }
+  RecordingVerdict Verdict(const scaling::DeadlineOptions& policy, const std::string& path) {
+    rules_.clear();
+    const std::unique_ptr<RecordingReader> reader = *RecordingReader::Open(path);
     const std::unique_ptr<scaling::Policy> anew = *scaling::MakeDeadlinePolicy(policy);
     return *ReplayRecording(reader.get(), anew.get(), [this](const std::string& text) {
       rules_ += text;
       return absl::OkStatus();
     });
+  }
+
+  // What a run is alone in one file.
+  int64_t WholeSize() {
+    RecordARun();
+    whole_decisions_ = Verdict(Header().policy).decisions;
+    const int64_t size = SizeOf(path_);
+    fs::remove(path_);
+    return size;
+  }
+  int64_t SizeOf(const std::string& path) const {
+    return static_cast<int64_t>(fs::file_size(path));
   }
 
   std::string Text() const {
@@ -150,8 +206,9 @@ class RecordingTest : public ::testing::Test {
   }
 
   const base::TempDir folder_;
-  const std::string path_ = folder_ / "run.jsonl";
+  const std::string path_ = folder_ / "run.jsonl", before_ = path_ + ".1";
   std::string rules_;
+  int64_t whole_decisions_ = 0;
 };
 
 TEST_F(RecordingTest, IsDecidedAnewInTheSameWay) {
@@ -178,6 +235,85 @@ TEST_F(RecordingTest, IsNeverOverwritten) {
   EXPECT_TRUE(absl::IsAlreadyExists(RecordingWriter::Open(path_, Header()).status()));
   EXPECT_TRUE(
       absl::IsUnavailable(RecordingWriter::Open(folder_ / "none/run.jsonl", Header()).status()));
+}
+
+TEST_F(RecordingTest, GoesOnInAnotherFileAndIsReadAsOneOrByItsParts) {
+  const int64_t most = WholeSize() * 6 / 10;
+  RecordARun(most);
+  EXPECT_LE(SizeOf(path_), most);
+  EXPECT_LE(SizeOf(before_), most);
+  const RecordingVerdict both = Verdict(Header().policy);
+  EXPECT_FALSE(both.first_difference.has_value()) << both.first_difference->replayed;
+  EXPECT_EQ(both.first_part, 1);
+  EXPECT_EQ(both.decisions, whole_decisions_);
+  EXPECT_EQ(both.announcements, 2);
+  EXPECT_EQ(rules_, "the rules");
+
+  const RecordingVerdict first = Verdict(Header().policy, before_);
+  EXPECT_FALSE(first.first_difference.has_value());
+  fs::remove(before_);
+  const RecordingVerdict second = Verdict(Header().policy);
+  EXPECT_EQ(second.first_part, 2);
+  EXPECT_EQ(rules_, "the rules");
+  EXPECT_EQ(first.decisions + second.decisions, both.decisions)
+      << "it goes on where it differs, for its beginning is missing";
+}
+
+TEST_F(RecordingTest, KeepsItsLastTwoPartsHoweverLongItGrows) {
+  const int64_t most = WholeSize() / 7;
+  RecordARun(most);
+  EXPECT_LE(SizeOf(path_), most);
+  EXPECT_LE(SizeOf(before_), most);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 2);
+  const RecordingVerdict verdict = Verdict(Header().policy);
+  EXPECT_GT(verdict.first_part, 5);
+  EXPECT_GT(verdict.decisions, whole_decisions_ / 10);
+  EXPECT_LT(verdict.decisions, whole_decisions_ / 3);
+}
+
+TEST_F(RecordingTest, ReadsNoPartOfAnotherRecordingBeforeItsOwn) {
+  const int64_t most = WholeSize() * 6 / 10;
+  RecordARun(most);
+  RecordingHeader other = Header();
+  other.target = "mail";
+  std::ofstream(before_, std::ios::trunc) << EncodeHeader(other) << "\n";
+  EXPECT_EQ(Verdict(Header().policy).first_part, 2);
+  fs::remove(before_);
+  fs::copy_file(path_, before_);
+  EXPECT_EQ(Verdict(Header().policy).first_part, 2) << "it is not the part before";
+}
+
+// To move it away would take it from all others.
+TEST_F(RecordingTest, LeavesADeviceWhereItIs) {
+  fs::create_symlink("/dev/null", path_);
+  RecordARun(1000);
+  EXPECT_TRUE(fs::is_symlink(path_));
+  EXPECT_FALSE(fs::exists(before_));
+}
+
+TEST_F(RecordingTest, SaysThatTheDiskIsFull) {
+  EXPECT_TRUE(absl::IsUnavailable(RecordingWriter::Open("/dev/full", Header()).status()));
+}
+
+TEST_F(RecordingTest, IsWholeUpToWhereTheDiskWasFull) {
+  const std::unique_ptr<RecordingWriter> writer = *RecordingWriter::Open(path_, Header());
+  ASSERT_TRUE(writer->Write(Step()).ok());
+  {
+    const FileSizeLimit limit(static_cast<rlim_t>(SizeOf(path_)) + 10);
+    EXPECT_TRUE(absl::IsUnavailable(writer->Write(Step())));
+  }
+  const std::unique_ptr<RecordingReader> reader = *RecordingReader::Open(path_);
+  EXPECT_TRUE((*reader->Next()).has_value());
+  EXPECT_FALSE((*reader->Next()).has_value());
+}
+
+TEST_F(RecordingTest, SaysThatTheFileBeforeCannotBeReplaced) {
+  fs::create_directories(before_ + "/taken");
+  const std::unique_ptr<RecordingWriter> writer = *RecordingWriter::Open(path_, Header(), 1000);
+  absl::Status written;
+  for (int i = 0; i < 10 && written.ok(); ++i) written = writer->Write(Step());
+  EXPECT_TRUE(absl::IsUnavailable(written));
+  EXPECT_THAT(std::string(written.message()), HasSubstr("cannot be moved"));
 }
 
 TEST_F(RecordingTest, EndsBeforeALineThatWasCutOff) {

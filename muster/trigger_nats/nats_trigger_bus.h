@@ -7,15 +7,13 @@
 // that this costs, the subjects are laid out for the server to filter (event_codec.h).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "muster/base/mutex.h"
 #include "muster/nats/connection.h"
+#include "muster/nats/hearing.h"
 #include "muster/trigger/fan_out.h"
 #include "muster/trigger/trigger_bus.h"
 
@@ -27,7 +25,7 @@ class NatsTriggerBus final : public trigger::TriggerBus {
   // `connection` is not owned.
   explicit NatsTriggerBus(nats::Connection* connection);
   // Waits for a subscriber that is running.
-  ~NatsTriggerBus() override;
+  ~NatsTriggerBus() override = default;
 
   // Waits until the server has the event, at most kPublishTimeout. Unavailable: it is not known to
   // have it. InvalidArgument: an event that NATS does not take.
@@ -38,22 +36,15 @@ class NatsTriggerBus final : public trigger::TriggerBus {
   // It may also hear what was published just before.
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) override;
 
-  // Messages on the subjects of triggers that were none: from strangers, or from a newer muster.
-  int64_t malformed() const { return malformed_; }
+  // Messages on the subjects of triggers that were none.
+  int64_t malformed() const { return hearing_.malformed(); }
 
  private:
-  absl::Status EnsureHearing();
-  void Hear(const nats::Incoming& message);
+  absl::Status Hear(const nats::Incoming& message);
 
   nats::Connection* const connection_;  // not owned
   trigger::FanOut fan_out_;
-  std::atomic<int64_t> malformed_{0};
-
-  // Held while the server is told: the others need that subscription, too.
-  base::Mutex mu_;
-  // From the first subscriber on until the end. Who only publishes hears nothing, and as it never
-  // ends before the bus, no subscriber can come to wait for itself.
-  std::vector<std::unique_ptr<nats::Connection::Subscription>> hearing_ ABSL_GUARDED_BY(mu_);
+  nats::Hearing hearing_;  // tells fan_out_
 };
 
 }  // namespace muster::trigger_nats

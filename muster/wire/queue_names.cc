@@ -3,18 +3,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "muster/base/safe_name.h"
 
 namespace muster::wire {
 namespace {
 
-constexpr char kInput[] = "-in-";
-constexpr char kOutput[] = "-out-";
-
-queue::QueueId Partition(absl::string_view account, absl::string_view job,
-                         absl::string_view direction, int partition) {
-  return {std::string(account), base::MakeSafeName(absl::StrCat(job, direction, partition))};
-}
+constexpr char kInput[] = "-in";
+constexpr char kOutput[] = "-out";
 
 // Of a name that nothing was put behind.
 std::optional<Direction> DirectionAtTheEnd(absl::string_view name) {
@@ -22,7 +18,7 @@ std::optional<Direction> DirectionAtTheEnd(absl::string_view name) {
   while (!name.empty() && absl::ascii_isdigit(static_cast<unsigned char>(name.back()))) {
     name.remove_suffix(1);
   }
-  if (name.size() == size) return std::nullopt;
+  if (name.size() == size || !absl::ConsumeSuffix(&name, "-")) return std::nullopt;
   if (absl::EndsWith(name, kInput)) return Direction::kInput;
   if (absl::EndsWith(name, kOutput)) return Direction::kOutput;
   return std::nullopt;
@@ -30,12 +26,14 @@ std::optional<Direction> DirectionAtTheEnd(absl::string_view name) {
 
 }  // namespace
 
+std::string InputName(absl::string_view job) { return absl::StrCat(job, kInput); }
+
 queue::QueueId InputQueue(absl::string_view account, absl::string_view job, int partition) {
-  return Partition(account, job, kInput, partition);
+  return {std::string(account), base::PartitionName(InputName(job), partition)};
 }
 
 queue::QueueId OutputQueue(absl::string_view account, absl::string_view job, int partition) {
-  return Partition(account, job, kOutput, partition);
+  return {std::string(account), base::PartitionName(absl::StrCat(job, kOutput), partition)};
 }
 
 std::vector<queue::QueueId> InputQueues(absl::string_view account, absl::string_view job,

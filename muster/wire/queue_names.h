@@ -10,6 +10,8 @@
 
 namespace muster::wire {
 
+// "retail-in": what people call all input partitions of a job together.
+std::string InputName(absl::string_view job);
 // "retail-in-0": work items of partition 0. Names are safe whatever the job is called.
 queue::QueueId InputQueue(absl::string_view account, absl::string_view job, int partition);
 // "retail-out-0": their results.

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "muster/base/safe_name.h"
 
 namespace muster::wire {
 namespace {
@@ -15,6 +16,13 @@ TEST(QueueNamesTest, KnowsWhichSideOfAJobAQueueIs) {
       EXPECT_EQ(DirectionOf(OutputQueue("a", job, partition).name), Direction::kOutput) << job;
     }
   }
+}
+
+TEST(QueueNamesTest, NamesPartitionsAsItAlwaysDid) {
+  EXPECT_EQ(InputName("my_job"), "my_job-in");
+  EXPECT_EQ(InputQueue("a", "retail", 7).name, "retail-in-7");
+  EXPECT_EQ(OutputQueue("a", "retail", 0).name, "retail-out-0");
+  EXPECT_EQ(InputQueue("a", "my_job", 0).name, base::MakeSafeName("my_job-in-0"));
 }
 
 TEST(QueueNamesTest, SaysNothingOfQueuesThatNoJobNames) {

@@ -1,6 +1,9 @@
 // ActuatorHolder: an actuator with all that it stands on.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "muster/actuator/actuator.h"
 #include "muster/scaling_rules/rules.h"
 
@@ -12,8 +15,9 @@ class ActuatorHolder {
   virtual ~ActuatorHolder() = default;
 
   virtual actuator::Actuator* actuator() = 0;
-  // From now on these rules' targets, by their ids, are what it scales.
-  virtual void Use(const scaling_rules::Rules& rules) = 0;
+  // From now on these rules' targets, by their ids, are what it scales. `jobs`: those that there
+  // are now (JobOf).
+  virtual void Use(const scaling_rules::Rules& rules, const std::vector<std::string>& jobs) = 0;
 };
 
 }  // namespace muster::scaling_agent

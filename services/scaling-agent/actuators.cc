@@ -65,7 +65,9 @@ class DryRun final : public ActuatorHolder {
       : heard_(options), actuator_(&heard_, clock) {}
 
   actuator::Actuator* actuator() override { return &actuator_; }
-  void Use(const Rules& rules) override { heard_.SetTargets(rules); }
+  void Use(const Rules& rules, const std::vector<std::string>&) override {
+    heard_.SetTargets(rules);
+  }
 
  private:
   HeardProcessors heard_;
@@ -93,7 +95,9 @@ class Kubernetes final : public ActuatorHolder {
         actuator_(client_.get(), {}, clock) {}
 
   actuator::Actuator* actuator() override { return &actuator_; }
-  void Use(const Rules& rules) override { actuator_.SetTargets(WorkloadsOf(rules, name_space_)); }
+  void Use(const Rules& rules, const std::vector<std::string>&) override {
+    actuator_.SetTargets(WorkloadsOf(rules, name_space_));
+  }
 
  private:
   const std::unique_ptr<kubernetes::Client> client_;

@@ -44,7 +44,7 @@ TEST(ActuatorsTest, ADryRunSeesWhoIsHeardAndDoesNothing) {
   rules.targets.resize(1);
   rules.targets[0].id = "billing";
   rules.targets[0].queues = {"in"};
-  (*opened)->Use(rules);
+  (*opened)->Use(rules, {});
   EXPECT_EQ(actuator->Observe("billing")->wanted, 2);
   actuator::Order order;
   order.target = "billing";

@@ -166,8 +166,8 @@ void Agent::UseRules() {
 std::shared_ptr<TargetLoop> Agent::MakeLoop(const scaling_rules::Target& target,
                                             const std::shared_ptr<const RulesInForce>& rules) {
   LoopOptions options = options_.loop;
-  if (!options.record_path.empty() && rules->rules->targets.size() > 1) {
-    absl::StrAppend(&options.record_path, ".", target.id);
+  if (!options.recording.path.empty() && rules->rules->targets.size() > 1) {
+    absl::StrAppend(&options.recording.path, ".", target.id);
   }
   LoopDependencies deps;
   deps.queues = deps_.queues;
@@ -178,6 +178,7 @@ std::shared_ptr<TargetLoop> Agent::MakeLoop(const scaling_rules::Target& target,
   deps.clock = deps_.clock;
   deps.token = [this] { return election_.Held(); };
   deps.roster = deps_.roster;
+  deps.jobs = deps_.jobs;
   return std::make_shared<TargetLoop>(target, std::move(options), std::move(deps), rules);
 }
 

@@ -47,6 +47,7 @@ struct AgentDependencies {
   actuator::Actuator* actuator = nullptr;
   base::Clock* clock = nullptr;
   std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors
+  std::function<std::vector<std::string>()> jobs;          // their names; may be empty
   // Tells the actuator what its targets are from now on; may be empty.
   std::function<void(const scaling_rules::Rules&)> use_targets;
 };

@@ -3,7 +3,10 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "muster/base/quantity.h"
 #include "muster/scaling_rules/rules_file.h"
+#include "muster/scaling_sim/recording.h"
 #include "services/host/host_options.h"
 #include "services/scaling-agent/limits.h"
 
@@ -15,6 +18,16 @@ const CLI::Validator kSoundRules(
       return std::string(scaling_rules::LoadRulesFile(path).status().message());
     },
     "FILE");
+
+const CLI::Validator kRecordingSize(
+    [](std::string& text) -> std::string {
+      const absl::StatusOr<int64_t> bytes = base::ParseBytes(text);
+      if (!bytes.ok()) return std::string(bytes.status().message());
+      if (*bytes >= scaling_sim::kMinRecordingBytes) return "";
+      return absl::StrCat(text, " is less than ",
+                          base::BytesToString(scaling_sim::kMinRecordingBytes));
+    },
+    "SIZE");
 
 constexpr absl::Duration kLongestColdStart = absl::Hours(1);
 
@@ -61,6 +74,23 @@ void AddSpeedOptions(CLI::App* app, RoleOptions* options) {
       ->check(CLI::Range(0, kMaxTasks));
 }
 
+void AddRecordingOptions(CLI::App* app, RecordingPlace* recording) {
+  app->add_option("--record", recording->path,
+                  "Records all that is seen and decided into a new file, for `muster replay "
+                  "--recording`")
+      ->envname(host::EnvironmentName("--record"));
+  const auto set = [recording](const std::string& text) {
+    recording->most_bytes = base::ParseBytes(text).value_or(recording->most_bytes);  // checked
+  };
+  app->add_option_function<std::string>("--record-size", set,
+                                        "Of the recording's file; before it is longer, it becomes "
+                                        "FILE.1 in place of the one before, and FILE begins anew")
+      ->envname(host::EnvironmentName("--record-size"))
+      ->check(kRecordingSize)
+      ->type_name("SIZE")
+      ->default_str(base::BytesToString(recording->most_bytes));
+}
+
 }  // namespace
 
 void AddAgentOptions(CLI::App* app, RoleOptions* options) {
@@ -73,10 +103,7 @@ void AddAgentOptions(CLI::App* app, RoleOptions* options) {
       ->envname(host::EnvironmentName("--actuator"))
       ->required()
       ->check(CLI::IsMember(ActuatorKinds()));
-  app->add_option("--record", options->record_file,
-                  "Records all that is seen and decided into a new file, for `muster replay "
-                  "--recording`")
-      ->envname(host::EnvironmentName("--record"));
+  AddRecordingOptions(app, &options->recording);
   AddSpeedOptions(app, options);
   AddProcessOptions(app, &options->actuator.process);
   AddKubernetesOptions(app, &options->actuator);

@@ -93,17 +93,6 @@ void FillVerdict(const scaling::Feasibility& feasibility, v1::ScalingDecision* d
 
 }  // namespace
 
-scaling::Bounds BoundsOf(const scaling_rules::RuleTrace& trace, const scaling::Fleet& fleet) {
-  scaling::Bounds bounds;
-  bounds.min = trace.ruling.range.min;
-  bounds.max = trace.ruling.range.max;
-  bounds.standby = trace.ruling.standby;
-  if (!trace.budget_cap.has_value()) return bounds;
-  const int at_work = std::max(0, fleet.ready - static_cast<int>(fleet.idle_since.size()));
-  bounds.max = std::clamp(std::max(*trace.budget_cap, at_work), bounds.min, bounds.max);
-  return bounds;
-}
-
 void KeepAtLeast(int there, Weighed* weighed) {
   scaling::Decision& decided = weighed->decided;
   if (decided.replicas + decided.standby >= there) return;

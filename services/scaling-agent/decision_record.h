@@ -26,9 +26,6 @@ struct Weighed {
   scaling::Decision decided;
 };
 
-// The bounds that a policy was held to by the rules, as its trace tells.
-scaling::Bounds BoundsOf(const scaling_rules::RuleTrace& trace, const scaling::Fleet& fleet);
-
 // What people and caution make of a policy's answer, in this order.
 //
 // So many stay, because not all that there is can be seen.

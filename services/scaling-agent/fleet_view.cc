@@ -28,6 +28,7 @@ struct FleetView::Tally {
   std::vector<absl::Time> starting;
   int draining = 0;
   int tasks = 0;  // the least of them
+  bool has_lost_reports = false;
   std::map<std::string, const WorkerLoad*> by_instance;
   std::map<std::string, absl::Time> still_starting;
   std::set<std::string> were_ready;
@@ -36,10 +37,11 @@ struct FleetView::Tally {
 FleetLook FleetView::Look(const FleetSigns& signs) {
   std::vector<WorkerLoad> able;
   std::copy_if(signs.workers.begin(), signs.workers.end(), std::back_inserter(able), CanWork);
-  speed_.See(able);
   NoteIdleness(signs);
   NotePlatform(signs);
   Tally tally;
+  tally.has_lost_reports = HasLostReports(signs);
+  if (!tally.has_lost_reports) speed_.See(able);
   for (const WorkerLoad& worker : signs.workers) tally.by_instance[worker.instance] = &worker;
   if (signs.has_platform) {
     TakeReplicas(signs, &tally);
@@ -53,8 +55,11 @@ FleetLook FleetView::Look(const FleetSigns& signs) {
   FleetLook look;
   look.live = static_cast<int>(tally.ready.size() + tally.starting.size());
   scaling::Fleet& fleet = look.fleet;
-  fleet.tasks = std::max(1, tally.tasks);
-  fleet.max_tasks = std::max(fleet.tasks, max_tasks_);
+  if (!tally.has_lost_reports) tasks_ = tally.tasks;
+  look.has_lost_reports = tally.has_lost_reports;
+  fleet.tasks = std::max(1, tasks_);
+  // How busy they are nobody knows then.
+  fleet.max_tasks = tally.has_lost_reports ? fleet.tasks : std::max(fleet.tasks, max_tasks_);
   fleet.draining = tally.draining;
   // Those that are on standby are idle the longest; whoever is to be on standby and still starts
   // does not count as on its way to work, or it would be missed there again.
@@ -98,6 +103,19 @@ void FleetView::NotePlatform(const FleetSigns& signs) {
   watched_since_ = std::min(watched_since_, signs.now);
   if (wanted_.has_value() && signs.state.wanted > *wanted_) rose_ = signs.now;
   wanted_ = signs.state.wanted;
+}
+
+// One that hangs is not the bus, and what it held must be done by another.
+bool FleetView::HasLostReports(const FleetSigns& signs) const {
+  if (!signs.has_platform) return false;
+  const auto heard =
+      std::count_if(signs.workers.begin(), signs.workers.end(),
+                    [](const WorkerLoad& worker) { return worker.listens && !worker.silent; });
+  const auto known = std::count_if(
+      signs.state.replicas.begin(), signs.state.replicas.end(), [this](const Replica& replica) {
+        return replica.state == ReplicaState::kReady && were_ready_.count(replica.name) != 0;
+      });
+  return 2 * heard < known;
 }
 
 // Somebody else may have ordered them: a leader before this one, or a person.
@@ -155,7 +173,9 @@ void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {
       ++tally->draining;
     } else if (worker != nullptr && CanWork(*worker)) {
       TakeReady(worker, replica.name, signs, tally);
-    } else if (signs.trusts_platform && replica.state == ReplicaState::kReady) {
+    } else if (replica.state == ReplicaState::kReady &&
+               (signs.trusts_platform ||
+                (tally->has_lost_reports && were_ready_.count(replica.name) != 0))) {
       TakeReady(nullptr, replica.name, signs, tally);
     } else {
       TakeStarting(replica, signs, tally);

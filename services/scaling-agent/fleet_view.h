@@ -8,6 +8,10 @@
 // alone count. Replicas that were ordered and do not show yet are starting; those that are too many
 // for the last order are as good as gone.
 //
+// When most of those that were ready fall silent together, it is their reports that are lost, and
+// not they: as long as the platform calls them ready they count as such, at the speed that was
+// known last.
+//
 // Cold starts are learned from starts that it saw from their beginning, each once: a replica that
 // falls silent and is heard again has not started.
 #pragma once
@@ -49,6 +53,7 @@ struct FleetLook {
   std::vector<std::string> let_go_first;
   // Replicas that are there or to come, and do not drain; parked ones too.
   int live = 0;
+  bool has_lost_reports = false;
 };
 
 // Not thread-safe.
@@ -63,6 +68,7 @@ class FleetView {
 
   void NoteIdleness(const FleetSigns& signs);
   void NotePlatform(const FleetSigns& signs);
+  bool HasLostReports(const FleetSigns& signs) const;
   absl::Time OrderedBy(const FleetSigns& signs) const;
   void TakeReplicas(const FleetSigns& signs, Tally* tally);
   void TakeHeartbeats(const FleetSigns& signs, Tally* tally);
@@ -77,6 +83,7 @@ class FleetView {
   std::map<std::string, absl::Time> starting_;         // by name: since when
   std::set<std::string> were_ready_;                   // names of those that are shown
   absl::Time watched_since_ = absl::InfiniteFuture();  // the platform, without a gap
+  int tasks_ = 0;                                      // of those that were heard last
   std::optional<int> wanted_;                          // by the platform
   absl::Time rose_ = absl::InfinitePast();             // when that grew last
 };

@@ -118,6 +118,37 @@ TEST_F(FleetViewTest, SilenceMakesNobodyGoAway) {
   EXPECT_EQ(look.fleet.committed(), 2);
 }
 
+TEST_F(FleetViewTest, WhenMostFallSilentTheirReportsAreLostAndNotThey) {
+  for (const char* name : {"a", "b", "c"}) {
+    Have(name);
+    Hear(BusyBeatOf(name, 1, 10));
+  }
+  const FleetLook before = Look();
+  ASSERT_EQ(before.fleet.ready, 3);
+  Hear(BusyBeatOf("a", 1, 10), /*silent=*/true);
+  EXPECT_FALSE(Look().has_lost_reports) << "one that hangs";
+  Hear(BusyBeatOf("b", 1, 10), /*silent=*/true);
+  FleetLook look = Look();
+  EXPECT_TRUE(look.has_lost_reports);
+  EXPECT_EQ(look.fleet.ready, 3);
+  signs_.workers.clear();  // forgotten by and by
+  look = LookAfter(absl::Minutes(10));
+  EXPECT_TRUE(look.has_lost_reports);
+  EXPECT_EQ(look.fleet.ready, 3);
+  EXPECT_THAT(look.fleet.idle_since, IsEmpty()) << "nobody said that it idles";
+  EXPECT_EQ(look.fleet.tasks, before.fleet.tasks);
+  EXPECT_EQ(look.fleet.max_tasks, before.fleet.tasks);
+  EXPECT_EQ(look.estimates.items_per_second, before.estimates.items_per_second);
+  EXPECT_DOUBLE_EQ(look.estimates.cpu_share, before.estimates.cpu_share);
+
+  signs_.state.replicas.front().state = ReplicaState::kStarting;
+  look = Look();
+  EXPECT_EQ(look.fleet.ready, 2) << "the platform says that it does not work";
+  EXPECT_EQ(look.fleet.committed(), 3);
+  for (const char* name : {"b", "c"}) Hear(BeatOf(name, 2));
+  EXPECT_FALSE(Look().has_lost_reports);
+}
+
 TEST_F(FleetViewTest, TrustsThePlatformUntilAllHeartbeatsCanHaveBeenHeard) {
   Have("a");
   Have("b", ReplicaState::kStarting);

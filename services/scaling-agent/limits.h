@@ -31,6 +31,9 @@ inline constexpr absl::Duration kReadingLifetime = absl::Seconds(3);
 inline constexpr absl::Duration kTargetStateLifetime = absl::Seconds(5);
 // Queues come and go seldom. One that a trigger names is looked for at once.
 inline constexpr absl::Duration kListPeriod = absl::Seconds(10);
+// A name in the rules that means no queue and no job for so long is told. A mesh that has just
+// begun may be about to make its queues and jobs, and they are listed seldom.
+inline constexpr absl::Duration kUnknownNameGrace = absl::Seconds(20);
 // Of one name in the rules: as many partitions as a job may have, and then some.
 inline constexpr size_t kMaxPartitions = 1024;
 // As the store lists them; most have fewer.
@@ -76,6 +79,10 @@ inline constexpr absl::Duration kFollowPeriod = absl::Milliseconds(200);
 // within a look.
 inline constexpr int64_t kDecisionIdRange = 100;
 inline constexpr size_t kDecisionIdsAtHand = 40;
+
+// Recordings of a target beside each other, two files each: with the size of a file they bound what
+// a disk is asked for. Each other leader's term and each other promise begins one.
+inline constexpr int kMaxRecordings = 20;
 
 // Overrides: long enough to be noticed, short enough that nobody forgets them for ever.
 inline constexpr absl::Duration kMinOverride = absl::Seconds(1);

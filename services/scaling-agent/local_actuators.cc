@@ -29,10 +29,11 @@ std::string PathOf(const std::string& given, const std::string& name) {
 }
 
 // The jobs whose queues a target names; nullopt: one of them is no job's.
-std::optional<std::set<std::string>> JobsOfTarget(const Target& target) {
+std::optional<std::set<std::string>> JobsOfTarget(const Target& target,
+                                                  const std::vector<std::string>& known_jobs) {
   std::set<std::string> jobs;
   for (const std::string& queue : target.queues) {
-    const std::optional<std::string> job = JobOf(queue);
+    const std::optional<std::string> job = JobOf(queue, known_jobs);
     if (!job.has_value()) return std::nullopt;
     jobs.insert(*job);
   }
@@ -56,7 +57,9 @@ class Processes final : public ActuatorHolder {
       : options_(std::move(options)), actuator_(std::move(actuator)) {}
 
   actuator::Actuator* actuator() override { return actuator_.get(); }
-  void Use(const Rules& rules) override { actuator_->SetTargets(ProgramsOf(rules, options_)); }
+  void Use(const Rules& rules, const std::vector<std::string>& jobs) override {
+    actuator_->SetTargets(ProgramsOf(rules, jobs, options_));
+  }
 
  private:
   const ProcessOptions options_;
@@ -80,7 +83,9 @@ class Threads final : public ActuatorHolder {
                   clock) {}
 
   actuator::Actuator* actuator() override { return &actuator_; }
-  void Use(const Rules& rules) override { actuator_.SetTargets(JobsOf(rules)); }
+  void Use(const Rules& rules, const std::vector<std::string>& jobs) override {
+    actuator_.SetTargets(JobsOf(rules, jobs));
+  }
 
  private:
   actuator_threads::ThreadsActuator actuator_;
@@ -88,7 +93,8 @@ class Threads final : public ActuatorHolder {
 
 }  // namespace
 
-actuator_process::Targets ProgramsOf(const Rules& rules, const ProcessOptions& options) {
+actuator_process::Targets ProgramsOf(const Rules& rules, const std::vector<std::string>& known_jobs,
+                                     const ProcessOptions& options) {
   actuator_process::Targets targets;
   for (const Target& target : rules.targets) {
     if (target.kind != "process") continue;
@@ -96,18 +102,19 @@ actuator_process::Targets ProgramsOf(const Rules& rules, const ProcessOptions& o
     program.path = ProgramOf(target, options);
     program.arguments = options.processor_arguments;
     program.environment = options.environment;
-    for (const std::string& job : JobsOfTarget(target).value_or(std::set<std::string>())) {
+    for (const std::string& job :
+         JobsOfTarget(target, known_jobs).value_or(std::set<std::string>())) {
       program.arguments.insert(program.arguments.end(), {"--job", job});
     }
   }
   return targets;
 }
 
-actuator_threads::Targets JobsOf(const Rules& rules) {
+actuator_threads::Targets JobsOf(const Rules& rules, const std::vector<std::string>& known_jobs) {
   actuator_threads::Targets targets;
   for (const Target& target : rules.targets) {
     if (target.kind != "threads") continue;
-    const auto jobs = JobsOfTarget(target);
+    const auto jobs = JobsOfTarget(target, known_jobs);
     targets[target.id] = jobs.has_value() && jobs->size() == 1 ? *jobs->begin() : "";
   }
   return targets;

@@ -39,10 +39,12 @@ struct ThreadsOptions {
 // that is no job's leaves them all jobs. A target's name is that of the program, unless the options
 // name one: with a slash a path, else beside this process's own program.
 actuator_process::Targets ProgramsOf(const scaling_rules::Rules& rules,
+                                     const std::vector<std::string>& known_jobs,
                                      const ProcessOptions& options);
 
 // The targets of kind "threads", each with the job whose queues it names; of several jobs, all.
-actuator_threads::Targets JobsOf(const scaling_rules::Rules& rules);
+actuator_threads::Targets JobsOf(const scaling_rules::Rules& rules,
+                                 const std::vector<std::string>& known_jobs);
 
 // `clock` is not owned. NotFound: there is no such program.
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptions& options,

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
 #include "muster/base/temp_dir.h"
+#include "muster/wire/queue_names.h"
 #include "services/scaling-agent/queue_names.h"
 
 namespace muster::scaling_agent {
@@ -28,14 +29,22 @@ scaling_rules::Target TargetOf(const std::string& id, const std::string& kind,
 }
 
 TEST(JobOfTest, IsWhatStandsBeforeTheQueuesDirection) {
-  EXPECT_EQ(JobOf("retail-in"), "retail");
-  EXPECT_EQ(JobOf("retail-in-12"), "retail");
-  EXPECT_EQ(JobOf("check-in-retail-in-0"), "check-in-retail");
-  EXPECT_EQ(JobOf("retail-out-0"), std::nullopt);
-  EXPECT_EQ(JobOf("retail-in-x"), std::nullopt);
-  EXPECT_EQ(JobOf("-in-0"), std::nullopt);
-  EXPECT_EQ(JobOf("inbox"), std::nullopt);
-  EXPECT_EQ(JobOf(""), std::nullopt);
+  EXPECT_EQ(JobOf("retail-in", {}), "retail");
+  EXPECT_EQ(JobOf("retail-in-12", {}), "retail");
+  EXPECT_EQ(JobOf("my_job-in", {}), "my_job");
+  EXPECT_EQ(JobOf("check-in-retail-in-0", {}), "check-in-retail");
+  EXPECT_EQ(JobOf("retail-in-3-in", {"retail"}), "retail-in-3");
+  for (const char* name : {"retail-out-0", "retail-in-x", "-in-0", "-in", "inbox", "", "0", "12"}) {
+    EXPECT_EQ(JobOf(name, {"retail"}), std::nullopt) << name;
+  }
+}
+
+// Of such a name one sees neither the job nor that another job's would differ.
+TEST(JobOfTest, IsTheJobThatTheQueueWasNamedFor) {
+  const std::string queue = wire::InputQueue("acme", "my_job", 3).name;
+  EXPECT_EQ(JobOf(queue, {"my-job", "my_job", "other"}), "my_job");
+  EXPECT_EQ(JobOf(queue, {"my-job"}), std::nullopt);
+  EXPECT_EQ(JobOf(queue, {}), std::nullopt);
 }
 
 TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
@@ -47,7 +56,7 @@ TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
   options.processor_program = "/bin/p";
   options.processor_arguments = {"--threads", "4"};
   options.environment = {{"MUSTER_NATS", "nats://here"}};
-  const actuator_process::Targets programs = ProgramsOf(rules, options);
+  const actuator_process::Targets programs = ProgramsOf(rules, {}, options);
   ASSERT_EQ(programs.size(), 2);
   const actuator_process::Program& bills = programs.at("bills");
   EXPECT_EQ(bills.path, "/bin/p");
@@ -56,13 +65,22 @@ TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
   EXPECT_THAT(programs.at("odd").arguments, ElementsAre("--threads", "4"));
 }
 
+TEST(LocalActuatorsTest, KnowTheJobWhoseQueueHasAMadeName) {
+  scaling_rules::Rules rules;
+  const std::string queue = wire::InputQueue("acme", "my_job", 0).name;
+  rules.targets = {TargetOf("bills", "process", {queue}), TargetOf("fixed", "threads", {queue})};
+  EXPECT_THAT(ProgramsOf(rules, {"my_job"}, {}).at("bills").arguments,
+              ElementsAre("--job", "my_job"));
+  EXPECT_THAT(JobsOf(rules, {"my_job"}), ElementsAre(Pair("fixed", "my_job")));
+}
+
 TEST(LocalActuatorsTest, FindTheProgramThatATargetNames) {
   scaling_rules::Rules rules;
   rules.targets = {TargetOf("bills", "process", {"retail-in"})};
-  EXPECT_THAT(ProgramsOf(rules, {}).at("bills").path, EndsWith("/muster-processor"));
-  EXPECT_EQ(ProgramsOf(rules, {}).at("bills").path.front(), '/');
+  EXPECT_THAT(ProgramsOf(rules, {}, {}).at("bills").path, EndsWith("/muster-processor"));
+  EXPECT_EQ(ProgramsOf(rules, {}, {}).at("bills").path.front(), '/');
   rules.targets[0].name = "bin/own";
-  EXPECT_EQ(ProgramsOf(rules, {}).at("bills").path, "bin/own");
+  EXPECT_EQ(ProgramsOf(rules, {}, {}).at("bills").path, "bin/own");
 }
 
 TEST(LocalActuatorsTest, TellTheThreadsOfTheJobWhoseQueuesATargetNames) {
@@ -70,7 +88,7 @@ TEST(LocalActuatorsTest, TellTheThreadsOfTheJobWhoseQueuesATargetNames) {
   rules.targets = {TargetOf("one", "threads", {"retail-in-0", "retail-in-1"}),
                    TargetOf("two", "threads", {"retail-in", "rating-in"}),
                    TargetOf("elsewhere", "process", {"retail-in"})};
-  EXPECT_THAT(JobsOf(rules), ElementsAre(Pair("one", "retail"), Pair("two", "")));
+  EXPECT_THAT(JobsOf(rules, {}), ElementsAre(Pair("one", "retail"), Pair("two", "")));
 }
 
 TEST(LocalActuatorsTest, WantTheirProgramsAtTheStart) {
@@ -94,7 +112,7 @@ TEST(LocalActuatorsTest, HaveTheTargetsOfTheRulesInForce) {
   options.roster = [] { return std::vector<mesh::RosterEntry>(); };
   const auto threads = MakeThreads(options, &clock);
   EXPECT_TRUE(absl::IsNotFound(threads->actuator()->Observe("one").status()));
-  threads->Use(rules);
+  threads->Use(rules, {});
   EXPECT_TRUE(threads->actuator()->Observe("one").ok());
 }
 

@@ -1,6 +1,7 @@
 #include "services/scaling-agent/queue_names.h"
 
 #include "absl/strings/strip.h"
+#include "muster/wire/queue_names.h"
 
 namespace muster::scaling_agent {
 
@@ -13,12 +14,18 @@ absl::string_view NameOf(absl::string_view queue, const std::vector<std::string>
   return found;
 }
 
-std::optional<std::string> JobOf(absl::string_view name) {
-  constexpr absl::string_view kInput = "-in";
-  const size_t end = name.rfind(kInput);
-  if (end == absl::string_view::npos || end == 0) return std::nullopt;
-  const absl::string_view job = name.substr(0, end);
-  if (!Means(name.substr(0, end + kInput.size()), name)) return std::nullopt;
+absl::string_view WithoutPartition(absl::string_view name) {
+  const size_t end = name.find_last_not_of("0123456789");
+  if (end == absl::string_view::npos || end + 1 == name.size() || name[end] != '-') return name;
+  return name.substr(0, end);
+}
+
+std::optional<std::string> JobOf(absl::string_view name, const std::vector<std::string>& jobs) {
+  for (const std::string& job : jobs) {
+    if (Means(wire::InputName(job), name)) return job;
+  }
+  absl::string_view job = WithoutPartition(name);
+  if (!absl::ConsumeSuffix(&job, wire::InputName("")) || job.empty()) return std::nullopt;
   return std::string(job);
 }
 

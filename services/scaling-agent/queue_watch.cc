@@ -1,11 +1,15 @@
 #include "services/scaling-agent/queue_watch.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/nearest_name.h"
+#include "muster/base/safe_name.h"
 #include "muster/base/status_macros.h"
 #include "muster/scaling/explain.h"
+#include "muster/wire/queue_names.h"
 #include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/queue_names.h"
 
@@ -20,11 +24,33 @@ void AddTo(const queue::QueueStats& stats, scaling::QueueReading* reading) {
   reading->total_out += stats.total_out;
 }
 
+bool IsOfOne(const std::vector<std::string>& jobs, absl::string_view name) {
+  return std::any_of(jobs.begin(), jobs.end(),
+                     [name](const std::string& job) { return Means(wire::InputName(job), name); });
+}
+
+std::string TellUnknown(const std::vector<std::string>& unknown,
+                        const std::vector<std::string>& known) {
+  std::string text = absl::StrCat("the rules name ", base::ListNames(unknown),
+                                  ", and there is no such queue or job");
+  std::string nearest;
+  for (const std::string& name : unknown) {
+    if (nearest.empty()) nearest = base::DidYouMean(name, known);
+  }
+  if (!nearest.empty()) return text + nearest;
+  if (known.empty()) return text + "; there is none at all";
+  return absl::StrCat(text, "; there is ", base::ListNames(known));
+}
+
 }  // namespace
 
 QueueWatch::QueueWatch(std::string account, std::vector<std::string> names,
-                       queue::QueueStore* store, base::Clock* clock)
-    : account_(std::move(account)), names_(std::move(names)), store_(store), clock_(clock) {}
+                       queue::QueueStore* store, base::Clock* clock, Jobs jobs)
+    : account_(std::move(account)),
+      names_(std::move(names)),
+      store_(store),
+      clock_(clock),
+      jobs_(std::move(jobs)) {}
 
 void QueueWatch::Look() {
   {
@@ -51,6 +77,8 @@ absl::StatusOr<std::vector<scaling::QueueReading>> QueueWatch::Read() {
   if (shall_list || clock_->Monotonic() - listed_at_ >= kListPeriod) {
     listed_at_ = -absl::InfiniteDuration();  // until it succeeds, each look tries
     MUSTER_ASSIGN_OR_RETURN(partitions, List());
+    MUSTER_ASSIGN_OR_RETURN(std::string unknown, UnknownIn(partitions));
+    NoteUnknown(std::move(unknown));
     listed_at_ = clock_->Monotonic();
     base::MutexLock lock(&mu_);
     partitions_ = partitions;
@@ -77,10 +105,10 @@ absl::StatusOr<std::vector<queue::QueueId>> QueueWatch::PartitionsOf(const std::
   std::vector<queue::QueueInfo> page;
   do {
     const std::string after = page.empty() ? "" : page.back().id.name;
-    MUSTER_ASSIGN_OR_RETURN(
-        page,
-        store_->ListQueues(
-            {.account = account_, .prefix = name, .after = after, .max_results = kQueuesPerPage}));
+    MUSTER_ASSIGN_OR_RETURN(page, store_->ListQueues({.account = account_,
+                                                      .prefix = base::SafeStart(name),
+                                                      .after = after,
+                                                      .max_results = kQueuesPerPage}));
     for (const queue::QueueInfo& info : page) {
       if (NameOf(info.id.name, names_) == name) partitions.push_back(info.id);
     }
@@ -90,6 +118,43 @@ absl::StatusOr<std::vector<queue::QueueId>> QueueWatch::PartitionsOf(const std::
     }
   } while (page.size() == static_cast<size_t>(kQueuesPerPage));
   return partitions;
+}
+
+void QueueWatch::NoteUnknown(std::string text) {
+  base::MutexLock lock(&mu_);
+  unknown_ = std::move(text);
+  unknown_since_ =
+      unknown_.empty() ? absl::InfiniteDuration() : std::min(unknown_since_, clock_->Monotonic());
+}
+
+// A job has no queues before its first batch, or its first processor.
+absl::StatusOr<std::string> QueueWatch::UnknownIn(const Partitions& partitions) {
+  std::vector<std::string> unknown;
+  for (const auto& [name, queues] : partitions) {
+    if (queues.empty()) unknown.push_back(name);
+  }
+  if (unknown.empty()) return "";
+  const std::vector<std::string> jobs = jobs_ ? jobs_() : std::vector<std::string>();
+  const auto is_known = [&jobs](const std::string& name) { return IsOfOne(jobs, name); };
+  unknown.erase(std::remove_if(unknown.begin(), unknown.end(), is_known), unknown.end());
+  if (unknown.empty()) return "";
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> known, NamesThereAre(jobs));
+  return TellUnknown(unknown, known);
+}
+
+// The first of them are enough for people.
+absl::StatusOr<std::vector<std::string>> QueueWatch::NamesThereAre(
+    const std::vector<std::string>& jobs) {
+  std::set<std::string> names;
+  for (const std::string& job : jobs) names.insert(wire::InputName(job));
+  MUSTER_ASSIGN_OR_RETURN(
+      const std::vector<queue::QueueInfo> page,
+      store_->ListQueues(
+          {.account = account_, .prefix = "", .after = "", .max_results = kQueuesPerPage}));
+  for (const queue::QueueInfo& info : page) {
+    if (!IsOfOne(jobs, info.id.name)) names.emplace(WithoutPartition(info.id.name));
+  }
+  return std::vector<std::string>(names.begin(), names.end());
 }
 
 absl::StatusOr<scaling::QueueReading> QueueWatch::ReadOne(
@@ -125,6 +190,12 @@ absl::Status QueueWatch::trouble() const {
         absl::StrCat("the queues' statistics have not come for ", scaling::ShowDuration(going_on)));
   }
   return trouble_;
+}
+
+absl::Status QueueWatch::unknown() const {
+  base::MutexLock lock(&mu_);
+  if (clock_->Monotonic() - unknown_since_ < kUnknownNameGrace) return absl::OkStatus();
+  return absl::NotFoundError(unknown_);
 }
 
 void QueueWatch::Heard(absl::string_view queue) {

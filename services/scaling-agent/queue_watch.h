@@ -1,6 +1,7 @@
 // QueueWatch: what the queues of one target said of themselves last.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,9 +20,14 @@ namespace muster::scaling_agent {
 // Thread-safe; one Look at a time. Look blocks for as long as the store does; nothing else waits.
 class QueueWatch {
  public:
-  // `names`: as the rules have them (queue_names.h). `store` and `clock` are not owned.
+  // Names of all jobs that there are; may wait for a store. Nobody asks while each name has a
+  // queue.
+  using Jobs = std::function<std::vector<std::string>()>;
+
+  // `names`: as the rules have them (queue_names.h). `store` and `clock` are not owned. `jobs` may
+  // be empty: none is known.
   QueueWatch(std::string account, std::vector<std::string> names, queue::QueueStore* store,
-             base::Clock* clock);
+             base::Clock* clock, Jobs jobs = {});
 
   // Reads all queues of the target; nothing of what could not be read whole is taken over. A name
   // for which there is no queue yet has no work; one with more than kMaxPartitions is a trouble.
@@ -32,6 +38,9 @@ class QueueWatch {
   std::vector<scaling::QueueReading> readings() const;
   // Why the last look failed, or how long it has been going on.
   absl::Status trouble() const;
+  // NotFound: for kUnknownNameGrace there has been neither a queue nor a job for some name. It says
+  // which, and what there is instead.
+  absl::Status unknown() const;
 
   // A trigger named this queue: if it is not known, the next look searches for it.
   void Heard(absl::string_view queue);
@@ -41,6 +50,9 @@ class QueueWatch {
 
   absl::StatusOr<Partitions> List();
   absl::StatusOr<std::vector<queue::QueueId>> PartitionsOf(const std::string& name);
+  absl::StatusOr<std::string> UnknownIn(const Partitions& partitions);
+  void NoteUnknown(std::string text);
+  absl::StatusOr<std::vector<std::string>> NamesThereAre(const std::vector<std::string>& jobs);
   absl::StatusOr<std::vector<scaling::QueueReading>> Read();
   absl::StatusOr<scaling::QueueReading> ReadOne(const std::string& name,
                                                 const std::vector<queue::QueueId>& partitions);
@@ -49,6 +61,7 @@ class QueueWatch {
   const std::vector<std::string> names_;
   queue::QueueStore* const store_;  // not owned
   base::Clock* const clock_;        // not owned
+  const Jobs jobs_;
 
   // Of the thread that looks.
   absl::Duration listed_at_ = -absl::InfiniteDuration();
@@ -60,6 +73,8 @@ class QueueWatch {
   absl::Duration read_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   absl::Duration looking_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
   absl::Status trouble_ ABSL_GUARDED_BY(mu_);
+  absl::Duration unknown_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
+  std::string unknown_ ABSL_GUARDED_BY(mu_);  // names, and what there is instead
 };
 
 }  // namespace muster::scaling_agent

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
+#include "muster/base/safe_name.h"
 #include "services/scaling-agent/agent_fixture.h"
 #include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/queue_names.h"
@@ -24,6 +25,13 @@ TEST(QueueNamesTest, TheExactNameIsMeantFirst) {
   EXPECT_EQ(NameOf("in-0", names), "in-0");
   EXPECT_EQ(NameOf("in-1", names), "in");
   EXPECT_EQ(NameOf("out-1", names), "");
+}
+
+TEST(QueueNamesTest, APartitionsNumberEndsItsName) {
+  EXPECT_EQ(WithoutPartition("in-12"), "in");
+  for (const char* name : {"in", "in-", "in-x", "in12", "12", ""}) {
+    EXPECT_EQ(WithoutPartition(name), name);
+  }
 }
 
 TEST(QueueNamesTest, OtherAccountsQueuesAreNone) {
@@ -63,12 +71,74 @@ TEST_F(QueueWatchTest, SumsUpThePartitionsOfAName) {
   EXPECT_TRUE(watch.trouble().ok());
 }
 
+TEST_F(QueueWatchTest, FindsThePartitionsOfAJobWhoseNameNoQueueCanHave) {
+  for (const int partition : {0, 11}) {
+    const std::string queue = base::PartitionName("my_job-in", partition);
+    queues_.Create(queue);
+    queues_.Put(queue, 2);
+  }
+  queues_.Create(base::PartitionName("my_other_job-in", 0));
+  QueueWatch watch = Watch({"my_job-in"});
+  watch.Look();
+  ASSERT_THAT(watch.readings(), SizeIs(1)) << watch.trouble();
+  EXPECT_EQ(watch.readings()[0].ready, 4);
+  EXPECT_EQ(NameOf(base::PartitionName("my_job-in", 11), {"in", "my_job-in"}), "my_job-in");
+}
+
 TEST_F(QueueWatchTest, AQueueThatNobodyHasMadeYetHasNoWork) {
   QueueWatch watch = Watch({"later", "in-0"});
   watch.Look();
   ASSERT_THAT(watch.readings(), SizeIs(2));
   EXPECT_EQ(watch.readings()[0].ready, 0);
   EXPECT_TRUE(watch.trouble().ok());
+}
+
+TEST_F(QueueWatchTest, ANameThatMeansNoQueueIsToldAfterAWhileUntilThereIsOne) {
+  QueueWatch watch = Watch({"in", "later"});
+  queues_.Create("stock-0");
+  ASSERT_TRUE(queues_.store()->DeleteQueue({kTestAccount, "other-0"}).ok());
+  const absl::Duration began = clock_.Monotonic();
+  for (; clock_.Monotonic() - began < kUnknownNameGrace; clock_.Advance(kLookPeriod)) {
+    watch.Look();
+    ASSERT_TRUE(watch.unknown().ok()) << clock_.Monotonic() - began;
+  }
+  EXPECT_EQ(watch.unknown().message(),
+            "the rules name 'later', and there is no such queue or job; there is 'in', "
+            "'stock'");
+  EXPECT_TRUE(watch.trouble().ok());
+  EXPECT_THAT(watch.readings(), SizeIs(2)) << "a warning, and no more";
+  queues_.Create("later-0");
+  watch.Heard("later-0");
+  watch.Look();
+  EXPECT_TRUE(watch.unknown().ok());
+}
+
+TEST_F(QueueWatchTest, ANameOfAJobThatHasNoQueuesYetIsKnown) {
+  std::vector<std::string> jobs = {"my_job"};
+  QueueWatch watch(kTestAccount, {"my_job-in", "my_jib-in"}, queues_.store(), &clock_,
+                   [&] { return jobs; });
+  watch.Look();
+  clock_.Advance(kUnknownNameGrace);
+  EXPECT_EQ(watch.unknown().message(),
+            "the rules name 'my_jib-in', and there is no such queue or job; did you mean "
+            "'my_job-in'?");
+  jobs.push_back("my_jib");
+  watch.Look();
+  EXPECT_TRUE(watch.unknown().ok());
+  jobs.clear();
+  clock_.Advance(kListPeriod);
+  watch.Look();
+  EXPECT_TRUE(watch.unknown().ok()) << "it has just become unknown";
+}
+
+TEST_F(QueueWatchTest, WhatThereIsCannotBeToldWhileItCannotBeListed) {
+  QueueWatch watch = Watch({"later"});
+  for (const char* name : {"in-0", "in-1", "other-0"}) {
+    EXPECT_TRUE(queues_.store()->DeleteQueue({kTestAccount, name}).ok());
+  }
+  watch.Look();
+  clock_.Advance(kUnknownNameGrace);
+  EXPECT_THAT(watch.unknown().ToString(), HasSubstr("; there is none at all"));
 }
 
 TEST_F(QueueWatchTest, FindsAQueueAsSoonAsATriggerNamesIt) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/heartbeat.pb.h"
 
@@ -62,7 +63,7 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
     options.loop.speed.replica_cores = kPodCores;  // its machine is not this one
   }
   options.loop.max_tasks = options_.max_tasks;
-  options.loop.record_path = options_.record_file;
+  options.loop.recording = options_.recording;
   AgentDependencies deps;
   deps.queues = stores.queues;
   deps.sync = stores.sync;
@@ -70,11 +71,25 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   deps.actuator = actuator_->actuator();
   deps.clock = clock_;
   deps.roster = [roster = &membership_->roster()] { return roster->List(v1::ROLE_PROCESSOR); };
-  deps.use_targets = [holder = actuator_.get()](const scaling_rules::Rules& in_force) {
-    holder->Use(in_force);
+  jobs_ = std::make_unique<job_registry::JobRegistry>(stores.sync, clock_);
+  deps.jobs = [this] { return KnownJobs(); };
+  deps.use_targets = [this](const scaling_rules::Rules& in_force) {
+    actuator_->Use(in_force, KnownJobs());
   };
   agent_ = std::make_unique<Agent>(std::move(options), std::move(deps), std::move(rules));
   return absl::OkStatus();
+}
+
+std::vector<std::string> ScalingAgentRole::KnownJobs() const {
+  std::vector<std::string> names;
+  const auto jobs = jobs_->Summaries();
+  if (!jobs.ok()) {
+    base::Log(base::kWarning, "which jobs there are cannot be read now",
+              {{"why", jobs.status().ToString()}});
+    return names;
+  }
+  for (const job_registry::JobSummary& job : *jobs) names.push_back(job.name);
+  return names;
 }
 
 std::vector<rpc::ServedService> ScalingAgentRole::services() {

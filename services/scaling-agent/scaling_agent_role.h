@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/job_registry/job_registry.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
 #include "services/host/role.h"
@@ -20,7 +21,7 @@ namespace muster::scaling_agent {
 
 struct RoleOptions {
   std::string rules_file;
-  std::string record_file;  // empty: nothing is recorded
+  RecordingPlace recording;
   ActuatorOptions actuator;
   SpeedOptions speed;
   int max_tasks = 0;  // dequeue tasks of a replica; 0: as many as it has
@@ -41,11 +42,13 @@ class ScalingAgentRole final : public host::Role {
   absl::Status Join(const host::Stores& stores);
   absl::StatusOr<std::unique_ptr<ActuatorHolder>> MakeActuator();
   absl::Status MakeAgent(const host::Stores& stores);
+  std::vector<std::string> KnownJobs() const;
 
   const host::HostOptions host_;
   const RoleOptions options_;
   base::Clock* const clock_;  // not owned
 
+  std::unique_ptr<job_registry::JobRegistry> jobs_;
   std::unique_ptr<host::Membership> membership_;
   std::unique_ptr<ActuatorHolder> actuator_;  // uses membership_
   std::unique_ptr<Agent> agent_;

@@ -23,7 +23,7 @@ TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
     : target_(target),
       options_(std::move(options)),
       deps_(std::move(deps)),
-      watch_(options_.account, target.queues, deps_.queues, deps_.clock),
+      watch_(options_.account, target.queues, deps_.queues, deps_.clock, deps_.jobs),
       desk_(
           target.id, deps_.actuator, deps_.token,
           [this](const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome) {
@@ -32,7 +32,7 @@ TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
           deps_.clock),
       ids_(target.id, deps_.sync),
       rules_(std::move(rules)),
-      policy_(target.id, options_.record_path),
+      policy_(target.id, options_.recording),
       fleet_(options_.speed, options_.max_tasks),
       queues_thread_(
           kLooking, [this] { LookAtQueues(); }, deps_.clock),
@@ -232,6 +232,7 @@ Weighed TargetLoop::Weigh(const FleetSigns& signs, std::vector<scaling::QueueRea
     FleetLook look = fleet_.Look(looked);
     *live = look.live;
     let_go_first_ = std::move(look.let_go_first);
+    has_lost_reports_ = look.has_lost_reports;
     seen.fleet = std::move(look.fleet);
     seen.estimates = look.estimates;
     weighed.by_policy = policy_.Decide(seen);
@@ -239,7 +240,7 @@ Weighed TargetLoop::Weigh(const FleetSigns& signs, std::vector<scaling::QueueRea
     looked.standby = weighed.by_policy.standby;
   }
   weighed.trace = policy_.trace();
-  seen.bounds = BoundsOf(weighed.trace, seen.fleet);
+  seen.bounds = weighed.trace.bounds;
   weighed.decided = weighed.by_policy;
   return weighed;
 }
@@ -249,7 +250,7 @@ int TargetLoop::UnseenReplicas(const FleetSigns& signs, int live, const Weighed&
   const bool has_settled = deps_.clock->Monotonic() - term_->since >= kSettleTime;
   // Rules say what becomes of lost metrics, once they are.
   const bool has_readings = !weighed.observation.queues.empty() || weighed.trace.has_lost_metrics;
-  if (signs.is_seen && has_settled && has_readings) return 0;
+  if (signs.is_seen && has_settled && has_readings && !has_lost_reports_) return 0;
   // Where there is no platform to ask, what was decided last stands for what was there.
   return std::max(live, signs.has_platform ? signs.state.wanted : decided_);
 }
@@ -258,6 +259,9 @@ void TargetLoop::NoteSeen(const scaling::Observation& observation) {
   base::MutexLock lock(&mu_);
   snapshot_ = Snapshot{name(), observation, policy_.options()};
   deciding_ = policy_.recording();
+  hearing_ = has_lost_reports_
+                 ? absl::UnavailableError("the heartbeats of most replicas do not come")
+                 : absl::OkStatus();
 }
 
 void TargetLoop::Conclude(const Weighed& weighed) {
@@ -334,9 +338,11 @@ std::string TargetLoop::Trouble() const {
     if (!status.ok()) troubles.push_back(std::string(status.message()));
   };
   add(watch_.trouble());
+  add(watch_.unknown());
   add(desk_.sight().trouble);
   base::MutexLock lock(&mu_);
   add(deciding_);
+  add(hearing_);
   return absl::StrJoin(troubles, "; ");
 }
 

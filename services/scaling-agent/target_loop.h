@@ -7,8 +7,8 @@
 //   actuator  ◄─► OrderDesk ◄─┴──────┘
 //
 // It decides upon each trigger and once a second, while this agent leads. While it cannot see all
-// there is, nobody goes: without the queues' statistics, without the actuator's answer, and until
-// one that has just begun to lead has heard every heartbeat.
+// there is, nobody goes: without the queues' statistics, without the actuator's answer, without the
+// heartbeats of most replicas, and until one that has just begun to lead has heard every heartbeat.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ namespace muster::scaling_agent {
 struct LoopOptions {
   std::string account;  // of the queues
   SpeedOptions speed;
-  int max_tasks = 0;        // of a replica; 0: as many as it has
-  std::string record_path;  // empty: nothing is recorded
+  int max_tasks = 0;  // of a replica; 0: as many as it has
+  RecordingPlace recording;
 };
 
 // Nothing is owned; all outlives the loop, and is thread-safe.
@@ -59,6 +59,7 @@ struct LoopDependencies {
   base::Clock* clock = nullptr;
   OrderDesk::Token token;                                  // while this agent leads
   std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors
+  std::function<std::vector<std::string>()> jobs;          // as of QueueWatch
 };
 
 // Thread-safe, save that each of Decide, LookAtQueues, Act and FillIds has one caller at a time.
@@ -134,13 +135,15 @@ class TargetLoop {
   std::optional<Term> term_;
   absl::Time last_time_ = absl::InfinitePast();
   std::vector<std::string> let_go_first_;
-  int decided_ = 0;  // replicas, those on standby included, as decided last
+  bool has_lost_reports_ = false;  // at the last look at the fleet
+  int decided_ = 0;                // replicas, those on standby included, as decided last
 
   mutable base::Mutex mu_;
   std::shared_ptr<const RulesInForce> next_rules_ ABSL_GUARDED_BY(mu_);
   std::vector<scaling::Announcement> announced_ ABSL_GUARDED_BY(mu_);
   std::optional<Snapshot> snapshot_ ABSL_GUARDED_BY(mu_);
   absl::Status deciding_ ABSL_GUARDED_BY(mu_);  // what hinders it
+  absl::Status hearing_ ABSL_GUARDED_BY(mu_);   // the replicas
 
   PacedThread queues_thread_;
   PacedThread desk_thread_;

@@ -1,6 +1,8 @@
 // What a loop does when what it needs does not work.
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,8 +13,12 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
-class TargetLoopFaultsTest : public TargetLoopFixture {};
+class TargetLoopFaultsTest : public TargetLoopFixture {
+ protected:
+  size_t Decisions() const { return book_.List("billing", kKeptDecisions).size(); }
+};
 
 TEST_F(TargetLoopFaultsTest, NobodyGoesBeforeAllCanHaveBeenHeard) {
   HaveReplicas({"a", "b"});
@@ -36,6 +42,17 @@ TEST_F(TargetLoopFaultsTest, NobodyGoesWithoutStatistics) {
   Second(60);
   EXPECT_EQ(loop_->Status().trouble(), "");
   EXPECT_EQ(actuator_.ordered().back(), 0);
+}
+
+TEST_F(TargetLoopFaultsTest, AQueueThatTheRulesNameAndNobodyHasIsTroubleUntilItIsThere) {
+  ASSERT_TRUE(queues_.store()->DeleteQueue({kTestAccount, "in-0"}).ok());
+  Second(5);
+  EXPECT_EQ(loop_->Status().trouble(), "");
+  Second(20);
+  EXPECT_THAT(loop_->Status().trouble(), HasSubstr("the rules name 'in'"));
+  queues_.Create("in-0");
+  Second(static_cast<int>(absl::ToInt64Seconds(kListPeriod)) + 1);
+  EXPECT_EQ(loop_->Status().trouble(), "");
 }
 
 TEST_F(TargetLoopFaultsTest, NobodyGoesWhileTheActuatorShowsNothing) {
@@ -64,6 +81,79 @@ TEST_F(TargetLoopFaultsTest, SilentReplicasStayWhereTheyAre) {
   working_.clear();  // nothing is heard of them any more
   Second(60);
   for (const int replicas : actuator_.ordered()) EXPECT_GE(replicas, 2);
+}
+
+// Once they were taken for late starters, and others were started in their place up to the most.
+TEST_F(TargetLoopFaultsTest, WhenHeartbeatsStopItGrowsForWhatTheQueuesShowOnly) {
+  HaveReplicas({"a", "b"});
+  working_ = std::exchange(beating_, {});
+  queues_.Put("in-0", 500);  // some 20 items a second each
+  Settle();
+  ASSERT_THAT(Last(), StartsWith("2 "));
+  const std::vector<std::string> all = std::exchange(working_, {});
+  Second(25);
+  EXPECT_THAT(Last(), StartsWith("2 ")) << book_.Last("billing")->explanation();
+  EXPECT_THAT(actuator_.ordered(), IsEmpty());
+  EXPECT_THAT(loop_->Status().trouble(), HasSubstr("the heartbeats of most replicas do not come"));
+  EXPECT_EQ(loop_->snapshot()->observation.fleet.ready, 2);
+
+  for (int i = 0; i < 3; ++i) queues_.Put("in-0", 1000);
+  Second();
+  EXPECT_GT(book_.Last("billing")->replicas(), 2);
+  EXPECT_LT(book_.Last("billing")->replicas(), 7) << book_.Last("billing")->explanation();
+  working_ = all;
+  Second(3);
+  EXPECT_EQ(loop_->Status().trouble(), "");
+}
+
+// While the lead is lost nothing is done, and afterwards all that is old is forgotten.
+TEST_F(TargetLoopFaultsTest, AMinuteWithoutTheServerLetsNobodyGoBeforeAllIsSeenAgain) {
+  UseRules("constraints: [{name: few, rank: 1, target: billing, range: [3, 9]}]\n");
+  HaveReplicas({"a", "b", "c", "d", "e"});
+  working_ = std::exchange(beating_, {});
+  Settle();
+  ASSERT_THAT(Last(), StartsWith("5 "));
+  const size_t decided = Decisions();
+
+  token_.reset();
+  queues_.store()->Fail(absl::UnavailableError("no server"));
+  const std::vector<std::string> all = std::exchange(working_, {});
+  for (int i = 0; i < 60; ++i) {
+    loop_->HearWork("in-0", 5000);
+    Second();
+  }
+  EXPECT_EQ(Decisions(), decided);
+  token_ = HeldToken{2};
+  Second(3);  // it leads again, and neither queues nor replicas are seen yet
+  queues_.store()->Fail(absl::OkStatus());
+  Second(2);
+  beating_ = all;  // idle for all that it knows
+  Second(2);
+  EXPECT_THAT(actuator_.ordered(), IsEmpty());
+  EXPECT_THAT(Last(), StartsWith("5 ")) << book_.Last("billing")->explanation();
+  EXPECT_LE(Decisions() - decided, 3u) << "what was put before the outage is old";
+  Second(120);
+  EXPECT_EQ(actuator_.ordered().back(), 3) << "the floor";
+  for (const int replicas : actuator_.ordered()) EXPECT_GE(replicas, 3);
+}
+
+// The records' store may be another one: then the lead is kept, and all else is away.
+TEST_F(TargetLoopFaultsTest, AMinuteInTheDarkKeepsWhatIsThere) {
+  UseRules("constraints: [{name: few, rank: 1, target: billing, range: [3, 9]}]\n");
+  HaveReplicas({"a", "b", "c", "d", "e"});
+  working_ = std::exchange(beating_, {});
+  Settle();
+  queues_.store()->Fail(absl::UnavailableError("no server"));
+  const std::vector<std::string> all = std::exchange(working_, {});
+  Second(60);
+  EXPECT_THAT(actuator_.ordered(), IsEmpty());
+  beating_ = all;
+  Second(5);
+  EXPECT_THAT(actuator_.ordered(), IsEmpty()) << "they idle, and the queues are not seen";
+  queues_.store()->Fail(absl::OkStatus());
+  Second(120);
+  EXPECT_EQ(actuator_.ordered().back(), 3);
+  for (const int replicas : actuator_.ordered()) EXPECT_GE(replicas, 3);
 }
 
 TEST_F(TargetLoopFaultsTest, WaitsForTheOverridesBeforeItDecides) {

@@ -13,9 +13,6 @@ namespace {
 
 using scaling_rules::MetricLoss;
 
-// Beside each other in one folder.
-constexpr int kMaxRecordings = 1000;
-
 bool AreTheSame(const scaling::DeadlineOptions& a, const scaling::DeadlineOptions& b) {
   return scaling_sim::EncodeHeader({"", a}) == scaling_sim::EncodeHeader({"", b});
 }
@@ -34,8 +31,8 @@ scaling::DeadlineOptions OptionsOf(const scaling_rules::Rules& rules,
   return options;
 }
 
-TargetPolicy::TargetPolicy(std::string target, std::string record_path)
-    : target_(std::move(target)), record_path_(std::move(record_path)) {}
+TargetPolicy::TargetPolicy(std::string target, RecordingPlace place)
+    : target_(std::move(target)), place_(std::move(place)) {}
 
 absl::Status TargetPolicy::Begin(const RulesInForce& rules) {
   const scaling_rules::Target* const target = rules.rules->FindTarget(target_);
@@ -74,30 +71,47 @@ scaling::Decision TargetPolicy::Decide(const scaling::Observation& observation) 
   return decision;
 }
 
+absl::Status TargetPolicy::recording() const {
+  if (unrecorded_ == 0) return recording_;
+  return absl::Status(recording_.code(),
+                      absl::StrCat(recording_.message(), "; ", unrecorded_,
+                                   " of what was seen and told since is not in it"));
+}
+
 void TargetPolicy::BeginRecording() {
   writer_.reset();
   recording_ = absl::OkStatus();
-  if (record_path_.empty()) return;
+  unrecorded_ = 0;
+  if (place_.path.empty()) return;
   for (int number = 1; number <= kMaxRecordings; ++number) {
-    const std::string path = number == 1 ? record_path_ : absl::StrCat(record_path_, ".", number);
-    auto opened = scaling_sim::RecordingWriter::Open(path, {target_, options_});
+    const std::string path = number == 1 ? place_.path : absl::StrCat(place_.path, ".", number);
+    auto opened = scaling_sim::RecordingWriter::Open(path, {target_, options_}, place_.most_bytes);
     if (absl::IsAlreadyExists(opened.status())) continue;
-    recording_ = opened.status();
-    if (opened.ok()) writer_ = *std::move(opened);
+    if (!opened.ok()) return EndRecording(opened.status());
+    writer_ = *std::move(opened);
     return;
   }
-  recording_ = absl::ResourceExhaustedError(
-      absl::StrCat(record_path_, ": there are ", kMaxRecordings, " recordings already"));
+  EndRecording(absl::ResourceExhaustedError(
+      absl::StrCat(place_.path, ": there are ", kMaxRecordings, " recordings already")));
 }
 
 void TargetPolicy::Record(const scaling_sim::RecordedEvent& event) {
-  if (writer_ == nullptr) return;
-  recording_ = writer_->Write(event);
-  if (recording_.ok()) return;
-  // One with a gap cannot be decided anew.
+  if (writer_ == nullptr) {
+    if (!recording_.ok()) ++unrecorded_;
+    return;
+  }
+  const absl::Status written = writer_->Write(event);
+  if (written.ok()) return;
+  EndRecording(written);
+  ++unrecorded_;
+}
+
+// One with a gap cannot be decided anew.
+void TargetPolicy::EndRecording(const absl::Status& why) {
   writer_.reset();
+  recording_ = why;
   base::Log(base::kWarning, "the recording ends here",
-            {{"target", target_}, {"why", recording_.ToString()}});
+            {{"target", target_}, {"why", why.ToString()}});
 }
 
 }  // namespace muster::scaling_agent

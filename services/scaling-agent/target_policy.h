@@ -2,6 +2,7 @@
 // to the rules; and the recording of all that it was told and decided.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -31,12 +32,17 @@ struct RulesInForce {
 scaling::DeadlineOptions OptionsOf(const scaling_rules::Rules& rules,
                                    const scaling_rules::Target& target);
 
+struct RecordingPlace {
+  std::string path;                                          // empty: nothing is recorded
+  int64_t most_bytes = scaling_sim::kDefaultRecordingBytes;  // of a file; there are two at the most
+};
+
 // Not thread-safe.
 class TargetPolicy {
  public:
-  // `record_path`: empty, or where the recording goes. Each time that deciding begins anew a new
-  // one begins beside those that are there: FILE, FILE.2, FILE.3 …
-  TargetPolicy(std::string target, std::string record_path);
+  // Each time that deciding begins anew a new recording begins beside those that are there: FILE,
+  // FILE.2, FILE.3 … up to kMaxRecordings.
+  TargetPolicy(std::string target, RecordingPlace place);
 
   // Knows nothing of what was before, save the rules. The errors of both: the rules do not have the
   // target, or ask for what the policy refuses; what was in force stays.
@@ -50,19 +56,22 @@ class TargetPolicy {
 
   const scaling_rules::RuleTrace& trace() const { return policy_->trace(); }
   const scaling::DeadlineOptions& options() const { return options_; }
-  // OK: what shall be recorded is.
-  const absl::Status& recording() const { return recording_; }
+  // OK: what shall be recorded is. Else it ended, and deciding goes on; why, and how much of what
+  // happened since is not in it.
+  absl::Status recording() const;
 
  private:
   void BeginRecording();
   void Record(const scaling_sim::RecordedEvent& event);
+  void EndRecording(const absl::Status& why);
 
   const std::string target_;
-  const std::string record_path_;
+  const RecordingPlace place_;
   scaling::DeadlineOptions options_;
   std::unique_ptr<scaling_rules::RuledPolicy> policy_;
   std::unique_ptr<scaling_sim::RecordingWriter> writer_;
   absl::Status recording_;
+  int64_t unrecorded_ = 0;  // events since it ended
 };
 
 }  // namespace muster::scaling_agent

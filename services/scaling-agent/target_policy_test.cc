@@ -14,9 +14,13 @@
 #include "muster/scaling_rules/rules_file.h"
 #include "muster/scaling_sim/recording.h"
 #include "muster/scaling_sim/recording_replay.h"
+#include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr char kTarget[] =
     "targets: {billing: {kind: process, name: p, queues: [in], sla: {max: 60s, aim: 20s}, "
@@ -118,7 +122,7 @@ class TargetPolicyTest : public ::testing::Test {
 
   const base::TempDir dir_;
   absl::Time now_ = absl::FromUnixSeconds(1'000'000'000);
-  TargetPolicy policy_{"billing", dir_ / "recording"};
+  TargetPolicy policy_{"billing", {dir_ / "recording"}};
 };
 
 TEST_F(TargetPolicyTest, WhatItRecordsIsDecidedAnewInTheSameWay) {
@@ -151,12 +155,42 @@ TEST_F(TargetPolicyTest, RulesWithoutTheTargetChangeNothing) {
 }
 
 TEST(TargetPolicyRecordingTest, AFolderThatIsNotThereIsTroubleAndNoMore) {
-  TargetPolicy policy("billing", "/nowhere/at/all");
+  TargetPolicy policy("billing", {"/nowhere/at/all"});
   ASSERT_TRUE(policy.Begin(RulesOf(kTarget)).ok());
   EXPECT_FALSE(policy.recording().ok());
   scaling::Observation seen;
   seen.now = absl::FromUnixSeconds(1);
   EXPECT_EQ(policy.Decide(seen).replicas, 0);
+}
+
+TEST(TargetPolicyRecordingTest, AFullDiskEndsTheRecordingAndNotTheDecisions) {
+  ::testing::internal::CaptureStderr();
+  TargetPolicy policy("billing", {"/dev/full"});
+  ASSERT_TRUE(policy.Begin(RulesOf(kTarget)).ok());
+  scaling::Observation seen;
+  seen.now = absl::FromUnixSeconds(1'000'000'000);
+  seen.estimates.items_per_second = 1;
+  for (int i = 0; i < 100; ++i) {
+    seen.now += absl::Seconds(1);
+    seen.queues = {{"in", seen.now, 3000, 0, absl::Seconds(1), 3000, 0}};
+    policy.Announce({seen.now, 30, 0});
+    EXPECT_EQ(policy.Decide(seen).replicas, 9);
+  }
+  EXPECT_TRUE(absl::IsUnavailable(policy.recording()));
+  EXPECT_THAT(std::string(policy.recording().message()),
+              AllOf(HasSubstr("/dev/full"), HasSubstr("201 of what was seen and told since")));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const size_t warned = log.find("the recording ends here");
+  EXPECT_NE(warned, std::string::npos);
+  EXPECT_EQ(log.find("the recording ends here", warned + 1), std::string::npos) << "once";
+}
+
+TEST_F(TargetPolicyTest, RecordingsBesideEachOtherAreBounded) {
+  for (int i = 1; i < kMaxRecordings; ++i) Begin(kTarget);
+  EXPECT_TRUE(policy_.recording().ok()) << policy_.recording();
+  Begin(kTarget);
+  EXPECT_TRUE(absl::IsResourceExhausted(policy_.recording()));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_.path()), {}), kMaxRecordings);
 }
 
 }  // namespace

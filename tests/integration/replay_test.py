@@ -149,8 +149,8 @@ class ReplayTest(MusterTest):
         done = self.muster("replay", "--recording", recording, "-o", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout),
-                         {"target": "billing", "announcements": 0, "decisions": 0, "same": True,
-                          "first_difference": None})
+                         {"target": "billing", "announcements": 0, "decisions": 0, "first_part": 1,
+                          "same": True, "differences": 0, "first_difference": None})
         second = {"now": 0, "bounds": {"min": 0, "max": 9, "standby": 0}, "queues": [],
                   "fleet": {"ready": 0, "draining": 0, "parked": 0, "starting": [],
                             "idle_since": [], "tasks": 1, "max_tasks": 1},

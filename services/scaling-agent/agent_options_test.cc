@@ -1,0 +1,55 @@
+#include "services/scaling-agent/agent_options.h"
+
+#include <fstream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/temp_dir.h"
+
+namespace muster::scaling_agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AgentRecordingOptionsTest : public ::testing::Test {
+ protected:
+  AgentRecordingOptionsTest() {
+    std::ofstream(dir_ / "rules.yaml")
+        << "targets: {billing: {kind: process, name: p, queues: [in]}}\n";
+  }
+  // What is wrong with them; empty: nothing.
+  std::string Parse(const std::string& more) {
+    CLI::App app;
+    AddAgentOptions(&app, &options_);
+    try {
+      app.parse(absl::StrCat("--rules ", dir_ / "rules.yaml", " --actuator dry-run ", more));
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const base::TempDir dir_;
+  RoleOptions options_;
+};
+
+TEST_F(AgentRecordingOptionsTest, RecordsNothingUnlessItIsTold) {
+  EXPECT_EQ(Parse(""), "");
+  EXPECT_EQ(options_.recording.path, "");
+  EXPECT_EQ(options_.recording.most_bytes, scaling_sim::kDefaultRecordingBytes);
+}
+
+TEST_F(AgentRecordingOptionsTest, BoundsARecordingByASizeThatHoldsTheRules) {
+  EXPECT_EQ(Parse("--record run --record-size 1GiB"), "");
+  EXPECT_EQ(options_.recording.path, "run");
+  EXPECT_EQ(options_.recording.most_bytes, int64_t{1} << 30);
+  EXPECT_THAT(Parse("--record-size 1MiB"), HasSubstr("1MiB is less than 8MiB"));
+  EXPECT_THAT(Parse("--record-size much"), HasSubstr("--record-size"));
+  EXPECT_THAT(Parse("--record-size 99999999999999999999"), HasSubstr("--record-size"));
+}
+
+}  // namespace
+}  // namespace muster::scaling_agent
