@@ -14,6 +14,9 @@ namespace {
 
 // How often a busy task has the number of tasks looked over (req. 39).
 constexpr absl::Duration kRescaleInterval = absl::Seconds(1);
+// Where the store cannot tell whether others still hold what they were given: the next look after
+// a task has left. Whoever died tells nobody, and a safety check would find its work a lease later.
+constexpr absl::Duration kNeighbourCheck = absl::Seconds(10);
 // When the subscriber could not be made, a task is started again after this long.
 constexpr absl::Duration kSubscriberRetry = absl::Seconds(1);
 
@@ -174,6 +177,9 @@ bool DequeueTask::RestAfterEmpty(uint64_t seen_wakes) {
   if (decision.stop) {
     switch (environment_.roster->TryLeave(seen_wakes, last_stays)) {
       case TaskRoster::Departure::kLeft:
+        if (!environment_.store->traits().exact_stats) {
+          environment_.supervisor->WakeIn(kNeighbourCheck, WakeReason::kSafety);
+        }
         return false;
       case TaskRoster::Departure::kPollAgain:
         return true;

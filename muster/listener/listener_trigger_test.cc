@@ -291,6 +291,24 @@ TEST_F(ListenerTriggerTest, LooksItselfWhereTheStoreCannotTellALeaseThatLapsed) 
   Finish();
 }
 
+TEST_F(ListenerTriggerTest, LooksAgainSoonWhereSomebodyElseHoldsWorkAndMayBeDead) {
+  options_.safety_check_interval = absl::Hours(24);
+  store_.BlurStats();
+  Put("a");
+  ASSERT_EQ(store_.Receive(partitions_[0], {1, absl::Seconds(30)})->size(), 1u);  // and dies
+  Start();
+  PassTimeUntil([&] { return !store_.deleted(partitions_[0]).empty(); });
+  EXPECT_LT(clock_.Monotonic(), absl::Hours(12));
+  // With nothing in anybody's hands there is nothing to come back for.
+  PassTimeUntil([&] { return tasks() == 0; });
+  const int asked = store_.calls(Verb::kReceive);
+  const int looks = store_.calls(Verb::kStats);
+  clock_.Advance(absl::Minutes(1));
+  store_.AwaitCalls(Verb::kStats, looks + 1);
+  Finish();
+  EXPECT_EQ(store_.calls(Verb::kReceive), asked);
+}
+
 TEST_F(ListenerTriggerTest, ComesBackForAMessageThatItDelayedItself) {
   options_.safety_check_interval = absl::Hours(24);
   handler_ = [](Delivery& delivery, DeliveryContext&) {

@@ -172,13 +172,11 @@ absl::Status DrainingController::CheckAsked() {
 
 void DrainingController::AwaitWork() {
   base::MutexLock lock(&mu_);
-  const bool set_aside =
-      std::any_of(counters_.begin(), counters_.end(),
-                  [](const ResultCounter& counter) { return counter.set_aside(); });
-  const absl::Duration deadline =
-      deps_.clock->Monotonic() +
-      (set_aside ? std::min(options_.visibility, options_.safety_check_interval)
-                 : options_.safety_check_interval);
+  absl::Duration patience = options_.safety_check_interval;
+  for (const ResultCounter& counter : counters_) {
+    patience = std::min(patience, counter.comes_again_in());
+  }
+  const absl::Duration deadline = deps_.clock->Monotonic() + patience;
   while (!work_detected_ && asked_.empty() && !stop_.stop_requested()) {
     if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return;
   }

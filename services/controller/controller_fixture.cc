@@ -20,6 +20,7 @@ ControllerTest::ControllerTest() {
   queue_options.clock = &clock_;
   queues_ = OrDie(queue_rocksdb::RocksDbQueueStore::Open(dir_ / "queue", queue_options));
   ledger_ = OrDie(ledger_rocksdb::RocksDbBatchLedger::Open(dir_ / "ledger", {}));
+  records_ = std::make_unique<AbsentRecords>(ledger_.get());
   sqlite_ = OrDie(report_sqlite::OpenSqliteReport(dir_ / "report.db", {.clock = &clock_}));
   report_ = std::make_unique<UnreliableReport>(sqlite_.get());
   blobs_ = OrDie(blob_file::FileBlobStore::Open(dir_ / "blobs"));
@@ -108,7 +109,7 @@ void ControllerTest::Start(Options options) {
   options.partitions = {output_};
   controller_ = OrDie(Controller::Create(
       options, host_->events(),
-      Dependencies{queues_.get(), &bus_, ledger_.get(), report_.get(), blobs_.get(), &clock_}));
+      Dependencies{queues_.get(), &bus_, records_.get(), report_.get(), blobs_.get(), &clock_}));
   ASSERT_TRUE(controller_->Start().ok());
 }
 

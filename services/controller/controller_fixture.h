@@ -70,6 +70,31 @@ class UnreliableReport final : public report::ReportStore {
   std::atomic<int> commits_{0};
 };
 
+// The records of batches whose keeper is away for the next calls, as often as it is told to.
+class AbsentRecords final : public ledger::BatchRecords {
+ public:
+  explicit AbsentRecords(ledger::BatchRecords* records) : records_(records) {}
+
+  // Before the controller starts.
+  void BeAwayFor(int calls) { calls_away_ = calls; }
+
+  absl::StatusOr<ledger::Batch> Get(uint64_t batch) override {
+    if (calls_away_-- > 0) return absl::UnavailableError("nobody has it");
+    return records_->Get(batch);
+  }
+  absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
+                                                          size_t max_items) override {
+    return records_->Items(batch, first_index, max_items);
+  }
+  absl::Status MarkComplete(uint64_t batch, absl::Time when) override {
+    return records_->MarkComplete(batch, when);
+  }
+
+ private:
+  ledger::BatchRecords* const records_;  // not owned
+  std::atomic<int> calls_away_{0};
+};
+
 // What the controller told its host; the test waits for it.
 class Host {
  public:
@@ -157,6 +182,7 @@ class ControllerTest : public ::testing::Test {
   const base::TempDir dir_;
   std::unique_ptr<queue::QueueStore> queues_;
   std::unique_ptr<ledger::BatchLedger> ledger_;
+  std::unique_ptr<AbsentRecords> records_;  // of ledger_
   std::unique_ptr<report::ReportStore> sqlite_;
   std::unique_ptr<UnreliableReport> report_;
   std::unique_ptr<blob::BlobStore> blobs_;

@@ -214,6 +214,21 @@ TEST_F(ControllerTest, FindsWorkWhoseTriggerWasLost) {
   EXPECT_EQ(GetProgress().items(), 1);
 }
 
+// The keeper of a ledger is heard a moment after its controller has started, when both were killed.
+TEST_F(ControllerTest, CountsResultsSoonAfterTheLedgerOfTheirBatchIsBack) {
+  OpenBatch(2);
+  PutQuietly({Result(0), Result(1)});
+  records_->BeAwayFor(3);
+  Start();
+  for (const auto away : {absl::Milliseconds(250), absl::Milliseconds(500), absl::Seconds(1)}) {
+    clock_.AwaitSleepers(1);
+    EXPECT_EQ(Stats().stored(), 2);
+    clock_.Advance(away);
+  }
+  host_->AwaitCompletions(1);
+  EXPECT_EQ(GetProgress().items(), 2);
+}
+
 TEST_F(ControllerTest, LetsResultsShareATransaction) {
   OpenBatch(3);
   PutQuietly({Result(0)});

@@ -1,5 +1,6 @@
 #include "services/controller/result_counter.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -14,8 +15,10 @@
 namespace muster::controller {
 namespace {
 
-// A ledger that did not answer is left alone for so long.
-constexpr absl::Duration kAwayPause = absl::Seconds(1);
+// A ledger that did not answer is left alone for so long; twice as long each time it is asked in
+// vain.
+constexpr absl::Duration kMinAwayPause = absl::Milliseconds(250);
+constexpr absl::Duration kMaxAwayPause = absl::Seconds(30);
 // Between two lines in the log about results that nobody here can read.
 constexpr absl::Duration kTellPause = absl::Minutes(1);
 constexpr size_t kMaxAway = 1000;
@@ -50,8 +53,8 @@ ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, c
 absl::StatusOr<int> ResultCounter::Receive() {
   const int page = deps_.queues->traits().max_receive;
   int received = 0;
-  set_aside_ = false;
-  while (!full()) {
+  comes_again_in_ = absl::InfiniteDuration();
+  while (!full() && put_back_.size() < static_cast<size_t>(options_.max_commit_results)) {
     MUSTER_ASSIGN_OR_RETURN(std::vector<queue::Message> messages, Retrying([&] {
                               return deps_.queues->Receive(partition_, {page, options_.visibility});
                             }));
@@ -59,6 +62,7 @@ absl::StatusOr<int> ResultCounter::Receive() {
     received += static_cast<int>(messages.size());
     if (static_cast<int>(messages.size()) < page) break;
   }
+  PutBack();
   return received;
 }
 
@@ -74,10 +78,14 @@ absl::Status ResultCounter::Take(queue::Message message) {
     receipts_.push_back(std::move(message.receipt));
     return absl::OkStatus();
   }
-  // Whoever has its batch's ledger is away: others' results are counted meanwhile, and this one
-  // comes again when its lease has lapsed.
+  // Whoever has its batch's ledger is away: others' results are counted meanwhile.
   if (result.ok() && base::IsTransient(fits)) {
-    set_aside_ = true;
+    const absl::Duration pause = away_[result->item.batch].pause;
+    queue::UpdateRequest& request = put_back_.emplace_back();
+    request.receipt = std::move(message.receipt);
+    request.visibility = pause;
+    request.attempt_ended = true;
+    comes_again_in_ = std::min(comes_again_in_, pause);
     return absl::OkStatus();
   }
   if (absl::IsUnimplemented(fits)) {
@@ -95,9 +103,23 @@ absl::Status ResultCounter::Take(queue::Message message) {
   return absl::OkStatus();
 }
 
-// Counting it can wait for a newer controller; to set it aside as poison would be to lose it.
+// One that is not put back, because the store is away, say, comes again when its lease has lapsed.
+void ResultCounter::PutBack() {
+  const absl::Span<const queue::UpdateRequest> all = put_back_;
+  for (size_t first = 0; first < all.size(); first += queue::kMaxSettle) {
+    const auto updated = deps_.queues->Update(partition_, all.subspan(first, queue::kMaxSettle));
+    if (updated.ok()) continue;
+    base::Log(base::kWarning, "results come again only when their leases have lapsed",
+              {{"queue", partition_.ToString()}, {"why", updated.status().ToString()}});
+    break;
+  }
+  put_back_.clear();
+}
+
+// Counting it can wait for a newer controller; to set it aside as poison would be to lose it. It
+// comes again when its lease has lapsed.
 void ResultCounter::LeaveToNewer(const absl::Status& why) {
-  set_aside_ = true;
+  comes_again_in_ = std::min(comes_again_in_, options_.visibility);
   if (const absl::Duration now = deps_.clock->Monotonic(); now >= tells_again_) {
     tells_again_ = now + kTellPause;
     base::Log(base::kError, "results wait for a newer controller",
@@ -108,7 +130,7 @@ void ResultCounter::LeaveToNewer(const absl::Status& why) {
 absl::Status ResultCounter::Check(const report::CountedItem& item) {
   const absl::Duration now = deps_.clock->Monotonic();
   const auto away = away_.find(item.batch);
-  if (away != away_.end() && now < away->second) {
+  if (away != away_.end() && now < away->second.until) {
     return absl::UnavailableError("its ledger does not answer");
   }
   absl::Status fits = book_.Check(item);
@@ -118,8 +140,10 @@ absl::Status ResultCounter::Check(const report::CountedItem& item) {
   }
   base::Log(base::kWarning, "results wait for the ledger of their batch",
             {{"batch", item.batch}, {"why", fits.ToString()}});
+  const absl::Duration pause =
+      away == away_.end() ? kMinAwayPause : std::min(away->second.pause * 2, kMaxAwayPause);
   if (away_.size() >= kMaxAway) away_.clear();
-  away_[item.batch] = now + kAwayPause;
+  away_[item.batch] = {now + pause, pause};
   return fits;
 }
 

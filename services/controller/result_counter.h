@@ -41,14 +41,15 @@ class ResultCounter {
 
   size_t in_hand() const { return items_.size() + hopeless_.size(); }
   bool full() const { return in_hand() >= static_cast<size_t>(options_.max_commit_results); }
-  // Whether the last Receive left results to come again, because the ledger of their batch is away,
-  // or because only a newer controller can read them.
-  bool set_aside() const { return set_aside_; }
+  // When results come again that the last Receive has not kept, because the ledger of their batch
+  // is away, or because only a newer controller can read them; infinite: there were none.
+  absl::Duration comes_again_in() const { return comes_again_in_; }
   // Whether nothing is worth waiting for: what is in the hand completes a batch.
   absl::StatusOr<bool> HoldsTheLast();
 
  private:
   absl::Status Take(queue::Message message);
+  void PutBack();
   void LeaveToNewer(const absl::Status& why);
   // BatchBook::Check, but a ledger that was away a moment ago is not asked.
   absl::Status Check(const report::CountedItem& item);
@@ -81,8 +82,15 @@ class ResultCounter {
   std::map<uint64_t, uint64_t> items_of_batch_;
   std::vector<queue::DeadLetterRequest> hopeless_;
 
-  std::map<uint64_t, absl::Duration> away_;  // batches whose ledger was away; when to ask again
-  bool set_aside_ = false;
+  // A batch whose ledger was away: when to ask it again, and how long that is from when it was
+  // asked.
+  struct Away {
+    absl::Duration until;
+    absl::Duration pause;
+  };
+  std::map<uint64_t, Away> away_;
+  std::vector<queue::UpdateRequest> put_back_;  // by this Receive
+  absl::Duration comes_again_in_ = absl::InfiniteDuration();
   absl::Duration tells_again_;  // of results that only a newer controller can read
 };
 
