@@ -60,6 +60,7 @@ nlohmann::ordered_json BatchView::Json() const {
   json["attempts"] = progress.attempts;
   if (has_ledger) json["refills"] = batch.refills;
   if (batch.completed.has_value()) json["completed"] = Rfc3339(*batch.completed);
+  if (!batch.cancel_reason.empty()) json["cancel_reason"] = batch.cancel_reason;
   return json;
 }
 

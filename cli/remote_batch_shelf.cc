@@ -36,6 +36,7 @@ BatchView ViewOf(const v1::BatchStatus& status) {
   view.batch.job = status.job();
   view.batch.job_revision = status.job_revision();
   view.batch.handler_version = status.handler_version();
+  view.batch.cancel_reason = status.cancel_reason();
   view.batch.tenant = status.tenant();
   view.batch.created = proto_time::FromProto(status.created());
   view.batch.state = StateOf(status.state());

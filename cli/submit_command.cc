@@ -128,7 +128,9 @@ absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, Mesh& mesh,
   }
   MUSTER_RETURN_IF_ERROR(end.status());
   if (end->state() == v1::BATCH_STATE_CANCELLED) {
-    return absl::AbortedError(absl::StrCat("batch ", end->batch(), " was cancelled"));
+    const std::string& why = end->cancel_reason();
+    return absl::AbortedError(absl::StrCat("batch ", end->batch(), " was cancelled",
+                                           why.empty() ? "" : ": ", Printable(why)));
   }
   const Outcome outcome = OutcomeOf(*end);
   if (options.common.output == OutputFormat::kJson) {

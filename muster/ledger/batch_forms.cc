@@ -117,6 +117,7 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
   progress.set_enqueued_items(batch.enqueued_items);
   progress.set_refills(batch.refills);
   if (batch.completed.has_value()) *progress.mutable_completed() = ToProto(*batch.completed);
+  progress.set_cancel_reason(batch.cancel_reason);
   progress.MergeFromString(batch.unknown_of_progress);
   return progress;
 }
@@ -130,6 +131,7 @@ absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
   batch->enqueued_items = progress.enqueued_items();
   batch->refills = progress.refills();
   if (progress.has_completed()) batch->completed = FromProto(progress.completed());
+  batch->cancel_reason = progress.cancel_reason();
   return absl::OkStatus();
 }
 

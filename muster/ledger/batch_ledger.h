@@ -52,6 +52,7 @@ struct Batch {
   uint64_t enqueued_items = 0;          // items below this index were put and acknowledged
   uint32_t refills = 0;                 // times that missing items were put again from here
   std::optional<absl::Time> completed;  // or cancelled
+  std::string cancel_reason;            // for people; may be empty
 
   std::string unknown_of_record;
   std::string unknown_of_progress;
@@ -109,8 +110,9 @@ class BatchLedger : public BatchRecords {
   // complete → sealed: items of it are being worked on again.
   virtual absl::Status Reopen(uint64_t batch) = 0;
 
-  // Gives an open or sealed batch up. Cancelling twice is fine; FailedPrecondition: it is complete.
-  virtual absl::Status Cancel(uint64_t batch, absl::Time when) = 0;
+  // Gives an open or sealed batch up, for a `reason` that is UTF-8. Cancelling twice is fine: the
+  // first reason stays. FailedPrecondition: it is complete.
+  virtual absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) = 0;
 
   // The newest batch with this request id; NotFound when there is none.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;

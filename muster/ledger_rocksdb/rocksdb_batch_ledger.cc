@@ -169,7 +169,8 @@ absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
   return StoreProgressLocked(batch, Durability::kPower);
 }
 
-absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when) {
+absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
+                                        const std::string& reason) {
   base::MutexLock lock(&mu_);
   MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
   if (batch.state == BatchState::kCancelled) return absl::OkStatus();
@@ -179,6 +180,7 @@ absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when) {
   }
   batch.state = BatchState::kCancelled;
   batch.completed = when;
+  batch.cancel_reason = reason;
   return StoreProgressLocked(batch, Durability::kPower);
 }
 

@@ -36,7 +36,7 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) override;
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
   absl::Status Reopen(uint64_t batch) override;
-  absl::Status Cancel(uint64_t batch, absl::Time when) override;
+  absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) override;
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override;
   absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override;
   absl::StatusOr<std::vector<ledger::Batch>> List() override;

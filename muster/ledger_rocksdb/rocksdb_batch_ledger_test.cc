@@ -153,16 +153,17 @@ TEST_F(LedgerTest, IsCompleteOnlyOnceSealed) {
 
 TEST_F(LedgerTest, ABatchIsCancelledForGoodUnlessItIsComplete) {
   Create(1);
-  ASSERT_TRUE(ledger_->Cancel(1, absl::FromUnixSeconds(9)).ok());
-  ASSERT_TRUE(ledger_->Cancel(1, absl::FromUnixSeconds(10)).ok());
+  ASSERT_TRUE(ledger_->Cancel(1, absl::FromUnixSeconds(9), "unwanted").ok());
+  ASSERT_TRUE(ledger_->Cancel(1, absl::FromUnixSeconds(10), "again").ok());
   EXPECT_EQ(ledger_->Get(1)->state, BatchState::kCancelled);
+  EXPECT_EQ(ledger_->Get(1)->cancel_reason, "unwanted");
   EXPECT_EQ(ledger_->Get(1)->completed, absl::FromUnixSeconds(9));
   EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->MarkComplete(1, absl::FromUnixSeconds(11))));
   EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(1, 0, {ledger::ItemBoundary{}})));
   Create(2);
   ASSERT_TRUE(ledger_->Seal(2, 0).ok());
   ASSERT_TRUE(ledger_->MarkComplete(2, absl::FromUnixSeconds(9)).ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Cancel(2, absl::FromUnixSeconds(10))));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Cancel(2, absl::FromUnixSeconds(10), "")));
 }
 
 TEST_F(LedgerTest, ARequestIdFindsItsNewestBatch) {

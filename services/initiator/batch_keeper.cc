@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
+#include "muster/base/printable.h"
 #include "muster/base/status_macros.h"
 #include "services/initiator/batch_status.h"
 
@@ -16,6 +17,9 @@ constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 constexpr absl::Duration kMaxPatience = absl::Seconds(10);
 
 constexpr absl::Duration kSweepInterval = absl::Hours(1);
+
+// Of what a batch was cancelled for.
+constexpr size_t kMaxKeptReasonBytes = 1024;
 
 absl::Duration PatienceAfter(int failures) {
   return std::min(kMinPatience * (1 << std::min(failures - 1, 10)), kMaxPatience);
@@ -75,13 +79,15 @@ void BatchKeeper::TellWorkers(uint64_t cancelled) {
             {{"batch", cancelled}, {"why", told.ToString()}});
 }
 
-absl::StatusOr<int> BatchKeeper::Cancel(uint64_t batch, const std::vector<std::string>& workers,
+absl::StatusOr<int> BatchKeeper::Cancel(uint64_t batch, const std::string& reason,
+                                        const std::vector<std::string>& workers,
                                         absl::Duration patience) {
-  return cancel_acks_.Collect(batch, workers, patience, [&] { return Cancel(batch); });
+  return cancel_acks_.Collect(batch, workers, patience, [&] { return Cancel(batch, reason); });
 }
 
-absl::Status BatchKeeper::Cancel(uint64_t batch) {
-  MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Cancel(batch, tools_.stores.clock->Now()));
+absl::Status BatchKeeper::Cancel(uint64_t batch, const std::string& reason) {
+  MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Cancel(
+      batch, tools_.stores.clock->Now(), base::Printable(reason, kMaxKeptReasonBytes)));
   TellWorkers(batch);
   if (const auto upload = tools_.uploads->Held(batch); upload != nullptr) {
     upload->Refuse(absl::CancelledError(absl::StrCat("batch ", batch, " is cancelled")));
@@ -270,7 +276,8 @@ void BatchKeeper::CancelRefused(uint64_t batch, const absl::Status& why) {
   base::Log(base::kError, "a batch is cancelled: its content is not what the job reads",
             {{"batch", batch}, {"why", why.ToString()}});
   if (const auto upload = tools_.uploads->Held(batch); upload != nullptr) upload->Refuse(why);
-  if (const absl::Status cancelled = Cancel(batch); !cancelled.ok()) {
+  const absl::Status cancelled = Cancel(batch, std::string(why.message()));
+  if (!cancelled.ok()) {
     base::Log(base::kError, "a batch cannot be cancelled",
               {{"batch", batch}, {"why", cancelled.ToString()}});
   }

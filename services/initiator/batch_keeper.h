@@ -63,12 +63,12 @@ class BatchKeeper {
   // it soon, or `after` so long.
   void Advance(uint64_t batch, absl::Duration after = absl::ZeroDuration());
 
-  // As BatchLedger::Cancel; tells everybody.
-  absl::Status Cancel(uint64_t batch);
+  // As BatchLedger::Cancel; tells everybody. Of `reason` a line is kept.
+  absl::Status Cancel(uint64_t batch, const std::string& reason);
   // Also waits, for as long as `patience`, until each of `workers` has said that it works on the
   // batch no more. Answers how many of them have.
-  absl::StatusOr<int> Cancel(uint64_t batch, const std::vector<std::string>& workers,
-                             absl::Duration patience);
+  absl::StatusOr<int> Cancel(uint64_t batch, const std::string& reason,
+                             const std::vector<std::string>& workers, absl::Duration patience);
 
   // NotFound: no such batch. Unavailable: it is not known how far a batch is counted that nobody
   // works on here any more.

@@ -145,9 +145,9 @@ grpc::Status BatchService::CancelBatch(grpc::ServerContext* context,
       return rpc::BadField("reason", absl::StrCat("must have at most ", kMaxReasonBytes, " bytes"));
     }
     const auto processors = deps_.processors ? deps_.processors() : std::vector<std::string>();
-    MUSTER_ASSIGN_OR_RETURN(
-        const int acknowledged,
-        deps_.keeper->Cancel(request->batch(), processors, kAcknowledgePatience));
+    MUSTER_ASSIGN_OR_RETURN(const int acknowledged,
+                            deps_.keeper->Cancel(request->batch(), request->reason(), processors,
+                                                 kAcknowledgePatience));
     response->set_processors(static_cast<int>(processors.size()));
     response->set_acknowledged(acknowledged);
     base::Log(base::kInfo, "a batch is cancelled on request",

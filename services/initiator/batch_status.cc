@@ -65,6 +65,7 @@ v1::BatchStatus StatusOf(const Standing& standing, uint64_t revision, absl::Time
   status.set_tenant(batch.tenant);
   status.set_request_id(batch.request_id);
   status.set_state(ledger::ProgressOf(batch).state());
+  status.set_cancel_reason(batch.cancel_reason);
   status.set_complete(batch.state == ledger::BatchState::kComplete);
   *status.mutable_progress() = FlowOf(standing);
   status.set_transactions(counted.transactions);

@@ -142,7 +142,7 @@ absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
 
 absl::Status SubmitCall::Drop(absl::Status why) {
   upload_->Refuse(why);
-  MUSTER_RETURN_IF_ERROR(keeper_->Cancel(batch_.number));
+  MUSTER_RETURN_IF_ERROR(keeper_->Cancel(batch_.number, std::string(why.message())));
   MUSTER_RETURN_IF_ERROR(uploads_->Delete(batch_.number));
   base::Log(base::kError, "an upload is dropped: it has another hash than its seal",
             {{"batch", batch_.number}});

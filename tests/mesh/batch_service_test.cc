@@ -445,6 +445,7 @@ TEST_F(BatchServiceTest, CancelsABatchWhoseContentTheJobCannotRead) {
   const auto last = Watch(batch);
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_EQ(last->state(), v1::BATCH_STATE_CANCELLED);
+  EXPECT_THAT(last->cancel_reason(), HasSubstr("has no column"));
 }
 
 TEST_F(BatchServiceTest, GivesABatchUpOnRequest) {
@@ -454,10 +455,12 @@ TEST_F(BatchServiceTest, GivesABatchUpOnRequest) {
     rpc::CallContext context;
     v1::CancelBatchRequest request;
     request.set_batch(submitted->batch());
+    request.set_reason(times == 0 ? "sent twice" : "");
     v1::CancelBatchResponse response;
     const absl::Status cancelled = rpc::FromGrpc(stub_->CancelBatch(&context, request, &response));
     ASSERT_TRUE(cancelled.ok()) << cancelled;
     EXPECT_EQ(response.status().state(), v1::BATCH_STATE_CANCELLED);
+    EXPECT_EQ(response.status().cancel_reason(), "sent twice");
   }
   const auto last = Watch(submitted->batch());
   ASSERT_TRUE(last.ok()) << last.status();
@@ -468,7 +471,7 @@ TEST_F(BatchServiceTest, RefusesTheRestOfAnUploadThatWasCancelled) {
   Upload upload(stub_.get());
   upload.SendHeader(Header("unwanted"));
   upload.Hear();
-  ASSERT_TRUE(keeper_->Cancel(1).ok());
+  ASSERT_TRUE(keeper_->Cancel(1, "unwanted").ok());
   upload.SendChunk(0, "key\n");
   const absl::Status refused = upload.End();
   EXPECT_TRUE(absl::IsCancelled(refused)) << refused;

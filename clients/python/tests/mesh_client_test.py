@@ -230,6 +230,7 @@ class RefusalTest(MeshClientTest):
             self.client.wait(batch, timeout=0.2)
         self.assertEqual(self.client.cancel(batch, "a mistake").state, muster.BatchState.CANCELLED)
         self.assertEqual(self.client.wait(batch).state, muster.BatchState.CANCELLED)
+        self.assertEqual(self.client.get(batch).cancel_reason, "a mistake")
         with self.assertRaises(muster.FailedPrecondition):
             self.client.receipt(batch)
         [cancelled] = self.client.list_batches(states=[muster.BatchState.CANCELLED])

@@ -59,6 +59,7 @@ class Batch:
     attempts: int
     seconds: float
     problem: str  # why it does not go on for now; empty: it does
+    cancel_reason: str  # of a cancelled batch: why; may be empty
 
     @property
     def over(self) -> bool:
@@ -101,4 +102,5 @@ def to_batch(status: batch_service_pb2.BatchStatus) -> Batch:
         attempts=status.attempts,
         seconds=status.seconds,
         problem=status.problem,
+        cancel_reason=status.cancel_reason,
     )
