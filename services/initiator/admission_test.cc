@@ -196,6 +196,8 @@ TEST_F(AdmissionTest, BelievesTheHeartbeatsWhereTheAgentDoesNotHelp) {
   AgentSays(absl::Seconds(5));
   agent_.StepDown("");
   EXPECT_EQ(Estimate(), "1000") << "none leads";
+  agent_.Die();
+  EXPECT_EQ(Estimate(), "1000");
 }
 
 TEST_F(AdmissionTest, TakesAnEndThatHasPassedForNow) {

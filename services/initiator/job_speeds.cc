@@ -82,7 +82,7 @@ void JobSpeeds::Hear(const v1::Heartbeat& heartbeat) {
     const double each = ThreadSeconds(load, window);
     if (!(each > 0) || !IsOurs(load)) continue;
     const double items = std::max(1.0, ItemsOf(load, window));
-    Learned& learned = MakeRoomLocked(load.job());
+    Learned& learned = FindOrAddLocked(load.job());
     const double faded = std::exp2(-absl::FDivDuration(now - learned.at, kHalfLife));
     learned.items = learned.items * faded + items;
     learned.thread_seconds = learned.thread_seconds * faded + items * each;
@@ -90,7 +90,7 @@ void JobSpeeds::Hear(const v1::Heartbeat& heartbeat) {
   }
 }
 
-JobSpeeds::Learned& JobSpeeds::MakeRoomLocked(const std::string& job) {
+JobSpeeds::Learned& JobSpeeds::FindOrAddLocked(const std::string& job) {
   if (learned_.size() >= kMaxJobs && learned_.count(job) == 0) {
     const auto earlier = [](const auto& a, const auto& b) { return a.second.at < b.second.at; };
     learned_.erase(std::min_element(learned_.begin(), learned_.end(), earlier));

@@ -43,7 +43,7 @@ class JobSpeeds {
 
   void Hear(const v1::Heartbeat& heartbeat);
   // Jobs come and go: the one that was heard of longest ago gives way.
-  Learned& MakeRoomLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Learned& FindOrAddLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int ThreadsFor(const std::string& job);
   bool IsOurs(const v1::JobLoad& load) const;
 

@@ -89,6 +89,16 @@ TEST_F(JobSpeedsTest, CountWhatAnItemCostsBesideItsHandler) {
   EXPECT_DOUBLE_EQ(Speed(), 2000);
 }
 
+// Three of four threads are still at an item: that one was finished tells nothing of them.
+TEST_F(JobSpeedsTest, AreByTheHandlersTimeWhileFewItemsAreFinished) {
+  processors_.Say("a", {.threads_max = 4,
+                        .threads = 4,
+                        .busy_share = 1,
+                        .items_per_second = 0.5,
+                        .service_time = absl::Seconds(2)});
+  EXPECT_DOUBLE_EQ(Speed(), 2);
+}
+
 TEST_F(JobSpeedsTest, DoNotTakeARateForTheirs) {
   processors_.Say("a", {.threads_max = 4,
                         .threads = 4,
@@ -111,6 +121,8 @@ TEST_F(JobSpeedsTest, AreNotThoseOfProcessorsThatLeaveOrHaveGone) {
 TEST_F(JobSpeedsTest, AreNotThoseOfAnotherAccount) {
   processors_.Say("a", {.account = "acme2", .threads_max = 1, .service_time = absl::Seconds(1)});
   EXPECT_EQ(Speed(), 0);
+  processors_.Say("b", {.threads_max = 1, .service_time = absl::Seconds(4)});
+  EXPECT_DOUBLE_EQ(Speed(), 0.25);
 }
 
 TEST_F(JobSpeedsTest, SurviveFiguresThatNobodyCouldMean) {
