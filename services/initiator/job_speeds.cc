@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -52,9 +51,9 @@ double ThreadSeconds(const v1::JobLoad& load, absl::Duration window) {
 
 absl::StatusOr<std::unique_ptr<JobSpeeds>> JobSpeeds::Open(heartbeat::HeartbeatBus* bus,
                                                            mesh::Roster* roster,
-                                                           std::string account,
+                                                           absl::string_view account,
                                                            base::Clock* clock) {
-  std::unique_ptr<JobSpeeds> speeds(new JobSpeeds(roster, std::move(account), clock));
+  std::unique_ptr<JobSpeeds> speeds(new JobSpeeds(roster, account, clock));
   const auto hear = [speeds = speeds.get()](const v1::Heartbeat& heartbeat) {
     speeds->Hear(heartbeat);
   };
@@ -62,7 +61,7 @@ absl::StatusOr<std::unique_ptr<JobSpeeds>> JobSpeeds::Open(heartbeat::HeartbeatB
   return speeds;
 }
 
-JobSpeeds::JobSpeeds(mesh::Roster* roster, std::string account, base::Clock* clock)
+JobSpeeds::JobSpeeds(mesh::Roster* roster, absl::string_view account, base::Clock* clock)
     : roster_(roster), queues_(absl::StrCat(account, "/")), clock_(clock) {}
 
 bool JobSpeeds::IsOurs(const v1::JobLoad& load) const {

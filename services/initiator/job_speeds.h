@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
@@ -24,7 +25,8 @@ class JobSpeeds {
  public:
   // Learns from what is heard from now on. Nothing is owned; `account` is that of the jobs' queues.
   static absl::StatusOr<std::unique_ptr<JobSpeeds>> Open(heartbeat::HeartbeatBus* bus,
-                                                         mesh::Roster* roster, std::string account,
+                                                         mesh::Roster* roster,
+                                                         absl::string_view account,
                                                          base::Clock* clock);
 
   // What all threads of the processors that are there can finish together when none is idle. 0: no
@@ -39,7 +41,7 @@ class JobSpeeds {
     absl::Duration at;  // monotonic; when both were added to
   };
 
-  JobSpeeds(mesh::Roster* roster, std::string account, base::Clock* clock);
+  JobSpeeds(mesh::Roster* roster, absl::string_view account, base::Clock* clock);
 
   void Hear(const v1::Heartbeat& heartbeat);
   // Jobs come and go: the one that was heard of longest ago gives way.
