@@ -3,6 +3,7 @@
 // that the test makes up.
 #pragma once
 
+#include <deque>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -41,6 +42,9 @@ class MadeUpBatches final : public v1::BatchService::Service {
   // What Quote answers.
   absl::StatusOr<v1::QuoteResponse> quote = absl::NotFoundError("no such job");
 
+  // What submits are refused with, the first by the first.
+  std::deque<absl::Status> refusals;
+
   // What it was asked for last.
   v1::QuoteRequest quoted() const {
     base::MutexLock lock(&mu_);
@@ -54,6 +58,27 @@ class MadeUpBatches final : public v1::BatchService::Service {
       quoted_ = *request;
       if (quote.ok()) *response = *quote;
       return quote.status();
+    });
+  }
+  // Any content will do.
+  grpc::Status Submit(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>* stream) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      v1::SubmitRequest request;
+      if (!stream->Read(&request)) return absl::CancelledError("no header");
+      if (!refusals.empty()) {
+        const absl::Status refused = refusals.front();
+        refusals.pop_front();
+        return refused;
+      }
+      v1::SubmitResponse response;
+      response.mutable_accepted()->set_batch(7);
+      stream->Write(response);
+      while (stream->Read(&request) && !request.has_seal()) continue;
+      response.mutable_sealed()->mutable_status()->set_batch(7);
+      stream->Write(response);
+      return absl::OkStatus();
     });
   }
   grpc::Status GetBatch(grpc::ServerContext* context, const v1::GetBatchRequest* request,

@@ -1,5 +1,6 @@
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cli/batch_view.h"
@@ -221,6 +222,57 @@ TEST_F(BatchCommandTest, PrintsTheReceiptOfAServer) {
   const Done verified = RunThere({"batch", "receipt", "12", "--verify"});
   EXPECT_EQ(verified.code, kError);
   EXPECT_THAT(verified.err, HasSubstr("can only be worked out again where ledger and report are"));
+}
+
+class SubmitCommandTest : public ClientTest {
+ protected:
+  SubmitCommandTest() { std::ofstream(dir_ / "input.csv") << "key\n1\n"; }
+
+  static absl::Status TooMuchWaits(absl::Duration retry) {
+    return rpc::WithReason(
+        rpc::WithRetryAfter(absl::ResourceExhaustedError("too much waits: submit again in a while"),
+                            retry),
+        {"DRAIN_TOO_LONG", {{"job", "shop"}}});
+  }
+
+  Done Submit(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"batch", "submit", "shop", "--input", dir_ / "input.csv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunThere(arguments);
+  }
+};
+
+TEST_F(SubmitCommandTest, SaysThatTooMuchWaitsAndDoesNotTryAgain) {
+  batches_.refusals = {TooMuchWaits(absl::Minutes(5))};
+  const Done refused = Submit();
+  EXPECT_EQ(refused.code, kUnreachable);
+  EXPECT_EQ(refused.err, "muster: too much waits: submit again in a while\n");
+  EXPECT_EQ(refused.out, "");
+  const Done again = Submit();
+  EXPECT_EQ(again.code, kOk);
+  EXPECT_THAT(again.out, HasSubstr("batch 7 is submitted"));
+}
+
+TEST_F(SubmitCommandTest, WaitsForRoomAsLongAsTheServerSays) {
+  batches_.refusals = {TooMuchWaits(absl::Minutes(5)), TooMuchWaits(absl::ZeroDuration())};
+  Done done;
+  std::thread submitting([&] { done = Submit({"--wait-for-room"}); });
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Minutes(5));
+  clock_.Advance(absl::Minutes(5));
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Seconds(1)) << "whatever it says";
+  clock_.Advance(absl::Seconds(1));
+  submitting.join();
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out, HasSubstr("batch 7 is submitted"));
+}
+
+TEST_F(SubmitCommandTest, DoesNotWaitForAFullDisk) {
+  batches_.refusals = {absl::ResourceExhaustedError("the disk is full")};
+  const Done refused = Submit({"--wait-for-room"});
+  EXPECT_EQ(refused.code, kUnreachable);
+  EXPECT_EQ(refused.err, "muster: the disk is full\n");
 }
 
 class JobCommandTest : public ClientTest {

@@ -1,5 +1,6 @@
 #include "cli/submit_command.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "muster/base/fingerprint.h"
 #include "muster/base/instance_id.h"
 #include "muster/base/quantity.h"
+#include "muster/base/sleep.h"
 #include "muster/base/status_macros.h"
 #include "muster/base/stop_signals.h"
 #include "muster/batch_remote/submit.h"
@@ -22,6 +24,7 @@
 #include "muster/job/job_file.h"
 #include "muster/proto_time/proto_time.h"
 #include "muster/report_wire/progress.h"
+#include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/job_service.grpc.pb.h"
@@ -31,6 +34,9 @@ namespace muster::cli {
 namespace {
 
 using nlohmann::ordered_json;
+
+// Whatever a server says.
+constexpr absl::Duration kLeastWaitForRoom = absl::Seconds(1);
 
 struct SubmitOptions {
   CommonOptions common;
@@ -42,6 +48,7 @@ struct SubmitOptions {
   std::string reason;
   uint64_t batch = 0;
   bool always_new = false;
+  bool wait_for_room = false;
   bool wait = false;
   bool watch = false;
   bool quiet = false;
@@ -164,6 +171,15 @@ void PrintSubmitted(const v1::BatchStatus& status, const SubmitOptions& options,
                    << status.batch() << "\n";
 }
 
+// When to submit again what was refused because too much waits already; nullopt: it was not, or the
+// submitter would rather know.
+std::optional<absl::Duration> AwaitsRoom(const absl::Status& refused,
+                                         const SubmitOptions& options) {
+  const std::optional<rpc::ErrorReason> reason = rpc::Reason(refused);
+  if (!options.wait_for_room || !reason || reason->reason != "DRAIN_TOO_LONG") return std::nullopt;
+  return std::max(kLeastWaitForRoom, rpc::RetryAfter(refused).value_or(kLeastWaitForRoom));
+}
+
 absl::Status Submit(const SubmitOptions& options, const Environment& environment) {
   const base::StopSignals signals(
       OnStop("muster: stopped; the same command goes on with the upload"));
@@ -182,8 +198,18 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
     *environment.err << "muster: " << Printable(trouble.message())
                      << "; the upload goes on when it answers" << std::endl;
   };
-  const absl::StatusOr<v1::BatchStatus> submitted = batch_remote::Submit(
-      mesh->initiator(), header, *content, submit, environment.clock, signals.token());
+  const auto upload = [&] {
+    return batch_remote::Submit(mesh->initiator(), header, *content, submit, environment.clock,
+                                signals.token());
+  };
+  absl::StatusOr<v1::BatchStatus> submitted = upload();
+  while (const auto wait = AwaitsRoom(submitted.status(), options)) {
+    *environment.err << "muster: " << Printable(submitted.status().message()) << std::endl;
+    if (!base::SleepUnlessStopped(environment.clock, *wait, signals.token())) {
+      return absl::CancelledError("stopped before there was room");
+    }
+    submitted = upload();
+  }
   if (!submitted.ok()) {
     return signals.token().stop_requested() ? submitted.status()
                                             : mesh->Explained(submitted.status());
@@ -280,6 +306,9 @@ void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
   submit->add_option("--tenant", options->tenant, "Who is billed");
   submit->add_flag("--new", options->always_new, "A new batch, whatever was submitted before")
       ->excludes(request_id);
+  submit->add_flag(
+      "--wait-for-room", options->wait_for_room,
+      "While the job's queue.max_drain lets no batch in, try again when the server says");
   submit->add_flag("--wait", options->wait, "Wait until the batch is complete");
   submit->add_flag("--watch", options->watch, "Wait, and show how far it is on stderr");
   submit->add_flag("-q,--quiet", options->quiet, "No progress on stderr");

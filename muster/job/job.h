@@ -54,6 +54,8 @@ struct QueueSpec {
   std::optional<absl::Duration> visibility;
   int max_attempts = 5;
   absl::Duration ttl = absl::Hours(24 * 7);  // absl::InfiniteDuration(): never
+  // No batch is taken in while what waits already would take longer; unset: however long.
+  std::optional<absl::Duration> max_drain;
 };
 
 // How many transactions of a batch may be rejected before the batch counts as failed.

@@ -64,7 +64,7 @@ const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
       {kItem, {"transactions", "max_bytes"}},
       {kHandler, {"linked", "command", "grpc", "deadline", "version", "env"}},
       {kGroup, {"name", "keys", "measures"}},
-      {kQueue, {"partitions", "visibility", "max_attempts", "ttl"}},
+      {kQueue, {"partitions", "visibility", "max_attempts", "ttl", "max_drain"}},
       {kTolerate, {"rejected"}},
       {kSla, {"max"}},
   };

@@ -58,6 +58,7 @@ TEST(RevisionTest, StaysWhereNoResultCanChange) {
   const std::string job(kJob);
   const std::string revision = RevisionOf(job);
   EXPECT_EQ(revision, RevisionOf(job + "queue: {max_attempts: 6, ttl: never, visibility: 10s}\n"));
+  EXPECT_EQ(revision, RevisionOf(job + "queue: {max_drain: 2h}\n"));
   EXPECT_EQ(revision, RevisionOf(job + "sla: {max: 5m}\n"));
   EXPECT_EQ(revision, RevisionOf(job + "tolerate: {rejected: 1%}\n"));
 }

@@ -32,6 +32,9 @@ inline constexpr absl::Duration kMinVisibility = absl::Milliseconds(100);
 inline constexpr int64_t kMaxAttempts = 1000;
 inline constexpr absl::Duration kMinTtl = absl::Minutes(1);
 inline constexpr absl::Duration kMaxTtl = absl::Hours(24 * 365);
+// Work is estimated from heartbeats and readings that are seconds old.
+inline constexpr absl::Duration kMinDrain = absl::Seconds(1);
+inline constexpr absl::Duration kMaxDrain = absl::Hours(24 * 365);
 inline constexpr absl::Duration kMinDeadline = absl::Milliseconds(10);
 inline constexpr absl::Duration kMaxDeadline = absl::Hours(24);
 inline constexpr absl::Duration kMinSla = absl::Milliseconds(1);

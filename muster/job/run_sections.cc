@@ -57,6 +57,10 @@ void ReadQueue(const YamlValue& section, Problems* problems, QueueSpec* queue) {
   } else {
     ttl.ReadDuration(&queue->ttl, kMinTtl, kMaxTtl);
   }
+  absl::Duration max_drain;
+  if (map.Optional("max_drain").ReadDuration(&max_drain, kMinDrain, kMaxDrain)) {
+    queue->max_drain = max_drain;
+  }
 }
 
 void ReadTolerance(const YamlValue& section, Problems* problems, Tolerance* tolerance) {

@@ -8,6 +8,7 @@
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/heartbeat.pb.h"
+#include "services/initiator/admission.h"
 #include "services/initiator/batch_status.h"
 #include "services/initiator/handler_versions.h"
 
@@ -50,12 +51,14 @@ struct InitiatorRole::Parts {
         desk([role] { return role->Controllers(); }, role->host_.channel(), kControllerTimeout),
         jobs(stores.sync, role->clock_),
         versions(&jobs, &role->membership_->roster(), role->clock_),
+        admission({stores.queues, role->speeds_.get(), &agent, role->clock_, role->host_.account}),
         cancelled(stores.sync),
         quotes(&jobs, &agent, role->host_.account),
         numbers(stores.sync, kBatchNumbers, sync::UniqueIdOptions{.range_size = kReservedNumbers}),
         keeper(role->Tools(stores, this), KeeperOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [this](const job::JobDefinition& job) { return versions.Current(job); },
+                     [this](const job::JobDefinition& job) { return admission.Admit(job); },
                      role->clock_}),
         reopener(role->ledger_.get(), &desk, &keeper),
         batch_service({&submissions, &keeper, role->uploads_.get(), role->ledger_.get(), &desk,
@@ -69,6 +72,7 @@ struct InitiatorRole::Parts {
   report_remote::FoundDesk desk;
   job_registry::JobRegistry jobs;
   HandlerVersions versions;
+  Admission admission;
   cancellation::CancelledBatches cancelled;
   Quotes quotes;
   sync::UniqueIdGenerator numbers;
@@ -90,6 +94,10 @@ InitiatorRole::~InitiatorRole() = default;
 absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) {
   if (ledger_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenData());
   if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
+  if (speeds_ == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(
+        speeds_, JobSpeeds::Open(stores.heartbeats, &membership_->roster(), host_.account, clock_));
+  }
   parts_ = std::make_unique<Parts>(this, stores);
   return parts_->keeper.Start();
 }
@@ -168,6 +176,7 @@ void InitiatorRole::Drain(absl::Duration) {
 
 void InitiatorRole::Close() {
   parts_.reset();
+  speeds_.reset();
   membership_.reset();
 }
 

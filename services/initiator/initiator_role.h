@@ -23,6 +23,7 @@
 #include "services/initiator/batch_keeper.h"
 #include "services/initiator/batch_service.h"
 #include "services/initiator/job_service.h"
+#include "services/initiator/job_speeds.h"
 #include "services/initiator/ledger_service.h"
 #include "services/initiator/queue_service.h"
 #include "services/initiator/quotes.h"
@@ -69,6 +70,7 @@ class InitiatorRole final : public host::Role {
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<host::Membership> membership_;
+  std::unique_ptr<JobSpeeds> speeds_;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -45,7 +45,21 @@ absl::Status Reused(const ledger::Batch& batch, absl::string_view with_what) {
 
 absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header) {
   MUSTER_RETURN_IF_ERROR(Validate(header));
-  base::MutexLock lock(&mu_);
+  for (bool admitted = false;; admitted = true) {
+    job::JobDefinition job;
+    {
+      base::MutexLock lock(&mu_);
+      MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> known, FindLocked(header, &job));
+      if (known.has_value()) return *known;
+      if (admitted || !job.queue.max_drain.has_value()) return Record(header, job);
+    }
+    // Others go on while the mesh is asked, and one of them may begin this batch.
+    MUSTER_RETURN_IF_ERROR(deps_.admit(job));
+  }
+}
+
+absl::StatusOr<std::optional<ledger::Batch>> Submissions::FindLocked(const v1::SubmitHeader& header,
+                                                                     job::JobDefinition* job) {
   const absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequestId(header.request_id());
   const bool is_new = absl::IsNotFound(known.status()) ||
                       (known.ok() && known->state == ledger::BatchState::kCancelled);
@@ -57,10 +71,10 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header)
     MUSTER_RETURN_IF_ERROR(CheckSame(header, known->job_revision, *known));
     return *known;
   }
-  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, FindJob(deps_.jobs, header.job()));
-  if (is_new) return Record(header, job);
+  MUSTER_ASSIGN_OR_RETURN(*job, FindJob(deps_.jobs, header.job()));
+  if (is_new) return std::nullopt;
   if (header.always_new()) return Reused(*known, "already");
-  MUSTER_RETURN_IF_ERROR(CheckSame(header, job.revision, *known));
+  MUSTER_RETURN_IF_ERROR(CheckSame(header, job->revision, *known));
   return *known;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,6 +21,9 @@ namespace muster::initiator {
 // HandlerVersions::Current.
 using CurrentVersion = std::function<absl::StatusOr<std::string>(const job::JobDefinition& job)>;
 
+// Whether a new batch of the job is taken in now; as Admission::Admit.
+using Admit = std::function<absl::Status(const job::JobDefinition& job)>;
+
 // Thread-safe.
 class Submissions {
  public:
@@ -29,6 +33,7 @@ class Submissions {
     sync::UniqueIdGenerator* numbers = nullptr;
     Uploads* uploads = nullptr;
     CurrentVersion current_version;
+    Admit admit;
     base::Clock* clock = nullptr;
   };
 
@@ -39,6 +44,10 @@ class Submissions {
   absl::StatusOr<ledger::Batch> Begin(const v1::SubmitHeader& header);
 
  private:
+  // The batch that `header` goes on with. nullopt: it begins a new one, of `job`.
+  absl::StatusOr<std::optional<ledger::Batch>> FindLocked(const v1::SubmitHeader& header,
+                                                          job::JobDefinition* job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // OK: `batch` is what `header` began, or begins with the job at `revision`.
   static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                 const ledger::Batch& batch);

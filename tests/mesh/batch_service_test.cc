@@ -2,17 +2,20 @@
 // batches, from header to receipt.
 #include "services/initiator/batch_service.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
 #include "muster/base/clock.h"
 #include "muster/base/decimal.h"
+#include "muster/base/fake_clock.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/temp_dir.h"
 #include "muster/batch_remote/submit.h"
@@ -25,11 +28,14 @@
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
+#include "muster/scaling_remote/leading_agent.h"
 #include "muster/sync/unique_id_generator.h"
 #include "muster/v1/batch.pb.h"
 #include "muster/wire/queue_names.h"
 #include "services/controller/controller.h"
+#include "services/initiator/admission.h"
 #include "services/initiator/batch_keeper.h"
+#include "services/initiator/made_up_processors.h"
 #include "services/initiator/submissions.h"
 #include "services/initiator/uploads.h"
 #include "services/processor/processor.h"
@@ -105,7 +111,12 @@ class BatchServiceTest : public ::testing::Test {
     ASSERT_TRUE(keeper_->Start().ok());
     submissions_ = std::make_unique<initiator::Submissions>(initiator::Submissions::Dependencies{
         &jobs_, ledger_.get(), &numbers_, uploads_.get(),
-        [this](const job::JobDefinition&) { return current_version_; }, base::RealClock()});
+        [this](const job::JobDefinition&) { return current_version_; },
+        [this](const job::JobDefinition& job) {
+          if (on_admit_) on_admit_();
+          return admission_.Admit(job);
+        },
+        base::RealClock()});
     service_ = std::make_unique<initiator::BatchService>(
         initiator::BatchService::Dependencies{submissions_.get(), keeper_.get(), uploads_.get(),
                                               ledger_.get(), desk_.get(), base::RealClock()});
@@ -154,6 +165,13 @@ class BatchServiceTest : public ::testing::Test {
   absl::StatusOr<v1::BatchStatus> Submit(const std::string& request_id, const std::string& text) {
     return batch_remote::Submit(channel_, Header(request_id), input::TextSource(text), {},
                                 base::RealClock(), {});
+  }
+
+  void AwaitQueued(uint64_t batch, uint64_t items) {
+    uint64_t seen = 0;
+    while (ledger_->Get(batch)->enqueued_items != items) {
+      keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+    }
   }
 
   absl::StatusOr<v1::BatchStatus> Watch(uint64_t batch) {
@@ -226,8 +244,16 @@ class BatchServiceTest : public ::testing::Test {
       initiator::Uploads::Open(dir_ / "uploads").value();
   job_registry::JobRegistry jobs_{sync_.get(), base::RealClock()};
   absl::StatusOr<std::string> current_version_ = "1";
+  std::function<void()> on_admit_;  // called before the mesh is asked about a new batch
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
   sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
+  // What is said of processors stays true as long as a test takes.
+  base::FakeClock heartbeat_clock_;
+  initiator::MadeUpProcessors processors_{&heartbeat_clock_};
+  const std::unique_ptr<initiator::JobSpeeds> speeds_ = processors_.Speeds();
+  scaling_remote::LeadingAgent no_agent_{[] { return std::vector<std::string>(); }, {}};
+  initiator::Admission admission_{
+      {queues_.get(), speeds_.get(), &no_agent_, base::RealClock(), kAccount}};
 
   std::unique_ptr<controller::Controller> controller_;
   std::unique_ptr<report::StoreDesk> desk_;
@@ -296,6 +322,99 @@ TEST_F(BatchServiceTest, MakesNoBatchWhileItCannotBeToldWhatItIsBoundTo) {
   upload.SendHeader(Header("soon"));
   EXPECT_TRUE(absl::IsUnavailable(upload.End()));
   EXPECT_TRUE(ledger_->List()->empty());
+}
+
+// An item takes ten seconds, and a minute's work may wait.
+class DrainLimitTest : public BatchServiceTest {
+ protected:
+  DrainLimitTest() {
+    std::string text = kJob;
+    text.replace(text.find("{partitions: 2}"), 15, "{partitions: 2, max_drain: 1m}");
+    EXPECT_TRUE(jobs_.Apply(text, std::nullopt).ok());
+    processors_.Say(
+        "slow",
+        {.account = kAccount, .job = "count", .threads_max = 1, .service_time = absl::Seconds(10)});
+  }
+
+  // All 50 items of a batch wait when it returns.
+  uint64_t FillQueue() {
+    const auto submitted = Submit("first", Input(1000));
+    EXPECT_TRUE(submitted.ok()) << submitted.status();
+    AwaitQueued(submitted->batch(), 50);
+    return submitted->batch();
+  }
+};
+
+TEST_F(DrainLimitTest, RefusesANewBatchWhileWhatWaitsTakesTooLong) {
+  FillQueue();
+  const absl::Status refused = Submit("second", Input(100)).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("would take 8m20s, and its queue.max_drain is 1m: submit again in 5m"));
+  EXPECT_EQ(rpc::RetryAfter(refused), absl::Minutes(5));
+  const rpc::ErrorReason reason{
+      "DRAIN_TOO_LONG", {{"job", "count"}, {"estimate_seconds", "500"}, {"limit_seconds", "60"}}};
+  EXPECT_EQ(rpc::Reason(refused), reason);
+  EXPECT_EQ(ledger_->List()->size(), 1);
+}
+
+TEST_F(DrainLimitTest, NeverRefusesABatchThatItHasTakenIn) {
+  const std::string text = Input(100);
+  {
+    Upload cut_off(stub_.get());
+    cut_off.SendHeader(Header("half"));
+    EXPECT_EQ(cut_off.Hear().accepted().durable_offset(), 0);
+  }
+  const uint64_t first = FillQueue();
+  const auto again = Submit("first", Input(1000));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->batch(), first);
+  const auto resumed = Submit("half", text);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(ledger_->List()->size(), 2);
+}
+
+TEST_F(DrainLimitTest, TakesABatchInOnceTheQueueIsDrained) {
+  const uint64_t first = FillQueue();
+  ASSERT_TRUE(absl::IsResourceExhausted(Submit("second", Input(100)).status()));
+  StartProcessor();
+  ASSERT_TRUE(Watch(first).ok());
+  // Results are counted before the last items leave the queue.
+  absl::StatusOr<v1::BatchStatus> second;
+  do {
+    second = Submit("second", Input(100));
+  } while (absl::IsResourceExhausted(second.status()));
+  ASSERT_TRUE(second.ok()) << second.status();
+  const auto last = Watch(second->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->aggregated(), 100);
+}
+
+TEST_F(DrainLimitTest, LetsOthersSubmitWhileItEstimates) {
+  EXPECT_TRUE(
+      jobs_.Apply(absl::StrReplaceAll(kJob, {{"name: count", "name: other"}}), std::nullopt).ok());
+  // The first answer of the mesh about "count" comes when a batch of "other" is taken in.
+  on_admit_ = [this] {
+    v1::SubmitHeader other = Header("meanwhile");
+    other.set_job("other");
+    Upload upload(stub_.get());
+    upload.SendHeader(other);
+    EXPECT_EQ(upload.Hear().accepted().batch(), 1);
+  };
+  const auto submitted = Submit("first", Input(10));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_EQ(submitted->batch(), 2);
+}
+
+TEST_F(DrainLimitTest, MakesOneBatchOfTwoRequestsThatAreEstimatedTogether) {
+  on_admit_ = [this] {
+    on_admit_ = nullptr;
+    EXPECT_TRUE(Submit("same", Input(10)).ok());
+  };
+  const auto submitted = Submit("same", Input(10));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_EQ(submitted->batch(), 1);
+  EXPECT_EQ(ledger_->List()->size(), 1);
 }
 
 TEST_F(BatchServiceTest, NeverMakesASecondBatchOfARequest) {
@@ -481,9 +600,7 @@ TEST_F(BatchServiceTest, RefusesTheRestOfAnUploadThatWasCancelled) {
 TEST_F(BatchServiceTest, PutsAgainWhatAQueueHasLost) {
   const auto submitted = Submit("lost", Input(1000));
   ASSERT_TRUE(submitted.ok()) << submitted.status();
-  const auto is_queued = [&] { return ledger_->Get(submitted->batch())->enqueued_items == 50; };
-  uint64_t seen = 0;
-  while (!is_queued()) keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+  AwaitQueued(submitted->batch(), 50);
   for (const queue::QueueId& id : wire::InputQueues(kAccount, "count", 2)) {
     ASSERT_TRUE(queues_->Clear(id).ok());
   }

@@ -68,6 +68,23 @@ class UploadTest(ClientTest):
         self.assertRegex(first, rb"^job:[0-9a-f]{32}$")
         self.assertEqual(len({first, *others}), 3)
 
+    def test_a_submit_that_is_refused_for_now_says_when_to_come_again(self):
+        self.initiator.refuses = (
+            grpc.StatusCode.RESOURCE_EXHAUSTED, "too much waits",
+            (("RetryInfo", error_details_pb2.RetryInfo(
+                retry_delay=duration_pb2.Duration(seconds=300))),
+             ("ErrorInfo", error_details_pb2.ErrorInfo(
+                 reason="DRAIN_TOO_LONG", domain="muster", metadata={
+                     "job": "job", "estimate_seconds": "7500", "limit_seconds": "7200"}))))
+        with self.assertRaisesRegex(muster.ResourceExhausted, "too much waits") as refused:
+            self.client.submit("job", b"a")
+        self.assertEqual(refused.exception.retry_after, datetime.timedelta(minutes=5))
+        self.assertEqual(refused.exception.reason, "DRAIN_TOO_LONG")
+        self.assertEqual(refused.exception.facts["estimate_seconds"], "7500")
+        self.assertEqual(len(self.initiator.headers), 1, "it is for the caller to try again")
+        self.initiator.refuses = None
+        self.assertEqual(self.client.submit("job", b"a").number, self.initiator.batch)
+
     def test_an_empty_content_is_sealed_at_once(self):
         self.client.submit("job", b"")
         self.assertEqual((self.initiator.content, self.initiator.received), (b"", 0))

@@ -28,6 +28,7 @@ class FakeInitiator(batch_service_pb2_grpc.BatchServiceServicer):
         self.content = b""
         self.batch = 7
         self.breaks = []  # functions of (bytes there, context)
+        self.refuses = None  # what a submit is answered with, as fails_with
         self.acknowledges = True
         self.headers = []
         self.received = 0
@@ -49,6 +50,8 @@ class FakeInitiator(batch_service_pb2_grpc.BatchServiceServicer):
 
     def Submit(self, requests, context):
         self.headers.append(next(requests).header)
+        if self.refuses is not None:
+            self.fail(context, *self.refuses)
         breaks = self.breaks.pop(0) if self.breaks else lambda there, context: None
         yield self.response(accepted=batch_service_pb2.SubmitAccepted(
             batch=self.batch, durable_offset=len(self.content)))
@@ -86,6 +89,9 @@ class FakeInitiator(batch_service_pb2_grpc.BatchServiceServicer):
             context.abort(grpc.StatusCode.UNAVAILABLE, "about to stop")
 
     def GetBatch(self, request, context):
-        code, message, details = self.fails_with
+        self.fail(context, *self.fails_with)
+
+    @staticmethod
+    def fail(context, code, message, details):
         context.set_trailing_metadata(packed(code, message, *details))
         context.abort(code, message)

@@ -139,6 +139,39 @@ class SubmitTest(MeshClientTest):
         self.assertEqual([batch.number for batch in self.client.list_batches(job.name)],
                          [second.number, first.number])
 
+    def test_a_batch_is_refused_while_the_queue_takes_too_long_to_drain_and_taken_in_afterwards(self):
+        def slow(item, results):
+            time.sleep(0.25)
+            retail.bill(item, results)
+
+        server = muster.serve_handler(slow, version="1", listen=f"{LOOPBACK}:0")
+        self.addCleanup(server.stop, 0)
+        job = self.client.apply_job(self.job_at(server.address).replace(
+            "transactions: 500", "transactions: 5").replace("ttl: 7d", "ttl: 7d, max_drain: 1s"))
+        flood = self.client.submit(job.name, retail_input(400))  # 80 items of two workers: 10 s
+        # How long an item takes is known by the first heartbeat after one.
+        refused = None
+        for number in itertools.count():
+            data = self.retail_rows((3, "0.1", str(number), "France"), name=f"{number}.csv")
+            try:
+                self.client.submit(job.name, data)
+            except muster.ResourceExhausted as error:
+                refused = error
+                break
+            self.assertFalse(self.client.get(flood).complete)
+            time.sleep(0.2)  # nobody tells
+        self.assertEqual((refused.reason, refused.facts["job"], refused.facts["limit_seconds"]),
+                         ("DRAIN_TOO_LONG", job.name, "1"))
+        self.assertGreater(int(refused.facts["estimate_seconds"]), 1)
+        self.assertGreaterEqual(refused.retry_after.total_seconds(), 1)
+        told = self.ask("batch", "submit", job.name, "--input", data)
+        self.assertEqual((told.returncode, told.stdout), (5, ""))
+        self.assertRegex(told.stderr, "queue.max_drain is 1s: submit again in [0-9]+s")
+        taken_in = self.answer("batch", "submit", job.name, "--input", data, "--wait-for-room",
+                               "--wait")
+        self.assertEqual((taken_in["complete"], taken_in["transactions"]), (True, 1))
+        self.assertTrue(self.client.wait(flood, timeout=READY_SECONDS).complete)
+
     def test_lines_that_cannot_be_billed_are_rejected_and_all_are_accounted_for(self):
         job = self.apply_served(retail.bill)
         data = self.retail_rows((3, "0.1", "7", "France"), (1, "0.0001", "7", "France"),
