@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A handler that is a server: adds up what each customer spent.
 
-    pip install grpcio grpcio-tools
-    ./server.py                  # listens on localhost:7800
+    python3 -m venv venv && venv/bin/pip install grpcio grpcio-tools
+    venv/bin/python server.py    # listens on localhost:7800
     muster run job.yaml --input purchases.csv
 
 docs/grpc_handlers.md is the contract.

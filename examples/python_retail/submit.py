@@ -39,4 +39,7 @@ def show(progress: muster.SubmitProgress) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (OSError, muster.MusterError) as wrong:
+        sys.exit(f"submit.py: {wrong}")

@@ -124,8 +124,10 @@ class ProcessActuatorTest : public ::testing::Test {
   }
   std::string PathOf(const std::string& name) { return files_ / name; }
   bool Exists(const std::string& name) { return fs::exists(PathOf(name)); }
+  // Until the test has ended, and longer by no more than a moment.
   std::string WaitFor(const std::string& name) {
-    return absl::StrCat("while [ ! -e ", PathOf(name), " ]; do sleep 0.01; done; ");
+    return absl::StrCat("while [ -d ", files_.path(), " ] && [ ! -e ", PathOf(name),
+                        " ]; do sleep 0.01; done; ");
   }
   void Make(const std::string& name) { std::ofstream(PathOf(name)) << "x"; }
   std::ptrdiff_t FoldersIn(const std::string& part) {
@@ -170,7 +172,7 @@ TEST_F(ProcessActuatorTest, IsReadyOnlyWhileItsProgramSaysSo) {
 
 TEST_F(ProcessActuatorTest, GivesEachReplicaAFolderAnAddressAndANameOfItsOwn) {
   Open(Script(absl::StrCat("env | grep ^MUSTER_ > ", PathOf("$MUSTER_INSTANCE"), "; ", kSaysReady,
-                           "; sleep 1000")));
+                           "; exec sleep 1000")));
   ASSERT_TRUE(Apply(2).ok());
   ASSERT_TRUE(AwaitReady(2));
   std::set<std::string> folders;
@@ -205,7 +207,7 @@ TEST_F(ProcessActuatorTest, TellsWhatDrainsAndStartsOthersMeanwhile) {
 TEST_F(ProcessActuatorTest, KillsWhoDoesNotEndWithinItsGrace) {
   options_.drain_grace = absl::Milliseconds(100);
   options_.kill_slack = absl::ZeroDuration();
-  Open(Script(absl::StrCat("trap '' TERM; ", kSaysReady, "; while :; do sleep 0.1; done")));
+  Open(Script(absl::StrCat("trap '' TERM; ", kSaysReady, "; ", WaitFor("never"))));
   ASSERT_TRUE(Apply(1).ok());
   ASSERT_TRUE(AwaitReady(1));
   ASSERT_TRUE(Apply(0).ok());

@@ -1,14 +1,20 @@
 // What the tests of replicas stand on: programs that stand in for a processor, and a folder for
-// them. Whatever a test leaves running is killed.
+// them. Whatever a test leaves running is told to go, and the test fails unless it does.
 #pragma once
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/actuator_process/process_actuator.h"
 #include "muster/actuator_process/replica_shelf.h"
@@ -36,9 +42,27 @@ inline constexpr char kSaysReady[] =
 
 // A program for a shell.
 inline Program Script(const std::string& text) { return {"/bin/sh", {"-c", text}, {}}; }
+// It waits in short sleeps: a long one would outlive it.
 inline Program Worker() {
-  return Script(
-      absl::StrCat("trap 'exit 0' TERM; ", kSaysReady, "; while :; do sleep 1000 & wait; done"));
+  return Script(absl::StrCat("trap 'exit 0' TERM; ", kSaysReady, "; while :; do sleep 0.05; done"));
+}
+
+inline std::string Content(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// The command lines of all processes whose environment holds `text`. What a replica starts has its
+// environment, too.
+inline std::vector<std::string> ProcessesWith(const std::string& text) {
+  std::vector<std::string> found;
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    if (!absl::StrContains(Content(process.path() / "environ"), text)) continue;
+    std::string command = Content(process.path() / "cmdline");
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    found.push_back(std::move(command));
+  }
+  return found;
 }
 
 class StateFolder {
@@ -48,6 +72,8 @@ class StateFolder {
       // Its program is told to go by the kernel.
       SendSignal(living.record.keeper, SIGKILL);
     }
+    Eventually([&] { return ProcessesWith(path()).empty(); });
+    EXPECT_THAT(ProcessesWith(path()), ::testing::IsEmpty());
   }
   std::string path() const { return folder_ / "state"; }
   Stock TakeStock() const { return ReplicaShelf(path()).TakeStock(); }

@@ -30,6 +30,7 @@ daemon_start() {
   shift
   log=$(daemon_log "$name")
   [ ! -f "$log" ] || mv "$log" "$log.1"
+  : > "$log"  # who looks may be faster than the program
   setsid "$@" < /dev/null > "$log" 2>&1 9>&- &
   echo "$! $(start_time $!)" > "$daemons/$name.pid"
 }

@@ -30,7 +30,7 @@ as_root() {
   elif command -v sudo > /dev/null; then
     sudo "$@"
   else
-    fail "'$*' needs root, and there is no sudo. Run it as root, then run this script again."
+    fail "'$*' needs root, and there is no sudo"
   fi
 }
 
@@ -52,6 +52,9 @@ install_packages() {
   local missing
   mapfile -t missing < <(missing_packages "$@")
   [ "${#missing[@]}" -gt 0 ] || return 0
+  [ "$(id -u)" -eq 0 ] || command -v sudo > /dev/null ||
+    fail "packages are missing, and there is no sudo. Run this as root, then this script again:
+apt-get update && apt-get install --yes --no-install-recommends ${missing[*]}"
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
   as_root apt-get update -qq < /dev/null
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \

@@ -13,3 +13,9 @@ misuse() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2
   exit 2
 }
+
+# A usage error unless the option $2 has a value, which $1 names; "$@" of the script follows.
+needs() { [ -n "${3:-}" ] || misuse "$2 needs $1"; }
+
+# The comment at the script's head. Its name is as it was called, before the script went elsewhere.
+show_help() { (cd "$OLDPWD" && sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "$0"); }

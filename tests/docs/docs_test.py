@@ -3,15 +3,18 @@
 
     docs_test.py REPOSITORY
 
-Relative links in Markdown files lead to files, and each `Suite.Test` that docs/requirements.md names
-is a test in the source.
+Relative links in Markdown files lead to files, and those with a #fragment to a heading; and each
+`Suite.Test` that docs/requirements.md names is a test in the source.
 """
 
+import functools
 import pathlib
 import re
 import sys
 
-LINK = re.compile(r"\[[^\]]*\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)]*))?\)")
+CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 CITED_TEST = re.compile(r"`(\w+)\.([A-Z]\w+)`")
 DEFINED_TEST = re.compile(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", re.MULTILINE)
 
@@ -22,11 +25,25 @@ def pages(root):
         yield from (root / folder).rglob("*.md")
 
 
+def prose(page):
+    return CODE.sub("", page.read_text(encoding="utf-8"))
+
+
+@functools.lru_cache(maxsize=None)
+def anchors(page):
+    """The names of a page's headings in links, as GitHub makes them."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            for heading in HEADING.findall(prose(page))}
+
+
 def broken_links(root):
     for page in pages(root):
-        for target in LINK.findall(page.read_text(encoding="utf-8")):
-            if not (page.parent / target).exists():
-                yield f"{page.relative_to(root)}: no such file: {target}"
+        for path, anchor in LINK.findall(prose(page)):
+            target = page.parent / path if path else page
+            if not target.exists():
+                yield f"{page.relative_to(root)}: no such file: {path}"
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+                yield f"{page.relative_to(root)}: no such heading: {path}#{anchor}"
 
 
 def unknown_tests(root):

@@ -8,11 +8,9 @@ import collections
 import functools
 import json
 import os
-import pathlib
 import random
 import signal
 import subprocess
-import tempfile
 
 import harness
 from harness import MusterTest
@@ -47,7 +45,7 @@ def lines_of(item):
 @functools.lru_cache(maxsize=None)
 def big_input():
     """An input of all items, made once."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="muster-input-")) / "in.txt"
+    path = harness.folder_of_program("muster-input-") / "in.txt"
     path.write_text("".join(line + "\n" for item in range(ITEMS) for line in lines_of(item)))
     return path
 

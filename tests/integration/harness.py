@@ -3,6 +3,7 @@
 The tests know muster only by its command line; they share no code with it.
 """
 
+import atexit
 import functools
 import json
 import os
@@ -28,11 +29,17 @@ def reference(input_file, report=None):
     return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
 
 
+def folder_of_program(prefix):
+    """A folder that is removed with all it holds when the test program ends."""
+    folder = tempfile.TemporaryDirectory(prefix=prefix)
+    atexit.register(folder.cleanup)
+    return pathlib.Path(folder.name)
+
+
 @functools.lru_cache(maxsize=None)
 def retail_input(rows):
     """A generated retail file, made once per test program and number of rows."""
-    directory = tempfile.mkdtemp(prefix="muster-input-")
-    path = pathlib.Path(directory) / "online_retail.csv"
+    path = folder_of_program("muster-input-") / "online_retail.csv"
     subprocess.run(
         [sys.executable, str(ROOT / "scripts/make_retail"), "--rows", str(rows), "--seed", "7",
          str(path)], check=True, timeout=TIMEOUT_SECONDS)

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 import grpc
@@ -31,11 +30,11 @@ SETTLE_SECONDS = 8
 
 def load_messages():
     """The messages of the scaling service, as protoc makes them for Python."""
-    folder = tempfile.mkdtemp(prefix="muster-messages-")
+    folder = harness.folder_of_program("muster-messages-")
     subprocess.run(
         [shutil.which("protoc"), f"--proto_path={ROOT / 'proto'}", f"--python_out={folder}",
          "muster/v1/scaling_service.proto"], check=True)
-    sys.path.insert(0, folder)
+    sys.path.insert(0, str(folder))
     return importlib.import_module("muster.v1.scaling_service_pb2")
 
 

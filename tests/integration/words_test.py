@@ -119,19 +119,54 @@ class SignalTest(MusterTest):
 
 
 class ReadmeTest(MusterTest):
-    def test_the_job_of_ones_own_works_as_it_stands_there(self):
+    """Its commands work as they stand there, in a clone that was built."""
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "examples").symlink_to(ROOT / "examples")
+        program = self.folder / "build/release/cli/muster"
+        program.parent.mkdir(parents=True)
+        program.symlink_to(MUSTER)
+        (self.folder / "build/demo").mkdir()
+
+    def section(self, title):
+        """Up to the next heading."""
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        [section] = re.findall(r"\n## A job of your own.*?(?=\n## )", readme, re.S)
-        [job] = re.findall(r"```yaml\n(.*?)```", section, re.S)
-        [program] = re.findall(r"```python\n(.*?)```", section, re.S)
-        self.write("timesheet.py", program)
-        job = self.write("timesheet.yaml", job)
-        checked = self.muster("job", "check", job)
-        self.assertEqual(checked.returncode, 0, checked.stderr)
-        code, result, errors = self.run_job(ROOT / "examples/own_handler/timesheet.csv", job=job)
-        self.assertEqual(code, 0, errors)
-        self.assertEqual(result["rejected"], 1)
+        [section] = re.findall(rf"\n##+ {title}\n.*?(?=\n##+ )", readme, re.S)
+        return section
+
+    def paste(self, *blocks):
+        """Into one shell, which knows of no muster yet; answers what it says."""
+        done = subprocess.run(
+            ["bash", "-e", "-c", "\n".join(blocks)], capture_output=True, text=True, cwd=self.folder,
+            timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_what_the_demo_leaves_can_be_looked_into(self):
+        (self.folder / "build/demo/online_retail.csv").symlink_to(retail_input(20000))
+        run, look, query = blocks(self.section("What you see"), "")
+        last_of_query = self.paste(run, look, query).splitlines()[-1]
+        self.assertRegex(last_of_query, r"^201[01]-\d\d +-?[\d.]+ +-?\d+ *$")
+
+    def test_the_job_of_ones_own_works_as_it_stands_there(self):
+        section = self.section("A job of your own in ten minutes")
+        for name, language in (("timesheet.yaml", "yaml"), ("timesheet.py", "python")):
+            self.assertIn(f"as `{name}`", section)
+            [text] = blocks(section, language)
+            self.write(name, text)
+        run, _ = blocks(section, "")
+        on_path = 'export PATH="$PWD/build/release/cli:$PATH"'
+        self.paste(on_path, run)
+        self.data_dir = self.folder / ".muster"
+        [batch] = json.loads(self.muster("batch", "list", "-o", "json").stdout)
+        self.assertEqual(batch["rejected"], 1)
         self.assertEqual(self.rows(1, "by_project")[0]["hours"], "7.75")
+
+
+def blocks(section, language):
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", section, re.M | re.S)
+    return [text for named, text in fenced if named == language]
 
 
 if __name__ == "__main__":

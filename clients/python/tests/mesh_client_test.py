@@ -294,6 +294,13 @@ class ExampleTest(MeshClientTest):
         server.terminate()
         self.assertEqual(server.wait(READY_SECONDS), 0)
 
+    def test_the_example_says_in_a_line_what_is_wrong(self):
+        done = subprocess.run([sys.executable, EXAMPLE / "submit.py", "none.csv"],
+                              env={**os.environ, "MUSTER_SERVER": self.mesh.server},
+                              capture_output=True, text=True, timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^submit\.py: [^\n]*No such file or directory: 'none\.csv'\n$")
+
 
 class TrustTest(MeshTest):
     def start_mesh(self):
