@@ -66,11 +66,6 @@ Outcome OutcomeOf(const RunSummary& summary) {
   return outcome;
 }
 
-// How to name the data directory in a line to paste; nothing where it is the default one.
-std::string DataDirOption(const std::string& data_dir) {
-  return data_dir == CommonOptions().data_dir ? "" : absl::StrCat(" --data-dir '", data_dir, "'");
-}
-
 void PrintSummary(const RunSummary& summary, const std::string& data_dir, std::ostream& out) {
   out << "\n" << OutcomeOf(summary).Text();
   const std::string where = DataDirOption(data_dir);
@@ -159,8 +154,10 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   } else if (summary.complete) {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, run->report().Read());
     StoredReport report(reader.get());
-    MUSTER_RETURN_IF_ERROR(WriteReport(
-        report, {summary.batch.number, "", OutputFormat::kTable, kShownRows}, *environment.out));
+    MUSTER_RETURN_IF_ERROR(WriteReport(report,
+                                       {summary.batch.number, "", OutputFormat::kTable, kShownRows,
+                                        DataDirOption(options.common.data_dir)},
+                                       *environment.out));
     PrintSummary(summary, options.common.data_dir, *environment.out);
   }
   ExplainOutcome(summary, job, options, environment);
