@@ -71,7 +71,7 @@ TEST_F(QueueCommandTest, RedrivesThere) {
   const std::string named = GiveUp("b");
   GiveUp("c");
   EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "--message", named}).out,
-            "redriven: 1 messages\n");
+            "redriven: 1 message\n");
   EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "-o", "json"}).out,
             "{\"messages\":2,\"batches\":[]}\n");
   EXPECT_EQ(queues_->Stats(id_)->ready, 3);
@@ -93,7 +93,7 @@ TEST_F(QueueCommandTest, PurgesThere) {
             "purged: all messages of local/shop-in-0 but poison\n");
   EXPECT_EQ(queues_->Stats(id_)->stored(), 0);
   EXPECT_EQ(RunThere({"queue", "purge", "shop-in-0", "--poison"}).out,
-            "purged: 1 poison messages of local/shop-in-0\n");
+            "purged: 1 poison message of local/shop-in-0\n");
   EXPECT_EQ(queues_->Stats(id_)->poison, 0);
 }
 

@@ -265,7 +265,7 @@ TEST_F(DoctorTest, WarnsOfPoisonForPrograms) {
   const Done done = RunThere({"doctor", "-o", "json"});
   EXPECT_EQ(done.code, kOk);
   EXPECT_THAT(done.out, HasSubstr("{\"health\":\"warning\",\"what\":\"queue local/shop-in-0\","
-                                  "\"found\":\"1 messages were given up\""));
+                                  "\"found\":\"1 message was given up\""));
 }
 
 TEST_F(DoctorTest, LooksAtTheNatsServerToo) {

@@ -104,17 +104,18 @@ void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
     return;
   }
   if (counted.rejected > 0) {
-    *environment.err << Grouped(static_cast<uint64_t>(counted.rejected))
-                     << " transactions were rejected"
+    *environment.err << Counted(static_cast<uint64_t>(counted.rejected), "transaction")
+                     << (counted.rejected == 1 ? " was" : " were") << " rejected"
                      << (job.tolerate.Allows(counted.rejected, counted.transactions)
                              ? " (tolerated)"
                              : "")
                      << ": muster batch get " << summary.batch.number << where << "\n";
   }
   if (counted.items_dead > 0) {
-    *environment.err << Grouped(static_cast<uint64_t>(counted.items_dead))
-                     << " items were given up: muster queue list" << where
-                     << ", muster queue poison QUEUE" << where << "\n";
+    *environment.err << Counted(static_cast<uint64_t>(counted.items_dead), "item")
+                     << (counted.items_dead == 1 ? " was" : " were")
+                     << " given up: muster queue list" << where << ", muster queue poison QUEUE"
+                     << where << "\n";
   }
 }
 

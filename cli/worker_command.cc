@@ -176,13 +176,14 @@ absl::StatusOr<Deeds> Scale(const Mesh& mesh, const Worker& worker, const Worker
                                        " threads now, but they could not be started")));
     const int max = state.options().max_dequeue_tasks();
     const int active = state.active_dequeue_tasks();
-    deeds.push_back({state.job(),
-                     absl::StrCat("at most ", max, " threads; ", active, " active, ", *started,
-                                  " started, ", state.queue_depth(), " messages ready"),
-                     {{"threads_max", max},
-                      {"threads_active", active},
-                      {"started", *started},
-                      {"queue_depth", state.queue_depth()}}});
+    deeds.push_back(
+        {state.job(),
+         absl::StrCat("at most ", max, " threads; ", active, " active, ", *started, " started, ",
+                      Counted(static_cast<uint64_t>(state.queue_depth()), "message"), " ready"),
+         {{"threads_max", max},
+          {"threads_active", active},
+          {"started", *started},
+          {"queue_depth", state.queue_depth()}}});
   }
   return deeds;
 }
@@ -211,7 +212,9 @@ absl::StatusOr<Deeds> Drain(const Mesh& mesh, const Worker& worker, const Worker
                           worker.Call<v1::DrainResponse>(mesh, &Stub::Drain, request,
                                                          grace + rpc::kDefaultCallTimeout));
   return Deeds{{options.job,
-                absl::StrCat("drained; ", drained.messages_released(), " messages given back"),
+                absl::StrCat("drained; ",
+                             Counted(static_cast<uint64_t>(drained.messages_released()), "message"),
+                             " given back"),
                 {{"answer", "drained"}, {"messages_released", drained.messages_released()}}}};
 }
 
