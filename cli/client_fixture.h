@@ -56,6 +56,22 @@ class MadeUpBatches final : public v1::BatchService::Service {
       return quote.status();
     });
   }
+  // Whatever is submitted is the newest batch, in the state that it has.
+  grpc::Status Submit(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>* stream) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      const v1::BatchStatus& status = batches.rbegin()->second;
+      v1::SubmitResponse response;
+      response.mutable_accepted()->set_batch(status.batch());
+      response.mutable_accepted()->set_state(status.state());
+      stream->Write(response);
+      for (v1::SubmitRequest request; stream->Read(&request);) continue;
+      *response.mutable_sealed()->mutable_status() = status;
+      stream->Write(response);
+      return absl::OkStatus();
+    });
+  }
   grpc::Status GetBatch(grpc::ServerContext* context, const v1::GetBatchRequest* request,
                         v1::GetBatchResponse* response) override {
     return rpc::Answer(*context, [&]() -> absl::Status {
