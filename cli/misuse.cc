@@ -42,8 +42,9 @@ std::string ItHas(const CLI::App& app) {
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const bool is_option_group = command->get_name().empty();
     const bool is_for_people = !command->get_group().empty();
-    if (is_for_people) names.push_back(command->get_name());
+    if (!is_option_group && is_for_people) names.push_back(command->get_name());
   }
   return names;
 }

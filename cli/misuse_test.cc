@@ -79,6 +79,8 @@ TEST_F(MisuseTest, SaysThatOptionsComeAfterTheCommand) {
 TEST_F(MisuseTest, NamesTheArgumentThatIsOneTooMany) {
   EXPECT_THAT(Complaint({"version", "2"}),
               StartsWith("muster: version: '2' is one argument too many\n"));
+  EXPECT_THAT(Complaint({"worker", "drain", "p-1", "--all"}),
+              StartsWith("muster: worker drain: 'p-1' is one argument too many\n"));
 }
 
 TEST_F(MisuseTest, EscapesAndCutsWhatItNames) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/environment.h"
+#include "cli/linked_handler.h"
 #include "cli/local_run.h"
 #include "cli/outcome.h"
 #include "cli/progress_bar.h"
@@ -135,7 +136,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   const base::StopSignals signals(OnStop());
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
   MUSTER_ASSIGN_OR_RETURN(processor::JobHandler handler,
-                          processor::FindHandler(job, *environment.handlers, environment.clock));
+                          FindHandlerOf(job, options.job_file, environment));
   RunRequest request;
   request.job = &job;
   request.handler = std::move(handler);
