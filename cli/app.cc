@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/environment.h"
 #include "cli/main.h"
+#include "cli/misuse.h"
 #include "cli/table.h"
 #include "muster/base/clock.h"
 
@@ -28,9 +29,18 @@ constexpr char kFooter[] =
     "            4 later than promised, 5 busy, full or not reachable, 6 damage found,\n"
     "            124 waited long enough, 130 interrupted";
 
+// A word that is not known is often a slip for the one that is missed.
+bool IsOfWords(const CLI::ParseError& error) {
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  return code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::ExtrasError;
+}
+
 // CLI11 has codes of its own for each mistake; ours are 0 for help and 2 for usage.
 int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
                      const Environment& environment) {
+  const std::string unknown = IsOfWords(error) ? ExplainUnknownWord(app) : "";
+  *environment.err << unknown;
+  if (!unknown.empty()) return kUsage;
   return app.exit(error, *environment.out, *environment.err) == 0 ? kOk : kUsage;
 }
 
@@ -74,6 +84,10 @@ void AddDataDir(CLI::App* command, CommonOptions* options) {
       ->capture_default_str();
 }
 
+std::string DataDirOption(const std::string& data_dir) {
+  return data_dir == CommonOptions().data_dir ? "" : absl::StrCat(" --data-dir '", data_dir, "'");
+}
+
 void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
   std::map<std::string, OutputFormat> formats = {{"table", OutputFormat::kTable},
                                                  {"json", OutputFormat::kJson}};
@@ -96,6 +110,7 @@ void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
 int RunCommandLine(int argc, const char* const* argv, const Environment& environment) {
   CLI::App app(kAbout, "muster");
   app.footer(kFooter);
+  app.set_version_flag("--version", "muster " MUSTER_VERSION);
   app.require_subcommand(1);
   AddRun(&app, environment);
   AddReport(&app, environment);

@@ -4,6 +4,7 @@
 
 #include "cli/local_batch_shelf.h"
 #include "cli/mesh.h"
+#include "cli/place.h"
 #include "cli/remote_batch_shelf.h"
 #include "muster/base/status_macros.h"
 
@@ -11,7 +12,10 @@ namespace muster::cli {
 
 absl::StatusOr<std::unique_ptr<BatchShelf>> OpenBatchShelf(const CommonOptions& options,
                                                            const Environment& environment) {
-  if (!options.server.named()) return OpenLocalBatchShelf(options.data_dir, environment.clock);
+  if (!options.server.named()) {
+    MUSTER_RETURN_IF_ERROR(NeedData(options.data_dir));
+    return OpenLocalBatchShelf(options.data_dir, environment.clock);
+  }
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
   return NewRemoteBatchShelf(std::move(mesh));
 }

@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "cli/data_check.h"
+#include "cli/place.h"
 #include "cli/table.h"
 #include "muster/base/status_macros.h"
 #include "muster/damage/damage.h"
@@ -77,6 +78,7 @@ class Printer final : public damage::Findings {
 };
 
 absl::Status Check(const CheckOptions& options, const Environment& environment) {
+  MUSTER_RETURN_IF_ERROR(NeedData(options.common.data_dir));
   Printer printer(options, environment);
   damage::Shelf shelf(options.common.data_dir);
   const damage::CheckOptions check{&printer, options.repair ? &shelf : nullptr};

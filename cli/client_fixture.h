@@ -60,7 +60,7 @@ class MadeUpBatches final : public v1::BatchService::Service {
       return quote.status();
     });
   }
-  // Any content will do.
+  // Any content will do, whatever it is: it is the newest batch, in the state that it has.
   grpc::Status Submit(
       grpc::ServerContext* context,
       grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>* stream) override {
@@ -72,11 +72,13 @@ class MadeUpBatches final : public v1::BatchService::Service {
         refusals.pop_front();
         return refused;
       }
+      const v1::BatchStatus& status = batches.rbegin()->second;
       v1::SubmitResponse response;
-      response.mutable_accepted()->set_batch(7);
+      response.mutable_accepted()->set_batch(status.batch());
+      response.mutable_accepted()->set_state(status.state());
       stream->Write(response);
       while (stream->Read(&request) && !request.has_seal()) continue;
-      response.mutable_sealed()->mutable_status()->set_batch(7);
+      *response.mutable_sealed()->mutable_status() = status;
       stream->Write(response);
       return absl::OkStatus();
     });

@@ -72,7 +72,7 @@ TEST_F(QueueCommandTest, RedrivesThere) {
   const std::string named = GiveUp("b");
   GiveUp("c");
   EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "--message", named}).out,
-            "redriven: 1 messages\n");
+            "redriven: 1 message\n");
   EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "-o", "json"}).out,
             "{\"messages\":2,\"batches\":[]}\n");
   EXPECT_EQ(queues_->Stats(id_)->ready, 3);
@@ -94,7 +94,7 @@ TEST_F(QueueCommandTest, PurgesThere) {
             "purged: all messages of local/shop-in-0 but poison\n");
   EXPECT_EQ(queues_->Stats(id_)->stored(), 0);
   EXPECT_EQ(RunThere({"queue", "purge", "shop-in-0", "--poison"}).out,
-            "purged: 1 poison messages of local/shop-in-0\n");
+            "purged: 1 poison message of local/shop-in-0\n");
   EXPECT_EQ(queues_->Stats(id_)->poison, 0);
 }
 
@@ -149,6 +149,7 @@ class BatchCommandTest : public ClientTest {
     batches_.batches[12] = status;
     batches_.batches[12].set_batch(12);
     batches_.batches[12].set_state(v1::BATCH_STATE_COMPLETE);
+    batches_.batches[12].set_complete(true);
   }
 };
 
@@ -169,6 +170,31 @@ TEST_F(BatchCommandTest, ReportsTheSameHereAndThere) {
             "muster: CSV holds one table: choose one with --group: by_customer, by_day\n");
   EXPECT_EQ(RunThere({"report", "7", "--group", "by_week"}).err,
             "muster: batch 7 has no group 'by_week'; it has by_customer, by_day\n");
+}
+
+TEST_F(BatchCommandTest, SaysThatWhatIsSubmittedIsDoneAlready) {
+  const std::string input = dir_ / "in.csv";
+  std::ofstream(input) << "customer,price\nann,1.25\n";
+  const std::string said = "batch 12 is done already; --new submits this input once more\n";
+  const Done waited = RunThere({"batch", "submit", "shop", "--input", input, "--watch"});
+  EXPECT_EQ(waited.err, said) << "without a bar";
+  EXPECT_THAT(waited.out, StartsWith("batch 12: 2 transactions = 1 aggregated + 1 rejected"));
+  EXPECT_EQ(waited.code, kPartial);
+  const Done done = RunThere({"batch", "submit", "shop", "--input", input});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_EQ(done.err, said);
+  EXPECT_EQ(done.out, "report:  muster report 12\nreceipt: muster batch receipt 12\n");
+}
+
+TEST_F(BatchCommandTest, SaysHowToWatchWhatIsSubmitted) {
+  batches_.batches[12].set_state(v1::BATCH_STATE_SEALED);
+  batches_.batches[12].set_complete(false);
+  const std::string input = dir_ / "in.csv";
+  std::ofstream(input) << "customer,price\nann,1.25\n";
+  const Done done = RunThere({"batch", "submit", "shop", "--input", input});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_EQ(done.err, "");
+  EXPECT_EQ(done.out, "batch 12 is submitted\nwatch it: muster batch watch 12\n");
 }
 
 TEST_F(BatchCommandTest, AsksTheControllerThatIsNamed) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/environment.h"
+#include "cli/place.h"
 #include "cli/table.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
@@ -35,6 +36,7 @@ struct BatchUsage {
 };
 
 absl::StatusOr<BatchUsage> Collect(const CostOptions& options) {
+  MUSTER_RETURN_IF_ERROR(NeedData(options.common.data_dir));
   const std::string file = backend::DataDirUrls(options.common.data_dir).usage_file;
   MUSTER_ASSIGN_OR_RETURN(const std::vector<cost::RunUsage> runs, cost::ReadUsage(file));
   if (runs.empty()) {

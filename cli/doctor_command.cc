@@ -36,7 +36,9 @@ absl::Status Examine(const DoctorOptions& options, const Environment& environmen
                         "see whether muster-initiator runs there"});
   }
   PrintFindings(findings, options.common.output, environment);
-  return mesh.status();
+  // It is told already, among the findings.
+  if (!mesh.ok()) environment.exit_code = ExitCodeOf(mesh.status());
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST_F(DoctorTest, SaysThatTheInitiatorDoesNotAnswer) {
   const Done done = Run({"doctor", "--server", address});
   EXPECT_EQ(done.code, kUnreachable);
   EXPECT_THAT(done.out, HasSubstr(absl::StrCat("wrong: initiator: ", address)));
-  EXPECT_THAT(done.err, HasSubstr(address));
+  EXPECT_EQ(done.err, "") << "it is said once";
 }
 
 TEST_F(DoctorTest, NamesWhoIsNotReadyNotReachableOrNotThere) {
@@ -265,7 +265,7 @@ TEST_F(DoctorTest, WarnsOfPoisonForPrograms) {
   const Done done = RunThere({"doctor", "-o", "json"});
   EXPECT_EQ(done.code, kOk);
   EXPECT_THAT(done.out, HasSubstr("{\"health\":\"warning\",\"what\":\"queue local/shop-in-0\","
-                                  "\"found\":\"1 messages were given up\""));
+                                  "\"found\":\"1 message was given up\""));
 }
 
 TEST_F(DoctorTest, LooksAtTheNatsServerToo) {

@@ -43,6 +43,9 @@ struct CommonOptions {
 
 // Adds `--data-dir DIR`, which MUSTER_DATA_DIR sets too.
 void AddDataDir(CLI::App* command, CommonOptions* options);
+// How to name the data directory in a line to paste: " --data-dir 'DIR'", or nothing where it is
+// the default one.
+std::string DataDirOption(const std::string& data_dir);
 // Adds `-o, --output` with the formats that the command knows.
 enum class Csv { kNo, kYes };
 void AddOutput(CLI::App* command, CommonOptions* options, Csv csv);

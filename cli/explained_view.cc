@@ -3,6 +3,7 @@
 #include <ostream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -17,6 +18,9 @@ namespace muster::cli {
 namespace {
 
 using nlohmann::ordered_json;
+
+// What the agent calls it when no bound or rule changed what the work asks for.
+constexpr char kNoBinding[] = "nothing";
 
 std::string Percent(double share) { return absl::StrFormat("%.0f %%", 100 * share); }
 
@@ -43,6 +47,17 @@ void PrintInputs(const v1::ScalingInputs& inputs, const v1::ScalingDecision& dec
   }
   if (inputs.queues().empty()) out << "queues: their statistics could not be had\n";
   if (!inputs.reaction().empty()) out << "reaction: " << Printable(inputs.reaction()) << "\n";
+}
+
+// What won is named last, also where nothing spoke against it.
+std::string CandidatesCell(const v1::GetDecisionResponse& explained) {
+  std::vector<std::string> weighed;
+  for (const v1::ScalingCandidate& one : explained.candidates()) {
+    const std::string by = one.by() == kNoBinding ? "chosen" : Printable(one.by());
+    std::string shown = absl::StrCat(by, " ", one.replicas());
+    if (weighed.empty() || weighed.back() != shown) weighed.push_back(std::move(shown));
+  }
+  return absl::StrJoin(weighed, ", ");
 }
 
 void PrintAction(const v1::ScalingDecision& decision, std::ostream& out) {
@@ -93,10 +108,7 @@ void PrintExplained(const v1::GetDecisionResponse& explained, std::ostream& out)
       << "\ndecided: " << Rfc3339(proto_time::FromProto(decision.decided())) << "\n"
       << Printable(decision.explanation()) << "\n\n";
   PrintInputs(explained.inputs(), decision, out);
-  const auto candidate = [](std::string* text, const v1::ScalingCandidate& one) {
-    absl::StrAppend(text, Printable(one.by()), " ", one.replicas());
-  };
-  out << "weighed: " << absl::StrJoin(explained.candidates(), ", ", candidate)
+  out << "weighed: " << CandidatesCell(explained)
       << "\nbinding: " << Printable(OrDash(decision.binding())) << "; the work alone asks for "
       << decision.wanted() << "\nfeasible: " << FeasibleCell(decision);
   if (decision.has_deadline()) {

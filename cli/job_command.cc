@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/batch_view.h"
 #include "cli/environment.h"
+#include "cli/linked_handler.h"
 #include "cli/mesh.h"
 #include "cli/place.h"
 #include "cli/remote_jobs.h"
@@ -167,7 +168,7 @@ absl::Status Check(const JobOptions& options, const Environment& environment) {
   const std::string& file = options.file;
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(file));
   MUSTER_ASSIGN_OR_RETURN(const processor::JobHandler handler,
-                          processor::FindHandler(job, *environment.handlers, environment.clock));
+                          FindHandlerOf(job, file, environment));
   const absl::Status made = handler.factory(job.schema()).status();
   if (!made.ok()) return base::Annotate(made, file);
   *environment.out << file << ": job " << job.name << " is fine (revision "

@@ -13,6 +13,7 @@
 #include "cli/mesh.h"
 #include "cli/scaling_checkup.h"
 #include "cli/side_by_side.h"
+#include "cli/table.h"
 #include "cli/work_checkup.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "muster/base/status_macros.h"
@@ -135,8 +136,8 @@ absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::stri
                           mesh->Instances(v1::ROLE_UNSPECIFIED));
   Findings findings;
   findings.push_back({Health::kOk, "initiator",
-                      absl::StrCat(options.server.address, " answers; it hears ", instances.size(),
-                                   " instances")});
+                      absl::StrCat(options.server.address, " answers; it hears ",
+                                   Counted(instances.size(), "instance"))});
   CheckInstances(*mesh, instances, version, environment.clock->Now(), &findings);
   const ScalingTargets started = CheckScaling(*mesh, instances, &findings);
   CheckRoles(instances, started, &findings);

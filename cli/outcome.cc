@@ -28,10 +28,11 @@ nlohmann::ordered_json Outcome::Json() const {
 std::string Outcome::Text() const {
   const auto number = [](int64_t value) { return Grouped(static_cast<uint64_t>(value)); };
   return absl::StrCat(
-      "batch ", batch, ": ", number(counted.transactions),
-      " transactions = ", number(counted.aggregated), " aggregated + ", number(counted.rejected),
-      " rejected + ", number(counted.dead_lettered), " dead-lettered\n",
-      absl::StrFormat("%s items in %.2f s, %s transactions/s\n", number(counted.items()), seconds,
+      "batch ", batch, ": ", Counted(static_cast<uint64_t>(counted.transactions), "transaction"),
+      " = ", number(counted.aggregated), " aggregated + ", number(counted.rejected), " rejected + ",
+      number(counted.dead_lettered), " dead-lettered\n",
+      absl::StrFormat("%s in %.2f s, %s transactions/s\n",
+                      Counted(static_cast<uint64_t>(counted.items()), "item"), seconds,
                       Grouped(static_cast<uint64_t>(transactions_per_second))));
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -79,6 +81,14 @@ void AddServer(CLI::App* command, CommonOptions* options) {
   command->parse_complete_callback([command, options, there] {
     if (!IsOnCommandLine(*command, there)) TakeDefaultServer(&options->server);
   });
+}
+
+absl::Status NeedData(const std::string& data_dir) {
+  std::error_code error;
+  if (std::filesystem::exists(data_dir, error) || error) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("no data in directory ", data_dir,
+                                          "; name the one to look at with --data-dir DIR or ",
+                                          "MUSTER_DATA_DIR"));
 }
 
 absl::Status NeedServer(const CommonOptions& options, absl::string_view what) {

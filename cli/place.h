@@ -1,6 +1,9 @@
 // Place: where a command works, on a data directory or on a mesh.
 #pragma once
 
+#include <string>
+
+#include "absl/status/status.h"
 #include "cli/environment.h"
 
 namespace muster::cli {
@@ -15,6 +18,10 @@ void AddController(CLI::App* command, CommonOptions* options);
 
 // For commands that only services can do: without `--data-dir`.
 void AddServer(CLI::App* command, CommonOptions* options);
+
+// NotFound saying how to name a data directory, when there is none at `data_dir`. What is missing
+// in one that is there, whoever opens it tells.
+absl::Status NeedData(const std::string& data_dir);
 
 // InvalidArgument saying how to name a server, when none is named.
 absl::Status NeedServer(const CommonOptions& options, absl::string_view what);

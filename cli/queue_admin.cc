@@ -4,6 +4,7 @@
 
 #include "cli/local_queue_admin.h"
 #include "cli/mesh.h"
+#include "cli/place.h"
 #include "cli/remote_queue_admin.h"
 #include "muster/base/status_macros.h"
 
@@ -11,7 +12,10 @@ namespace muster::cli {
 
 absl::StatusOr<std::unique_ptr<QueueAdmin>> OpenQueueAdmin(const CommonOptions& options,
                                                            const Environment& environment) {
-  if (!options.server.named()) return NewLocalQueueAdmin(options.data_dir, environment.clock);
+  if (!options.server.named()) {
+    MUSTER_RETURN_IF_ERROR(NeedData(options.data_dir));
+    return NewLocalQueueAdmin(options.data_dir, environment.clock);
+  }
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
   return NewRemoteQueueAdmin(std::move(mesh));
 }

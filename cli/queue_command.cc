@@ -167,7 +167,7 @@ absl::Status Redrive(const QueueOptions& options, const Environment& environment
     *environment.out << json.dump() << "\n";
     return absl::OkStatus();
   }
-  *environment.out << "redriven: " << summary.messages << " messages";
+  *environment.out << "redriven: " << Counted(static_cast<uint64_t>(summary.messages), "message");
   for (const uint64_t batch : summary.batches) {
     *environment.out << "\nbatch " << batch << " is open again";
     if (!options.common.server.named()) {
@@ -192,8 +192,8 @@ absl::Status Purge(const QueueOptions& options, const Environment& environment) 
   if (options.common.output == OutputFormat::kJson) {
     *environment.out << json.dump() << "\n";
   } else if (options.poison) {
-    *environment.out << "purged: " << json["messages"] << " poison messages of " << id.ToString()
-                     << "\n";
+    *environment.out << "purged: " << Counted(json["messages"].get<uint64_t>(), "poison message")
+                     << " of " << id.ToString() << "\n";
   } else {
     *environment.out << "purged: all messages of " << id.ToString() << " but poison\n";
   }

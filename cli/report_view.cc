@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cli/mesh.h"
+#include "cli/place.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
 #include "muster/report_remote/remote_report.h"
@@ -52,6 +53,7 @@ absl::StatusOr<std::unique_ptr<ReportView>> OpenReportView(const CommonOptions& 
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
     return std::make_unique<RemoteReport>(std::move(mesh));
   }
+  MUSTER_RETURN_IF_ERROR(NeedData(options.data_dir));
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<report::ReportStore> store,
                           backend::OpenReportStore(backend::DataDirUrls(options.data_dir).report,
                                                    backend::Mode::kReadOnly, environment.clock));

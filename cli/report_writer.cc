@@ -56,7 +56,8 @@ class TableWriter {
     table_->PrintTo(out_);
     if (request_.max_rows < 0 || rows_ <= request_.max_rows) return;
     out_ << "… and " << Grouped(static_cast<uint64_t>(rows_ - request_.max_rows))
-         << " more: muster report " << request_.batch << " --group " << group_ << "\n";
+         << " more: muster report " << request_.batch << " --group " << group_ << request_.where
+         << "\n";
   }
 
  private:

@@ -15,7 +15,8 @@ struct ReportRequest {
   uint64_t batch = 0;
   std::string group;  // empty: all
   OutputFormat format = OutputFormat::kTable;
-  int64_t max_rows = -1;  // per group, for tables; -1: all
+  int64_t max_rows = -1;   // per group, for tables; -1: all
+  std::string where = "";  // DataDirOption, for the line that says how to see the others
 };
 
 // Table: a titled table per group. JSON: {"batch":…,"groups":[{"name":…,"rows":[{key…,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/environment.h"
+#include "cli/linked_handler.h"
 #include "cli/local_run.h"
 #include "cli/outcome.h"
 #include "cli/progress_bar.h"
@@ -66,11 +67,6 @@ Outcome OutcomeOf(const RunSummary& summary) {
   return outcome;
 }
 
-// How to name the data directory in a line to paste; nothing where it is the default one.
-std::string DataDirOption(const std::string& data_dir) {
-  return data_dir == CommonOptions().data_dir ? "" : absl::StrCat(" --data-dir '", data_dir, "'");
-}
-
 void PrintSummary(const RunSummary& summary, const std::string& data_dir, std::ostream& out) {
   out << "\n" << OutcomeOf(summary).Text();
   const std::string where = DataDirOption(data_dir);
@@ -109,17 +105,18 @@ void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
     return;
   }
   if (counted.rejected > 0) {
-    *environment.err << Grouped(static_cast<uint64_t>(counted.rejected))
-                     << " transactions were rejected"
+    *environment.err << Counted(static_cast<uint64_t>(counted.rejected), "transaction")
+                     << (counted.rejected == 1 ? " was" : " were") << " rejected"
                      << (job.tolerate.Allows(counted.rejected, counted.transactions)
                              ? " (tolerated)"
                              : "")
                      << ": muster batch get " << summary.batch.number << where << "\n";
   }
   if (counted.items_dead > 0) {
-    *environment.err << Grouped(static_cast<uint64_t>(counted.items_dead))
-                     << " items were given up: muster queue list" << where
-                     << ", muster queue poison QUEUE" << where << "\n";
+    *environment.err << Counted(static_cast<uint64_t>(counted.items_dead), "item")
+                     << (counted.items_dead == 1 ? " was" : " were")
+                     << " given up: muster queue list" << where << ", muster queue poison QUEUE"
+                     << where << "\n";
   }
 }
 
@@ -139,7 +136,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   const base::StopSignals signals(OnStop());
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
   MUSTER_ASSIGN_OR_RETURN(processor::JobHandler handler,
-                          processor::FindHandler(job, *environment.handlers, environment.clock));
+                          FindHandlerOf(job, options.job_file, environment));
   RunRequest request;
   request.job = &job;
   request.handler = std::move(handler);
@@ -159,8 +156,10 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   } else if (summary.complete) {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, run->report().Read());
     StoredReport report(reader.get());
-    MUSTER_RETURN_IF_ERROR(WriteReport(
-        report, {summary.batch.number, "", OutputFormat::kTable, kShownRows}, *environment.out));
+    MUSTER_RETURN_IF_ERROR(WriteReport(report,
+                                       {summary.batch.number, "", OutputFormat::kTable, kShownRows,
+                                        DataDirOption(options.common.data_dir)},
+                                       *environment.out));
     PrintSummary(summary, options.common.data_dir, *environment.out);
   }
   ExplainOutcome(summary, job, options, environment);

@@ -193,6 +193,18 @@ TEST_F(ScalingCommandTest, ExplainsTheLastDecisionOrTheOneThatIsNamed) {
   EXPECT_EQ(json["action"]["detail"], "started 2 processes");
 }
 
+TEST_F(ScalingCommandTest, ExplainsAChoiceThatNothingBoundOnce) {
+  v1::GetDecisionResponse made;
+  *made.mutable_decision() = Decision(3);
+  for (const char* by : {"work", "nothing", "nothing"}) {
+    made.add_candidates()->set_by(by);
+    made.mutable_candidates()->rbegin()->set_replicas(1);
+  }
+  one_.Tell([&](AgentState& state) { state.decisions.push_back(made); });
+  EXPECT_THAT(RunThere({"scale", "explain", "billing-3"}).out,
+              HasSubstr("\nweighed: work 1, chosen 1\n"));
+}
+
 // The lead goes from one agent to the other while somebody watches.
 TEST_F(ScalingCommandTest, WatchesDecisionsWhoeverLeads) {
   Done done;

@@ -150,21 +150,26 @@ absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, Mesh& mesh,
   return absl::OkStatus();
 }
 
-std::optional<ProgressBar> BarFor(Follower& follower, const SubmitOptions& options,
-                                  const Environment& environment) {
-  if (options.quiet || !(options.watch || environment.err_is_terminal)) return std::nullopt;
+// nullptr where nobody wants one.
+std::unique_ptr<ProgressBar> BarFor(Follower& follower, const SubmitOptions& options,
+                                    const Environment& environment) {
+  if (options.quiet || !(options.watch || environment.err_is_terminal)) return nullptr;
   ProgressBarOptions bar;
   bar.terminal = environment.err_is_terminal;
   bar.interval = environment.err_is_terminal ? absl::Milliseconds(100) : absl::Seconds(2);
-  return std::optional<ProgressBar>(
-      std::in_place, bar, [&follower] { return follower.progress(); }, environment.err,
-      environment.clock);
+  return std::make_unique<ProgressBar>(
+      bar, [&follower] { return follower.progress(); }, environment.err, environment.clock);
 }
 
-void PrintSubmitted(const v1::BatchStatus& status, const SubmitOptions& options,
+void PrintSubmitted(const v1::BatchStatus& status, bool was_complete, const SubmitOptions& options,
                     const Environment& environment) {
   if (options.common.output == OutputFormat::kJson) {
     PrintJson(OutcomeOf(status).Json(), environment);
+    return;
+  }
+  if (was_complete) {
+    *environment.out << "report:  muster report " << status.batch()
+                     << "\nreceipt: muster batch receipt " << status.batch() << "\n";
     return;
   }
   *environment.out << "batch " << status.batch() << " is submitted\nwatch it: muster batch watch "
@@ -189,10 +194,15 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
   MUSTER_ASSIGN_OR_RETURN(const v1::SubmitHeader header, HeaderOf(options, *content));
   const bool follow = options.wait || options.watch;
   Follower follower(mesh.get(), &environment);
-  std::optional<ProgressBar> bar = BarFor(follower, options, environment);
+  std::unique_ptr<ProgressBar> bar;
+  std::optional<bool> was_complete;  // unknown until the initiator has understood the header
   batch_remote::SubmitOptions submit;
   submit.on_progress = [&](const batch_remote::SubmitProgress& progress) {
-    if (follow || bar.has_value()) follower.Begin(progress.batch);
+    if (was_complete.has_value()) return;
+    was_complete = progress.complete;
+    if (*was_complete) return;  // no progress is made any more
+    bar = BarFor(follower, options, environment);
+    if (follow || bar != nullptr) follower.Begin(progress.batch);
   };
   submit.on_trouble = [&](const absl::Status& trouble) {
     *environment.err << "muster: " << Printable(trouble.message())
@@ -214,12 +224,19 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
     return signals.token().stop_requested() ? submitted.status()
                                             : mesh->Explained(submitted.status());
   }
+  const bool is_done = was_complete.value_or(false) && submitted->complete();
+  if (is_done) {
+    *environment.err << "batch " << submitted->batch()
+                     << " is done already; --new submits this input once more\n";
+  }
   if (!follow) {
-    PrintSubmitted(*submitted, options, environment);
+    PrintSubmitted(*submitted, is_done, options, environment);
     return absl::OkStatus();
   }
+  if (is_done) return Conclude(submitted, *mesh, options, environment);
+  follower.Begin(submitted->batch());  // not begun yet where the batch is open again meanwhile
   const auto end = follower.AwaitEnd(options.wait_timeout, signals.token());
-  if (bar.has_value()) bar->Finish();
+  if (bar != nullptr) bar->Finish();
   return Conclude(end, *mesh, options, environment);
 }
 
@@ -231,9 +248,9 @@ absl::Status Watch(const SubmitOptions& options, const Environment& environment)
   follower.Begin(options.batch);
   SubmitOptions watching = options;
   watching.watch = true;
-  std::optional<ProgressBar> bar = BarFor(follower, watching, environment);
+  const std::unique_ptr<ProgressBar> bar = BarFor(follower, watching, environment);
   const auto end = follower.AwaitEnd(options.wait_timeout, signals.token());
-  if (bar.has_value()) bar->Finish();
+  if (bar != nullptr) bar->Finish();
   return Conclude(end, *mesh, options, environment);
 }
 

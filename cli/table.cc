@@ -78,4 +78,8 @@ void Table::PrintCsvTo(std::ostream& out) const {
   }
 }
 
+std::string Counted(uint64_t number, absl::string_view thing) {
+  return absl::StrCat(Grouped(number), " ", thing, number == 1 ? "" : "s");
+}
+
 }  // namespace muster::cli

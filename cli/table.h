@@ -40,5 +40,7 @@ std::string Printable(absl::string_view text);
 
 // 541909 → "541,909".
 std::string Grouped(uint64_t number);
+// "1 item", "541,909 items".
+std::string Counted(uint64_t number, absl::string_view thing);
 
 }  // namespace muster::cli

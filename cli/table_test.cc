@@ -51,5 +51,11 @@ TEST(TableTest, GroupsDigitsByThousands) {
   EXPECT_EQ(Grouped(1234567890), "1,234,567,890");
 }
 
+TEST(TableTest, CountsOneThingInTheSingular) {
+  EXPECT_EQ(Counted(0, "item"), "0 items");
+  EXPECT_EQ(Counted(1, "item"), "1 item");
+  EXPECT_EQ(Counted(541909, "item"), "541,909 items");
+}
+
 }  // namespace
 }  // namespace muster::cli

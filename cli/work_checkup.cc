@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/queue_admin.h"
 #include "cli/remote_jobs.h"
+#include "cli/table.h"
 #include "muster/job/job_file.h"
 #include "muster/scaling_rules/queue_names.h"
 #include "muster/v1/batch_service.grpc.pb.h"
@@ -116,7 +117,8 @@ void CheckQueues(const CommonOptions& options, const std::string& account,
     if (stats.poison == 0) continue;
     any = true;
     findings->push_back({Health::kWarning, absl::StrCat("queue ", id.ToString()),
-                         absl::StrCat(stats.poison, " messages were given up"),
+                         absl::StrCat(Counted(static_cast<uint64_t>(stats.poison), "message"),
+                                      stats.poison == 1 ? " was" : " were", " given up"),
                          absl::StrCat("`muster queue poison ", id.ToString(),
                                       "` says why; `muster queue redrive` tries them again")});
   }

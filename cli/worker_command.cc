@@ -176,13 +176,14 @@ absl::StatusOr<Deeds> Scale(const Mesh& mesh, const Worker& worker, const Worker
                                        " threads now, but they could not be started")));
     const int max = state.options().max_dequeue_tasks();
     const int active = state.active_dequeue_tasks();
-    deeds.push_back({state.job(),
-                     absl::StrCat("at most ", max, " threads; ", active, " active, ", *started,
-                                  " started, ", state.queue_depth(), " messages ready"),
-                     {{"threads_max", max},
-                      {"threads_active", active},
-                      {"started", *started},
-                      {"queue_depth", state.queue_depth()}}});
+    deeds.push_back(
+        {state.job(),
+         absl::StrCat("at most ", max, " threads; ", active, " active, ", *started, " started, ",
+                      Counted(static_cast<uint64_t>(state.queue_depth()), "message"), " ready"),
+         {{"threads_max", max},
+          {"threads_active", active},
+          {"started", *started},
+          {"queue_depth", state.queue_depth()}}});
   }
   return deeds;
 }
@@ -211,7 +212,9 @@ absl::StatusOr<Deeds> Drain(const Mesh& mesh, const Worker& worker, const Worker
                           worker.Call<v1::DrainResponse>(mesh, &Stub::Drain, request,
                                                          grace + rpc::kDefaultCallTimeout));
   return Deeds{{options.job,
-                absl::StrCat("drained; ", drained.messages_released(), " messages given back"),
+                absl::StrCat("drained; ",
+                             Counted(static_cast<uint64_t>(drained.messages_released()), "message"),
+                             " given back"),
                 {{"answer", "drained"}, {"messages_released", drained.messages_released()}}}};
 }
 
@@ -255,19 +258,24 @@ void AddWorker(CLI::App* app, const Environment& environment) {
       ->add_option("THREADS", options->threads, "At most, for each job")
       ->required()
       ->check(CLI::Range(1, listener::kMaxDequeueTasks));
-  add_deed("pause", "Let them finish what they have, and take nothing more", Pause);
+  // Nobody stops a fleet by leaving something out.
+  const auto ask_whom = [&](CLI::App* command, std::vector<const char*> names) {
+    CLI::Option_group* const whom = command->add_option_group("whom");
+    for (const char* name : names) whom->add_option(command->get_option(name));
+    whom->add_flag("--all", options->all, "Every processor")
+        ->excludes(command->get_option("--instance"));
+    whom->require_option(1, 0);
+  };
+  ask_whom(add_deed("pause", "Let them finish what they have, and take nothing more", Pause),
+           {"--instance", "--job"});
   add_deed("resume", "End a pause", Resume);
   CLI::App* const drain =
       add_deed("drain", "Stop them for good, so that they can be taken away", Drain);
   drain->add_option("--grace", options->grace, "What handlers may take to finish")
       ->capture_default_str()
       ->check(CheckGrace);
-  // What is stopped for good works again only after a restart: nobody stops a fleet by leaving
-  // something out.
-  CLI::Option_group* const whom = drain->add_option_group("whom");
-  whom->add_option(drain->get_option("--instance"));
-  whom->add_flag("--all", options->all, "Every processor");
-  whom->require_option(1);
+  // What is stopped for good works again only after a restart: a job alone names too many.
+  ask_whom(drain, {"--instance"});
 }
 
 }  // namespace muster::cli

@@ -175,7 +175,7 @@ TEST_F(WorkerCommandTest, AsksNobodyWhoLeaves) {
   const Done done = RunThere({"worker", "list"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_THAT(done.out, HasSubstr("p-1       apples  leaving"));
-  EXPECT_EQ(RunThere({"worker", "pause"}).code, kOk);
+  EXPECT_EQ(RunThere({"worker", "pause", "--all"}).code, kOk);
   const Done named = RunThere({"worker", "pause", "--instance", "p-1"});
   EXPECT_EQ(named.code, kUnreachable);
   EXPECT_EQ(named.err, "muster: p-1: it leaves, or has left\n");
@@ -223,9 +223,19 @@ TEST_F(WorkerCommandTest, PausesAndResumes) {
   EXPECT_EQ(two_.phase("pears"), listener::ListenerPhase::kListening);
 }
 
+TEST_F(WorkerCommandTest, PausesAllOnlyWhenItIsAskedTo) {
+  EXPECT_EQ(RunThere({"worker", "pause"}).code, kUsage);
+  EXPECT_THAT(RunThere({"worker", "pause"}).err, HasSubstr("--all"));
+  EXPECT_EQ(RunThere({"worker", "pause", "--all", "--instance", "p-1"}).code, kUsage);
+  EXPECT_EQ(one_.phase("pears"), listener::ListenerPhase::kListening);
+  EXPECT_EQ(RunThere({"worker", "pause", "--all"}).code, kOk);
+  EXPECT_EQ(one_.phase("pears"), listener::ListenerPhase::kPaused);
+  EXPECT_EQ(two_.phase("pears"), listener::ListenerPhase::kPaused);
+}
+
 TEST_F(WorkerCommandTest, PausesTheOthersThoughOneDoesNotAnswer) {
   one_.Die();
-  const Done done = RunThere({"worker", "pause"});
+  const Done done = RunThere({"worker", "pause", "--all"});
   EXPECT_EQ(done.code, kUnreachable);
   EXPECT_THAT(done.err, StartsWith("muster: p-1: localhost:"));
   EXPECT_THAT(done.out, HasSubstr("p-2       all  paused"));
@@ -266,7 +276,7 @@ TEST_F(WorkerCommandTest, ShowsNothingWhereThereIsNoProcessorAndCannotPauseIt) {
   const Done listed = RunThere({"worker", "list", "-o", "json"});
   EXPECT_EQ(listed.code, kOk);
   EXPECT_EQ(listed.out, "[]\n");
-  const Done paused = RunThere({"worker", "pause"});
+  const Done paused = RunThere({"worker", "pause", "--all"});
   EXPECT_EQ(paused.code, kUnreachable);
   EXPECT_THAT(paused.err, HasSubstr("it has heard of no processor"));
 }

@@ -23,16 +23,18 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
     std::atomic<bool> news = false;
     // A batch that was cancelled meanwhile is not begun anew behind its submitter's back.
     std::atomic<bool> is_another = false;
-    UploadStream stream(stub.get(), &content, &hash, [&](uint64_t batch, uint64_t durable) {
-      uint64_t none = 0;
-      if (!number.compare_exchange_strong(none, batch) && none != batch) {
-        is_another = true;
-        return false;
-      }
-      news = true;
-      if (options.on_progress) options.on_progress({batch, durable, content.size()});
-      return true;
-    });
+    UploadStream stream(stub.get(), &content, &hash,
+                        [&](uint64_t batch, uint64_t durable, bool complete) {
+                          uint64_t none = 0;
+                          if (!number.compare_exchange_strong(none, batch) && none != batch) {
+                            is_another = true;
+                            return false;
+                          }
+                          news = true;
+                          if (options.on_progress)
+                            options.on_progress({batch, durable, content.size(), complete});
+                          return true;
+                        });
     const absl::Status ended = stream.Run(header, stop);
     if (is_another) {
       return absl::CancelledError(absl::StrCat("batch ", number.load(), " was cancelled"));

@@ -20,8 +20,9 @@ inline constexpr absl::Duration kDefaultPatience = absl::Minutes(2);
 
 struct SubmitProgress {
   uint64_t batch = 0;
-  uint64_t durable = 0;  // bytes that the initiator has on its disk
-  uint64_t size = 0;     // of the content
+  uint64_t durable = 0;   // bytes that the initiator has on its disk
+  uint64_t size = 0;      // of the content
+  bool complete = false;  // the batch was, before anything was sent
 };
 
 struct SubmitOptions {

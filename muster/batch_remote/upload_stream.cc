@@ -95,18 +95,20 @@ bool UploadStream::AwaitRoom(uint64_t sent) {
 
 void UploadStream::Hear() {
   v1::SubmitResponse response;
+  bool complete = false;
   while (stream_->Read(&response)) {
     uint64_t durable = 0;
     if (response.has_accepted()) {
       batch_ = response.accepted().batch();
       durable = response.accepted().durable_offset();
+      complete = response.accepted().state() == v1::BATCH_STATE_COMPLETE;
     } else if (response.has_durable()) {
       durable = response.durable().durable_offset();
     } else if (response.has_sealed()) {
       sealed_ = response.sealed().status();
       continue;
     }
-    if (!on_durable_(batch_, durable)) context_.TryCancel();
+    if (!on_durable_(batch_, durable, complete)) context_.TryCancel();
     base::MutexLock lock(&mu_);
     if (response.has_accepted()) accepted_at_ = durable;
     durable_ = std::max(durable_, durable);

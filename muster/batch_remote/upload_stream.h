@@ -38,7 +38,7 @@ class ContentHash {
 // One thread sends, another hears what is durable.
 class UploadStream {
  public:
-  using OnDurable = std::function<bool(uint64_t batch, uint64_t durable)>;
+  using OnDurable = std::function<bool(uint64_t batch, uint64_t durable, bool complete)>;
 
   // Nothing is owned. `on_durable` is called on the stream's own thread; when it answers false the
   // stream is given up.

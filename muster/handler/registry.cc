@@ -1,9 +1,12 @@
 #include "muster/handler/registry.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "muster/base/nearest_name.h"
 
 namespace muster::handler {
 
@@ -15,12 +18,11 @@ void HandlerRegistry::Register(LinkedHandler handler) {
 absl::StatusOr<const LinkedHandler*> HandlerRegistry::Find(absl::string_view name) const {
   const auto found = handlers_.find(std::string(name));
   if (found != handlers_.end()) return &found->second;
-  const auto append_name = [](std::string* out, const auto& entry) {
-    absl::StrAppend(out, entry.first);
-  };
-  const std::string known = absl::StrJoin(handlers_, ", ", append_name);
-  return absl::NotFoundError(absl::StrCat("this program has no handler '", name,
-                                          "'; it has: ", known.empty() ? "none" : known));
+  std::vector<std::string> known;
+  for (const auto& [other, handler] : handlers_) known.push_back(other);
+  return absl::NotFoundError(absl::StrCat("this program has no handler '", name, "'; it has: ",
+                                          known.empty() ? "none" : absl::StrJoin(known, ", "),
+                                          base::DidYouMean(name, known)));
 }
 
 }  // namespace muster::handler

@@ -28,6 +28,9 @@ TEST(HandlerRegistryTest, NamesTheHandlersThatThereAre) {
   registry.Register({"billing", "1", nullptr});
   EXPECT_EQ(registry.Find("x").status().message(),
             "this program has no handler 'x'; it has: billing, retail");
+  EXPECT_EQ(registry.Find("retial").status().message(),
+            "this program has no handler 'retial'; it has: billing, retail; did you mean "
+            "'retail'?");
   EXPECT_EQ(registry.Find("x").status().code(), absl::StatusCode::kNotFound);
 }
 

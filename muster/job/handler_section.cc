@@ -85,6 +85,8 @@ void ReadHandler(const YamlValue& section, Problems* problems, HandlerSpec* hand
   if (linked.present()) {
     LinkedHandlerSpec spec;
     linked.ReadName(&spec.name);
+    spec.line = linked.place().line;
+    spec.column = linked.place().column;
     for (const char* key : {"deadline", "version", "env"}) RefuseForLinked(map.Optional(key));
     *handler = std::move(spec);
     return;

@@ -24,6 +24,9 @@ struct ItemLimits {
 // A handler that is linked into the program, by the name it was registered with.
 struct LinkedHandlerSpec {
   std::string name;
+  // Where in the job file it is named; 0: in none.
+  int line = 0;
+  int column = 0;
 };
 
 // A program that is started once per worker. Its working directory is JobDefinition::folder, so

@@ -61,8 +61,12 @@ absl::StatusOr<Batch> RocksDbBatchLedger::GetLocked(uint64_t number) {
   if (const auto it = known_.find(number); it != known_.end()) return it->second;
   const std::string what = absl::StrCat("ledger: batch ", number);
   Batch batch;
-  MUSTER_ASSIGN_OR_RETURN(const std::string record, Read(kBatches, BatchKey(number), what));
-  MUSTER_RETURN_IF_ERROR(DecodeRecord(record, number, &batch));
+  const absl::StatusOr<std::string> record = Read(kBatches, BatchKey(number), what);
+  if (absl::IsNotFound(record.status())) {
+    return absl::NotFoundError(absl::StrCat("there is no batch ", number));
+  }
+  MUSTER_RETURN_IF_ERROR(record.status());
+  MUSTER_RETURN_IF_ERROR(DecodeRecord(*record, number, &batch));
   MUSTER_ASSIGN_OR_RETURN(const std::string progress, Read(kProgress, BatchKey(number), what));
   MUSTER_RETURN_IF_ERROR(DecodeProgress(progress, number, &batch));
   RememberLocked(batch);

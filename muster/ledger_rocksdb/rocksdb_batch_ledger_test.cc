@@ -173,6 +173,12 @@ TEST_F(LedgerTest, ARequestIdFindsItsNewestBatch) {
   EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequestId("never").status()));
 }
 
+TEST_F(LedgerTest, SaysInWordsThatThereIsNoSuchBatch) {
+  Create(1);
+  EXPECT_EQ(ledger_->Get(99).status(), absl::NotFoundError("there is no batch 99"));
+  EXPECT_EQ(ledger_->Cancel(99, absl::UnixEpoch()), absl::NotFoundError("there is no batch 99"));
+}
+
 TEST_F(LedgerTest, RefusesANumberThatIsTaken) {
   Create(1);
   Batch again;

@@ -203,7 +203,10 @@ void Database::Break(const rocksdb::Status& failure) {
   base::MutexLock lock(&failure_mu_);
   if (broken_) return;
   failure_ = absl::UnavailableError(
-      absl::StrCat(dir_, " failed before and must be opened again: ", failure.ToString()));
+      absl::StrCat(IsDiskFull(failure)
+                       ? absl::StrCat("the disk of ", dir_, " is full: make room and start again")
+                       : absl::StrCat(dir_, " failed before and must be opened again"),
+                   ": ", failure.ToString()));
   broken_ = true;
 }
 

@@ -18,6 +18,8 @@
 namespace muster::rocks {
 namespace {
 
+using ::testing::StartsWith;
+
 class FailingDiskTest : public ::testing::Test {
  protected:
   static constexpr int kWriters = 16;
@@ -122,6 +124,23 @@ TEST_F(FailingDiskTest, AnswersAWriterWhoIsAboutToSyncWhenAnotherFails) {
 
 TEST_F(FailingDiskTest, AnswersEveryWriterWhenTheLogCannotBeWritten) {
   ExpectOneErrorEach(&env_.fail_appends);
+}
+
+TEST_F(FailingDiskTest, SaysFirstWhoseDiskIsFull) {
+  const std::string dir = root_ / "full";
+  auto database = Open(dir);
+  ASSERT_TRUE(Put(database.get(), "before").ok());
+  env_.disk_full = true;
+  EXPECT_TRUE(absl::IsResourceExhausted(Put(database.get(), "fails")));
+  env_.disk_full = false;
+  const absl::Status late = Put(database.get(), "late");
+  EXPECT_TRUE(absl::IsUnavailable(late)) << late;
+  EXPECT_THAT(std::string(late.message()),
+              StartsWith(absl::StrCat("the disk of ", dir, " is full: make room and start again")));
+  database.reset();
+  database = Open(dir);
+  EXPECT_TRUE(Has(database.get(), "before"));
+  EXPECT_TRUE(Put(database.get(), "there is room again").ok());
 }
 
 TEST_F(FailingDiskTest, AnswersEveryWriterWhenTheLogCannotBeSynced) {

@@ -9,10 +9,7 @@ namespace muster::rocks {
 namespace {
 
 absl::StatusCode IoCode(const rocksdb::Status& status) {
-  if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kSpaceLimit) {
-    return absl::StatusCode::kResourceExhausted;
-  }
-  return absl::StatusCode::kUnavailable;
+  return IsDiskFull(status) ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable;
 }
 
 absl::StatusCode CodeOf(const rocksdb::Status& status) {
@@ -41,6 +38,10 @@ absl::StatusCode CodeOf(const rocksdb::Status& status) {
 }
 
 }  // namespace
+
+bool IsDiskFull(const rocksdb::Status& status) {
+  return status.IsNoSpace() || status.subcode() == rocksdb::Status::kSpaceLimit;
+}
 
 absl::Status ToStatus(const rocksdb::Status& status, absl::string_view context) {
   if (status.ok()) return absl::OkStatus();

@@ -19,4 +19,7 @@ namespace muster::rocks {
 //   Internal            anything else
 absl::Status ToStatus(const rocksdb::Status& status, absl::string_view context);
 
+// The disk is full, or a quota was met.
+bool IsDiskFull(const rocksdb::Status& status);
+
 }  // namespace muster::rocks

@@ -8,4 +8,14 @@ namespace muster::rpc {
 // the status of the call. Thread-safe.
 void RouteGrpcLog();
 
+// While it lives, what gRPC says on this thread is logged as a detail, for debugging: whoever calls
+// tells of failures himself. One at a time in a thread.
+class GrpcLogAsDetail {
+ public:
+  GrpcLogAsDetail();
+  ~GrpcLogAsDetail();
+  GrpcLogAsDetail(const GrpcLogAsDetail&) = delete;
+  GrpcLogAsDetail& operator=(const GrpcLogAsDetail&) = delete;
+};
+
 }  // namespace muster::rpc

@@ -47,8 +47,8 @@ absl::Status CheckPlaintext(const Address& address, const ServerOptions& options
   if (address.IsLoopback()) return absl::OkStatus();
   if (!options.allow_plaintext) {
     return absl::InvalidArgumentError(absl::StrCat(
-        address.ToString(), " is neither localhost nor 127.0.0.1 nor [::1]: it needs TLS, ",
-        "or plaintext must be allowed on purpose"));
+        address.ToString(), " is neither localhost nor 127.0.0.1 nor [::1]: others can reach it, ",
+        "so it needs TLS (--tls-cert and --tls-key) or --allow-plaintext"));
   }
   if (!options.policy_file.empty()) {
     return absl::InvalidArgumentError(
@@ -92,7 +92,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
     server->otherwise_ = std::make_unique<OtherwiseService>(options.otherwise);
     builder.RegisterCallbackGenericService(server->otherwise_.get());
   }
-  server->server_ = builder.BuildAndStart();
+  {
+    const GrpcLogAsDetail quiet;  // why it did not start, TakeAddresses tells in words
+    server->server_ = builder.BuildAndStart();
+  }
   MUSTER_RETURN_IF_ERROR(server->TakeAddresses());
   return server;
 }

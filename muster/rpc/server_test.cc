@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
+#include "muster/base/log_capture.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/rpc_fixture.h"
 #include "muster/rpc/testing/reflection_client.h"
@@ -17,8 +18,10 @@ namespace {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ServerTest : public RpcTest {
  protected:
@@ -66,9 +69,11 @@ TEST_F(ServerTest, RefusesAPortThatIsTakenAndNamesIt) {
   const std::unique_ptr<Server> first = std::move(server_);
   ServerOptions options;
   options.addresses = first->addresses();
+  const base::LogCapture log;
   const absl::Status refused = TryStart(options);
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(refused.message(), HasSubstr(first->addresses().front()));
+  EXPECT_THAT(log.lines(), Not(Contains(HasSubstr("level=warning")))) << "gRPC says no more";
 }
 
 TEST_F(ServerTest, RefusesPlaintextWhereOthersCanReachIt) {
@@ -77,6 +82,8 @@ TEST_F(ServerTest, RefusesPlaintextWhereOthersCanReachIt) {
   const absl::Status refused = TryStart(options);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.message(), HasSubstr("0.0.0.0:0 is neither localhost"));
+  EXPECT_THAT(refused.message(), HasSubstr("--tls-cert and --tls-key"));
+  EXPECT_THAT(refused.message(), HasSubstr("--allow-plaintext"));
 }
 
 TEST_F(ServerTest, TakesPlaintextThereWhenThatIsAllowedOnPurpose) {

@@ -103,6 +103,10 @@ std::string Why(const Decision& decision, const Observation& observation, absl::
 std::string ShowDuration(absl::Duration duration) {
   if (duration == absl::InfiniteDuration()) return "for ever";
   const double exact = absl::ToDoubleSeconds(duration);
+  if (exact > 0 && exact < 0.1) {
+    const int64_t ms = std::llround(1000 * exact);
+    return ms > 0 ? absl::StrCat(ms, " ms") : "under 1 ms";
+  }
   if (exact < 10 && exact != std::floor(exact)) return absl::StrFormat("%.1f s", exact);
   const auto seconds = static_cast<int64_t>(std::llround(exact));
   if (seconds < 120) return absl::StrCat(seconds, " s");

@@ -86,6 +86,10 @@ TEST_F(ExplainTest, HasASentenceForEveryBinding) {
 }
 
 TEST_F(ExplainTest, ShowsDurationsAsPeopleSayThem) {
+  EXPECT_EQ(ShowDuration(absl::ZeroDuration()), "0 s");
+  EXPECT_EQ(ShowDuration(absl::Nanoseconds(1)), "under 1 ms");
+  EXPECT_EQ(ShowDuration(absl::Microseconds(3200)), "3 ms");
+  EXPECT_EQ(ShowDuration(absl::Milliseconds(100)), "0.1 s");
   EXPECT_EQ(ShowDuration(absl::Milliseconds(500)), "0.5 s");
   EXPECT_EQ(ShowDuration(absl::Seconds(84)), "84 s");
   EXPECT_EQ(ShowDuration(absl::Seconds(250)), "4 min 10 s");

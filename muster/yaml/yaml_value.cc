@@ -77,9 +77,9 @@ void YamlValue::Problem(absl::string_view message) const {
   BareProblem(path_.empty() ? std::string(message) : absl::StrCat(path_, ": ", message));
 }
 
-void YamlValue::BareProblem(absl::string_view message) const {
-  problems_->Add(PlaceOf(node_), message);
-}
+Place YamlValue::place() const { return PlaceOf(node_); }
+
+void YamlValue::BareProblem(absl::string_view message) const { problems_->Add(place(), message); }
 
 void YamlValue::MustBe(absl::string_view what) const {
   Problem(absl::StrCat("must be ", what, ", not ", Shown()));

@@ -27,6 +27,8 @@ class YamlValue {
 
   bool present() const { return present_; }
   const std::string& path() const { return path_; }
+  // Where it begins.
+  Place place() const;
   bool IsMap() const { return present_ && node_.IsMap(); }
   bool IsList() const { return present_ && node_.IsSequence(); }
   bool IsNumber() const;

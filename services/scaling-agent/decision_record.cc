@@ -69,7 +69,7 @@ std::string ExplanationOf(const Weighed& weighed) {
   std::string text = scaling::Explain(weighed.decided, weighed.observation);
   if (weighed.override.has_value()) {
     absl::StrAppend(
-        &text, weighed.override->by.empty() ? "" : " By ", weighed.override->by,
+        &text, weighed.override->by.empty() ? "" : " That was ", weighed.override->by,
         weighed.override->by.empty() ? "" : ".", " It holds until ",
         absl::FormatTime("%Y-%m-%d %H:%M:%S", weighed.override->until, absl::UTCTimeZone()),
         " UTC.");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "grpc/grpc_security_constants.h"
 #include "grpcpp/security/auth_context.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
@@ -23,6 +24,9 @@ namespace {
 std::string CallerOf(const grpc::ServerContext& context) {
   const auto caller = context.auth_context();
   if (caller == nullptr || !caller->IsPeerAuthenticated()) return "";
+  // On loopback gRPC only knows by which transport somebody came.
+  if (caller->GetPeerIdentityPropertyName() == GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME)
+    return "";
   const std::vector<grpc::string_ref> names = caller->GetPeerIdentity();
   return names.empty() ? "" : std::string(names.front().data(), names.front().size());
 }

@@ -247,6 +247,7 @@ TEST_F(ScalingServiceTest, AnOverrideIsShownAndCleared) {
   const auto set = SetOverride(*served, "billing", 4, 3600);
   ASSERT_TRUE(set.ok()) << set.status();
   EXPECT_EQ(set->override().replicas(), 4);
+  EXPECT_EQ(set->override().by(), "") << "a caller on loopback shows no certificate";
   EXPECT_EQ(Targets(*served, "billing")->targets(0).override().replicas(), 4);
   v1::ClearOverrideRequest clear;
   clear.set_target("billing");

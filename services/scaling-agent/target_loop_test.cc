@@ -115,7 +115,7 @@ TEST_F(TargetLoopTest, AnOverrideHoldsUntilItExpiresOrIsCleared) {
   ASSERT_TRUE(overrides_.Set({"billing", 4, clock_.Now() + absl::Seconds(30), "ops"}).ok());
   Second();
   EXPECT_EQ(Last(), "4 override");
-  EXPECT_THAT(book_.Last("billing")->explanation(), HasSubstr("By ops."));
+  EXPECT_THAT(book_.Last("billing")->explanation(), HasSubstr("That was ops. It holds until "));
   EXPECT_EQ(actuator_.ordered().back(), 4);
   EXPECT_EQ(loop_->Status().override().replicas(), 4);
   clock_.Advance(absl::Seconds(30));

@@ -130,7 +130,7 @@ class HandlerVersionTest(RollingTest):
         data = retail_input(self.ROWS)
         old = self.start_processor("processor")
         self.await_handler("1")
-        self.assertEqual(self.ask("worker", "pause").returncode, 0)
+        self.assertEqual(self.ask("worker", "pause", "--all").returncode, 0)
         first = self.start_submit("retail", data)
         self.await_queued("local/retail-in-0", self.ITEMS)
         self.assertEqual(old.stop(), 0)
@@ -144,7 +144,7 @@ class HandlerVersionTest(RollingTest):
         self.assert_exact(data, self.ROWS, later)
         [waiting] = [b for b in self.answer("batch", "list") if b["batch"] == 1]
         self.assertEqual(waiting["items_counted"], 0)
-        self.assertEqual(self.ask("worker", "pause").returncode, 0)
+        self.assertEqual(self.ask("worker", "pause", "--all").returncode, 0)
         last = self.start_submit("retail", data, request_id="may")
         # Those that were put back count as in flight.
         self.await_queued("local/retail-in-0", self.ITEMS)

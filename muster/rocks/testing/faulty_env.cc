@@ -20,6 +20,7 @@ class FaultyEnv::File final : public rocksdb::WritableFileWrapper {
   using rocksdb::WritableFileWrapper::Append;
   Status Append(const rocksdb::Slice& data) override {
     if (is_log_ && env_->fail_appends) return Status::IOError("append", "fails on command");
+    if (is_log_ && env_->disk_full) return Status::NoSpace("append", "fails on command");
     Status status = file_->Append(data);
     if (status.ok()) bytes_ += data.size();
     return status;

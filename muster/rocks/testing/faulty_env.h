@@ -26,6 +26,7 @@ class FaultyEnv final : public rocksdb::EnvWrapper {
   // Of log files: what an acknowledgement stands on.
   std::atomic<bool> fail_appends{false};
   std::atomic<bool> fail_syncs{false};
+  std::atomic<bool> disk_full{false};  // no append to one finds room
   std::atomic<int> syncs{0};
   // Called before each sync of a log file. Set it before the env is used.
   std::function<void()> before_sync = [] {};
