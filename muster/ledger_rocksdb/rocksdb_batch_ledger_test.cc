@@ -176,7 +176,8 @@ TEST_F(LedgerTest, ARequestIdFindsItsNewestBatch) {
 TEST_F(LedgerTest, SaysInWordsThatThereIsNoSuchBatch) {
   Create(1);
   EXPECT_EQ(ledger_->Get(99).status(), absl::NotFoundError("there is no batch 99"));
-  EXPECT_EQ(ledger_->Cancel(99, absl::UnixEpoch()), absl::NotFoundError("there is no batch 99"));
+  EXPECT_EQ(ledger_->Cancel(99, absl::UnixEpoch(), ""),
+            absl::NotFoundError("there is no batch 99"));
 }
 
 TEST_F(LedgerTest, RefusesANumberThatIsTaken) {
