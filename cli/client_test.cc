@@ -252,7 +252,11 @@ TEST_F(BatchCommandTest, PrintsTheReceiptOfAServer) {
 
 class SubmitCommandTest : public ClientTest {
  protected:
-  SubmitCommandTest() { std::ofstream(dir_ / "input.csv") << "key\n1\n"; }
+  SubmitCommandTest() {
+    std::ofstream(dir_ / "input.csv") << "key\n1\n";
+    batches_.batches[7].set_batch(7);
+    batches_.batches[7].set_state(v1::BATCH_STATE_OPEN);
+  }
 
   static absl::Status TooMuchWaits(absl::Duration retry) {
     return rpc::WithReason(
