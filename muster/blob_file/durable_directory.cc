@@ -121,7 +121,7 @@ absl::Status DurableDirectory::Lock() {
   if (lock_fd_ < 0) return ErrnoStatus("opening", PathOf(kLockName));
   if (flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
   if (errno != EWOULDBLOCK) return ErrnoStatus("locking", PathOf(kLockName));
-  return absl::FailedPreconditionError(absl::StrCat(path_, " is in use by another process"));
+  return absl::UnavailableError(absl::StrCat(path_, " is in use by another process"));
 }
 
 absl::Status DurableDirectory::RemoveLeftovers() {

@@ -159,7 +159,7 @@ TEST_F(SqliteReportTest, AnotherJobsGroupGetsALongerTableName) {
 TEST_F(SqliteReportTest, RefusesASecondWriterClearly) {
   std::unique_ptr<ReportStore> first = Open();
   const auto second = OpenSqliteReport(path());
-  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("being written"));
   first.reset();
   EXPECT_NE(Open(), nullptr);

@@ -18,7 +18,7 @@ absl::StatusOr<WriterLock> WriterLock::Take(const std::string& database) {
   if (descriptor < 0) return absl::ErrnoToStatus(errno, path);
   WriterLock lock(descriptor);
   if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::UnavailableError(absl::StrCat(
       "report ", database, " is being written by another process: open it read-only, or wait"));
 }
 

@@ -105,7 +105,7 @@ TEST_F(DatabaseTest, RefusesADirectoryThatAnotherProcessUses) {
   base::testing::Victim process("owner", dir_);
   ASSERT_EQ(process.Hear(), "open");
   const absl::Status status = Open().status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(status.message(),
               HasSubstr(absl::StrCat(dir_, " is used by another process, process ", process.id())));
   EXPECT_TRUE(process.Kill());

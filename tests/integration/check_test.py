@@ -69,7 +69,7 @@ class CheckTest(FragileTest):
             process.send_signal(signal.SIGSTOP)
             for more in ([], ["--repair"]):
                 done = self.check(*more)
-                self.assertEqual(done.returncode, 1, done.stdout)
+                self.assertEqual(done.returncode, 5, done.stdout)
                 self.assertIn(f"is used by another process, process {process.pid}", done.stderr)
         finally:
             process.kill()

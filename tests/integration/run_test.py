@@ -133,7 +133,7 @@ class RunTest(MusterTest):
         finally:
             first.send_signal(signal.SIGCONT)
             first.communicate(timeout=harness.TIMEOUT_SECONDS)
-        self.assertEqual(second.returncode, 1)
+        self.assertEqual(second.returncode, 5)
         self.assertIn("is used by another process", second.stderr)
 
     def test_several_partitions_and_threads_give_the_same_report(self):

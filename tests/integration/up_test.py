@@ -47,7 +47,7 @@ class UpTest(mesh_test.MeshTest):
     def test_a_second_process_on_the_same_data_says_who_has_it(self):
         second = self.mesh.start_up(free_address())
         second.await_line("is used by another process")
-        self.assertEqual(second.wait(), 1)
+        self.assertEqual(second.wait(), 5)
 
     def test_every_role_is_heard_and_well(self):
         end = time.monotonic() + READY_SECONDS
