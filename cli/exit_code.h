@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "muster/base/busy.h"
 
 namespace muster::cli {
 
@@ -21,7 +22,7 @@ enum ExitCode : int {
 inline ExitCode ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return kOk;
   if (absl::IsCancelled(status)) return kInterrupted;
-  if (absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
+  if (base::IsBusy(status) || absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
       absl::IsDeadlineExceeded(status)) {
     return kUnreachable;
   }

@@ -30,9 +30,8 @@ struct DataDirSummary : damage::Summary {
 };
 
 // Blobs, queue, ledger and sync store, in this order; what is not there is passed over. A part that
-// cannot be looked at is told to the findings, and does not hide the others. Unavailable:
-// another process works with the directory. FailedPrecondition: this one does, or a newer muster
-// wrote it. NotFound: nothing is there.
+// cannot be looked at is told to the findings, and does not hide the others. FailedPrecondition: a
+// process works with the directory, or a newer muster wrote it. NotFound: nothing is there.
 absl::StatusOr<DataDirSummary> CheckDataDir(const std::string& data_dir,
                                             const DataDirCheck& options);
 

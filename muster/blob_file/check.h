@@ -9,8 +9,8 @@
 
 namespace muster::blob_file {
 
-// NotFound: there is no such directory. Unavailable: a process owns it (only a repair is in its
-// way). FailedPrecondition: a newer muster wrote a blob.
+// NotFound: there is no such directory. FailedPrecondition: a process owns it (only a repair is in
+// its way), or a newer muster wrote a blob.
 absl::StatusOr<damage::Summary> CheckBlobs(const std::string& dir,
                                            const damage::CheckOptions& options);
 

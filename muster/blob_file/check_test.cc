@@ -57,7 +57,7 @@ TEST_F(BlobCheckTest, RepairsNothingUnderAnOwner) {
   const auto owner = FileBlobStore::Open(dir_).value();
   damage::Collected findings;
   damage::Shelf shelf(root_.path());
-  EXPECT_TRUE(absl::IsUnavailable(CheckBlobs(dir_, {&findings, &shelf}).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckBlobs(dir_, {&findings, &shelf}).status()));
 }
 
 TEST_F(BlobCheckTest, MakesNoDirectoryWhereNoneIs) {

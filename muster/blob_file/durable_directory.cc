@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/busy.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status_macros.h"
 
@@ -121,7 +122,7 @@ absl::Status DurableDirectory::Lock() {
   if (lock_fd_ < 0) return ErrnoStatus("opening", PathOf(kLockName));
   if (flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
   if (errno != EWOULDBLOCK) return ErrnoStatus("locking", PathOf(kLockName));
-  return absl::UnavailableError(absl::StrCat(path_, " is in use by another process"));
+  return base::Busy(absl::StrCat(path_, " is in use by another process"));
 }
 
 absl::Status DurableDirectory::RemoveLeftovers() {

@@ -19,7 +19,7 @@ absl::Status WriteFully(int fd, absl::string_view bytes, absl::string_view what)
 class DurableDirectory {
  public:
   // Creates `path` and its parents if need be, removes what writers that died left behind, and
-  // keeps other owners out until destroyed. Unavailable: there is another owner.
+  // keeps other owners out until destroyed. base::Busy: there is another owner.
   static absl::StatusOr<std::unique_ptr<DurableDirectory>> Own(const std::string& path);
 
   // To read only; may stand beside an owner. NotFound: no such directory.

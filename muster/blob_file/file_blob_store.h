@@ -22,7 +22,7 @@ struct Options {
 class FileBlobStore final : public blob::BlobStore {
  public:
   // Creates `dir` if need be, and removes what a Put that was killed left there.
-  // Unavailable: somebody else owns it. NotFound: read-only and not there.
+  // FailedPrecondition: another process owns it. NotFound: read-only and not there.
   static absl::StatusOr<std::unique_ptr<FileBlobStore>> Open(const std::string& dir,
                                                              const Options& options = Options());
   ~FileBlobStore() override;

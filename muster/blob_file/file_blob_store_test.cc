@@ -15,6 +15,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/busy.h"
 #include "muster/base/temp_dir.h"
 #include "muster/blob/conformance/blob_store_conformance.h"
 #include "muster/blob_file/durable_directory.h"
@@ -152,7 +153,8 @@ TEST_F(FileBlobStoreTest, LetsOneOwnerInAndReadersBesideIt) {
   auto owner = Open();
   ASSERT_TRUE(owner->Put("b", "body").ok());
   const absl::Status second = FileBlobStore::Open(dir_.path()).status();
-  EXPECT_EQ(second.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(base::IsBusy(second));
   EXPECT_THAT(std::string(second.message()), HasSubstr(dir_.path()));
 
   auto reader = FileBlobStore::Open(dir_.path(), {.read_only = true});

@@ -32,8 +32,8 @@ struct LedgerSummary : damage::Summary {
   uint64_t last_batch = 0;  // the highest number that any record speaks of
 };
 
-// NotFound: there is no ledger. Unavailable: another process has it open. FailedPrecondition: this
-// one has. DataLoss: it cannot be looked at, which the findings were told.
+// NotFound: there is no ledger. FailedPrecondition: a process has it open. DataLoss: it cannot be
+// looked at, which the findings were told.
 absl::StatusOr<LedgerSummary> CheckLedger(const std::string& dir,
                                           const LedgerCheckOptions& options);
 

@@ -36,9 +36,8 @@ struct QueueCheckOptions {
   rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
 };
 
-// NotFound: there is no store. Unavailable: another process has it open. FailedPrecondition: this
-// one has, or a newer muster wrote it. DataLoss: it cannot be looked at, which the findings were
-// told.
+// NotFound: there is no store. FailedPrecondition: a process has it open, or a newer muster wrote
+// it. DataLoss: it cannot be looked at, which the findings were told.
 absl::StatusOr<damage::Summary> CheckQueues(const std::string& dir,
                                             const QueueCheckOptions& options);
 

@@ -45,8 +45,8 @@ struct Options {
 // Thread-safe.
 class RocksDbQueueStore final : public queue::QueueStore {
  public:
-  // Makes `dir` when there is none. Unavailable: another process has it open. FailedPrecondition:
-  // this one has, or a newer muster wrote it. NotFound: nothing there to read (read_only). DataLoss: the store's
+  // Makes `dir` when there is none. FailedPrecondition: another process, or this one, has it open,
+  // or a newer muster wrote it. NotFound: nothing there to read (read_only). DataLoss: the store's
   // or a queue's own record is damaged, or RocksDB's files are; a message's never stops an open.
   static absl::StatusOr<std::unique_ptr<RocksDbQueueStore>> Open(const std::string& dir,
                                                                  const Options& options);

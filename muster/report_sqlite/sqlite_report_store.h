@@ -27,9 +27,8 @@ struct SqliteOptions {
   absl::Duration busy_wait = absl::Seconds(2);
 };
 
-// Creates the file if need be (not read-only). Unavailable: another writer has it open.
-// FailedPrecondition: it is not a report, or a newer muster wrote it. NotFound: read-only and
-// nothing there yet.
+// Creates the file if need be (not read-only). FailedPrecondition: another writer has it open, it
+// is not a report, or a newer muster wrote it. NotFound: read-only and nothing there yet.
 absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenSqliteReport(
     const std::string& path, const SqliteOptions& options = {});
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/busy.h"
 #include "muster/base/temp_dir.h"
 #include "muster/report/verify.h"
 #include "muster/report_sqlite/connection.h"
@@ -159,7 +160,8 @@ TEST_F(SqliteReportTest, AnotherJobsGroupGetsALongerTableName) {
 TEST_F(SqliteReportTest, RefusesASecondWriterClearly) {
   std::unique_ptr<ReportStore> first = Open();
   const auto second = OpenSqliteReport(path());
-  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(base::IsBusy(second.status()));
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("being written"));
   first.reset();
   EXPECT_NE(Open(), nullptr);

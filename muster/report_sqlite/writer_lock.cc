@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/busy.h"
 
 namespace muster::report_sqlite {
 
@@ -18,7 +19,7 @@ absl::StatusOr<WriterLock> WriterLock::Take(const std::string& database) {
   if (descriptor < 0) return absl::ErrnoToStatus(errno, path);
   WriterLock lock(descriptor);
   if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
-  return absl::UnavailableError(absl::StrCat(
+  return base::Busy(absl::StrCat(
       "report ", database, " is being written by another process: open it read-only, or wait"));
 }
 

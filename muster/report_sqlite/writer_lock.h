@@ -11,7 +11,7 @@ namespace muster::report_sqlite {
 // Held until destroyed, or until the process dies.
 class WriterLock {
  public:
-  // Locks "<database>-lock". Unavailable: somebody else, in this process or another, writes.
+  // Locks "<database>-lock". base::Busy: somebody else, in this process or another, writes.
   static absl::StatusOr<WriterLock> Take(const std::string& database);
   WriterLock(WriterLock&& other) noexcept;
   WriterLock& operator=(WriterLock&&) = delete;

@@ -70,8 +70,8 @@ struct DatabaseOptions {
 // Thread-safe.
 class Database {
  public:
-  // Unavailable: another process has `dir` open. FailedPrecondition: this one has, or its files are
-  // from another version. NotFound: nothing there and create_if_missing is off, or read_only. DataLoss: the
+  // FailedPrecondition: another process (or this one) has `dir` open, or its files are from another
+  // version. NotFound: nothing there and create_if_missing is off, or read_only. DataLoss: the
   // files are corrupt beyond what RocksDB recovers, or there are some, but not the one that names
   // the others: nothing is created over them.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& dir,

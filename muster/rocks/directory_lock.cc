@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/busy.h"
 #include "muster/base/status_macros.h"
 #include "muster/rocks/status.h"
 #include "rocksdb/env.h"
@@ -32,8 +33,7 @@ std::string LockHolder(const std::string& dir) {
 absl::Status CheckNobodyOwns(const std::string& dir) {
   const std::string holder = LockHolder(dir);
   if (holder.empty()) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("data directory ", dir, " is used by another process", holder));
+  return base::Busy(absl::StrCat("data directory ", dir, " is used by another process", holder));
 }
 
 absl::Status LockHeldError(const rocksdb::Status& status, const std::string& dir) {
@@ -46,7 +46,7 @@ absl::Status LockHeldError(const rocksdb::Status& status, const std::string& dir
   // Not any failure that names LOCK: opening it may be forbidden, or lack a descriptor.
   if (status.IsIOError() && absl::StrContains(text, "While lock file") &&
       absl::StrContains(text, "/LOCK: Resource temporarily unavailable")) {
-    return absl::UnavailableError(
+    return base::Busy(
         absl::StrCat("data directory ", dir, " is used by another process", LockHolder(dir)));
   }
   return absl::OkStatus();

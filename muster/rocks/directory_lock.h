@@ -16,20 +16,19 @@ class Status;
 
 namespace muster::rocks {
 
-// Unavailable, naming the process, when another one has `dir` open. Not for a process that has it
-// open itself: to look is to open and close LOCK, which drops its own lock.
+// base::Busy naming the process that has `dir` open, if another one has. Not for a process
+// that has it open itself: to look is to open and close LOCK, which drops its own lock.
 absl::Status CheckNobodyOwns(const std::string& dir);
 
-// When `status` says that somebody holds the lock of `dir`: Unavailable for another process, which
-// lets go of it sooner or later, FailedPrecondition for this one. OK otherwise.
+// FailedPrecondition when `status` says that somebody holds the lock of `dir`, and base::Busy when
+// it is another process; OK otherwise.
 absl::Status LockHeldError(const rocksdb::Status& status, const std::string& dir);
 
 // Keeps others from opening a directory, without opening what is in it. They find the lock by its
 // path: a directory that takes the place of this one is not locked. Not thread-safe.
 class DirectoryLock {
  public:
-  // Unavailable: another process has the directory open. FailedPrecondition: this one has. `env` is
-  // not owned.
+  // FailedPrecondition: some process has the directory open, or this one. `env` is not owned.
   static absl::StatusOr<DirectoryLock> Take(const std::string& dir, rocksdb::Env* env);
   ~DirectoryLock();
   DirectoryLock(DirectoryLock&& other) noexcept;

@@ -36,9 +36,9 @@ struct SalvageOptions {
   bool may_begin_anew = false;
 };
 
-// `options` as for the sound database. Read-only unless it is repaired. Unavailable: another
-// process has it open. FailedPrecondition: this one has. NotFound: there is none. DataLoss: it
-// cannot be looked at, or not be mended; on_damage was told.
+// `options` as for the sound database. Read-only unless it is repaired. FailedPrecondition: some
+// process has it open. NotFound: there is none. DataLoss: it cannot be looked at, or not be
+// mended; on_damage was told.
 absl::StatusOr<std::unique_ptr<Database>> OpenToSalvage(const std::string& dir,
                                                         const DatabaseOptions& options,
                                                         const SalvageOptions& salvage);

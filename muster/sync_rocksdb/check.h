@@ -9,8 +9,8 @@
 
 namespace muster::sync_rocksdb {
 
-// NotFound: there is no store. Unavailable: another process has it open. FailedPrecondition: this
-// one has, or a newer muster wrote a record. DataLoss: it cannot be looked at, which the findings were told.
+// NotFound: there is no store. FailedPrecondition: a process has it open, or a newer muster wrote a
+// record. DataLoss: it cannot be looked at, which the findings were told.
 absl::StatusOr<damage::Summary> CheckSync(const std::string& dir,
                                           const damage::CheckOptions& options);
 

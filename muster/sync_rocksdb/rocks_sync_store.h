@@ -27,8 +27,8 @@ rocks::DatabaseOptions SyncDatabase(const Options& options);
 // Thread-safe. What it acknowledged has been fsynced.
 class RocksSyncStore final : public sync::OptimisticSyncStore {
  public:
-  // Creates `dir` if need be. Unavailable: another process has it open. FailedPrecondition: this
-  // one has. NotFound: read-only and not there.
+  // Creates `dir` if need be. FailedPrecondition: another process has it open. NotFound: read-only
+  // and not there.
   static absl::StatusOr<std::unique_ptr<RocksSyncStore>> Open(const std::string& dir,
                                                               const Options& options = Options());
 
