@@ -259,7 +259,7 @@ void AddWorker(CLI::App* app, const Environment& environment) {
       ->required()
       ->check(CLI::Range(1, listener::kMaxDequeueTasks));
   // Nobody stops a fleet by leaving something out.
-  const auto ask_whom = [&](CLI::App* command, std::vector<const char*> names) {
+  const auto ask_whom = [&](CLI::App* command, const std::vector<const char*>& names) {
     CLI::Option_group* const whom = command->add_option_group("whom");
     for (const char* name : names) whom->add_option(command->get_option(name));
     whom->add_flag("--all", options->all, "Every processor")
