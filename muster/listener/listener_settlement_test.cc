@@ -107,8 +107,9 @@ TEST_F(ListenerSettlementTest, WaitsForNobodyWhenNothingElseIsInHand) {
   lingers_ = true;
   Put("a");
   Start();
-  store_.AwaitDeleted(in(), 1);
+  store_.AwaitDeleted(in(), 1);  // though time stands still
   Finish();
+  EXPECT_EQ(store_.calls(Verb::kDelete), 1);
 }
 
 TEST_F(ListenerSettlementTest, NeverDeletesAnInputWhoseOutputCouldNotBePutNorChargesIt) {

@@ -173,8 +173,8 @@ absl::Status DrainingController::CheckAsked() {
 void DrainingController::AwaitWork() {
   base::MutexLock lock(&mu_);
   absl::Duration patience = options_.safety_check_interval;
-  for (const ResultCounter& counter : counters_) {
-    patience = std::min(patience, counter.comes_again_in());
+  for (ResultCounter& counter : counters_) {
+    patience = std::min(patience, counter.ComesAgainIn());
   }
   const absl::Duration deadline = deps_.clock->Monotonic() + patience;
   while (!work_detected_ && asked_.empty() && !stop_.stop_requested()) {

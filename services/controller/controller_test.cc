@@ -229,6 +229,18 @@ TEST_F(ControllerTest, CountsResultsSoonAfterTheLedgerOfTheirBatchIsBack) {
   EXPECT_EQ(GetProgress().items(), 2);
 }
 
+TEST_F(ControllerTest, LooksSoonForResultsThatWaitForALedgerAlsoAfterOtherWork) {
+  OpenBatch(1);
+  PutBody("no result");
+  PutQuietly({Result(0)});
+  records_->BeAwayFor(1);
+  Start();
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(Stats().poison, 1);
+  clock_.Advance(absl::Milliseconds(250));
+  host_->AwaitCompletions(1);
+}
+
 TEST_F(ControllerTest, LetsResultsShareATransaction) {
   OpenBatch(3);
   PutQuietly({Result(0)});

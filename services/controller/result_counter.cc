@@ -53,7 +53,6 @@ ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, c
 absl::StatusOr<int> ResultCounter::Receive() {
   const int page = deps_.queues->traits().max_receive;
   int received = 0;
-  comes_again_in_ = absl::InfiniteDuration();
   while (!full() && put_back_.size() < static_cast<size_t>(options_.max_commit_results)) {
     MUSTER_ASSIGN_OR_RETURN(std::vector<queue::Message> messages, Retrying([&] {
                               return deps_.queues->Receive(partition_, {page, options_.visibility});
@@ -85,7 +84,6 @@ absl::Status ResultCounter::Take(queue::Message message) {
     request.receipt = std::move(message.receipt);
     request.visibility = pause;
     request.attempt_ended = true;
-    comes_again_in_ = std::min(comes_again_in_, pause);
     return absl::OkStatus();
   }
   if (absl::IsUnimplemented(fits)) {
@@ -119,12 +117,23 @@ void ResultCounter::PutBack() {
 // Counting it can wait for a newer controller; to set it aside as poison would be to lose it. It
 // comes again when its lease has lapsed.
 void ResultCounter::LeaveToNewer(const absl::Status& why) {
-  comes_again_in_ = std::min(comes_again_in_, options_.visibility);
-  if (const absl::Duration now = deps_.clock->Monotonic(); now >= tells_again_) {
+  const absl::Duration now = deps_.clock->Monotonic();
+  left_until_ = now + 2 * options_.visibility;
+  if (now >= tells_again_) {
     tells_again_ = now + kTellPause;
     base::Log(base::kError, "results wait for a newer controller",
               {{"queue", partition_.ToString()}, {"why", why.message()}});
   }
+}
+
+// A batch of which nothing has come again, not even after a lease, has been counted elsewhere.
+absl::Duration ResultCounter::ComesAgainIn() {
+  const absl::Duration now = deps_.clock->Monotonic();
+  std::erase_if(away_,
+                [&](const auto& entry) { return now >= entry.second.until + options_.visibility; });
+  absl::Duration soonest = now < left_until_ ? options_.visibility : absl::InfiniteDuration();
+  for (const auto& [batch, away] : away_) soonest = std::min(soonest, away.pause);
+  return soonest;
 }
 
 absl::Status ResultCounter::Check(const report::CountedItem& item) {

@@ -41,9 +41,9 @@ class ResultCounter {
 
   size_t in_hand() const { return items_.size() + hopeless_.size(); }
   bool full() const { return in_hand() >= static_cast<size_t>(options_.max_commit_results); }
-  // When results come again that the last Receive has not kept, because the ledger of their batch
-  // is away, or because only a newer controller can read them; infinite: there were none.
-  absl::Duration comes_again_in() const { return comes_again_in_; }
+  // How soon to look for results that were not kept, because the ledger of their batch is away, or
+  // because only a newer controller can read them; infinite: there are none.
+  absl::Duration ComesAgainIn();
   // Whether nothing is worth waiting for: what is in the hand completes a batch.
   absl::StatusOr<bool> HoldsTheLast();
 
@@ -90,7 +90,7 @@ class ResultCounter {
   };
   std::map<uint64_t, Away> away_;
   std::vector<queue::UpdateRequest> put_back_;  // by this Receive
-  absl::Duration comes_again_in_ = absl::InfiniteDuration();
+  absl::Duration left_until_;   // by then results for a newer controller have come again, if any do
   absl::Duration tells_again_;  // of results that only a newer controller can read
 };
 
