@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "examples/retail/handler.h"
 #include "gtest/gtest.h"
+#include "muster/base/testing/seed.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/sample_item.h"
 #include "muster/handler_command/command_handler.h"
@@ -132,7 +133,7 @@ TEST_F(LanguagesTest, AgreeOnWhichLineOfManyOverflows) {
 }
 
 TEST_F(LanguagesTest, AgreeOnManyLines) {
-  const uint64_t seed = std::random_device{}();
+  const uint32_t seed = base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937_64 random(seed);
   std::vector<Line> lines;

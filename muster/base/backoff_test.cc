@@ -4,6 +4,7 @@
 #include <random>
 
 #include "gtest/gtest.h"
+#include "muster/base/testing/seed.h"
 
 namespace muster::base {
 namespace {
@@ -56,7 +57,7 @@ TEST(IdleBackoffTest, StaysAtTheMaximumAfterYearsOfIdling) {
 }
 
 TEST(IdleBackoffTest, NeverLeavesItsBoundsWhateverTheCount) {
-  const unsigned seed = std::random_device()();
+  const uint32_t seed = testing::TestSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   IdleBackoff backoff(Between(absl::Milliseconds(5), absl::Minutes(10)), SeededUniform(seed));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/testing/seed.h"
 
 namespace muster::base {
 namespace {
@@ -178,7 +179,7 @@ TEST(DecimalTest, BuildsFromUnitsWithinItsRangeOnly) {
 class DecimalPropertyTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const unsigned seed = std::random_device()();
+    const uint32_t seed = testing::TestSeed();
     RecordProperty("seed", static_cast<int>(seed));
     trace_ = absl::StrCat("seed ", seed);
     random_.seed(seed);

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/testing/seed.h"
 
 namespace muster::base {
 namespace {
@@ -70,7 +71,7 @@ TEST(DurationTest, ShowsWhatIsNotReadBack) {
 }
 
 TEST(QuantityPropertyTest, ReadsBackWhatItShows) {
-  const unsigned seed = std::random_device()();
+  const uint32_t seed = testing::TestSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int i = 0; i < 5000; ++i) {

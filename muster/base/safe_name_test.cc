@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/testing/seed.h"
 
 namespace muster::base {
 namespace {
@@ -65,7 +66,7 @@ TEST(SafeNameTest, KeepsChangedNamesApart) {
 }
 
 TEST(SafeNameTest, MakesASafeNameOfAnyBytes) {
-  const unsigned seed = std::random_device()();
+  const uint32_t seed = testing::TestSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   for (int i = 0; i < 5000; ++i) {

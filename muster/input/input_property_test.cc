@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "muster/base/testing/seed.h"
 #include "muster/input/byte_scan.h"
 #include "muster/input/byte_source.h"
 #include "muster/input/record_parser.h"
@@ -20,7 +21,7 @@ namespace {
 
 class InputPropertyTest : public ::testing::Test {
  protected:
-  InputPropertyTest() : seed_(std::random_device{}()), random_(seed_) {}
+  InputPropertyTest() : seed_(base::testing::TestSeed()), random_(seed_) {}
 
   size_t Below(size_t limit) { return static_cast<size_t>(random_() % limit); }
 

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
 #include "muster/base/temp_dir.h"
+#include "muster/base/testing/seed.h"
 #include "muster/base/testing/victim.h"
 #include "muster/queue_rocksdb/rocksdb_queue_store.h"
 
@@ -110,7 +111,7 @@ std::set<std::string> AllBodies(const std::string& dir) {
 }
 
 TEST(CrashTest, KeepsEveryAcknowledgementWhenKilled) {
-  const uint32_t seed = std::random_device()();
+  const uint32_t seed = base::testing::TestSeed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   const base::TempDir dir;

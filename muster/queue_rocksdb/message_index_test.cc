@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/testing/seed.h"
 
 namespace muster::queue_rocksdb {
 namespace {
@@ -77,7 +78,7 @@ TEST(MessageIndexTest, MovesOnInStepsAndGivesNothingThatHasExpired) {
 
 // Random operations against a model that is too simple to be wrong.
 TEST(MessageIndexTest, AgreesWithAPlainMap) {
-  const uint32_t seed = std::random_device()();
+  const uint32_t seed = base::testing::TestSeed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   MessageIndex index;

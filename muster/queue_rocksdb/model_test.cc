@@ -1,17 +1,17 @@
 // Any sequence of commands, crashes among them: the engine answers as the model of a queue does.
 //
-// Each run takes other sequences. A failure shows the shortest sequence that fails, and how to run
-// it again; RC_PARAMS sets all that RapidCheck lets one set, as max_success.
+// MUSTER_TEST_SEED=random takes other sequences. A failure shows the shortest sequence that fails,
+// and how to run it again; RC_PARAMS sets all that RapidCheck lets one set, as max_success.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
+#include "muster/base/testing/seed.h"
 #include "muster/queue_rocksdb/model_command.h"
 #include "muster/queue_rocksdb/model_run.h"
 #include "muster/queue_rocksdb/model_store.h"
@@ -31,7 +31,7 @@ constexpr int kPace = 1;
 // Not rc::check, which prints while all goes well, too.
 rc::detail::Configuration ConfigurationOf(int sequences) {
   rc::detail::Configuration defaults;
-  defaults.testParams.seed = std::random_device()();
+  defaults.testParams.seed = base::testing::TestSeed();
   defaults.testParams.maxSuccess = sequences / kPace;
   const char* params = getenv("RC_PARAMS");
   return rc::detail::configFromString(params == nullptr ? "" : params, defaults);

@@ -1,16 +1,16 @@
-// Random targets for properties of what decides about them. Each run takes other ones; a failure
-// shows the smallest that fails, and how to run it again.
+// Random targets for properties of what decides about them. MUSTER_TEST_SEED=random takes other
+// ones; a failure shows the smallest that fails, and how to run it again.
 #pragma once
 
 #include <algorithm>
 #include <cstdlib>
-#include <random>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "muster/base/testing/seed.h"
 #include "muster/scaling/target_fixture.h"
 #include "rapidcheck.h"
 #include "rapidcheck/detail/Configuration.h"
@@ -24,7 +24,7 @@ inline constexpr int kTargets = 3000;
 template <typename Property>
 void CheckEvery(Property property) {
   rc::detail::Configuration defaults;
-  defaults.testParams.seed = std::random_device()();
+  defaults.testParams.seed = base::testing::TestSeed();
   defaults.testParams.maxSuccess = kTargets;
   defaults.testParams.maxDiscardRatio = 100;
   const char* params = getenv("RC_PARAMS");

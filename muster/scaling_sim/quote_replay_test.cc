@@ -1,9 +1,9 @@
 // What a quote says against what becomes of the work when it is put.
 #include <algorithm>
-#include <random>
 
 #include "gtest/gtest.h"
 #include "muster/base/random.h"
+#include "muster/base/testing/seed.h"
 #include "muster/scaling/deadline_policy.h"
 #include "muster/scaling/quote.h"
 #include "muster/scaling_sim/engine.h"
@@ -57,7 +57,7 @@ class QuoteReplayTest : public ::testing::Test {
  protected:
   QuoteReplayTest() { RecordProperty("seed", seed_); }
 
-  const int seed_ = static_cast<int>(std::random_device()() & 0xffff);
+  const int seed_ = static_cast<int>(base::testing::TestSeed());
   const base::UniformSource uniform_ = base::SeededUniform(static_cast<uint64_t>(seed_));
 };
 

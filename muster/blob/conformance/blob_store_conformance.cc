@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/testing/seed.h"
 #include "muster/blob/limits.h"
 
 namespace muster::blob::conformance {
@@ -57,7 +58,7 @@ TEST_P(BlobStoreConformance, DeletesTwiceWithoutAnError) {
 }
 
 TEST_P(BlobStoreConformance, KeepsAnyBytes) {
-  const unsigned seed = std::random_device()();
+  const uint32_t seed = base::testing::TestSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   std::string noise(3 << 20, '\0');

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "gmock/gmock.h"
 #include "muster/base/mutex.h"
+#include "muster/base/testing/seed.h"
 #include "muster/queue/conformance/queue_conformance.h"
 
 namespace muster::queue::conformance {
@@ -117,7 +118,7 @@ TEST_P(QueueConformanceTest, StaysUsableWhenTheWallClockWasSetBackWhileItWasDown
 TEST_P(QueueConformanceTest, NeverLetsTwoReceiversShareALiveLease) {
   constexpr int kMessages = 400;
   constexpr int kThreads = 4;
-  const uint32_t seed = std::random_device()();
+  const uint32_t seed = base::testing::TestSeed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   for (int i = 0; i < kMessages; ++i) Put(std::to_string(i));
   base::Mutex mu;
