@@ -156,8 +156,10 @@ class Ending {
   double rate_;      // replicas from at_ on
 };
 
-// The least number of new replicas with which all work meets the promise; kMaxReplicas: none does.
-int ExtraNeeded(const Backlog& backlog, const Supply& supply, const Promise& promise) {
+// The least number of new replicas with which all work meets the promise; nullopt: none up to
+// kMaxReplicas does.
+std::optional<int> ExtraNeeded(const Backlog& backlog, const Supply& supply,
+                               const Promise& promise) {
   const double promised = Seconds(promise.deadline);
   const double cold_start = Seconds(supply.cold_start);
   const double warm_start = std::min(cold_start, Seconds(supply.release));
@@ -174,9 +176,9 @@ int ExtraNeeded(const Backlog& backlog, const Supply& supply, const Promise& pro
     }
     const double released = supply.items_per_second * supply.parked * (due - warm_start);
     const bool parked_do_it = due > warm_start && deficit <= released;
-    most =
-        std::max<double>(most, parked_do_it ? deficit / (released / supply.parked) : kMaxReplicas);
+    most = std::max(most, parked_do_it ? deficit / (released / supply.parked) : HUGE_VAL);
   });
+  if (most > kMaxReplicas * (1 + 1e-9)) return std::nullopt;
   return CeilReplicas(most);
 }
 
@@ -186,9 +188,9 @@ Feasibility Judge(const Backlog& backlog, const Supply& supply, const Promise& p
                   int replicas) {
   Feasibility verdict;
   const int extra = std::max(0, replicas - supply.committed());
-  const int needed = ExtraNeeded(backlog, supply, promise);
-  verdict.feasible = needed < kMaxReplicas && needed <= extra;
-  verdict.needs = needed >= kMaxReplicas ? 0 : supply.committed() + needed;
+  const std::optional<int> needed = ExtraNeeded(backlog, supply, promise);
+  verdict.feasible = needed.has_value() && *needed <= extra;
+  verdict.needs = needed.has_value() ? supply.committed() + *needed : 0;
   Ending ending(supply, extra);
   const double first = supply.ready > 0 ? Seconds(promise.service_time) : 0;
   double done = first;

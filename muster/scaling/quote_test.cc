@@ -148,6 +148,19 @@ TEST_F(QuoteTest, NeverEndsWhereNobodyMayWork) {
   EXPECT_THAT(quotation.explanation, StartsWith("Never done: nobody may work on it. It needs 1 "));
 }
 
+TEST_F(QuoteTest, KeepsTheShortestPromiseThatTakesAsManyAsAnybodyMayHave) {
+  Ready(0);
+  observation.bounds.max = 1'000'000;
+  observation.estimates.items_per_second = 0.001;
+  observation.estimates.cold_start = absl::ZeroDuration();
+  observation.estimates.service_time = absl::Milliseconds(1);
+  const std::optional<absl::Duration> shortest = Of(1, absl::Minutes(5)).shortest_sla;
+  ASSERT_EQ(shortest, absl::Milliseconds(1));
+  const Quotation quotation = Of(1, *shortest);
+  EXPECT_TRUE(quotation.feasible);
+  EXPECT_EQ(quotation.needs, 1'000'000);
+}
+
 TEST_F(QuoteTest, SaysThatNoNumberWouldDoItWhereAColdStartIsLongerThanThePromise) {
   Ready(0);
   const Quotation quotation = Of(100, absl::Seconds(20));
