@@ -129,8 +129,10 @@ Profile DeadlinePolicy::ProfileAll(const Supply& supply, absl::Duration service_
   aim.deadline = std::min(sla.deadline, std::max(*options_.aim, reachable));
   const Profile sooner = ProfileDeadlines(work_.backlog(), supply, aim);
   const int least_ready = std::max(profile.least_ready, sooner.least_ready);
+  const bool short_handed = profile.short_handed || sooner.short_handed;
   if (sooner.extra > profile.extra) profile = sooner;
   profile.least_ready = least_ready;
+  profile.short_handed = short_handed;
   return profile;
 }
 
@@ -158,7 +160,9 @@ void DeadlinePolicy::DecideBySpeed(const Observation& observation, Decision* dec
                 estimates.release};
   Need need = NeedOf(observation, supply);
   LearnHold(observation, supply, need);
-  if (need.extra > 0) AddThreads(observation, &supply, &need, decision);
+  if (need.extra > 0 || need.profile.short_handed) {
+    AddThreads(observation, &supply, &need, decision);
+  }
   if (need.extra > 0) {
     Grow(observation, need, decision);
   } else {

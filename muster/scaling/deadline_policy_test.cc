@@ -179,6 +179,20 @@ TEST_F(DeadlinePolicyTest, AddsTasksBeforeReplicas) {
   EXPECT_EQ(target_.LookUntil(11).replicas, 4) << "the tasks did not help";
 }
 
+TEST_F(DeadlinePolicyTest, AddsTasksWhereNewReplicasWouldComeTooLate) {
+  target_.options.sla = absl::Seconds(20);
+  target_.Ready(2);
+  target_.observation.fleet.tasks = 4;
+  target_.observation.fleet.max_tasks = 8;
+  target_.observation.estimates.cpu_share = 0.4;
+  target_.Announce(0, 2000);
+  target_.Read(2000);
+  const Decision decision = target_.Decide();
+  EXPECT_EQ(decision.replicas, 2) << "done after 25 s, when a new one would not even be ready";
+  EXPECT_EQ(decision.tasks, 8) << "done after 12.5 s";
+  EXPECT_TRUE(decision.feasibility.feasible);
+}
+
 TEST_F(DeadlinePolicyTest, KeepsIdleReplicasUntilMoreTasksHaveShownTheirWorth) {
   target_.Ready(4);
   target_.Idle(2, -60);

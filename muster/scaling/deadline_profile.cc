@@ -104,6 +104,7 @@ Profile ProfileDeadlines(const Backlog& backlog, const Supply& supply, const Pro
     profile.deadline = supply.now + absl::Seconds(promised - age);
   });
   profile.least_ready = std::min(supply.ready, CeilReplicas(least_ready));
+  profile.short_handed = CeilReplicas(least_ready) > supply.ready;
   // At the latest start there is nothing to be patient for.
   const int patient = CeilReplicas(profile.missing - promise.patience);
   profile.extra = std::max(patient, CeilReplicas(missing_late));

@@ -43,6 +43,7 @@ struct Profile {
   int extra = 0;                       // … that shall start now
   bool late_start = false;             // `extra` is there because later would be too late
   int least_ready = 0;                 // of the ready replicas, how many the deadlines need
+  bool short_handed = false;           // … all, and more: new ones may come too late to help
   std::optional<absl::Time> deadline;  // the one that decided; the promise itself, without margin
 };
 
