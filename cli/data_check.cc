@@ -24,7 +24,7 @@ absl::Status CheckBody(const queue::QueueId& queue, absl::string_view body,
   const std::optional<wire::Direction> direction = wire::DirectionOf(queue.name);
   if (!direction.has_value()) return absl::OkStatus();
   const absl::Status decoded = *direction == wire::Direction::kOutput
-                                   ? controller::DecodeResult(body, blobs).status()
+                                   ? controller::FirstError(controller::DecodeResults(body, blobs))
                                    : wire::DecodeWorkItem(body, blobs).status();
   return absl::IsDataLoss(decoded) ? decoded : absl::OkStatus();
 }

@@ -59,6 +59,7 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
       settler_(
           {.partitions = options_.partitions,
            .output_queue = options_.output_queue,
+           .pack_outputs = options_.pack_outputs,
            .holder = options_.instance,
            .linger = options_.settle_linger,
            .on_delayed = [this](absl::Duration delay) { supervisor_.WakeIn(delay); },

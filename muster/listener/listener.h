@@ -93,6 +93,7 @@ enum class DispatchMode {
 struct ListenerOptions {
   std::vector<queue::QueueId> partitions;  // at least one; tasks visit all, each from another start
   std::optional<queue::QueueId> output_queue;  // where Settlement::outputs go
+  OutputPacker pack_outputs;                   // absent: each output is a message of its own
   std::string instance = "local";              // role instance id: events' `from`, causes' holder
   DispatchMode mode = DispatchMode::kPush;
 

@@ -45,6 +45,22 @@ TEST_F(ListenerSettlementTest, PutsTheOutputDurablyBeforeItDeletesTheInput) {
   Finish();
 }
 
+TEST_F(ListenerSettlementTest, PutsWhatThePackerMakesOfTheOutputs) {
+  options_.pack_outputs = [](std::vector<queue::NewMessage> outputs) {
+    std::string all;
+    for (const queue::NewMessage& output : outputs) all += output.body;
+    outputs.resize(1);
+    outputs.front().body = all;
+    return outputs;
+  };
+  handler_ = [](Delivery&, DeliveryContext&) { return Ok({"x", "y"}); };
+  Put("a");
+  Start();
+  store_.AwaitDeleted(in(), 1);
+  EXPECT_THAT(store_.put(output_), ElementsAre("xy"));
+  Finish();
+}
+
 TEST_F(ListenerSettlementTest, CommitsInOneGroupWhatGatheredWhileItWasBusy) {
   Gate gate;
   store_.SetHook([&](Verb verb, const queue::QueueId&) {

@@ -166,7 +166,7 @@ void Settler::PutOutputs(Items& batch) {
     if (item.verdict.outputs.empty()) continue;
     of.push_back(&item);
     for (queue::NewMessage& output : std::exchange(item.verdict.outputs, {})) {
-      const size_t bytes = output.body.size();
+      const size_t bytes = output.body.size() + kPackingBytes;
       if (chunk.size() == queue::kMaxPutMessages || chunk_bytes + bytes > queue::kMaxPutBytes) {
         flush();
         of.push_back(&item);
@@ -179,6 +179,7 @@ void Settler::PutOutputs(Items& batch) {
 }
 
 void Settler::PutChunk(std::vector<queue::NewMessage> outputs, const Chosen& of) {
+  if (options_.pack_outputs) outputs = options_.pack_outputs(std::move(outputs));
   const auto results = retry_.Run(cancelled_.get_token(), [&](const base::RetryAttempt&) {
     counters_->Add(&ListenerCounters::output_puts);
     return store_->Put(*options_.output_queue, outputs);

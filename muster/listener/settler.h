@@ -23,6 +23,7 @@
 #include "muster/base/retry_policy.h"
 #include "muster/listener/counters.h"
 #include "muster/listener/lease_table.h"
+#include "muster/listener/subscriber.h"
 #include "muster/listener/trigger_sender.h"
 #include "muster/listener/verdict.h"
 #include "muster/queue/queue_store.h"
@@ -32,6 +33,7 @@ namespace muster::listener {
 struct SettlerOptions {
   std::vector<queue::QueueId> partitions;
   std::optional<queue::QueueId> output_queue;
+  OutputPacker pack_outputs;                     // as in ListenerOptions
   std::string holder;                            // who gives messages up
   absl::Duration linger = absl::ZeroDuration();  // the most that a settlement waits for others
   absl::Duration put_failed_delay = absl::Seconds(1);  // of an input whose outputs could not be put

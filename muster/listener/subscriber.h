@@ -1,7 +1,9 @@
 // What a listener hands to the code that works on messages, and what it gets back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -36,6 +38,12 @@ struct Settlement {
   // kDead, and kRetry that turns out to be the last attempt: see Subscriber::OnGivenUp.
   std::vector<queue::NewMessage> outputs;
 };
+
+// Makes fewer messages of outputs that are about to be put together, and that say the same. Called
+// on a thread of the listener's, with at most one put's worth (limits.h); adds at most
+// kPackingBytes for each of them.
+using OutputPacker = std::function<std::vector<queue::NewMessage>(std::vector<queue::NewMessage>)>;
+inline constexpr size_t kPackingBytes = 16;
 
 // A leased message in the hands of a subscriber. message->interrupted marks a suspect: its last
 // holder died with it.

@@ -11,7 +11,9 @@
 #include "muster/base/log.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status_macros.h"
+#include "muster/queue/limits.h"
 #include "muster/trigger/work_detected.h"
+#include "muster/wire/result_limits.h"
 #include "services/controller/result_counter.h"
 
 namespace muster::controller {
@@ -19,8 +21,11 @@ namespace {
 
 // Between two looks for results that may join those in the hand.
 constexpr absl::Duration kGatherPause = absl::Milliseconds(2);
-// A page may overfill the hand, so that the bound leaves room for one below the report's.
-constexpr int kMaxHand = static_cast<int>(report::kMaxCommitItems) / 2;
+// A page of messages, each full of results, may overfill the hand: the bound leaves room for one
+// below the report's.
+constexpr int kMaxHand =
+    static_cast<int>(report::kMaxCommitItems - queue::kMaxReceive * wire::kMaxTogether);
+static_assert(kMaxHand > 0);
 
 class DrainingController final : public Controller {
  public:

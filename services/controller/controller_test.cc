@@ -96,6 +96,35 @@ TEST_F(ControllerTest, PutsAsideWhatCanNeverCount) {
   EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
 }
 
+std::string Together(const std::vector<v1::ItemResult>& results) {
+  v1::ItemResult whole;
+  whole.set_batch(results.front().batch());
+  for (const v1::ItemResult& result : results) whole.add_together(result.SerializeAsString());
+  return whole.SerializeAsString();
+}
+
+TEST_F(ControllerTest, CountsResultsThatTravelTogether) {
+  OpenBatch(3);
+  PutBody(Together({Result(0), Result(1, "bob", "2")}));
+  PutBody(Together({Result(1, "bob", "2"), Result(2)}));
+  Start();
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 2.50", "bob 2.00"));
+  EXPECT_EQ(GetProgress().duplicates, 1);
+  EXPECT_EQ(Stats().stored(), 0);
+}
+
+TEST_F(ControllerTest, CountsWhatIsSoundInAMessageBeforeItPutsItAside) {
+  OpenBatch(2);
+  PutBody(Together({Result(0), Result(5), Result(1)}));
+  Start();
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
+  EXPECT_THAT(PoisonCauses(), ElementsAre(HasSubstr("no item 5")));
+}
+
 // A processor was upgraded before its controller. What it says is not lost.
 TEST_F(ControllerTest, LeavesResultsToANewerControllerThatItCannotReadItself) {
   OpenBatch(2);
@@ -216,8 +245,9 @@ TEST_F(ControllerTest, FindsWorkWhoseTriggerWasLost) {
 
 // The keeper of a ledger is heard a moment after its controller has started, when both were killed.
 TEST_F(ControllerTest, CountsResultsSoonAfterTheLedgerOfTheirBatchIsBack) {
-  OpenBatch(2);
-  PutQuietly({Result(0), Result(1)});
+  OpenBatch(3);
+  PutQuietly({Result(0)});
+  PutBody(Together({Result(1), Result(2)}));
   records_->BeAwayFor(3);
   Start();
   for (const auto away : {absl::Milliseconds(250), absl::Milliseconds(500), absl::Seconds(1)}) {
@@ -226,7 +256,8 @@ TEST_F(ControllerTest, CountsResultsSoonAfterTheLedgerOfTheirBatchIsBack) {
     clock_.Advance(away);
   }
   host_->AwaitCompletions(1);
-  EXPECT_EQ(GetProgress().items(), 2);
+  EXPECT_EQ(GetProgress().items(), 3);
+  EXPECT_EQ(GetProgress().duplicates, 0);
 }
 
 TEST_F(ControllerTest, LooksSoonForResultsThatWaitForALedgerAlsoAfterOtherWork) {

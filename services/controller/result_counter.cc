@@ -10,7 +10,6 @@
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
-#include "services/controller/result_decoder.h"
 
 namespace muster::controller {
 namespace {
@@ -66,39 +65,60 @@ absl::StatusOr<int> ResultCounter::Receive() {
 }
 
 absl::Status ResultCounter::Take(queue::Message message) {
-  absl::StatusOr<DecodedResult> result =
-      Retrying([&] { return DecodeResult(message.body, deps_.blobs); });
-  absl::Status fits = result.status();
-  if (result.ok()) fits = Check(result->item);
-  if (fits.ok()) {
+  MUSTER_ASSIGN_OR_RETURN(DecodedResults results,
+                          Retrying([&] { return DecodeResults(message.body, deps_.blobs); }));
+  bool for_newer = false;
+  for (absl::StatusOr<DecodedResult>& result : results) {
+    for_newer = for_newer || absl::IsUnimplemented(result.status());
+    if (!result.ok()) continue;
+    const absl::Status fits = Check(result->item);
+    // Whoever has its batch's ledger is away: others' results are counted meanwhile.
+    if (base::IsTransient(fits)) {
+      ComeAgain(result->item.batch, std::move(message.receipt));
+      return absl::OkStatus();
+    }
+    if (!fits.ok() && !absl::IsInvalidArgument(fits)) return fits;  // a store does not answer
+    if (!fits.ok()) result = fits;
+  }
+  if (for_newer) {
+    LeaveToNewer(FirstError(results));
+  } else {
+    Keep(std::move(results), std::move(message));
+  }
+  return absl::OkStatus();
+}
+
+void ResultCounter::Keep(DecodedResults results, queue::Message message) {
+  absl::Status hopeless;
+  std::vector<std::string> blobs;
+  for (absl::StatusOr<DecodedResult>& result : results) {
+    if (!result.ok()) {
+      hopeless.Update(result.status());
+      continue;
+    }
     ++items_of_batch_[result->item.batch];
     items_.push_back(std::move(result->item));
-    blobs_.push_back(std::move(result->blob));
+    if (!result->blob.empty()) blobs.push_back(std::move(result->blob));
+  }
+  if (hopeless.ok()) {
     receipts_.push_back(std::move(message.receipt));
-    return absl::OkStatus();
+    blobs_.push_back(std::move(blobs));
+    return;
   }
-  // Whoever has its batch's ledger is away: others' results are counted meanwhile.
-  if (result.ok() && base::IsTransient(fits)) {
-    const absl::Duration pause = away_[result->item.batch].pause;
-    queue::UpdateRequest& request = put_back_.emplace_back();
-    request.receipt = std::move(message.receipt);
-    request.visibility = pause;
-    request.attempt_ended = true;
-    return absl::OkStatus();
-  }
-  if (absl::IsUnimplemented(fits)) {
-    LeaveToNewer(fits);
-    return absl::OkStatus();
-  }
-  const bool hopeless = result.ok() ? absl::IsInvalidArgument(fits) : absl::IsDataLoss(fits);
-  if (!hopeless) return fits;  // a store does not answer
-  base::Log(
-      base::kError, "a result cannot be counted",
-      {{"queue", partition_.ToString()}, {"message", message.message_id}, {"why", fits.message()}});
+  base::Log(base::kError, "a result cannot be counted",
+            {{"queue", partition_.ToString()},
+             {"message", message.message_id},
+             {"why", hopeless.message()}});
   hopeless_.push_back(
       {std::move(message.receipt),
-       {std::string(fits.message()), message.attempts, options_.instance, deps_.clock->Now()}});
-  return absl::OkStatus();
+       {std::string(hopeless.message()), message.attempts, options_.instance, deps_.clock->Now()}});
+}
+
+void ResultCounter::ComeAgain(uint64_t batch, queue::Receipt receipt) {
+  queue::UpdateRequest& request = put_back_.emplace_back();
+  request.receipt = std::move(receipt);
+  request.visibility = away_[batch].pause;
+  request.attempt_ended = true;
 }
 
 // One that is not put back, because the store is away, say, comes again when its lease has lapsed.
@@ -219,7 +239,8 @@ absl::Status ResultCounter::Settle() {
     MUSTER_RETURN_IF_ERROR(deleted.status());
     MUSTER_FAILPOINT("controller.after_delete");
     for (size_t i = 0; i < deleted->size(); ++i) {
-      if ((*deleted)[i].ok()) DropBlob(blobs_[first + i]);
+      if (!(*deleted)[i].ok()) continue;
+      for (const std::string& blob : blobs_[first + i]) DropBlob(blob);
     }
   }
   const absl::Span<const queue::DeadLetterRequest> hopeless = hopeless_;
@@ -234,7 +255,6 @@ absl::Status ResultCounter::Settle() {
 
 // Only once its message is gone for good. A blob that stays costs space, nothing else.
 void ResultCounter::DropBlob(const std::string& name) {
-  if (name.empty()) return;
   const absl::Status dropped = deps_.blobs->Delete(name);
   if (dropped.ok()) return;
   base::Log(base::kWarning, "a blob stays behind", {{"blob", name}, {"why", dropped.ToString()}});

@@ -2,6 +2,9 @@
 //
 //   Receive ─► Take (decode, hold against the ledger) ─► Commit ─► Delete
 //
+// A message may carry many results of one batch. What cannot be counted does not keep the others of
+// its message from it; the message is then set aside, once those are counted.
+//
 // A message is deleted only after the commit that counted it is durable. A crash in between is a
 // harmless duplicate: only the item's row in the report decides whether it counts.
 #pragma once
@@ -19,6 +22,7 @@
 #include "muster/report/report_store.h"
 #include "services/controller/batch_book.h"
 #include "services/controller/controller.h"
+#include "services/controller/result_decoder.h"
 
 namespace muster::controller {
 
@@ -39,7 +43,7 @@ class ResultCounter {
   // Completes `batch` if every item of it is counted.
   absl::Status CompleteIfDone(uint64_t batch);
 
-  size_t in_hand() const { return items_.size() + hopeless_.size(); }
+  size_t in_hand() const { return items_.size() + hopeless_.size(); }  // results
   bool full() const { return in_hand() >= static_cast<size_t>(options_.max_commit_results); }
   // How soon to look for results that were not kept, because the ledger of their batch is away, or
   // because only a newer controller can read them; infinite: there are none.
@@ -49,6 +53,8 @@ class ResultCounter {
 
  private:
   absl::Status Take(queue::Message message);
+  void Keep(DecodedResults results, queue::Message message);
+  void ComeAgain(uint64_t batch, queue::Receipt receipt);
   void PutBack();
   void LeaveToNewer(const absl::Status& why);
   // BatchBook::Check, but a ledger that was away a moment ago is not asked.
@@ -76,9 +82,9 @@ class ResultCounter {
   BatchBook book_;
 
   // The hand.
-  std::vector<queue::Receipt> receipts_;  // as items_
   std::vector<report::CountedItem> items_;
-  std::vector<std::string> blobs_;  // as items_: where each was claim-checked, or ""
+  std::vector<queue::Receipt> receipts_;         // of messages all of whose results are in items_
+  std::vector<std::vector<std::string>> blobs_;  // as receipts_: where results were claim-checked
   std::map<uint64_t, uint64_t> items_of_batch_;
   std::vector<queue::DeadLetterRequest> hopeless_;
 

@@ -1,5 +1,6 @@
 #include "services/controller/result_decoder.h"
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -9,7 +10,7 @@
 #include "google/protobuf/arena.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/item_result.pb.h"
-#include "muster/wire/work_item_codec.h"
+#include "muster/wire/result_limits.h"
 
 namespace muster::controller {
 namespace {
@@ -69,49 +70,100 @@ absl::Status DecodeAggregated(v1::ItemResult* result, CountedItem* item) {
   return absl::OkStatus();
 }
 
+// Everything but what became of the item.
+absl::StatusOr<CountedItem> DecodeHead(v1::ItemResult* result) {
+  const std::optional<base::Fingerprint128> content =
+      base::Fingerprint128::FromBytes(result->content_hash());
+  if (!content.has_value()) return Damaged(*result, "its content hash is malformed");
+  CountedItem item;
+  item.batch = result->batch();
+  item.index = result->index();
+  item.transactions = result->transactions();
+  item.content = *content;
+  item.attempts = result->attempt();
+  item.handler_version = std::move(*result->mutable_handler_version());
+  item.worker = std::move(*result->mutable_worker());
+  return item;
+}
+
+absl::Status WithoutOutcome(const v1::ItemResult& result) {
+  if (result.GetReflection()->GetUnknownFields(result).empty()) {
+    return Damaged(result, "it has no outcome");
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("result of item ", result.batch(), "/", result.index(),
+                   ": a newer muster has put it in a form that this one cannot read"));
+}
+
+absl::StatusOr<DecodedResult> DecodeOne(v1::ItemResult* result, blob::BlobStore* blobs) {
+  if (result->outcome_case() == v1::ItemResult::OUTCOME_NOT_SET) return WithoutOutcome(*result);
+  DecodedResult decoded;
+  MUSTER_ASSIGN_OR_RETURN(decoded.item, DecodeHead(result));
+  if (result->has_dead_lettered()) {
+    decoded.item.outcome = report::ItemOutcome::kDeadLettered;
+    decoded.item.cause = std::move(*result->mutable_dead_lettered()->mutable_cause());
+    return decoded;
+  }
+  if (result->has_claimed_aggregated()) {
+    decoded.blob = result->claimed_aggregated().blob();
+    MUSTER_RETURN_IF_ERROR(FetchAggregated(result, blobs));
+  }
+  MUSTER_RETURN_IF_ERROR(DecodeAggregated(result, &decoded.item));
+  return decoded;
+}
+
+// nullptr: these bytes are no result. A result is made of hundreds of small parts, hence the arena.
+v1::ItemResult* Parse(absl::string_view body, google::protobuf::Arena* arena) {
+  auto* const result = google::protobuf::Arena::CreateMessage<v1::ItemResult>(arena);
+  const bool fits = body.size() <= std::numeric_limits<int>::max();
+  const bool parsed = fits && result->ParseFromArray(body.data(), static_cast<int>(body.size()));
+  return parsed && result->batch() != 0 ? result : nullptr;
+}
+
+absl::StatusOr<DecodedResult> DecodePart(uint64_t batch, absl::string_view body,
+                                         blob::BlobStore* blobs) {
+  google::protobuf::Arena arena;
+  v1::ItemResult* const result = Parse(body, &arena);
+  if (result == nullptr || result->batch() != batch) {
+    return absl::DataLossError(absl::StrCat("a part of a message is no result of batch ", batch));
+  }
+  return DecodeOne(result, blobs);
+}
+
+bool IsItsOwn(const absl::Status& error) {
+  return absl::IsDataLoss(error) || absl::IsUnimplemented(error);
+}
+
 }  // namespace
 
-absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobStore* blobs) {
-  google::protobuf::Arena arena;  // a result is made of hundreds of small parts
-  v1::ItemResult& result = *google::protobuf::Arena::CreateMessage<v1::ItemResult>(&arena);
-  if (body.size() > std::numeric_limits<int>::max() ||
-      !result.ParseFromArray(body.data(), static_cast<int>(body.size())) || result.batch() == 0) {
-    return absl::DataLossError("the message is no result of a work item");
+absl::StatusOr<DecodedResults> DecodeResults(absl::string_view body, blob::BlobStore* blobs) {
+  google::protobuf::Arena arena;
+  v1::ItemResult* const whole = Parse(body, &arena);
+  DecodedResults results;
+  if (whole == nullptr) {
+    results.push_back(absl::DataLossError("the message is no result of a work item"));
+  } else if (whole->together().empty()) {
+    results.push_back(DecodeOne(whole, blobs));
+  } else if (static_cast<size_t>(whole->together_size()) > wire::kMaxTogether) {
+    results.push_back(absl::DataLossError(absl::StrCat("the message has ", whole->together_size(),
+                                                       " results; at most ", wire::kMaxTogether)));
+  } else {
+    for (const std::string& part : whole->together()) {
+      results.push_back(DecodePart(whole->batch(), part, blobs));
+    }
   }
-  const std::optional<base::Fingerprint128> content =
-      base::Fingerprint128::FromBytes(result.content_hash());
-  if (!content.has_value()) return Damaged(result, "its content hash is malformed");
-  DecodedResult decoded;
-  CountedItem& item = decoded.item;
-  item.batch = result.batch();
-  item.index = result.index();
-  item.transactions = result.transactions();
-  item.content = *content;
-  item.attempts = result.attempt();
-  item.handler_version = std::move(*result.mutable_handler_version());
-  item.worker = std::move(*result.mutable_worker());
-  if (result.has_claimed_aggregated()) {
-    decoded.blob = result.claimed_aggregated().blob();
-    MUSTER_RETURN_IF_ERROR(FetchAggregated(&result, blobs));
+  for (const absl::StatusOr<DecodedResult>& result : results) {
+    if (!result.ok() && !IsItsOwn(result.status())) return result.status();
   }
-  switch (result.outcome_case()) {
-    case v1::ItemResult::kAggregated:
-      MUSTER_RETURN_IF_ERROR(DecodeAggregated(&result, &item));
-      return decoded;
-    case v1::ItemResult::kDeadLettered:
-      item.outcome = report::ItemOutcome::kDeadLettered;
-      item.cause = std::move(*result.mutable_dead_lettered()->mutable_cause());
-      return decoded;
-    case v1::ItemResult::kClaimedAggregated:  // fetched above
-    case v1::ItemResult::OUTCOME_NOT_SET:
-      break;
+  return results;
+}
+
+absl::Status FirstError(const absl::StatusOr<DecodedResults>& results) {
+  MUSTER_RETURN_IF_ERROR(results.status());
+  for (const absl::StatusOr<DecodedResult>& result : *results) {
+    MUSTER_RETURN_IF_ERROR(result.status());
   }
-  if (!result.GetReflection()->GetUnknownFields(result).empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat("result of item ", result.batch(), "/", result.index(),
-                     ": a newer muster has put it in a form that this one cannot read"));
-  }
-  return Damaged(result, "it has no outcome");
+  return absl::OkStatus();
 }
 
 }  // namespace muster::controller

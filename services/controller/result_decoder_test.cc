@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/hex.h"
 #include "muster/v1/item_result.pb.h"
+#include "muster/wire/result_limits.h"
 
 namespace muster::controller {
 namespace {
@@ -22,6 +23,21 @@ constexpr char kAggregated[] =
 constexpr char kDeadLettered[] =
     "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340054a0b70726f63"
     "6573736f722d315a090a0769742064696564";
+
+// Of a message that has one result.
+absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobStore* blobs) {
+  auto results = DecodeResults(body, blobs);
+  if (!results.ok()) return results.status();
+  EXPECT_EQ(results->size(), 1u);
+  return std::move(results->front());
+}
+
+std::string Together(uint64_t batch, const std::vector<std::string>& parts) {
+  v1::ItemResult whole;
+  whole.set_batch(batch);
+  for (const std::string& part : parts) whole.add_together(part);
+  return whole.SerializeAsString();
+}
 
 TEST(ResultDecoderTest, ReadsWhatTheFirstReleaseWrote) {
   const auto aggregated = DecodeResult(base::BytesFromHex(kAggregated), nullptr);
@@ -62,6 +78,37 @@ TEST(ResultDecoderTest, TellsAnOutcomeThatOnlyANewerMusterKnowsFromDamage) {
   EXPECT_TRUE(absl::IsUnimplemented(
       DecodeResult(result.SerializeAsString() + base::BytesFromHex(kNewerField), nullptr)
           .status()));
+}
+
+TEST(ResultDecoderTest, ReadsResultsThatTravelTogether) {
+  const auto results = DecodeResults(
+      Together(5, {base::BytesFromHex(kAggregated), base::BytesFromHex(kDeadLettered)}), nullptr);
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_EQ(results->size(), 2u);
+  EXPECT_EQ((*results)[0]->item.aggregated, 2);
+  EXPECT_EQ((*results)[1]->item.cause, "it died");
+  EXPECT_TRUE(FirstError(results).ok());
+}
+
+TEST(ResultDecoderTest, BlamesNoResultForItsNeighbour) {
+  const std::string sound = base::BytesFromHex(kAggregated);
+  const auto results =
+      DecodeResults(Together(5, {"garbage", sound, Together(5, {sound})}), nullptr);
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_EQ(results->size(), 3u);
+  EXPECT_TRUE(absl::IsDataLoss((*results)[0].status()));
+  EXPECT_TRUE((*results)[1].ok());
+  EXPECT_TRUE(absl::IsDataLoss((*results)[2].status())) << "none holds others in turn";
+  EXPECT_TRUE(absl::IsDataLoss(FirstError(results)));
+}
+
+TEST(ResultDecoderTest, ReadsNoMoreTogetherThanMayBeAndNoneOfAnotherBatch) {
+  const std::string sound = base::BytesFromHex(kAggregated);
+  const std::vector<std::string> most(wire::kMaxTogether, sound);
+  EXPECT_TRUE(FirstError(DecodeResults(Together(5, most), nullptr)).ok());
+  const std::vector<std::string> more(wire::kMaxTogether + 1, sound);
+  EXPECT_TRUE(absl::IsDataLoss(FirstError(DecodeResults(Together(5, more), nullptr))));
+  EXPECT_TRUE(absl::IsDataLoss(FirstError(DecodeResults(Together(6, {sound}), nullptr))));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "muster/handler/pooled.h"
 #include "muster/wire/queue_names.h"
 #include "services/processor/item_worker.h"
+#include "services/processor/result_codec.h"
 
 namespace muster::processor {
 namespace {
@@ -16,6 +17,7 @@ listener::ListenerOptions ListenerOptionsOf(const job::JobDefinition& job, const
   listener.partitions = wire::InputQueues(options.account, job.name,
                                           std::max(job.queue.partitions, options.min_partitions));
   listener.output_queue = wire::OutputQueue(options.account, job.name, 0);
+  listener.pack_outputs = PackResults;
   listener.instance = options.instance;
   listener.visibility = job.queue.visibility.value_or(listener.visibility);
   listener.max_attempts = job.queue.max_attempts;

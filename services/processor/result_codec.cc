@@ -1,10 +1,16 @@
 #include "services/processor/result_codec.h"
 
+#include <cstdint>
+#include <optional>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/arena.h"
+#include "google/protobuf/io/coded_stream.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/item_result.pb.h"
+#include "muster/wire/result_limits.h"
 
 namespace muster::processor {
 namespace {
@@ -74,6 +80,74 @@ std::string EncodeDeadLettered(const wire::WorkItem& item, const Provenance& pro
   v1::ItemResult* const result = ResultOf(item, provenance, &arena);
   result->mutable_dead_lettered()->set_cause(cause.data(), cause.size());
   return result->SerializeAsString();
+}
+
+namespace {
+
+// That of an encoded result, whose first field it is; 0: these bytes do not begin like one.
+uint64_t BatchOf(absl::string_view body) {
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(body.data()),
+                                               static_cast<int>(body.size()));
+  constexpr uint32_t kBatchTag = v1::ItemResult::kBatchFieldNumber << 3;  // a varint
+  uint64_t batch = 0;
+  return input.ReadTag() == kBatchTag && input.ReadVarint64(&batch) ? batch : 0;
+}
+
+// Small results of one batch on their way into one message.
+class Pack {
+ public:
+  explicit Pack(uint64_t batch) : batch_(batch) {}
+
+  bool Fits(uint64_t batch, const queue::NewMessage& message) const {
+    return batch == batch_ && parts_.size() < wire::kMaxTogether &&
+           bytes_ + message.body.size() <= kTogetherBytes && message.ttl == parts_.front().ttl;
+  }
+
+  void Add(queue::NewMessage message) {
+    bytes_ += message.body.size();
+    parts_.push_back(std::move(message));
+  }
+
+  queue::NewMessage Take() {
+    queue::NewMessage message = std::move(parts_.front());
+    if (parts_.size() == 1) return message;
+    v1::ItemResult together;
+    together.set_batch(batch_);
+    together.add_together(std::move(message.body));
+    for (size_t i = 1; i < parts_.size(); ++i) together.add_together(std::move(parts_[i].body));
+    message.body = together.SerializeAsString();
+    return message;
+  }
+
+ private:
+  const uint64_t batch_;
+  std::vector<queue::NewMessage> parts_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+std::vector<queue::NewMessage> PackResults(std::vector<queue::NewMessage> messages) {
+  std::vector<queue::NewMessage> packed;
+  std::optional<Pack> open;
+  const auto close = [&] {
+    if (open.has_value()) packed.push_back(open->Take());
+    open.reset();
+  };
+  for (queue::NewMessage& message : messages) {
+    const bool plain = message.dedup_id.empty() && message.delay == absl::ZeroDuration();
+    const bool small = message.body.size() <= kSmallResultBytes;
+    const uint64_t batch = plain && small ? BatchOf(message.body) : 0;
+    if (batch == 0) {
+      packed.push_back(std::move(message));
+      continue;
+    }
+    if (open.has_value() && !open->Fits(batch, message)) close();
+    if (!open.has_value()) open.emplace(batch);
+    open->Add(std::move(message));
+  }
+  close();
+  return packed;
 }
 
 }  // namespace muster::processor

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "muster/blob/blob_store.h"
 #include "muster/handler/results.h"
+#include "muster/queue/queue_store.h"
 #include "muster/wire/work_item_codec.h"
 
 namespace muster::processor {
@@ -34,5 +35,13 @@ absl::StatusOr<std::string> EncodeAggregated(const wire::WorkItem& item,
 // The item was given up.
 std::string EncodeDeadLettered(const wire::WorkItem& item, const Provenance& provenance,
                                absl::string_view cause);
+
+// Larger results travel alone, and so many bytes of others in one message.
+inline constexpr size_t kSmallResultBytes = size_t{32} << 10;
+inline constexpr size_t kTogetherBytes = size_t{256} << 10;
+
+// Fewer messages that say the same: small results of one batch share one. Messages that are no such
+// result stay as they are.
+std::vector<queue::NewMessage> PackResults(std::vector<queue::NewMessage> messages);
 
 }  // namespace muster::processor

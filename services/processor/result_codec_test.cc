@@ -5,6 +5,9 @@
 
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
+#include "muster/listener/subscriber.h"
+#include "muster/v1/item_result.pb.h"
+#include "muster/wire/result_limits.h"
 
 namespace muster::processor {
 namespace {
@@ -36,6 +39,75 @@ TEST(ResultCodecTest, WritesTheBytesThatEveryReleaseReads) {
   EXPECT_EQ(
       absl::BytesToHexString(EncodeDeadLettered(GoldenItem(), {"2", "processor-1", 5}, "it died")),
       kDeadLettered);
+}
+
+queue::NewMessage Message(uint64_t batch, uint32_t index, size_t padding = 0) {
+  wire::WorkItem item = GoldenItem();
+  item.identity.batch = batch;
+  item.index = index;
+  queue::NewMessage message;
+  message.body = EncodeDeadLettered(item, {"2", "w", 1}, std::string(padding, '.'));
+  message.ttl = queue::kNeverExpires;
+  return message;
+}
+
+// The indexes of the results in each message.
+std::vector<std::vector<uint32_t>> Contents(const std::vector<queue::NewMessage>& messages) {
+  std::vector<std::vector<uint32_t>> contents;
+  for (const queue::NewMessage& message : messages) {
+    v1::ItemResult whole, part;
+    EXPECT_TRUE(whole.ParseFromString(message.body));
+    std::vector<uint32_t>& indexes = contents.emplace_back();
+    if (whole.together().empty()) indexes.push_back(whole.index());
+    for (const std::string& body : whole.together()) {
+      EXPECT_TRUE(part.ParseFromString(body));
+      EXPECT_EQ(part.batch(), whole.batch());
+      indexes.push_back(part.index());
+    }
+  }
+  return contents;
+}
+
+using Indexes = std::vector<std::vector<uint32_t>>;
+
+TEST(PackResultsTest, PutsSmallResultsOfOneBatchIntoOneMessage) {
+  const auto packed = PackResults({Message(5, 1), Message(5, 2), Message(6, 3), Message(5, 4)});
+  EXPECT_EQ(Contents(packed), (Indexes{{1, 2}, {3}, {4}}));
+  EXPECT_EQ(packed[0].ttl, queue::kNeverExpires);
+  EXPECT_EQ(packed[1].body, Message(6, 3).body) << "one by itself is as it was";
+}
+
+TEST(PackResultsTest, LetsLargeResultsTravelAlone) {
+  const auto packed =
+      PackResults({Message(5, 1), Message(5, 2, kSmallResultBytes), Message(5, 3), Message(5, 4)});
+  EXPECT_EQ(Contents(packed), (Indexes{{2}, {1, 3, 4}}));
+}
+
+TEST(PackResultsTest, FillsNoMessageBeyondItsBounds) {
+  std::vector<queue::NewMessage> many, heavy;
+  for (uint32_t i = 0; i < wire::kMaxTogether + 1; ++i) many.push_back(Message(5, i));
+  for (uint32_t i = 0; i < 10; ++i) heavy.push_back(Message(5, i, kSmallResultBytes - 100));
+  const Indexes parts = Contents(PackResults(many));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].size(), wire::kMaxTogether);
+  const auto packed = PackResults(heavy);
+  EXPECT_EQ(packed.size(), 2u);
+  for (const queue::NewMessage& message : packed) {
+    EXPECT_LE(message.body.size(), kTogetherBytes + 10 * listener::kPackingBytes);
+  }
+}
+
+TEST(PackResultsTest, LeavesAloneWhatIsNoResultOrIsNotJustPut) {
+  queue::NewMessage garbage, named = Message(5, 1), late = Message(5, 2);
+  garbage.body = "garbage";
+  named.dedup_id = "once";
+  late.delay = absl::Seconds(1);
+  const auto packed = PackResults({garbage, {}, named, late});
+  ASSERT_EQ(packed.size(), 4u);
+  EXPECT_EQ(packed[0].body, "garbage");
+  EXPECT_EQ(packed[2].dedup_id, "once");
+  EXPECT_EQ(packed[3].delay, absl::Seconds(1));
+  EXPECT_TRUE(PackResults({}).empty());
 }
 
 }  // namespace
