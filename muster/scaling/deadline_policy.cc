@@ -23,6 +23,12 @@ constexpr absl::Duration kSettle = absl::Seconds(10);
 // Below, there is no slack to queue in, and arrivals have to find a free server.
 constexpr int kServiceTimesOfSlack = 3;
 
+// Deadlines are told apart to a hundredth of what is promised, or aimed at where that is sooner.
+absl::Duration ResolutionOf(const DeadlineOptions& options) {
+  const absl::Duration soonest = std::min(options.sla, options.aim.value_or(options.sla));
+  return std::max(absl::Milliseconds(250), soonest / 100);
+}
+
 // What the work asks for.
 struct Need {
   Profile profile;
@@ -35,11 +41,7 @@ struct Need {
 class DeadlinePolicy final : public Policy {
  public:
   explicit DeadlinePolicy(const DeadlineOptions& options)
-      : options_(options),
-        // Deadlines are told apart to a hundredth.
-        work_(std::max(absl::Milliseconds(250), options.aim.value_or(options.sla) / 100),
-              options.stale_after),
-        idle_(options.hold) {}
+      : options_(options), work_(ResolutionOf(options), options.stale_after), idle_(options.hold) {}
 
   void Announce(const Announcement& announcement) override { work_.Announce(announcement); }
 
