@@ -19,10 +19,17 @@ using controller::DecodedResult;
 using report::CountedItem;
 using report::ItemOutcome;
 
-void CheckMessage(absl::string_view body, blob::BlobStore* blobs) {
-  const absl::StatusOr<DecodedResult> result = controller::DecodeResult(body, blobs);
+// Of a message that has one result.
+absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobStore* blobs) {
+  auto results = controller::DecodeResults(body, blobs);
+  Must(results.ok() && results->size() == 1, "one result is read as one");
+  return std::move(results->front());
+}
+
+void CheckResult(const absl::StatusOr<DecodedResult>& result) {
   if (!result.ok()) {
-    Must(absl::IsDataLoss(result.status()), "a result that cannot be counted is DataLoss");
+    Must(absl::IsDataLoss(result.status()) || absl::IsUnimplemented(result.status()),
+         "a result that cannot be counted is damaged, or a newer muster's");
     return;
   }
   const CountedItem& item = result->item;
@@ -85,7 +92,7 @@ void CheckAggregated(FuzzedDataProvider* input, OneBlob* blobs) {
   for (handler::Rejection& r : rejections) r = {input->ConsumeIntegral<int64_t>(), TakeText(input)};
   const std::string body =
       *processor::EncodeAggregated(item, {"v1", "w", 2}, groups, rejections, blobs);
-  const absl::StatusOr<DecodedResult> result = controller::DecodeResult(body, blobs);
+  const absl::StatusOr<DecodedResult> result = DecodeResult(body, blobs);
   Must(result.ok() == (rejections.size() <= item.transactions),
        "a result is refused if it rejects more than it has, and only then");
   if (!result.ok()) return;
@@ -101,10 +108,41 @@ void CheckDeadLettered(const std::string& cause, OneBlob* blobs) {
   wire::WorkItem item;
   item.identity.batch = 3;
   const std::string body = processor::EncodeDeadLettered(item, {"v1", "w", 2}, cause);
-  const absl::StatusOr<DecodedResult> result = controller::DecodeResult(body, blobs);
+  const absl::StatusOr<DecodedResult> result = DecodeResult(body, blobs);
   Must(result.ok() && result->item.outcome == ItemOutcome::kDeadLettered &&
            result->item.cause == cause && result->item.attempts == 2,
        "what was given up arrives with its cause");
+}
+
+void CheckMessage(absl::string_view body, blob::BlobStore* blobs) {
+  const auto results = controller::DecodeResults(body, blobs);
+  Must(results.ok() && !results->empty(), "a message has one result or more, or an error for one");
+  uint64_t batch = 0;
+  for (const absl::StatusOr<DecodedResult>& result : *results) {
+    CheckResult(result);
+    if (!result.ok()) continue;
+    Must(batch == 0 || result->item.batch == batch, "the results of a message are of one batch");
+    batch = result->item.batch;
+  }
+}
+
+// What is packed is read as if each had travelled alone.
+void CheckTogether(FuzzedDataProvider* input, OneBlob* blobs) {
+  std::vector<queue::NewMessage> alone(input->ConsumeIntegralInRange<size_t>(0, 5));
+  std::vector<std::string> causes;
+  for (queue::NewMessage& message : alone) {
+    wire::WorkItem item;
+    item.identity.batch = input->ConsumeIntegralInRange<uint64_t>(1, 2);
+    causes.push_back(TakeText(input));
+    message.body = processor::EncodeDeadLettered(item, {"v1", "w", 2}, causes.back());
+  }
+  std::vector<std::string> read;
+  for (const queue::NewMessage& message : processor::PackResults(alone)) {
+    for (const auto& result : *controller::DecodeResults(message.body, blobs)) {
+      read.push_back(result->item.cause);
+    }
+  }
+  Must(read == causes, "results that travel together are those that were packed");
 }
 
 }  // namespace
@@ -124,5 +162,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FuzzedDataProvider input(data, size);
   CheckAggregated(&input, &blobs);
   CheckDeadLettered(TakeText(&input), &blobs);
+  CheckTogether(&input, &blobs);
   return 0;
 }
