@@ -9,6 +9,13 @@
 #include "muster/listener/store_results.h"
 
 namespace muster::listener {
+namespace {
+
+// Of the attempts that a message may have, for it to be charged one together with others: two are
+// left to one that was charged for its neighbour's fault.
+constexpr int kFewestToCharge = 3;
+
+}  // namespace
 
 DeliveryBatch::DeliveryBatch(const TaskEnvironment& environment, std::vector<LeasePtr> leases,
                              base::UniformSource uniform)
@@ -58,43 +65,89 @@ std::string DeliveryBatch::RunGuarded(Subscriber& subscriber, absl::Span<Deliver
   }
 }
 
+bool DeliveryBatch::Slot::unsure() const {
+  return charge.has_value() && !charge->ok() && !absl::IsFailedPrecondition(*charge) &&
+         !absl::IsCancelled(*charge);
+}
+
 absl::Status DeliveryBatch::Begin(Delivery& delivery) {
-  LeasePtr lease;
+  bool is_charged = false;
   {
     base::MutexLock lock(&mu_);
-    lease = slots_.at(delivery.slot).lease;
+    is_charged = slots_.at(delivery.slot).charge.has_value();
   }
-  const absl::StatusOr<int> attempts = ChargeAttempt(*lease);
+  if (!is_charged) ChargeFrom(delivery.slot);
   base::MutexLock lock(&mu_);
   Slot& slot = slots_[delivery.slot];
-  if (!attempts.ok()) {
-    slot.unsure =
-        !absl::IsFailedPrecondition(attempts.status()) && !absl::IsCancelled(attempts.status());
-    return attempts.status();
-  }
+  MUSTER_RETURN_IF_ERROR(*slot.charge);
+  MUSTER_RETURN_IF_ERROR(environment_.leases->Begin(*slot.lease));
   environment_.counters->Add(&ListenerCounters::attempts);
   slot.begun = true;
   slot.begun_at = environment_.clock->Monotonic();
-  slot.unsure = false;
-  slot.attempts = *attempts;
-  delivery.attempt = *attempts;
-  delivery.last_attempt = *attempts >= environment_.rules.max_attempts;
+  delivery.attempt = slot.attempts;
+  delivery.last_attempt = slot.attempts >= environment_.rules.max_attempts;
   return absl::OkStatus();
 }
 
 // Not retried unless it was throttled: an answer that got lost may mean that the attempt was
 // charged, and two charges for one start would be dishonest.
-absl::StatusOr<int> DeliveryBatch::ChargeAttempt(Lease& lease) {
-  LeaseTable& leases = *environment_.leases;
-  MUSTER_ASSIGN_OR_RETURN(const queue::Receipt receipt, leases.PinForBegin(lease));
-  const queue::QueueId& queue = environment_.options->partitions[lease.partition];
+void DeliveryBatch::ChargeFrom(size_t slot) {
+  const Together together = PinTogether(slot);
+  if (together.slots.empty()) return;
+  const queue::QueueId& queue =
+      environment_.options->partitions[together.leases.front()->partition];
   const auto begin = [&] {
     environment_.counters->Add(&ListenerCounters::begins);
-    return environment_.store->BeginAttempt(queue, absl::MakeConstSpan(&receipt, 1));
+    return environment_.store->BeginAttempt(queue, together.receipts);
   };
-  const auto charged =
-      CheckSize(environment_.retry->RunWhileThrottled(environment_.stopping, begin), 1);
-  absl::StatusOr<int> attempts = charged.ok() ? (*charged)[0] : charged.status();
+  const auto charged = CheckSize(
+      environment_.retry->RunWhileThrottled(environment_.stopping, begin), together.slots.size());
+  for (size_t i = 0; i < together.slots.size(); ++i) {
+    const absl::StatusOr<int> attempts = charged.ok() ? (*charged)[i] : charged.status();
+    absl::Status charge = NoteCharge(*together.leases[i], attempts);
+    base::MutexLock lock(&mu_);
+    Slot& with = slots_[together.slots[i]];
+    with.charge = std::move(charge);
+    if (attempts.ok()) with.attempts = *attempts;
+  }
+}
+
+DeliveryBatch::Together DeliveryBatch::PinTogether(size_t slot) {
+  Together together;
+  for (std::optional<size_t> next = slot; next.has_value();) {
+    LeasePtr lease;
+    {
+      base::MutexLock lock(&mu_);
+      lease = slots_[*next].lease;
+    }
+    absl::StatusOr<queue::Receipt> receipt = environment_.leases->PinForCharge(*lease);
+    base::MutexLock lock(&mu_);
+    if (receipt.ok()) {
+      together.slots.push_back(*next);
+      together.leases.push_back(std::move(lease));
+      together.receipts.push_back(*std::move(receipt));
+    } else {
+      slots_[*next].charge = receipt.status();
+    }
+    next = NextFirstLocked(slot, *next);
+  }
+  return together;
+}
+
+std::optional<size_t> DeliveryBatch::NextFirstLocked(size_t slot, size_t after) const {
+  const auto is_first = [](const Slot& s) {
+    return s.lease->message.attempts == 0 && !s.lease->message.interrupted;
+  };
+  if (!is_first(slots_[slot])) return std::nullopt;
+  if (environment_.rules.max_attempts < kFewestToCharge) return std::nullopt;
+  for (size_t i = after + 1; i < slots_.size(); ++i) {
+    if (is_first(slots_[i]) && !slots_[i].settled && !slots_[i].charge.has_value()) return i;
+  }
+  return std::nullopt;
+}
+
+absl::Status DeliveryBatch::NoteCharge(Lease& lease, const absl::StatusOr<int>& attempts) {
+  LeaseTable& leases = *environment_.leases;
   if (IsStale(attempts.status())) {
     environment_.counters->Add(&ListenerCounters::leases_lost);
     leases.Lost(lease);
@@ -105,7 +158,7 @@ absl::StatusOr<int> DeliveryBatch::ChargeAttempt(Lease& lease) {
     environment_.on_error(base::Annotate(
         attempts.status(), absl::StrCat("beginning on message ", lease.message.message_id)));
   }
-  return attempts;
+  return attempts.status();
 }
 
 void DeliveryBatch::Settle(const Delivery& delivery, Settlement settlement) {
@@ -127,8 +180,9 @@ std::optional<Settler::Item> DeliveryBatch::JudgeLocked(Slot& slot, Settlement s
   if (settlement.kind == Settlement::Kind::kDefer && !settlement.wanted.empty()) {
     settlement.delay = DelayForOthers(slot.lease->message.dequeue_count, uniform_for_others_);
   }
-  Verdict verdict = Judge(std::move(settlement), slot.attempts, slot.begun || slot.unsure,
+  Verdict verdict = Judge(std::move(settlement), slot.attempts, slot.begun || slot.unsure(),
                           environment_.rules, uniform_());
+  if (slot.charged() && !slot.begun) verdict = Refunded(std::move(verdict));
   if (verdict.action == Verdict::Action::kDeadLetter) {
     slot.given_up = std::move(verdict);
     return std::nullopt;
@@ -153,7 +207,7 @@ void DeliveryBatch::SettleLeftovers(const std::string& failure) {
 Settlement DeliveryBatch::LeftoverSettlement(const Slot& slot, const std::string& failure) const {
   Settlement settlement;
   settlement.why = failure;
-  if (slot.unsure) {
+  if (slot.unsure()) {
     settlement.kind = Settlement::Kind::kDefer;
   } else if (failure.empty() && environment_.stopping.stop_requested()) {
     settlement.kind = Settlement::Kind::kRelease;
@@ -196,7 +250,7 @@ void DeliveryBatch::AskForOutputs(Subscriber& subscriber, Settler::Item& item) {
   environment_.on_error(
       base::Annotate(status, absl::StrCat("giving up message ", item.lease->message.message_id,
                                           " (", item.verdict.why, ")")));
-  item.verdict = JudgePostponed(environment_.leases->begun(*item.lease), environment_.rules);
+  item.verdict = JudgePostponed(environment_.leases->charged(*item.lease), environment_.rules);
 }
 
 std::stop_token DeliveryBatch::stop_token(const Delivery& delivery) {

@@ -38,12 +38,22 @@ class DeliveryBatch final : public DeliveryContext {
  private:
   struct Slot {
     LeasePtr lease;
-    int attempts = 0;                 // charged
-    bool begun = false;               // one of them by us
-    absl::Duration begun_at;          // and when
-    bool unsure = false;              // the store did not say whether it charged
-    bool settled = false;             // a verdict was found
-    std::optional<Verdict> given_up;  // waits for the subscriber to say what to put out
+    int attempts = 0;                    // charged
+    std::optional<absl::Status> charge;  // whether one of them is ours; nullopt: not asked for
+    bool begun = false;                  // we work on it
+    absl::Duration begun_at;             // and since when
+    bool settled = false;                // a verdict was found
+    std::optional<Verdict> given_up;     // waits for the subscriber to say what to put out
+
+    bool charged() const { return charge.has_value() && charge->ok(); }
+    // The store did not say whether it charged.
+    bool unsure() const;
+  };
+  // Slots that are charged by one call.
+  struct Together {
+    std::vector<size_t> slots;
+    std::vector<LeasePtr> leases;          // theirs, pinned
+    std::vector<queue::Receipt> receipts;  // of these
   };
 
   std::vector<Delivery> TakeDeliverable();
@@ -56,7 +66,15 @@ class DeliveryBatch final : public DeliveryContext {
   Settlement LeftoverSettlement(const Slot& slot, const std::string& failure) const;
   void ConcludeGivenUp(Subscriber& subscriber);
   void AskForOutputs(Subscriber& subscriber, Settler::Item& item);
-  absl::StatusOr<int> ChargeAttempt(Lease& lease);
+  // Charges the message in `slot`, and with it, if it is its first attempt, those of the messages
+  // after it whose first it is, too: they begin within a moment, and one note costs as much as all.
+  // Who dies at work may so be charged with what it had not begun; such a message then runs alone.
+  void ChargeFrom(size_t slot);
+  Together PinTogether(size_t slot);
+  // The next after `after` that may be charged with `slot`; nullopt: there is none.
+  std::optional<size_t> NextFirstLocked(size_t slot, size_t after) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status NoteCharge(Lease& lease, const absl::StatusOr<int>& attempts);
 
   const TaskEnvironment& environment_;
   base::Mutex mu_;

@@ -386,8 +386,9 @@ void ElasticListener::ReleaseUnbegun() {
   std::vector<Settler::Item> items;
   for (LeasePtr& lease : leases_.ReleaseUnbegun()) {
     const int attempts = lease->message.attempts;
-    items.push_back(
-        {std::move(lease), Judge(release, attempts, false, environment_.rules, 0), attempts});
+    Verdict verdict = Judge(release, attempts, false, environment_.rules, 0);
+    if (leases_.charged(*lease)) verdict = Refunded(std::move(verdict));
+    items.push_back({std::move(lease), std::move(verdict), attempts});
   }
   if (!items.empty()) settler_.Settle(std::move(items));
 }

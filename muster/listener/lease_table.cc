@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
 
 namespace muster::listener {
 namespace {
@@ -69,20 +70,32 @@ void LeaseTable::AbortWaits() {
   room_.NotifyAll();
 }
 
-absl::StatusOr<queue::Receipt> LeaseTable::PinForBegin(Lease& lease) {
+absl::Status LeaseTable::CheckUsableLocked(const Lease& lease) const {
+  if (lease.lost_ || lease.expires_ <= clock_->Monotonic()) return LostError(lease);
+  if (lease.settling_) return absl::CancelledError("the listener is stopping");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<queue::Receipt> LeaseTable::PinForCharge(Lease& lease) {
   base::MutexLock lock(&mu_);
   AwaitUnpinnedLocked(lease);
   // Read after the wait: the lease may have run out meanwhile.
-  if (lease.lost_ || lease.expires_ <= clock_->Monotonic()) return LostError(lease);
-  if (lease.settling_) return absl::CancelledError("the listener is stopping");
+  MUSTER_RETURN_IF_ERROR(CheckUsableLocked(lease));
   lease.pinned_ = true;
   return lease.receipt_;
 }
 
-void LeaseTable::Unpin(Lease& lease, bool begun) {
+void LeaseTable::Unpin(Lease& lease, bool charged) {
   base::MutexLock lock(&mu_);
-  if (begun) lease.begun_ = true;
+  if (charged) lease.charged_ = true;
   UnpinLocked(lease);
+}
+
+absl::Status LeaseTable::Begin(Lease& lease) {
+  base::MutexLock lock(&mu_);
+  MUSTER_RETURN_IF_ERROR(CheckUsableLocked(lease));
+  lease.begun_ = true;
+  return absl::OkStatus();
 }
 
 bool LeaseTable::StartSettling(Lease& lease) {
@@ -201,9 +214,9 @@ bool LeaseTable::lost(const Lease& lease) const {
   return lease.lost_;
 }
 
-bool LeaseTable::begun(const Lease& lease) const {
+bool LeaseTable::charged(const Lease& lease) const {
   base::MutexLock lock(&mu_);
-  return lease.begun_;
+  return lease.charged_;
 }
 
 std::stop_token LeaseTable::TokenOf(Lease& lease) {

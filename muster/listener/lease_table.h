@@ -1,7 +1,8 @@
 // LeaseTable: every message that a listener has leased and not yet settled. It bounds their number,
 // keeps their newest receipts, knows which leases are due for renewal, and tells who lost theirs.
 //
-//   Reserve ─► Add ─► held ─► PinForBegin, Unpin ─► StartSettling ─► PinForSettle ─► Remove
+//   Reserve ─► Add ─► held ─► PinForCharge, Unpin ─► Begin ─► StartSettling ─► PinForSettle ─►
+//   Remove
 //                      │ renewed every third of the visibility, until Remove
 //                      └─ ReleaseUnbegun (stopping) ─► settling
 //
@@ -49,6 +50,7 @@ class Lease {
   absl::Duration expires_;  // Clock::Monotonic() at which the store may give it to somebody else
   std::multimap<absl::Duration, std::shared_ptr<Lease>>::iterator due_;
   bool pinned_ = false;
+  bool charged_ = false;
   bool begun_ = false;
   bool lost_ = false;
   bool settling_ = false;
@@ -82,9 +84,11 @@ class LeaseTable {
 
   // Waits until the keeper is done with the lease and pins it. FailedPrecondition: it is lost, or
   // may be by now. Cancelled: it was released.
-  absl::StatusOr<queue::Receipt> PinForBegin(Lease& lease);
-  // Ends PinForBegin; `begun`: the store charged the attempt.
-  void Unpin(Lease& lease, bool begun);
+  absl::StatusOr<queue::Receipt> PinForCharge(Lease& lease);
+  // Ends PinForCharge; `charged`: the store charged the attempt.
+  void Unpin(Lease& lease, bool charged);
+  // Work on it starts now: from here on it is not released. Errors as PinForCharge.
+  absl::Status Begin(Lease& lease);
 
   // True for the first caller: it must bring the lease to the settler.
   bool StartSettling(Lease& lease);
@@ -107,7 +111,8 @@ class LeaseTable {
   void Lost(Lease& lease);
 
   bool lost(const Lease& lease) const;
-  bool begun(const Lease& lease) const;
+  // This holder was charged an attempt, whether or not it has begun.
+  bool charged(const Lease& lease) const;
   std::stop_token TokenOf(Lease& lease);
   // Fires the token of every lease, of later ones too.
   void StopAll();
@@ -121,6 +126,7 @@ class LeaseTable {
  private:
   using DueMap = std::multimap<absl::Duration, LeasePtr>;
 
+  absl::Status CheckUsableLocked(const Lease& lease) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AwaitUnpinnedLocked(const Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void UnpinLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ScheduleLocked(Lease& lease, absl::Duration due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -54,7 +54,7 @@ TEST_F(LeaseTableTest, HandsOutWhatIsDueAThirdIntoTheLease) {
   ASSERT_EQ(due.size(), 1);
   EXPECT_EQ(due[0].receipt, "r1");
   leases_.Renewed(*lease, "r2", clock_.Monotonic());
-  EXPECT_EQ(*leases_.PinForBegin(*lease), "r2");
+  EXPECT_EQ(*leases_.PinForCharge(*lease), "r2");
 }
 
 TEST_F(LeaseTableTest, SettlesWithTheReceiptThatTheKeeperIsStillWaitingFor) {
@@ -68,7 +68,7 @@ TEST_F(LeaseTableTest, SettlesWithTheReceiptThatTheKeeperIsStillWaitingFor) {
 
 TEST_F(LeaseTableTest, LeavesALeaseThatIsInUseToTheNextRenewal) {
   const LeasePtr lease = Lend("r1");
-  ASSERT_TRUE(leases_.PinForBegin(*lease).ok());
+  ASSERT_TRUE(leases_.PinForCharge(*lease).ok());
   clock_.Advance(absl::Seconds(10));
   std::thread keeper([&] { EXPECT_EQ(leases_.AwaitDue(10).size(), 1); });
   clock_.AwaitSleepers(1);
@@ -83,7 +83,8 @@ TEST_F(LeaseTableTest, FiresTheTokenOfALostLeaseAndRefusesToBegin) {
   EXPECT_FALSE(token.stop_requested());
   leases_.Lost(*lease);
   EXPECT_TRUE(token.stop_requested());
-  EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForBegin(*lease).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForCharge(*lease).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(leases_.Begin(*lease)));
   EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForSettle(*lease).status()));
 }
 
@@ -93,7 +94,7 @@ TEST_F(LeaseTableTest, BeginsNothingWhoseLeaseRanOutByTheClockButStillTriesToSet
   clock_.Advance(absl::Seconds(30));
   leases_.NotRenewed(*lease);
   EXPECT_TRUE(token.stop_requested());
-  EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForBegin(*lease).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForCharge(*lease).status()));
   EXPECT_TRUE(leases_.PinForSettle(*lease).ok());
 }
 
@@ -102,7 +103,7 @@ TEST_F(LeaseTableTest, BeginsNothingWhoseLeaseRanOutWhileItWaitedForTheKeeper) {
   clock_.Advance(absl::Seconds(10));
   ASSERT_EQ(leases_.AwaitDue(10).size(), 1);
   std::thread task(
-      [&] { EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForBegin(*lease).status())); });
+      [&] { EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForCharge(*lease).status())); });
   for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // mostly, it waits by now
   clock_.Advance(absl::Seconds(20));
   leases_.NotRenewed(*lease);
@@ -112,12 +113,16 @@ TEST_F(LeaseTableTest, BeginsNothingWhoseLeaseRanOutWhileItWaitedForTheKeeper) {
 TEST_F(LeaseTableTest, ReleasesOnlyWhatHasNotBegun) {
   const LeasePtr begun = Lend("a");
   const LeasePtr waiting = Lend("b");
-  ASSERT_TRUE(leases_.PinForBegin(*begun).ok());
-  leases_.Unpin(*begun, true);
+  for (const LeasePtr& charged : {begun, waiting}) {
+    ASSERT_TRUE(leases_.PinForCharge(*charged).ok());
+    leases_.Unpin(*charged, true);
+  }
+  ASSERT_TRUE(leases_.Begin(*begun).ok());
   const std::vector<LeasePtr> released = leases_.ReleaseUnbegun();
   ASSERT_EQ(released.size(), 1);
   EXPECT_EQ(released[0], waiting);
-  EXPECT_TRUE(absl::IsCancelled(leases_.PinForBegin(*waiting).status()));
+  EXPECT_TRUE(absl::IsCancelled(leases_.PinForCharge(*waiting).status()));
+  EXPECT_TRUE(absl::IsCancelled(leases_.Begin(*waiting)));
   EXPECT_FALSE(leases_.StartSettling(*waiting));
 }
 

@@ -285,6 +285,72 @@ TEST_F(ListenerSettlementTest, DoesNotGiveUpWhatWasOnlyFetchedOften) {
 }
 
 // D5: a handler may take many times the visibility, on every task there is.
+class ListenerChargeTest : public ListenerSettlementTest {
+ protected:
+  // The first of three messages is claimed alone, the others together. Returns while the second is
+  // worked on.
+  void StartThree() {
+    options_.max_dequeue_tasks = 1;
+    handler_ = [this](Delivery& delivery, DeliveryContext&) {
+      if (delivery.message->body == "m1") gate_.Pass();
+      return Ok();
+    };
+    PutMany(3);
+    Start();
+    gate_.AwaitArrivals(1);
+  }
+
+  Gate gate_;
+};
+
+TEST_F(ListenerChargeTest, ChargesFirstAttemptsOfOneClaimTogether) {
+  StartThree();
+  gate_.Open();
+  store_.AwaitDeleted(in(), 3);
+  EXPECT_EQ(store_.calls(Verb::kBeginAttempt), 2);
+  EXPECT_EQ(listener_->counters().attempts, 3);
+  Finish();
+}
+
+TEST_F(ListenerChargeTest, ChargesAloneWhatHasFewAttempts) {
+  options_.max_attempts = 2;
+  StartThree();
+  gate_.Open();
+  store_.AwaitDeleted(in(), 3);
+  EXPECT_EQ(store_.calls(Verb::kBeginAttempt), 3);
+  Finish();
+}
+
+TEST_F(ListenerChargeTest, TriesNothingTwiceOfWhatTheStoreCannotCharge) {
+  std::atomic<int> begins = 0;
+  store_.SetHook([&](Verb verb, const queue::QueueId&) {
+    if (verb != Verb::kBeginAttempt || ++begins != 2) return absl::OkStatus();
+    return absl::InternalError("broken");
+  });
+  options_.max_dequeue_tasks = 1;
+  handler_ = [](Delivery&, DeliveryContext&) { return Ok(); };
+  PutMany(3);
+  Start();
+  AwaitNotes(5);
+  EXPECT_THAT(notes(),
+              ElementsAre("m0#1", "error INTERNAL", "error INTERNAL", "refused m1", "refused m2"));
+  AwaitSettled();
+  EXPECT_EQ(begins, 2);
+  Finish();
+}
+
+TEST_F(ListenerChargeTest, ChargesSuspectsAlone) {
+  PutMany(3);
+  ReceiveBeginAndDie();
+  const int before = store_.calls(Verb::kBeginAttempt);
+  options_.max_dequeue_tasks = 1;
+  handler_ = [](Delivery&, DeliveryContext&) { return Ok(); };
+  Start();
+  store_.AwaitDeleted(in(), 3);
+  EXPECT_EQ(store_.calls(Verb::kBeginAttempt) - before, 3);
+  Finish();
+}
+
 TEST_F(ListenerSettlementTest, KeepsTheLeaseOfAHandlerThatTakesLong) {
   options_.visibility = kShortLease;
   options_.max_dequeue_tasks = 1;
@@ -401,10 +467,11 @@ TEST_F(ListenerSettlementTest, RunsNothingWhoseLeaseIsLostBeforeItBegins) {
     return Ok();
   };
   PutMany(3);  // the first is claimed alone, the others together
+  ReceiveBeginAndDie();
   Start();
   store_.AwaitDeleted(in(), 3);
   Finish();
-  EXPECT_THAT(notes(), ElementsAre("m0#1", "m1#1", "refused m2", "m1#2", "m2#1"));
+  EXPECT_THAT(notes(), ElementsAre("m0#2", "m1#2", "refused m2", "m1#3", "m2#2"));
 }
 
 // Req. 18: C1 takes message 1 and crashes, C2 takes and deletes message 2, message 1 reappears.

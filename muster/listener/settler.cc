@@ -200,7 +200,7 @@ void Settler::GiveBackInstead(Item& item) {
   Verdict& verdict = item.verdict;
   verdict.action = Verdict::Action::kGiveBack;
   verdict.delay = options_.put_failed_delay;
-  verdict.attempt_ended = leases_->begun(*item.lease);
+  verdict.attempt_ended = leases_->charged(*item.lease);
   verdict.refund_attempt = verdict.attempt_ended;
   verdict.counter = &ListenerCounters::messages_deferred;
 }

@@ -104,6 +104,11 @@ Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRule
   return JudgeRetry(std::move(settlement), attempts, begun, rules, uniform);
 }
 
+Verdict Refunded(Verdict verdict) {
+  verdict.attempt_ended = verdict.refund_attempt = verdict.action == Verdict::Action::kGiveBack;
+  return verdict;
+}
+
 bool IsSpent(const queue::Message& message, const VerdictRules& rules) {
   return message.attempts >= rules.max_attempts;
 }

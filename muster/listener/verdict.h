@@ -48,6 +48,10 @@ absl::Duration DelayForOthers(int dequeue_count, double uniform);
 Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRules& rules,
               double uniform);
 
+// `verdict` for a message that was charged an attempt with others, and did not begin: if it is
+// given back, it is not charged.
+Verdict Refunded(Verdict verdict);
+
 // Whether the message has used up its attempts before this holder began: its earlier holders died,
 // or could not say what happened. Such a message is given up without another run.
 bool IsSpent(const queue::Message& message, const VerdictRules& rules);

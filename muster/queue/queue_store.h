@@ -223,11 +223,12 @@ class QueueStore {
   // Ready messages in the order in which Receive would give them; leases nothing.
   virtual absl::StatusOr<std::vector<Message>> Peek(const QueueId& queue, int max_messages) = 0;
 
-  // Charges an attempt to each leased message: called when its handler starts, and only then. The
-  // receipt stays valid. Answers, per receipt, the attempts charged including this one. A lease
-  // whose visibility has passed is refused (FailedPrecondition) even if nobody received the message
-  // since: to start work on it would be to do it twice. So is the receipt of a message that nobody
-  // holds: one that was put with a delay, or whose holder let go (attempt_ended).
+  // Charges an attempt to each leased message: called when its handler starts, or is about to. What
+  // does not start after all is given back with refund_attempt. The receipt stays valid. Answers,
+  // per receipt, the attempts charged including this one. A lease whose visibility has passed is
+  // refused (FailedPrecondition) even if nobody received the message since: to start work on it
+  // would be to do it twice. So is the receipt of a message that nobody holds: one that was put
+  // with a delay, or whose holder let go (attempt_ended).
   virtual absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
       const QueueId& queue, absl::Span<const Receipt> receipts) = 0;
 

@@ -1,7 +1,10 @@
 #include "muster/queue_jetstream/attempt_notes.h"
 
+#include <map>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "muster/base/status_macros.h"
 #include "muster/nats/status.h"
@@ -45,10 +48,28 @@ absl::Status AttemptNotes::Open() {
 absl::Status AttemptNotes::Write(const queue::QueueId& queue, const AttemptNote& note) {
   const std::string text = Encode(note);
   const nats::Outgoing message{.subject = AttemptSubjectOf(queue, note.sequence), .data = text};
+  return note.ended ? Ask(message) : Tell(message, 1);
+}
+
+absl::Status AttemptNotes::WriteTogether(const queue::QueueId& queue,
+                                         absl::Span<const AttemptNote> notes) {
+  std::map<uint64_t, std::vector<std::string>> pages;
+  for (const AttemptNote& note : notes) pages[PageOf(note.sequence)].push_back(Encode(note));
+  for (const auto& [page, lines] : pages) {
+    const std::string text = absl::StrJoin(lines, "\n");
+    const nats::Outgoing message{.subject = AttemptPageSubjectOf(queue, page * kPageMessages),
+                                 .data = text};
+    MUSTER_RETURN_IF_ERROR(Tell(message, lines.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AttemptNotes::Tell(const nats::Outgoing& message, size_t notes) {
   nats::Connection& connection = *jetstream_->connection();
-  const bool tell = !note.ended && connection.prompt() && connection.connected();
-  if (tell && ++told_ % kAskEvery != 0) return connection.Publish(message);
-  return Ask(message);
+  if (!connection.prompt() || !connection.connected()) return Ask(message);
+  const uint64_t told = told_.fetch_add(notes);
+  const bool ask = told / kAskEvery != (told + notes) / kAskEvery;
+  return ask ? Ask(message) : connection.Publish(message);
 }
 
 absl::Status AttemptNotes::Ask(const nats::Outgoing& message) {
@@ -60,17 +81,47 @@ absl::Status AttemptNotes::Ask(const nats::Outgoing& message) {
 
 absl::StatusOr<std::vector<std::optional<AttemptNote>>> AttemptNotes::Find(
     const queue::QueueId& queue, absl::Span<const uint64_t> sequences) {
-  std::vector<std::optional<AttemptNote>> notes;
+  std::vector<std::optional<AttemptNote>> found;
+  std::map<uint64_t, Notes> pages;
   for (const uint64_t sequence : sequences) {
-    const auto message =
-        jetstream_->LastMessage(kAttemptsStream, AttemptSubjectOf(queue, sequence));
-    std::optional<AttemptNote>& note = notes.emplace_back();
-    if (absl::IsNotFound(message.status())) continue;
-    MUSTER_RETURN_IF_ERROR(message.status());
-    note = DecodeAttemptNote(message->data);
-    if (note.has_value() && note->sequence != sequence) note.reset();  // another one's slot by now
+    MUSTER_ASSIGN_OR_RETURN(std::optional<AttemptNote> note, FindAlone(queue, sequence));
+    if (!note.has_value()) {
+      const auto [page, is_new] = pages.try_emplace(PageOf(sequence));
+      if (is_new) {
+        MUSTER_ASSIGN_OR_RETURN(page->second, ReadPage(queue, sequence));
+      }
+      for (const AttemptNote& other : page->second) {
+        if (other.sequence == sequence) note = other;
+      }
+    }
+    found.push_back(note);
   }
-  return notes;
+  return found;
+}
+
+absl::StatusOr<std::optional<AttemptNote>> AttemptNotes::FindAlone(const queue::QueueId& queue,
+                                                                   uint64_t sequence) {
+  const auto message = jetstream_->LastMessage(kAttemptsStream, AttemptSubjectOf(queue, sequence));
+  if (absl::IsNotFound(message.status())) return std::nullopt;
+  MUSTER_RETURN_IF_ERROR(message.status());
+  std::optional<AttemptNote> note = DecodeAttemptNote(message->data);
+  if (note.has_value() && note->sequence != sequence) note.reset();  // another one's slot by now
+  return note;
+}
+
+absl::StatusOr<AttemptNotes::Notes> AttemptNotes::ReadPage(const queue::QueueId& queue,
+                                                           uint64_t sequence) {
+  const std::string subject = AttemptPageSubjectOf(queue, sequence);
+  Notes notes;
+  for (uint64_t from = 1;;) {
+    const auto message = jetstream_->NextMessage(kAttemptsStream, from, subject);
+    if (absl::IsNotFound(message.status())) return notes;
+    MUSTER_RETURN_IF_ERROR(message.status());
+    for (const absl::string_view line : absl::StrSplit(message->data, '\n')) {
+      if (const std::optional<AttemptNote> note = DecodeAttemptNote(line)) notes.push_back(*note);
+    }
+    from = message->sequence + 1;
+  }
 }
 
 absl::Status AttemptNotes::Forget(const queue::QueueId& queue) {

@@ -6,6 +6,9 @@
 // handler start and is of use only to whoever receives the message next, which is seldom. Notes
 // that are lost with the server cost the honesty of a count: an attempt goes uncharged.
 //
+// First attempts that begin together are noted together, a line for each, in the slot of their
+// page. What is said of a message alone comes later than that, and counts.
+//
 // That a handler starts is told, not asked: over a prompt connection the note is on its way
 // whatever becomes of this process, and the server keeps the order of what one connection says. To
 // wait for an answer to each would cost a small item more than its work.
@@ -51,13 +54,22 @@ class AttemptNotes {
   // and then one of those is awaited as well: a stream that the server has lost with its memory is
   // made again.
   absl::Status Write(const queue::QueueId& queue, const AttemptNote& note);
+  // The same of first attempts that begin together. On error some may be noted.
+  absl::Status WriteTogether(const queue::QueueId& queue, absl::Span<const AttemptNote> notes);
   // One answer for each sequence: its note, if there is one.
   absl::StatusOr<std::vector<std::optional<AttemptNote>>> Find(
       const queue::QueueId& queue, absl::Span<const uint64_t> sequences);
   absl::Status Forget(const queue::QueueId& queue);
 
  private:
-  absl::Status Ask(const nats::Outgoing& note);
+  using Notes = std::vector<AttemptNote>;
+
+  absl::Status Tell(const nats::Outgoing& message, size_t notes);
+  absl::Status Ask(const nats::Outgoing& message);
+  absl::StatusOr<std::optional<AttemptNote>> FindAlone(const queue::QueueId& queue,
+                                                       uint64_t sequence);
+  // All that is noted together with `sequence`, the oldest first.
+  absl::StatusOr<Notes> ReadPage(const queue::QueueId& queue, uint64_t sequence);
 
   nats::JetStream* const jetstream_;  // not owned
   const Settings settings_;

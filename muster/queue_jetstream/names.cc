@@ -15,6 +15,7 @@ constexpr absl::string_view kStreamPrefix = "MUSTER_";
 // Attempts are noted in so many slots of each queue, by sequence. More messages than that are never
 // in flight (settings.h), so that a slot is rarely wanted by two.
 constexpr uint64_t kAttemptSlots = 1 << 16;
+constexpr uint64_t kAttemptPages = kAttemptSlots / kPageMessages;
 
 std::string Dotted(absl::string_view what, const queue::QueueId& queue) {
   return absl::StrCat("muster.", what, ".", queue.account, ".", queue.name);
@@ -46,6 +47,10 @@ std::string PoisonSubjectOf(const queue::QueueId& queue, absl::string_view seque
 
 std::string AttemptSubjectOf(const queue::QueueId& queue, uint64_t sequence) {
   return absl::StrCat(Dotted("attempts", queue), ".", sequence % kAttemptSlots);
+}
+
+std::string AttemptPageSubjectOf(const queue::QueueId& queue, uint64_t sequence) {
+  return absl::StrCat(Dotted("attempts", queue), ".p", PageOf(sequence) % kAttemptPages);
 }
 
 std::string AttemptSubjectsOf(const queue::QueueId& queue) {

@@ -9,7 +9,7 @@
 //          subject  muster.metadata.acme.work
 //          subjects muster.poison.acme.work.<sequence>
 //   stream MUSTER-ATTEMPTS          of all queues
-//          subjects muster.attempts.acme.work.<slot>
+//          subjects muster.attempts.acme.work.<slot> and ….p<page>
 //
 // Accounts and names hold only [a-z0-9-] (queue/limits.h), so nothing needs to be escaped.
 #pragma once
@@ -26,6 +26,10 @@ namespace muster::queue_jetstream {
 inline constexpr char kConsumer[] = "workers";
 inline constexpr char kAttemptsStream[] = "MUSTER-ATTEMPTS";
 
+// Messages whose attempts are noted together, if they begin together: a page of neighbours.
+inline constexpr uint64_t kPageMessages = 32;
+inline uint64_t PageOf(uint64_t sequence) { return sequence / kPageMessages; }
+
 std::string StreamOf(const queue::QueueId& queue);
 std::string SubjectOf(const queue::QueueId& queue);
 std::string AsideStreamOf(const queue::QueueId& queue);
@@ -33,6 +37,8 @@ std::string MetadataSubjectOf(const queue::QueueId& queue);
 // `sequence`: a number, or "*".
 std::string PoisonSubjectOf(const queue::QueueId& queue, absl::string_view sequence);
 std::string AttemptSubjectOf(const queue::QueueId& queue, uint64_t sequence);
+// Of those of a page of neighbours, that begin together.
+std::string AttemptPageSubjectOf(const queue::QueueId& queue, uint64_t sequence);
 std::string AttemptSubjectsOf(const queue::QueueId& queue);  // all of them
 
 // The queue of a stream; nullopt for a stream that holds no queue's messages.

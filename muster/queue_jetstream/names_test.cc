@@ -16,6 +16,8 @@ TEST(NamesTest, NameStreamsAndSubjectsAfterTheQueue) {
   EXPECT_EQ(MetadataSubjectOf(kQueue), "muster.metadata.acme.retail-in-0");
   EXPECT_EQ(PoisonSubjectOf(kQueue, "7"), "muster.poison.acme.retail-in-0.7");
   EXPECT_EQ(AttemptSubjectOf(kQueue, 65536 + 5), "muster.attempts.acme.retail-in-0.5");
+  EXPECT_EQ(AttemptPageSubjectOf(kQueue, 31), "muster.attempts.acme.retail-in-0.p0");
+  EXPECT_EQ(AttemptPageSubjectOf(kQueue, 65536 + 32), "muster.attempts.acme.retail-in-0.p1");
 }
 
 TEST(NamesTest, TellTheQueueOfAStreamAndNoOther) {

@@ -214,22 +214,37 @@ std::vector<absl::StatusOr<int>> StreamQueue::BeginAttempt(
     absl::Span<const queue::Receipt> receipts) {
   std::vector<absl::StatusOr<int>> results;
   results.reserve(receipts.size());
-  for (const queue::Receipt& receipt : receipts) results.push_back(BeginOne(receipt));
+  std::vector<AttemptNote> together;
+  std::vector<size_t> places;  // as `together`
+  for (const queue::Receipt& receipt : receipts) {
+    const absl::StatusOr<AttemptNote> charged = Charge(receipt);
+    results.push_back(charged.ok() ? absl::StatusOr<int>(charged->attempts) : charged.status());
+    if (!charged.ok()) continue;
+    // What was delivered before may have a note of its own, which would be taken for the newer one.
+    if (receipts.size() > 1 && charged->deliveries == 1) {
+      together.push_back(*charged);
+      places.push_back(results.size() - 1);
+    } else if (absl::Status noted = notes_->Write(id_, *charged); !noted.ok()) {
+      results.back() = noted;
+    }
+  }
+  if (absl::Status noted = notes_->WriteTogether(id_, together); !noted.ok()) {
+    for (const size_t place : places) results[place] = noted;
+  }
   return results;
 }
 
-absl::StatusOr<int> StreamQueue::BeginOne(const queue::Receipt& receipt) {
+absl::StatusOr<AttemptNote> StreamQueue::Charge(const queue::Receipt& receipt) {
   MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, Read(id_, receipt));
   const Delivery& delivery = read.delivery;
   std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
   if (read.of_put || !lease.has_value() || lease->ends <= Now()) return NotHeld(id_);
   ++lease->attempts;
   lease->began = true;
-  MUSTER_RETURN_IF_ERROR(notes_->Write(id_, {.sequence = delivery.sequence,
-                                             .deliveries = delivery.deliveries,
-                                             .attempts = lease->attempts}));
   leases_.Put(delivery.sequence, *lease);
-  return lease->attempts;
+  return AttemptNote{.sequence = delivery.sequence,
+                     .deliveries = delivery.deliveries,
+                     .attempts = lease->attempts};
 }
 
 absl::Status StreamQueue::Say(const std::vector<Word>& words, std::vector<absl::Status>* results) {

@@ -77,7 +77,8 @@ class StreamQueue {
   absl::Status Recall(absl::Span<queue::Message> messages, absl::Span<const Delivery> deliveries,
                       absl::Duration ends);
 
-  absl::StatusOr<int> BeginOne(const queue::Receipt& receipt);
+  // In this process; its note is still to be written.
+  absl::StatusOr<AttemptNote> Charge(const queue::Receipt& receipt);
   absl::StatusOr<Word> WordFor(const queue::UpdateRequest& request, size_t place);
   absl::Status EndAttempt(const Delivery& delivery, bool refund);
   // The lease under which a message was delivered; of another process's delivery, as far as its

@@ -1,4 +1,5 @@
 // Attempts, interrupted holders, poison and redrive.
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "muster/queue/conformance/queue_conformance.h"
 #include "muster/queue/limits.h"
@@ -89,6 +90,32 @@ TEST_P(QueueConformanceTest, KeepsTheSuspicionThroughAnExtension) {
   ASSERT_TRUE(Update(extend).ok());
   Advance(kVisibility);
   EXPECT_TRUE(ReceiveOne().interrupted);
+}
+
+// Two holders, each with every other message.
+TEST_P(QueueConformanceTest, RemembersAttemptsThatBeganTogether) {
+  constexpr int kMessages = 40;
+  for (int i = 0; i < kMessages; ++i) Put(absl::StrCat(i));
+  std::vector<Receipt> receipts[2];
+  for (int i = 0; i < kMessages; ++i) receipts[i % 2].push_back(ReceiveOne().receipt);
+  const Receipt ended = receipts[0].back();
+  for (const std::vector<Receipt>& holder : receipts) {
+    const auto charged = store_->BeginAttempt(queue_, holder);
+    ASSERT_TRUE(charged.ok()) << charged.status();
+    for (const absl::StatusOr<int>& attempts : *charged) EXPECT_EQ(*attempts, 1);
+  }
+  UpdateRequest defer;
+  defer.receipt = ended;
+  defer.attempt_ended = defer.refund_attempt = true;
+  ASSERT_TRUE(Update(defer).ok());
+  Advance(kVisibility);
+  int interrupted = 0;
+  for (int i = 0; i < kMessages; ++i) {
+    const Message message = ReceiveOne();
+    EXPECT_EQ(message.attempts, message.interrupted ? 1 : 0);
+    interrupted += message.interrupted ? 1 : 0;
+  }
+  EXPECT_EQ(interrupted, kMessages - 1) << "all but the one that was given back";
 }
 
 TEST_P(QueueConformanceTest, RefundsTheAttemptOfADeferredMessage) {
