@@ -104,7 +104,7 @@ TEST_F(ListenerFaultTest, ChargesOnceHoweverOftenItIsToldOfTheStart) {
   };
   Put("a");
   Start();
-  store_.AwaitDeleted({"acme", "in-0"}, 1);
+  store_.AwaitDeleted(partitions_[0], 1);
   EXPECT_EQ(store_.calls(Verb::kBeginAttempt), 1);
   Finish();
 }
