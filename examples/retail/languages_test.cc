@@ -133,7 +133,7 @@ TEST_F(LanguagesTest, AgreeOnWhichLineOfManyOverflows) {
 }
 
 TEST_F(LanguagesTest, AgreeOnManyLines) {
-  const uint32_t seed = base::testing::TestSeed();
+  const uint32_t seed = muster::base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937_64 random(seed);
   std::vector<Line> lines;
