@@ -74,6 +74,9 @@ class BatchKeeper {
   // works on here any more.
   absl::StatusOr<Standing> Get(uint64_t batch);
 
+  // As the ledger says, which alone is asked. NotFound: no such batch.
+  absl::StatusOr<bool> IsCancelled(uint64_t batch);
+
   // Waits until there is more news of any batch than `seen`, which it then sets, or the monotonic
   // clock reaches `deadline`, or the keeper stops. 0: none was seen.
   void AwaitNews(uint64_t* seen, absl::Duration deadline);
@@ -100,8 +103,10 @@ class BatchKeeper {
   // The batch that is due next and its moment; nullopt: none is.
   std::optional<std::pair<absl::Duration, uint64_t>> NextLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Steps the batch, or asks how far it is counted; lets go of mu_ meanwhile.
+  // Steps the batch, and asks how far it is counted; lets go of mu_ meanwhile.
   void Tend(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Asks how far it is counted; lets go of mu_ meanwhile. Whoever calls is busy with it.
+  void AskLocked(uint64_t batch, Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteStepLocked(uint64_t batch, Entry* entry, const absl::StatusOr<Standstill>& step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem)

@@ -2,10 +2,12 @@
 // batches, from header to receipt.
 #include "services/initiator/batch_service.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -69,6 +71,42 @@ class CountHandler final : public handler::Handler {
   }
 };
 
+// Counts what it is asked.
+class CountedDesk final : public report::CountingDesk {
+ public:
+  CountedDesk(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion)
+      : behind_(report, std::move(check_completion)) {}
+
+  int registered() const { return registered_; }
+  int progress_asked() const { return progress_asked_; }
+
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
+    auto progress = behind_.RegisterBatch(shape);
+    ++registered_;
+    return progress;
+  }
+  absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override {
+    ++progress_asked_;
+    return behind_.GetProgress(batch);
+  }
+  absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
+                                                       uint64_t from, size_t max) override {
+    return behind_.UncountedItems(batch, item_count, from, max);
+  }
+  absl::Status CheckCompletion(uint64_t batch) override { return behind_.CheckCompletion(batch); }
+  absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override {
+    return behind_.GetReceipt(batch);
+  }
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
+    return behind_.ReopenDeadLettered(batch, items);
+  }
+
+ private:
+  report::StoreDesk behind_;
+  std::atomic<int> registered_{0};
+  std::atomic<int> progress_asked_{0};
+};
+
 class BatchServiceTest : public ::testing::Test {
  protected:
   BatchServiceTest() {
@@ -85,7 +123,7 @@ class BatchServiceTest : public ::testing::Test {
                                                  {queues_.get(), bus_.get(), ledger_.get(),
                                                   report_.get(), blobs_.get(), base::RealClock()})
                       .value();
-    desk_ = std::make_unique<report::StoreDesk>(
+    desk_ = std::make_unique<CountedDesk>(
         report_.get(), [this](uint64_t batch) { controller_->CheckCompletion(batch); });
     StartInitiator();
     EXPECT_TRUE(controller_->Start().ok());
@@ -256,7 +294,7 @@ class BatchServiceTest : public ::testing::Test {
       {queues_.get(), speeds_.get(), &no_agent_, base::RealClock(), kAccount}};
 
   std::unique_ptr<controller::Controller> controller_;
-  std::unique_ptr<report::StoreDesk> desk_;
+  std::unique_ptr<CountedDesk> desk_;
   std::unique_ptr<processor::Processor> processor_;
   std::unique_ptr<initiator::BatchKeeper> keeper_;
   std::unique_ptr<initiator::Submissions> submissions_;
@@ -281,6 +319,21 @@ TEST_F(BatchServiceTest, SeesABatchThroughFromItsHeaderToItsReceipt) {
   EXPECT_EQ(last->handler_version(), "1");
   EXPECT_THAT(Receipt(last->batch()),
               AllOf(HasSubstr("\naggregated 1000\n"), HasSubstr("\nhandler_version 1\n")));
+}
+
+// Somebody waits for the first item to begin, and a controller's answer takes its time.
+TEST_F(BatchServiceTest, AsksHowFarABatchIsCountedOnlyOnceSomethingIsPut) {
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("slow"));
+  const uint64_t batch = upload.Hear().accepted().batch();
+  for (uint64_t seen = 0; desk_->registered() == 0;) {
+    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+  }
+  keeper_->Stop();  // the step that registered it is over
+  EXPECT_EQ(desk_->progress_asked(), 0);
+  EXPECT_EQ(keeper_->Get(batch)->counted.items(), 0);
+  EXPECT_EQ(desk_->progress_asked(), 0);
+  upload.context.TryCancel();
 }
 
 TEST_F(BatchServiceTest, BindsABatchToNoVersionThatIsSubmittedWhileNoProcessorIsThere) {
