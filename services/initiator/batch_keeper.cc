@@ -28,7 +28,10 @@ absl::Duration PatienceAfter(int failures) {
 }  // namespace
 
 BatchKeeper::BatchKeeper(const BatchTools& tools, KeeperOptions options)
-    : tools_(tools), options_(options), cancel_acks_(tools.stores.clock) {}
+    : tools_(tools),
+      options_(options),
+      job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
+      cancel_acks_(tools.stores.clock) {}
 
 BatchKeeper::~BatchKeeper() { Stop(); }
 
@@ -62,7 +65,7 @@ void BatchKeeper::Advance(uint64_t batch, absl::Duration after) {
   base::MutexLock lock(&mu_);
   Entry& entry = entries_[batch];
   const bool is_new = entry.work == nullptr;
-  if (is_new) entry.work = std::make_shared<OpenBatch>(batch, tools_);
+  if (is_new) entry.work = std::make_shared<OpenBatch>(batch, tools_, &job_queues_);
   const absl::Duration step_at = tools_.stores.clock->Monotonic() + after;
   ScheduleLocked(batch, &entry, is_new ? step_at : std::min(step_at, entry.step_at), entry.ask_at);
   AnnounceLocked();

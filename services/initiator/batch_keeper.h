@@ -25,6 +25,7 @@
 #include "muster/report/report_store.h"
 #include "muster/trigger/trigger_bus.h"
 #include "services/initiator/cancel_acks.h"
+#include "services/initiator/job_queues.h"
 #include "services/initiator/open_batch.h"
 
 namespace muster::initiator {
@@ -121,6 +122,7 @@ class BatchKeeper {
 
   const BatchTools tools_;
   const KeeperOptions options_;
+  JobQueues job_queues_;
   CancelAcks cancel_acks_;
   std::stop_source stop_;
   std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;

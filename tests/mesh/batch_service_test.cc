@@ -26,6 +26,7 @@
 #include "muster/input/byte_source.h"
 #include "muster/job/job_file.h"
 #include "muster/job_registry/job_registry.h"
+#include "muster/queue/intercepted_store.h"
 #include "muster/report/store_desk.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
@@ -69,6 +70,23 @@ class CountHandler final : public handler::Handler {
     }
     return handler::Outcome::Ok();
   }
+};
+
+// Counts the calls that look after queues.
+class CountedStore final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+
+  int administered() const { return administered_; }
+
+ private:
+  absl::Status Before(queue::Verb verb, const queue::QueueId&) override {
+    if (verb == queue::Verb::kAdministration) ++administered_;
+    return absl::OkStatus();
+  }
+  void After(queue::Verb, const queue::QueueId&, bool) override {}
+
+  std::atomic<int> administered_{0};
 };
 
 // Counts what it is asked.
@@ -138,8 +156,8 @@ class BatchServiceTest : public ::testing::Test {
   // As a new process would, over what is stored.
   void StartInitiator() {
     initiator::BatchTools tools;
-    tools.stores = {queues_.get(), bus_.get(),   ledger_.get(),
-                    &numbers_,     blobs_.get(), base::RealClock()};
+    tools.stores = {&counted_queues_, bus_.get(),   ledger_.get(),
+                    &numbers_,        blobs_.get(), base::RealClock()};
     tools.options.account = kAccount;
     tools.uploads = uploads_.get();
     tools.desk = desk_.get();
@@ -270,6 +288,7 @@ class BatchServiceTest : public ::testing::Test {
       backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
                               base::RealClock())
           .value();
+  CountedStore counted_queues_{queues_.get()};  // the initiator's way to them
   const std::unique_ptr<ledger::BatchLedger> ledger_ =
       backend::OpenBatchLedger(urls_.ledger, backend::Mode::kReadWrite).value();
   const std::unique_ptr<sync::OptimisticSyncStore> sync_ =
@@ -334,6 +353,50 @@ TEST_F(BatchServiceTest, AsksHowFarABatchIsCountedOnlyOnceSomethingIsPut) {
   EXPECT_EQ(keeper_->Get(batch)->counted.items(), 0);
   EXPECT_EQ(desk_->progress_asked(), 0);
   upload.context.TryCancel();
+}
+
+TEST_F(BatchServiceTest, AsksForTheQueuesOfAJobOnceForManyBatches) {
+  for (const char* request_id : {"first", "second", "third"}) {
+    const auto submitted = Submit(request_id, Input(100));
+    ASSERT_TRUE(submitted.ok()) << submitted.status();
+    AwaitQueued(submitted->batch(), 5);
+    EXPECT_EQ(counted_queues_.administered(), 3) << "two for items, one for results";
+  }
+}
+
+TEST_F(BatchServiceTest, MakesQueuesAgainThatWereDeletedUnderIt) {
+  const auto before = Submit("before", Input(100));
+  ASSERT_TRUE(before.ok()) << before.status();
+  AwaitQueued(before->batch(), 5);
+  for (const queue::QueueId& input : wire::InputQueues(kAccount, "count", 2)) {
+    ASSERT_TRUE(queues_->DeleteQueue(input).ok());
+  }
+  const auto after = Submit("after", Input(100));
+  ASSERT_TRUE(after.ok()) << after.status();
+  AwaitQueued(after->batch(), 5);
+  StartProcessor();
+  for (const uint64_t batch : {after->batch(), before->batch()}) {
+    const auto last = Watch(batch);
+    ASSERT_TRUE(last.ok()) << last.status();
+    EXPECT_EQ(last->aggregated(), 100);
+  }
+}
+
+// Nothing is put any more that could tell.
+TEST_F(BatchServiceTest, PutsAgainWhatWasInQueuesThatWereDeleted) {
+  const auto submitted = Submit("all put", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  AwaitQueued(submitted->batch(), 5);
+  for (const queue::QueueId& input : wire::InputQueues(kAccount, "count", 2)) {
+    ASSERT_TRUE(queues_->DeleteQueue(input).ok());
+  }
+  for (uint64_t seen = 0; ledger_->Get(submitted->batch())->refills == 0;) {
+    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+  }
+  StartProcessor();
+  const auto last = Watch(submitted->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->aggregated(), 100);
 }
 
 TEST_F(BatchServiceTest, BindsABatchToNoVersionThatIsSubmittedWhileNoProcessorIsThere) {
