@@ -55,7 +55,8 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
   MUSTER_ASSIGN_OR_RETURN(run->submission_, run->Submit(stop));
   // Somebody may hold the report for a moment: people open it.
   MUSTER_RETURN_IF_ERROR(base::RetryPolicy({}, clock).Run(stop, [&](const base::RetryAttempt&) {
-    return run->report_->RegisterBatch(report_wire::ShapeOf(run->submission_.batch.number, schema));
+    return run->report_->RegisterBatch(report_wire::ShapeOf(run->submission_.batch.number, schema))
+        .status();
   }));
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, run->CountedSoFar());
   run->counted_before_ = static_cast<uint64_t>(counted.transactions);

@@ -138,6 +138,30 @@ absl::StatusOr<JobEntry> JobRegistry::Get(absl::string_view name) {
   return ReadEntry(*record);
 }
 
+absl::StatusOr<job::JobDefinition> JobRegistry::GetDefinition(absl::string_view name) {
+  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  const JobRecord* const record = Find(&directory.first.jobs, name);
+  if (record == nullptr) return NoSuchJob(name);
+  if (auto remembered = Remembered(record->text_hash)) return *std::move(remembered);
+  MUSTER_ASSIGN_OR_RETURN(const JobEntry entry, ReadEntry(*record));
+  MUSTER_ASSIGN_OR_RETURN(job::JobDefinition job, job::ParseJob(entry.definition, entry.name));
+  Remember(record->text_hash, job);
+  return job;
+}
+
+std::optional<job::JobDefinition> JobRegistry::Remembered(const std::string& text_hash) {
+  base::MutexLock lock(&mu_);
+  const auto found = definitions_.find(text_hash);
+  if (found == definitions_.end()) return std::nullopt;
+  return found->second;
+}
+
+void JobRegistry::Remember(const std::string& text_hash, const job::JobDefinition& job) {
+  base::MutexLock lock(&mu_);
+  if (definitions_.size() >= kMaxRemembered) definitions_.clear();
+  definitions_.emplace(text_hash, job);
+}
+
 absl::StatusOr<JobEntry> JobRegistry::FindRevision(absl::string_view revision) {
   const absl::Status not_found =
       absl::NotFoundError(absl::StrCat("no job was ever at revision '", revision, "'"));

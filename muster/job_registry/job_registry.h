@@ -6,6 +6,7 @@
 // there.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/base/mutex.h"
 #include "muster/job/job.h"
 #include "muster/job_registry/job_records.h"
 #include "muster/sync/optimistic_sync_store.h"
@@ -74,6 +76,11 @@ class JobRegistry {
   // NotFound: no such job.
   absl::StatusOr<JobEntry> Get(absl::string_view name);
 
+  // The same, read: what the last texts say is remembered, so that of a job that has not changed
+  // only the directory is read. NotFound: no such job. InvalidArgument as Apply: its text was sound
+  // to another release.
+  absl::StatusOr<job::JobDefinition> GetDefinition(absl::string_view name);
+
   // What `revision` of a job is defined by, also when the job was replaced or deleted since. Of
   // several definitions that decide the same results it is one that was applied last or nearly so;
   // `updated` is when. NotFound: no such revision was ever applied.
@@ -96,9 +103,15 @@ class JobRegistry {
   absl::Status Overwrite(const std::string& key, absl::string_view data);
   absl::StatusOr<std::string> ReadText(const JobRecord& record);
   absl::StatusOr<JobEntry> ReadEntry(const JobRecord& record);
+  std::optional<job::JobDefinition> Remembered(const std::string& text_hash);
+  void Remember(const std::string& text_hash, const job::JobDefinition& job);
 
   sync::OptimisticSyncStore* const store_;
   base::Clock* const clock_;
+
+  base::Mutex mu_;
+  // By the hash of their text, which nobody can change under it.
+  std::map<std::string, job::JobDefinition> definitions_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::job_registry

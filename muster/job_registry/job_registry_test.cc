@@ -41,6 +41,27 @@ class DyingStore final : public sync::OptimisticSyncStore {
   int writes_;
 };
 
+// Counts what is read.
+class CountingStore final : public sync::OptimisticSyncStore {
+ public:
+  explicit CountingStore(sync::OptimisticSyncStore* store) : store_(store) {}
+
+  int reads() const { return reads_; }
+
+  absl::StatusOr<sync::VersionedData> Get(absl::string_view key) override {
+    ++reads_;
+    return store_->Get(key);
+  }
+  absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
+                                uint64_t version) override {
+    return store_->TryWrite(key, data, version);
+  }
+
+ private:
+  sync::OptimisticSyncStore* const store_;  // not owned
+  int reads_ = 0;
+};
+
 class JobRegistryTest : public ::testing::Test {
  protected:
   Applied Apply(const std::string& definition) {
@@ -72,6 +93,42 @@ TEST_F(JobRegistryTest, SaysLineAndColumnOfEachMistake) {
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(status.message(), AllOf(HasSubstr("\n2:1: "), Not(HasSubstr("yaml"))));
   EXPECT_EQ(store_.writes_tried(), 0);
+}
+
+TEST_F(JobRegistryTest, ReadsOnlyTheDirectoryOfAJobWhoseDefinitionItKnows) {
+  Apply(JobText("a"));
+  CountingStore counting(&store_);
+  JobRegistry reader(&counting, &clock_);
+  const auto first = reader.GetDefinition("a");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->text, JobText("a"));
+  const int reads = counting.reads();
+  for (int i = 1; i <= 5; ++i) {
+    EXPECT_EQ(reader.GetDefinition("a")->revision, first->revision);
+    EXPECT_EQ(counting.reads(), reads + i);
+  }
+}
+
+TEST_F(JobRegistryTest, SeesAtOnceThatAnotherProcessHasChangedAJob) {
+  Apply(JobText("a"));
+  JobRegistry reader(&store_, &clock_);
+  ASSERT_TRUE(reader.GetDefinition("a").ok());
+  Apply(JobText("a", "amount", "1d"));  // the revision stays, the text does not
+  EXPECT_EQ(reader.GetDefinition("a")->text, JobText("a", "amount", "1d"));
+  Apply(JobText("a", "price"));
+  EXPECT_EQ(reader.GetDefinition("a")->text, JobText("a", "price"));
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  EXPECT_TRUE(absl::IsNotFound(reader.GetDefinition("a").status()));
+}
+
+TEST_F(JobRegistryTest, RemembersNoMoreDefinitionsThanItMay) {
+  JobRegistry reader(&store_, &clock_);
+  for (size_t i = 0; i < 3 * kMaxRemembered; ++i) {
+    const std::string name = absl::StrCat("job", i);
+    Apply(JobText(name));
+    EXPECT_EQ(reader.GetDefinition(name)->name, name);
+    EXPECT_EQ(reader.GetDefinition(name)->name, name);
+  }
 }
 
 TEST_F(JobRegistryTest, SaysWhetherResultsAreDecidedOtherwise) {

@@ -19,6 +19,10 @@ inline constexpr size_t kMaxJobs = 500;
 inline constexpr uint64_t kMaxTotalBytes = uint64_t{64} << 20;
 static_assert(kMaxTotalBytes > job::kMaxJobFileBytes);
 
+// Definitions that a registry remembers. A process has few jobs that it is asked for again and
+// again, and a text may be long.
+inline constexpr size_t kMaxRemembered = 32;
+
 // Jobs change by hand or by a deployment: whoever loses so many races in a row is better told.
 inline constexpr int kMaxRaces = 20;
 

@@ -119,9 +119,10 @@ class ReportStore {
  public:
   virtual ~ReportStore() = default;
 
-  // Makes a batch known, and room for its job's groups. The same again is fine; FailedPrecondition
-  // when the batch is known with another job or revision.
-  virtual absl::Status RegisterBatch(const BatchShape& shape) = 0;
+  // Makes a batch known, and room for its job's groups; answers where it stands. The same again is
+  // fine; FailedPrecondition when the batch is known with another job or revision. Unavailable: the
+  // report was moved aside since it was opened, for one.
+  virtual absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) = 0;
 
   // Counts what was not counted before, in one transaction. Each new item adds its rows to the
   // groups; an item that would overflow a measure, or does not fit, is counted as dead-lettered and

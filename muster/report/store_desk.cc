@@ -8,8 +8,7 @@
 namespace muster::report {
 
 absl::StatusOr<Progress> StoreDesk::RegisterBatch(const BatchShape& shape) {
-  MUSTER_RETURN_IF_ERROR(report_->RegisterBatch(shape));
-  return GetProgress(shape.batch);
+  return report_->RegisterBatch(shape);
 }
 
 absl::StatusOr<Progress> StoreDesk::GetProgress(uint64_t batch) {

@@ -1,5 +1,8 @@
 #include "muster/report_sqlite/sqlite_report_store.h"
 
+#include <sys/stat.h>
+
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +30,15 @@ constexpr char kPragmas[] =
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; "
     "PRAGMA temp_store = MEMORY";
 
+using FileId = std::pair<dev_t, ino_t>;
+
+// nullopt: there is none, or it cannot be told.
+std::optional<FileId> FileAt(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileId(info.st_dev, info.st_ino);
+}
+
 // What only a writer has.
 class Writer {
  public:
@@ -43,7 +55,7 @@ class Writer {
         new Writer(std::move(lock), std::move(connection), std::move(items)));
   }
 
-  absl::Status RegisterBatch(const report::BatchShape& shape);
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape);
   absl::StatusOr<report::CommitSummary> Commit(const report::CommitRequest& request,
                                                absl::Time now);
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items);
@@ -67,12 +79,14 @@ class Writer {
   AddRowStatements add_row_;
 };
 
-absl::Status Writer::RegisterBatch(const report::BatchShape& shape) {
+absl::StatusOr<report::Progress> Writer::RegisterBatch(const report::BatchShape& shape) {
   MUSTER_RETURN_IF_ERROR(report::ValidateBatchShape(shape));
   MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
   MUSTER_RETURN_IF_ERROR(EnsureBatch(connection_.get(), shape));
   MUSTER_RETURN_IF_ERROR(EnsureGroupTables(connection_.get(), shape));
-  return transaction.Commit();
+  MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection_.get(), shape.batch));
+  MUSTER_RETURN_IF_ERROR(transaction.Commit());
+  return progress;
 }
 
 absl::StatusOr<report::CommitSummary> Writer::Commit(const report::CommitRequest& request,
@@ -135,12 +149,15 @@ absl::Status Writer::StoreReceipt(const report::Receipt& receipt) {
 class SqliteReportStore final : public report::ReportStore {
  public:
   SqliteReportStore(std::string path, base::Clock* clock, std::unique_ptr<Writer> writer)
-      : path_(std::move(path)), clock_(clock), writer_(std::move(writer)) {}
+      : path_(std::move(path)), file_(FileAt(path_)), clock_(clock), writer_(std::move(writer)) {}
 
-  absl::Status RegisterBatch(const report::BatchShape& shape) override {
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
-    return base::Annotate(writer_->RegisterBatch(shape), path_);
+    MUSTER_RETURN_IF_ERROR(CheckInPlace());
+    auto progress = writer_->RegisterBatch(shape);
+    if (!progress.ok()) return base::Annotate(progress.status(), path_);
+    return progress;
   }
 
   absl::StatusOr<report::CommitSummary> Commit(const report::CommitRequest& request) override {
@@ -170,10 +187,7 @@ class SqliteReportStore final : public report::ReportStore {
     auto reader = SqliteReportReader::Open(path_);
     // NotFound would say that what the caller asks for never was. This report was there: it was
     // moved aside, or is being put back.
-    if (absl::IsNotFound(reader.status())) {
-      return absl::UnavailableError(
-          absl::StrCat(reader.status().message(), "; it was there when it was opened"));
-    }
+    if (absl::IsNotFound(reader.status())) return NotInPlace(reader.status().message());
     return reader;
   }
 
@@ -183,7 +197,18 @@ class SqliteReportStore final : public report::ReportStore {
     return absl::FailedPreconditionError(absl::StrCat("report ", path_, " is open read-only"));
   }
 
+  static absl::Status NotInPlace(absl::string_view what) {
+    return absl::UnavailableError(absl::StrCat(what, "; it was there when it was opened"));
+  }
+  // The writer would go on in a file that was moved aside, and those who read would not find what
+  // it wrote.
+  absl::Status CheckInPlace() const {
+    if (FileAt(path_) == file_) return absl::OkStatus();
+    return NotInPlace(absl::StrCat("report ", path_, " is another file or none"));
+  }
+
   const std::string path_;
+  const std::optional<FileId> file_;
   base::Clock* const clock_;  // not owned
   base::Mutex mu_;
   const std::unique_ptr<Writer> writer_ ABSL_PT_GUARDED_BY(mu_);  // nullptr when read-only

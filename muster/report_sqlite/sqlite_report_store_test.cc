@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/busy.h"
 #include "muster/base/temp_dir.h"
+#include "muster/report/store_desk.h"
 #include "muster/report/verify.h"
 #include "muster/report_sqlite/connection.h"
 
@@ -198,6 +199,22 @@ TEST_F(SqliteReportTest, SaysUnavailableWhileNoMoreFilesCanBeOpened) {
   EXPECT_TRUE(store->Read().ok());
 }
 
+// Somebody waits for that; to open it takes longer than all the rest.
+TEST_F(SqliteReportTest, RegistersABatchWithoutOpeningTheReportAgain) {
+  const std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail(7)).ok());
+  report::StoreDesk desk(store.get(), {});
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto registered = desk.RegisterBatch(Retail(8));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(registered.ok()) << registered.status();
+  EXPECT_EQ(registered->batch, 8u);
+}
+
 TEST_F(SqliteReportTest, SaysUnavailableWhileTheFileIsMovedAside) {
   std::unique_ptr<ReportStore> store = Open();
   ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
@@ -206,6 +223,9 @@ TEST_F(SqliteReportTest, SaysUnavailableWhileTheFileIsMovedAside) {
   const absl::Status status = store->Read().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   EXPECT_FALSE(absl::IsNotFound(Commit(store.get(), {Item(0, "ann", "1")})));
+  EXPECT_TRUE(absl::IsUnavailable(store->RegisterBatch(Retail(8)).status()));
+  std::ofstream(path()) << "another one";
+  EXPECT_TRUE(absl::IsUnavailable(store->RegisterBatch(Retail(8)).status()));
   ASSERT_EQ(rename(aside.c_str(), path().c_str()), 0);
   EXPECT_TRUE(store->Read().ok());
 }

@@ -2,74 +2,196 @@
 
 #include <optional>
 
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/async_stream.h"
+#include "grpcpp/support/async_unary_call.h"
+
 namespace muster::rpc {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// One Watch call. What it does next is decided under the service's lock (NextLocked) and done
-// without it. A write that was decided on keeps `writing` set, and nobody finishes the call while
-// it is: so the call, and this, live until whoever decided has done it.
-class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheckResponse> {
+// What the queue hands back when a step of a call is done.
+struct HealthService::Tag {
+  Call* call;
+  Event event;
+};
+
+// One call, from when it is waited for: it deletes itself when it is over, on the queue's thread.
+class HealthService::Call {
  public:
-  Watcher(HealthService* health, std::string service)
-      : health_(health), service_(std::move(service)) {}
+  explicit Call(HealthService* health) : health_(health) {
+    base::MutexLock lock(&health_->mu_);
+    ++health_->calls_;
+  }
+  virtual ~Call() {
+    base::MutexLock lock(&health_->mu_);
+    if (--health_->calls_ == 0) health_->call_over_.NotifyAll();
+  }
 
-  void Do(Action action) {
-    if (action == Action::kWrite) StartWrite(&response_);
-    if (action == Action::kFinish) {
-      Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is stopping"));
+  // Not `ok`: what was begun did not come to its end.
+  virtual void On(Event event, bool ok) = 0;
+
+ protected:
+  HealthService* const health_;  // not owned
+  grpc::ServerContext context_;
+  HealthCheckRequest request_;
+  Tag begun_{this, Event::kBegun};
+  Tag finished_{this, Event::kFinished};
+};
+
+class HealthService::Checker final : public Call {
+ public:
+  explicit Checker(HealthService* health) : Call(health) {
+    grpc::ServerCompletionQueue* const queue = health_->queue_.get();
+    health_->RequestCheck(&context_, &request_, &answer_, queue, queue, &begun_);
+  }
+
+  void On(Event event, bool ok) override {
+    if (event == Event::kFinished || !ok) {
+      delete this;
+      return;
     }
-  }
-
-  void OnWriteDone(bool ok) override {
-    Continue([this, ok] {
-      writing_ = false;
-      ended_ |= !ok;
-    });
-  }
-  void OnCancel() override {
-    Continue([this] { ended_ = true; });
-  }
-  void OnDone() override {
+    health_->Expect<Checker>();
+    HealthCheckResponse response;
     {
       base::MutexLock lock(&health_->mu_);
-      health_->watchers_.erase(this);
+      response.set_status(health_->StatusLocked(request_.service()));
     }
-    delete this;
+    if (response.status() == HealthCheckResponse::SERVICE_UNKNOWN) {
+      answer_.FinishWithError(
+          {grpc::StatusCode::NOT_FOUND, "no service '" + request_.service() + "' is served here"},
+          &finished_);
+    } else {
+      answer_.Finish(response, grpc::Status::OK, &finished_);
+    }
+  }
+
+ private:
+  grpc::ServerAsyncResponseWriter<HealthCheckResponse> answer_{&context_};
+};
+
+// What it does next is decided under the service's lock (NextLocked) and done without it. A write
+// that was decided on keeps `writing` set, and nobody finishes the call while it is: so the call,
+// and this, live until whoever decided has done it.
+class HealthService::Watcher final : public Call {
+ public:
+  explicit Watcher(HealthService* health) : Call(health) {
+    context_.AsyncNotifyWhenDone(&over_);
+    grpc::ServerCompletionQueue* const queue = health_->queue_.get();
+    health_->RequestWatch(&context_, &request_, &stream_, queue, queue, &begun_);
+  }
+  ~Watcher() override {
+    base::MutexLock lock(&health_->mu_);
+    health_->watchers_.erase(this);
+  }
+
+  void On(Event event, bool ok) override {
+    if (event == Event::kBegun && !ok) {
+      delete this;
+      return;
+    }
+    if (event == Event::kBegun) health_->Expect<Watcher>();
+    Action action = Action::kNone;
+    bool nothing_to_come = false;
+    {
+      base::MutexLock lock(&health_->mu_);
+      NoteLocked(event, ok);
+      nothing_to_come = over_seen_ && finish_seen_;
+      action = health_->NextLocked(this);
+    }
+    Do(action);
+    if (nothing_to_come) delete this;
+  }
+
+  void Do(Action action) {
+    if (action == Action::kWrite) stream_.Write(response_, &written_);
+    if (action == Action::kFinish) {
+      stream_.Finish({grpc::StatusCode::UNAVAILABLE, "the server is stopping"}, &finished_);
+    }
   }
 
  private:
   friend class HealthService;
 
-  template <typename Change>
-  void Continue(Change change) {
-    Action action;
-    {
-      base::MutexLock lock(&health_->mu_);
-      change();
-      action = health_->NextLocked(this);
+  void NoteLocked(Event event, bool ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(health_->mu_) {
+    switch (event) {
+      case Event::kBegun:
+        health_->watchers_.insert(this);
+        break;
+      case Event::kWritten:
+        writing_ = false;
+        left_ |= !ok;
+        break;
+      case Event::kFinished:
+        finish_seen_ = true;
+        break;
+      case Event::kOver:
+        over_seen_ = left_ = true;
+        break;
     }
-    Do(action);
   }
 
-  HealthService* const health_;  // not owned
-  const std::string service_;
+  grpc::ServerAsyncWriter<HealthCheckResponse> stream_{&context_};
+  Tag written_{this, Event::kWritten};
+  Tag over_{this, Event::kOver};
   // All guarded by the service's lock; the response is gRPC's while `writing_`.
   HealthCheckResponse response_;
   std::optional<Response::ServingStatus> told_;
   bool writing_ = false;
-  bool ended_ = false;     // nobody listens any more
-  bool finished_ = false;  // Finish was decided on
+  bool left_ = false;       // nobody listens any more
+  bool finishing_ = false;  // Finish was decided on
+  bool finish_seen_ = false, over_seen_ = false;
 };
 
-HealthService::HealthService(const std::vector<std::string>& services) {
+HealthService::HealthService(const std::vector<std::string>& services,
+                             std::unique_ptr<grpc::ServerCompletionQueue> queue)
+    : queue_(std::move(queue)) {
   base::MutexLock lock(&mu_);
   ready_[""] = false;
   for (const std::string& service : services) ready_[service] = false;
 }
 
-HealthService::~HealthService() = default;
+HealthService::~HealthService() { End(); }
+
+void HealthService::Serve() {
+  Expect<Checker>();
+  Expect<Watcher>();
+  thread_ = std::thread([this] { Run(); });
+}
+
+// Nothing may be begun on a queue that was shut down, so the calls come to their end before.
+void HealthService::End() {
+  if (std::exchange(ended_, true)) return;
+  {
+    base::MutexLock lock(&mu_);
+    while (calls_ > 0) call_over_.Wait(&mu_);
+  }
+  queue_->Shutdown();
+  if (thread_.joinable()) {
+    thread_.join();
+  } else {
+    Run();
+  }
+}
+
+void HealthService::Run() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) {
+    const Tag done = *static_cast<Tag*>(tag);
+    done.call->On(done.event, ok);
+  }
+}
+
+template <typename Kind>
+void HealthService::Expect() {
+  {
+    base::MutexLock lock(&mu_);
+    if (draining_) return;
+  }
+  new Kind(this);
+}
 
 void HealthService::SetReady(bool ready) {
   std::vector<Step> steps;
@@ -101,34 +223,6 @@ void HealthService::Drain() {
   Do(steps);
 }
 
-grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,
-                                               const HealthCheckRequest* request,
-                                               HealthCheckResponse* response) {
-  {
-    base::MutexLock lock(&mu_);
-    response->set_status(StatusLocked(request->service()));
-  }
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(response->status() == HealthCheckResponse::SERVICE_UNKNOWN
-                      ? grpc::Status(grpc::StatusCode::NOT_FOUND,
-                                     "no service '" + request->service() + "' is served here")
-                      : grpc::Status::OK);
-  return reactor;
-}
-
-grpc::ServerWriteReactor<HealthCheckResponse>* HealthService::Watch(
-    grpc::CallbackServerContext*, const HealthCheckRequest* request) {
-  auto* const watcher = new Watcher(this, request->service());
-  Action action;
-  {
-    base::MutexLock lock(&mu_);
-    watchers_.insert(watcher);
-    action = NextLocked(watcher);
-  }
-  watcher->Do(action);
-  return watcher;
-}
-
 HealthCheckResponse::ServingStatus HealthService::StatusLocked(const std::string& service) const {
   const auto found = ready_.find(service);
   if (found == ready_.end()) return HealthCheckResponse::SERVICE_UNKNOWN;
@@ -137,16 +231,16 @@ HealthCheckResponse::ServingStatus HealthService::StatusLocked(const std::string
 }
 
 HealthService::Action HealthService::NextLocked(Watcher* watcher) {
-  if (watcher->writing_ || watcher->finished_) return Action::kNone;
-  const HealthCheckResponse::ServingStatus status = StatusLocked(watcher->service_);
-  if (!watcher->ended_ && watcher->told_ != status) {
+  if (watcher->writing_ || watcher->finishing_) return Action::kNone;
+  const HealthCheckResponse::ServingStatus status = StatusLocked(watcher->request_.service());
+  if (!watcher->left_ && watcher->told_ != status) {
     watcher->told_ = status;
     watcher->response_.set_status(status);
     watcher->writing_ = true;
     return Action::kWrite;
   }
-  if (!watcher->ended_ && !draining_) return Action::kNone;
-  watcher->finished_ = true;
+  if (!watcher->left_ && !draining_) return Action::kNone;
+  watcher->finishing_ = true;
   return Action::kFinish;
 }
 

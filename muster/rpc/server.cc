@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
     names.push_back(served.name);
     builder.RegisterService(served.service);
   }
-  server->health_ = std::make_unique<HealthService>(names);
+  server->health_ = std::make_unique<HealthService>(names, builder.AddCompletionQueue());
   builder.RegisterService(server->health_.get());
   if (options.otherwise) {
     server->otherwise_ = std::make_unique<OtherwiseService>(options.otherwise);
@@ -95,8 +95,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   {
     const GrpcLogAsDetail quiet;  // why it did not start, TakeAddresses tells in words
     server->server_ = builder.BuildAndStart();
+    if (server->server_ == nullptr) server->health_->End();
   }
   MUSTER_RETURN_IF_ERROR(server->TakeAddresses());
+  server->health_->Serve();
   return server;
 }
 
@@ -146,6 +148,7 @@ void Server::Drain(absl::Duration grace) {
   health_->Drain();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + std::min(grace, kMaxGrace)));
   server_->Wait();
+  health_->End();
 }
 
 }  // namespace muster::rpc

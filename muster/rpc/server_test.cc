@@ -1,6 +1,8 @@
 #include "muster/rpc/server.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -144,6 +146,57 @@ TEST_F(ServerTest, LetsGoOfAWatcherThatHasLeft) {
     server_->SetReady(i % 2 == 0);
     while (watch->Read(&response)) continue;
     EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+}
+
+// Names of this process's threads.
+std::vector<std::string> ThreadNames() {
+  std::vector<std::string> names;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(thread.path() / "comm");
+    std::string name;
+    if (std::getline(file, name)) names.push_back(name);
+  }
+  return names;
+}
+
+// gRPC's threads for callbacks sleep for 100 ms in each 1.1 s, and calls on the connections that
+// fell to them wait for so long.
+TEST_F(ServerTest, LeavesNoConnectionToThreadsThatSleep) {
+  Start();
+  EXPECT_EQ(Health(""), "NOT_SERVING");
+  EXPECT_EQ(GetStats(Connect()), absl::OkStatus());
+  EXPECT_THAT(ThreadNames(), Contains(HasSubstr("grpc")));
+  EXPECT_THAT(ThreadNames(), Not(Contains("nexting_thread")));
+}
+
+// Whoever asks whether a server lives may be the one that ends it.
+TEST_F(ServerTest, TellsItsHealthWhileManyWatch) {
+  Start();
+  const auto stub = grpc::health::v1::Health::NewStub(Connect());
+  struct Call {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> watch;
+  };
+  std::vector<std::unique_ptr<Call>> calls;
+  for (int i = 0; i < kMaxStreamsPerConnection - 1; ++i) {
+    calls.push_back(std::make_unique<Call>());
+    calls.back()->watch = stub->Watch(&calls.back()->context, HealthCheckRequest());
+    HealthCheckResponse response;
+    ASSERT_TRUE(calls.back()->watch->Read(&response));
+  }
+  server_->SetReady(true);
+  EXPECT_EQ(Health(""), "SERVING");
+  for (const auto& call : calls) {
+    HealthCheckResponse response;
+    ASSERT_TRUE(call->watch->Read(&response));
+    EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  }
+  server_->Drain(kLong);
+  for (const auto& call : calls) {
+    HealthCheckResponse response;
+    while (call->watch->Read(&response)) continue;
+    EXPECT_EQ(call->watch->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   }
 }
 

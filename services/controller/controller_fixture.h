@@ -43,7 +43,7 @@ class UnreliableReport final : public report::ReportStore {
   void FailNext(Failure failure) { failures_.push_back(std::move(failure)); }
   int commits() const { return commits_; }
 
-  absl::Status RegisterBatch(const report::BatchShape& shape) override {
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
     return report_->RegisterBatch(shape);
   }
   absl::StatusOr<report::CommitSummary> Commit(const report::CommitRequest& request) override {

@@ -91,7 +91,7 @@ class ReportServiceTest : public ::testing::Test {
   }
 
   void Register() {
-    const absl::Status registered = report_->RegisterBatch(Shop());
+    const absl::Status registered = report_->RegisterBatch(Shop()).status();
     ASSERT_TRUE(registered.ok()) << registered;
   }
   void Count(std::vector<report::CountedItem> items) {

@@ -28,7 +28,10 @@ absl::Duration PatienceAfter(int failures) {
 }  // namespace
 
 BatchKeeper::BatchKeeper(const BatchTools& tools, KeeperOptions options)
-    : tools_(tools), options_(options), cancel_acks_(tools.stores.clock) {}
+    : tools_(tools),
+      options_(options),
+      job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
+      cancel_acks_(tools.stores.clock) {}
 
 BatchKeeper::~BatchKeeper() { Stop(); }
 
@@ -62,7 +65,7 @@ void BatchKeeper::Advance(uint64_t batch, absl::Duration after) {
   base::MutexLock lock(&mu_);
   Entry& entry = entries_[batch];
   const bool is_new = entry.work == nullptr;
-  if (is_new) entry.work = std::make_shared<OpenBatch>(batch, tools_);
+  if (is_new) entry.work = std::make_shared<OpenBatch>(batch, tools_, &job_queues_);
   const absl::Duration step_at = tools_.stores.clock->Monotonic() + after;
   ScheduleLocked(batch, &entry, is_new ? step_at : std::min(step_at, entry.step_at), entry.ask_at);
   AnnounceLocked();
@@ -121,6 +124,8 @@ absl::StatusOr<Standing> BatchKeeper::Get(uint64_t number) {
       }
     }
   }
+  // Of what was not put nothing is counted, and a submission is not to wait to hear that.
+  if (!IsOver(standing.batch.state) && standing.batch.enqueued_items == 0) return standing;
   absl::StatusOr<report::Progress> counted = tools_.desk->GetProgress(number);
   if (counted.ok()) {
     standing.counted = *std::move(counted);
@@ -132,6 +137,11 @@ absl::StatusOr<Standing> BatchKeeper::Get(uint64_t number) {
     return counted.status();
   }
   return standing;
+}
+
+absl::StatusOr<bool> BatchKeeper::IsCancelled(uint64_t number) {
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, tools_.stores.ledger->Get(number));
+  return batch.state == ledger::BatchState::kCancelled;
 }
 
 void BatchKeeper::AwaitNews(uint64_t* seen, absl::Duration deadline) {
@@ -217,25 +227,33 @@ void BatchKeeper::Tend(uint64_t batch) {
   due_.erase({entry.due(), batch});
   entry.busy = true;
   if (step_it) entry.step_at = absl::InfiniteDuration();
-  entry.ask_at = absl::InfiniteDuration();  // what is counted from now on is a reason to ask again
-  entry.asked = now;
   const std::shared_ptr<OpenBatch> work = entry.work;
 
   mu_.Unlock();
   absl::StatusOr<Standstill> step = Standstill::kNeedsResults;
   if (step_it) step = work->Step(stop_.get_token());
   if (step.ok() && *step == Standstill::kRefused) CancelRefused(batch, work->refusal());
-  absl::StatusOr<report::Progress> counted = tools_.desk->GetProgress(batch);
   mu_.Lock();
 
+  // More content may be there by now, and should not wait for a controller's answer.
+  const bool waits_for_content = step.ok() && *step == Standstill::kNeedsContent;
+  if (entry.ask_at <= now || !waits_for_content) AskLocked(batch, &entry);
   entry.busy = false;
-  if (counted.ok()) entry.counted = *std::move(counted);
   if (step_it) {
     NoteStepLocked(batch, &entry, step);
   } else {
     ScheduleLocked(batch, &entry, entry.step_at, entry.ask_at);
   }
   AnnounceLocked();
+}
+
+void BatchKeeper::AskLocked(uint64_t batch, Entry* entry) {
+  entry->ask_at = absl::InfiniteDuration();  // what is counted from now on is a reason to ask again
+  entry->asked = tools_.stores.clock->Monotonic();
+  mu_.Unlock();
+  absl::StatusOr<report::Progress> counted = tools_.desk->GetProgress(batch);
+  mu_.Lock();
+  if (counted.ok()) entry->counted = *std::move(counted);
 }
 
 void BatchKeeper::NoteStepLocked(uint64_t batch, Entry* entry,

@@ -25,6 +25,7 @@
 #include "muster/report/report_store.h"
 #include "muster/trigger/trigger_bus.h"
 #include "services/initiator/cancel_acks.h"
+#include "services/initiator/job_queues.h"
 #include "services/initiator/open_batch.h"
 
 namespace muster::initiator {
@@ -74,6 +75,9 @@ class BatchKeeper {
   // works on here any more.
   absl::StatusOr<Standing> Get(uint64_t batch);
 
+  // As the ledger says, which alone is asked. NotFound: no such batch.
+  absl::StatusOr<bool> IsCancelled(uint64_t batch);
+
   // Waits until there is more news of any batch than `seen`, which it then sets, or the monotonic
   // clock reaches `deadline`, or the keeper stops. 0: none was seen.
   void AwaitNews(uint64_t* seen, absl::Duration deadline);
@@ -100,8 +104,10 @@ class BatchKeeper {
   // The batch that is due next and its moment; nullopt: none is.
   std::optional<std::pair<absl::Duration, uint64_t>> NextLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Steps the batch, or asks how far it is counted; lets go of mu_ meanwhile.
+  // Steps the batch, and asks how far it is counted; lets go of mu_ meanwhile.
   void Tend(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Asks how far it is counted; lets go of mu_ meanwhile. Whoever calls is busy with it.
+  void AskLocked(uint64_t batch, Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteStepLocked(uint64_t batch, Entry* entry, const absl::StatusOr<Standstill>& step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem)
@@ -116,6 +122,7 @@ class BatchKeeper {
 
   const BatchTools tools_;
   const KeeperOptions options_;
+  JobQueues job_queues_;
   CancelAcks cancel_acks_;
   std::stop_source stop_;
   std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;

@@ -8,10 +8,10 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
-#include "muster/queue/lease_metadata.h"
 #include "muster/queue/limits.h"
 #include "muster/wire/queue_names.h"
 #include "muster/wire/work_item_codec.h"
+#include "services/initiator/job_queues.h"
 
 namespace muster::initiator {
 namespace {
@@ -113,7 +113,7 @@ Initiator::Run Initiator::NewRun(const Batch& batch) const {
 
 absl::StatusOr<Submission> Initiator::Submit(const SubmitRequest& request,
                                              const std::stop_token& stop) {
-  MUSTER_RETURN_IF_ERROR(CreateQueues());
+  MUSTER_RETURN_IF_ERROR(CreateQueues(deps_.queues, options_.account, *job_));
   if (request.always_new) return Begin(request, stop);
   absl::StatusOr<Batch> prior = deps_.ledger->FindByRequestId(request.request_id);
   if (absl::IsNotFound(prior.status())) return Begin(request, stop);
@@ -201,20 +201,6 @@ absl::Status Initiator::VerifyItems(const Batch& batch, const std::stop_token& s
     first += items.size();
   }
   return absl::OkStatus();
-}
-
-absl::Status Initiator::CreateQueues() {
-  // A queue that is there keeps its visibility: this batch's definition may be an earlier one.
-  const queue::Metadata visibility = queue::WithVisibility({}, job_->queue.visibility);
-  for (const queue::QueueId& queue : partitions_) {
-    MUSTER_RETURN_IF_ERROR(CreateQueue(queue, visibility));
-  }
-  return CreateQueue(wire::OutputQueue(options_.account, job_->name, 0), {});
-}
-
-absl::Status Initiator::CreateQueue(const queue::QueueId& queue, const queue::Metadata& metadata) {
-  absl::Status created = deps_.queues->CreateQueue(queue, metadata);
-  return absl::IsAlreadyExists(created) ? absl::OkStatus() : created;
 }
 
 absl::Status Initiator::Enqueue(uint64_t number, const std::stop_token& stop) {

@@ -89,20 +89,17 @@ class Initiator {
   Initiator(const job::JobDefinition* job, BatchSource* source, Dependencies dependencies,
             Options options);
 
-  // Finds the batch that `request` continues or repeats, or begins a new one. FailedPrecondition:
+  // Makes the job's queues where they are missing, and finds the batch that `request` continues or
+  // repeats, or begins a new one. FailedPrecondition:
   // the input is not what that batch was made of, or the batch is bound to another job revision or
   // handler version; the message says which and what to do.
   // Reads the whole input at the most once; Cancelled when `stop` is requested meanwhile.
   absl::StatusOr<Submission> Submit(const SubmitRequest& request, const std::stop_token& stop = {});
 
-  // Makes the job's queues, for items and for results, where they are missing. Submit does.
-  absl::Status CreateQueues();
-  // One that is there is left as it is.
-  absl::Status CreateQueue(const queue::QueueId& queue, const queue::Metadata& metadata);
-
-  // Splits and puts what of the batch is not enqueued yet, then seals it. Cancelled: `stop` was
-  // requested. HasNotArrived (byte_source.h): the source still grows, and what there is of it was
-  // put. After either the same call goes on later. Safe to repeat.
+  // Splits and puts what of the batch is not enqueued yet, then seals it. NotFound: a queue of the
+  // job is not there. Cancelled: `stop` was requested. HasNotArrived (byte_source.h): the source
+  // still grows, and what there is of it was put. After either the same call goes on later. Safe to
+  // repeat.
   absl::Status Enqueue(uint64_t batch, const std::stop_token& stop);
 
   // Puts again the items at `indexes`, from the ledger's boundaries and the source: for a batch

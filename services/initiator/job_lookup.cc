@@ -1,19 +1,16 @@
 #include "services/initiator/job_lookup.h"
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/job/job_file.h"
 
 namespace muster::initiator {
 
 absl::StatusOr<job::JobDefinition> FindJob(job_registry::JobRegistry* jobs,
                                            const std::string& name) {
-  const absl::StatusOr<job_registry::JobEntry> entry = jobs->Get(name);
-  if (absl::IsNotFound(entry.status())) {
+  absl::StatusOr<job::JobDefinition> job = jobs->GetDefinition(name);
+  if (absl::IsNotFound(job.status())) {
     return absl::NotFoundError(absl::StrCat("no job '", name, "'"));
   }
-  MUSTER_RETURN_IF_ERROR(entry.status());
-  return job::ParseJob(entry->definition, entry->name);
+  return job;
 }
 
 }  // namespace muster::initiator

@@ -31,7 +31,7 @@ absl::StatusOr<Standstill> OpenBatch::Step(const std::stop_token& stop) {
     return Standstill::kDone;
   }
   if (batch.state == ledger::BatchState::kOpen || batch.enqueued_items < batch.items) {
-    const absl::Status enqueued = initiator_->Enqueue(number_, stop);
+    const absl::Status enqueued = Enqueue(stop);
     if (input::HasNotArrived(enqueued)) return Standstill::kNeedsContent;
     MUSTER_RETURN_IF_ERROR(enqueued);
     MUSTER_RETURN_IF_ERROR(tools_.desk->CheckCompletion(number_));
@@ -56,13 +56,13 @@ absl::Status OpenBatch::Prepare(const ledger::Batch& batch) {
   // Before its first result may come, and while its content arrives.
   if (!registered_) MUSTER_RETURN_IF_ERROR(Register());
   registered_ = true;
+  MUSTER_RETURN_IF_ERROR(queues_->Ensure(*job_));
   absl::StatusOr<std::unique_ptr<BatchSource>> source = OpenSource(batch);
   if (absl::IsInvalidArgument(source.status())) refusal_ = source.status();
   MUSTER_RETURN_IF_ERROR(source.status());
   source_ = *std::move(source);
   auto initiator =
       std::make_unique<Initiator>(&*job_, source_.get(), tools_.stores, tools_.options);
-  MUSTER_RETURN_IF_ERROR(initiator->CreateQueues());
   losses_.emplace(*job_, tools_.options.account, tools_.stores.queues, tools_.desk);
   initiator_ = std::move(initiator);
   progress_ = &initiator_->progress();
@@ -81,6 +81,22 @@ absl::Status OpenBatch::Register() {
   return tools_.desk->RegisterBatch(report_wire::ShapeOf(number_, job_->schema())).status();
 }
 
+// Somebody may have deleted a queue that was there. What was in it is put again like all that a
+// queue loses.
+absl::Status OpenBatch::Enqueue(const std::stop_token& stop) {
+  absl::Status enqueued = initiator_->Enqueue(number_, stop);
+  if (!absl::IsNotFound(enqueued)) return enqueued;
+  MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
+  return initiator_->Enqueue(number_, stop);
+}
+
+absl::StatusOr<bool> OpenBatch::QueuesHoldNothing() {
+  absl::StatusOr<bool> empty = losses_->QueuesHoldNothing();
+  if (!absl::IsNotFound(empty.status())) return empty;
+  MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
+  return losses_->QueuesHoldNothing();
+}
+
 absl::Status OpenBatch::RefillWhatIsLost(const ledger::Batch& batch) {
   // Again and again: the report may have been lost, or put back from an older copy.
   MUSTER_RETURN_IF_ERROR(Register());
@@ -88,7 +104,7 @@ absl::Status OpenBatch::RefillWhatIsLost(const ledger::Batch& batch) {
   if (static_cast<uint64_t>(counted.items()) >= batch.items) {
     return tools_.desk->CheckCompletion(number_);  // the question before may have been lost
   }
-  MUSTER_ASSIGN_OR_RETURN(const bool empty, losses_->QueuesHoldNothing());
+  MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing());
   if (!empty) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost,
                           losses_->UncountedItems(number_, batch.items));

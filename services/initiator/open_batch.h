@@ -23,6 +23,7 @@
 #include "muster/report/counting_desk.h"
 #include "services/initiator/batch_source.h"
 #include "services/initiator/initiator.h"
+#include "services/initiator/job_queues.h"
 #include "services/initiator/loss_check.h"
 #include "services/initiator/uploads.h"
 
@@ -56,7 +57,9 @@ struct SplitProgress {
 // One thread steps; the rest is thread-safe.
 class OpenBatch {
  public:
-  OpenBatch(uint64_t number, const BatchTools& tools) : number_(number), tools_(tools) {}
+  // `queues` is not owned and outlives the batch.
+  OpenBatch(uint64_t number, const BatchTools& tools, JobQueues* queues)
+      : number_(number), tools_(tools), queues_(queues) {}
 
   // Goes as far as it can. DataLoss: a record is corrupt, or the queue loses items again and again.
   // Cancelled: `stop`. After any error the next step tries again.
@@ -72,12 +75,15 @@ class OpenBatch {
   absl::Status Prepare(const ledger::Batch& batch);
   absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const ledger::Batch& batch);
   absl::Status Register();
+  absl::Status Enqueue(const std::stop_token& stop);
+  absl::StatusOr<bool> QueuesHoldNothing();
   absl::Status RefillWhatIsLost(const ledger::Batch& batch);
   // Removes what was claim-checked, where nothing can need it again.
   absl::Status DeleteBlobs(const ledger::Batch& batch);
 
   const uint64_t number_;
   const BatchTools tools_;
+  JobQueues* const queues_;  // not owned
   std::optional<job::JobDefinition> job_;
   bool registered_ = false;  // where results are counted
   std::unique_ptr<BatchSource> source_;

@@ -58,8 +58,8 @@ absl::Status SubmitCall::Accept() {
     MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
     ticket_ = upload_->TakeOver();
     // Whoever has cancelled it meanwhile did not find the upload to tell.
-    MUSTER_ASSIGN_OR_RETURN(const Standing now, keeper_->Get(batch_.number));
-    if (now.batch.state == ledger::BatchState::kCancelled) {
+    MUSTER_ASSIGN_OR_RETURN(const bool cancelled, keeper_->IsCancelled(batch_.number));
+    if (cancelled) {
       return AsCancelled(
           absl::CancelledError(absl::StrCat("batch ", batch_.number, " is cancelled")));
     }

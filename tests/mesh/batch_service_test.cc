@@ -2,10 +2,12 @@
 // batches, from header to receipt.
 #include "services/initiator/batch_service.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +26,7 @@
 #include "muster/input/byte_source.h"
 #include "muster/job/job_file.h"
 #include "muster/job_registry/job_registry.h"
+#include "muster/queue/intercepted_store.h"
 #include "muster/report/store_desk.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
@@ -69,6 +72,59 @@ class CountHandler final : public handler::Handler {
   }
 };
 
+// Counts the calls that look after queues.
+class CountedStore final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+
+  int administered() const { return administered_; }
+
+ private:
+  absl::Status Before(queue::Verb verb, const queue::QueueId&) override {
+    if (verb == queue::Verb::kAdministration) ++administered_;
+    return absl::OkStatus();
+  }
+  void After(queue::Verb, const queue::QueueId&, bool) override {}
+
+  std::atomic<int> administered_{0};
+};
+
+// Counts what it is asked.
+class CountedDesk final : public report::CountingDesk {
+ public:
+  CountedDesk(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion)
+      : behind_(report, std::move(check_completion)) {}
+
+  int registered() const { return registered_; }
+  int progress_asked() const { return progress_asked_; }
+
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
+    auto progress = behind_.RegisterBatch(shape);
+    ++registered_;
+    return progress;
+  }
+  absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override {
+    ++progress_asked_;
+    return behind_.GetProgress(batch);
+  }
+  absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
+                                                       uint64_t from, size_t max) override {
+    return behind_.UncountedItems(batch, item_count, from, max);
+  }
+  absl::Status CheckCompletion(uint64_t batch) override { return behind_.CheckCompletion(batch); }
+  absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override {
+    return behind_.GetReceipt(batch);
+  }
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
+    return behind_.ReopenDeadLettered(batch, items);
+  }
+
+ private:
+  report::StoreDesk behind_;
+  std::atomic<int> registered_{0};
+  std::atomic<int> progress_asked_{0};
+};
+
 class BatchServiceTest : public ::testing::Test {
  protected:
   BatchServiceTest() {
@@ -85,7 +141,7 @@ class BatchServiceTest : public ::testing::Test {
                                                  {queues_.get(), bus_.get(), ledger_.get(),
                                                   report_.get(), blobs_.get(), base::RealClock()})
                       .value();
-    desk_ = std::make_unique<report::StoreDesk>(
+    desk_ = std::make_unique<CountedDesk>(
         report_.get(), [this](uint64_t batch) { controller_->CheckCompletion(batch); });
     StartInitiator();
     EXPECT_TRUE(controller_->Start().ok());
@@ -100,8 +156,8 @@ class BatchServiceTest : public ::testing::Test {
   // As a new process would, over what is stored.
   void StartInitiator() {
     initiator::BatchTools tools;
-    tools.stores = {queues_.get(), bus_.get(),   ledger_.get(),
-                    &numbers_,     blobs_.get(), base::RealClock()};
+    tools.stores = {&counted_queues_, bus_.get(),   ledger_.get(),
+                    &numbers_,        blobs_.get(), base::RealClock()};
     tools.options.account = kAccount;
     tools.uploads = uploads_.get();
     tools.desk = desk_.get();
@@ -232,6 +288,7 @@ class BatchServiceTest : public ::testing::Test {
       backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
                               base::RealClock())
           .value();
+  CountedStore counted_queues_{queues_.get()};  // the initiator's way to them
   const std::unique_ptr<ledger::BatchLedger> ledger_ =
       backend::OpenBatchLedger(urls_.ledger, backend::Mode::kReadWrite).value();
   const std::unique_ptr<sync::OptimisticSyncStore> sync_ =
@@ -256,7 +313,7 @@ class BatchServiceTest : public ::testing::Test {
       {queues_.get(), speeds_.get(), &no_agent_, base::RealClock(), kAccount}};
 
   std::unique_ptr<controller::Controller> controller_;
-  std::unique_ptr<report::StoreDesk> desk_;
+  std::unique_ptr<CountedDesk> desk_;
   std::unique_ptr<processor::Processor> processor_;
   std::unique_ptr<initiator::BatchKeeper> keeper_;
   std::unique_ptr<initiator::Submissions> submissions_;
@@ -281,6 +338,65 @@ TEST_F(BatchServiceTest, SeesABatchThroughFromItsHeaderToItsReceipt) {
   EXPECT_EQ(last->handler_version(), "1");
   EXPECT_THAT(Receipt(last->batch()),
               AllOf(HasSubstr("\naggregated 1000\n"), HasSubstr("\nhandler_version 1\n")));
+}
+
+// Somebody waits for the first item to begin, and a controller's answer takes its time.
+TEST_F(BatchServiceTest, AsksHowFarABatchIsCountedOnlyOnceSomethingIsPut) {
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("slow"));
+  const uint64_t batch = upload.Hear().accepted().batch();
+  for (uint64_t seen = 0; desk_->registered() == 0;) {
+    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+  }
+  keeper_->Stop();  // the step that registered it is over
+  EXPECT_EQ(desk_->progress_asked(), 0);
+  EXPECT_EQ(keeper_->Get(batch)->counted.items(), 0);
+  EXPECT_EQ(desk_->progress_asked(), 0);
+  upload.context.TryCancel();
+}
+
+TEST_F(BatchServiceTest, AsksForTheQueuesOfAJobOnceForManyBatches) {
+  for (const char* request_id : {"first", "second", "third"}) {
+    const auto submitted = Submit(request_id, Input(100));
+    ASSERT_TRUE(submitted.ok()) << submitted.status();
+    AwaitQueued(submitted->batch(), 5);
+    EXPECT_EQ(counted_queues_.administered(), 3) << "two for items, one for results";
+  }
+}
+
+TEST_F(BatchServiceTest, MakesQueuesAgainThatWereDeletedUnderIt) {
+  const auto before = Submit("before", Input(100));
+  ASSERT_TRUE(before.ok()) << before.status();
+  AwaitQueued(before->batch(), 5);
+  for (const queue::QueueId& input : wire::InputQueues(kAccount, "count", 2)) {
+    ASSERT_TRUE(queues_->DeleteQueue(input).ok());
+  }
+  const auto after = Submit("after", Input(100));
+  ASSERT_TRUE(after.ok()) << after.status();
+  AwaitQueued(after->batch(), 5);
+  StartProcessor();
+  for (const uint64_t batch : {after->batch(), before->batch()}) {
+    const auto last = Watch(batch);
+    ASSERT_TRUE(last.ok()) << last.status();
+    EXPECT_EQ(last->aggregated(), 100);
+  }
+}
+
+// Nothing is put any more that could tell.
+TEST_F(BatchServiceTest, PutsAgainWhatWasInQueuesThatWereDeleted) {
+  const auto submitted = Submit("all put", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  AwaitQueued(submitted->batch(), 5);
+  for (const queue::QueueId& input : wire::InputQueues(kAccount, "count", 2)) {
+    ASSERT_TRUE(queues_->DeleteQueue(input).ok());
+  }
+  for (uint64_t seen = 0; ledger_->Get(submitted->batch())->refills == 0;) {
+    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+  }
+  StartProcessor();
+  const auto last = Watch(submitted->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->aggregated(), 100);
 }
 
 TEST_F(BatchServiceTest, BindsABatchToNoVersionThatIsSubmittedWhileNoProcessorIsThere) {

@@ -165,11 +165,23 @@ TEST_P(ReportConformanceTest, KeepsBatchesApart) {
   EXPECT_EQ(Read()->Batches()->size(), 2u);
 }
 
+TEST_P(ReportConformanceTest, TellsWhereABatchStandsThatIsRegisteredAgain) {
+  const auto first = store()->RegisterBatch(Shop());
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->batch, 7u);
+  EXPECT_EQ(first->items(), 0);
+  Commit({Item(0, "ann", "1", 1), Item(1, "bob", "2", 1)});
+  const auto again = store()->RegisterBatch(Shop());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->items(), 2);
+  EXPECT_EQ(again->aggregated, GetProgress().aggregated);
+}
+
 TEST_P(ReportConformanceTest, RegistersABatchForOneJobRevisionOnly) {
   EXPECT_TRUE(store()->RegisterBatch(Shop()).ok());
   BatchShape other = Shop();
   other.job_revision = "revision-2";
-  EXPECT_EQ(store()->RegisterBatch(other).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(store()->RegisterBatch(other).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_P(ReportConformanceTest, LetsARevisionChangeItsGroups) {
