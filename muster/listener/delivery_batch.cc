@@ -71,22 +71,27 @@ bool DeliveryBatch::Slot::unsure() const {
 }
 
 absl::Status DeliveryBatch::Begin(Delivery& delivery) {
-  bool is_charged = false;
   {
-    base::MutexLock lock(&mu_);
-    is_charged = slots_.at(delivery.slot).charge.has_value();
+    base::MutexLock charging(&charging_mu_);
+    if (!IsCharged(delivery.slot)) ChargeFrom(delivery.slot);
   }
-  if (!is_charged) ChargeFrom(delivery.slot);
   base::MutexLock lock(&mu_);
   Slot& slot = slots_[delivery.slot];
   MUSTER_RETURN_IF_ERROR(*slot.charge);
   MUSTER_RETURN_IF_ERROR(environment_.leases->Begin(*slot.lease));
-  environment_.counters->Add(&ListenerCounters::attempts);
+  if (!slot.begun) {
+    environment_.counters->Add(&ListenerCounters::attempts);
+    slot.begun_at = environment_.clock->Monotonic();
+  }
   slot.begun = true;
-  slot.begun_at = environment_.clock->Monotonic();
   delivery.attempt = slot.attempts;
   delivery.last_attempt = slot.attempts >= environment_.rules.max_attempts;
   return absl::OkStatus();
+}
+
+bool DeliveryBatch::IsCharged(size_t slot) {
+  base::MutexLock lock(&mu_);
+  return slots_.at(slot).charge.has_value();
 }
 
 // Not retried unless it was throttled: an answer that got lost may mean that the attempt was

@@ -69,7 +69,8 @@ class DeliveryBatch final : public DeliveryContext {
   // Charges the message in `slot`, and with it, if it is its first attempt, those of the messages
   // after it whose first it is, too: they begin within a moment, and one note costs as much as all.
   // Who dies at work may so be charged with what it had not begun; such a message then runs alone.
-  void ChargeFrom(size_t slot);
+  void ChargeFrom(size_t slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(charging_mu_);
+  bool IsCharged(size_t slot);  // or the store refused
   Together PinTogether(size_t slot);
   // The next after `after` that may be charged with `slot`; nullopt: there is none.
   std::optional<size_t> NextFirstLocked(size_t slot, size_t after) const
@@ -77,6 +78,7 @@ class DeliveryBatch final : public DeliveryContext {
   absl::Status NoteCharge(Lease& lease, const absl::StatusOr<int>& attempts);
 
   const TaskEnvironment& environment_;
+  base::Mutex charging_mu_;  // who charges others, too, is waited for by these
   base::Mutex mu_;
   base::UniformSource uniform_ ABSL_GUARDED_BY(mu_);
   // One for all, so that what was received together is visible together, and announced so.
