@@ -122,6 +122,17 @@ class ProcessorProgramTest : public ::testing::TestWithParam<std::string> {
     ASSERT_TRUE(enqueued.ok()) << enqueued;
   }
 
+  static std::vector<v1::ItemResult> ResultsIn(const queue::Message& message) {
+    std::vector<v1::ItemResult> results(1);
+    EXPECT_TRUE(results[0].ParseFromString(message.body));
+    if (results[0].together().empty()) return results;
+    const v1::ItemResult whole = std::exchange(results, {})[0];
+    for (const std::string& part : whole.together()) {
+      EXPECT_TRUE(results.emplace_back().ParseFromString(part));
+    }
+    return results;
+  }
+
   // Takes results until they make up the whole input; answers the units sold.
   int AwaitUnits() {
     const queue::QueueId queue = wire::OutputQueue(kAccount, job_.name, 0);
@@ -130,11 +141,11 @@ class ProcessorProgramTest : public ::testing::TestWithParam<std::string> {
       const auto messages = queues_->Receive(queue, {32, absl::Minutes(1)});
       if (!messages.ok()) continue;
       for (const queue::Message& message : *messages) {
-        v1::ItemResult result;
-        EXPECT_TRUE(result.ParseFromString(message.body));
-        transactions += static_cast<int>(result.transactions());
-        for (const v1::PartialRow& row : result.aggregated().groups(0).rows()) {
-          units += std::stoi(row.measures(1));
+        for (const v1::ItemResult& result : ResultsIn(message)) {
+          transactions += static_cast<int>(result.transactions());
+          for (const v1::PartialRow& row : result.aggregated().groups(0).rows()) {
+            units += std::stoi(row.measures(1));
+          }
         }
         EXPECT_TRUE(queues_->Delete(queue, {{message.receipt}}).ok());
       }

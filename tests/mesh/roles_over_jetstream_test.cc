@@ -45,6 +45,8 @@ groups:
 // Each line counts under its first word.
 class CountHandler final : public handler::Handler {
  public:
+  explicit CountHandler(std::function<void()> on_item) : on_item_(std::move(on_item)) {}
+
   handler::Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
     for (const handler::Transaction& line : item.transactions()) {
       const absl::string_view text = line.fields()[0];
@@ -52,8 +54,12 @@ class CountHandler final : public handler::Handler {
           line,
           {{handler::Group{0}, {text.substr(0, text.find(' '))}, {base::Decimal::FromInt(1)}}});
     }
+    on_item_();
     return handler::Outcome::Ok();
   }
+
+ private:
+  const std::function<void()> on_item_;
 };
 
 // What a process has of the server.
@@ -98,15 +104,14 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
     report_ = backend::OpenReportStore(urls_.report, backend::Mode::kReadWrite, base::RealClock())
                   .value();
     controller::Events events;
-    events.on_progress = [this](const report::Progress& progress) {
-      if (on_progress_) on_progress_(progress.transactions);
+    events.on_progress = [this](const report::Progress&) {
+      if (on_progress_) on_progress_();
     };
     events.on_complete = [this](uint64_t) { End(absl::OkStatus()); };
     events.on_error = [this](const absl::Status& status) { End(status); };
     controller::Options options;
     options.partitions = {wire::OutputQueue(kAccount, job_.name, 0)};
     options.visibility = absl::Seconds(1);
-    options.max_commit_results = kLines / kItemLines / 10;  // so that progress comes in steps
     options.safety_check_interval = absl::Seconds(1);
     controller_ =
         controller::Controller::Create(options, std::move(events),
@@ -125,8 +130,10 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
     auto processor =
         processor::Processor::Create(
             &job_,
-            [](const handler::JobSchema&) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
-              return std::make_unique<CountHandler>();
+            [this](const handler::JobSchema&) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+              return std::make_unique<CountHandler>([this] {
+                if (on_item_) on_item_();
+              });
             },
             "1", {process.queues.get(), process.bus.get(), process.blobs.get(), base::RealClock()},
             options)
@@ -203,7 +210,8 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
   nats::testing::NatsServer server_{GetParam()};
   Process submitting_{server_.url()}, working_{server_.url()}, working_too_{server_.url()},
       counting_{server_.url()};
-  std::function<void(int64_t transactions)> on_progress_;
+  std::function<void()> on_item_;      // a handler has worked on one; on its thread
+  std::function<void()> on_progress_;  // results are counted, and not deleted yet
 
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<initiator::BatchSource> source_;
@@ -219,15 +227,23 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(RolesOverJetStreamTest, CountEveryTransactionOnce) { Run(); }
 
+// Twice while items are worked on, and once between the count of results and their deletion.
 TEST_P(RolesOverJetStreamTest, CountEveryTransactionOnceThoughTheServerIsKilled) {
-  int kills = 0;
-  on_progress_ = [&](int64_t transactions) {
-    if (transactions < kLines / 4 * (kills + 1) || kills == 3) return;
-    ++kills;
-    server_.Restart();
+  constexpr int kItems = kLines / kItemLines;
+  base::Mutex mu;
+  int items = 0, counts = 0;
+  on_item_ = [&] {
+    base::MutexLock lock(&mu);
+    ++items;
+    if (items == kItems / 4 || items == kItems / 2) server_.Restart();
+  };
+  on_progress_ = [&] {
+    base::MutexLock lock(&mu);
+    if (++counts == 1) server_.Restart();
   };
   Run();
-  EXPECT_EQ(kills, 3);
+  EXPECT_GE(items, kItems);
+  EXPECT_GE(counts, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, RolesOverJetStreamTest,
