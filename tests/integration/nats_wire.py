@@ -43,7 +43,7 @@ class NatsWire:
 
     def sequences(self, stream):
         state = self.api(f"STREAM.INFO.{stream}")["state"]
-        return range(state["first_seq"], state["last_seq"] + 1)
+        return range(max(1, state["first_seq"]), state["last_seq"] + 1)
 
     def message(self, stream, sequence):
         """(subject, data)"""
