@@ -10,6 +10,7 @@ namespace {
 
 constexpr absl::Duration kMinWait = absl::Milliseconds(100);
 constexpr absl::Duration kMaxWait = absl::Seconds(2);
+constexpr absl::Duration kTellAfter = absl::Seconds(1);
 
 // A server that ends cancels what still runs there.
 bool MayPass(const absl::Status& trouble) {
@@ -24,7 +25,10 @@ absl::Status Patience::WaitAfter(const absl::Status& trouble, const std::stop_to
   const absl::Duration now = clock_->Monotonic();
   if (failures_ == 0) began_ = now;
   if (!MayPass(trouble) || now - began_ > patience_) return trouble;
-  if (failures_ == 0 && on_trouble_) on_trouble_(trouble);
+  if (on_trouble_ && !told_ && now - began_ >= kTellAfter) {
+    told_ = true;
+    on_trouble_(trouble);
+  }
   const absl::Duration wait = std::min(kMinWait * (1 << std::min(failures_, 10)), kMaxWait);
   ++failures_;
   base::SleepUnlessStopped(clock_, wait, stop);

@@ -14,13 +14,14 @@ namespace muster::batch_remote {
 // Not thread-safe.
 class Patience {
  public:
-  // `clock` is not owned. `on_trouble` may be empty.
+  // `clock` is not owned. `on_trouble` may be empty. It is told once of each trouble that lasts for
+  // a second: what a server that has just started does not know yet is none.
   Patience(absl::Duration patience, std::function<void(const absl::Status&)> on_trouble,
            base::Clock* clock)
       : patience_(patience), on_trouble_(std::move(on_trouble)), clock_(clock) {}
 
   // There was news: trouble begins anew after it.
-  void Refresh() { failures_ = 0; }
+  void Refresh() { failures_ = 0, told_ = false; }
 
   // Waits a while before the next try after `trouble`. OK: try again. What is no trouble that may
   // pass, or has lasted too long, comes back as it is. Cancelled: `stop` was requested.
@@ -31,6 +32,7 @@ class Patience {
   const std::function<void(const absl::Status&)> on_trouble_;
   base::Clock* const clock_;  // not owned
   int failures_ = 0;
+  bool told_ = false;
   absl::Duration began_;  // of the trouble, when there were failures
 };
 
