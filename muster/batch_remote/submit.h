@@ -29,7 +29,7 @@ struct SubmitOptions {
   absl::Duration patience = kDefaultPatience;
   // Called whenever more is durable, on a thread of the upload; may be empty.
   std::function<void(const SubmitProgress&)> on_progress;
-  // The initiator does not answer; called once for each time, with why; may be empty.
+  // The initiator has not answered for a second; called once for each time, with why; may be empty.
   std::function<void(const absl::Status&)> on_trouble;
 };
 
