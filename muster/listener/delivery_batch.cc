@@ -11,9 +11,9 @@
 namespace muster::listener {
 namespace {
 
-// Of the attempts that a message may have, for it to be charged one together with others: two are
-// left to one that was charged for its neighbour's fault.
-constexpr int kFewestToCharge = 3;
+// Of the attempts that a message may have. Where there are fewer, a death that is charged to nobody
+// weighs too much: each is charged alone, and exactly.
+constexpr int kFewestToBeginTogether = 3;
 
 }  // namespace
 
@@ -143,8 +143,8 @@ std::optional<size_t> DeliveryBatch::NextFirstLocked(size_t slot, size_t after) 
   const auto is_first = [](const Slot& s) {
     return s.lease->message.attempts == 0 && !s.lease->message.interrupted;
   };
-  if (!is_first(slots_[slot])) return std::nullopt;
-  if (environment_.rules.max_attempts < kFewestToCharge) return std::nullopt;
+  if (!environment_.store->traits().begins_together || !is_first(slots_[slot])) return std::nullopt;
+  if (environment_.rules.max_attempts < kFewestToBeginTogether) return std::nullopt;
   for (size_t i = after + 1; i < slots_.size(); ++i) {
     if (is_first(slots_[i]) && !slots_[i].settled && !slots_[i].charge.has_value()) return i;
   }

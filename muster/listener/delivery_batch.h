@@ -66,9 +66,9 @@ class DeliveryBatch final : public DeliveryContext {
   Settlement LeftoverSettlement(const Slot& slot, const std::string& failure) const;
   void ConcludeGivenUp(Subscriber& subscriber);
   void AskForOutputs(Subscriber& subscriber, Settler::Item& item);
-  // Charges the message in `slot`, and with it, if it is its first attempt, those of the messages
-  // after it whose first it is, too: they begin within a moment, and one note costs as much as all.
-  // Who dies at work may so be charged with what it had not begun; such a message then runs alone.
+  // Charges the message in `slot`, and with it, if it is its first attempt and the store has them
+  // begin together, those of the messages after it whose first it is, too: they are what this task
+  // will start within a moment.
   void ChargeFrom(size_t slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(charging_mu_);
   bool IsCharged(size_t slot);  // or the store refused
   Together PinTogether(size_t slot);

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "muster/listener/listener_fixture.h"
@@ -291,6 +292,7 @@ class ListenerChargeTest : public ListenerSettlementTest {
   // worked on.
   void StartThree() {
     options_.max_dequeue_tasks = 1;
+    store_.BeginTogether();
     handler_ = [this](Delivery& delivery, DeliveryContext&) {
       if (delivery.message->body == "m1") gate_.Pass();
       return Ok();
@@ -328,6 +330,7 @@ TEST_F(ListenerChargeTest, TriesNothingTwiceOfWhatTheStoreCannotCharge) {
     return absl::InternalError("broken");
   });
   options_.max_dequeue_tasks = 1;
+  store_.BeginTogether();
   handler_ = [](Delivery&, DeliveryContext&) { return Ok(); };
   PutMany(3);
   Start();
@@ -339,7 +342,31 @@ TEST_F(ListenerChargeTest, TriesNothingTwiceOfWhatTheStoreCannotCharge) {
   Finish();
 }
 
+TEST_F(ListenerChargeTest, TakesBackTheChargeOfWhatDidNotBegin) {
+  StartThree();
+  std::thread stopper([&] { Finish(); });
+  store_.AwaitCalls(Verb::kUpdate, 1);  // while m1's handler still works
+  gate_.Open();
+  stopper.join();
+  const auto left = *store_.Receive(in(), {32, absl::Seconds(30)});
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].body, "m2");
+  EXPECT_EQ(left[0].attempts, 0);
+  EXPECT_FALSE(left[0].interrupted);
+}
+
+TEST_F(ListenerChargeTest, ChargesEachAloneWhereTheStoreChargesExactly) {
+  options_.max_dequeue_tasks = 1;
+  handler_ = [](Delivery&, DeliveryContext&) { return Ok(); };
+  PutMany(3);
+  Start();
+  store_.AwaitDeleted(in(), 3);
+  EXPECT_EQ(store_.calls(Verb::kBeginAttempt), 3);
+  Finish();
+}
+
 TEST_F(ListenerChargeTest, ChargesSuspectsAlone) {
+  store_.BeginTogether();
   PutMany(3);
   ReceiveBeginAndDie();
   const int before = store_.calls(Verb::kBeginAttempt);

@@ -392,7 +392,7 @@ TEST_F(ListenerTriggerTest, DeliversAndCountsEveryMessageOnceOverManyTasksAndPar
   EXPECT_EQ(counters.messages_received, 600);
   EXPECT_EQ(counters.messages_done, 600);
   EXPECT_EQ(counters.redeliveries, 0);
-  EXPECT_EQ(counters.attempts, 600);
+  EXPECT_EQ(counters.begins, 600);
   EXPECT_EQ(counters.receives_useful + counters.receives_empty, store_.calls(Verb::kReceive));
 }
 

@@ -190,6 +190,9 @@ struct Traits {
   // A redriven message keeps its id, Clear forgets dedup ids, and a dedup id outlives kDedupWindow
   // with its message.
   bool keeps_ids = false;
+  // First attempts may begin together: BeginAttempt of many costs no more than of one. Whose holder
+  // dies is a suspect then and was charged nothing: nobody knows whose handler had started.
+  bool begins_together = false;
   int max_receive = 32;
   size_t max_body_bytes = size_t{1} << 20;  // of a message
 };
@@ -223,7 +226,8 @@ class QueueStore {
   // Ready messages in the order in which Receive would give them; leases nothing.
   virtual absl::StatusOr<std::vector<Message>> Peek(const QueueId& queue, int max_messages) = 0;
 
-  // Charges an attempt to each leased message: called when its handler starts, or is about to. What
+  // Charges an attempt to each leased message: called when its handler starts, and only then; where
+  // traits().begins_together, for several first attempts when the first of them starts, and what
   // does not start after all is given back with refund_attempt. The receipt stays valid. Answers,
   // per receipt, the attempts charged including this one. A lease whose visibility has passed is
   // refused (FailedPrecondition) even if nobody received the message since: to start work on it

@@ -7,7 +7,8 @@
 // that are lost with the server cost the honesty of a count: an attempt goes uncharged.
 //
 // First attempts that begin together are noted together, a line for each, in the slot of their
-// page. What is said of a message alone comes later than that, and counts.
+// page, and charge nothing: they say who is a suspect if the holder dies. What is said of a message
+// alone comes later than that, and counts.
 //
 // That a handler starts is told, not asked: over a prompt connection the note is on its way
 // whatever becomes of this process, and the server keeps the order of what one connection says. To

@@ -45,6 +45,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
     traits_.engine = "jetstream";
     traits_.ack_survives = options.ack_survives;
     traits_.dedup = true;
+    traits_.begins_together = true;
     traits_.max_body_bytes = static_cast<size_t>(
         std::min<int64_t>(queue::kMaxBodyBytes, connection->max_payload() - kMaxEnvelopeBytes));
   }

@@ -222,7 +222,9 @@ std::vector<absl::StatusOr<int>> StreamQueue::BeginAttempt(
     if (!charged.ok()) continue;
     // What was delivered before may have a note of its own, which would be taken for the newer one.
     if (receipts.size() > 1 && charged->deliveries == 1) {
+      // Nobody is charged for a neighbour's fault: should the holder die, each is a suspect.
       together.push_back(*charged);
+      together.back().attempts = 0;
       places.push_back(results.size() - 1);
     } else if (absl::Status noted = notes_->Write(id_, *charged); !noted.ok()) {
       results.back() = noted;
@@ -279,7 +281,7 @@ bool StreamQueue::HasLapsed(const Delivery& delivery) const {
 absl::Status StreamQueue::EndAttempt(const Delivery& delivery, bool refund) {
   MUSTER_ASSIGN_OR_RETURN(const Lease lease, LeaseOf(delivery));
   AttemptNote note{.sequence = delivery.sequence, .deliveries = delivery.deliveries, .ended = true};
-  note.attempts = lease.attempts - (refund && lease.began ? 1 : 0);
+  note.attempts = std::max(0, lease.attempts - (refund && lease.began ? 1 : 0));
   note.suspect = lease.interrupted && !lease.began;
   // Who has no note has no attempts.
   if (!lease.began && note.attempts == 0 && !note.suspect) return absl::OkStatus();

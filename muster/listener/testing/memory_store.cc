@@ -276,6 +276,8 @@ absl::StatusOr<std::vector<queue::PoisonMessage>> MemoryStore::ListPoison(const 
 
 void MemoryStore::BlurStats() { traits_.exact_stats = false; }
 
+void MemoryStore::BeginTogether() { traits_.begins_together = true; }
+
 absl::StatusOr<queue::QueueStats> MemoryStore::Stats(const queue::QueueId& id) {
   const Call call(this, Verb::kStats, id);
   MUSTER_RETURN_IF_ERROR(call.status());

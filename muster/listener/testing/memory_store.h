@@ -44,6 +44,8 @@ class MemoryStore final : public queue::QueueStore {
   // As an engine far away: what was leased once counts as in flight, whoever holds it. Before any
   // other call.
   void BlurStats();
+  // As a store does to which each call is dear.
+  void BeginTogether();
   // How often a verb was called, failures included.
   int calls(Verb verb) const;
   // Blocks until `verb` has been called, and has answered, at least `n` times.
