@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,9 @@ inline Program Worker() {
 
 inline std::string Content(const std::filesystem::path& path) {
   std::ifstream file(path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream text;
+  text << file.rdbuf();  // of a process that ends meanwhile: nothing
+  return std::move(text).str();
 }
 
 // The command lines of all processes whose environment holds `text`. What a replica starts has its

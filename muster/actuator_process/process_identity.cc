@@ -5,7 +5,8 @@
 
 #include <csignal>
 #include <fstream>
-#include <iterator>
+#include <sstream>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -17,9 +18,13 @@
 namespace muster::actuator_process {
 namespace {
 
+// Of a process that ends between the opening and the reading, the system reads an error: nothing is
+// there then. (A stream's iterators would throw.)
 std::string ReadProc(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
 }
 
 int OpenProcess(pid_t pid) {

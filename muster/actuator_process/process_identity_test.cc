@@ -3,8 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <memory>
+#include <thread>
 
 #include "gtest/gtest.h"
 #include "muster/handler_command/child_process.h"
@@ -52,6 +54,25 @@ TEST_F(ProcessIdentityTest, IsNotTheNextProcessOfItsNumber) {
 TEST_F(ProcessIdentityTest, IsKnownByItsCommandLineToo) {
   EXPECT_FALSE(IsAlive(process_, "100"));
   EXPECT_FALSE(IsAlive({}, ""));
+}
+
+TEST(ProcessIdentityOfTest, IsAskedForAtTheVeryMomentWhenTheProcessEnds) {
+  for (int i = 0; i < 50; ++i) {
+    const auto child = *ChildProcess::Start({"/bin/sleep", {"sleep", "1000"}, {}, "", 0});
+    const pid_t pid = child->pid();
+    std::atomic<bool> asked = false, gone = false;
+    std::thread asker([&] {
+      while (!gone) {
+        IsAlive(ProcessIdentity{pid, 0, ""}, "1000");
+        asked = true;
+      }
+    });
+    while (!asked) std::this_thread::yield();
+    child->Kill();
+    gone = true;
+    asker.join();
+    EXPECT_EQ(IdentityOf(pid), std::nullopt);
+  }
 }
 
 TEST(ProcessIdentityOfTest, KnowsNobodyByANumberThatIsNone) {
