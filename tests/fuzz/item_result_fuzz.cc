@@ -138,7 +138,10 @@ void CheckTogether(FuzzedDataProvider* input, OneBlob* blobs) {
   }
   std::vector<std::string> read;
   for (const queue::NewMessage& message : processor::PackResults(alone)) {
-    for (const auto& result : *controller::DecodeResults(message.body, blobs)) {
+    const auto results = controller::DecodeResults(message.body, blobs);
+    Must(results.ok(), "what was packed is read");
+    for (const absl::StatusOr<DecodedResult>& result : *results) {
+      Must(result.ok(), "what was packed is sound");
       read.push_back(result->item.cause);
     }
   }
