@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/listener/subscriber.h"
 #include "muster/v1/item_result.pb.h"
@@ -69,6 +70,16 @@ std::vector<std::vector<uint32_t>> Contents(const std::vector<queue::NewMessage>
 }
 
 using Indexes = std::vector<std::vector<uint32_t>>;
+
+TEST(PackResultsTest, WritesTheBytesThatEveryReleaseReads) {
+  queue::NewMessage aggregated, dead;
+  aggregated.body = absl::HexStringToBytes(kAggregated);
+  dead.body = absl::HexStringToBytes(kDeadLettered);
+  const auto packed = PackResults({aggregated, dead});
+  ASSERT_EQ(packed.size(), 1u);
+  EXPECT_EQ(absl::BytesToHexString(packed[0].body),
+            absl::StrCat("0805", "6a77", kAggregated, "6a41", kDeadLettered));
+}
 
 TEST(PackResultsTest, PutsSmallResultsOfOneBatchIntoOneMessage) {
   const auto packed = PackResults({Message(5, 1), Message(5, 2), Message(6, 3), Message(5, 4)});
