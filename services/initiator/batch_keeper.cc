@@ -179,7 +179,7 @@ void BatchKeeper::ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration st
   entry->ask_at = ask_at;
   if (entry->busy) return;  // whoever has it looks again when it puts it back
   due_.insert({entry->due(), batch});
-  due_changed_.NotifyAll();  // whoever wakes must be one that waits for no other
+  due_changed_.NotifyOne();
 }
 
 std::optional<std::pair<absl::Duration, uint64_t>> BatchKeeper::NextLocked() const {
@@ -225,6 +225,8 @@ void BatchKeeper::Tend(uint64_t batch) {
   const absl::Duration now = tools_.stores.clock->Monotonic();
   const bool step_it = entry.step_at <= now;
   due_.erase({entry.due(), batch});
+  // This thread may have been the only one to know when the next batch is due.
+  if (!due_.empty()) due_changed_.NotifyOne();
   entry.busy = true;
   if (step_it) entry.step_at = absl::InfiniteDuration();
   const std::shared_ptr<OpenBatch> work = entry.work;
