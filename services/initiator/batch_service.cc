@@ -59,7 +59,7 @@ grpc::Status BatchService::Submit(
     grpc::ServerContext* context,
     grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>* stream) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    SubmitCall call(deps_.submissions, deps_.keeper, deps_.uploads, context, stream);
+    SubmitCall call(deps_.submissions, deps_.keeper, deps_.uploads, deps_.clock, context, stream);
     MUSTER_RETURN_IF_ERROR(call.Run());
     v1::SubmitResponse response;
     MUSTER_ASSIGN_OR_RETURN(*response.mutable_sealed()->mutable_status(), StatusOf(call.batch()));

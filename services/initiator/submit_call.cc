@@ -46,6 +46,7 @@ absl::Status SubmitCall::Run() {
         return rpc::BadField("step", "must be set");
     }
   }
+  if (syncer_.has_value()) (void)syncer_->Finish();  // whoever resumes it asks where it ends
   return absl::UnavailableError("the upload was cut off before its seal");
 }
 
@@ -88,11 +89,11 @@ void SubmitCall::BeginToSync() {
               {{"batch", batch_.number}, {"why", why.ToString()}});
     context_->TryCancel();
   };
-  syncer_.emplace(upload_.get(), answer, give_up);
+  syncer_.emplace(upload_.get(), clock_, answer, give_up);
 }
 
 absl::Status SubmitCall::EndSyncing() {
-  return syncer_.has_value() ? syncer_->Finish() : absl::OkStatus();
+  return syncer_.has_value() ? syncer_->HandOver() : absl::OkStatus();
 }
 
 uint64_t SubmitCall::SizeSoFar() const {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/sync_stream.h"
+#include "muster/base/clock.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "services/initiator/batch_keeper.h"
 #include "services/initiator/submissions.h"
@@ -22,11 +23,12 @@ class SubmitCall {
   using Stream = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
 
   // Nothing is owned.
-  SubmitCall(Submissions* submissions, BatchKeeper* keeper, Uploads* uploads,
+  SubmitCall(Submissions* submissions, BatchKeeper* keeper, Uploads* uploads, base::Clock* clock,
              grpc::ServerContext* context, Stream* stream)
       : submissions_(submissions),
         keeper_(keeper),
         uploads_(uploads),
+        clock_(clock),
         context_(context),
         stream_(stream) {}
 
@@ -40,7 +42,7 @@ class SubmitCall {
  private:
   absl::Status Accept();
   void BeginToSync();
-  // What is written to the stream from here on is not `durable`.
+  // What is written to the stream from here on is not `durable`; the seal syncs what is left.
   absl::Status EndSyncing();
   absl::Status Take(const v1::SubmitChunk& chunk);
   absl::Status Seal(const v1::SubmitSeal& seal);
@@ -54,6 +56,7 @@ class SubmitCall {
   Submissions* const submissions_;      // not owned
   BatchKeeper* const keeper_;           // not owned
   Uploads* const uploads_;              // not owned
+  base::Clock* const clock_;            // not owned
   grpc::ServerContext* const context_;  // not owned
   Stream* const stream_;                // not owned
   ledger::Batch batch_;

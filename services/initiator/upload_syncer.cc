@@ -4,8 +4,10 @@
 
 namespace muster::initiator {
 
-UploadSyncer::UploadSyncer(Upload* upload, OnDurable on_durable, OnFailed on_failed)
+UploadSyncer::UploadSyncer(Upload* upload, base::Clock* clock, OnDurable on_durable,
+                           OnFailed on_failed)
     : upload_(upload),
+      clock_(clock),
       on_durable_(std::move(on_durable)),
       on_failed_(std::move(on_failed)),
       thread_([this] { Run(); }) {}
@@ -29,10 +31,28 @@ absl::Status UploadSyncer::Finish() {
   return status_;
 }
 
+// The thread is not waited for: it may take longer to wake than the seal takes.
+absl::Status UploadSyncer::HandOver() {
+  base::MutexLock lock(&mu_);
+  finishing_ = true;
+  handed_over_ = true;
+  changed_.NotifyAll();
+  while (busy_) changed_.Wait(&mu_);
+  return status_;
+}
+
 bool UploadSyncer::AwaitMore() {
   base::MutexLock lock(&mu_);
+  busy_ = false;
+  changed_.NotifyAll();
   while (!more_ && !finishing_) changed_.Wait(&mu_);
-  return std::exchange(more_, false);
+  const absl::Duration pause_ends = clock_->Monotonic() + kSealPause;
+  while (is_first_ && !finishing_) {
+    is_first_ = !clock_->WaitUntil(&changed_, &mu_, pause_ends);
+  }
+  is_first_ = false;
+  busy_ = !handed_over_ && std::exchange(more_, false);
+  return busy_;
 }
 
 void UploadSyncer::Run() {
@@ -42,11 +62,11 @@ void UploadSyncer::Run() {
       on_durable_(upload_->durable_size());
       continue;
     }
-    {
-      base::MutexLock lock(&mu_);
-      status_ = synced;
-    }
     on_failed_(synced);
+    base::MutexLock lock(&mu_);
+    status_ = synced;
+    busy_ = false;
+    changed_.NotifyAll();
     return;
   }
 }

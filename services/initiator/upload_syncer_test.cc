@@ -3,9 +3,11 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/mutex.h"
 #include "muster/base/temp_dir.h"
@@ -19,7 +21,7 @@ class UploadSyncerTest : public ::testing::Test {
  protected:
   void Begin() {
     syncer_ = std::make_unique<UploadSyncer>(
-        upload_.get(), [this](uint64_t durable) { Note(durable); },
+        upload_.get(), &clock_, [this](uint64_t durable) { Note(durable); },
         [this](const absl::Status&) { failed_ = true; });
   }
 
@@ -38,6 +40,14 @@ class UploadSyncerTest : public ::testing::Test {
     while (told_.empty() || told_.back() != durable) changed_.Wait(&mu_);
   }
 
+  // The first sync waits for a seal.
+  void AddFirst(const std::string& piece) {
+    Add(0, piece);
+    clock_.AwaitSleepers(1);
+    clock_.Advance(kSealPause);
+  }
+
+  base::FakeClock clock_;
   const base::TempDir dir_;
   const std::unique_ptr<Uploads> uploads_ = Uploads::Open(dir_ / "uploads").value();
   const std::shared_ptr<Upload> upload_ = uploads_->Get(7).value();
@@ -51,7 +61,7 @@ class UploadSyncerTest : public ::testing::Test {
 
 TEST_F(UploadSyncerTest, TellsHowFarTheContentIsDurable) {
   Begin();
-  Add(0, "abc");
+  AddFirst("abc");
   AwaitTold(3);
   Add(3, "def");
   AwaitTold(6);
@@ -68,19 +78,43 @@ TEST_F(UploadSyncerTest, SyncsInTheEndWhatIsLeft) {
   EXPECT_EQ(told_.back(), 300);
 }
 
+TEST_F(UploadSyncerTest, LeavesAShortUploadToItsSeal) {
+  Begin();
+  Add(0, "abc");
+  EXPECT_TRUE(syncer_->HandOver().ok());
+  EXPECT_TRUE(upload_->Seal(ticket_, 3, base::Fingerprint("abc")).ok());
+  syncer_.reset();
+  EXPECT_EQ(upload_->durable_size(), 3);
+  base::MutexLock lock(&mu_);
+  EXPECT_TRUE(told_.empty());
+}
+
+TEST_F(UploadSyncerTest, HandsOverHowTheLastSyncEnded) {
+  Begin();
+  AddFirst("abc");
+  AwaitTold(3);
+  ASSERT_TRUE(upload_->Append(ticket_, 3, "def").ok());
+  const BrokenMedium broken(ArrivingPath(upload_->path()));
+  syncer_->Wake();
+  while (!failed_) std::this_thread::yield();
+  EXPECT_TRUE(absl::IsUnavailable(syncer_->HandOver()));
+}
+
 // Who was overtaken has to hear of it with its next piece, and so must not wait for `durable`.
 TEST_F(UploadSyncerTest, TellsAWriterThatWasOvertakenToo) {
   Begin();
   ASSERT_TRUE(upload_->Append(ticket_, 0, "abc").ok());
   (void)upload_->TakeOver();
   syncer_->Wake();
+  clock_.AwaitSleepers(1);
+  clock_.Advance(kSealPause);
   AwaitTold(3);
   EXPECT_FALSE(failed_);
 }
 
 TEST_F(UploadSyncerTest, SaysWhenTheContentCannotBeSynced) {
   Begin();
-  Add(0, "abc");
+  AddFirst("abc");
   AwaitTold(3);
   ASSERT_TRUE(upload_->Append(ticket_, 3, "def").ok());
   const BrokenMedium broken(ArrivingPath(upload_->path()));
