@@ -328,7 +328,7 @@ absl::Status Initiator::Put(const Batch& batch, Run* run, const std::stop_token&
   run->items = 0;
   run->bytes = 0;
   run->transactions = 0;
-  return absl::OkStatus();
+  return options_.before_next_run ? options_.before_next_run() : absl::OkStatus();
 }
 
 absl::Status Initiator::Refill(uint64_t number, absl::Span<const uint64_t> indexes) {

@@ -50,6 +50,8 @@ struct Options {
   // for seldom.
   int first_run_items = 16;
   int run_items = 128;
+  // Asked when a run is put, before more is: an error ends Enqueue. May be empty.
+  std::function<absl::Status()> before_next_run = nullptr;
 };
 
 struct SubmitRequest {

@@ -34,6 +34,7 @@ absl::StatusOr<Standstill> OpenBatch::Step(const std::stop_token& stop) {
     const absl::Status enqueued = Enqueue(stop);
     if (input::HasNotArrived(enqueued)) return Standstill::kNeedsContent;
     MUSTER_RETURN_IF_ERROR(enqueued);
+    MUSTER_RETURN_IF_ERROR(AwaitRegistered());
     MUSTER_RETURN_IF_ERROR(tools_.desk->CheckCompletion(number_));
     return Standstill::kNeedsResults;
   }
@@ -53,16 +54,17 @@ absl::Status OpenBatch::Prepare(const ledger::Batch& batch) {
   if (!job_.has_value()) {
     MUSTER_ASSIGN_OR_RETURN(job_, job::ParseJob(batch.job_definition, batch.job));
   }
-  // Before its first result may come, and while its content arrives.
-  if (!registered_) MUSTER_RETURN_IF_ERROR(Register());
-  registered_ = true;
+  BeginToRegister();
   MUSTER_RETURN_IF_ERROR(queues_->Ensure(*job_));
   absl::StatusOr<std::unique_ptr<BatchSource>> source = OpenSource(batch);
   if (absl::IsInvalidArgument(source.status())) refusal_ = source.status();
   MUSTER_RETURN_IF_ERROR(source.status());
   source_ = *std::move(source);
+  Options options = tools_.options;
+  // While the report cannot be told, no more than one run waits to be counted.
+  options.before_next_run = [this] { return AwaitRegistered(); };
   auto initiator =
-      std::make_unique<Initiator>(&*job_, source_.get(), tools_.stores, tools_.options);
+      std::make_unique<Initiator>(&*job_, source_.get(), tools_.stores, std::move(options));
   losses_.emplace(*job_, tools_.options.account, tools_.stores.queues, tools_.desk);
   initiator_ = std::move(initiator);
   progress_ = &initiator_->progress();
@@ -79,6 +81,20 @@ absl::StatusOr<std::unique_ptr<BatchSource>> OpenBatch::OpenSource(const ledger:
 
 absl::Status OpenBatch::Register() {
   return tools_.desk->RegisterBatch(report_wire::ShapeOf(number_, job_->schema())).status();
+}
+
+// The first item is on its way to a worker meanwhile: its result comes later than the answer.
+void OpenBatch::BeginToRegister() {
+  if (registered_ || registering_.valid()) return;
+  registering_ = std::async(std::launch::async, [this] { return Register(); });
+}
+
+absl::Status OpenBatch::AwaitRegistered() {
+  BeginToRegister();
+  if (registered_) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(registering_.get());
+  registered_ = true;
+  return absl::OkStatus();
 }
 
 // Somebody may have deleted a queue that was there. What was in it is put again like all that a

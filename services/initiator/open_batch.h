@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -75,6 +76,10 @@ class OpenBatch {
   absl::Status Prepare(const ledger::Batch& batch);
   absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const ledger::Batch& batch);
   absl::Status Register();
+  // Has the report told of the batch while its content is split.
+  void BeginToRegister();
+  // Until the report knows the batch, or cannot be told.
+  absl::Status AwaitRegistered();
   absl::Status Enqueue(const std::stop_token& stop);
   absl::StatusOr<bool> QueuesHoldNothing();
   absl::Status RefillWhatIsLost(const ledger::Batch& batch);
@@ -85,7 +90,6 @@ class OpenBatch {
   const BatchTools tools_;
   JobQueues* const queues_;  // not owned
   std::optional<job::JobDefinition> job_;
-  bool registered_ = false;  // where results are counted
   std::unique_ptr<BatchSource> source_;
   std::optional<LossCheck> losses_;
   int refills_ = 0;
@@ -93,6 +97,9 @@ class OpenBatch {
   std::unique_ptr<Initiator> initiator_;  // set once, when all of the above is
 
   std::atomic<const Progress*> progress_ = nullptr;  // initiator_'s, for other threads
+
+  bool registered_ = false;                // where results are counted
+  std::future<absl::Status> registering_;  // last: its thread uses the others
 };
 
 }  // namespace muster::initiator

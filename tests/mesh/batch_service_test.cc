@@ -19,6 +19,7 @@
 #include "muster/base/decimal.h"
 #include "muster/base/fake_clock.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/mutex.h"
 #include "muster/base/temp_dir.h"
 #include "muster/batch_remote/submit.h"
 #include "muster/batch_remote/watch.h"
@@ -89,7 +90,7 @@ class CountedStore final : public queue::InterceptedStore {
   std::atomic<int> administered_{0};
 };
 
-// Counts what it is asked.
+// Counts what it is asked, and may leave the caller waiting.
 class CountedDesk final : public report::CountingDesk {
  public:
   CountedDesk(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion)
@@ -98,7 +99,15 @@ class CountedDesk final : public report::CountingDesk {
   int registered() const { return registered_; }
   int progress_asked() const { return progress_asked_; }
 
+  void HoldRegistrations(bool hold) {
+    base::MutexLock lock(&mu_);
+    hold_ = hold;
+    released_.NotifyAll();
+  }
+
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
+    base::MutexLock lock(&mu_);
+    while (hold_) released_.Wait(&mu_);
     auto progress = behind_.RegisterBatch(shape);
     ++registered_;
     return progress;
@@ -123,6 +132,9 @@ class CountedDesk final : public report::CountingDesk {
   report::StoreDesk behind_;
   std::atomic<int> registered_{0};
   std::atomic<int> progress_asked_{0};
+  base::Mutex mu_;
+  base::CondVar released_;
+  bool hold_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 class BatchServiceTest : public ::testing::Test {
@@ -353,6 +365,18 @@ TEST_F(BatchServiceTest, AsksHowFarABatchIsCountedOnlyOnceSomethingIsPut) {
   EXPECT_EQ(keeper_->Get(batch)->counted.items(), 0);
   EXPECT_EQ(desk_->progress_asked(), 0);
   upload.context.TryCancel();
+}
+
+// The first items need not wait for a controller; the others are not put for one that is away.
+TEST_F(BatchServiceTest, PutsOneRunOfItemsWhileTheReportIsTold) {
+  desk_->HoldRegistrations(true);
+  const auto submitted = Submit("told", Input(1000));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  AwaitQueued(submitted->batch(), 16);
+  EXPECT_EQ(desk_->registered(), 0);
+  desk_->HoldRegistrations(false);
+  AwaitQueued(submitted->batch(), 50);
+  EXPECT_EQ(desk_->registered(), 1);
 }
 
 TEST_F(BatchServiceTest, AsksForTheQueuesOfAJobOnceForManyBatches) {
@@ -589,6 +613,17 @@ TEST_F(BatchServiceTest, GoesOnWithAnUploadWhereItsDurableContentEnds) {
   const auto last = Watch(1);
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_EQ(last->aggregated(), 1000);
+}
+
+TEST_F(BatchServiceTest, TakesContentThatDoesNotWaitUntilItsHeaderIsAccepted) {
+  const std::string text = Input(100);
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("at once"));
+  upload.SendChunk(0, text);
+  upload.SendSeal(text.size(), base::Fingerprint(text));
+  const uint64_t batch = upload.Hear().accepted().batch();
+  EXPECT_TRUE(upload.End().ok());
+  AwaitQueued(batch, 5);
 }
 
 TEST_F(BatchServiceTest, LetsANewerStreamTakeAnUploadOver) {
