@@ -66,11 +66,12 @@ uint64_t Submit(const Channel& channel, const std::string& job, const NextPiece&
   request.mutable_header()->set_request_id(muster::base::MakeInstanceId("bench"));
   request.mutable_header()->set_always_new(true);
   stream->Write(request);
-  v1::SubmitResponse accepted;
-  if (!stream->Read(&accepted)) Check(stream->Finish(), "submit");
-  std::thread reader([&stream] {
+  uint64_t batch = 0;
+  std::thread reader([&stream, &batch] {
     v1::SubmitResponse response;
-    while (stream->Read(&response)) continue;
+    while (stream->Read(&response)) {
+      if (response.has_accepted()) batch = response.accepted().batch();
+    }
   });
   muster::base::Fingerprinter content;
   uint64_t size = 0;
@@ -87,7 +88,7 @@ uint64_t Submit(const Channel& channel, const std::string& job, const NextPiece&
   stream->WritesDone();
   reader.join();
   Check(stream->Finish(), "submit");
-  return accepted.accepted().batch();
+  return batch;
 }
 
 v1::BatchStatus AwaitEnd(const Channel& channel, uint64_t batch) {

@@ -19,7 +19,8 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
   ContentHash hash(&content);
   Patience patience(options.patience, options.on_trouble, clock);
   std::atomic<uint64_t> number = 0;
-  while (true) {
+  // Most batches are new. Of one that is not, the initiator says so, and is then asked first.
+  for (bool at_once = true;; at_once = false) {
     std::atomic<bool> news = false;
     // A batch that was cancelled meanwhile is not begun anew behind its submitter's back.
     std::atomic<bool> is_another = false;
@@ -35,11 +36,12 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
                             options.on_progress({batch, durable, content.size(), complete});
                           return true;
                         });
-    const absl::Status ended = stream.Run(header, stop);
+    const absl::Status ended = stream.Run(header, at_once, stop);
     if (is_another) {
       return absl::CancelledError(absl::StrCat("batch ", number.load(), " was cancelled"));
     }
     if (ended.ok() && stream.sealed().has_value()) return *stream.sealed();
+    if (at_once && absl::IsOutOfRange(ended)) continue;
     if (news) patience.Refresh();
     MUSTER_RETURN_IF_ERROR(patience.WaitAfter(
         ended.ok() ? absl::UnavailableError("the initiator ended the upload early") : ended, stop));

@@ -45,13 +45,14 @@ UploadStream::~UploadStream() {
   if (hearing_.joinable()) hearing_.join();
 }
 
-absl::Status UploadStream::Run(const v1::SubmitHeader& header, const std::stop_token& stop) {
+absl::Status UploadStream::Run(const v1::SubmitHeader& header, bool at_once,
+                               const std::stop_token& stop) {
   const std::stop_callback cancel(stop, [this] { context_.TryCancel(); });
   v1::SubmitRequest request;
   *request.mutable_header() = header;
   absl::Status sent;
   if (stream_->Write(request)) {
-    if (const std::optional<uint64_t> offset = AwaitAccepted(); offset.has_value()) {
+    if (const std::optional<uint64_t> offset = WhereToBegin(at_once); offset.has_value()) {
       sent = SendContent(*offset);
     }
   }
@@ -79,6 +80,11 @@ absl::Status UploadStream::SendContent(uint64_t offset) {
   request.mutable_seal()->set_content_hash(hash.ToBytes());
   if (stream_->Write(request)) stream_->WritesDone();
   return absl::OkStatus();
+}
+
+std::optional<uint64_t> UploadStream::WhereToBegin(bool at_once) {
+  if (at_once && content_->size() <= kChunkBytes) return 0;
+  return AwaitAccepted();
 }
 
 std::optional<uint64_t> UploadStream::AwaitAccepted() {

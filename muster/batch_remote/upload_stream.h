@@ -48,9 +48,10 @@ class UploadStream {
   UploadStream(const UploadStream&) = delete;
   UploadStream& operator=(const UploadStream&) = delete;
 
-  // Sends the content from where the initiator has it, and seals it. The stream's status; called
-  // once.
-  absl::Status Run(const v1::SubmitHeader& header, const std::stop_token& stop);
+  // Sends the content from where the initiator has it, and seals it. With `at_once` all of a
+  // content that fits one chunk is sent behind the header, without asking where to begin:
+  // OutOfRange when the initiator has some of it. The stream's status; called once.
+  absl::Status Run(const v1::SubmitHeader& header, bool at_once, const std::stop_token& stop);
 
   // What the seal was answered with; nullopt: it was not.
   const std::optional<v1::BatchStatus>& sealed() const { return sealed_; }
@@ -59,6 +60,7 @@ class UploadStream {
   void Hear();
   // Where to begin; nullopt: the stream has ended.
   std::optional<uint64_t> AwaitAccepted();
+  std::optional<uint64_t> WhereToBegin(bool at_once);
   // False: the stream has ended.
   bool AwaitRoom(uint64_t sent);
   absl::Status SendContent(uint64_t offset);

@@ -89,6 +89,17 @@ class UploadTest(ClientTest):
         self.client.submit("job", b"")
         self.assertEqual((self.initiator.content, self.initiator.received), (b"", 0))
 
+    def test_content_of_one_chunk_does_not_wait_until_its_header_is_accepted(self):
+        self.initiator.accepts_late = True
+        self.client.submit("job", self.CONTENT[:MIB])
+        self.assertEqual(self.initiator.content, self.CONTENT[:MIB])
+
+    def test_content_of_one_chunk_is_not_sent_twice_where_it_is_known(self):
+        self.initiator.content = self.CONTENT[:MIB]
+        self.assertEqual(self.client.submit("job", self.CONTENT[:MIB]).number, 7)
+        self.assertEqual(self.initiator.content, self.CONTENT[:MIB])
+        self.assertEqual(len(self.initiator.headers), 2)
+
     def test_it_does_not_run_more_than_8_mib_ahead(self):
         self.initiator.acknowledges = False
         passed_limit = []

@@ -1,6 +1,7 @@
 """An initiator that does what a test tells it, for what a real one does only in bad moments."""
 
 import concurrent.futures
+import itertools
 import threading
 
 import grpc
@@ -30,6 +31,7 @@ class FakeInitiator(batch_service_pb2_grpc.BatchServiceServicer):
         self.breaks = []  # functions of (bytes there, context)
         self.refuses = None  # what a submit is answered with, as fails_with
         self.acknowledges = True
+        self.accepts_late = False  # only when something was sent behind the header
         self.headers = []
         self.received = 0
         self.arrived = threading.Condition()
@@ -53,6 +55,8 @@ class FakeInitiator(batch_service_pb2_grpc.BatchServiceServicer):
         if self.refuses is not None:
             self.fail(context, *self.refuses)
         breaks = self.breaks.pop(0) if self.breaks else lambda there, context: None
+        if self.accepts_late:
+            requests = itertools.chain([next(requests)], requests)
         yield self.response(accepted=batch_service_pb2.SubmitAccepted(
             batch=self.batch, durable_offset=len(self.content)))
         for request in requests:

@@ -58,6 +58,11 @@ class Content:
                                f"the initiator lacks byte {offset}, which it called durable")
             return b""
 
+    def sole_chunk(self) -> bytes | None:
+        """All of it, if one chunk holds it."""
+        chunk = self.take(0)
+        return None if self.take(len(chunk)) else chunk
+
     def size(self) -> int:
         """Of all of it. Only when it is read to its end."""
         return self._end

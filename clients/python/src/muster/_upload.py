@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import threading
 from collections.abc import Iterator
-from typing import Callable
+from typing import Callable, TypeVar
 
 import grpc
 
 from muster._channel import BatchStub, hear
 from muster._content import Content
 from muster._patience import Patience
-from muster.errors import Cancelled, ErrorDetails, MusterError, Unavailable
+from muster.errors import Cancelled, ErrorDetails, MusterError, OutOfRange, Unavailable
 from muster.v1 import batch_service_pb2
 
 # The server stops reading when a client runs further ahead of what is durable.
@@ -30,6 +31,7 @@ class SubmitProgress:
 
 
 OnDurable = Callable[[int, int], None]
+T = TypeVar("T")
 
 
 class Unreadable(Exception):
@@ -40,10 +42,11 @@ class _Stream:
     """One stream of BatchService.Submit. gRPC's thread sends, the caller's hears."""
 
     def __init__(self, content: Content, header: batch_service_pb2.SubmitHeader,
-                 on_durable: OnDurable) -> None:
+                 on_durable: OnDurable, at_once: bool) -> None:
         self._content = content
         self._header = header
         self._on_durable = on_durable
+        self._at_once = at_once
         self._heard = threading.Condition()
         self._accepted_at: int | None = None
         self._durable = 0
@@ -85,22 +88,39 @@ class _Stream:
             self._heard.notify_all()
 
     def _requests(self) -> Iterator[batch_service_pb2.SubmitRequest]:
+        # Before anything is heard: what is durable elsewhere is not kept here.
+        sole = self._reading(self._content.sole_chunk) if self._at_once else None
         yield batch_service_pb2.SubmitRequest(header=self._header)
+        if sole is not None:
+            if sole:
+                yield self._chunk(0, sole)
+            yield self._seal()
+            return
         offset = self._await_accepted()
         while offset is not None and self._await_room(offset):
-            try:
-                data = self._content.take(offset)
-            except BaseException as error:
-                # gRPC cancels the call of an iterator that fails.
-                self._unreadable = error
-                raise
+            data = self._reading(functools.partial(self._content.take, offset))
             if not data:
-                yield batch_service_pb2.SubmitRequest(seal=batch_service_pb2.SubmitSeal(
-                    size=self._content.size(), content_hash=self._content.digest()))
+                yield self._seal()
                 return
-            yield batch_service_pb2.SubmitRequest(
-                chunk=batch_service_pb2.SubmitChunk(offset=offset, data=data))
+            yield self._chunk(offset, data)
             offset += len(data)
+
+    @staticmethod
+    def _chunk(offset: int, data: bytes) -> batch_service_pb2.SubmitRequest:
+        return batch_service_pb2.SubmitRequest(
+            chunk=batch_service_pb2.SubmitChunk(offset=offset, data=data))
+
+    def _seal(self) -> batch_service_pb2.SubmitRequest:
+        return batch_service_pb2.SubmitRequest(seal=batch_service_pb2.SubmitSeal(
+            size=self._content.size(), content_hash=self._content.digest()))
+
+    def _reading(self, read: Callable[[], T]) -> T:
+        try:
+            return read()
+        except BaseException as error:
+            # gRPC cancels the call of an iterator that fails.
+            self._unreadable = error
+            raise
 
     def _await_accepted(self) -> int | None:
         with self._heard:
@@ -127,16 +147,21 @@ class Upload:
         self._news = False
 
     def run(self, stub: BatchStub, patience: Patience) -> batch_service_pb2.BatchStatus:
+        # Most batches are new. Of one that is not, the initiator says so, and is then asked first.
+        at_once = True
         while True:
             self._news = False
             try:
-                sealed = _Stream(self._content, self._header, self._on_durable).run(stub)
+                sealed = _Stream(self._content, self._header, self._on_durable, at_once).run(stub)
                 if sealed is not None:
                     return sealed
                 trouble: MusterError = Unavailable(
                     grpc.StatusCode.UNAVAILABLE, "the initiator ended the upload early")
             except MusterError as error:
                 trouble = error
+            was_at_once, at_once = at_once, False
+            if was_at_once and isinstance(trouble, OutOfRange):
+                continue
             if self._news:
                 patience.refresh()
             patience.wait_after(trouble, "the upload")
