@@ -82,110 +82,134 @@ void RocksDbBatchLedger::RememberLocked(const Batch& batch) {
   }
 }
 
-absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch, Durability durability) {
+absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
   rocksdb::WriteBatch write;
   write.Put(database_->family(kProgress), BatchKey(batch.number), EncodeProgress(batch));
-  MUSTER_RETURN_IF_ERROR(database_->Write(&write, durability));
+  MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
   RememberLocked(batch);
   return absl::OkStatus();
 }
 
 absl::Status RocksDbBatchLedger::Create(const Batch& batch) {
-  base::MutexLock lock(&mu_);
-  const absl::StatusOr<Batch> other = GetLocked(batch.number);
-  if (other.ok()) {
-    return absl::AlreadyExistsError(absl::StrCat("batch ", batch.number, " is in the ledger"));
+  {
+    base::MutexLock lock(&mu_);
+    const absl::StatusOr<Batch> other = GetLocked(batch.number);
+    if (other.ok()) {
+      return absl::AlreadyExistsError(absl::StrCat("batch ", batch.number, " is in the ledger"));
+    }
+    if (!absl::IsNotFound(other.status())) return other.status();
+    rocksdb::WriteBatch write;
+    const std::string key = BatchKey(batch.number);
+    write.Put(database_->family(kBatches), key, EncodeRecord(batch));
+    write.Put(database_->family(kProgress), key, EncodeProgress(batch));
+    write.Put(database_->family(kRequests), batch.request_id, rocks::CheckedValue(key));
+    MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+    RememberLocked(batch);
   }
-  if (!absl::IsNotFound(other.status())) return other.status();
-  rocksdb::WriteBatch write;
-  const std::string key = BatchKey(batch.number);
-  write.Put(database_->family(kBatches), key, EncodeRecord(batch));
-  write.Put(database_->family(kProgress), key, EncodeProgress(batch));
-  write.Put(database_->family(kRequests), batch.request_id, rocks::CheckedValue(key));
-  MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kPower));
-  RememberLocked(batch);
-  return absl::OkStatus();
+  return database_->Sync();
 }
 
 absl::Status RocksDbBatchLedger::Append(uint64_t number, uint64_t first_index,
                                         absl::Span<const ItemBoundary> items) {
   if (items.empty()) return absl::OkStatus();
-  base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  if (batch.state != BatchState::kOpen || batch.items != first_index) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), " with ", batch.items,
-                     " items: items from ", first_index, " on do not follow"));
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state != BatchState::kOpen || batch.items != first_index) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), " with ", batch.items,
+                       " items: items from ", first_index, " on do not follow"));
+    }
+    for (const ItemBoundary& item : items) batch.transactions += item.transactions;
+    batch.items += items.size();
+    batch.source_bytes = items.back().offset + items.back().length;
+    rocksdb::WriteBatch write;
+    write.Put(database_->family(kItems), ItemsKey(number, first_index), EncodeItems(items));
+    write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
+    MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+    RememberLocked(batch);
   }
-  for (const ItemBoundary& item : items) batch.transactions += item.transactions;
-  batch.items += items.size();
-  batch.source_bytes = items.back().offset + items.back().length;
-  rocksdb::WriteBatch write;
-  write.Put(database_->family(kItems), ItemsKey(number, first_index), EncodeItems(items));
-  write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
-  MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kPower));
-  known_[number] = std::move(batch);
-  return absl::OkStatus();
+  return database_->Sync();
 }
 
+// What changes nothing is synced as well: it may be another caller's, who still waits for that.
 absl::Status RocksDbBatchLedger::Seal(uint64_t number, uint64_t source_bytes) {
-  base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  if (batch.state != BatchState::kOpen) return absl::OkStatus();
-  batch.state = BatchState::kSealed;
-  batch.source_bytes = source_bytes;
-  return StoreProgressLocked(batch, Durability::kPower);
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state == BatchState::kOpen) {
+      batch.state = BatchState::kSealed;
+      batch.source_bytes = source_bytes;
+      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+    }
+  }
+  return database_->Sync();
 }
 
 absl::Status RocksDbBatchLedger::MarkEnqueued(uint64_t number, uint64_t index) {
   base::MutexLock lock(&mu_);
   MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
   batch.enqueued_items = std::max(batch.enqueued_items, index);
-  return StoreProgressLocked(batch, Durability::kProcess);
+  return StoreProgressLocked(batch);
 }
 
 absl::StatusOr<uint32_t> RocksDbBatchLedger::BeginRefill(uint64_t number) {
-  base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  ++batch.refills;
-  MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch, Durability::kPower));
-  return batch.refills;
+  uint32_t refills = 0;
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    refills = ++batch.refills;
+    MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+  }
+  MUSTER_RETURN_IF_ERROR(database_->Sync());
+  return refills;
 }
 
 absl::Status RocksDbBatchLedger::MarkComplete(uint64_t number, absl::Time when) {
-  base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  if (batch.state != BatchState::kSealed && batch.state != BatchState::kComplete) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "batch ", number, " is ", BatchStateName(batch.state), " and cannot be complete"));
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state != BatchState::kSealed && batch.state != BatchState::kComplete) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "batch ", number, " is ", BatchStateName(batch.state), " and cannot be complete"));
+    }
+    batch.state = BatchState::kComplete;
+    batch.completed = when;
+    MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
   }
-  batch.state = BatchState::kComplete;
-  batch.completed = when;
-  return StoreProgressLocked(batch, Durability::kPower);
+  return database_->Sync();
 }
 
 absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
-  base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  if (batch.state != BatchState::kComplete) return absl::OkStatus();
-  batch.state = BatchState::kSealed;
-  batch.completed.reset();
-  return StoreProgressLocked(batch, Durability::kPower);
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state == BatchState::kComplete) {
+      batch.state = BatchState::kSealed;
+      batch.completed.reset();
+      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+    }
+  }
+  return database_->Sync();
 }
 
 absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
                                         const std::string& reason) {
-  base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  if (batch.state == BatchState::kCancelled) return absl::OkStatus();
-  if (batch.state == BatchState::kComplete) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("batch ", number, " is complete and cannot be cancelled"));
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state == BatchState::kComplete) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("batch ", number, " is complete and cannot be cancelled"));
+    }
+    if (batch.state != BatchState::kCancelled) {
+      batch.state = BatchState::kCancelled;
+      batch.completed = when;
+      batch.cancel_reason = reason;
+      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+    }
   }
-  batch.state = BatchState::kCancelled;
-  batch.completed = when;
-  batch.cancel_reason = reason;
-  return StoreProgressLocked(batch, Durability::kPower);
+  return database_->Sync();
 }
 
 absl::StatusOr<Batch> RocksDbBatchLedger::Get(uint64_t number) {

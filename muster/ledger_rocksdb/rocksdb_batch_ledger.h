@@ -47,17 +47,16 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   explicit RocksDbBatchLedger(std::unique_ptr<rocks::Database> database);
 
   absl::StatusOr<ledger::Batch> GetLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Writes the growing part of `batch`, and remembers it once it is stored.
   void RememberLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status StoreProgressLocked(const ledger::Batch& batch, rocks::Durability durability)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Writes the growing part of `batch`, and remembers it. Not synced.
+  absl::Status StoreProgressLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::string> Read(size_t family, absl::string_view key,
                                    absl::string_view what) const;
 
   const std::unique_ptr<rocks::Database> database_;
 
-  // Held across writes: a batch's progress is read, changed and written as one step. Batches are
-  // few and their writes come in runs of items, so nobody waits long.
+  // Held across writes: a batch's progress is read, changed and written as one step. Not across
+  // syncs: writers share those, and readers do not wait for a disk.
   base::Mutex mu_;
   absl::flat_hash_map<uint64_t, ledger::Batch> known_ ABSL_GUARDED_BY(mu_);  // as stored
 };

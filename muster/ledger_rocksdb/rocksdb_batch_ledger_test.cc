@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/log_capture.h"
 #include "muster/base/temp_dir.h"
 #include "muster/ledger_rocksdb/batch_codec.h"
@@ -73,6 +75,20 @@ class LedgerTest : public ::testing::Test {
   const base::TempDir dir_;
   std::unique_ptr<RocksDbBatchLedger> ledger_;
 };
+
+TEST_F(LedgerTest, AnswersOthersWhileARecordIsSynced) {
+  Create(1, "first");
+  bool answered = false;
+  const base::ArmedFailpoint armed("rocks.before_sync", 1, [&] {
+    std::thread([&] {
+      EXPECT_TRUE(ledger_->Get(1).ok());
+      EXPECT_TRUE(ledger_->Append(1, 0, Run(0, 3)).ok());
+      answered = true;
+    }).join();
+  });
+  Create(2, "second");
+  EXPECT_TRUE(answered);
+}
 
 // An older initiator works on with the ledger of a newer one.
 TEST_F(LedgerTest, KeepsThroughEveryChangeWhatANewerMusterHasAdded) {

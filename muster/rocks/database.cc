@@ -186,9 +186,7 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch, Durability durability) 
   if (written.ok()) written = log_guard_->failure();
   if (written.IsIOError() || written.IsCorruption()) Break(written);
   MUSTER_RETURN_IF_ERROR(ToStatus(written, absl::StrCat("write to ", dir_)));
-  if (durability == Durability::kProcess) return absl::OkStatus();
-  MUSTER_FAILPOINT("rocks.before_sync");
-  return Sync();
+  return durability == Durability::kProcess ? absl::OkStatus() : Sync();
 }
 
 // What was written but not synced can be read here and may be gone after a restart: nothing more
@@ -219,6 +217,7 @@ rocksdb::Status Database::SyncLog() {
 }
 
 absl::Status Database::Sync() {
+  MUSTER_FAILPOINT("rocks.before_sync");
   base::MutexLock lock(&sync_mu_);
   const uint64_t mine = syncs_begun_ + 1;  // one that is under way may have missed the write
   while (syncs_ended_ < mine) {

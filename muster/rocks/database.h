@@ -88,6 +88,9 @@ class Database {
   // that failed (Unavailable, ResourceExhausted) this process may even read the batch, and every
   // later write is refused until the database is opened again.
   absl::Status Write(rocksdb::WriteBatch* batch, Durability durability);
+  // Waits until all that was written before the call is on disk; callers share syncs. Errors as
+  // Write's.
+  absl::Status Sync();
   // Unavailable once a write or a sync has failed, saying why: what is read may be gone after a
   // restart, and nothing may be acknowledged because of it. For callers with nothing to write.
   absl::Status CheckWritable() const;
@@ -96,8 +99,6 @@ class Database {
   rocksdb::Status SyncLog();
   // Acknowledges nothing any more, because of `failure`.
   void Break(const rocksdb::Status& failure);
-  // Waits until all that was written before the call is on disk.
-  absl::Status Sync();
   Database(std::string dir, std::unique_ptr<rocksdb::Env> env, const LogGuard* log_guard);
   void Adopt(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
 
