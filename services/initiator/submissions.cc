@@ -48,8 +48,8 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header)
   for (bool admitted = false;; admitted = true) {
     job::JobDefinition job;
     {
-      base::MutexLock lock(&mu_);
-      MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> known, FindLocked(header, &job));
+      const base::KeyedMutex::Lock lock(&requests_, header.request_id());
+      MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> known, Find(header, &job));
       if (known.has_value()) return *known;
       if (admitted || !job.queue.max_drain.has_value()) return Record(header, job);
     }
@@ -58,8 +58,8 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header)
   }
 }
 
-absl::StatusOr<std::optional<ledger::Batch>> Submissions::FindLocked(const v1::SubmitHeader& header,
-                                                                     job::JobDefinition* job) {
+absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitHeader& header,
+                                                               job::JobDefinition* job) {
   const absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequestId(header.request_id());
   const bool is_new = absl::IsNotFound(known.status()) ||
                       (known.ok() && known->state == ledger::BatchState::kCancelled);

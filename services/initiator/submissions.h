@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
-#include "muster/base/mutex.h"
+#include "muster/base/keyed_mutex.h"
 #include "muster/job/job.h"
 #include "muster/job_registry/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
@@ -45,9 +45,8 @@ class Submissions {
 
  private:
   // The batch that `header` goes on with. nullopt: it begins a new one, of `job`.
-  absl::StatusOr<std::optional<ledger::Batch>> FindLocked(const v1::SubmitHeader& header,
-                                                          job::JobDefinition* job)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<std::optional<ledger::Batch>> Find(const v1::SubmitHeader& header,
+                                                    job::JobDefinition* job);
   // OK: `batch` is what `header` began, or begins with the job at `revision`.
   static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                 const ledger::Batch& batch);
@@ -55,7 +54,9 @@ class Submissions {
                                        const job::JobDefinition& job);
 
   const Dependencies deps_;
-  base::Mutex mu_;  // held from the look for a batch to its record: two headers are one batch
+  // Held from the look for a batch of a request to its record: two headers are one batch. Others
+  // share syncs of the ledger meanwhile.
+  base::KeyedMutex requests_;
 };
 
 }  // namespace muster::initiator

@@ -177,14 +177,18 @@ class BatchServiceTest : public ::testing::Test {
     keeping.loss_check_interval = absl::Milliseconds(200);
     keeper_ = std::make_unique<initiator::BatchKeeper>(tools, keeping);
     ASSERT_TRUE(keeper_->Start().ok());
-    submissions_ = std::make_unique<initiator::Submissions>(initiator::Submissions::Dependencies{
-        &jobs_, ledger_.get(), &numbers_, uploads_.get(),
-        [this](const job::JobDefinition&) { return current_version_; },
-        [this](const job::JobDefinition& job) {
-          if (on_admit_) on_admit_();
-          return admission_.Admit(job);
-        },
-        base::RealClock()});
+    submissions_ = std::make_unique<initiator::Submissions>(
+        initiator::Submissions::Dependencies{&jobs_, ledger_.get(), &numbers_, uploads_.get(),
+                                             [this](const job::JobDefinition&) {
+                                               if (on_version_)
+                                                 std::exchange(on_version_, nullptr)();
+                                               return current_version_;
+                                             },
+                                             [this](const job::JobDefinition& job) {
+                                               if (on_admit_) on_admit_();
+                                               return admission_.Admit(job);
+                                             },
+                                             base::RealClock()});
     service_ = std::make_unique<initiator::BatchService>(
         initiator::BatchService::Dependencies{submissions_.get(), keeper_.get(), uploads_.get(),
                                               ledger_.get(), desk_.get(), base::RealClock()});
@@ -313,7 +317,8 @@ class BatchServiceTest : public ::testing::Test {
       initiator::Uploads::Open(dir_ / "uploads").value();
   job_registry::JobRegistry jobs_{sync_.get(), base::RealClock()};
   absl::StatusOr<std::string> current_version_ = "1";
-  std::function<void()> on_admit_;  // called before the mesh is asked about a new batch
+  std::function<void()> on_version_;  // called before a batch is bound to a version
+  std::function<void()> on_admit_;    // called before the mesh is asked about a new batch
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
   sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
   // What is said of processors stays true as long as a test takes.
@@ -555,6 +560,13 @@ TEST_F(DrainLimitTest, MakesOneBatchOfTwoRequestsThatAreEstimatedTogether) {
   ASSERT_TRUE(submitted.ok()) << submitted.status();
   EXPECT_EQ(submitted->batch(), 1);
   EXPECT_EQ(ledger_->List()->size(), 1);
+}
+
+TEST_F(BatchServiceTest, RecordsSeveralBatchesAtATime) {
+  on_version_ = [this] { EXPECT_EQ(Submit("meanwhile", Input(10))->batch(), 1); };
+  const auto submitted = Submit("first", Input(10));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_EQ(submitted->batch(), 2);
 }
 
 TEST_F(BatchServiceTest, NeverMakesASecondBatchOfARequest) {
