@@ -187,6 +187,7 @@ void AddRun(CLI::App* app, const Environment& environment) {
   run->add_option("--throttle", options->calls_per_second,
                   "Calls a second that each queue takes; more are told to come back later")
       ->check(CLI::Range(1.0, 1e9));
+  AddTraceparent(run, &options->traceparent);
   run->add_flag("--new", options->always_new, "A new batch, whatever was run before");
   run->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
   AddDataDir(run, &options->common);

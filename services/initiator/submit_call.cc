@@ -1,5 +1,6 @@
 #include "services/initiator/submit_call.h"
 
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -29,10 +30,12 @@ absl::Status AsCancelled(absl::Status status) {
   return rpc::WithReason(std::move(status), {"BATCH_CANCELLED", {}});
 }
 
+// Empty also where there are several: nobody can tell which is meant.
 std::string MetadataOf(const grpc::ServerContext& context, const char* name) {
-  const auto found = context.client_metadata().find(name);
-  if (found == context.client_metadata().end()) return "";
-  return std::string(found->second.data(), found->second.size());
+  const auto found = context.client_metadata().equal_range(name);
+  if (std::distance(found.first, found.second) != 1) return "";
+  const grpc::string_ref value = found.first->second;
+  return std::string(value.data(), value.size());
 }
 
 // Metadata is set by libraries and proxies on the way, of which the submitter knows nothing: as the

@@ -275,7 +275,7 @@ class BatchServiceTest : public ::testing::Test {
   // One stream of Submit, step by step.
   struct Upload {
     explicit Upload(v1::BatchService::Stub* stub,
-                    const std::map<std::string, std::string>& metadata = {}) {
+                    const std::multimap<std::string, std::string>& metadata = {}) {
       for (const auto& [name, value] : metadata) context.AddMetadata(name, value);
       stream = stub->Submit(&context);
     }
@@ -822,7 +822,7 @@ class TraceTest : public BatchServiceTest {
 
   // The trace of the batch that a stream with this metadata begins.
   std::string TraceOfCall(const std::string& request_id, const v1::SubmitHeader& header,
-                          const std::map<std::string, std::string>& metadata) {
+                          const std::multimap<std::string, std::string>& metadata) {
     Upload upload(stub_.get(), metadata);
     upload.SendHeader(header);
     upload.Hear();
@@ -912,6 +912,10 @@ TEST_F(TraceTest, IsThatOfTheCallUnlessTheHeaderNamesOne) {
   // What libraries and proxies set is no mistake of the submitter.
   EXPECT_NE(TraceOfCall("c", Header("c"), {{"traceparent", "garbage"}, {"tracestate", "a=b"}}), "");
   EXPECT_EQ(ledger_->FindByRequestId("c")->trace->state, "");
+  const std::string chosen =
+      TraceOfCall("d", Header("d"), {{"traceparent", kTraceparent}, {"traceparent", other}});
+  EXPECT_NE(chosen, kTraceparent);
+  EXPECT_NE(chosen, other);
 }
 
 TEST_F(BatchServiceTest, ListsBatchesNewestFirstPageByPage) {
