@@ -61,6 +61,7 @@ nlohmann::ordered_json BatchView::Json() const {
   if (has_ledger) json["refills"] = batch.refills;
   if (batch.completed.has_value()) json["completed"] = Rfc3339(*batch.completed);
   if (!batch.cancel_reason.empty()) json["cancel_reason"] = batch.cancel_reason;
+  if (batch.trace.has_value()) json["traceparent"] = batch.trace->ToTraceparent();
   return json;
 }
 

@@ -45,6 +45,12 @@ class MadeUpBatches final : public v1::BatchService::Service {
   // What submits are refused with, the first by the first.
   std::deque<absl::Status> refusals;
 
+  // The header that was sent last.
+  v1::SubmitHeader submitted() const {
+    base::MutexLock lock(&mu_);
+    return submitted_;
+  }
+
   // What it was asked for last.
   v1::QuoteRequest quoted() const {
     base::MutexLock lock(&mu_);
@@ -67,6 +73,7 @@ class MadeUpBatches final : public v1::BatchService::Service {
     return rpc::Answer(*context, [&]() -> absl::Status {
       v1::SubmitRequest request;
       if (!stream->Read(&request)) return absl::CancelledError("no header");
+      Note(request.header());
       if (!refusals.empty()) {
         const absl::Status refused = refusals.front();
         refusals.pop_front();
@@ -114,7 +121,13 @@ class MadeUpBatches final : public v1::BatchService::Service {
   }
 
  private:
+  void Note(const v1::SubmitHeader& header) {
+    base::MutexLock lock(&mu_);
+    submitted_ = header;
+  }
+
   mutable base::Mutex mu_;
+  v1::SubmitHeader submitted_ ABSL_GUARDED_BY(mu_);
   v1::QuoteRequest quoted_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -166,6 +166,7 @@ absl::StatusOr<initiator::Submission> LocalRun::Submit(const std::stop_token& st
   submit.handler_version = request_.handler.version;
   submit.allow_new_revision = !chosen;
   submit.always_new = request_.always_new;
+  submit.trace = request_.trace;
   return initiator_->Submit(submit, stop);
 }
 

@@ -43,6 +43,7 @@ struct RunRequest {
   double calls_per_second = 0;  // that each queue takes; 0: as many as it can
   std::string request_id;       // empty: made of the job's name and the input's path
   bool always_new = false;
+  std::optional<base::TraceContext> trace = std::nullopt;  // none: the batch begins a trace
 };
 
 struct RunSummary {

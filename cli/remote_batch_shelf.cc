@@ -38,6 +38,9 @@ BatchView ViewOf(const v1::BatchStatus& status) {
   view.batch.handler_version = status.handler_version();
   view.batch.cancel_reason = status.cancel_reason();
   view.batch.tenant = status.tenant();
+  if (auto trace = base::TraceContext::FromTraceparent(status.traceparent()); trace.ok()) {
+    view.batch.trace = *std::move(trace);
+  }
   view.batch.created = proto_time::FromProto(status.created());
   view.batch.state = StateOf(status.state());
   view.batch.transactions = static_cast<uint64_t>(status.progress().read());

@@ -16,6 +16,7 @@
 #include "cli/report_view.h"
 #include "cli/report_writer.h"
 #include "cli/table.h"
+#include "cli/trace_option.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
 #include "muster/base/stop_signals.h"
@@ -42,6 +43,7 @@ struct RunOptions {
   std::string job_file;
   std::string input;
   std::string request_id;
+  std::string traceparent;
   bool always_new = false;
   bool quiet = false;
   double calls_per_second = 0;
@@ -146,6 +148,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   request.calls_per_second = options.calls_per_second;
   request.request_id = options.request_id;
   request.always_new = options.always_new;
+  request.trace = TraceOfCaller(options.traceparent, environment);
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run,
                           LocalRun::Open(std::move(request), environment.clock, signals.token()));
   Announce(run->submission(), environment);
@@ -184,6 +187,7 @@ void AddRun(CLI::App* app, const Environment& environment) {
   run->add_option("--throttle", options->calls_per_second,
                   "Calls a second that each queue takes; more are told to come back later")
       ->check(CLI::Range(1.0, 1e9));
+  AddTraceparent(run, &options->traceparent);
   run->add_flag("--new", options->always_new, "A new batch, whatever was run before");
   run->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
   AddDataDir(run, &options->common);

@@ -13,6 +13,7 @@
 #include "cli/outcome.h"
 #include "cli/place.h"
 #include "cli/table.h"
+#include "cli/trace_option.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/instance_id.h"
 #include "muster/base/quantity.h"
@@ -46,6 +47,7 @@ struct SubmitOptions {
   std::string handler_version;
   std::string tenant;
   std::string reason;
+  std::string traceparent;
   uint64_t batch = 0;
   bool always_new = false;
   bool wait_for_room = false;
@@ -125,6 +127,12 @@ absl::StatusOr<v1::SubmitHeader> HeaderOf(const SubmitOptions& options,
   return header;
 }
 
+void SetTrace(const std::optional<base::TraceContext>& trace, v1::SubmitHeader* header) {
+  if (!trace.has_value()) return;
+  header->set_traceparent(trace->ToTraceparent());
+  header->set_tracestate(trace->state);
+}
+
 // Prints what became of the batch, and remembers the exit code that it stands for.
 absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, Mesh& mesh,
                       const SubmitOptions& options, const Environment& environment) {
@@ -191,7 +199,8 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
   MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "batches are submitted to a server"));
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
   MUSTER_ASSIGN_OR_RETURN(const auto content, input::FileSource::Open(options.input));
-  MUSTER_ASSIGN_OR_RETURN(const v1::SubmitHeader header, HeaderOf(options, *content));
+  MUSTER_ASSIGN_OR_RETURN(v1::SubmitHeader header, HeaderOf(options, *content));
+  SetTrace(TraceOfCaller(options.traceparent, environment), &header);
   const bool follow = options.wait || options.watch;
   Follower follower(mesh.get(), &environment);
   std::unique_ptr<ProgressBar> bar;
@@ -321,6 +330,7 @@ void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
       "The version that the batch is bound to; without it, the job's present one, or "
       "none while no processor has the job");
   submit->add_option("--tenant", options->tenant, "Who is billed");
+  AddTraceparent(submit, &options->traceparent);
   submit->add_flag("--new", options->always_new, "A new batch, whatever was submitted before")
       ->excludes(request_id);
   submit->add_flag(

@@ -7,6 +7,7 @@
 #include "services/all_roles/all_roles.h"
 #include "services/host/host_options.h"
 #include "services/host/run_service.h"
+#include "services/initiator/initiator_options.h"
 #include "services/processor/processor_options.h"
 
 namespace muster::cli {
@@ -32,6 +33,7 @@ void AddUp(CLI::App* app, const Environment& environment) {
   auto options = std::make_shared<UpOptions>();
   options->host.nats_url.clear();
   host::AddHostOptions(command, &options->host);
+  initiator::AddInitiatorOptions(command, &options->roles.initiator);
   processor::AddProcessorOptions(command, &options->roles.processor);
   command
       ->add_option("--report", options->roles.controller.report_url,

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "muster/base/trace_context.h"
 #include "muster/handler/schema.h"
 
 namespace muster::handler {
@@ -51,6 +52,7 @@ struct ItemContext {
   std::optional<int64_t> only_line;
   absl::Time deadline = absl::InfiniteFuture();
   std::stop_token stop_token;
+  std::optional<base::TraceContext> trace;
 };
 
 class WorkItem {
@@ -67,6 +69,8 @@ class WorkItem {
   bool last_attempt() const { return context_.last_attempt; }
   absl::Time deadline() const { return context_.deadline; }
   const std::stop_token& stop_token() const { return context_.stop_token; }
+  // Of its batch, for what the handler calls and records; none: its batch has none.
+  const std::optional<base::TraceContext>& trace() const { return context_.trace; }
   absl::Span<const Transaction> transactions() const { return transactions_; }
 
  private:

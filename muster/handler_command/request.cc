@@ -62,6 +62,14 @@ void AppendTransactions(const handler::JobSchema& schema, const handler::WorkIte
   }
 }
 
+void AppendTrace(const base::TraceContext& trace, std::string* out) {
+  *out += ",\"traceparent\":";
+  AppendString(trace.ToTraceparent(), out);
+  if (trace.state.empty()) return;
+  *out += ",\"tracestate\":";
+  AppendString(trace.state, out);
+}
+
 }  // namespace
 
 std::string EncodeRequest(const handler::JobSchema& schema, const handler::WorkItem& item,
@@ -69,7 +77,9 @@ std::string EncodeRequest(const handler::JobSchema& schema, const handler::WorkI
   std::string line = absl::StrCat("{\"muster\":", kProtocolVersion, ",\"job\":");
   AppendString(schema.job, &line);
   absl::StrAppend(&line, ",\"item\":\"", item.id(), "\",\"attempt\":", item.attempt(),
-                  ",\"deadline_ms\":", absl::ToInt64Milliseconds(deadline), ",\"columns\":");
+                  ",\"deadline_ms\":", absl::ToInt64Milliseconds(deadline));
+  if (item.trace().has_value()) AppendTrace(*item.trace(), &line);
+  line += ",\"columns\":";
   AppendStrings(schema.columns, &line);
   line += ",\"transactions\":[";
   AppendTransactions(schema, item, results, &line);

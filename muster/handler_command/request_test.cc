@@ -39,6 +39,19 @@ TEST_F(RequestTest, IsOneLineThatTellsTheItem) {
             "\n");
 }
 
+TEST_F(RequestTest, NamesTheTraceOfTheItem) {
+  ItemContext context;
+  context.trace = {0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 1, ""};
+  const auto parsed = [&] {
+    return nlohmann::json::parse(Encode(SampleItem({{"6", "a"}}, context)), nullptr,
+                                 /*allow_exceptions=*/false);
+  };
+  EXPECT_EQ(parsed()["traceparent"], "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  EXPECT_FALSE(parsed().contains("tracestate"));
+  context.trace->state = R"(a="b\c")";
+  EXPECT_EQ(parsed()["tracestate"], R"(a="b\c")");
+}
+
 TEST_F(RequestTest, CarriesAnyTextUnchanged) {
   std::string all;
   for (char c = 0; c < 127; ++c) all += c;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/status_macros.h"
+#include "muster/base/trace_context.h"
 #include "muster/handler/guarded.h"
 #include "muster/handler_command/request.h"
 #include "muster/handler_command/strict_json.h"
@@ -61,6 +62,11 @@ Request ReadMembers(const json& object) {
   Request request;
   request.id = object.at("item").get<std::string>();
   request.context.attempt = object.at("attempt").get<int>();
+  const std::string traceparent = object.value("traceparent", "");
+  if (auto trace = base::TraceContext::FromTraceparent(traceparent); trace.ok()) {
+    trace->state = object.value("tracestate", "");
+    request.context.trace = *std::move(trace);
+  }
   for (const json& transaction : object.at("transactions")) {
     request.lines.push_back(transaction.at("line").get<int64_t>());
     request.texts.push_back(transaction.at("fields").get<std::vector<std::string>>());

@@ -72,6 +72,7 @@ class ServeTest : public testing::Test {
     context.batch = 3;
     context.index = 7;
     context.attempt = 4;
+    context.trace = {0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 1, "a=b"};
     return context;
   }
 
@@ -92,6 +93,7 @@ TEST_F(ServeTest, PassesOnWhatWasCountedAndRejected) {
   const Outcome outcome = Converse([](const handler::WorkItem& item, Results& results) {
     EXPECT_EQ(item.id(), "3/7");
     EXPECT_EQ(item.attempt(), 4);
+    EXPECT_EQ(item.trace(), Context().trace);
     for (const handler::Transaction& t : item.transactions()) {
       const auto amount = base::Decimal::TryParse(t.fields()[1]);
       if (!amount) {

@@ -108,6 +108,10 @@ v1::WorkRequest EncodeItem(const JobSchema& schema, const WorkItem& item, Result
   v1::HandlerItem& proto = *request.mutable_item();
   proto.set_item(item.id());
   proto.set_attempt(item.attempt());
+  if (item.trace().has_value()) {
+    proto.set_traceparent(item.trace()->ToTraceparent());
+    proto.set_tracestate(item.trace()->state);
+  }
   for (const handler::Transaction& transaction : item.transactions()) {
     if (handler::RejectUnlessUtf8(schema, transaction, results)) continue;
     v1::HandlerTransaction& sent = *proto.add_transactions();

@@ -144,6 +144,18 @@ TEST_F(MessagesTest, LeavesOutWhatIsNotUtf8) {
   EXPECT_EQ(request.item().item(), "1/7");
 }
 
+TEST_F(MessagesTest, NamesTheTraceOfTheItem) {
+  handler::ItemContext context = Context();
+  context.trace = {0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 1, "a=b"};
+  const handler::SampleItem item({{"b"}}, context);
+  handler::Results results(&schema_, item.size());
+  const v1::WorkRequest request = EncodeItem(schema_, item.get(), results);
+  EXPECT_EQ(request.item().traceparent(),
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  EXPECT_EQ(request.item().tracestate(), "a=b");
+  EXPECT_EQ(EncodeItem(schema_, item_.get(), results).item().traceparent(), "");
+}
+
 TEST_F(MessagesTest, RefusesAReadyThatCannotBe) {
   v1::Ready ready;
   ready.set_version("1");

@@ -82,6 +82,10 @@ v1::BatchRecord RecordOf(const Batch& batch) {
   if (batch.sla.has_value()) {
     *record.mutable_sla() = TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(*batch.sla));
   }
+  if (batch.trace.has_value()) {
+    record.set_trace_context(batch.trace->ToBytes());
+    record.set_trace_state(batch.trace->state);
+  }
   record.MergeFromString(batch.unknown_of_record);
   return record;
 }
@@ -105,6 +109,8 @@ absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
   if (record.has_sla()) {
     batch->sla = absl::Seconds(record.sla().seconds()) + absl::Nanoseconds(record.sla().nanos());
   }
+  batch->trace = base::TraceContext::FromBytes(record.trace_context());
+  if (batch->trace.has_value()) batch->trace->state = record.trace_state();
   return absl::OkStatus();
 }
 

@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/trace_context.h"
 
 namespace muster::ledger {
 
@@ -44,6 +45,7 @@ struct Batch {
   std::optional<base::Fingerprint128> source_content;  // of all of it; none: too long to read twice
   absl::Time created;
   std::optional<absl::Duration> sla;
+  std::optional<base::TraceContext> trace;  // none: an older muster has begun it
 
   BatchState state = BatchState::kOpen;
   uint64_t source_bytes = 0;            // split so far; all of the source once sealed

@@ -76,6 +76,22 @@ TEST(BatchCodecTest, ReadsWhatTheFirstReleaseWrote) {
   EXPECT_EQ(EncodeItems(*items), base::BytesFromHex(kGoldenItems));
 }
 
+// Fields 14 and 15, behind those of the first release, whose records stay as they are.
+TEST(BatchCodecTest, KeepsTheTraceThatWasChosenForABatch) {
+  constexpr char kGoldenTrace[] =
+      "721a004bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b7017a03613d62";
+  Batch traced = Golden(), read;
+  traced.trace = {0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 1, "a=b"};
+  const std::string record = EncodeRecord(traced);
+  EXPECT_EQ(*rocks::CheckedPayload(record, "form"),
+            absl::StrCat(*rocks::CheckedPayload(base::BytesFromHex(kGoldenRecord), "form"),
+                         base::BytesFromHex(kGoldenTrace)));
+  ASSERT_TRUE(DecodeRecord(record, 7, &read).ok());
+  EXPECT_EQ(read.trace, traced.trace);
+  ASSERT_TRUE(DecodeRecord(base::BytesFromHex(kGoldenRecord), 7, &read).ok());
+  EXPECT_EQ(read.trace, std::nullopt);
+}
+
 // As a newer muster writes a form: a field that this one does not know, behind those that it does.
 std::string Newer(absl::string_view stored) {
   return rocks::CheckedValue(

@@ -1,5 +1,7 @@
 #include "muster/rpc/tls.h"
 
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -44,6 +46,13 @@ class TlsTest : public RpcTest {
     ChannelOptions options;
     options.tls = FilesBehind(link, roots_);
     return options;
+  }
+
+  // At last; the channel tries until then.
+  static bool ComesThrough(const std::shared_ptr<grpc::Channel>& channel) {
+    const bool connected =
+        channel->WaitForConnected(std::chrono::system_clock::now() + absl::ToChronoSeconds(kLong));
+    return connected && GetStats(channel).ok();
   }
 
   void WritePolicy(const std::string& text) { std::ofstream(policy_) << text; }
@@ -117,6 +126,43 @@ TEST_F(TlsTest, ShowsARenewedCertificateWithoutRestart) {
   renewed.Issue("server", "DNS:localhost", server_link_);
   // Each try is a new connection; the server looks at its files once a second.
   while (!GetStats(Connect(client)).ok()) continue;
+}
+
+TEST_F(TlsTest, TakesClientsOfARenewedAuthorityWithoutRestart) {
+  TestAuthority renewed("renewed");
+  renewed.Issue("ops", "DNS:ops.example.org", folder_ / "renewed_ops");
+  renewed.WriteRoot(folder_ / "renewed.pem");
+  authority_.WriteRoot(folder_ / "of_the_server.pem");
+  ChannelOptions before = As(ops_link_), after = As(folder_ / "renewed_ops");
+  before.tls->roots = after.tls->roots = folder_ / "of_the_server.pem";
+  Start(MutualTls());
+  EXPECT_EQ(GetStats(Connect(after)).code(), absl::StatusCode::kUnavailable);
+  std::filesystem::rename(folder_ / "renewed.pem", roots_);
+  while (!GetStats(Connect(after)).ok()) continue;
+  EXPECT_EQ(GetStats(Connect(before)).code(), absl::StatusCode::kUnavailable);
+}
+
+// The rest is about the channels that services keep to each other: they live as long as the
+// process.
+
+TEST_F(TlsTest, AChannelTrustsARenewedAuthority) {
+  TestAuthority other("other");
+  other.WriteRoot(folder_ / "trusted.pem");
+  Start(Tls());
+  const auto channel = Connect(Trusting(folder_ / "trusted.pem"));
+  EXPECT_EQ(GetStats(channel).code(), absl::StatusCode::kUnavailable);
+  std::filesystem::rename(roots_, folder_ / "trusted.pem");
+  EXPECT_TRUE(ComesThrough(channel));
+}
+
+TEST_F(TlsTest, AChannelShowsARenewedCertificate) {
+  TestAuthority other("other");
+  other.Issue("ops", "DNS:ops.example.org", folder_ / "shown");
+  Start(MutualTls());
+  const auto channel = Connect(As(folder_ / "shown"));
+  EXPECT_EQ(GetStats(channel).code(), absl::StatusCode::kUnavailable);
+  authority_.Issue("ops", "DNS:ops.example.org", folder_ / "shown");
+  EXPECT_TRUE(ComesThrough(channel));
 }
 
 TEST_F(TlsTest, NamesAFileThatIsWrong) {

@@ -62,6 +62,10 @@ WorkItem HeaderOf(v1::WorkItem* item) {
     decoded.identity.deadline = absl::FromUnixSeconds(item->deadline().seconds()) +
                                 absl::Nanoseconds(item->deadline().nanos());
   }
+  decoded.identity.trace = base::TraceContext::FromBytes(item->trace_context());
+  if (decoded.identity.trace.has_value()) {
+    decoded.identity.trace->state = std::move(*item->mutable_trace_state());
+  }
   decoded.index = item->index();
   decoded.first_line = item->first_line();
   decoded.transactions = item->transactions();
@@ -114,6 +118,10 @@ v1::WorkItem WorkItemEncoder::Header(uint32_t index, const ledger::ItemBoundary&
     message.mutable_csv()->mutable_positions()->Add(identity_.positions.begin(),
                                                     identity_.positions.end());
     message.mutable_csv()->set_header_fields(static_cast<uint32_t>(identity_.header_fields));
+  }
+  if (identity_.trace.has_value()) {
+    message.set_trace_context(identity_.trace->ToBytes());
+    message.set_trace_state(identity_.trace->state);
   }
   return message;
 }

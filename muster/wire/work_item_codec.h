@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/trace_context.h"
 #include "muster/blob/blob_store.h"
 #include "muster/ledger/batch_ledger.h"
 
@@ -43,6 +44,8 @@ struct BatchIdentity {
   // CSV: position of each of the job's columns from 0, and how many names the header has (0: none).
   std::vector<int> positions;
   int header_fields = 0;
+  // None: an older muster took it in.
+  std::optional<base::TraceContext> trace = std::nullopt;
 };
 
 // A decoded item.

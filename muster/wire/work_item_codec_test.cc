@@ -119,6 +119,32 @@ TEST_F(WorkItemCodecTest, ReadsWhatTheFirstReleaseWrote) {
             "a,b\nc,d\ne,f\n");
 }
 
+TEST_F(WorkItemCodecTest, CarriesTheTraceOfItsBatchInFewBytes) {
+  constexpr char kGoldenTrace[] =
+      "82011a004bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b7018a0103613d62";
+  const std::string slice = "a,b\nc,d\ne,f\n";
+  BatchIdentity traced = DecodeWorkItem(Encode(slice), &blobs_)->identity;
+  traced.trace = {0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 1, "a=b"};
+  ledger::ItemBoundary item{10, slice.size(), 42, 3, base::Fingerprint(slice), false};
+  const std::string body = *WorkItemEncoder(traced, 1 << 20, &blobs_).Encode(7, item, slice);
+  EXPECT_EQ(absl::BytesToHexString(body), absl::StrCat(kGoldenItem, kGoldenTrace));
+  EXPECT_EQ(DecodeWorkItem(body, &blobs_)->identity.trace, traced.trace);
+  EXPECT_EQ(DecodeWorkItemHeader(body)->identity.trace, traced.trace);
+  EXPECT_LE(body.size() - Encode(slice).size(), 35u) << "29, and what the submitter sent with it";
+  EXPECT_EQ(DecodeWorkItem(Encode(slice), &blobs_)->identity.trace, std::nullopt);
+}
+
+TEST_F(WorkItemCodecTest, WorksOnAnItemWhoseTraceCannotBeRead) {
+  v1::WorkItem item;
+  ASSERT_TRUE(item.ParseFromString(base::BytesFromHex(kGoldenItem)));
+  for (const std::string& trace : {std::string("x"), std::string(26, '\0'), std::string(26, 'x')}) {
+    item.set_trace_context(trace);
+    const auto decoded = DecodeWorkItem(item.SerializeAsString(), &blobs_);
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ(decoded->identity.trace, std::nullopt);
+  }
+}
+
 TEST_F(WorkItemCodecTest, ReadsAnItemToWhichANewerMusterHasAddedFields) {
   const auto item =
       DecodeWorkItem(base::BytesFromHex(absl::StrCat(kGoldenItem, kNewerField)), &blobs_);

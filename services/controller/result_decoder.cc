@@ -99,6 +99,7 @@ absl::StatusOr<DecodedResult> DecodeOne(v1::ItemResult* result, blob::BlobStore*
   if (result->outcome_case() == v1::ItemResult::OUTCOME_NOT_SET) return WithoutOutcome(*result);
   DecodedResult decoded;
   MUSTER_ASSIGN_OR_RETURN(decoded.item, DecodeHead(result));
+  decoded.trace = base::TraceContext::FromBytes(result->trace_context());
   if (result->has_dead_lettered()) {
     decoded.item.outcome = report::ItemOutcome::kDeadLettered;
     decoded.item.cause = std::move(*result->mutable_dead_lettered()->mutable_cause());

@@ -2,12 +2,14 @@
 // (proto/muster/v1/item_result.proto).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "muster/base/trace_context.h"
 #include "muster/blob/blob_store.h"
 #include "muster/report/counted_item.h"
 
@@ -16,6 +18,8 @@ namespace muster::controller {
 struct DecodedResult {
   report::CountedItem item;
   std::string blob;  // claim-checked under this name; empty: it was all in the message
+  // Of its batch; none: an older muster sent it.
+  std::optional<base::TraceContext> trace = std::nullopt;
 };
 
 // All results of a message are of one batch. What cannot be counted does not keep others from it:

@@ -61,6 +61,23 @@ TEST(ResultDecoderTest, ReadsWhatTheFirstReleaseWrote) {
   EXPECT_EQ(dead->item.attempts, 5);
 }
 
+TEST(ResultDecoderTest, ReadsTheTraceOfAResultAndCountsOneWithoutItAllTheSame) {
+  constexpr char kTrace[] = "721a004bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b701";
+  constexpr char kDamagedTrace[] = "7203000102";
+  const auto traced =
+      DecodeResult(base::BytesFromHex(absl::StrCat(kDeadLettered, kTrace)), nullptr);
+  ASSERT_TRUE(traced.ok()) << traced.status();
+  ASSERT_TRUE(traced->trace.has_value());
+  EXPECT_EQ(traced->trace->ToTraceparent(),
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  for (const char* trace : {"", kDamagedTrace}) {
+    const auto plain =
+        DecodeResult(base::BytesFromHex(absl::StrCat(kDeadLettered, trace)), nullptr);
+    ASSERT_TRUE(plain.ok()) << plain.status();
+    EXPECT_EQ(plain->trace, std::nullopt);
+  }
+}
+
 TEST(ResultDecoderTest, CountsAResultToWhichANewerMusterHasAddedFields) {
   const auto known = DecodeResult(base::BytesFromHex(kAggregated), nullptr);
   const auto newer =

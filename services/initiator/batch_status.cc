@@ -77,6 +77,7 @@ v1::BatchStatus StatusOf(const Standing& standing, uint64_t revision, absl::Time
   status.set_items_dead(counted.items_dead);
   status.set_attempts(counted.attempts);
   SetTimes(standing, now, &status);
+  if (batch.trace.has_value()) status.set_traceparent(batch.trace->ToTraceparent());
   if (!standing.problem.ok()) status.set_problem(std::string(standing.problem.message()));
   return status;
 }

@@ -38,6 +38,7 @@ wire::BatchIdentity IdentityOf(const Batch& batch, const input::Header& header) 
   if (batch.sla.has_value()) identity.deadline = batch.created + *batch.sla;
   identity.positions = header.positions;
   identity.header_fields = static_cast<int>(header.fields.size());
+  identity.trace = batch.trace;
   return identity;
 }
 
@@ -136,6 +137,7 @@ absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request,
   batch.source_size = source_->size();
   batch.created = deps_.clock->Now();
   batch.sla = job_->sla_max;
+  batch.trace = request.trace.has_value() ? *request.trace : base::NewTrace(options_.trace_sample);
   MUSTER_ASSIGN_OR_RETURN(batch.source_content, ContentOf(*source_, stop));
   MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(deps_.ledger, deps_.batch_numbers, &batch));
   MUSTER_FAILPOINT("initiator.after_batch_recorded");

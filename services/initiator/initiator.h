@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "absl/types/span.h"
 #include "muster/base/clock.h"
 #include "muster/base/retry_policy.h"
+#include "muster/base/trace_context.h"
 #include "muster/blob/blob_store.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
@@ -42,6 +44,9 @@ struct Dependencies {
   base::Clock* clock = nullptr;
 };
 
+// One batch in a hundred can be followed through every span, without anybody noticing the effort.
+inline constexpr double kDefaultTraceSample = 0.01;
+
 struct Options {
   std::string account;
   std::string instance = "initiator";
@@ -52,6 +57,8 @@ struct Options {
   int run_items = 128;
   // Asked when a run is put, before more is: an error ends Enqueue. May be empty.
   std::function<absl::Status()> before_next_run = nullptr;
+  // The share of batches that are sampled of those whose submitter does not say.
+  double trace_sample = kDefaultTraceSample;
 };
 
 struct SubmitRequest {
@@ -63,6 +70,7 @@ struct SubmitRequest {
   bool allow_new_revision = false;
   // Makes a new batch whatever was submitted before.
   bool always_new = false;
+  std::optional<base::TraceContext> trace = std::nullopt;  // none: the batch begins a trace
 };
 
 enum class Start { kNew, kContinued, kDone };

@@ -59,7 +59,7 @@ struct InitiatorRole::Parts {
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [this](const job::JobDefinition& job) { return versions.Current(job); },
                      [this](const job::JobDefinition& job) { return admission.Admit(job); },
-                     role->clock_}),
+                     role->clock_, role->options_.trace_sample}),
         reopener(role->ledger_.get(), &desk, &keeper),
         batch_service({&submissions, &keeper, role->uploads_.get(), role->ledger_.get(), &desk,
                        role->clock_, [role] { return role->Processors(); }, &quotes}),

@@ -22,6 +22,7 @@
 #include "services/host/role.h"
 #include "services/initiator/batch_keeper.h"
 #include "services/initiator/batch_service.h"
+#include "services/initiator/initiator.h"
 #include "services/initiator/job_service.h"
 #include "services/initiator/job_speeds.h"
 #include "services/initiator/ledger_service.h"
@@ -35,6 +36,7 @@ namespace muster::initiator {
 struct RoleOptions {
   // HOST:PORT of the controller, when its heartbeats are not heard here.
   std::string controller;
+  double trace_sample = kDefaultTraceSample;  // as Options::trace_sample
 };
 
 class InitiatorRole final : public host::Role {

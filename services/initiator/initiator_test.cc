@@ -50,7 +50,8 @@ class InitiatorTest : public ::testing::Test {
   }
 
   // As a new process would begin: everything about the input is read anew.
-  absl::StatusOr<Submission> Submit(SubmitRequest request = {"req", "1", "", true, false}) {
+  absl::StatusOr<Submission> Submit(SubmitRequest request = {"req", "1", "", true, false,
+                                                             std::nullopt}) {
     auto source = BatchSource::Open(input_, job_.input);
     if (!source.ok()) return source.status();
     source_ = *std::move(source);
@@ -189,6 +190,25 @@ TEST_F(InitiatorTest, RefillsJustTheItemsThatAreAskedFor) {
   EXPECT_EQ(queued.size(), 2u);
   EXPECT_EQ(queued.at(4).front(), "40\n41\n42\n43\n44\n45\n46\n47\n48\n49\n");
   EXPECT_EQ(ledger_->Get(1)->refills, 1u);
+}
+
+TEST_F(InitiatorTest, GivesItemsTheTraceOfTheirBatchHoweverOftenTheyArePut) {
+  WriteInput(30);
+  const auto trace = base::TraceContext::FromTraceparent(
+      "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  const uint64_t batch = Submit({"req", "1", "", true, false, *trace})->batch.number;
+  ASSERT_TRUE(initiator_->Enqueue(batch, {}).ok());
+  ASSERT_TRUE(Submit().ok());  // as after a restart, by somebody who names none
+  ASSERT_TRUE(initiator_->Refill(batch, {0, 2}).ok());
+  int items = 0;
+  for (const queue::QueueId& id : wire::InputQueues("acme", "sum", 2)) {
+    const std::vector<queue::Message> messages = *queues_->Receive(id, {32, absl::Hours(1)});
+    for (const queue::Message& message : messages) {
+      EXPECT_EQ(wire::DecodeWorkItemHeader(message.body)->identity.trace, *trace);
+      ++items;
+    }
+  }
+  EXPECT_EQ(items, 5);
 }
 
 TEST_F(InitiatorTest, RefusesAnotherContentUnderTheSameName) {

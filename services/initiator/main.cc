@@ -1,6 +1,7 @@
 // `muster-initiator`: takes batches in, splits them, and sees them through.
 #include "CLI/CLI.hpp"
 #include "services/host/run_service.h"
+#include "services/initiator/initiator_options.h"
 #include "services/initiator/initiator_role.h"
 
 int main(int argc, char** argv) {
@@ -16,6 +17,7 @@ int main(int argc, char** argv) {
     app->add_option("--controller", options.controller,
                     "HOST:PORT of the controller; without it, the one whose heartbeats are heard")
         ->envname(host::EnvironmentName("--controller"));
+    initiator::AddInitiatorOptions(app, &options);
   };
   program.make_role =
       [&options](const host::HostOptions& host,

@@ -6,7 +6,6 @@
 #include "muster/base/status_macros.h"
 #include "muster/base/utf8.h"
 #include "muster/rpc/status.h"
-#include "services/initiator/initiator.h"
 #include "services/initiator/job_lookup.h"
 
 namespace muster::initiator {
@@ -34,6 +33,22 @@ absl::Status Validate(const v1::SubmitHeader& header) {
   return absl::OkStatus();
 }
 
+// nullopt: the submitter follows nothing. Errors are BadField's.
+absl::StatusOr<std::optional<base::TraceContext>> TraceOf(const v1::SubmitHeader& header) {
+  if (header.traceparent().empty()) {
+    if (header.tracestate().empty()) return std::nullopt;
+    return rpc::BadField("header.tracestate", "must not be there without a traceparent");
+  }
+  absl::StatusOr<base::TraceContext> trace =
+      base::TraceContext::FromTraceparent(header.traceparent());
+  if (!trace.ok()) return rpc::BadField("header.traceparent", trace.status().message());
+  if (const absl::Status state = base::CheckTraceState(header.tracestate()); !state.ok()) {
+    return rpc::BadField("header.tracestate", state.message());
+  }
+  trace->state = header.tracestate();
+  return *std::move(trace);
+}
+
 absl::Status Reused(const ledger::Batch& batch, absl::string_view with_what) {
   return rpc::WithReason(
       absl::FailedPreconditionError(absl::StrCat("this request id belongs to batch ", batch.number,
@@ -45,13 +60,14 @@ absl::Status Reused(const ledger::Batch& batch, absl::string_view with_what) {
 
 absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header) {
   MUSTER_RETURN_IF_ERROR(Validate(header));
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<base::TraceContext> trace, TraceOf(header));
   for (bool admitted = false;; admitted = true) {
     job::JobDefinition job;
     {
       const base::KeyedMutex::Lock lock(&requests_, header.request_id());
       MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> known, Find(header, &job));
       if (known.has_value()) return *known;
-      if (admitted || !job.queue.max_drain.has_value()) return Record(header, job);
+      if (admitted || !job.queue.max_drain.has_value()) return Record(header, job, trace);
     }
     // Others go on while the mesh is asked, and one of them may begin this batch.
     MUSTER_RETURN_IF_ERROR(deps_.admit(job));
@@ -94,7 +110,8 @@ absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::s
 }
 
 absl::StatusOr<ledger::Batch> Submissions::Record(const v1::SubmitHeader& header,
-                                                  const job::JobDefinition& job) {
+                                                  const job::JobDefinition& job,
+                                                  const std::optional<base::TraceContext>& trace) {
   ledger::Batch batch;
   batch.request_id = header.request_id();
   batch.job = job.name;
@@ -107,6 +124,7 @@ absl::StatusOr<ledger::Batch> Submissions::Record(const v1::SubmitHeader& header
   batch.tenant = header.tenant();
   batch.created = deps_.clock->Now();
   batch.sla = job.sla_max;
+  batch.trace = trace.has_value() ? *trace : base::NewTrace(deps_.trace_sample);
   // Content that an earlier installation left under this number is not this batch's.
   absl::Status cleared;
   const auto place = [&](ledger::Batch* numbered) {

@@ -8,11 +8,13 @@
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
 #include "muster/base/keyed_mutex.h"
+#include "muster/base/trace_context.h"
 #include "muster/job/job.h"
 #include "muster/job_registry/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/sync/unique_id_generator.h"
 #include "muster/v1/batch_service.pb.h"
+#include "services/initiator/initiator.h"
 #include "services/initiator/uploads.h"
 
 namespace muster::initiator {
@@ -35,6 +37,7 @@ class Submissions {
     CurrentVersion current_version;
     Admit admit;
     base::Clock* clock = nullptr;
+    double trace_sample = kDefaultTraceSample;  // as Options::trace_sample
   };
 
   // What the dependencies point to is not owned.
@@ -51,7 +54,8 @@ class Submissions {
   static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                 const ledger::Batch& batch);
   absl::StatusOr<ledger::Batch> Record(const v1::SubmitHeader& header,
-                                       const job::JobDefinition& job);
+                                       const job::JobDefinition& job,
+                                       const std::optional<base::TraceContext>& trace);
 
   const Dependencies deps_;
   // Held from the look for a batch of a request to its record: two headers are one batch. Others

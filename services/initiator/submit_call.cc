@@ -1,5 +1,6 @@
 #include "services/initiator/submit_call.h"
 
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "muster/base/fingerprint.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
+#include "muster/base/trace_context.h"
 #include "muster/ledger/batch_forms.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
@@ -26,6 +28,25 @@ absl::Status WithOffset(absl::Status status, uint64_t expected) {
 absl::Status AsCancelled(absl::Status status) {
   if (!absl::IsCancelled(status)) return status;
   return rpc::WithReason(std::move(status), {"BATCH_CANCELLED", {}});
+}
+
+// Empty also where there are several: nobody can tell which is meant.
+std::string MetadataOf(const grpc::ServerContext& context, const char* name) {
+  const auto found = context.client_metadata().equal_range(name);
+  if (std::distance(found.first, found.second) != 1) return "";
+  const grpc::string_ref value = found.first->second;
+  return std::string(value.data(), value.size());
+}
+
+// Metadata is set by libraries and proxies on the way, of which the submitter knows nothing: as the
+// standard has it, what is malformed there is as if it were not there.
+void AddTraceOfCall(const grpc::ServerContext& context, v1::SubmitHeader* header) {
+  if (!header->traceparent().empty() || !header->tracestate().empty()) return;
+  const std::string parent = MetadataOf(context, "traceparent");
+  if (!base::TraceContext::FromTraceparent(parent).ok()) return;
+  header->set_traceparent(parent);
+  const std::string state = MetadataOf(context, "tracestate");
+  if (base::CheckTraceState(state).ok()) header->set_tracestate(state);
 }
 
 }  // namespace
@@ -54,6 +75,7 @@ absl::Status SubmitCall::Accept() {
   v1::SubmitRequest request;
   if (!stream_->Read(&request)) return absl::CancelledError("the upload ended before its header");
   if (!request.has_header()) return rpc::BadField("header", "must come first");
+  AddTraceOfCall(*context_, request.mutable_header());
   MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(request.header()));
   if (batch_.state == ledger::BatchState::kOpen) {
     MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));

@@ -253,6 +253,7 @@ Settlement ItemWorker::WorkOn(const wire::WorkItem& item, const Attempt& attempt
   context.attempt = attempt.number;
   context.last_attempt = attempt.last;
   context.stop_token = attempt.stop_token;
+  context.trace = item.identity.trace;
   const absl::StatusOr<handler::Handler*> handler = HandlerFor(attempt);
   if (!handler.ok()) {
     return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), handler.status().ToString());

@@ -27,6 +27,7 @@ v1::ItemResult* ResultOf(const wire::WorkItem& item, const Provenance& provenanc
   result->set_transactions(item.transactions);
   result->set_attempt(static_cast<uint32_t>(provenance.attempt));
   result->set_worker(provenance.worker);
+  if (item.identity.trace.has_value()) result->set_trace_context(item.identity.trace->ToBytes());
   return result;
 }
 

@@ -42,6 +42,15 @@ TEST(ResultCodecTest, WritesTheBytesThatEveryReleaseReads) {
       kDeadLettered);
 }
 
+// Field 14, behind those of the first release.
+TEST(ResultCodecTest, CarriesTheTraceOfItsBatch) {
+  constexpr char kGoldenTrace[] = "721a004bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b701";
+  wire::WorkItem item = GoldenItem();
+  item.identity.trace = {0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 1, "a=b"};
+  EXPECT_EQ(absl::BytesToHexString(EncodeDeadLettered(item, {"2", "processor-1", 5}, "it died")),
+            absl::StrCat(kDeadLettered, kGoldenTrace));
+}
+
 queue::NewMessage Message(uint64_t batch, uint32_t index, size_t padding = 0) {
   wire::WorkItem item = GoldenItem();
   item.identity.batch = batch;

@@ -1,6 +1,6 @@
 """A batch whose totals are known without muster, worked on by a muster that can be told to die.
 
-FragileTest runs the program of fragile_muster.cc on lines that say what becomes of their item; the
+FragileTest runs fragile_muster, whose handler (fragile_handler.cc) does what lines say; the
 environment's MUSTER_FAILPOINT (muster/base/failpoint.h) tells it where to die.
 """
 

@@ -1,59 +1,10 @@
-// A muster whose linked handler does what a line of its input says: "abort" kills the process,
-// "throw" throws, "retry" wants another attempt after its first, "dead" gives its item up unless
-// the environment says FRAGILE_MENDED; anything else counts, by its first bytes.
-#include <cstdlib>
-#include <iostream>
-#include <memory>
-#include <stdexcept>
-
+// A muster whose linked handler is fragile.
 #include "cli/main.h"
-#include "muster/handler/handler.h"
-
-namespace {
-
-using muster::handler::Group;
-using muster::handler::Handler;
-using muster::handler::JobSchema;
-using muster::handler::Outcome;
-using muster::handler::Results;
-using muster::handler::Transaction;
-using muster::handler::WorkItem;
-
-class FragileHandler final : public Handler {
- public:
-  Outcome Process(const WorkItem& item, Results& results) override {
-    for (const Transaction& line : item.transactions()) {
-      const absl::string_view text = line.fields()[0];
-      if (text == "retry" && item.attempt() == 1)
-        return Outcome::Retry(absl::Milliseconds(1), "once");
-      if (text == "dead" && std::getenv("FRAGILE_MENDED") == nullptr) return Outcome::Dead("dead");
-      Count(line, results);
-    }
-    return Outcome::Ok();
-  }
-
- private:
-  static constexpr size_t kKeyBytes = 8;
-
-  static void Count(const Transaction& line, Results& results) {
-    const absl::string_view text = line.fields()[0].substr(0, kKeyBytes);
-    if (text == "abort") {
-      std::cout << "what a handler prints is no answer" << std::endl;
-      std::cerr << "about to abort" << std::endl;
-      std::abort();
-    }
-    if (text == "throw") throw std::runtime_error("no luck");
-    results.Count(line, {{Group{0}, {text}, {muster::base::Decimal::FromInt(1)}}});
-  }
-};
-
-}  // namespace
+#include "muster/handler/registry.h"
+#include "tests/integration/fragile_handler.h"
 
 int main(int argc, char** argv) {
   muster::handler::HandlerRegistry handlers;
-  handlers.Register({"fragile", "1", [](const JobSchema&) {
-                       return absl::StatusOr<std::unique_ptr<Handler>>(
-                           std::make_unique<FragileHandler>());
-                     }});
+  RegisterFragile(handlers);
   return muster::cli::Main(argc, argv, handlers);
 }

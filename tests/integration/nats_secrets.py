@@ -1,4 +1,4 @@
-"""What makes a NATS server trust a program, and the other way round: certificates and credentials.
+"""What makes a server trust a program, and the other way round: certificates and credentials.
 
 All of it is made by openssl, for one test.
 """
@@ -24,15 +24,16 @@ class Authority:
         self.name = name
         self.certificate, self.key = self.request(name, "-x509")
 
-    def request(self, name, *more):
+    def request(self, name, *more, called=None):
         out, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                f"/CN={name}", "-out", out, "-keyout", key, *more)
+                f"/CN={called or name}", "-out", out, "-keyout", key, *more)
         return out, key
 
-    def sign(self, name, alternative="IP:127.0.0.1"):
-        """(certificate, key) of somebody whom one finds at `alternative`."""
-        asked, key = self.request(f"{self.name}-{name}")
+    def sign(self, name, alternative="IP:127.0.0.1", called=None):
+        """(certificate, key) of somebody whom one finds at `alternative`; `called` is the common
+        name, where it matters."""
+        asked, key = self.request(f"{self.name}-{name}", called=called)
         extensions = self.folder / f"{self.name}-{name}.ext"
         extensions.write_text(f"subjectAltName={alternative}\n")
         certificate = asked.with_suffix(".crt")

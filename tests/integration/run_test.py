@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import signal
 import sqlite3
+import subprocess
 import time
 
 import harness
@@ -46,6 +47,38 @@ class RunTest(MusterTest):
         self.assertEqual(self.rows(result["batch"], "by_country_month")[0], {
             "country": "EIRE", "month": "2010-12", "revenue": "-11062.060", "units": "1",
             "transactions": "1"})
+
+    def run_traced(self, *more, **environment):
+        """What its handler, a program, is told of traces; and what is kept of the batch."""
+        self.write("tell.py", "import json, sys\n"
+                   "for line in sys.stdin:\n"
+                   "    item = json.loads(line)\n"
+                   "    print(item['traceparent'], item.get('tracestate'), file=open('told', 'w'))\n"
+                   "    print(json.dumps({'item': item['item'], 'outcome': 'ok'}), flush=True)\n")
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+            "handler: {linked: retail}", "handler: {command: [python3, tell.py]}"))
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        done = subprocess.run([harness.MUSTER, *self.run_arguments(data, "--new", *more, job=job)],
+                              capture_output=True, text=True, timeout=harness.TIMEOUT_SECONDS,
+                              cwd=self.folder, env=dict(os.environ, **environment))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        batch = json.loads(done.stdout)["batch"]
+        kept = self.muster("batch", "get", batch, "--data-dir", self.data_dir, "-o", "json")
+        return (self.folder / "told").read_text().split(), json.loads(kept.stdout)["traceparent"]
+
+    def test_a_program_is_told_the_trace_in_which_muster_was_started(self):
+        trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        told, kept = self.run_traced(TRACEPARENT=trace, TRACESTATE="shop=1")
+        self.assertEqual((told, kept), ([trace, "shop=1"], trace))
+        named = trace.replace("4bf9", "0000")
+        told, kept = self.run_traced("--traceparent", named, TRACEPARENT=trace)
+        self.assertEqual((told, kept), ([named, "None"], named))
+
+    def test_a_batch_that_nobody_traces_begins_a_trace_of_its_own(self):
+        told, kept = self.run_traced()
+        self.assertEqual(told, [kept, "None"])
+        self.assertRegex(kept, "^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$")
+        self.assertNotEqual(self.run_traced()[1], kept)
 
     def test_people_can_open_the_report_with_sqlite(self):
         _, result, _ = self.run_job(self.retail_rows((3, "0.1", "7", "France")))

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "muster/base/fingerprint.h"
 #include "muster/base/mutex.h"
 #include "muster/base/temp_dir.h"
+#include "muster/base/trace_context.h"
 #include "muster/batch_remote/submit.h"
 #include "muster/batch_remote/watch.h"
 #include "muster/handler/handler.h"
@@ -28,6 +30,8 @@
 #include "muster/job/job_file.h"
 #include "muster/job_registry/job_registry.h"
 #include "muster/queue/intercepted_store.h"
+#include "muster/redrive/batch_reopener.h"
+#include "muster/redrive/redrive.h"
 #include "muster/report/store_desk.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
@@ -36,7 +40,9 @@
 #include "muster/sync/unique_id_generator.h"
 #include "muster/v1/batch.pb.h"
 #include "muster/wire/queue_names.h"
+#include "muster/wire/work_item_codec.h"
 #include "services/controller/controller.h"
+#include "services/controller/result_decoder.h"
 #include "services/initiator/admission.h"
 #include "services/initiator/batch_keeper.h"
 #include "services/initiator/made_up_processors.h"
@@ -52,6 +58,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char kAccount[] = "acme";
+constexpr char kTraceparent[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 constexpr char kJob[] = R"(
 name: count
 input: {format: csv, columns: {key: key}}
@@ -73,12 +80,25 @@ class CountHandler final : public handler::Handler {
   }
 };
 
-// Counts the calls that look after queues.
+// Counts the calls that look after queues, and keeps what is put.
 class CountedStore final : public queue::InterceptedStore {
  public:
   using InterceptedStore::InterceptedStore;
 
   int administered() const { return administered_; }
+  std::vector<std::string> bodies() const {
+    base::MutexLock lock(&mu_);
+    return bodies_;
+  }
+
+  absl::StatusOr<std::vector<queue::PutResult>> Put(
+      const queue::QueueId& queue, absl::Span<const queue::NewMessage> messages) override {
+    {
+      base::MutexLock lock(&mu_);
+      for (const queue::NewMessage& message : messages) bodies_.push_back(message.body);
+    }
+    return InterceptedStore::Put(queue, messages);
+  }
 
  private:
   absl::Status Before(queue::Verb verb, const queue::QueueId&) override {
@@ -88,6 +108,8 @@ class CountedStore final : public queue::InterceptedStore {
   void After(queue::Verb, const queue::QueueId&, bool) override {}
 
   std::atomic<int> administered_{0};
+  mutable base::Mutex mu_;
+  std::vector<std::string> bodies_ ABSL_GUARDED_BY(mu_);
 };
 
 // Counts what it is asked, and may leave the caller waiting.
@@ -188,7 +210,7 @@ class BatchServiceTest : public ::testing::Test {
                                                if (on_admit_) on_admit_();
                                                return admission_.Admit(job);
                                              },
-                                             base::RealClock()});
+                                             base::RealClock(), trace_sample_});
     service_ = std::make_unique<initiator::BatchService>(
         initiator::BatchService::Dependencies{submissions_.get(), keeper_.get(), uploads_.get(),
                                               ledger_.get(), desk_.get(), base::RealClock()});
@@ -207,16 +229,20 @@ class BatchServiceTest : public ::testing::Test {
   }
 
   void StartProcessor() {
+    StartProcessor(queues_.get(), [] { return std::make_unique<CountHandler>(); });
+  }
+
+  void StartProcessor(queue::QueueStore* queues,
+                      std::function<std::unique_ptr<handler::Handler>()> make_handler) {
     processor::Options options;
     options.account = kAccount;
     options.threads = 2;
     processor_ =
         processor::Processor::Create(
             &job_,
-            [](const handler::JobSchema&) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
-              return std::make_unique<CountHandler>();
-            },
-            "1", {queues_.get(), bus_.get(), blobs_.get(), base::RealClock()}, options)
+            [make_handler](const handler::JobSchema&)
+                -> absl::StatusOr<std::unique_ptr<handler::Handler>> { return make_handler(); },
+            "1", {queues, bus_.get(), blobs_.get(), base::RealClock()}, options)
             .value();
     EXPECT_TRUE(processor_->Start().ok());
   }
@@ -263,7 +289,11 @@ class BatchServiceTest : public ::testing::Test {
 
   // One stream of Submit, step by step.
   struct Upload {
-    explicit Upload(v1::BatchService::Stub* stub) : stream(stub->Submit(&context)) {}
+    explicit Upload(v1::BatchService::Stub* stub,
+                    const std::multimap<std::string, std::string>& metadata = {}) {
+      for (const auto& [name, value] : metadata) context.AddMetadata(name, value);
+      stream = stub->Submit(&context);
+    }
 
     void SendHeader(const v1::SubmitHeader& header) {
       v1::SubmitRequest request;
@@ -319,6 +349,7 @@ class BatchServiceTest : public ::testing::Test {
   absl::StatusOr<std::string> current_version_ = "1";
   std::function<void()> on_version_;  // called before a batch is bound to a version
   std::function<void()> on_admit_;    // called before the mesh is asked about a new batch
+  double trace_sample_ = 0;
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
   sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
   // What is said of processors stays true as long as a test takes.
@@ -709,6 +740,18 @@ TEST_F(BatchServiceTest, NamesTheFieldOfARequestThatIsWrong) {
               upload.stream->Write(v1::SubmitRequest());
             }),
             "step");
+  const auto refuse_trace = [&](const std::string& parent, const std::string& state) {
+    return refuse([&](Upload& upload) {
+      v1::SubmitHeader header = Header("d");
+      header.set_traceparent(parent);
+      header.set_tracestate(state);
+      upload.SendHeader(header);
+    });
+  };
+  EXPECT_EQ(refuse_trace("on", ""), "header.traceparent");
+  EXPECT_EQ(refuse_trace("", "a=b"), "header.tracestate");
+  EXPECT_EQ(refuse_trace(kTraceparent, std::string(513, 'x')), "header.tracestate");
+  EXPECT_EQ(refuse_trace(kTraceparent, "a=\n"), "header.tracestate");
 }
 
 TEST_F(BatchServiceTest, KnowsNoJobThatWasNotApplied) {
@@ -772,6 +815,153 @@ TEST_F(BatchServiceTest, PutsAgainWhatAQueueHasLost) {
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_EQ(last->aggregated(), 1000);
   EXPECT_EQ(ledger_->Get(submitted->batch())->refills, 1);
+}
+
+// What a handler is told of traces, and how it answers: one item is retried, another one is given
+// up until it is cured.
+class TracedHandler final : public handler::Handler {
+ public:
+  struct Notes {
+    std::atomic<bool> cured = false;
+    base::Mutex mu;
+    std::vector<std::optional<base::TraceContext>> traces ABSL_GUARDED_BY(mu);
+  };
+
+  explicit TracedHandler(Notes* notes) : notes_(notes) {}  // not owned
+
+  handler::Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
+    {
+      base::MutexLock lock(&notes_->mu);
+      notes_->traces.push_back(item.trace());
+    }
+    if (item.index() == 5 && item.attempt() == 1) {
+      return handler::Outcome::Retry(absl::Milliseconds(1), "once more");
+    }
+    if (item.index() == 7 && !notes_->cured) return handler::Outcome::Dead("ill");
+    return counting_.Process(item, results);
+  }
+
+ private:
+  Notes* const notes_;
+  CountHandler counting_;
+};
+
+class TraceTest : public BatchServiceTest {
+ protected:
+  ~TraceTest() override {
+    if (processor_ != nullptr) processor_->Stop(absl::Seconds(10)).IgnoreError();
+    processor_.reset();  // before what it works with
+  }
+
+  static v1::SubmitHeader Traced(const std::string& request_id, const std::string& traceparent) {
+    v1::SubmitHeader header = Header(request_id);
+    header.set_traceparent(traceparent);
+    return header;
+  }
+
+  v1::BatchStatus SubmitTraced(const v1::SubmitHeader& header) {
+    const auto submitted = batch_remote::Submit(channel_, header, input::TextSource(Input(1000)),
+                                                {}, base::RealClock(), {});
+    EXPECT_TRUE(submitted.ok()) << submitted.status();
+    return submitted.value_or(v1::BatchStatus());
+  }
+
+  // The trace of the batch that a stream with this metadata begins.
+  std::string TraceOfCall(const std::string& request_id, const v1::SubmitHeader& header,
+                          const std::multimap<std::string, std::string>& metadata) {
+    Upload upload(stub_.get(), metadata);
+    upload.SendHeader(header);
+    upload.Hear();
+    return ledger_->FindByRequestId(request_id)->trace->ToTraceparent();
+  }
+
+  void RedriveAll(uint64_t batch) {
+    redrive::BatchReopener reopener(ledger_.get(), desk_.get());
+    for (const queue::QueueId& id : wire::InputQueues(kAccount, "count", 2)) {
+      redrive::RedriveRequest request;
+      request.queue = id;
+      const auto redriven = redrive::RedriveItems(request, *queues_, reopener);
+      EXPECT_TRUE(redriven.ok()) << redriven.status();
+    }
+    keeper_->Advance(batch, absl::Seconds(5));
+  }
+
+  TracedHandler::Notes notes_;
+  CountedStore put_by_processor_{queues_.get()};
+};
+
+TEST_F(TraceTest, EveryItemAttemptAndResultCarriesThatOfTheSubmit) {
+  v1::SubmitHeader header = Traced("traced", kTraceparent);
+  header.set_tracestate("a=b");
+  const uint64_t batch = SubmitTraced(header).batch();
+  AwaitQueued(batch, 50);
+  for (const queue::QueueId& id : wire::InputQueues(kAccount, "count", 2)) {
+    ASSERT_TRUE(queues_->Clear(id).ok());  // for a refill
+  }
+  StartProcessor(&put_by_processor_, [this] { return std::make_unique<TracedHandler>(&notes_); });
+  EXPECT_EQ(Watch(batch)->items_dead(), 1);
+  notes_.cured = true;
+  RedriveAll(batch);
+  const auto last = Watch(batch);
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->aggregated(), 1000);
+  EXPECT_EQ(last->items_dead(), 0);
+  EXPECT_EQ(last->traceparent(), kTraceparent);
+
+  base::TraceContext trace = base::TraceContext::FromTraceparent(kTraceparent).value();
+  const std::vector<std::string> results = put_by_processor_.bodies();
+  for (const std::string& body : results) {
+    const auto decoded = controller::DecodeResults(body, blobs_.get());
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    for (const auto& result : *decoded) EXPECT_EQ(result->trace, trace);
+  }
+  EXPECT_FALSE(results.empty());
+  trace.state = "a=b";
+  const std::vector<std::string> items = counted_queues_.bodies();
+  EXPECT_GE(items.size(), 100u) << "each twice";
+  for (const std::string& body : items) {
+    EXPECT_EQ(wire::DecodeWorkItemHeader(body)->identity.trace, trace);
+  }
+  base::MutexLock lock(&notes_.mu);
+  EXPECT_GE(notes_.traces.size(), 52u);
+  for (const auto& seen : notes_.traces) EXPECT_EQ(seen, trace);
+}
+
+TEST_F(TraceTest, IsBegunForABatchWhoseSubmitterNamesNone) {
+  const auto submit = [this](const std::string& request_id, double sample) {
+    StopInitiator();
+    trace_sample_ = sample;
+    StartInitiator();
+    return base::TraceContext::FromTraceparent(SubmitTraced(Header(request_id)).traceparent());
+  };
+  const auto all = submit("all", 1), none = submit("none", 0);
+  ASSERT_TRUE(all.ok() && none.ok()) << all.status() << none.status();
+  EXPECT_TRUE(all->sampled());
+  EXPECT_FALSE(none->sampled());
+  EXPECT_NE(all->trace_low, none->trace_low);
+  EXPECT_EQ(submit("none", 1), none) << "it is decided once";
+}
+
+TEST_F(TraceTest, StaysThatOfTheFirstSubmit) {
+  EXPECT_EQ(SubmitTraced(Traced("same", kTraceparent)).traceparent(), kTraceparent);
+  const std::string other = absl::StrReplaceAll(kTraceparent, {{"4bf9", "0000"}});
+  EXPECT_EQ(SubmitTraced(Traced("same", other)).traceparent(), kTraceparent);
+  EXPECT_EQ(SubmitTraced(Header("same")).traceparent(), kTraceparent);
+}
+
+TEST_F(TraceTest, IsThatOfTheCallUnlessTheHeaderNamesOne) {
+  const std::string other = absl::StrReplaceAll(kTraceparent, {{"4bf9", "0000"}});
+  EXPECT_EQ(TraceOfCall("a", Header("a"), {{"traceparent", kTraceparent}, {"tracestate", "a=b"}}),
+            kTraceparent);
+  EXPECT_EQ(ledger_->FindByRequestId("a")->trace->state, "a=b");
+  EXPECT_EQ(TraceOfCall("b", Traced("b", other), {{"traceparent", kTraceparent}}), other);
+  // What libraries and proxies set is no mistake of the submitter.
+  EXPECT_NE(TraceOfCall("c", Header("c"), {{"traceparent", "garbage"}, {"tracestate", "a=b"}}), "");
+  EXPECT_EQ(ledger_->FindByRequestId("c")->trace->state, "");
+  const std::string chosen =
+      TraceOfCall("d", Header("d"), {{"traceparent", kTraceparent}, {"traceparent", other}});
+  EXPECT_NE(chosen, kTraceparent);
+  EXPECT_NE(chosen, other);
 }
 
 TEST_F(BatchServiceTest, ListsBatchesNewestFirstPageByPage) {

@@ -51,6 +51,13 @@ class UploadTest(ClientTest):
         self.assertEqual(self.initiator.content, self.CONTENT)
         self.assertEqual(self.initiator.received, 2)
 
+    def test_a_submit_says_to_which_trace_its_batch_belongs(self):
+        trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        self.client.submit("job", b"1\n", traceparent=trace, tracestate="a=b")
+        self.client.submit("job", b"1\n")
+        self.assertEqual([(header.traceparent, header.tracestate)
+                          for header in self.initiator.headers], [(trace, "a=b"), ("", "")])
+
     def test_progress_says_what_is_durable_and_how_much_there_is(self):
         seen = []
         self.client.submit("job", self.CONTENT, progress=seen.append)

@@ -109,9 +109,9 @@ class Processor:
             protocol_version=protocol_version, schema=schema)))
         return next(self.call).ready
 
-    def give(self, name, *rows):
+    def give(self, name, *rows, **more):
         self.requests.put(handler_service_pb2.WorkRequest(item=handler_service_pb2.HandlerItem(
-            item=name, attempt=1, transactions=[
+            item=name, attempt=1, **more, transactions=[
                 handler_service_pb2.HandlerTransaction(line=line, fields=fields)
                 for line, fields in enumerate(rows, 2)])))
 
@@ -166,6 +166,18 @@ class HandlerServerTest(unittest.TestCase):
         self.assertEqual(processor.answer().item, "1/1")
         self.assertEqual(list(processor.call), [])
         self.assertEqual(processor.call.code(), grpc.StatusCode.OK)
+
+    def test_a_handler_knows_to_which_trace_its_item_belongs(self):
+        seen = []
+        processor = self.serve(
+            lambda item, results: seen.append((item.traceparent, item.tracestate)))
+        processor.greet()
+        trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        processor.give("1/1", ("Ada", "1"), traceparent=trace, tracestate="a=b")
+        processor.answer()
+        processor.give("1/2", ("Ada", "1"))
+        processor.answer()
+        self.assertEqual(seen, [(trace, "a=b"), ("", "")])
 
     def test_what_a_handler_raises_becomes_of_its_item_alone(self):
         outcomes = {"1/1": muster.Retry("no rates", datetime.timedelta(seconds=2)),

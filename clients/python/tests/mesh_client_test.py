@@ -1,5 +1,6 @@
 """The package and a mesh of real programs."""
 
+import datetime
 import decimal
 import itertools
 import os
@@ -120,6 +121,26 @@ class SubmitTest(MeshClientTest):
         batch = asking.wait(asking.submit(job.name, data), timeout=READY_SECONDS)
         [row] = asking.report(batch, "by_customer")
         self.assertEqual((row.keys, row.measures["revenue"]), ({"customer": "7"}, decimal.Decimal("0.3")))
+
+    def test_every_item_and_attempt_belongs_to_the_trace_of_the_submit(self):
+        seen = []
+
+        def bill(item, results):
+            seen.append((item.traceparent, item.tracestate))
+            if item.attempt == 1:
+                raise muster.Retry("once more", datetime.timedelta())
+            retail.bill(item, results)
+
+        job = self.apply_served(bill)
+        data = retail_input(5000)
+        trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        batch = self.client.submit(job.name, data, traceparent=trace, tracestate="shop=1")
+        batch = self.client.wait(batch, timeout=READY_SECONDS)
+        self.assert_totals(batch, data, 5000)
+        self.assertEqual(batch.traceparent, trace)
+        self.assertEqual(len(seen), 2 * batch.items)
+        self.assertEqual(set(seen), {(trace, "shop=1")})
+        self.assertEqual(self.answer("batch", "get", batch.number)["traceparent"], trace)
 
     def test_the_same_submission_again_is_the_same_batch(self):
         job = self.apply_served(retail.bill)

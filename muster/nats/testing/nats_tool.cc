@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -16,7 +17,9 @@ constexpr int kNotInstalled = 77;
 }  // namespace
 
 std::optional<std::string> RunNatsTool(const std::vector<std::string>& arguments) {
-  std::string command = absl::StrCat("python3 '", MUSTER_NATS_TOOL, "'");
+  const char* const python = std::getenv("MUSTER_PYTHON");
+  std::string command =
+      absl::StrCat("'", python == nullptr ? "python3" : python, "' '", MUSTER_NATS_TOOL, "'");
   for (const std::string& argument : arguments) absl::StrAppend(&command, " '", argument, "'");
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return "failed to start";

@@ -60,6 +60,7 @@ class Batch:
     seconds: float
     problem: str  # why it does not go on for now; empty: it does
     cancel_reason: str  # of a cancelled batch: why; may be empty
+    traceparent: str  # W3C trace that all work on the batch belongs to; empty: it has none
 
     @property
     def over(self) -> bool:
@@ -103,4 +104,5 @@ def to_batch(status: batch_service_pb2.BatchStatus) -> Batch:
         seconds=status.seconds,
         problem=status.problem,
         cancel_reason=status.cancel_reason,
+        traceparent=status.traceparent,
     )

@@ -118,7 +118,8 @@ class Client:
 
     def submit(self, job: str, content: Source, request_id: str | bytes | None = None,
                progress: Callable[[SubmitProgress], None] | None = None, *,
-               handler_version: str | None = None, tenant: str = "") -> Batch:
+               handler_version: str | None = None, tenant: str = "", traceparent: str = "",
+               tracestate: str = "") -> Batch:
         """Uploads a batch, and returns when it is durable as a whole.
 
         `content` is a path, the bytes themselves, a file that is open for reading bytes, or
@@ -129,6 +130,9 @@ class Client:
         goes on where the initiator's disk ends. Without one, content that can be read twice names
         itself, as with `muster batch submit`; what cannot be is a new batch each time.
 
+        `traceparent` is the W3C trace that the batch belongs to, and `tracestate` what comes with it.
+        Without one, a tracing library's interceptor may name it, or the batch begins its own.
+
         `progress` is called whenever more is durable, on the calling thread. Statuses are those of
         BatchService.Submit.
         """
@@ -138,7 +142,8 @@ class Client:
                 request_id = f"{job}:{digest}" if digest is not None else f"python:{uuid.uuid4()}"
             size = source.size()
             header = batch_service_pb2.SubmitHeader(
-                job=job, tenant=tenant, size_hint=size or 0,
+                job=job, tenant=tenant, size_hint=size or 0, traceparent=traceparent,
+                tracestate=tracestate,
                 request_id=request_id.encode() if isinstance(request_id, str) else request_id)
             if handler_version is not None:
                 header.handler_version = handler_version

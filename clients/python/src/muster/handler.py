@@ -87,6 +87,9 @@ class Item:
         self.name = item.item
         self.attempt = item.attempt
         self.deadline = item.deadline.ToTimedelta()
+        # W3C trace that the item's batch belongs to, for what `work` calls and records; "": none.
+        self.traceparent = item.traceparent
+        self.tracestate = item.tracestate
         self.transactions = [Transaction(sent.line, tuple(sent.fields), places)
                              for sent in item.transactions]
         self._abandoned = abandoned

@@ -1,0 +1,9 @@
+// The fragile handler of these tests: it does what a line of its input says. "abort" kills the
+// process, "throw" throws, "retry" wants another attempt after its first, "dead" gives its item up
+// unless the environment says FRAGILE_MENDED; anything else counts, by its first bytes.
+#pragma once
+
+#include "muster/handler/registry.h"
+
+// Adds the handler "fragile", version 1.
+void RegisterFragile(muster::handler::HandlerRegistry& handlers);
