@@ -239,7 +239,7 @@ TEST_F(GrpcHandlerTest, StopsWorkingForAJobThatTheHandlerRefuses) {
     return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "no column 'price'");
   });
   std::vector<std::string> refusals;
-  options_.deadline = absl::Milliseconds(50);
+  UseFakeClock();  // nothing is waited for
   options_.on_refused = [&](const absl::Status& status) {
     refusals.emplace_back(status.message());
   };
@@ -441,6 +441,24 @@ TEST_F(GrpcHandlerTest, SendsAnItemThatJustFitsIntoAMessage) {
 TEST_F(GrpcHandlerTest, RefusesAnAddressThatIsNone) {
   options_.address = "nowhere";
   EXPECT_TRUE(absl::IsInvalidArgument(GrpcHandlerFactory(options_)(schema_).status()));
+}
+
+TEST_F(GrpcHandlerTest, CallsAnotherHostInPlaintextOnlyWhenAllowed) {
+  const auto make = [&](const std::string& address) {
+    options_.address = address;
+    return GrpcHandlerFactory(options_)(schema_).status();
+  };
+  for (const char* local : {"localhost:7800", "127.0.0.1:7800", "[::1]:7800"}) {
+    EXPECT_TRUE(make(local).ok()) << local;
+  }
+  for (const char* remote : {"bills:7800", "10.0.0.1:7800", "[fe80::1]:7800", "0.0.0.0:7800"}) {
+    const absl::Status refused = make(remote);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << remote;
+    EXPECT_THAT(refused.message(), AllOf(HasSubstr(remote), HasSubstr("--handler-tls-roots"),
+                                         HasSubstr("--allow-plaintext")));
+  }
+  options_.allow_plaintext = true;
+  EXPECT_TRUE(make("bills:7800").ok());
 }
 
 // Many workers, a handler that ends calls all the time: every item is answered or tried again.

@@ -12,7 +12,6 @@
 #include "muster/listener/listener_options.h"
 #include "muster/queue/lease_metadata.h"
 #include "muster/wire/queue_names.h"
-#include "services/processor/job_handler.h"
 
 namespace muster::processor {
 namespace {
@@ -22,11 +21,21 @@ void WarnIfCutOff(const absl::Status& stopped) {
   base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
 }
 
+bool IsSame(const job_registry::JobSummary& a, const job_registry::JobSummary& b) {
+  return a.revision == b.revision && a.updated == b.updated;
+}
+
+ServiceOptions Named(ServiceOptions options) {
+  options.handlers.instance = options.instance;
+  options.handlers.on_refused = nullptr;
+  return options;
+}
+
 }  // namespace
 
 ProcessorService::ProcessorService(const handler::HandlerRegistry* handlers, ServiceOptions options,
                                    base::Clock* clock)
-    : handlers_(handlers), options_(std::move(options)), clock_(clock) {}
+    : handlers_(handlers), options_(Named(std::move(options))), clock_(clock) {}
 
 ProcessorService::~ProcessorService() {
   Stop(absl::ZeroDuration());
@@ -38,7 +47,7 @@ absl::Status ProcessorService::Start(const Dependencies& dependencies,
   deps_ = dependencies;
   jobs_ = jobs;
   revisions_ =
-      std::make_unique<RevisionBook>(jobs, handlers_, deps_.blobs, options_.instance, clock_);
+      std::make_unique<RevisionBook>(jobs, handlers_, deps_.blobs, options_.handlers, clock_);
   // Before the first look, so that no change falls between the two.
   MUSTER_ASSIGN_OR_RETURN(subscription_,
                           deps_.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
@@ -66,6 +75,7 @@ void ProcessorService::Run() {
   absl::Duration due = clock_->Monotonic() + options_.look_interval;
   while (const std::optional<News> news = AwaitNews(due)) {
     for (const uint64_t batch : news->cancelled) GiveUp(batch);
+    for (const Refusal& refusal : news->refused) StopRefused(refusal);
     if (!news->look) continue;
     if (const absl::Status looked = Look(); !looked.ok()) {
       base::Log(base::kWarning, "the jobs cannot be looked at; work goes on for those known",
@@ -78,12 +88,13 @@ void ProcessorService::Run() {
 std::optional<ProcessorService::News> ProcessorService::AwaitNews(absl::Duration due) {
   News news;
   base::MutexLock lock(&mu_);
-  while (!stopping_ && !look_ && cancelled_.empty()) {
+  while (!stopping_ && !look_ && cancelled_.empty() && refused_.empty()) {
     if (clock_->WaitUntil(&changed_, &mu_, due)) break;
   }
   if (stopping_) return std::nullopt;
   news.look = std::exchange(look_, false) || clock_->Monotonic() >= due;
   news.cancelled.swap(cancelled_);
+  news.refused.swap(refused_);
   return news;
 }
 
@@ -94,6 +105,20 @@ void ProcessorService::GiveUp(uint64_t batch) {
   if (told.ok()) return;
   base::Log(base::kWarning, "a cancellation was not acknowledged",
             {{"batch", batch}, {"why", told.ToString()}});
+}
+
+// Not from the worker that was refused: its listener waits for it. Earlier revisions are not
+// stopped for (RevisionBook): the job's own one may suit the handler.
+void ProcessorService::StopRefused(const Refusal& refusal) {
+  const ServedPtr served = refusal.served.lock();
+  if (served == nullptr || ServedAs(served->as_of.name) != served) return;
+  {
+    base::MutexLock lock(&mu_);
+    if (!IsWantedLocked(served->as_of.name)) return;
+  }
+  Complain(served->as_of.name, {refusal.why.ToString(), served->as_of});
+  Forget(served);
+  DrainAside(served);
 }
 
 // Nothing depends on it but effort.
@@ -135,13 +160,19 @@ void ProcessorService::Serve(const job_registry::JobSummary& job) {
     if (!IsWantedLocked(job.name)) return;
   }
   const ServedPtr old = ServedAs(job.name);
-  if (old != nullptr && old->as_of.revision == job.revision && old->as_of.updated == job.updated) {
-    return;
-  }
+  if (old != nullptr && IsSame(old->as_of, job)) return;
   const absl::StatusOr<ServedPtr> made = Make(job);
-  if (!made.ok()) return Complain(job.name, made.status());
-  complaints_.erase(job.name);
+  if (!made.ok()) return Complain(job.name, {made.status().ToString()});
+  Reconsider(**made);
   Replace(old, *made);
+}
+
+// What a handler has refused once it may refuse again, once it is called.
+void ProcessorService::Reconsider(const Served& made) {
+  const auto complaint = complaints_.find(made.as_of.name);
+  if (complaint == complaints_.end()) return;
+  const std::optional<job_registry::JobSummary>& refused = complaint->second.refused;
+  if (!refused.has_value() || !IsSame(*refused, made.as_of)) complaints_.erase(complaint);
 }
 
 absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
@@ -151,7 +182,7 @@ absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
   made->as_of = {entry.name, entry.revision, entry.updated};
   MUSTER_ASSIGN_OR_RETURN(made->definition, job::ParseJob(entry.definition, ""));
   MUSTER_ASSIGN_OR_RETURN(const JobHandler handler,
-                          FindHandler(made->definition, *handlers_, clock_));
+                          FindHandler(made->definition, *handlers_, AccessOf(made), clock_));
   MUSTER_RETURN_IF_ERROR(CreateQueues(made->definition));
   Options options;
   options.account = options_.account;
@@ -164,6 +195,16 @@ absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
   MUSTER_ASSIGN_OR_RETURN(made->processor, Processor::Create(&made->definition, handler.factory,
                                                              handler.version, deps_, options));
   return made;
+}
+
+HandlerAccess ProcessorService::AccessOf(const ServedPtr& served) {
+  HandlerAccess access = options_.handlers;
+  access.on_refused = [this, weak = std::weak_ptr<Served>(served)](const absl::Status& why) {
+    base::MutexLock lock(&mu_);
+    refused_.push_back({weak, why});
+    changed_.NotifyAll();
+  };
+  return access;
 }
 
 int ProcessorService::ThreadsFor(const std::string& job) const {
@@ -215,7 +256,7 @@ void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
   }
   // From here on others see it, and may have stopped it already.
   if (const absl::Status started = made->processor->Start(); !started.ok()) {
-    Complain(job, started);
+    Complain(job, {started.ToString()});
     Forget(made);
   } else {
     base::Log(base::kInfo, old == nullptr ? "works for a job" : "works for a job that has changed",
@@ -256,9 +297,9 @@ void ProcessorService::ReapDrained() {
   });
 }
 
-void ProcessorService::Complain(const std::string& job, const absl::Status& status) {
-  const std::string why = status.ToString();
-  if (std::exchange(complaints_[job], why) == why) return;
+void ProcessorService::Complain(const std::string& job, Complaint complaint) {
+  const std::string why = complaint.why;
+  if (std::exchange(complaints_[job], std::move(complaint)).why == why) return;
   base::Log(base::kWarning, "cannot work for a job; it is tried again",
             {{"job", job}, {"why", why}});
 }

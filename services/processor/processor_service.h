@@ -5,6 +5,9 @@
 //   JobChangedEvent,  ├─ deleted ─────────► drained
 //   or every so often └─ no handler here ─► left to other processors
 //
+// A handler that is a server may refuse a job. Then its Processor is drained, and the next look
+// makes another one.
+//
 // An item of a job that has changed since is worked on with the revision that its batch is bound to
 // (RevisionBook), by the old Processor or the new one.
 #pragma once
@@ -27,6 +30,7 @@
 #include "muster/base/mutex.h"
 #include "muster/handler/registry.h"
 #include "muster/job_registry/job_registry.h"
+#include "services/processor/job_handler.h"
 #include "services/processor/job_listeners.h"
 #include "services/processor/limits.h"
 #include "services/processor/processor.h"
@@ -48,6 +52,8 @@ struct ServiceOptions {
   absl::Duration look_interval = kLookInterval;
   // What handlers of a job that has changed, or was deleted, may take to finish.
   absl::Duration drain_grace = absl::Seconds(30);
+  // Its instance and on_refused are the service's own.
+  HandlerAccess handlers;
 };
 
 // Thread-safe.
@@ -85,25 +91,41 @@ class ProcessorService final : public JobListeners {
   };
   using ServedPtr = std::shared_ptr<Served>;  // shared: see JobListener
 
+  // Why a job is not worked for.
+  struct Complaint {
+    std::string why;
+    // What its handler has refused; nullopt: it did not come to that.
+    std::optional<job_registry::JobSummary> refused = std::nullopt;
+  };
+
   static JobListener ListenerOf(const ServedPtr& served);
 
   void Run();
-  // True: it is time to look; false: to stop.
+  // A job whose handler says that it cannot work on such.
+  struct Refusal {
+    std::weak_ptr<Served> served;
+    absl::Status why;
+  };
   // What there is to do, besides serving.
   struct News {
     bool look = false;
     std::vector<uint64_t> cancelled;
+    std::vector<Refusal> refused;
   };
   // Waits for news; a look is due at `due`. nullopt: the service stops.
   std::optional<News> AwaitNews(absl::Duration due);
   void OnEvent(const trigger::InterRoleCommunicationEvent& event);
   // Stops what runs of a batch that was given up, and says so.
   void GiveUp(uint64_t batch);
+  void StopRefused(const Refusal& refusal);
   absl::Status Look();
   void RefreshCancelled();
   // Works for the job as it is now, if it can.
   void Serve(const job_registry::JobSummary& job);
+  // Takes back what `made` shows to be wrong no more.
+  void Reconsider(const Served& made);
   absl::StatusOr<ServedPtr> Make(const job_registry::JobSummary& job);
+  HandlerAccess AccessOf(const ServedPtr& served);
   // Workers of `job` at most; 0: it is others' work.
   int ThreadsFor(const std::string& job) const;
   // Makes what of the job's queues is not there, and has their leases last as it says.
@@ -118,7 +140,7 @@ class ProcessorService final : public JobListeners {
   void DrainAside(ServedPtr served);
   void ReapDrained();
   // One line in the log for what is wrong with a job, until something else is.
-  void Complain(const std::string& job, const absl::Status& status);
+  void Complain(const std::string& job, Complaint complaint);
 
   bool IsWantedLocked(const std::string& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   ServedPtr ServedAs(const std::string& job);
@@ -137,13 +159,14 @@ class ProcessorService final : public JobListeners {
   base::CondVar changed_;
   bool look_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<uint64_t> cancelled_ ABSL_GUARDED_BY(mu_);
+  std::vector<Refusal> refused_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::map<std::string, ServedPtr> served_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> retired_ ABSL_GUARDED_BY(mu_);
   bool all_retired_ ABSL_GUARDED_BY(mu_) = false;
 
   // Of the thread that looks; Start and Stop touch them while there is none.
-  std::map<std::string, std::string> complaints_;  // by job
+  std::map<std::string, Complaint> complaints_;  // by job
   std::list<std::future<void>> drains_;
   std::thread thread_;
 };
