@@ -134,7 +134,11 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
                {"name", ready->name()},
                {"version", ready->version()},
                {"concurrency", ready->concurrency()}});
+    if (options_.trouble != nullptr) options_.trouble->Works();
     return session;
+  }
+  if (options_.trouble != nullptr) {
+    options_.trouble->Note(absl::StrCat("the handler at ", options_.address, " ", why));
   }
   if (is_refused && options_.on_refused) {
     options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", why)));

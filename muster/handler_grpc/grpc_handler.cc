@@ -49,12 +49,24 @@ class CallerMaker {
       channel_options.tls = options_.tls;
       channel_options.retry_unavailable = false;
       MUSTER_ASSIGN_OR_RETURN(auto channel, rpc::OpenChannel(options_.address, channel_options));
+      Watch(channel);
       caller_ = std::make_shared<Caller>(schema, options_, std::move(channel));
     }
     return caller_;
   }
 
  private:
+  // An address at which nobody is shows before there is an item, and a server that is back shows
+  // before there is another one: who asks keeps the connection up, which is no call.
+  void Watch(const std::shared_ptr<grpc::Channel>& channel) const {
+    if (options_.trouble == nullptr) return;
+    options_.trouble->SetProbe([channel, address = options_.address] {
+      const bool fails =
+          channel->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_TRANSIENT_FAILURE;
+      return fails ? absl::StrCat("the handler at ", address, " cannot be connected to") : "";
+    });
+  }
+
   const GrpcOptions options_;
   base::Mutex mu_;
   std::shared_ptr<Caller> caller_ ABSL_GUARDED_BY(mu_);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
+#include "muster/handler/trouble.h"
 #include "muster/handler_grpc/limits.h"
 #include "muster/rpc/tls.h"
 
@@ -34,6 +36,9 @@ struct GrpcOptions {
   // The handler said that it cannot work on such a job; who can stop working for it should. From a
   // worker's thread, each time that it is asked. May be empty.
   std::function<void(const absl::Status&)> on_refused;
+  // Where the handlers tell whether the server can be called; null: nowhere. Shared with who reads
+  // it, whom they may outlive.
+  std::shared_ptr<handler::Trouble> trouble;
   base::Clock* clock = base::RealClock();  // not owned
 };
 

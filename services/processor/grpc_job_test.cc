@@ -18,7 +18,9 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 // Counts each transaction under "counted"; or refuses the job.
 class CountingServer final : public v1::HandlerService::Service {
@@ -201,6 +203,26 @@ TEST_F(GrpcJobTest, LeavesOtherJobsAloneWhenAHandlerRefusesOne) {
   Await([&] { return ListenerOf("apples") == nullptr; });
   Put(pears, "conference");
   EXPECT_EQ(AwaitResult("pears"), "conference");
+}
+
+// The trouble lasts while the job is tried again, until the handler is ready.
+TEST_F(GrpcJobTest, IsInTroubleFromARefusalUntilTheHandlerIsReady) {
+  Serve();
+  counting_.Refuse("no column 'price'");
+  const job_registry::JobEntry apples = Apply(DefinitionAt(address()));
+  Start();
+  EXPECT_THAT(service_->Troubles(), IsEmpty());
+  Put(apples, "braeburn");
+  Await([&] { return Jobs().empty(); });
+  const auto refused = ElementsAre(Pair("apples", HasSubstr("no column 'price'")));
+  EXPECT_THAT(service_->Troubles(), refused);
+  counting_.Refuse("");
+  Tell();
+  Await([&] { return ListenerOf("apples") != nullptr; });
+  EXPECT_THAT(service_->Troubles(), refused) << "nobody has called it yet";
+  Put(apples, "pippin");
+  EXPECT_EQ(AwaitResult("apples"), "counted");
+  EXPECT_THAT(service_->Troubles(), IsEmpty());
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ CommandOptions Isolated(CommandOptions options) {
 
 JobHandler LinkedHandler(const job::JobDefinition& job, const handler::LinkedHandler& linked,
                          base::Clock* clock) {
-  JobHandler handler{linked.factory, linked.version, {}};
+  JobHandler handler{linked.factory, linked.version, {}, std::make_shared<handler::Trouble>()};
   if (job.text.size() > kMaxServedJobBytes) return handler;
   CommandOptions served;
   served.argv = {"/proc/self/exe", kServeHandler};
@@ -70,8 +70,9 @@ JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandl
   options.env = command.env;
   options.deadline = command.deadline;
   options.clock = clock;
-  return {CommandHandlerFactory(options), command.version,
-          CommandHandlerFactory(Isolated(options))};
+  const handler::HandlerFactory isolated = CommandHandlerFactory(Isolated(options));
+  options.trouble = std::make_shared<handler::Trouble>();
+  return {CommandHandlerFactory(options), command.version, isolated, options.trouble};
 }
 
 bool HasAny(const rpc::TlsFiles& tls) {
@@ -91,7 +92,8 @@ JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& ac
   options.version = grpc.version;
   options.deadline = grpc.deadline;
   options.clock = clock;
-  return {handler_grpc::GrpcHandlerFactory(options), grpc.version, {}};
+  options.trouble = std::make_shared<handler::Trouble>();
+  return {handler_grpc::GrpcHandlerFactory(options), grpc.version, {}, options.trouble};
 }
 
 // A stream to what was stdout; from now on, what a handler prints there goes to stderr.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -9,6 +10,7 @@
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/registry.h"
+#include "muster/handler/trouble.h"
 #include "muster/job/job.h"
 #include "muster/rpc/tls.h"
 
@@ -20,6 +22,8 @@ struct JobHandler {
   // The same handler in a process of its own, with bounded memory, that dies of an item only once.
   // Empty when the job file is too long to be handed to that process.
   handler::HandlerFactory isolated;
+  // Where its handlers tell what keeps them from working; those of `isolated` do not.
+  std::shared_ptr<handler::Trouble> trouble;
 };
 
 // How a process calls the handlers that are servers.

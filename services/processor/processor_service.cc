@@ -21,6 +21,11 @@ void WarnIfCutOff(const absl::Status& stopped) {
   base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
 }
 
+// For people: without what is attached for programs.
+std::string InWords(const absl::Status& status) {
+  return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
+}
+
 bool IsSame(const job_registry::JobSummary& a, const job_registry::JobSummary& b) {
   return a.revision == b.revision && a.updated == b.updated;
 }
@@ -116,7 +121,7 @@ void ProcessorService::StopRefused(const Refusal& refusal) {
     base::MutexLock lock(&mu_);
     if (!IsWantedLocked(served->as_of.name)) return;
   }
-  Complain(served->as_of.name, {refusal.why.ToString(), served->as_of});
+  complaints_.Say(served->as_of.name, {InWords(refusal.why), served->as_of});
   Forget(served);
   DrainAside(served);
 }
@@ -141,6 +146,7 @@ absl::Status ProcessorService::Look() {
     if (ThreadsFor(job.name) > 0) Serve(job);
   }
   for (const std::string& job : gone) Drop(job);
+  complaints_.KeepOnly(jobs);
   return absl::OkStatus();
 }
 
@@ -160,29 +166,30 @@ void ProcessorService::Serve(const job_registry::JobSummary& job) {
     if (!IsWantedLocked(job.name)) return;
   }
   const ServedPtr old = ServedAs(job.name);
-  if (old != nullptr && IsSame(old->as_of, job)) return;
-  const absl::StatusOr<ServedPtr> made = Make(job);
-  if (!made.ok()) return Complain(job.name, {made.status().ToString()});
-  Reconsider(**made);
-  Replace(old, *made);
+  if (old != nullptr && IsSame(old->as_of, job)) {
+    return complaints_.CanWork(old->as_of);
+  }
+  const auto made = std::make_shared<Served>();
+  if (const absl::Status status = Make(job, made); !status.ok()) {
+    return complaints_.Say(job.name, {InWords(status), std::nullopt, IsOthers(*made, status)});
+  }
+  complaints_.CanWork(made->as_of);
+  Replace(old, made);
 }
 
-// What a handler has refused once it may refuse again, once it is called.
-void ProcessorService::Reconsider(const Served& made) {
-  const auto complaint = complaints_.find(made.as_of.name);
-  if (complaint == complaints_.end()) return;
-  const std::optional<job_registry::JobSummary>& refused = complaint->second.refused;
-  if (!refused.has_value() || !IsSame(*refused, made.as_of)) complaints_.erase(complaint);
+// Programs with handlers of their own need not have those of all jobs.
+bool ProcessorService::IsOthers(const Served& made, const absl::Status& status) {
+  return absl::IsNotFound(status) &&
+         std::holds_alternative<job::LinkedHandlerSpec>(made.definition.handler);
 }
 
-absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
-    const job_registry::JobSummary& job) {
+absl::Status ProcessorService::Make(const job_registry::JobSummary& job, const ServedPtr& made) {
   MUSTER_ASSIGN_OR_RETURN(const job_registry::JobEntry entry, jobs_->Get(job.name));
-  auto made = std::make_shared<Served>();
   made->as_of = {entry.name, entry.revision, entry.updated};
   MUSTER_ASSIGN_OR_RETURN(made->definition, job::ParseJob(entry.definition, ""));
   MUSTER_ASSIGN_OR_RETURN(const JobHandler handler,
                           FindHandler(made->definition, *handlers_, AccessOf(made), clock_));
+  made->trouble = handler.trouble;
   MUSTER_RETURN_IF_ERROR(CreateQueues(made->definition));
   Options options;
   options.account = options_.account;
@@ -194,7 +201,7 @@ absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
   MUSTER_ASSIGN_OR_RETURN(options.min_partitions, CountPartitions(made->definition));
   MUSTER_ASSIGN_OR_RETURN(made->processor, Processor::Create(&made->definition, handler.factory,
                                                              handler.version, deps_, options));
-  return made;
+  return absl::OkStatus();
 }
 
 HandlerAccess ProcessorService::AccessOf(const ServedPtr& served) {
@@ -256,7 +263,7 @@ void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
   }
   // From here on others see it, and may have stopped it already.
   if (const absl::Status started = made->processor->Start(); !started.ok()) {
-    Complain(job, {started.ToString()});
+    complaints_.Say(job, {InWords(started)});
     Forget(made);
   } else {
     base::Log(base::kInfo, old == nullptr ? "works for a job" : "works for a job that has changed",
@@ -279,7 +286,6 @@ void ProcessorService::Drop(const std::string& job) {
     if (stopping_) return;
     served_.erase(job);
   }
-  complaints_.erase(job);
   base::Log(base::kInfo, "a job was deleted; nothing works for it any more", {{"job", job}});
   DrainAside(served);
 }
@@ -295,13 +301,6 @@ void ProcessorService::ReapDrained() {
   drains_.remove_if([](const std::future<void>& drain) {
     return drain.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   });
-}
-
-void ProcessorService::Complain(const std::string& job, Complaint complaint) {
-  const std::string why = complaint.why;
-  if (std::exchange(complaints_[job], std::move(complaint)).why == why) return;
-  base::Log(base::kWarning, "cannot work for a job; it is tried again",
-            {{"job", job}, {"why", why}});
 }
 
 void ProcessorService::Stop(absl::Duration grace) {
@@ -339,6 +338,23 @@ std::vector<JobListener> ProcessorService::Listeners() {
   listeners.reserve(served_.size());
   for (const auto& [job, served] : served_) listeners.push_back(ListenerOf(served));
   return listeners;
+}
+
+// A refusal is over once the handler was called again and is ready.
+std::map<std::string, std::string> ProcessorService::Troubles() {
+  std::map<std::string, ServedPtr> served;
+  {
+    base::MutexLock lock(&mu_);
+    served = served_;
+  }
+  for (const auto& [job, one] : served) {
+    if (one->trouble->works()) complaints_.IsAccepted(job);
+  }
+  std::map<std::string, std::string> troubles = complaints_.Troubles();
+  for (const auto& [job, one] : served) {
+    if (std::string why = one->trouble->why(); !why.empty()) troubles.emplace(job, std::move(why));
+  }
+  return troubles;
 }
 
 void ProcessorService::Retire(absl::string_view job) {

@@ -30,6 +30,7 @@
 #include "muster/base/mutex.h"
 #include "muster/handler/registry.h"
 #include "muster/job_registry/job_registry.h"
+#include "services/processor/complaints.h"
 #include "services/processor/job_handler.h"
 #include "services/processor/job_listeners.h"
 #include "services/processor/limits.h"
@@ -80,6 +81,7 @@ class ProcessorService final : public JobListeners {
   void Close();
 
   std::vector<JobListener> Listeners() override;
+  std::map<std::string, std::string> Troubles() override;
   void Retire(absl::string_view job) override;
 
  private:
@@ -88,15 +90,9 @@ class ProcessorService final : public JobListeners {
     job_registry::JobSummary as_of;
     job::JobDefinition definition;
     std::unique_ptr<Processor> processor;  // uses the definition
+    std::shared_ptr<handler::Trouble> trouble;
   };
   using ServedPtr = std::shared_ptr<Served>;  // shared: see JobListener
-
-  // Why a job is not worked for.
-  struct Complaint {
-    std::string why;
-    // What its handler has refused; nullopt: it did not come to that.
-    std::optional<job_registry::JobSummary> refused = std::nullopt;
-  };
 
   static JobListener ListenerOf(const ServedPtr& served);
 
@@ -122,9 +118,9 @@ class ProcessorService final : public JobListeners {
   void RefreshCancelled();
   // Works for the job as it is now, if it can.
   void Serve(const job_registry::JobSummary& job);
-  // Takes back what `made` shows to be wrong no more.
-  void Reconsider(const Served& made);
-  absl::StatusOr<ServedPtr> Make(const job_registry::JobSummary& job);
+  // Into `made`, which after an error shows how far that went.
+  absl::Status Make(const job_registry::JobSummary& job, const ServedPtr& made);
+  static bool IsOthers(const Served& made, const absl::Status& status);
   HandlerAccess AccessOf(const ServedPtr& served);
   // Workers of `job` at most; 0: it is others' work.
   int ThreadsFor(const std::string& job) const;
@@ -139,8 +135,6 @@ class ProcessorService final : public JobListeners {
   void Drop(const std::string& job);
   void DrainAside(ServedPtr served);
   void ReapDrained();
-  // One line in the log for what is wrong with a job, until something else is.
-  void Complain(const std::string& job, Complaint complaint);
 
   bool IsWantedLocked(const std::string& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   ServedPtr ServedAs(const std::string& job);
@@ -155,6 +149,8 @@ class ProcessorService final : public JobListeners {
   std::unique_ptr<RevisionBook> revisions_;
   std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
 
+  Complaints complaints_;
+
   base::Mutex mu_;
   base::CondVar changed_;
   bool look_ ABSL_GUARDED_BY(mu_) = false;
@@ -166,7 +162,6 @@ class ProcessorService final : public JobListeners {
   bool all_retired_ ABSL_GUARDED_BY(mu_) = false;
 
   // Of the thread that looks; Start and Stop touch them while there is none.
-  std::map<std::string, Complaint> complaints_;  // by job
   std::list<std::future<void>> drains_;
   std::thread thread_;
 };

@@ -18,6 +18,7 @@ namespace muster::processor {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST_F(ProcessorServiceTest, WorksForAllJobsThatThereAre) {
@@ -255,8 +256,77 @@ TEST_F(ProcessorServiceTest, StopsWhatRunsOfACancelledBatchAndAcknowledgesIt) {
 
 TEST_F(ProcessorServiceTest, EndsWithoutHavingBegun) {
   ProcessorService service(&handlers_, options_, base::RealClock());
+  EXPECT_THAT(service.Troubles(), IsEmpty());
   EXPECT_THAT(service.Listeners(), IsEmpty());
   service.Stop(absl::ZeroDuration());
+}
+
+// Of the one job that its heartbeat tells of.
+class JobTroubleTest : public ProcessorServiceTest {
+ protected:
+  std::vector<v1::JobLoad> Loads() {
+    v1::Heartbeat heartbeat;
+    LoadReport(service_.get()).AddTo(absl::Seconds(2), &heartbeat);
+    return {heartbeat.jobs().begin(), heartbeat.jobs().end()};
+  }
+  static std::string CommandDefinition(const std::string& command) {
+    return absl::StrCat("name: apples\ninput: {format: lines}\nhandler: {command: [", command,
+                        "]}\ngroups:\n  - {name: by_line, keys: [line], measures: {n: int}}\n");
+  }
+};
+
+TEST_F(JobTroubleTest, IsInTheHeartbeatOfAProcessorThatLacksTheProgram) {
+  Apply(CommandDefinition("no-such-program"));
+  Apply(Definition("pears", 5));
+  Start();
+  const std::vector<v1::JobLoad> loads = Loads();
+  ASSERT_EQ(loads.size(), 2u);
+  EXPECT_EQ(loads[0].job(), "pears");
+  EXPECT_EQ(loads[0].trouble(), "");
+  EXPECT_EQ(loads[1].job(), "apples");
+  EXPECT_EQ(loads[1].trouble(), "NOT_FOUND: no program 'no-such-program' in PATH");
+  EXPECT_EQ(loads[1].threads_max(), 0);
+}
+
+TEST_F(JobTroubleTest, IsInTheHeartbeatOfAProcessorThatLacksTheScript) {
+  Apply(CommandDefinition("sh, ./missing.sh"));
+  Start();
+  ASSERT_EQ(Loads().size(), 1u);
+  EXPECT_THAT(Loads()[0].trouble(), HasSubstr("no script /"));
+}
+
+TEST_F(JobTroubleTest, IsOverWhenTheJobIsMendedOrDeleted) {
+  options_.look_interval = absl::Hours(1);
+  Apply(CommandDefinition("no-such-program"));
+  Start();
+  Apply(CommandDefinition("cat"));
+  Tell();
+  Await([&] { return ListenerOf("apples") != nullptr; });
+  EXPECT_EQ(Loads()[0].trouble(), "");
+  Apply(CommandDefinition("no-such-program"));
+  Tell();
+  Await([&] { return !Loads()[0].trouble().empty(); });
+  EXPECT_NE(ListenerOf("apples"), nullptr) << "the old one stays";
+  ASSERT_TRUE(jobs_.Delete("apples").ok());
+  Tell();
+  Await([&] { return Loads().empty(); });
+}
+
+TEST_F(JobTroubleTest, IsNoneThatOthersHaveTheLinkedHandler) {
+  Apply(Definition("apples", 5, 1, "elsewhere"));
+  Start();
+  EXPECT_THAT(Loads(), IsEmpty());
+}
+
+TEST_F(JobTroubleTest, IsInTheHeartbeatWhenAProgramFailsAgainAndAgain) {
+  const job_registry::JobEntry apples =
+      Apply(CommandDefinition("sh, -c, \"echo no rates >&2; exit 3\""));
+  options_.threads = 1;
+  Start();
+  Put(apples, "braeburn");
+  Await([&] { return !Loads()[0].trouble().empty(); });
+  EXPECT_THAT(Loads()[0].trouble(), HasSubstr("no rates"));
+  EXPECT_EQ(Loads()[0].threads_max(), 1);
 }
 
 }  // namespace

@@ -312,6 +312,39 @@ class ExampleTest(MeshClientTest):
         self.assertRegex(done.stderr, r"^submit\.py: [^\n]*No such file or directory: 'none\.csv'\n$")
 
 
+class RefusalTest(MeshClientTest):
+    def test_a_job_that_its_handler_refuses_is_in_trouble_until_it_does_not(self):
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        server = muster.serve_handler(retail.bill, version="1", listen=f"{LOOPBACK}:0",
+                                      columns=["nowhere"])
+        job = self.client.apply_job(self.job_at(server.address))
+        self.client.submit(job.name, data)
+        end = time.monotonic() + READY_SECONDS
+        while "nowhere" not in (said := self.ask("doctor").stdout):
+            self.assertLess(time.monotonic(), end, said)
+        self.assertRegex(said, r"wrong: job retail_server: processor \S+ cannot work for it: ")
+        server.stop(0)
+        # Another definition has it tried at once.
+        self.apply_served(retail.bill)
+        batch = self.client.wait(self.client.submit(job.name, data, "again"), timeout=READY_SECONDS)
+        self.assert_totals(batch, data, 1)
+
+    def test_a_local_run_ends_when_the_handler_refuses_the_job(self):
+        server = muster.serve_handler(retail.bill, version="1", listen=f"{LOOPBACK}:0",
+                                      columns=["nowhere"])
+        self.addCleanup(server.stop, 0)
+        job = self.write("job.yaml", self.job_at(server.address))
+        done = self.muster("run", job, "--input", self.retail_rows((3, "0.1", "7", "France")))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"job\.yaml: the handler refuses the job: .*nowhere")
+
+    def test_a_local_run_calls_no_other_host_in_plaintext(self):
+        job = self.write("job.yaml", self.job_at("bills.example.org:7800"))
+        done = self.muster("run", job, "--input", self.retail_rows((3, "0.1", "7", "France")))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("needs TLS (--handler-tls-roots) or --allow-plaintext", done.stderr)
+
+
 class SecureHandlerTest(MeshClientTest):
     """Processors and a handler that ask each other for certificates."""
 
