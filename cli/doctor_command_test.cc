@@ -139,6 +139,80 @@ TEST_F(DoctorTest, NamesJobsWhoseHandlerNobodyHas) {
                               HasSubstr("wrong: job bakery: no processor has its handler; start")));
 }
 
+// Job "shop", for which processor p-1 has a handler, and another processor.
+class TroubleDoctorTest : public DoctorTest {
+ protected:
+  TroubleDoctorTest() {
+    v1::Instance other = mesh_.others[0];
+    other.mutable_info()->set_instance("p-2");
+    mesh_.others.push_back(other);
+    const std::string path = dir_ / "shop.yaml";
+    std::ofstream(path) << "shop: 1";
+    EXPECT_EQ(RunThere({"job", "apply", path}).code, kOk);
+  }
+
+  // p-2 in trouble; without a handler it does not get as far as to listen.
+  void Trouble(const std::string& why, bool has_handler) {
+    v1::JobLoad* const load = mesh_.others[1].mutable_heartbeat()->add_jobs();
+    load->set_job("shop");
+    load->set_trouble(why);
+    if (!has_handler) mesh_.others[1].mutable_info()->clear_handlers();
+  }
+};
+
+TEST_F(TroubleDoctorTest, FindsItWrongThatNobodyIsAtAHandlersAddress) {
+  Trouble("the handler at bills:7800 cannot be connected to", true);
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: job shop: processor p-2 cannot work for it: the "
+                                        "handler at bills:7800 cannot be connected to; once"),
+                              Not(HasSubstr("ok: job shop"))));
+}
+
+TEST_F(TroubleDoctorTest, FindsItWrongThatOneOfTwoProcessorsLacksTheProgram) {
+  Trouble("NOT_FOUND: no program 'bill' in PATH", false);
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("processor p-2 cannot work for it: NOT_FOUND: no program"),
+                              Not(HasSubstr("processor p-1 cannot work"))));
+}
+
+TEST_F(TroubleDoctorTest, FindsItWrongThatTheScriptIsMissingEverywhere) {
+  Trouble("NOT_FOUND: no script /bill.py for python3", false);
+  mesh_.others.erase(mesh_.others.begin());
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("cannot work for it: NOT_FOUND: no script /bill.py"),
+                              Not(HasSubstr("no processor has its handler"))));
+}
+
+TEST_F(TroubleDoctorTest, TellsOfTwoVersionsBesideTheTrouble) {
+  Trouble("it fails", true);
+  mesh_.others[1].mutable_info()->mutable_handlers(0)->set_version("8");
+  EXPECT_THAT(RunThere({"doctor"}).out,
+              AllOf(HasSubstr("wrong: job shop: processor p-2 cannot work for it: it fails"),
+                    HasSubstr("warning: job shop: processors have handler versions 7, 8")));
+}
+
+TEST_F(TroubleDoctorTest, IsSilentOfWhoLeaves) {
+  Trouble("it fails", true);
+  mesh_.others[1].set_leaving(true);
+  EXPECT_THAT(RunThere({"doctor"}).out, AllOf(HasSubstr("ok: job shop: processors have handler"),
+                                              Not(HasSubstr("it fails"))));
+}
+
+TEST_F(DoctorTest, FindsItWrongThatTwoControllersCount) {
+  v1::Instance other = mesh_.controllers[0];
+  other.mutable_info()->set_instance("c-2");
+  mesh_.controllers.push_back(other);
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: controller: 2 are there: "),
+                              HasSubstr(", c-2; stop all but")));
+  mesh_.controllers[1].set_leaving(true);
+  EXPECT_EQ(RunThere({"doctor"}).code, kOk) << "one is replaced by another";
+}
+
 // Its health is not asked for here: it serves nothing but ScalingService.
 class ScalingDoctorTest : public DoctorTest {
  protected:

@@ -9,8 +9,9 @@ namespace muster::cli {
 
 absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& job,
                                                     const std::string& file,
+                                                    const processor::HandlerAccess& access,
                                                     const Environment& environment) {
-  auto handler = processor::FindHandler(job, *environment.handlers, environment.clock);
+  auto handler = processor::FindHandler(job, *environment.handlers, access, environment.clock);
   const auto* const linked = std::get_if<job::LinkedHandlerSpec>(&job.handler);
   if (!absl::IsNotFound(handler.status()) || linked == nullptr) return handler;
   return base::Annotate(handler.status(), absl::StrCat(file, ":", linked->line, ":", linked->column,

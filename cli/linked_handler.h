@@ -13,6 +13,7 @@ namespace muster::cli {
 // As processor::FindHandler; NotFound says where in `file` the job names what is not there.
 absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& job,
                                                     const std::string& file,
+                                                    const processor::HandlerAccess& access,
                                                     const Environment& environment);
 
 }  // namespace muster::cli

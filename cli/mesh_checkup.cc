@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "cli/mesh.h"
@@ -95,6 +96,19 @@ void CheckClockHere(const std::vector<v1::Instance>& instances, absl::Time now,
                        kSetClocks});
 }
 
+// Each would count results into a report of its own.
+void CheckControllers(const std::vector<v1::Instance>& instances, Findings* findings) {
+  std::vector<std::string> names;
+  for (const v1::Instance& instance : instances) {
+    if (instance.info().role() != v1::ROLE_CONTROLLER || instance.leaving()) continue;
+    names.push_back(instance.info().instance());
+  }
+  if (names.size() < 2) return;
+  findings->push_back({Health::kWrong, "controller",
+                       absl::StrCat(names.size(), " are there: ", absl::StrJoin(names, ", ")),
+                       "stop all but the one that has the report: each counts into its own"});
+}
+
 void CheckRoles(const std::vector<v1::Instance>& instances, const ScalingTargets& started,
                 Findings* findings) {
   const std::map<v1::Role, const char*> needed = {
@@ -141,6 +155,7 @@ absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::stri
   CheckInstances(*mesh, instances, version, environment.clock->Now(), &findings);
   const ScalingTargets started = CheckScaling(*mesh, instances, &findings);
   CheckRoles(instances, started, &findings);
+  CheckControllers(instances, &findings);
   CheckWork({&options, account, &environment, &instances, &started}, *mesh, &findings);
   return findings;
 }

@@ -1,6 +1,8 @@
 // muster run JOB --input FILE
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,10 +20,13 @@
 #include "cli/table.h"
 #include "cli/trace_option.h"
 #include "muster/backend/backend.h"
+#include "muster/base/mutex.h"
 #include "muster/base/status_macros.h"
 #include "muster/base/stop_signals.h"
 #include "muster/job/job_file.h"
 #include "nlohmann/json.hpp"
+#include "services/host/host_options.h"
+#include "services/processor/processor_options.h"
 
 namespace muster::cli {
 namespace {
@@ -48,6 +53,35 @@ struct RunOptions {
   bool quiet = false;
   double calls_per_second = 0;
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  processor::HandlerAccess handlers;
+};
+
+// Ends a run on a signal, or when its handler refuses the job: the items would wait for ever.
+// Thread-safe.
+class RunEnd {
+ public:
+  explicit RunEnd(const std::stop_token& signals)
+      : on_signal_(signals, [this] { stop_.request_stop(); }) {}
+
+  void Refuse(const absl::Status& why) {
+    {
+      base::MutexLock lock(&mu_);
+      refusal_.Update(why);
+    }
+    stop_.request_stop();
+  }
+
+  std::stop_token token() const { return stop_.get_token(); }
+  absl::Status refusal() {
+    base::MutexLock lock(&mu_);
+    return refusal_;
+  }
+
+ private:
+  std::stop_source stop_;
+  base::Mutex mu_;
+  absl::Status refusal_ ABSL_GUARDED_BY(mu_);
+  const std::stop_callback<std::function<void()>> on_signal_;  // last: it uses stop_
 };
 
 double PerSecond(const RunSummary& summary) {
@@ -137,8 +171,11 @@ absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& opti
 absl::Status Run(const RunOptions& options, const Environment& environment) {
   const base::StopSignals signals(OnStop());
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
+  RunEnd end(signals.token());
+  processor::HandlerAccess access = options.handlers;
+  access.on_refused = [&end](const absl::Status& why) { end.Refuse(why); };
   MUSTER_ASSIGN_OR_RETURN(processor::JobHandler handler,
-                          FindHandlerOf(job, options.job_file, environment));
+                          FindHandlerOf(job, options.job_file, access, environment));
   RunRequest request;
   request.job = &job;
   request.handler = std::move(handler);
@@ -150,10 +187,11 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   request.always_new = options.always_new;
   request.trace = TraceOfCaller(options.traceparent, environment);
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run,
-                          LocalRun::Open(std::move(request), environment.clock, signals.token()));
+                          LocalRun::Open(std::move(request), environment.clock, end.token()));
   Announce(run->submission(), environment);
   MUSTER_ASSIGN_OR_RETURN(const RunSummary summary,
-                          RunWithProgress(*run, options, signals.token(), environment));
+                          RunWithProgress(*run, options, end.token(), environment));
+  MUSTER_RETURN_IF_ERROR(base::Annotate(end.refusal(), options.job_file));
   if (options.common.output == OutputFormat::kJson) {
     *environment.out << OutcomeOf(summary).Json().dump() << "\n";
   } else if (summary.complete) {
@@ -190,6 +228,10 @@ void AddRun(CLI::App* app, const Environment& environment) {
   AddTraceparent(run, &options->traceparent);
   run->add_flag("--new", options->always_new, "A new batch, whatever was run before");
   run->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  processor::AddHandlerOptions(run, &options->handlers);
+  run->add_flag("--allow-plaintext", options->handlers.allow_plaintext,
+                "Call handlers on other hosts without TLS")
+      ->envname(host::EnvironmentName("--allow-plaintext"));
   AddDataDir(run, &options->common);
   AddOutput(run, &options->common, Csv::kNo);
   run->callback([options, &environment] {

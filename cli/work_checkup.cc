@@ -29,9 +29,17 @@ Finding NotSeen(const std::string& what, const absl::Status& status) {
 
 using Versions = std::map<std::string, std::set<std::string>>;  // that processors have, by job
 
+// What keeps a processor from working for a job.
+struct InTrouble {
+  std::string processor;
+  std::string trouble;
+};
+using Troubles = std::map<std::string, std::vector<InTrouble>>;  // by job
+
 // Who works for the jobs.
 struct Workforce {
   Versions versions;
+  Troubles troubles;
   std::string account;
   const ScalingTargets& started;
 
@@ -58,6 +66,18 @@ Versions VersionsOf(const std::vector<v1::Instance>& instances) {
   return versions;
 }
 
+Troubles TroublesOf(const std::vector<v1::Instance>& instances) {
+  Troubles troubles;
+  for (const v1::Instance& instance : instances) {
+    if (instance.leaving() || instance.info().role() != v1::ROLE_PROCESSOR) continue;
+    for (const v1::JobLoad& load : instance.heartbeat().jobs()) {
+      if (load.trouble().empty()) continue;
+      troubles[load.job()].push_back({instance.info().instance(), load.trouble()});
+    }
+  }
+  return troubles;
+}
+
 // What the job file asks for; empty: whatever processors have.
 std::string WantedVersion(const v1::Job& job) {
   const auto definition = job::ParseJob(job.definition(), job.name());
@@ -77,7 +97,7 @@ Finding CheckIdleJob(const std::string& what, const v1::ScalingTarget* starter) 
                        " starts them when there is work")};
 }
 
-Finding CheckJob(const v1::Job& job, const Workforce& workforce) {
+Finding CheckVersions(const v1::Job& job, const Workforce& workforce) {
   const std::string what = absl::StrCat("job ", job.name());
   const auto found = workforce.versions.find(job.name());
   if (found == workforce.versions.end()) {
@@ -98,12 +118,30 @@ Finding CheckJob(const v1::Job& job, const Workforce& workforce) {
   return {Health::kOk, what, absl::StrCat("processors have handler version ", there)};
 }
 
+// Where somebody is in trouble, that the others have a handler is no news, and why nobody has is
+// told.
+void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings) {
+  const auto troubles = workforce.troubles.find(job.name());
+  if (troubles == workforce.troubles.end()) {
+    return findings->push_back(CheckVersions(job, workforce));
+  }
+  for (const InTrouble& one : troubles->second) {
+    findings->push_back(
+        {Health::kWrong, absl::StrCat("job ", job.name()),
+         absl::StrCat("processor ", one.processor, " cannot work for it: ", one.trouble),
+         "once that is mended, it works by itself within a minute"});
+  }
+  if (!workforce.versions.contains(job.name())) return;
+  Finding versions = CheckVersions(job, workforce);
+  if (versions.health != Health::kOk) findings->push_back(std::move(versions));
+}
+
 void CheckJobs(const ServerOptions& server, const Workforce& workforce, Findings* findings) {
   absl::StatusOr<std::unique_ptr<Mesh>> mesh = Mesh::Open(server);
   if (!mesh.ok()) return findings->push_back(NotSeen("jobs", mesh.status()));
   const absl::StatusOr<std::vector<v1::Job>> jobs = RemoteJobs(*std::move(mesh)).List();
   if (!jobs.ok()) return findings->push_back(NotSeen("jobs", jobs.status()));
-  for (const v1::Job& job : *jobs) findings->push_back(CheckJob(job, workforce));
+  for (const v1::Job& job : *jobs) CheckJob(job, workforce, findings);
 }
 
 void CheckQueues(const CommonOptions& options, const std::string& account,
@@ -195,7 +233,8 @@ void CheckBatches(const Mesh& mesh, const Workforce& workforce, Findings* findin
 }  // namespace
 
 void CheckWork(const WorkCheck& check, const Mesh& mesh, Findings* findings) {
-  const Workforce workforce{VersionsOf(*check.instances), check.account, *check.started};
+  const Workforce workforce{VersionsOf(*check.instances), TroublesOf(*check.instances),
+                            check.account, *check.started};
   CheckJobs(check.options->server, workforce, findings);
   CheckQueues(*check.options, check.account, *check.environment, findings);
   CheckBatches(mesh, workforce, findings);

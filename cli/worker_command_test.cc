@@ -16,6 +16,7 @@ namespace muster::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -92,6 +93,7 @@ class TestProcessor final : public processor::JobListeners {
     for (const auto& [job, listener] : listeners_) all.push_back({job, listener});
     return all;
   }
+  std::map<std::string, std::string> Troubles() override { return {}; }
   void Retire(absl::string_view job) override { retired_.emplace_back(job); }
 
  private:
@@ -133,12 +135,12 @@ TEST_F(WorkerCommandTest, ListsWhatEachProcessorDoesForEachJob) {
   EXPECT_EQ(done.code, kOk) << done.err;
   const std::string wanted = absl::StrCat(
       "INSTANCE  JOB     PHASE      BUSY  ACTIVE  MAX  QUEUE  ITEMS/S   P95  HANDLER    "
-      "LAST HEARTBEAT\n",
+      "LAST HEARTBEAT            TROUBLE\n",
       "p-1       apples  listening     3       0    4      0     12.5  80ms  apples-v7  ", heard,
-      "\n", "p-1       pears   listening     3       0    4      5     12.5  80ms  pears-v7   ",
-      heard, "\n",
+      "  -\n", "p-1       pears   listening     3       0    4      5     12.5  80ms  pears-v7   ",
+      heard, "  -\n",
       "p-2       pears   listening     3       0    4      0     12.5  80ms  pears-v7   ", heard,
-      "\n");
+      "  -\n");
   EXPECT_EQ(done.out, wanted);
 }
 
@@ -150,8 +152,9 @@ TEST_F(WorkerCommandTest, ListsForPrograms) {
             absl::StrCat("[{\"instance\":\"p-2\",\"address\":\"", mesh_.others[1].info().address(),
                          "\",\"job\":\"pears\",\"phase\":\"listening\",\"threads_busy\":3,"
                          "\"threads_active\":0,\"threads_max\":4,\"queue_depth\":0,"
-                         "\"items_per_second\":12.5,\"p95_seconds\":0.08,\"handler_version\":"
-                         "\"pears-v7\",\"last_heartbeat\":\"",
+                         "\"items_per_second\":12.5,\"p95_seconds\":0.08,\"wakeups_push\":0,"
+                         "\"wakeups_safety\":0,\"wakeups_scheduled\":0,\"handler_version\":"
+                         "\"pears-v7\",\"trouble\":\"\",\"last_heartbeat\":\"",
                          Rfc3339(clock_.Now()), "\"}]\n"));
 }
 
@@ -167,6 +170,22 @@ TEST_F(WorkerCommandTest, ListsOthersAndWhatWasHeardOfOneThatDoesNotAnswer) {
   EXPECT_THAT(done.err, StartsWith("muster: p-1: localhost:"));
   EXPECT_THAT(done.out, AllOf(HasSubstr("p-1       apples  no answer     3       3    4"),
                               HasSubstr("p-2       pears   listening")));
+}
+
+TEST_F(WorkerCommandTest, TellsWhatKeepsAProcessorFromWorking) {
+  v1::Heartbeat& heartbeat = *mesh_.others[1].mutable_heartbeat();
+  heartbeat.mutable_jobs(0)->set_trouble("the handler at bills:7800 is away");
+  v1::JobLoad* const plums = heartbeat.add_jobs();  // for which it has no listener
+  plums->set_job("plums");
+  plums->set_trouble("no program 'bill' in PATH");
+  EXPECT_THAT(RunThere({"worker", "list"}).out,
+              AllOf(ContainsRegex("p-2 +pears +listening .* the handler at bills:7800 is away\n"),
+                    ContainsRegex("p-2 +plums +cannot work .* no program 'bill' in PATH\n")));
+  const Done done = RunThere({"worker", "list", "--job", "plums", "-o", "json"});
+  EXPECT_EQ(done.code, kOk) << done.err;
+  EXPECT_THAT(done.out, AllOf(HasSubstr("\"job\":\"plums\",\"phase\":\"cannot work\""),
+                              HasSubstr("\"trouble\":\"no program 'bill' in PATH\""),
+                              HasSubstr("\"threads_max\":null"), Not(HasSubstr("pears"))));
 }
 
 TEST_F(WorkerCommandTest, AsksNobodyWhoLeaves) {

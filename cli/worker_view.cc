@@ -1,5 +1,6 @@
 #include "cli/worker_view.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -48,6 +49,7 @@ WorkerView HeardOf(const Worker& worker, const std::string& job) {
   }
   const v1::JobLoad* const load = LoadOf(worker, job);
   if (load == nullptr) return view;
+  view.trouble = load->trouble();
   view.busy = load->threads_busy();
   view.active = load->threads();
   view.max = load->threads_max();
@@ -58,7 +60,26 @@ WorkerView HeardOf(const Worker& worker, const std::string& job) {
   return view;
 }
 
-std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse& answer) {
+// Jobs that the processor would work for, if it could. It has no listener of them to ask.
+void AddUnserved(const Worker& worker, const std::string& job, std::vector<WorkerView>* views) {
+  std::set<std::string> told;
+  for (const WorkerView& view : *views) told.insert(view.job);
+  for (const v1::JobLoad& load : worker.instance.heartbeat().jobs()) {
+    const bool is_meant = job.empty() || load.job() == job;
+    if (!is_meant || load.trouble().empty() || told.contains(load.job())) continue;
+    WorkerView view;
+    view.instance = worker.name();
+    view.address = worker.instance.info().address();
+    view.job = load.job();
+    view.phase = "cannot work";
+    view.trouble = load.trouble();
+    view.heard = proto_time::FromProto(worker.instance.last_heartbeat());
+    views->push_back(std::move(view));
+  }
+}
+
+std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse& answer,
+                              const std::string& job) {
   std::vector<WorkerView> views;
   for (const v1::ListenerState& state : answer.listeners()) {
     WorkerView view = HeardOf(worker, state.job());
@@ -66,9 +87,13 @@ std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse
     view.active = state.active_dequeue_tasks();
     view.max = state.options().max_dequeue_tasks();
     view.depth = state.queue_depth();
+    view.wakeups_push = state.totals().wakeups_push();
+    view.wakeups_safety = state.totals().wakeups_safety();
+    view.wakeups_scheduled = state.totals().wakeups_scheduled();
     views.push_back(std::move(view));
   }
-  if (views.empty()) {
+  AddUnserved(worker, job, &views);
+  if (views.empty() && job.empty()) {
     views.push_back(HeardOf(worker, ""));
     views.back().phase = "no job";
   }
@@ -85,6 +110,7 @@ Table WorkerView::Columns() {
   }
   table.AddColumn("handler");
   table.AddColumn("last heartbeat");
+  table.AddColumn("trouble");
   return table;
 }
 
@@ -99,7 +125,8 @@ std::vector<std::string> WorkerView::Row() const {
           items_per_second.has_value() ? absl::StrFormat("%.1f", *items_per_second) : "-",
           p95.has_value() ? absl::FormatDuration(absl::Trunc(*p95, absl::Microseconds(1))) : "-",
           Cell(handler_version),
-          Rfc3339(heard)};
+          Rfc3339(heard),
+          Cell(trouble)};
 }
 
 ordered_json WorkerView::Json() const {
@@ -115,7 +142,11 @@ ordered_json WorkerView::Json() const {
       {"items_per_second",
        items_per_second.has_value() ? ordered_json(*items_per_second) : ordered_json()},
       {"p95_seconds", p95.has_value() ? ordered_json(absl::ToDoubleSeconds(*p95)) : ordered_json()},
+      {"wakeups_push", JsonOf(wakeups_push)},
+      {"wakeups_safety", JsonOf(wakeups_safety)},
+      {"wakeups_scheduled", JsonOf(wakeups_scheduled)},
       {"handler_version", handler_version},
+      {"trouble", trouble},
       {"last_heartbeat", Rfc3339(heard)},
   };
 }
@@ -123,9 +154,10 @@ ordered_json WorkerView::Json() const {
 std::vector<WorkerView> ViewsOf(const Worker& worker,
                                 const absl::StatusOr<v1::QueryStateResponse>& answer,
                                 const std::string& job) {
-  if (answer.ok()) return Asked(worker, *answer);
+  if (answer.ok()) return Asked(worker, *answer, job);
+  // It has no listener for the job.
+  if (absl::IsNotFound(answer.status())) return Asked(worker, {}, job);
   std::vector<WorkerView> views;
-  if (absl::IsNotFound(answer.status())) return views;
   for (const v1::JobLoad& load : worker.instance.heartbeat().jobs()) {
     if (job.empty() || load.job() == job) views.push_back(HeardOf(worker, load.job()));
   }

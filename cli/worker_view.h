@@ -27,16 +27,21 @@ struct WorkerView {
   std::optional<int64_t> depth;  // ready messages
   std::optional<double> items_per_second;
   std::optional<absl::Duration> p95;  // of the handler
+  // Wake-ups that found work, since the listener was made.
+  std::optional<int64_t> wakeups_push;
+  std::optional<int64_t> wakeups_safety;
+  std::optional<int64_t> wakeups_scheduled;
   std::string handler_version;
-  absl::Time heard;  // its last heartbeat, by the initiator's clock
+  std::string trouble;  // what keeps it from working, at the last heartbeat
+  absl::Time heard;     // its last heartbeat, by the initiator's clock
 
   static Table Columns();
   std::vector<std::string> Row() const;
   nlohmann::ordered_json Json() const;
 };
 
-// A view for each job that `worker` has, or for `job` only, by what it answered and by its last
-// heartbeat. One that did not answer is told of by its heartbeat alone.
+// A view for each job that `worker` has or is in trouble with, or for `job` only, by what it
+// answered and by its last heartbeat. One that did not answer is told of by its heartbeat alone.
 std::vector<WorkerView> ViewsOf(const Worker& worker,
                                 const absl::StatusOr<v1::QueryStateResponse>& answer,
                                 const std::string& job);

@@ -9,7 +9,10 @@ LiveProcessor FromHeartbeat(const v1::Heartbeat& heartbeat) {
                           heartbeat.instance().address(),
                           proto_time::FromProto(heartbeat.instance().started()),
                           {}};
-  for (const v1::JobLoad& load : heartbeat.jobs()) processor.jobs.insert(load.job());
+  for (const v1::JobLoad& load : heartbeat.jobs()) {
+    const bool listens = load.trouble().empty() || load.threads_max() > 0;
+    if (listens) processor.jobs.insert(load.job());
+  }
   return processor;
 }
 

@@ -203,5 +203,14 @@ TEST(ProcessorDirectoryTest, TakesAProcessorFromItsHeartbeat) {
   EXPECT_THAT(live.jobs, ElementsAre("billing"));
 }
 
+TEST(ProcessorDirectoryTest, LeavesOutJobsForWhichAProcessorCannotListen) {
+  v1::Heartbeat heartbeat;
+  for (const char* job : {"billing", "rating", "shipping"}) heartbeat.add_jobs()->set_job(job);
+  heartbeat.mutable_jobs(0)->set_trouble("its handler fails");
+  heartbeat.mutable_jobs(0)->set_threads_max(4);
+  heartbeat.mutable_jobs(1)->set_trouble("no program 'rate' in PATH");
+  EXPECT_THAT(FromHeartbeat(heartbeat).jobs, ElementsAre("billing", "shipping"));
+}
+
 }  // namespace
 }  // namespace muster::actuator_threads

@@ -26,6 +26,8 @@ using handler::Outcome;
 constexpr size_t kMaxWhyBytes = 768;
 // 2^20 × any delay is above any maximum; further doubling would overflow.
 constexpr int kMaxDoublings = 20;
+// In a row, of one program: a single one may be its item's fault.
+constexpr int kFailuresThatAreTrouble = 2;
 
 class CommandHandler final : public handler::Handler {
  public:
@@ -138,6 +140,7 @@ class CommandHandler final : public handler::Handler {
       return Failed(absl::StrCat("gave an answer that is refused: ", outcome.status().message()));
     }
     failures_ = 0;
+    if (options_.trouble != nullptr) options_.trouble->Works();
     return *std::move(outcome);
   }
 
@@ -163,6 +166,9 @@ class CommandHandler final : public handler::Handler {
         std::min(options_.first_restart_delay * (1 << std::min(failures_, kMaxDoublings)),
                  options_.max_restart_delay);
     ++failures_;
+    if (options_.trouble != nullptr && failures_ >= kFailuresThatAreTrouble) {
+      options_.trouble->Note(why_);
+    }
     restart_at_ = options_.clock->Monotonic() + delay;
     base::Log(base::kWarning, "handler program failed",
               {{"job", schema_.job},
@@ -207,6 +213,7 @@ handler::HandlerFactory CommandHandlerFactory(CommandOptions options) {
     ProgramToStart program{"", options.argv, options.env, options.working_dir,
                            options.memory_limit};
     MUSTER_ASSIGN_OR_RETURN(program.path, FindProgram(options.argv[0], options.working_dir));
+    MUSTER_RETURN_IF_ERROR(CheckScript(options.argv, options.working_dir));
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Watchdog> watchdog, Watchdog::Create(options.clock));
     return std::make_unique<CommandHandler>(schema, options, std::move(program), spawner,
                                             std::move(watchdog));

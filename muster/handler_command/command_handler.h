@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
+#include "muster/handler/trouble.h"
 
 namespace muster::handler_command {
 
@@ -38,12 +40,15 @@ struct CommandOptions {
   // The item during which a signal kills the program gets Dead instead of Retry. For items that
   // somebody has died of before.
   bool death_is_proof = false;
+  // Where the handlers tell that their programs fail again and again, and that one works; null:
+  // nowhere. Shared with who reads it, whom they may outlive.
+  std::shared_ptr<handler::Trouble> trouble;
   base::Clock* clock = base::RealClock();  // not owned
 };
 
 // Each handler that the factory makes runs a program of its own. The factory answers NotFound when
-// there is no such program and PermissionDenied when it cannot be executed; it starts none: that
-// happens with the first item.
+// there is no such program, or no such script for it (find_program.h), and PermissionDenied when it
+// cannot be executed; it starts none: that happens with the first item.
 //
 // Process gives Retry, with the reason, when the program crashes, hangs beyond the deadline, closes
 // its pipes, or answers anything but what docs/command_handlers.md allows; the program's process

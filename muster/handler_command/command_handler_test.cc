@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/handler_command/command_fixture.h"
+#include "muster/handler_command/find_program.h"
 
 namespace muster::handler_command {
 namespace {
@@ -159,6 +160,34 @@ TEST_F(CommandHandlerTest, ReportsAProgramThatIsNotExecutable) {
   const absl::Status status = CommandHandlerFactory(options_)(schema_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(status.message(), HasSubstr("bill.py is not executable"));
+}
+
+TEST_F(CommandHandlerTest, ReportsAMissingScriptBeforeAnythingStarts) {
+  const auto made = [&](std::vector<std::string> argv) {
+    options_.argv = std::move(argv);
+    return CommandHandlerFactory(options_)(schema_).status();
+  };
+  for (const char* script : {"missing.sh", "./missing", "/nowhere/bill.py", "sub/bill.py"}) {
+    const absl::Status refused = made({"sh", script, "more"});
+    EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound) << script;
+    EXPECT_THAT(refused.message(), AllOf(HasSubstr("no script /"), HasSubstr("for sh")));
+  }
+  std::ofstream(folder_ / "there.sh") << "true\n";
+  for (const char* fine : {"there.sh", "./there.sh", "-c", "subcommand"}) {
+    EXPECT_EQ(made({"sh", fine, "missing.csv"}), absl::OkStatus()) << fine;
+  }
+  EXPECT_EQ(made({"sh"}), absl::OkStatus());
+  EXPECT_EQ(made({"cat", "missing.csv"}), absl::OkStatus()) << "no interpreter";
+}
+
+TEST_F(CommandHandlerTest, KnowsInterpretersByTheirNamesWithoutVersions) {
+  const std::string folder = folder_.path();
+  for (const char* name : {"python3", "python3.11", "/usr/bin/ruby", "lua5.4", "node", "bash"}) {
+    EXPECT_FALSE(CheckScript({name, "missing.py"}, folder).ok()) << name;
+  }
+  for (const char* name : {"", "3", "pythonic", "./bill", "sha256sum"}) {
+    EXPECT_TRUE(CheckScript({name, "missing.py"}, folder).ok()) << name;
+  }
 }
 
 }  // namespace

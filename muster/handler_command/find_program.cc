@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -36,6 +39,23 @@ absl::StatusOr<std::string> FindInPath(absl::string_view name) {
   return absl::NotFoundError(absl::StrCat("no program '", name, "' in PATH"));
 }
 
+// Without a version: "python3.11" is "python".
+bool IsInterpreter(const std::string& program) {
+  static constexpr absl::string_view kInterpreters[] = {"bash", "dash",    "lua",    "node",
+                                                        "perl", "php",     "python", "pypy",
+                                                        "ruby", "Rscript", "sh",     "zsh"};
+  const std::string name = fs::path(program).filename().string();
+  const absl::string_view bare =
+      absl::string_view(name).substr(0, name.find_last_not_of("0123456789.") + 1);
+  return std::find(std::begin(kInterpreters), std::end(kInterpreters), bare) !=
+         std::end(kInterpreters);
+}
+
+bool IsPath(const std::string& argument) {
+  if (absl::StartsWith(argument, "-")) return false;
+  return absl::StrContains(argument, '/') || fs::path(argument).has_extension();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_view working_dir) {
@@ -48,6 +68,15 @@ absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_vie
     return absl::PermissionDeniedError(absl::StrCat(path.string(), " is not executable"));
   }
   return path.string();
+}
+
+// The interpreter itself would say so only once there is an item.
+absl::Status CheckScript(const std::vector<std::string>& argv, absl::string_view working_dir) {
+  if (argv.size() < 2 || !IsInterpreter(argv[0]) || !IsPath(argv[1])) return absl::OkStatus();
+  std::error_code error;
+  const fs::path path = fs::absolute(fs::path(std::string(working_dir)) / argv[1], error);
+  if (!error && fs::exists(path, error)) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("no script ", path.string(), " for ", argv[0]));
 }
 
 }  // namespace muster::handler_command

@@ -321,5 +321,23 @@ TEST_F(ProgramLifeTest, RetriesWhenTheProgramCannotBeStarted) {
   EXPECT_THAT(outcome.why, HasSubstr("cannot start"));
 }
 
+TEST_F(ProgramLifeTest, TellsOfTroubleWhenItFailsAgainAndAgain) {
+  options_.trouble = std::make_shared<handler::Trouble>();
+  Program("echo 'no module bill' >&2; exit 3");
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+  EXPECT_EQ(options_.trouble->why(), "") << "it may be the item's fault";
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+  EXPECT_THAT(options_.trouble->why(),
+              AllOf(HasSubstr("the handler's program"), HasSubstr("no module bill")));
+}
+
+TEST_F(ProgramLifeTest, HasNoTroubleWhenAProgramOfAnyHandlerWorks) {
+  options_.trouble = std::make_shared<handler::Trouble>();
+  options_.trouble->Note("another one's program fails");
+  Program(absl::StrCat("read -r line; ", kAnswer));
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  EXPECT_EQ(options_.trouble->why(), "");
+}
+
 }  // namespace
 }  // namespace muster::handler_command

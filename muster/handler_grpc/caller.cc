@@ -92,7 +92,8 @@ std::variant<Caller::SessionPtr, Outcome> Caller::AwaitSession(const WorkItem& i
       continue;
     }
     const absl::Duration now = options_.clock->Monotonic();
-    if (now >= until) {
+    // Who waits for a refusal to end holds up those who stop working for the job because of it.
+    if (now >= until || (refused_ && next_call_ > now)) {
       return Outcome::Defer(std::max(next_call_ - now, absl::ZeroDuration()),
                             absl::StrCat("the handler is waited for: ", why_));
     }
@@ -133,7 +134,11 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
                {"name", ready->name()},
                {"version", ready->version()},
                {"concurrency", ready->concurrency()}});
+    if (options_.trouble != nullptr) options_.trouble->Works();
     return session;
+  }
+  if (options_.trouble != nullptr) {
+    options_.trouble->Note(absl::StrCat("the handler at ", options_.address, " ", why));
   }
   if (is_refused && options_.on_refused) {
     options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", why)));
@@ -198,6 +203,7 @@ void Caller::Drop(const SessionPtr& session, const std::string& why) {
 
 void Caller::HoldBackLocked(const std::string& why, bool is_refused) {
   session_ = nullptr;
+  refused_ = is_refused;
   why_ = base::Printable(absl::StrCat("it ", why), kMaxWhyBytes);
   const absl::Duration delay =
       is_refused ? options_.max_hold_back

@@ -66,7 +66,8 @@ class Caller {
   base::CondVar changed_;
   SessionPtr session_ ABSL_GUARDED_BY(mu_);  // null until needed, and after a failure
   bool opening_ ABSL_GUARDED_BY(mu_) = false;
-  int failures_ ABSL_GUARDED_BY(mu_) = 0;  // in a row
+  int failures_ ABSL_GUARDED_BY(mu_) = 0;      // in a row
+  bool refused_ ABSL_GUARDED_BY(mu_) = false;  // the last failure was one of the job as such
   absl::Duration next_call_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   std::string why_ ABSL_GUARDED_BY(mu_);  // of the last failure
 };

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
+#include "muster/handler/trouble.h"
 #include "muster/handler_grpc/limits.h"
 #include "muster/rpc/tls.h"
 
@@ -18,7 +20,8 @@ namespace muster::handler_grpc {
 
 struct GrpcOptions {
   std::string address;                            // HOST:PORT
-  std::optional<rpc::TlsFiles> tls;               // nullopt: plaintext
+  std::optional<rpc::TlsFiles> tls;               // nullopt: plaintext, which is for loopback
+  bool allow_plaintext = false;                   // to other hosts, too
   std::map<std::string, std::string> parameters;  // what the handler gets as such
   // That the batches are pinned to. A handler that says another is given no items.
   std::string version = "1";
@@ -33,13 +36,17 @@ struct GrpcOptions {
   // The handler said that it cannot work on such a job; who can stop working for it should. From a
   // worker's thread, each time that it is asked. May be empty.
   std::function<void(const absl::Status&)> on_refused;
+  // Where the handlers tell whether the server can be called; null: nowhere. Shared with who reads
+  // it, whom they may outlive.
+  std::shared_ptr<handler::Trouble> trouble;
   base::Clock* clock = base::RealClock();  // not owned
 };
 
 // All handlers that the factory and its copies make share one call of the server; they must be for
-// one job. The factory answers InvalidArgument when address or certificates are wrong. It calls
-// nobody: that happens with the first item, and the call ends when the factory, its copies and all
-// that they made are gone.
+// one job. The factory answers InvalidArgument when address or certificates are wrong, or when the
+// address wants certificates (rpc::Address::IsLoopback) and there are none. It calls nobody: that
+// happens with the first item, and the call ends when the factory, its copies and all that they
+// made are gone.
 //
 // Process gives Retry, with the reason, when the answer is late or anything but what the contract
 // allows, and when the call ends before it is there. Where the item is not at fault (the server

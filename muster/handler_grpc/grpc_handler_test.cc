@@ -1,6 +1,7 @@
 // Against real servers on loopback, which misbehave in every way that the contract names.
 #include "muster/handler_grpc/grpc_handler.h"
 
+#include <atomic>
 #include <future>
 #include <string>
 #include <thread>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/handler_grpc/grpc_fixture.h"
@@ -239,7 +241,7 @@ TEST_F(GrpcHandlerTest, StopsWorkingForAJobThatTheHandlerRefuses) {
     return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "no column 'price'");
   });
   std::vector<std::string> refusals;
-  options_.deadline = absl::Milliseconds(50);
+  UseFakeClock();  // nothing is waited for
   options_.on_refused = [&](const absl::Status& status) {
     refusals.emplace_back(status.message());
   };
@@ -441,6 +443,63 @@ TEST_F(GrpcHandlerTest, SendsAnItemThatJustFitsIntoAMessage) {
 TEST_F(GrpcHandlerTest, RefusesAnAddressThatIsNone) {
   options_.address = "nowhere";
   EXPECT_TRUE(absl::IsInvalidArgument(GrpcHandlerFactory(options_)(schema_).status()));
+}
+
+TEST_F(GrpcHandlerTest, CallsAnotherHostInPlaintextOnlyWhenAllowed) {
+  const auto make = [&](const std::string& address) {
+    options_.address = address;
+    return GrpcHandlerFactory(options_)(schema_).status();
+  };
+  for (const char* local : {"localhost:7800", "127.0.0.1:7800", "[::1]:7800"}) {
+    EXPECT_TRUE(make(local).ok()) << local;
+  }
+  for (const char* remote : {"bills:7800", "10.0.0.1:7800", "[fe80::1]:7800", "0.0.0.0:7800"}) {
+    const absl::Status refused = make(remote);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << remote;
+    EXPECT_THAT(refused.message(), AllOf(HasSubstr(remote), HasSubstr("--handler-tls-roots"),
+                                         HasSubstr("--allow-plaintext")));
+  }
+  options_.allow_plaintext = true;
+  EXPECT_TRUE(make("bills:7800").ok());
+}
+
+TEST_F(GrpcHandlerTest, TellsOfTroubleUntilTheHandlerIsReady) {
+  options_.trouble = std::make_shared<handler::Trouble>();
+  options_.deadline = absl::Milliseconds(50);
+  options_.max_hold_back = absl::ZeroDuration();
+  std::atomic<int> version = 2;
+  Serve([&](Talk& talk) {
+    talk.Hello();
+    talk.Ready(1, absl::StrCat(version.load()));
+    return talk.ServeAll();
+  });
+  EXPECT_EQ(Process().kind, Kind::kDefer);
+  EXPECT_THAT(options_.trouble->why(),
+              AllOf(HasSubstr(options_.address), HasSubstr("has version 2")));
+  version = 1;
+  options_.deadline = absl::Hours(1);
+  handler_ = nullptr;
+  factory_ = nullptr;
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  EXPECT_EQ(options_.trouble->why(), "");
+}
+
+// While there is no call, gRPC looks only every five seconds at what its connections do.
+TEST_F(GrpcHandlerTest, TellsThatNobodyIsAtItsAddressBeforeThereIsAnItem) {
+  options_.trouble = std::make_shared<handler::Trouble>();
+  Serve([](Talk& talk) { return talk.ServeAll(); });
+  server_.reset();
+  absl::StrReplaceAll({{"localhost", "127.0.0.1"}}, &options_.address);  // one address
+  handler_ = MakeHandler();
+  while (options_.trouble->why().empty()) std::this_thread::yield();
+  EXPECT_THAT(options_.trouble->why(),
+              AllOf(HasSubstr(options_.address), HasSubstr("cannot be connected to")));
+  rpc::ServerOptions options;
+  options.addresses = {options_.address};
+  server_ = rpc::Server::Start(options, {{v1::HandlerService::service_full_name(), service_.get()}})
+                .value();
+  while (!options_.trouble->why().empty()) std::this_thread::yield();
+  EXPECT_EQ(service_->calls(), 0) << "to connect is not to call";
 }
 
 // Many workers, a handler that ends calls all the time: every item is answered or tried again.

@@ -38,6 +38,9 @@ void FillCounts(const ListenerCounters& now, const ListenerCounters& before, v1:
   proto->set_deferrals(now.messages_deferred - before.messages_deferred);
   proto->set_dead_letters(now.dead_letters - before.dead_letters);
   proto->set_leases_lost(now.leases_lost - before.leases_lost);
+  proto->set_wakeups_push(now.wakeups_push - before.wakeups_push);
+  proto->set_wakeups_safety(now.wakeups_safety - before.wakeups_safety);
+  proto->set_wakeups_scheduled(now.wakeups_scheduled - before.wakeups_scheduled);
 }
 
 void FillPartitions(const ListenerLoad& load, v1::JobLoad* proto) {

@@ -40,6 +40,20 @@ TEST_F(LoadMeterTest, TellsRatesAndCountsOfTheWindowOnly) {
   EXPECT_EQ(load.leases_lost(), 1);
 }
 
+TEST_F(LoadMeterTest, TellsWhatWokeTheListenerInTheWindowOnly) {
+  observed_.counters.wakeups_push = 5;
+  observed_.counters.wakeups_safety = 1;
+  observed_.counters.wakeups_scheduled = 2;
+  (void)Measure();
+  observed_.counters.wakeups_push = 9;
+  observed_.counters.wakeups_safety = 3;
+  observed_.counters.wakeups_scheduled = 3;
+  const v1::JobLoad load = Measure();
+  EXPECT_EQ(load.wakeups_push(), 4);
+  EXPECT_EQ(load.wakeups_safety(), 2);
+  EXPECT_EQ(load.wakeups_scheduled(), 1);
+}
+
 TEST_F(LoadMeterTest, TellsTheShareOfTimeThatThreadsWereBusy) {
   observed_.load = {.max_dequeue_tasks = 8,
                     .times = {.tasks = 4,

@@ -20,6 +20,7 @@ processor::ServiceOptions ServiceOptionsOf(processor::ServiceOptions options,
   options.account = host.account;
   options.instance = OptionsOf(host, host::kProcessor.name).instance;
   options.drain_grace = host.drain_grace;
+  options.handlers.allow_plaintext = host.allow_plaintext;
   return options;
 }
 

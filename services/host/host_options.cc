@@ -85,7 +85,7 @@ void AddServer(CLI::App* app, HostOptions* options) {
       ->needs(certificate);
   Add(app, "--policy", &options->policy_file, "Who may call what (YAML)");
   app->add_flag("--allow-plaintext", options->allow_plaintext,
-                "Listen without TLS where others can reach it")
+                "Listen, and call handlers, without TLS where others can reach it")
       ->envname(EnvironmentName("--allow-plaintext"));
 }
 

@@ -51,7 +51,7 @@ CommandOptions Isolated(CommandOptions options) {
 
 JobHandler LinkedHandler(const job::JobDefinition& job, const handler::LinkedHandler& linked,
                          base::Clock* clock) {
-  JobHandler handler{linked.factory, linked.version, {}};
+  JobHandler handler{linked.factory, linked.version, {}, std::make_shared<handler::Trouble>()};
   if (job.text.size() > kMaxServedJobBytes) return handler;
   CommandOptions served;
   served.argv = {"/proc/self/exe", kServeHandler};
@@ -70,19 +70,30 @@ JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandl
   options.env = command.env;
   options.deadline = command.deadline;
   options.clock = clock;
-  return {CommandHandlerFactory(options), command.version,
-          CommandHandlerFactory(Isolated(options))};
+  const handler::HandlerFactory isolated = CommandHandlerFactory(Isolated(options));
+  options.trouble = std::make_shared<handler::Trouble>();
+  return {CommandHandlerFactory(options), command.version, isolated, options.trouble};
+}
+
+bool HasAny(const rpc::TlsFiles& tls) {
+  return !tls.roots.empty() || !tls.certificate.empty() || !tls.key.empty();
 }
 
 // It is in a process of its own anyhow.
-JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, base::Clock* clock) {
+JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& access,
+                       base::Clock* clock) {
   handler_grpc::GrpcOptions options;
   options.address = grpc.address;
+  if (HasAny(access.tls)) options.tls = access.tls;
+  options.allow_plaintext = access.allow_plaintext;
+  options.processor = access.instance;
+  options.on_refused = access.on_refused;
   options.parameters.insert(grpc.env.begin(), grpc.env.end());
   options.version = grpc.version;
   options.deadline = grpc.deadline;
   options.clock = clock;
-  return {handler_grpc::GrpcHandlerFactory(options), grpc.version, {}};
+  options.trouble = std::make_shared<handler::Trouble>();
+  return {handler_grpc::GrpcHandlerFactory(options), grpc.version, {}, options.trouble};
 }
 
 // A stream to what was stdout; from now on, what a handler prints there goes to stderr.
@@ -96,13 +107,13 @@ std::FILE* TakeStdout() {
 
 absl::StatusOr<JobHandler> FindHandler(const job::JobDefinition& job,
                                        const handler::HandlerRegistry& handlers,
-                                       base::Clock* clock) {
+                                       const HandlerAccess& access, base::Clock* clock) {
   if (const auto* spec = std::get_if<job::LinkedHandlerSpec>(&job.handler)) {
     MUSTER_ASSIGN_OR_RETURN(const handler::LinkedHandler* linked, handlers.Find(spec->name));
     return LinkedHandler(job, *linked, clock);
   }
   if (const auto* grpc = std::get_if<job::GrpcHandlerSpec>(&job.handler)) {
-    return GrpcHandler(*grpc, clock);
+    return GrpcHandler(*grpc, access, clock);
   }
   return CommandHandler(job, std::get<job::CommandHandlerSpec>(job.handler), clock);
 }

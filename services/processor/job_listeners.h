@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,10 @@ class JobListeners {
 
   // One for each job, in order of job; those that have stopped included.
   virtual std::vector<JobListener> Listeners() = 0;
+
+  // What keeps it from working, by job; also for jobs that have no listener because of it. Those
+  // that others are there for are not among them.
+  virtual std::map<std::string, std::string> Troubles() = 0;
 
   // From now on no other listener takes the place of this job's. Empty: of none, and no new job
   // gets one. Stops nothing.

@@ -46,6 +46,9 @@ void FillTotals(const listener::ListenerCounters& counters, v1::ListenerTotals* 
   proto->set_dead_letters(counters.dead_letters);
   proto->set_leases_lost(counters.leases_lost);
   proto->set_storage_transactions(counters.storage_transactions());
+  proto->set_wakeups_push(counters.wakeups_push);
+  proto->set_wakeups_safety(counters.wakeups_safety);
+  proto->set_wakeups_scheduled(counters.wakeups_scheduled);
 }
 
 }  // namespace

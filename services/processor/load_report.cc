@@ -6,6 +6,7 @@
 namespace muster::processor {
 
 void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
+  std::map<std::string, std::string> troubles = listeners_->Troubles();
   std::map<std::string, Metered> meters;
   for (const JobListener& served : listeners_->Listeners()) {
     v1::HandlerVersion* const handler = heartbeat->mutable_instance()->add_handlers();
@@ -16,11 +17,18 @@ void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
     const bool same = before != meters_.end() && before->second.listener.lock() == served.listener;
     Metered metered = same ? std::move(before->second)
                            : Metered{served.listener, job_load::LoadMeter(served.job)};
-    *heartbeat->add_jobs() = metered.meter.Measure(
+    v1::JobLoad* const load = heartbeat->add_jobs();
+    *load = metered.meter.Measure(
         {served.listener->Load(), served.listener->counters(), served.transactions}, window);
+    if (const auto trouble = troubles.extract(served.job)) load->set_trouble(trouble.mapped());
     meters.emplace(served.job, std::move(metered));
   }
   meters_ = std::move(meters);
+  for (const auto& [job, trouble] : troubles) {
+    v1::JobLoad* const load = heartbeat->add_jobs();
+    load->set_job(job);
+    load->set_trouble(trouble);
+  }
 }
 
 }  // namespace muster::processor

@@ -18,8 +18,8 @@ class LoadReport {
   // `listeners` is not owned and outlives the report.
   explicit LoadReport(JobListeners* listeners) : listeners_(listeners) {}
 
-  // Adds the handlers that the instance has, and the load of each of its jobs in `window`, which is
-  // the time since the last call.
+  // Adds the handlers that the instance has, the load of each of its jobs in `window`, which is the
+  // time since the last call, and what keeps it from working for one.
   void AddTo(absl::Duration window, v1::Heartbeat* heartbeat);
 
  private:

@@ -49,6 +49,20 @@ std::vector<JobPool> ParsePools(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+void AddHandlerOptions(CLI::App* app, HandlerAccess* access) {
+  const auto add = [app](const std::string& name, std::string* file, const std::string& help) {
+    return app->add_option(name, *file, help)->envname(host::EnvironmentName(name));
+  };
+  add("--handler-tls-roots", &access->tls.roots,
+      "Whose certificates handlers that are servers must show (PEM)");
+  CLI::Option* const certificate = add("--handler-tls-cert", &access->tls.certificate,
+                                       "Shown to handlers that are servers (PEM)");
+  CLI::Option* const key =
+      add("--handler-tls-key", &access->tls.key, "That certificate's private key (PEM)");
+  certificate->needs(key);
+  key->needs(certificate);
+}
+
 void AddProcessorOptions(CLI::App* app, ServiceOptions* options) {
   options->threads = static_cast<int>(
       std::clamp(std::thread::hardware_concurrency(), 1U, static_cast<unsigned>(kMaxThreads)));
@@ -65,6 +79,7 @@ void AddProcessorOptions(CLI::App* app, ServiceOptions* options) {
       ->envname(host::EnvironmentName("--threads"))
       ->check(CLI::Range(1, kMaxThreads))
       ->capture_default_str();
+  AddHandlerOptions(app, &options->handlers);
 }
 
 }  // namespace muster::processor

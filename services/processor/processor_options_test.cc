@@ -77,5 +77,23 @@ TEST_F(ProcessorOptionsTest, RefusesNumbersOfWorkersThatCannotBe) {
   EXPECT_THAT(Parse({"--job", "=2"}), HasSubstr("no job is named"));
 }
 
+TEST_F(ProcessorOptionsTest, TakesCertificatesForHandlersThatAreServers) {
+  EXPECT_EQ(Parse({"--handler-tls-roots", "r.pem", "--handler-tls-cert", "c.pem",
+                   "--handler-tls-key", "k.pem"}),
+            "");
+  EXPECT_EQ(options_.handlers.tls.roots, "r.pem");
+  EXPECT_EQ(options_.handlers.tls.certificate, "c.pem");
+  EXPECT_EQ(options_.handlers.tls.key, "k.pem");
+  EXPECT_THAT(Parse({"--handler-tls-cert", "c.pem"}), HasSubstr("--handler-tls-key"));
+  EXPECT_THAT(Parse({"--handler-tls-key", "k.pem"}), HasSubstr("--handler-tls-cert"));
+}
+
+TEST_F(ProcessorOptionsTest, TakesThemFromTheEnvironmentToo) {
+  setenv("MUSTER_HANDLER_TLS_ROOTS", "r.pem", 1);
+  EXPECT_EQ(Parse({}), "");
+  unsetenv("MUSTER_HANDLER_TLS_ROOTS");
+  EXPECT_EQ(options_.handlers.tls.roots, "r.pem");
+}
+
 }  // namespace
 }  // namespace muster::processor

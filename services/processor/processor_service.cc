@@ -12,7 +12,6 @@
 #include "muster/listener/listener_options.h"
 #include "muster/queue/lease_metadata.h"
 #include "muster/wire/queue_names.h"
-#include "services/processor/job_handler.h"
 
 namespace muster::processor {
 namespace {
@@ -22,11 +21,26 @@ void WarnIfCutOff(const absl::Status& stopped) {
   base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
 }
 
+// For people: without what is attached for programs.
+std::string InWords(const absl::Status& status) {
+  return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
+}
+
+bool IsSame(const job_registry::JobSummary& a, const job_registry::JobSummary& b) {
+  return a.revision == b.revision && a.updated == b.updated;
+}
+
+ServiceOptions Named(ServiceOptions options) {
+  options.handlers.instance = options.instance;
+  options.handlers.on_refused = nullptr;
+  return options;
+}
+
 }  // namespace
 
 ProcessorService::ProcessorService(const handler::HandlerRegistry* handlers, ServiceOptions options,
                                    base::Clock* clock)
-    : handlers_(handlers), options_(std::move(options)), clock_(clock) {}
+    : handlers_(handlers), options_(Named(std::move(options))), clock_(clock) {}
 
 ProcessorService::~ProcessorService() {
   Stop(absl::ZeroDuration());
@@ -38,7 +52,7 @@ absl::Status ProcessorService::Start(const Dependencies& dependencies,
   deps_ = dependencies;
   jobs_ = jobs;
   revisions_ =
-      std::make_unique<RevisionBook>(jobs, handlers_, deps_.blobs, options_.instance, clock_);
+      std::make_unique<RevisionBook>(jobs, handlers_, deps_.blobs, options_.handlers, clock_);
   // Before the first look, so that no change falls between the two.
   MUSTER_ASSIGN_OR_RETURN(subscription_,
                           deps_.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
@@ -66,6 +80,7 @@ void ProcessorService::Run() {
   absl::Duration due = clock_->Monotonic() + options_.look_interval;
   while (const std::optional<News> news = AwaitNews(due)) {
     for (const uint64_t batch : news->cancelled) GiveUp(batch);
+    for (const Refusal& refusal : news->refused) StopRefused(refusal);
     if (!news->look) continue;
     if (const absl::Status looked = Look(); !looked.ok()) {
       base::Log(base::kWarning, "the jobs cannot be looked at; work goes on for those known",
@@ -78,12 +93,13 @@ void ProcessorService::Run() {
 std::optional<ProcessorService::News> ProcessorService::AwaitNews(absl::Duration due) {
   News news;
   base::MutexLock lock(&mu_);
-  while (!stopping_ && !look_ && cancelled_.empty()) {
+  while (!stopping_ && !look_ && cancelled_.empty() && refused_.empty()) {
     if (clock_->WaitUntil(&changed_, &mu_, due)) break;
   }
   if (stopping_) return std::nullopt;
   news.look = std::exchange(look_, false) || clock_->Monotonic() >= due;
   news.cancelled.swap(cancelled_);
+  news.refused.swap(refused_);
   return news;
 }
 
@@ -94,6 +110,20 @@ void ProcessorService::GiveUp(uint64_t batch) {
   if (told.ok()) return;
   base::Log(base::kWarning, "a cancellation was not acknowledged",
             {{"batch", batch}, {"why", told.ToString()}});
+}
+
+// Not from the worker that was refused: its listener waits for it. Earlier revisions are not
+// stopped for (RevisionBook): the job's own one may suit the handler.
+void ProcessorService::StopRefused(const Refusal& refusal) {
+  const ServedPtr served = refusal.served.lock();
+  if (served == nullptr || ServedAs(served->as_of.name) != served) return;
+  {
+    base::MutexLock lock(&mu_);
+    if (!IsWantedLocked(served->as_of.name)) return;
+  }
+  complaints_.Say(served->as_of.name, {InWords(refusal.why), served->as_of});
+  Forget(served);
+  DrainAside(served);
 }
 
 // Nothing depends on it but effort.
@@ -116,6 +146,7 @@ absl::Status ProcessorService::Look() {
     if (ThreadsFor(job.name) > 0) Serve(job);
   }
   for (const std::string& job : gone) Drop(job);
+  complaints_.KeepOnly(jobs);
   return absl::OkStatus();
 }
 
@@ -135,23 +166,30 @@ void ProcessorService::Serve(const job_registry::JobSummary& job) {
     if (!IsWantedLocked(job.name)) return;
   }
   const ServedPtr old = ServedAs(job.name);
-  if (old != nullptr && old->as_of.revision == job.revision && old->as_of.updated == job.updated) {
-    return;
+  if (old != nullptr && IsSame(old->as_of, job)) {
+    return complaints_.CanWork(old->as_of);
   }
-  const absl::StatusOr<ServedPtr> made = Make(job);
-  if (!made.ok()) return Complain(job.name, made.status());
-  complaints_.erase(job.name);
-  Replace(old, *made);
+  const auto made = std::make_shared<Served>();
+  if (const absl::Status status = Make(job, made); !status.ok()) {
+    return complaints_.Say(job.name, {InWords(status), std::nullopt, IsOthers(*made, status)});
+  }
+  complaints_.CanWork(made->as_of);
+  Replace(old, made);
 }
 
-absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
-    const job_registry::JobSummary& job) {
+// Programs with handlers of their own need not have those of all jobs.
+bool ProcessorService::IsOthers(const Served& made, const absl::Status& status) {
+  return absl::IsNotFound(status) &&
+         std::holds_alternative<job::LinkedHandlerSpec>(made.definition.handler);
+}
+
+absl::Status ProcessorService::Make(const job_registry::JobSummary& job, const ServedPtr& made) {
   MUSTER_ASSIGN_OR_RETURN(const job_registry::JobEntry entry, jobs_->Get(job.name));
-  auto made = std::make_shared<Served>();
   made->as_of = {entry.name, entry.revision, entry.updated};
   MUSTER_ASSIGN_OR_RETURN(made->definition, job::ParseJob(entry.definition, ""));
   MUSTER_ASSIGN_OR_RETURN(const JobHandler handler,
-                          FindHandler(made->definition, *handlers_, clock_));
+                          FindHandler(made->definition, *handlers_, AccessOf(made), clock_));
+  made->trouble = handler.trouble;
   MUSTER_RETURN_IF_ERROR(CreateQueues(made->definition));
   Options options;
   options.account = options_.account;
@@ -163,7 +201,17 @@ absl::StatusOr<ProcessorService::ServedPtr> ProcessorService::Make(
   MUSTER_ASSIGN_OR_RETURN(options.min_partitions, CountPartitions(made->definition));
   MUSTER_ASSIGN_OR_RETURN(made->processor, Processor::Create(&made->definition, handler.factory,
                                                              handler.version, deps_, options));
-  return made;
+  return absl::OkStatus();
+}
+
+HandlerAccess ProcessorService::AccessOf(const ServedPtr& served) {
+  HandlerAccess access = options_.handlers;
+  access.on_refused = [this, weak = std::weak_ptr<Served>(served)](const absl::Status& why) {
+    base::MutexLock lock(&mu_);
+    refused_.push_back({weak, why});
+    changed_.NotifyAll();
+  };
+  return access;
 }
 
 int ProcessorService::ThreadsFor(const std::string& job) const {
@@ -215,7 +263,7 @@ void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
   }
   // From here on others see it, and may have stopped it already.
   if (const absl::Status started = made->processor->Start(); !started.ok()) {
-    Complain(job, started);
+    complaints_.Say(job, {InWords(started)});
     Forget(made);
   } else {
     base::Log(base::kInfo, old == nullptr ? "works for a job" : "works for a job that has changed",
@@ -238,7 +286,6 @@ void ProcessorService::Drop(const std::string& job) {
     if (stopping_) return;
     served_.erase(job);
   }
-  complaints_.erase(job);
   base::Log(base::kInfo, "a job was deleted; nothing works for it any more", {{"job", job}});
   DrainAside(served);
 }
@@ -254,13 +301,6 @@ void ProcessorService::ReapDrained() {
   drains_.remove_if([](const std::future<void>& drain) {
     return drain.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   });
-}
-
-void ProcessorService::Complain(const std::string& job, const absl::Status& status) {
-  const std::string why = status.ToString();
-  if (std::exchange(complaints_[job], why) == why) return;
-  base::Log(base::kWarning, "cannot work for a job; it is tried again",
-            {{"job", job}, {"why", why}});
 }
 
 void ProcessorService::Stop(absl::Duration grace) {
@@ -298,6 +338,23 @@ std::vector<JobListener> ProcessorService::Listeners() {
   listeners.reserve(served_.size());
   for (const auto& [job, served] : served_) listeners.push_back(ListenerOf(served));
   return listeners;
+}
+
+// A refusal is over once the handler was called again and is ready.
+std::map<std::string, std::string> ProcessorService::Troubles() {
+  std::map<std::string, ServedPtr> served;
+  {
+    base::MutexLock lock(&mu_);
+    served = served_;
+  }
+  for (const auto& [job, one] : served) {
+    if (one->trouble->works()) complaints_.IsAccepted(job);
+  }
+  std::map<std::string, std::string> troubles = complaints_.Troubles();
+  for (const auto& [job, one] : served) {
+    if (std::string why = one->trouble->why(); !why.empty()) troubles.emplace(job, std::move(why));
+  }
+  return troubles;
 }
 
 void ProcessorService::Retire(absl::string_view job) {

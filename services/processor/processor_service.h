@@ -5,6 +5,9 @@
 //   JobChangedEvent,  ├─ deleted ─────────► drained
 //   or every so often └─ no handler here ─► left to other processors
 //
+// A handler that is a server may refuse a job. Then its Processor is drained, and the next look
+// makes another one.
+//
 // An item of a job that has changed since is worked on with the revision that its batch is bound to
 // (RevisionBook), by the old Processor or the new one.
 #pragma once
@@ -27,6 +30,8 @@
 #include "muster/base/mutex.h"
 #include "muster/handler/registry.h"
 #include "muster/job_registry/job_registry.h"
+#include "services/processor/complaints.h"
+#include "services/processor/job_handler.h"
 #include "services/processor/job_listeners.h"
 #include "services/processor/limits.h"
 #include "services/processor/processor.h"
@@ -48,6 +53,8 @@ struct ServiceOptions {
   absl::Duration look_interval = kLookInterval;
   // What handlers of a job that has changed, or was deleted, may take to finish.
   absl::Duration drain_grace = absl::Seconds(30);
+  // Its instance and on_refused are the service's own.
+  HandlerAccess handlers;
 };
 
 // Thread-safe.
@@ -74,6 +81,7 @@ class ProcessorService final : public JobListeners {
   void Close();
 
   std::vector<JobListener> Listeners() override;
+  std::map<std::string, std::string> Troubles() override;
   void Retire(absl::string_view job) override;
 
  private:
@@ -82,28 +90,38 @@ class ProcessorService final : public JobListeners {
     job_registry::JobSummary as_of;
     job::JobDefinition definition;
     std::unique_ptr<Processor> processor;  // uses the definition
+    std::shared_ptr<handler::Trouble> trouble;
   };
   using ServedPtr = std::shared_ptr<Served>;  // shared: see JobListener
 
   static JobListener ListenerOf(const ServedPtr& served);
 
   void Run();
-  // True: it is time to look; false: to stop.
+  // A job whose handler says that it cannot work on such.
+  struct Refusal {
+    std::weak_ptr<Served> served;
+    absl::Status why;
+  };
   // What there is to do, besides serving.
   struct News {
     bool look = false;
     std::vector<uint64_t> cancelled;
+    std::vector<Refusal> refused;
   };
   // Waits for news; a look is due at `due`. nullopt: the service stops.
   std::optional<News> AwaitNews(absl::Duration due);
   void OnEvent(const trigger::InterRoleCommunicationEvent& event);
   // Stops what runs of a batch that was given up, and says so.
   void GiveUp(uint64_t batch);
+  void StopRefused(const Refusal& refusal);
   absl::Status Look();
   void RefreshCancelled();
   // Works for the job as it is now, if it can.
   void Serve(const job_registry::JobSummary& job);
-  absl::StatusOr<ServedPtr> Make(const job_registry::JobSummary& job);
+  // Into `made`, which after an error shows how far that went.
+  absl::Status Make(const job_registry::JobSummary& job, const ServedPtr& made);
+  static bool IsOthers(const Served& made, const absl::Status& status);
+  HandlerAccess AccessOf(const ServedPtr& served);
   // Workers of `job` at most; 0: it is others' work.
   int ThreadsFor(const std::string& job) const;
   // Makes what of the job's queues is not there, and has their leases last as it says.
@@ -117,8 +135,6 @@ class ProcessorService final : public JobListeners {
   void Drop(const std::string& job);
   void DrainAside(ServedPtr served);
   void ReapDrained();
-  // One line in the log for what is wrong with a job, until something else is.
-  void Complain(const std::string& job, const absl::Status& status);
 
   bool IsWantedLocked(const std::string& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   ServedPtr ServedAs(const std::string& job);
@@ -133,17 +149,19 @@ class ProcessorService final : public JobListeners {
   std::unique_ptr<RevisionBook> revisions_;
   std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
 
+  Complaints complaints_;
+
   base::Mutex mu_;
   base::CondVar changed_;
   bool look_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<uint64_t> cancelled_ ABSL_GUARDED_BY(mu_);
+  std::vector<Refusal> refused_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::map<std::string, ServedPtr> served_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> retired_ ABSL_GUARDED_BY(mu_);
   bool all_retired_ ABSL_GUARDED_BY(mu_) = false;
 
   // Of the thread that looks; Start and Stop touch them while there is none.
-  std::map<std::string, std::string> complaints_;  // by job
   std::list<std::future<void>> drains_;
   std::thread thread_;
 };

@@ -38,6 +38,7 @@ int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
     options.account = host.account;
     options.instance = host.instance;
     options.drain_grace = host.drain_grace;
+    options.handlers.allow_plaintext = host.allow_plaintext;
     return std::make_unique<ProcessorRole>(&handlers, host, options, clock);
   };
   return host::RunService(argc, argv, program);

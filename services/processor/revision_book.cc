@@ -6,19 +6,14 @@
 #include "muster/base/status_macros.h"
 #include "muster/handler/pooled.h"
 #include "muster/job/job_file.h"
-#include "services/processor/job_handler.h"
 #include "services/processor/limits.h"
 
 namespace muster::processor {
 
 RevisionBook::RevisionBook(job_registry::JobRegistry* jobs,
                            const handler::HandlerRegistry* handlers, blob::BlobStore* blobs,
-                           std::string instance, base::Clock* clock)
-    : jobs_(jobs),
-      handlers_(handlers),
-      blobs_(blobs),
-      instance_(std::move(instance)),
-      clock_(clock) {}
+                           HandlerAccess access, base::Clock* clock)
+    : jobs_(jobs), handlers_(handlers), blobs_(blobs), access_(std::move(access)), clock_(clock) {}
 
 absl::StatusOr<std::shared_ptr<const Revision>> RevisionBook::Find(const std::string& revision) {
   {
@@ -45,11 +40,12 @@ absl::StatusOr<std::shared_ptr<const Revision>> RevisionBook::Make(
   MUSTER_ASSIGN_OR_RETURN(const job_registry::JobEntry entry, jobs_->FindRevision(revision));
   const auto made = std::make_shared<Revision>();
   MUSTER_ASSIGN_OR_RETURN(made->job, job::ParseJob(entry.definition, ""));
-  MUSTER_ASSIGN_OR_RETURN(const JobHandler handler, FindHandler(made->job, *handlers_, clock_));
+  MUSTER_ASSIGN_OR_RETURN(const JobHandler handler,
+                          FindHandler(made->job, *handlers_, access_, clock_));
   made->setup.job = &made->job;
   made->setup.schema = made->job.schema();
   made->setup.handler_version = handler.version;
-  made->setup.instance = instance_;
+  made->setup.instance = access_.instance;
   made->setup.blobs = blobs_;
   made->setup.isolated = handler.isolated;
   made->handlers = handler::Pooled(handler.factory);

@@ -12,6 +12,7 @@
 #include "muster/blob/blob_store.h"
 #include "muster/handler/registry.h"
 #include "muster/job_registry/job_registry.h"
+#include "services/processor/job_handler.h"
 #include "services/processor/worker_setup.h"
 
 namespace muster::processor {
@@ -20,9 +21,9 @@ namespace muster::processor {
 // after a while (limits.h).
 class RevisionBook final : public RevisionSource {
  public:
-  // None of the pointers is owned; all outlive the book. `instance` stands in results.
+  // None of the pointers is owned; all outlive the book. `access.instance` stands in results, too.
   RevisionBook(job_registry::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
-               blob::BlobStore* blobs, std::string instance, base::Clock* clock);
+               blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock);
 
   absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) override;
 
@@ -39,7 +40,7 @@ class RevisionBook final : public RevisionSource {
   job_registry::JobRegistry* const jobs_;           // not owned
   const handler::HandlerRegistry* const handlers_;  // not owned
   blob::BlobStore* const blobs_;                    // not owned
-  const std::string instance_;
+  const HandlerAccess access_;
   base::Clock* const clock_;  // not owned
 
   base::Mutex mu_;

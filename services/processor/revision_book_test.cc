@@ -43,7 +43,7 @@ class RevisionBookTest : public ::testing::Test {
       backend::OpenSyncStore(backend::DataDirUrls(dir_.path()).sync).value();
   job_registry::JobRegistry jobs_{sync_.get(), &clock_};
   handler::HandlerRegistry handlers_;
-  RevisionBook book_{&jobs_, &handlers_, nullptr, "worker-1", &clock_};
+  RevisionBook book_{&jobs_, &handlers_, nullptr, {.instance = "worker-1"}, &clock_};
 };
 
 TEST_F(RevisionBookTest, FindsWhatAnEarlierDefinitionNeeds) {

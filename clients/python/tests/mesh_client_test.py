@@ -21,7 +21,7 @@ import handler as retail
 import harness
 import muster
 from harness import retail_input
-from mesh import LOOPBACK, READY_SECONDS, Bottleneck
+from mesh import LOOPBACK, READY_SECONDS, Bottleneck, Mesh
 from mesh_test import MeshTest
 from muster.v1 import mesh_service_pb2, mesh_service_pb2_grpc
 
@@ -53,6 +53,16 @@ class Cut(Bottleneck):
         return data
 
 
+def make_certificate(folder, name):
+    """Paths of a certificate for this machine, which is its own root, and of its key."""
+    files = folder / f"{name}.pem", folder / f"{name}.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+         "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-out", files[0],
+         "-keyout", files[1]], check=True, capture_output=True)
+    return files
+
+
 class MeshClientTest(MeshTest):
     def setUp(self):
         super().setUp()
@@ -74,9 +84,9 @@ class MeshClientTest(MeshTest):
         self.addCleanup(client.close)
         return client
 
-    def apply_served(self, work):
+    def apply_served(self, work, **how):
         """A retail job whose handler is `work`, served here."""
-        server = muster.serve_handler(work, version="1", listen=f"{LOOPBACK}:0")
+        server = muster.serve_handler(work, version="1", listen=f"{LOOPBACK}:0", **how)
         self.addCleanup(server.stop, 0)
         return self.client.apply_job(self.job_at(server.address))
 
@@ -323,16 +333,70 @@ class ExampleTest(MeshClientTest):
         self.assertRegex(done.stderr, r"^submit\.py: [^\n]*No such file or directory: 'none\.csv'\n$")
 
 
+class RefusalTest(MeshClientTest):
+    def test_a_job_that_its_handler_refuses_is_in_trouble_until_it_does_not(self):
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        server = muster.serve_handler(retail.bill, version="1", listen=f"{LOOPBACK}:0",
+                                      columns=["nowhere"])
+        job = self.client.apply_job(self.job_at(server.address))
+        self.client.submit(job.name, data)
+        end = time.monotonic() + READY_SECONDS
+        while "nowhere" not in (said := self.ask("doctor").stdout):
+            self.assertLess(time.monotonic(), end, said)
+        self.assertRegex(said, r"wrong: job retail_server: processor \S+ cannot work for it: ")
+        server.stop(0)
+        # Another definition has it tried at once.
+        self.apply_served(retail.bill)
+        batch = self.client.wait(self.client.submit(job.name, data, "again"), timeout=READY_SECONDS)
+        self.assert_totals(batch, data, 1)
+
+    def test_a_local_run_ends_when_the_handler_refuses_the_job(self):
+        server = muster.serve_handler(retail.bill, version="1", listen=f"{LOOPBACK}:0",
+                                      columns=["nowhere"])
+        self.addCleanup(server.stop, 0)
+        job = self.write("job.yaml", self.job_at(server.address))
+        done = self.muster("run", job, "--input", self.retail_rows((3, "0.1", "7", "France")))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"job\.yaml: the handler refuses the job: .*nowhere")
+
+    def test_a_local_run_calls_no_other_host_in_plaintext(self):
+        job = self.write("job.yaml", self.job_at("bills.example.org:7800"))
+        done = self.muster("run", job, "--input", self.retail_rows((3, "0.1", "7", "France")))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("needs TLS (--handler-tls-roots) or --allow-plaintext", done.stderr)
+
+
+class SecureHandlerTest(MeshClientTest):
+    """Processors and a handler that ask each other for certificates."""
+
+    def make_mesh(self):
+        self.processor = make_certificate(self.folder, "processor")
+        self.handler = make_certificate(self.folder, "handler")
+        shown = {"--handler-tls-cert": self.processor[0], "--handler-tls-key": self.processor[1],
+                 "--handler-tls-roots": self.handler[0]}
+
+        class TrustingMesh(Mesh):
+            def start_processors(self):
+                options = [each for option in shown.items() for each in option]
+                return [self.start_role("processor", None, "--threads", 1, *options)
+                        for _ in range(2)]
+
+        return TrustingMesh(self.folder, self.nats_server, self.nats_servers)
+
+    def test_a_batch_is_billed_by_a_handler_that_is_called_over_tls(self):
+        data = retail_input(5000)
+        job = self.apply_served(retail.bill, certificate=self.handler[0], key=self.handler[1],
+                                ca=self.processor[0])
+        batch = self.client.wait(self.client.submit(job.name, data), timeout=READY_SECONDS)
+        self.assert_totals(batch, data, 5000)
+
+
 class TrustTest(MeshTest):
     def start_mesh(self):
         pass  # the test starts what it is about
 
     def test_a_client_asks_only_servers_whose_certificate_it_trusts(self):
-        files = self.folder / "initiator.pem", self.folder / "initiator.key"
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-             "-nodes", "-subj", "/CN=initiator", "-addext", "subjectAltName=IP:127.0.0.1",
-             "-out", files[0], "-keyout", files[1]], check=True, capture_output=True)
+        files = make_certificate(self.folder, "initiator")
         self.mesh.start_nats().await_ready()
         # It demands a certificate of its clients, too; here, the same one.
         self.mesh.start_role("initiator", self.mesh.server, "--tls-cert", files[0], "--tls-key",

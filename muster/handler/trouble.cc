@@ -1,0 +1,42 @@
+#include "muster/handler/trouble.h"
+
+#include <utility>
+
+#include "muster/base/printable.h"
+
+namespace muster::handler {
+
+void Trouble::Note(absl::string_view why) {
+  std::string printable = base::Printable(why, kMaxTroubleBytes);
+  base::MutexLock lock(&mu_);
+  why_ = std::move(printable);
+  works_ = false;
+}
+
+void Trouble::Works() {
+  base::MutexLock lock(&mu_);
+  why_.clear();
+  works_ = true;
+}
+
+void Trouble::SetProbe(Probe probe) {
+  base::MutexLock lock(&mu_);
+  probe_ = std::move(probe);
+}
+
+std::string Trouble::why() const {
+  Probe probe;
+  {
+    base::MutexLock lock(&mu_);
+    if (!why_.empty() || probe_ == nullptr) return why_;
+    probe = probe_;
+  }
+  return base::Printable(probe(), kMaxTroubleBytes);
+}
+
+bool Trouble::works() const {
+  base::MutexLock lock(&mu_);
+  return works_;
+}
+
+}  // namespace muster::handler

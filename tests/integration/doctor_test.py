@@ -1,0 +1,94 @@
+"""What a mesh of real programs says of itself: why work is not done, and what woke the workers."""
+
+import json
+import time
+
+import harness
+from harness import ROOT, retail_input
+from mesh import READY_SECONDS, Program, free_address
+from mesh_test import MeshTest
+
+
+class LookTest(MeshTest):
+    def await_finding(self, what, text):
+        """The finding of the doctor about `what` that has `text`, which takes a heartbeat or two."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            done = self.ask("doctor", "-o", "json")
+            findings = json.loads(done.stdout)
+            for finding in findings:
+                if finding["what"] == what and text in finding["found"]:
+                    self.assertEqual(done.returncode, 1, "something is wrong")
+                    return finding
+        raise self.failureException(f"no {text!r} of {what}: {findings}")
+
+    def workers(self, job):
+        return [worker for worker in self.answer("worker", "list") if worker["job"] == job]
+
+
+class TroubleTest(LookTest):
+    def test_a_script_that_is_not_there_is_found_before_anything_is_submitted(self):
+        self.apply_billing("/nowhere/bill.py")
+        finding = self.await_finding("job billing", "no script /nowhere/bill.py for python3")
+        self.assertEqual(finding["health"], "wrong")
+        self.assertIn("once that is mended", finding["to_do"])
+        for worker in self.workers("billing"):
+            self.assertEqual((worker["phase"], worker["threads_max"]), ("cannot work", None))
+            self.assertIn("/nowhere/bill.py", worker["trouble"])
+        self.apply_billing()
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        self.assert_exact(data, 1, self.submit("billing", data))
+        self.await_sound("job billing")
+
+    def test_a_program_that_always_fails_is_told_with_its_last_words(self):
+        program = self.write("broken.py", "raise ImportError('no module rates')\n")
+        self.apply_billing(program)
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        self.start_submit("billing", data)
+        self.await_finding("job billing", "no module rates")
+
+    def test_an_address_at_which_nobody_is_is_found_before_anything_is_submitted(self):
+        address = free_address()
+        text = (ROOT / "examples/python_retail/job.yaml").read_text()
+        self.assertIn('"localhost:7800"', text)
+        text = text.replace('"localhost:7800"', f'"{address}"')
+        self.answer("job", "apply", self.write("job.yaml", text))
+        self.await_finding("job retail_server", f"the handler at {address} cannot be connected to")
+
+    def test_a_second_controller_is_one_too_many(self):
+        program = [*self.mesh.controller.argv]
+        program[program.index("--listen") + 1] = free_address()
+        program[program.index("--data-dir") + 1] = str(self.folder / "second")
+        second = self.mesh.add(Program(program, "msg=ready"))
+        second.await_ready()
+        self.await_finding("controller", "2 are there: ")
+        second.stop()
+        self.await_sound("controller")
+
+    def await_sound(self, what):
+        """Nothing is wrong with `what`, soon."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            findings = [finding for finding in json.loads(self.ask("doctor", "-o", "json").stdout)
+                        if finding["what"] == what]
+            if not any(finding["health"] == "wrong" for finding in findings):
+                return
+        raise self.failureException(f"still wrong: {findings}")
+
+
+class WakeupsTest(LookTest):
+    def test_workers_are_woken_by_what_is_submitted_and_not_by_looking_for_it(self):
+        self.apply_billing()
+        data = retail_input(4000)
+        self.assert_exact(data, 4000, self.submit("billing", data))
+        workers = self.workers("billing")
+        self.assertEqual(len(workers), 2)
+        # A processor that could not look at the job's queues at once has no listener yet.
+        listening = [worker for worker in workers if worker["phase"] == "listening"]
+        self.assertGreaterEqual(sum(worker["wakeups_push"] for worker in listening), 1)
+        # The first such check comes after 30 s, and finds work only where a trigger was lost.
+        self.assertEqual(sum(worker["wakeups_safety"] for worker in listening), 0)
+
+
+if __name__ == "__main__":
+    harness.main()
