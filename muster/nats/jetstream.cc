@@ -138,6 +138,10 @@ int ErrorCodeOf(const absl::Status& status) {
   return payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code) ? code : 0;
 }
 
+bool IsNoStream(const absl::Status& status) {
+  return absl::IsNotFound(status) && ErrorCodeOf(status) != kNoMessageFound;
+}
+
 absl::StatusOr<json> JetStream::Call(const std::string& endpoint, const json& request) {
   const std::string text = request.is_null() ? "" : request.dump();
   const auto answer =

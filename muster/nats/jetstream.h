@@ -126,6 +126,9 @@ inline constexpr char kExpectedLastSubjectSequence[] = "Nats-Expected-Last-Subje
 inline constexpr char kRollup[] = "Nats-Rollup";
 inline constexpr char kRollupSubject[] = "sub";  // replaces all of the subject
 
+// Whether a message was asked for of a stream that is not there.
+bool IsNoStream(const absl::Status& status);
+
 // The number in an error that JetStream answered, 0 if it is none of those.
 int ErrorCodeOf(const absl::Status& status);
 
