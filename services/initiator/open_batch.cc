@@ -7,6 +7,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/job/job_file.h"
 #include "muster/report_wire/schema.h"
+#include "services/initiator/job_restore.h"
 
 namespace muster::initiator {
 namespace {
@@ -31,7 +32,7 @@ absl::StatusOr<Standstill> OpenBatch::Step(const std::stop_token& stop) {
     return Standstill::kDone;
   }
   if (batch.state == ledger::BatchState::kOpen || batch.enqueued_items < batch.items) {
-    const absl::Status enqueued = Enqueue(stop);
+    const absl::Status enqueued = Enqueue(batch, stop);
     if (input::HasNotArrived(enqueued)) return Standstill::kNeedsContent;
     MUSTER_RETURN_IF_ERROR(enqueued);
     MUSTER_RETURN_IF_ERROR(tools_.desk->CheckCompletion(number_));
@@ -83,11 +84,17 @@ absl::Status OpenBatch::Register() {
 
 // Somebody may have deleted a queue that was there. What was in it is put again like all that a
 // queue loses.
-absl::Status OpenBatch::Enqueue(const std::stop_token& stop) {
+absl::Status OpenBatch::Enqueue(const ledger::Batch& batch, const std::stop_token& stop) {
   absl::Status enqueued = initiator_->Enqueue(number_, stop);
   if (!absl::IsNotFound(enqueued)) return enqueued;
+  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
   MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
   return initiator_->Enqueue(number_, stop);
+}
+
+absl::Status OpenBatch::RestoreJob(const ledger::Batch& batch) {
+  if (tools_.jobs == nullptr) return absl::OkStatus();
+  return initiator::RestoreJob(batch, tools_.jobs, tools_.stores.bus, tools_.options.instance);
 }
 
 absl::StatusOr<bool> OpenBatch::QueuesHoldNothing() {
@@ -104,6 +111,7 @@ absl::Status OpenBatch::RefillWhatIsLost(const ledger::Batch& batch) {
   if (static_cast<uint64_t>(counted.items()) >= batch.items) {
     return tools_.desk->CheckCompletion(number_);  // the question before may have been lost
   }
+  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
   MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing());
   if (!empty) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost,

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "muster/cancellation/cancelled_batches.h"
 #include "muster/job/job.h"
+#include "muster/job_registry/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/counting_desk.h"
 #include "services/initiator/batch_source.h"
@@ -37,6 +38,8 @@ struct BatchTools {
   report::CountingDesk* desk = nullptr;
   // Where cancelled batches are written down for workers; may be null.
   cancellation::CancelledBatches* cancelled = nullptr;
+  // Where processors find the jobs of batches; may be null: they have them from elsewhere.
+  job_registry::JobRegistry* jobs = nullptr;
 };
 
 // What a step came to.
@@ -75,7 +78,9 @@ class OpenBatch {
   absl::Status Prepare(const ledger::Batch& batch);
   absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const ledger::Batch& batch);
   absl::Status Register();
-  absl::Status Enqueue(const std::stop_token& stop);
+  absl::Status Enqueue(const ledger::Batch& batch, const std::stop_token& stop);
+  // Whatever the broker has lost, processors find the batch's job.
+  absl::Status RestoreJob(const ledger::Batch& batch);
   absl::StatusOr<bool> QueuesHoldNothing();
   absl::Status RefillWhatIsLost(const ledger::Batch& batch);
   // Removes what was claim-checked, where nothing can need it again.
