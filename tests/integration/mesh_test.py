@@ -129,7 +129,7 @@ class MeshTest(MusterTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         text, _, checksum = done.stdout.rpartition("checksum ")
         for line in (f"transactions {transactions}", f"aggregated {transactions}", "rejected 0",
-                     "dead_lettered 0"):
+                     "dead_lettered 0", f"ack_survives {self.mesh.ack_survives or 'process'}"):
             self.assertIn(line, text.splitlines())
         self.assertEqual(hashlib.sha256(text.encode()).hexdigest(), checksum.strip())
 
@@ -164,6 +164,20 @@ class WalkTest(MeshTest):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("retail", done.stderr)
         self.assertEqual(self.answer("batch", "list"), [])
+
+
+class PowerTest(MeshTest):
+    """Its operators say that the NATS server syncs before it acknowledges."""
+
+    def make_mesh(self):
+        mesh = super().make_mesh()
+        mesh.ack_survives = "power"
+        return mesh
+
+    def test_a_receipt_says_what_acknowledgements_are_said_to_survive(self):
+        data = retail_input(ROWS)
+        self.apply_billing()
+        self.assert_exact(data, ROWS, self.submit("billing", data))
 
 
 class UploadTest(MeshTest):
