@@ -57,6 +57,7 @@ class MeshTest(MusterTest):
 
     nats_server = NATS_SERVERS[0]
     nats_servers = 1
+    item_size = "256KiB"  # at most
 
     def setUp(self):
         super().setUp()
@@ -85,6 +86,7 @@ class MeshTest(MusterTest):
         text = (ROOT / "examples/retail/job_python.yaml").read_text()
         for old, new in (("name: retail_python", f"name: {name}"),
                          ("transactions: 500", f"transactions: {ROWS_PER_ITEM}"),
+                         ("max_bytes: 256KiB", f"max_bytes: {self.item_size}"),
                          ("[python3, bill.py]", f"[python3, {', '.join(map(str, program))}]"),
                          ("visibility: 30s", f"visibility: {visibility}"),
                          ("deadline: 60s", "deadline: 1h")):
@@ -214,11 +216,14 @@ class FaultTest(MeshTest):
         self.gate = Gate(self.folder / "gate")
         # No handler's program is left behind waiting.
         self.addCleanup(self.gate.open)
-        self.data = retail_input(ROWS)
+        self.data = self.make_data()
         self.apply_billing(self.write("gated.py", GATED), self.gate.path)
         self.submission = self.start_submit("billing", self.data)
         half = self.await_batch(1, lambda batch: batch["items_counted"] == FREE_ITEMS)
         self.assertEqual(half["aggregated"], FREE_ITEMS * ROWS_PER_ITEM)
+
+    def make_data(self):
+        return retail_input(ROWS)
 
     @staticmethod
     def outlast_leases():

@@ -1,7 +1,9 @@
 """What becomes of a mesh when its streams are not what they should be: set otherwise by somebody, or
 lost with all of the NATS server's data. On each server that MUSTER_NATS_SERVERS names."""
 
+import base64
 import json
+import random
 import shutil
 import signal
 import time
@@ -143,6 +145,31 @@ class LostStoreTest(FaultTest):
         for program in self.mesh.programs:
             program.await_ready()
         self.assert_goes_on(submissions=1)
+
+
+class LostLargeItemsTest(FaultTest):
+    """Items that do not fit into a message lie in a bucket, which is lost as well."""
+
+    ROW_BYTES = 8000
+    item_size = "4MiB"
+
+    def make_data(self):
+        noise = random.Random(7)
+        rows = retail_input(ROWS).read_text().splitlines()
+        for i in range(1, len(rows)):
+            fields = rows[i].split(",", 2)
+            fields[1] = base64.b64encode(noise.randbytes(self.ROW_BYTES)).decode()
+            rows[i] = ",".join(fields)
+        return self.write("large.csv", "\n".join(rows) + "\n")
+
+    def test_large_items_are_made_again(self):
+        nats = wire(self.mesh)
+        self.addCleanup(nats.close)
+        self.assertGreater(nats.api("STREAM.INFO.OBJ_muster")["state"]["messages"], 0)
+        self.mesh.nats.kill()
+        shutil.rmtree(self.folder / "nats0")
+        self.mesh.nats.restart()
+        self.assert_ends_exactly_once()
 
 
 def on_other_servers(*cases):
