@@ -58,6 +58,7 @@ class MeshTest(MusterTest):
     nats_server = NATS_SERVERS[0]
     nats_servers = 1
     item_size = "256KiB"  # at most
+    ack_survives = "process"  # as receipts say
 
     def setUp(self):
         super().setUp()
@@ -131,7 +132,7 @@ class MeshTest(MusterTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         text, _, checksum = done.stdout.rpartition("checksum ")
         for line in (f"transactions {transactions}", f"aggregated {transactions}", "rejected 0",
-                     "dead_lettered 0", f"ack_survives {self.mesh.ack_survives or 'process'}"):
+                     "dead_lettered 0", f"ack_survives {self.ack_survives}"):
             self.assertIn(line, text.splitlines())
         self.assertEqual(hashlib.sha256(text.encode()).hexdigest(), checksum.strip())
 
@@ -171,9 +172,11 @@ class WalkTest(MeshTest):
 class PowerTest(MeshTest):
     """Its operators say that the NATS server syncs before it acknowledges."""
 
+    ack_survives = "power"
+
     def make_mesh(self):
         mesh = super().make_mesh()
-        mesh.ack_survives = "power"
+        mesh.role_options = ["--ack-survives", "power"]
         return mesh
 
     def test_a_receipt_says_what_acknowledgements_are_said_to_survive(self):
