@@ -1,4 +1,5 @@
 // muster doctor
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,15 +19,13 @@ namespace {
 struct DoctorOptions {
   CommonOptions common;
   std::string account = wire::kLocalAccount;
-  std::string nats_url;  // empty: nobody looks
-  int replicas = 1;
+  NatsCare nats;
 };
 
 // What NATS lacks may be the reason why the initiator does not answer, so it is told first.
 absl::Status Examine(const DoctorOptions& options, const Environment& environment) {
   MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "the doctor looks at a mesh"));
-  Findings findings;
-  if (!options.nats_url.empty()) findings = CheckNats(options.nats_url, options.replicas);
+  Findings findings = CheckNats(options.nats);
   absl::StatusOr<Findings> mesh =
       CheckMesh(options.common, options.account, MUSTER_VERSION, environment);
   if (mesh.ok()) {
@@ -50,12 +49,23 @@ void AddDoctor(CLI::App* app, const Environment& environment) {
   AddServer(command, &options->common);
   AddOutput(command, &options->common, Csv::kNo);
   command->add_option("--account", options->account, "Whose queues")->capture_default_str();
-  command->add_option("--nats", options->nats_url, "The NATS server too, such as nats://host:4222")
+  command->add_option("--nats", options->nats.url, "The NATS server too, such as nats://host:4222")
       ->envname("MUSTER_NATS");
-  command->add_option("--replicas", options->replicas, "Of what the services store there")
+  command->add_option("--bucket", options->nats.bucket, "Of the services' records and blobs there")
+      ->envname("MUSTER_BUCKET")
+      ->capture_default_str();
+  command->add_option("--replicas", options->nats.replicas, "Of what the services store there")
       ->envname("MUSTER_REPLICAS")
       ->check(CLI::IsMember({1, 3, 5}))
       ->capture_default_str();
+  command
+      ->add_option("--ack-survives", options->nats.ack_survives,
+                   "What the services say that its acknowledgements survive: process or power")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, queue::Survives>{
+          {"process", queue::Survives::kProcess}, {"power", queue::Survives::kPower}}))
+      ->envname("MUSTER_ACK_SURVIVES")
+      ->type_name("")
+      ->default_str("process");
   command->callback([options, &environment] {
     if (const absl::Status status = Examine(*options, environment); !status.ok()) {
       environment.Fail(status);

@@ -14,6 +14,8 @@ const char* NameOf(Health health) {
   switch (health) {
     case Health::kOk:
       return "ok";
+    case Health::kUnknown:
+      return "unknown";
     case Health::kWarning:
       return "warning";
     case Health::kWrong:

@@ -8,7 +8,8 @@
 
 namespace muster::cli {
 
-enum class Health { kOk, kWarning, kWrong };
+// kUnknown: nobody has looked.
+enum class Health { kOk, kUnknown, kWarning, kWrong };
 
 struct Finding {
   Health health = Health::kOk;

@@ -4,10 +4,19 @@
 #include <string>
 
 #include "cli/finding.h"
+#include "muster/queue/queue_store.h"
 
 namespace muster::cli {
 
-// Changes nothing. `replicas`: of what is stored, as the services' --replicas.
-Findings CheckNats(const std::string& url, int replicas);
+// What the services were told of their server, as their options of these names.
+struct NatsCare {
+  std::string url;  // empty: nobody looks
+  std::string bucket = "muster";
+  int replicas = 1;
+  queue::Survives ack_survives = queue::Survives::kProcess;
+};
+
+// Changes nothing. Without a URL it says that nobody has looked.
+Findings CheckNats(const NatsCare& care);
 
 }  // namespace muster::cli

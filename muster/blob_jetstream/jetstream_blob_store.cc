@@ -10,6 +10,7 @@
 #include "muster/blob_jetstream/limits.h"
 #include "muster/blob_jetstream/orphans.h"
 #include "muster/nats/bucket.h"
+#include "muster/nats/status.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::blob_jetstream {
@@ -32,15 +33,17 @@ absl::StatusOr<std::unique_ptr<JetStreamBlobStore>> JetStreamBlobStore::Open(
   MUSTER_RETURN_IF_ERROR(nats::ValidateBucket(options.bucket));
   MUSTER_RETURN_IF_ERROR(CheckPayload(*connection));
   std::unique_ptr<JetStreamBlobStore> store(new JetStreamBlobStore(connection, options));
-  const absl::Status made =
-      store->jetstream_.EnsureStream(BucketConfig(options.bucket, options.replicas));
+  const absl::Status made = store->keeper_.Ensure();
   if (!made.ok()) return base::Annotate(made, absl::StrCat("blob bucket '", options.bucket, "'"));
   store->RemoveOldOrphans();
   return store;
 }
 
 JetStreamBlobStore::JetStreamBlobStore(nats::Connection* connection, const Options& options)
-    : bucket_(options.bucket), clock_(options.clock), jetstream_(connection, options.timeout) {}
+    : bucket_(options.bucket),
+      clock_(options.clock),
+      jetstream_(connection, options.timeout),
+      keeper_(&jetstream_, BucketConfig(options.bucket, options.replicas), options.clock) {}
 
 // They cost room and nothing else, so that the store opens also where they cannot be removed.
 void JetStreamBlobStore::RemoveOldOrphans() {
@@ -63,7 +66,7 @@ absl::Status JetStreamBlobStore::Put(absl::string_view name, absl::string_view d
                            .size = data.size(),
                            .chunks = ChunksOf(data.size()),
                            .digest = DigestOf(data)};
-  absl::Status status = WriteChunks(&jetstream_, ChunkSubject(bucket_, info.nuid), data);
+  absl::Status status = WriteAll(info.nuid, data);
   std::string replaced;
   if (status.ok()) {
     absl::StatusOr<std::string> committed = Commit(info);
@@ -77,6 +80,14 @@ absl::Status JetStreamBlobStore::Put(absl::string_view name, absl::string_view d
   // Without an answer the metadata may be there, or still come, and name them.
   if (!absl::IsUnavailable(status)) RemoveChunks(info.nuid);
   return base::Annotate(status, absl::StrCat("putting ", Naming(name)));
+}
+
+absl::Status JetStreamBlobStore::WriteAll(absl::string_view nuid, absl::string_view data) {
+  const std::string subject = ChunkSubject(bucket_, nuid);
+  const absl::Status written = WriteChunks(&jetstream_, subject, data);
+  if (!nats::IsNobodyListens(written)) return written;
+  MUSTER_RETURN_IF_ERROR(keeper_.OnMissing());
+  return WriteChunks(&jetstream_, subject, data);
 }
 
 absl::StatusOr<std::string> JetStreamBlobStore::Commit(const ObjectInfo& info) {
@@ -98,13 +109,17 @@ absl::StatusOr<std::string> JetStreamBlobStore::Commit(const ObjectInfo& info) {
       absl::StrCat("others put the same blob ", kMaxTries, " times in between"));
 }
 
+absl::StatusOr<nats::StoredMessage> JetStreamBlobStore::ReadLastMeta(absl::string_view name) {
+  const std::string subject = MetaSubject(bucket_, name);
+  auto message = jetstream_.LastMessage(StreamOf(bucket_), subject);
+  if (!nats::IsNoStream(message.status())) return message;
+  MUSTER_RETURN_IF_ERROR(keeper_.OnMissing());
+  return jetstream_.LastMessage(StreamOf(bucket_), subject);
+}
+
 absl::StatusOr<JetStreamBlobStore::Meta> JetStreamBlobStore::ReadMeta(absl::string_view name) {
-  const auto message = jetstream_.LastMessage(StreamOf(bucket_), MetaSubject(bucket_, name));
+  const auto message = ReadLastMeta(name);
   if (nats::ErrorCodeOf(message.status()) == nats::kNoMessageFound) return Meta();
-  if (absl::IsNotFound(message.status())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the bucket is gone: ", message.status().message()));
-  }
   MUSTER_RETURN_IF_ERROR(message.status());
   Meta meta{.sequence = message->sequence, .info = DecodeObject(message->data)};
   if (meta.info.ok() && meta.info->deleted) meta.info = Meta().info;

@@ -20,6 +20,7 @@
 #include "muster/blob_jetstream/object_layout.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
+#include "muster/nats/stream_keeper.h"
 
 namespace muster::blob_jetstream {
 
@@ -44,9 +45,9 @@ class JetStreamBlobStore final : public blob::BlobStore {
   static absl::StatusOr<std::unique_ptr<JetStreamBlobStore>> Open(
       nats::Connection* connection, const Options& options = Options());
 
-  // Of all: Unavailable: no answer; whether a blob was put or deleted is unknown.
-  // FailedPrecondition: the bucket is gone. ResourceExhausted: the server is full; the blob is as
-  // it was before.
+  // Of all: Unavailable: no answer, or the bucket is gone; whether a blob was put or deleted is
+  // unknown. A bucket that stays gone is made anew, without blobs (nats/stream_keeper.h).
+  // ResourceExhausted: the server is full; the blob is as it was before.
   absl::Status Put(absl::string_view name, absl::string_view data) override;
   absl::StatusOr<std::string> Get(absl::string_view name) override;
   // Removes the metadata, too, where tools would leave a marker: names do not come again, and the
@@ -63,7 +64,9 @@ class JetStreamBlobStore final : public blob::BlobStore {
   JetStreamBlobStore(nats::Connection* connection, const Options& options);
 
   void RemoveOldOrphans();
+  absl::Status WriteAll(absl::string_view nuid, absl::string_view data);
   absl::StatusOr<Meta> ReadMeta(absl::string_view name);
+  absl::StatusOr<nats::StoredMessage> ReadLastMeta(absl::string_view name);
   // With `info` the blob is the new one. Answers the nuid that it replaced, "" if none.
   absl::StatusOr<std::string> Commit(const ObjectInfo& info);
   // The blob that `info` names.
@@ -74,6 +77,7 @@ class JetStreamBlobStore final : public blob::BlobStore {
   const std::string bucket_;
   base::Clock* const clock_;  // not owned
   nats::JetStream jetstream_;
+  nats::StreamKeeper keeper_;
 };
 
 }  // namespace muster::blob_jetstream

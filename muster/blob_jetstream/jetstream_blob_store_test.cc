@@ -10,9 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
 #include "muster/base/fingerprint.h"
 #include "muster/blob/conformance/blob_store_conformance.h"
 #include "muster/blob_jetstream/bucket_fixture.h"
+#include "muster/nats/limits.h"
 #include "muster/nats/testing/nats_tool.h"
 #include "nlohmann/json.hpp"
 
@@ -204,13 +206,29 @@ TEST_P(JetStreamBlobStoreTest, PutsAndDeletesOverDamagedMetadata) {
   EXPECT_TRUE(absl::IsNotFound(store->Get("b").status()));
 }
 
-TEST_P(JetStreamBlobStoreTest, SaysThatTheBucketIsGone) {
-  const auto store = Open();
+TEST_P(JetStreamBlobStoreTest, MakesABucketAnewThatStaysGone) {
+  base::FakeClock clock;
+  const auto store = Open({.clock = &clock});
   ASSERT_TRUE(store->Put("b", "x").ok());
   ASSERT_TRUE(jetstream_.DeleteStream("OBJ_muster").ok());
   const absl::Status status = store->Get("b").status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_FALSE(store->Put("b", "y").ok());
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(absl::IsUnavailable(store->Put("b", "y")));
+  EXPECT_TRUE(absl::IsNotFound(jetstream_.GetStream("OBJ_muster").status()));
+  clock.Advance(nats::kGoneFor);
+  EXPECT_TRUE(store->Put("b", "y").ok());
+  EXPECT_EQ(*store->Get("b"), "y");
+}
+
+TEST_P(JetStreamBlobStoreTest, HasNoBlobsInABucketThatWasMadeAnew) {
+  base::FakeClock clock;
+  const auto store = Open({.clock = &clock});
+  ASSERT_TRUE(store->Put("b", "x").ok());
+  ASSERT_TRUE(jetstream_.DeleteStream("OBJ_muster").ok());
+  EXPECT_TRUE(absl::IsUnavailable(store->Delete("b")));
+  clock.Advance(nats::kGoneFor);
+  EXPECT_TRUE(absl::IsNotFound(store->Get("b").status()));
+  EXPECT_TRUE(store->Delete("b").ok());
 }
 
 TEST_P(JetStreamBlobStoreTest, AFullServerLeavesTheOldBlobAndNoChunks) {

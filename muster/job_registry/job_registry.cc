@@ -174,6 +174,36 @@ absl::StatusOr<JobEntry> JobRegistry::FindRevision(absl::string_view revision) {
   return ReadEntry(record);
 }
 
+absl::StatusOr<bool> JobRegistry::Restore(const JobEntry& entry) {
+  const absl::Status found = FindRevision(entry.revision).status();
+  if (!absl::IsNotFound(found) && !absl::IsDataLoss(found)) {
+    MUSTER_RETURN_IF_ERROR(found);
+    return false;
+  }
+  const JobRecord record{.name = entry.name,
+                         .revision = entry.revision,
+                         .text_hash = base::Sha256Hex(entry.definition),
+                         .text_bytes = entry.definition.size(),
+                         .updated = entry.updated};
+  MUSTER_RETURN_IF_ERROR(WriteText(entry.definition, record.text_hash));
+  const auto change = [&](Jobs* jobs) -> absl::StatusOr<bool> {
+    JobRecord* const job = Find(jobs, entry.name);
+    if (job == nullptr) {
+      jobs->insert(Place(jobs, entry.name), record);
+    } else if (job->updated < entry.updated) {
+      *job = record;
+    } else {
+      return false;
+    }
+    MUSTER_RETURN_IF_ERROR(RequireRoom(*jobs));
+    return true;
+  };
+  MUSTER_RETURN_IF_ERROR(ChangeDirectory(change));
+  // Last, because whoever finds it does nothing of this.
+  MUSTER_RETURN_IF_ERROR(WriteRevision(record));
+  return true;
+}
+
 absl::Status JobRegistry::Delete(absl::string_view name) {
   return ChangeDirectory([&](Jobs* jobs) -> absl::StatusOr<bool> {
     if (Find(jobs, name) == nullptr) return NoSuchJob(name);

@@ -86,6 +86,11 @@ class JobRegistry {
   // `updated` is when. NotFound: no such revision was ever applied.
   absl::StatusOr<JobEntry> FindRevision(absl::string_view revision);
 
+  // Puts back what the store has lost: where `entry.revision` is not found, it is again, and it is
+  // what the job is at, unless the job is there as of later than `entry.updated`. True: it was not
+  // found. A job that was deleted stays so.
+  absl::StatusOr<bool> Restore(const JobEntry& entry);
+
   // Forgets the job; its revisions are still found. NotFound: no such job.
   absl::Status Delete(absl::string_view name);
 

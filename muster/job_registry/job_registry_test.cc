@@ -95,6 +95,46 @@ TEST_F(JobRegistryTest, SaysLineAndColumnOfEachMistake) {
   EXPECT_EQ(store_.writes_tried(), 0);
 }
 
+TEST_F(JobRegistryTest, PutsBackWhatTheStoreHasLost) {
+  const JobEntry lost = Apply(JobText("a")).entry;
+  EXPECT_FALSE(*registry_.Restore(lost));
+  store_.Clear();
+  EXPECT_TRUE(absl::IsNotFound(registry_.Get("a").status()));
+  EXPECT_TRUE(*registry_.Restore(lost));
+  EXPECT_EQ(registry_.Get("a")->definition, JobText("a"));
+  EXPECT_EQ(registry_.Get("a")->updated, lost.updated);
+  EXPECT_EQ(registry_.FindRevision(lost.revision)->definition, JobText("a"));
+  EXPECT_FALSE(*registry_.Restore(lost));
+}
+
+TEST_F(JobRegistryTest, PutsBackALostRevisionWithoutTakingANewerOnesPlace) {
+  const JobEntry older = Apply(JobText("a", "amount")).entry;
+  clock_.Advance(absl::Seconds(1));
+  const JobEntry newer = Apply(JobText("a", "price")).entry;
+  for (const bool newer_first : {true, false}) {
+    store_.Clear();
+    EXPECT_TRUE(*registry_.Restore(newer_first ? newer : older));
+    EXPECT_TRUE(*registry_.Restore(newer_first ? older : newer));
+    EXPECT_EQ(registry_.Get("a")->revision, newer.revision);
+    EXPECT_TRUE(registry_.FindRevision(older.revision).ok());
+  }
+}
+
+TEST_F(JobRegistryTest, DoesNotPutBackAJobThatWasDeleted) {
+  const JobEntry deleted = Apply(JobText("a")).entry;
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  EXPECT_FALSE(*registry_.Restore(deleted));
+  EXPECT_TRUE(absl::IsNotFound(registry_.Get("a").status()));
+}
+
+TEST_F(JobRegistryTest, PutsBackARevisionWhoseTextIsDamaged) {
+  const JobEntry entry = Apply(JobText("a")).entry;
+  store_.Overwrite(PieceKey(base::Sha256Hex(JobText("a")), 0), "");
+  EXPECT_TRUE(absl::IsDataLoss(registry_.Get("a").status()));
+  EXPECT_TRUE(*registry_.Restore(entry));
+  EXPECT_EQ(registry_.Get("a")->definition, JobText("a"));
+}
+
 TEST_F(JobRegistryTest, ReadsOnlyTheDirectoryOfAJobWhoseDefinitionItKnows) {
   Apply(JobText("a"));
   CountingStore counting(&store_);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "muster/base/status_macros.h"
+#include "muster/nats/settings_check.h"
 #include "muster/nats/status.h"
 #include "nlohmann/json.hpp"
 
@@ -23,6 +24,7 @@ constexpr absl::string_view kErrorCodeUrl = "muster/nats-error-code";
 // The server's codes that do not follow from their HTTP code.
 constexpr int kNotEnabledForAccount = 10039;
 constexpr int kStreamNameInUse = 10058;
+constexpr int kSubjectsOverlap = 10065;
 constexpr int kConsumerNameInUse = 10013;
 constexpr int kConsumerExists = 10148;
 constexpr int kInsufficientResources = 10023;
@@ -119,26 +121,13 @@ std::vector<Header> HeadersOf(absl::string_view text) {
   return headers;
 }
 
-// The fields of `wanted` that are otherwise in `got`, but for those in `optional`.
-std::string Differences(const json& wanted, const json& got,
-                        absl::Span<const absl::string_view> optional) {
-  std::string differences;
-  for (const auto& [field, value] : wanted.items()) {
-    if (std::find(optional.begin(), optional.end(), field) != optional.end()) continue;
-    const auto found = got.find(field);
-    if (found != got.end() && *found == value) continue;
-    absl::StrAppend(&differences, differences.empty() ? "" : ", ", field, " is ",
-                    found == got.end() ? "not known" : found->dump(), ", not ", value.dump());
-  }
-  return differences;
-}
-
 absl::Status CheckAccepted(const json& wanted, const json& answer, absl::string_view what,
                            absl::Span<const absl::string_view> optional) {
-  const std::string differences = Differences(wanted, Part(answer, "config"), optional);
+  const std::vector<Difference> differences =
+      DifferencesOf(wanted, Part(answer, "config"), optional);
   if (differences.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(what, " is not as it should be: ", differences));
+  return Incompatible(what, absl::StrCat(what, " is not as it should be: ", Describe(differences)),
+                      differences);
 }
 
 }  // namespace
@@ -147,6 +136,10 @@ int ErrorCodeOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kErrorCodeUrl);
   int code = 0;
   return payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code) ? code : 0;
+}
+
+bool IsNoStream(const absl::Status& status) {
+  return absl::IsNotFound(status) && ErrorCodeOf(status) != kNoMessageFound;
 }
 
 absl::StatusOr<json> JetStream::Call(const std::string& endpoint, const json& request) {
@@ -170,21 +163,63 @@ absl::Status JetStream::EnsureStream(const json& config,
   if (absl::IsAlreadyExists(answer.status())) {
     answer = Call(absl::StrCat("STREAM.UPDATE.", name), config);
     if (!answer.ok() && !absl::IsUnavailable(answer.status())) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "stream ", name,
-          " is there with settings that cannot be changed: ", answer.status().message()));
+      return CannotChange(config, answer.status(), optional);
     }
   }
+  if (ErrorCodeOf(answer.status()) == kSubjectsOverlap) return Taken(config);
   MUSTER_RETURN_IF_ERROR(answer.status());
   return CheckAccepted(config, *answer, absl::StrCat("stream ", name), optional);
 }
 
+absl::Status JetStream::CannotChange(const json& config, const absl::Status& refusal,
+                                     absl::Span<const absl::string_view> optional) {
+  const std::string name = Text(config, "name");
+  MUSTER_ASSIGN_OR_RETURN(const json is, StreamConfig(name));
+  const std::vector<Difference> differences = DifferencesOf(config, is, optional);
+  return Incompatible(
+      name,
+      absl::StrCat(
+          "stream ", name, " is there with settings that cannot be changed: ",
+          Describe(differences), " (", refusal.message(),
+          "); keep what is in it, if it is of use, and delete the stream: it is made anew"),
+      differences);
+}
+
+absl::Status JetStream::Taken(const json& config) {
+  const std::string name = Text(config, "name");
+  const json subjects = Field(config, "subjects", json::array());
+  std::string others;
+  for (const json& subject : subjects) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> streams,
+                            StreamNames(subject.is_string() ? subject.get<std::string>() : ""));
+    for (const std::string& stream : streams) {
+      if (stream != name) absl::StrAppend(&others, others.empty() ? "" : ", ", stream);
+    }
+  }
+  const Difference taken{"subjects", absl::StrCat("of stream ", others), subjects.dump()};
+  return Incompatible(name,
+                      absl::StrCat("stream ", name, " cannot have its subjects ", subjects.dump(),
+                                   ": stream ", others, " takes them; change that, or delete it"),
+                      {taken});
+}
+
 absl::Status JetStream::EnsureConsumer(const std::string& stream, const json& config) {
   const std::string name = Text(config, "durable_name");
-  MUSTER_ASSIGN_OR_RETURN(const json answer,
-                          Call(absl::StrCat("CONSUMER.DURABLE.CREATE.", stream, ".", name),
-                               {{"stream_name", stream}, {"config", config}}));
-  return CheckAccepted(config, answer, absl::StrCat("consumer ", name, " of stream ", stream), {});
+  const std::string what = absl::StrCat("consumer ", name, " of stream ", stream);
+  const absl::StatusOr<json> answer =
+      Call(absl::StrCat("CONSUMER.DURABLE.CREATE.", stream, ".", name),
+           {{"stream_name", stream}, {"config", config}});
+  if (answer.ok()) return CheckAccepted(config, *answer, what, {});
+  const absl::StatusOr<json> there =
+      Call(absl::StrCat("CONSUMER.INFO.", stream, ".", name), nullptr);
+  if (!there.ok()) return answer.status();
+  const std::vector<Difference> differences = DifferencesOf(config, Part(*there, "config"));
+  if (differences.empty()) return answer.status();
+  return Incompatible(
+      what,
+      absl::StrCat(what, " is there with settings that cannot be changed: ", Describe(differences),
+                   " (", answer.status().message(), "); delete the consumer: it is made anew"),
+      differences);
 }
 
 absl::StatusOr<json> JetStream::StreamConfig(const std::string& stream) {

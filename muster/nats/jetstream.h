@@ -68,9 +68,9 @@ class JetStream {
   // FailedPrecondition: the server runs no JetStream, or none for our account.
   absl::Status CheckEnabled();
 
-  // Makes the stream, or changes it to be as `config` says. What the server did not accept of it is
-  // FailedPrecondition and named, but for the fields in `optional`: an older server leaves out what
-  // it does not know.
+  // Makes the stream, or changes it to be as `config` says. What the server did not accept of it,
+  // or another stream is in the way of, is FailedPrecondition and named, as a base::Mismatch too,
+  // but for the fields in `optional`: an older server leaves out what it does not know.
   absl::Status EnsureStream(const nlohmann::json& config,
                             absl::Span<const absl::string_view> optional = {});
   // A durable consumer, likewise.
@@ -106,6 +106,11 @@ class JetStream {
   absl::StatusOr<nlohmann::json> Call(const std::string& endpoint, const nlohmann::json& request);
 
  private:
+  // What EnsureStream answers where the server refuses to change the stream that is there.
+  absl::Status CannotChange(const nlohmann::json& config, const absl::Status& refusal,
+                            absl::Span<const absl::string_view> optional);
+  // And where other streams have its subjects.
+  absl::Status Taken(const nlohmann::json& config);
   absl::StatusOr<StoredMessage> Get(const std::string& stream, const nlohmann::json& request);
 
   Connection* const connection_;  // not owned
@@ -120,6 +125,9 @@ inline constexpr int kNoMessageFound = 10037;  // but the stream is there
 inline constexpr char kExpectedLastSubjectSequence[] = "Nats-Expected-Last-Subject-Sequence";
 inline constexpr char kRollup[] = "Nats-Rollup";
 inline constexpr char kRollupSubject[] = "sub";  // replaces all of the subject
+
+// Whether a message was asked for of a stream that is not there.
+bool IsNoStream(const absl::Status& status);
 
 // The number in an error that JetStream answered, 0 if it is none of those.
 int ErrorCodeOf(const absl::Status& status);

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/mismatch.h"
 #include "muster/nats/testing/nats_server.h"
 #include "nlohmann/json.hpp"
 
@@ -53,6 +54,33 @@ TEST_P(JetStreamTest, RefusesAStreamThatCannotBeAsItShould) {
   const absl::Status status = jetstream_.EnsureStream(Config());
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(status.message(), HasSubstr("stream work"));
+  EXPECT_THAT(status.message(), HasSubstr("delete the stream"));
+  EXPECT_EQ(base::MismatchOf(status),
+            (base::Mismatch{"work", "storage", "\"memory\"", "\"file\""}));
+}
+
+TEST_P(JetStreamTest, SaysWhichOtherStreamHasTheSubjects) {
+  json other = Config();
+  other["name"] = "mine";
+  other["subjects"] = {"work.>"};
+  ASSERT_TRUE(jetstream_.EnsureStream(other).ok());
+  const absl::Status status = jetstream_.EnsureStream(Config());
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(base::MismatchOf(status),
+            (base::Mismatch{"work", "subjects", "of stream mine", "[\"work.*\"]"}));
+  ASSERT_TRUE(jetstream_.DeleteStream("mine").ok());
+  EXPECT_TRUE(jetstream_.EnsureStream(Config()).ok());
+}
+
+TEST_P(JetStreamTest, RefusesAConsumerThatCannotBeAsItShould) {
+  ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  json config = {{"durable_name", "workers"}, {"ack_policy", "none"}};
+  ASSERT_TRUE(jetstream_.EnsureConsumer("work", config).ok());
+  config["ack_policy"] = "explicit";
+  const absl::Status status = jetstream_.EnsureConsumer("work", config);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(base::MismatchOf(status), (base::Mismatch{"consumer workers of stream work",
+                                                      "ack_policy", "\"none\"", "\"explicit\""}));
 }
 
 TEST_P(JetStreamTest, NamesWhatTheServerDidNotAccept) {

@@ -19,4 +19,10 @@ inline constexpr int kMaxReconnectBufferBytes = 8 << 20;
 inline constexpr int kMaxPendingMessages = 1 << 20;
 inline constexpr int kMaxPendingBytes = 512 << 20;
 
+// So long a stream has to be gone until it is made anew: a server that comes back, or a connection
+// that moves to another one, is of one mind by then.
+inline constexpr absl::Duration kGoneFor = absl::Seconds(2);
+// Processors without work look every half minute.
+inline constexpr absl::Duration kMaxBetweenSightings = absl::Minutes(1);
+
 }  // namespace muster::nats

@@ -11,11 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status_macros.h"
+#include "muster/nats/settings_check.h"
 #include "muster/queue/lease_metadata.h"
 #include "muster/queue/limits.h"
 #include "muster/queue_jetstream/metadata_codec.h"
 #include "muster/queue_jetstream/names.h"
 #include "muster/queue_jetstream/stream_queue.h"
+#include "nlohmann/json.hpp"
 
 namespace muster::queue_jetstream {
 namespace {
@@ -25,6 +27,9 @@ using queue::QueueId;
 // Of a message's bytes, what its headers and its subjects may take.
 constexpr int64_t kMaxEnvelopeBytes = 8 << 10;
 constexpr int64_t kMinPayloadBytes = 64 << 10;
+
+// How many replicas there are, and for how long copies are known, each installation says itself.
+constexpr absl::string_view kMayDiffer[] = {"num_replicas", "duplicate_window"};
 
 absl::Status NoQueue(const QueueId& queue) {
   return absl::NotFoundError(absl::StrCat("no queue '", queue.ToString(), "'"));
@@ -109,11 +114,14 @@ class JetStreamQueueStore final : public queue::QueueStore {
   absl::Status EnsureConsumer(const QueueId& queue, const queue::Metadata& metadata);
   // Looks at how long the consumer has leases last. NotFound: there is none.
   absl::Status LookAtLease(const QueueId& queue);
-  // Whether the server says that the queue is not there (any more).
+  // Whether the server says that the queue is not there (any more), or not as Make made it:
+  // somebody put another stream in its place, or gave its subject away.
   bool IsGone(const QueueId& queue);
+  absl::StatusOr<bool> IsAsMade(const QueueId& queue);
   void Forget(const QueueId& queue);
 
-  // What `call` answers, or NotFound: where nobody listens, the queue may be gone.
+  // What `call` answers, or NotFound: where nobody listens, the queue may be gone. Make says what
+  // is in its place.
   template <typename Call>
   std::invoke_result_t<Call, StreamQueue&> On(const QueueId& queue, Call call) {
     MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<StreamQueue> found, Find(queue));
@@ -157,9 +165,16 @@ absl::StatusOr<std::shared_ptr<StreamQueue>> JetStreamQueueStore::Find(const Que
 }
 
 bool JetStreamQueueStore::IsGone(const QueueId& queue) {
-  if (!absl::IsNotFound(jetstream_.GetStream(StreamOf(queue)).status())) return false;
+  const absl::StatusOr<bool> as_made = IsAsMade(queue);
+  if (!absl::IsNotFound(as_made.status()) && as_made.value_or(true)) return false;
   Forget(queue);
   return true;
+}
+
+absl::StatusOr<bool> JetStreamQueueStore::IsAsMade(const QueueId& queue) {
+  MUSTER_RETURN_IF_ERROR(jetstream_.GetConsumer(StreamOf(queue), kConsumer).status());
+  MUSTER_ASSIGN_OR_RETURN(const nlohmann::json config, jetstream_.StreamConfig(StreamOf(queue)));
+  return nats::DifferencesOf(StreamSettings(queue, options_.settings), config, kMayDiffer).empty();
 }
 
 void JetStreamQueueStore::Forget(const QueueId& queue) {

@@ -8,7 +8,11 @@
 //                them last; other processes learn it from the next verb here that asks for the
 //                consumer: CreateQueue, GetMetadata, Stats, Peek
 //   receipts     a stale one is not refused: the server takes an acknowledgement from anybody.
-//                Only the report's own test decides what counts (docs/reliability.md)
+//                Only the report's own test decides what counts (docs/reliability.md). One from
+//                before the server lost its data may settle another message of that number, which
+//                is then missed like any that is lost
+//   loss         a queue whose stream or consumer is gone, or has another stream in its place, is
+//                NotFound; CreateQueue makes it anew, or says what is in the way
 //   Peek         shows what was never delivered
 //   Stats        a message is in flight until it is settled or delivered again: given back, or its
 //                lease lapsed, it still is; totals count what a redrive or a purge did, too. After

@@ -20,6 +20,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/mismatch.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
 #include "muster/nats/testing/nats_server.h"
@@ -417,6 +418,52 @@ TEST_P(JetStreamQueueStoreTest, RefusesAStreamThatIsSetOtherwise) {
   const absl::Status status = store().CreateQueue(taken, {});
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(status.message(), HasSubstr(StreamOf(taken)));
+  EXPECT_EQ(base::MismatchOf(status),
+            (base::Mismatch{StreamOf(taken), "retention", "\"limits\"", "\"workqueue\""}));
+}
+
+TEST_P(JetStreamQueueStoreTest, SaysWhatWasPutInAQueuesPlaceAndMakesItAnewOnceThatIsGone) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(queue_)).ok());
+  ASSERT_TRUE(jetstream
+                  .EnsureStream({{"name", StreamOf(queue_)},
+                                 {"subjects", {"elsewhere"}},
+                                 {"storage", "file"},
+                                 {"retention", "limits"}})
+                  .ok());
+  EXPECT_TRUE(absl::IsNotFound(store().Put(queue_, Bodies(1)).status()));
+  EXPECT_TRUE(absl::IsNotFound(store().Receive(queue_, {}).status()));
+  EXPECT_TRUE(absl::IsNotFound(store().Stats(queue_).status()));
+  const absl::Status status = store().CreateQueue(queue_, {});
+  EXPECT_EQ(base::MismatchOf(status),
+            (base::Mismatch{StreamOf(queue_), "retention", "\"limits\"", "\"workqueue\""}))
+      << status;
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(queue_)).ok());
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
+  EXPECT_THAT(Drain(), ElementsAre("body 0", "body 1"));
+}
+
+TEST_P(JetStreamQueueStoreTest, MendsWhatTheServerLetsItChange) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  nlohmann::json config = *jetstream.StreamConfig(StreamOf(queue_));
+  config["subjects"] = {"elsewhere"};
+  ASSERT_TRUE(jetstream.Call(absl::StrCat("STREAM.UPDATE.", StreamOf(queue_)), config).ok());
+  EXPECT_TRUE(absl::IsNotFound(store().Put(queue_, Bodies(1)).status()));
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  EXPECT_THAT(Drain(), ElementsAre("body 0"));
+}
+
+TEST_P(JetStreamQueueStoreTest, MakesALostConsumerAgain) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  ASSERT_TRUE(
+      jetstream.Call(absl::StrCat("CONSUMER.DELETE.", StreamOf(queue_), ".", kConsumer), nullptr)
+          .ok());
+  EXPECT_TRUE(absl::IsNotFound(store().Receive(queue_, {}).status()));
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  EXPECT_THAT(Drain(), ElementsAre("body 0"));
 }
 
 TEST_P(JetStreamQueueStoreTest, AnswersNotFoundOnceTheStreamsWereDeleted) {

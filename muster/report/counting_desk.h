@@ -31,6 +31,9 @@ class CountingDesk {
 
   virtual absl::StatusOr<Progress> GetProgress(uint64_t batch) = 0;
 
+  // The highest number of a batch that was ever registered; 0: none was.
+  virtual absl::StatusOr<uint64_t> HighestBatch() = 0;
+
   // Indexes below `item_count`, from `from` on, that have no row, in order; fewer than `max`: there
   // are no more. InvalidArgument: `max` is not within 1 to kMaxDeskItems.
   virtual absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,

@@ -1,5 +1,6 @@
 #include "muster/report/store_desk.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,14 @@ absl::StatusOr<Progress> StoreDesk::RegisterBatch(const BatchShape& shape) {
 absl::StatusOr<Progress> StoreDesk::GetProgress(uint64_t batch) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
   return reader->GetProgress(batch);
+}
+
+absl::StatusOr<uint64_t> StoreDesk::HighestBatch() {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<Progress> batches, reader->Batches());
+  uint64_t highest = 0;
+  for (const Progress& batch : batches) highest = std::max(highest, batch.batch);
+  return highest;
 }
 
 absl::StatusOr<std::vector<uint64_t>> StoreDesk::UncountedItems(uint64_t batch, uint64_t item_count,

@@ -20,6 +20,7 @@ class StoreDesk final : public CountingDesk {
 
   absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) override;
   absl::StatusOr<Progress> GetProgress(uint64_t batch) override;
+  absl::StatusOr<uint64_t> HighestBatch() override;
   absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                        uint64_t from, size_t max) override;
   absl::Status CheckCompletion(uint64_t batch) override;

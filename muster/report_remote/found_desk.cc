@@ -41,6 +41,11 @@ absl::StatusOr<report::Progress> FoundDesk::GetProgress(uint64_t batch) {
   return desk->GetProgress(batch);
 }
 
+absl::StatusOr<uint64_t> FoundDesk::HighestBatch() {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteDesk> desk, Find());
+  return desk->HighestBatch();
+}
+
 absl::StatusOr<std::vector<uint64_t>> FoundDesk::UncountedItems(uint64_t batch, uint64_t item_count,
                                                                 uint64_t from, size_t max) {
   MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteDesk> desk, Find());

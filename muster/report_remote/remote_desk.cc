@@ -30,6 +30,13 @@ absl::StatusOr<report::Progress> RemoteDesk::GetProgress(uint64_t batch) {
   return report_wire::FromProto(response.progress());
 }
 
+absl::StatusOr<uint64_t> RemoteDesk::HighestBatch() {
+  rpc::CallContext context(timeout_);
+  v1::GetHighestBatchResponse response;
+  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->GetHighestBatch(&context, {}, &response)));
+  return response.batch();
+}
+
 absl::StatusOr<std::vector<uint64_t>> RemoteDesk::UncountedItems(uint64_t batch,
                                                                  uint64_t item_count, uint64_t from,
                                                                  size_t max) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "muster/base/mismatch.h"
 #include "muster/base/utf8.h"
 #include "muster/rpc/limits.h"
 
@@ -77,6 +78,17 @@ google::rpc::Status Packed(const absl::Status& status, const std::string& messag
   return packed;
 }
 
+// With the reason that it has in this process, for programs elsewhere.
+absl::Status WithItsReason(const absl::Status& status) {
+  const std::optional<base::Mismatch> mismatch = base::MismatchOf(status);
+  if (!mismatch.has_value() || Reason(status).has_value()) return status;
+  return WithReason(status, {kStreamIncompatible,
+                             {{"stream", mismatch->what},
+                              {"field", mismatch->field},
+                              {"is", mismatch->is},
+                              {"wanted", mismatch->wanted}}});
+}
+
 bool IsGrpcCode(int code) {
   return code >= grpc::StatusCode::OK && code <= grpc::StatusCode::UNAUTHENTICATED;
 }
@@ -89,7 +101,7 @@ grpc::Status ToGrpc(const absl::Status& status) {
   const auto code =
       IsGrpcCode(raw_code) ? static_cast<grpc::StatusCode>(raw_code) : grpc::StatusCode::UNKNOWN;
   const std::string message = Sendable(status.message());
-  const google::rpc::Status packed = Packed(status, message);
+  const google::rpc::Status packed = Packed(WithItsReason(status), message);
   // Without details the trailer would only say the code and the message once more.
   if (packed.details().empty()) return grpc::Status(code, message);
   return grpc::Status(code, message, packed.SerializeAsString());

@@ -19,9 +19,13 @@
 
 namespace muster::rpc {
 
+// The reason of what is there but set otherwise than it must be (base/mismatch.h). Metadata:
+// stream, field, is, wanted.
+inline constexpr char kStreamIncompatible[] = "STREAM_INCOMPATIBLE";
+
 // What of `status` a trailer can hold (limits.h): a longer message is cut between two characters,
 // bytes in it that are not UTF-8 become "?", and details that do not fit are left out, the last
-// ones first. A code that gRPC does not have becomes UNKNOWN.
+// ones first. A code that gRPC does not have becomes UNKNOWN. A base::Mismatch becomes its reason.
 grpc::Status ToGrpc(const absl::Status& status);
 
 // The other way. Details that cannot be read are left out; the code and message stay.

@@ -5,6 +5,7 @@
 #include "absl/strings/cord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/mismatch.h"
 #include "muster/base/status_macros.h"
 #include "muster/base/utf8.h"
 #include "muster/rpc/limits.h"
@@ -21,6 +22,17 @@ TEST(Status, NamesABadFieldForPeopleAndForPrograms) {
   EXPECT_EQ(bad.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(bad.message(), "header.job: must not be empty");
   EXPECT_EQ(Violations(bad), (std::vector<FieldViolation>{{"header.job", "must not be empty"}}));
+}
+
+TEST(Status, TellsProgramsElsewhereOfAMismatch) {
+  const absl::Status there = ThereAndBack(base::WithMismatch(
+      absl::FailedPreconditionError("otherwise"), {"KV_muster", "storage", "memory", "file"}));
+  EXPECT_TRUE(absl::IsFailedPrecondition(there));
+  EXPECT_EQ(
+      Reason(there),
+      (ErrorReason{
+          kStreamIncompatible,
+          {{"stream", "KV_muster"}, {"field", "storage"}, {"is", "memory"}, {"wanted", "file"}}}));
 }
 
 TEST(Status, KeepsEveryCodeAndItsMessage) {

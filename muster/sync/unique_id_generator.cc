@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -21,8 +22,7 @@ bool IsPlainNumber(absl::string_view text) {
   });
 }
 
-absl::StatusOr<int64_t> FirstFree(const VersionedData& record, absl::string_view key) {
-  if (record.version == kAbsent) return kFirstId;
+absl::StatusOr<int64_t> Parse(const VersionedData& record, absl::string_view key) {
   int64_t first_free;
   if (!IsPlainNumber(record.data) || !absl::SimpleAtoi(record.data, &first_free) ||
       first_free < kFirstId) {
@@ -40,7 +40,8 @@ UniqueIdGenerator::UniqueIdGenerator(OptimisticSyncStore* store, absl::string_vi
     : store_(store),
       key_(key),
       options_{.range_size = std::max<int64_t>(options.range_size, 1),
-               .max_retries = std::max(options.max_retries, 0)} {}
+               .max_retries = std::max(options.max_retries, 0),
+               .begin_at = std::move(options.begin_at)} {}
 
 absl::StatusOr<int64_t> UniqueIdGenerator::NextId() {
   base::MutexLock lock(&mu_);
@@ -57,10 +58,17 @@ absl::Status UniqueIdGenerator::ReserveLocked() {
                                          options_.max_retries + 1, " times in a row"));
 }
 
+absl::StatusOr<int64_t> UniqueIdGenerator::FirstFreeLocked(const VersionedData& record) {
+  if (record.version != kAbsent) return Parse(record, key_);
+  if (options_.begin_at == nullptr) return kFirstId;
+  MUSTER_ASSIGN_OR_RETURN(const int64_t first, options_.begin_at(end_ > 0));
+  return std::max(first, kFirstId);
+}
+
 absl::StatusOr<bool> UniqueIdGenerator::TryReserveLocked() {
   absl::StatusOr<VersionedData> record = store_->Get(key_);
   if (!record.ok()) return base::Annotate(record.status(), "reading the id record");
-  MUSTER_ASSIGN_OR_RETURN(const int64_t first, FirstFree(*record, key_));
+  MUSTER_ASSIGN_OR_RETURN(const int64_t first, FirstFreeLocked(*record));
   if (first > std::numeric_limits<int64_t>::max() - options_.range_size) {
     return absl::OutOfRangeError(absl::StrCat("id record '", key_, "' has no numbers left"));
   }

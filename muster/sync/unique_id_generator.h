@@ -3,10 +3,11 @@
 // write. Batches get their numbers from it.
 //
 // The record holds the first number that is not reserved yet, in decimal digits; a record that does
-// not exist stands for 1.
+// not exist stands for 1, unless its owner knows better: the store may have lost it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -20,6 +21,9 @@ namespace muster::sync {
 struct UniqueIdOptions {
   int64_t range_size = 1000;  // at least 1
   int max_retries = 25;       // tries after the first one that lost its race; at least 0
+  // The first id where the record does not exist; nullptr: 1. `lost`: this generator has seen it
+  // before. Called with a lock held, maybe more than once.
+  std::function<absl::StatusOr<int64_t>(bool lost)> begin_at = nullptr;
 };
 
 // Thread-safe. Any number of generators, in any number of processes, may share a key.
@@ -40,6 +44,8 @@ class UniqueIdGenerator {
   absl::Status ReserveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // True: the range is ours. False: somebody else was first.
   absl::StatusOr<bool> TryReserveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<int64_t> FirstFreeLocked(const VersionedData& record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   OptimisticSyncStore* const store_;  // not owned
   const std::string key_;

@@ -90,6 +90,31 @@ TEST_F(UniqueIdGeneratorTest, HandsOutNothingUnreservedAfterAnError) {
   EXPECT_EQ(*ids.NextId(), 21);
 }
 
+// A store may lose the record, and what it stood at with it.
+TEST_F(UniqueIdGeneratorTest, AsksWhereToBeginOnlyWhereThereIsNoRecord) {
+  std::vector<bool> asked;
+  absl::StatusOr<int64_t> first = 500;
+  UniqueIdGenerator ids(&store_, kKey, {.range_size = 2, .begin_at = [&](bool lost) {
+                                          asked.push_back(lost);
+                                          return first;
+                                        }});
+  EXPECT_EQ(*ids.NextId(), 500);
+  EXPECT_EQ(*ids.NextId(), 501);
+  EXPECT_EQ(*ids.NextId(), 502);
+  EXPECT_EQ(*ids.NextId(), 503);
+  EXPECT_EQ(asked, std::vector<bool>{false});
+  store_.Erase(kKey);
+  first = absl::UnavailableError("nobody knows");
+  EXPECT_EQ(ids.NextId().status().code(), absl::StatusCode::kUnavailable);
+  first = 900;
+  EXPECT_EQ(*ids.NextId(), 900);
+  EXPECT_EQ(asked, (std::vector<bool>{false, true, true}));
+  store_.Erase(kKey);
+  first = -7;
+  Skip(&ids, 1);
+  EXPECT_EQ(*ids.NextId(), 1) << "never below the first id";
+}
+
 TEST_F(UniqueIdGeneratorTest, TriesAgainAfterAStoreThatFailed) {
   UniqueIdGenerator ids = Generator(10);
   store_.FailNextGet(absl::UnavailableError("no route"));

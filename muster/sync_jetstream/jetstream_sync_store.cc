@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
 #include "muster/nats/bucket.h"
+#include "muster/nats/status.h"
 #include "muster/sync/validate.h"
 #include "muster/sync_jetstream/kv_layout.h"
 #include "nlohmann/json.hpp"
@@ -22,19 +23,20 @@ absl::StatusOr<std::unique_ptr<JetStreamSyncStore>> JetStreamSyncStore::Open(
     nats::Connection* connection, const Options& options) {
   MUSTER_RETURN_IF_ERROR(nats::ValidateBucket(options.bucket));
   std::unique_ptr<JetStreamSyncStore> store(new JetStreamSyncStore(connection, options));
-  MUSTER_RETURN_IF_ERROR(base::Annotate(store->PrepareBucket(options.replicas),
-                                        absl::StrCat("sync bucket '", options.bucket, "'")));
+  MUSTER_RETURN_IF_ERROR(
+      base::Annotate(store->PrepareBucket(), absl::StrCat("sync bucket '", options.bucket, "'")));
   return store;
 }
 
 JetStreamSyncStore::JetStreamSyncStore(nats::Connection* connection, const Options& options)
     : bucket_(options.bucket),
       read_only_(options.read_only),
-      jetstream_(connection, options.timeout) {}
+      jetstream_(connection, options.timeout),
+      keeper_(&jetstream_, BucketConfig(bucket_, options.replicas), options.clock) {}
 
-absl::Status JetStreamSyncStore::PrepareBucket(int replicas) {
+absl::Status JetStreamSyncStore::PrepareBucket() {
   if (read_only_) return jetstream_.GetStream(StreamOf(bucket_)).status();
-  return jetstream_.EnsureStream(BucketConfig(bucket_, replicas));
+  return keeper_.Ensure();
 }
 
 absl::StatusOr<sync::VersionedData> JetStreamSyncStore::Get(absl::string_view key) {
@@ -59,15 +61,24 @@ absl::StatusOr<bool> JetStreamSyncStore::TryWrite(absl::string_view key, absl::s
   return WriteOver(key, data, stored.sequence);
 }
 
-absl::StatusOr<JetStreamSyncStore::Stored> JetStreamSyncStore::Read(absl::string_view key) {
-  absl::StatusOr<nats::StoredMessage> message =
-      jetstream_.LastMessage(StreamOf(bucket_), SubjectOf(bucket_, key));
-  if (nats::ErrorCodeOf(message.status()) == nats::kNoMessageFound) return Stored();
-  if (absl::IsNotFound(message.status())) {
-    // No record is something else: an id generator would begin again at 1.
+absl::StatusOr<nats::StoredMessage> JetStreamSyncStore::ReadLast(absl::string_view key) {
+  const auto read = [&] {
+    return jetstream_.LastMessage(StreamOf(bucket_), SubjectOf(bucket_, key));
+  };
+  absl::StatusOr<nats::StoredMessage> message = read();
+  if (!nats::IsNoStream(message.status())) return message;
+  // No bucket is not the same as no record: what is read would be believed.
+  if (read_only_) {
     return absl::FailedPreconditionError(
-        absl::StrCat(Naming("reading", key), ": the bucket is gone: ", message.status().message()));
+        absl::StrCat("the bucket is gone: ", message.status().message()));
   }
+  MUSTER_RETURN_IF_ERROR(keeper_.OnMissing());
+  return read();
+}
+
+absl::StatusOr<JetStreamSyncStore::Stored> JetStreamSyncStore::Read(absl::string_view key) {
+  absl::StatusOr<nats::StoredMessage> message = ReadLast(key);
+  if (nats::ErrorCodeOf(message.status()) == nats::kNoMessageFound) return Stored();
   if (!message.ok()) return base::Annotate(message.status(), Naming("reading", key));
   Stored stored;
   stored.sequence = message->sequence;
@@ -78,10 +89,19 @@ absl::StatusOr<JetStreamSyncStore::Stored> JetStreamSyncStore::Read(absl::string
 
 absl::StatusOr<bool> JetStreamSyncStore::WriteOver(absl::string_view key, absl::string_view data,
                                                    uint64_t sequence) {
-  const auto ack =
-      jetstream_.Publish({.subject = SubjectOf(bucket_, key),
-                          .headers = {{nats::kExpectedLastSubjectSequence, absl::StrCat(sequence)}},
-                          .data = data});
+  const auto write = [&] {
+    return jetstream_.Publish(
+        {.subject = SubjectOf(bucket_, key),
+         .headers = {{nats::kExpectedLastSubjectSequence, absl::StrCat(sequence)}},
+         .data = data});
+  };
+  absl::StatusOr<nats::PubAck> ack = write();
+  if (nats::IsNobodyListens(ack.status())) {
+    if (const absl::Status there = keeper_.OnMissing(); !there.ok()) {
+      return base::Annotate(there, Naming("writing", key));
+    }
+    ack = write();
+  }
   if (nats::ErrorCodeOf(ack.status()) == nats::kWrongLastSequence) return false;
   if (!ack.ok()) return base::Annotate(ack.status(), Naming("writing", key));
   return true;

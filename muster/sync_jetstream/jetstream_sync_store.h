@@ -10,8 +10,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "muster/base/clock.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
+#include "muster/nats/stream_keeper.h"
 #include "muster/sync/optimistic_sync_store.h"
 
 namespace muster::sync_jetstream {
@@ -22,6 +24,7 @@ struct Options {
   absl::Duration timeout = absl::Seconds(5);  // of each call to the server
   // Changes nothing, not even the bucket; refuses to write (FailedPrecondition).
   bool read_only = false;
+  base::Clock* clock = base::RealClock();  // not owned
 };
 
 // Thread-safe; any number of stores, in any number of processes, may share a bucket.
@@ -40,7 +43,9 @@ class JetStreamSyncStore final : public sync::OptimisticSyncStore {
       nats::Connection* connection, const Options& options = Options());
 
   // What the leader of the bucket has, not a replica. A deposed leader that does not know it yet
-  // may answer what was; a write on top of that fails. FailedPrecondition: the bucket is gone.
+  // may answer what was; a write on top of that fails. Unavailable: also while the bucket is gone;
+  // one that stays so is made anew, without records (nats/stream_keeper.h), but not by a store that
+  // is open for reading only: FailedPrecondition.
   absl::StatusOr<sync::VersionedData> Get(absl::string_view key) override;
   // Unavailable: no answer, the outcome is unknown; it may even be written later.
   absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
@@ -55,13 +60,15 @@ class JetStreamSyncStore final : public sync::OptimisticSyncStore {
 
   JetStreamSyncStore(nats::Connection* connection, const Options& options);
 
-  absl::Status PrepareBucket(int replicas);
+  absl::Status PrepareBucket();
+  absl::StatusOr<nats::StoredMessage> ReadLast(absl::string_view key);
   absl::StatusOr<Stored> Read(absl::string_view key);
   absl::StatusOr<bool> WriteOver(absl::string_view key, absl::string_view data, uint64_t sequence);
 
   const std::string bucket_;
   const bool read_only_;
   nats::JetStream jetstream_;
+  nats::StreamKeeper keeper_;
 };
 
 }  // namespace muster::sync_jetstream

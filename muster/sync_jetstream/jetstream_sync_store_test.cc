@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
+#include "muster/nats/limits.h"
 #include "muster/nats/testing/nats_server.h"
 #include "muster/nats/testing/nats_tool.h"
 #include "muster/sync/conformance/sync_store_conformance.h"
@@ -170,14 +172,25 @@ TEST_P(JetStreamSyncStoreTest, RefusesAnImpossibleBucketOrNumberOfReplicas) {
   EXPECT_FALSE(JetStreamSyncStore::Open(connection_.get(), {.replicas = 3}).ok());
 }
 
-// It must not be taken for a bucket without records: ids would begin again at 1.
-TEST_P(JetStreamSyncStoreTest, SaysThatTheBucketIsGone) {
-  const auto store = Open();
+// It must not be taken for a bucket without records at once: what is read is believed.
+TEST_P(JetStreamSyncStoreTest, MakesABucketAnewThatStaysGone) {
+  base::FakeClock clock;
+  const auto store = Open({.clock = &clock});
   ASSERT_TRUE(*store->TryWrite("k", "1", sync::kAbsent));
+  const auto reader = Open({.read_only = true, .clock = &clock});
   ASSERT_TRUE(jetstream_.DeleteStream("KV_muster").ok());
   const absl::Status read = store->Get("k").status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(read)) << read;
-  EXPECT_FALSE(store->TryWrite("k", "2", sync::kAbsent).ok());
+  EXPECT_TRUE(absl::IsUnavailable(read)) << read;
+  const absl::Status written = store->TryWrite("k", "2", 1).status();
+  EXPECT_TRUE(absl::IsUnavailable(written)) << written;
+  EXPECT_TRUE(absl::IsNotFound(jetstream_.GetStream("KV_muster").status()));
+  clock.Advance(nats::kGoneFor);
+  const absl::Status looked = reader->Get("k").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(looked)) << looked;
+  EXPECT_FALSE(*store->TryWrite("k", "2", 1)) << "what was read before is no more";
+  EXPECT_EQ(store->Get("k")->version, sync::kAbsent);
+  EXPECT_TRUE(*store->TryWrite("k", "2", sync::kAbsent));
+  EXPECT_EQ(reader->Get("k")->data, "2");
 }
 
 TEST_P(JetStreamSyncStoreTest, ReadsOnlyAndChangesNothing) {

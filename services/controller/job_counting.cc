@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "muster/base/log.h"
+#include "muster/base/mismatch.h"
 #include "muster/base/status_macros.h"
 #include "muster/wire/queue_names.h"
 
@@ -34,7 +35,10 @@ JobCounting::~JobCounting() { Stop(); }
 absl::Status JobCounting::Begin(const std::string& job) {
   base::MutexLock lock(&mu_);
   if (stopping_) return absl::UnavailableError("this controller is about to stop");
-  if (jobs_.contains(job)) return absl::OkStatus();
+  if (const auto begun = jobs_.find(job); begun != jobs_.end()) {
+    const absl::Status& obstacle = begun->second.obstacle;
+    return base::MismatchOf(obstacle).has_value() ? obstacle : absl::OkStatus();
+  }
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Controller> controller, Start(job));
   Counting& counting = jobs_[job];
   counting.controller = std::move(controller);
@@ -108,6 +112,7 @@ void JobCounting::RestartLocked(const std::string& job) {
   mu_.Lock();
   Counting& counting = jobs_[job];
   counting.begun = deps_.clock->Monotonic();
+  counting.obstacle = controller.status();
   if (controller.ok()) {
     counting.controller = *std::move(controller);
     return;

@@ -25,7 +25,8 @@ class JobCounting {
   JobCounting(std::string account, Options options, Events events, Dependencies dependencies);
   ~JobCounting();  // Stop()s
 
-  // The job's results are counted from now on. Errors are the queue store's; ask again.
+  // The job's results are counted from now on. Errors are the queue store's; ask again. Also what
+  // is in the way of those that were begun before, while that is a base::Mismatch.
   absl::Status Begin(const std::string& job);
 
   // As Controller::CheckCompletion, with the controller of the batch's job.
@@ -41,6 +42,7 @@ class JobCounting {
     int failures = 0;
     absl::Duration begun;  // monotonic
     absl::Duration again_at;
+    absl::Status obstacle = {};  // why the last one could not start
   };
 
   absl::StatusOr<std::unique_ptr<Controller>> Start(const std::string& job);

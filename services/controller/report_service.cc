@@ -85,6 +85,16 @@ grpc::Status ReportService::GetProgress(grpc::ServerContext* context,
   });
 }
 
+grpc::Status ReportService::GetHighestBatch(grpc::ServerContext* context,
+                                            const v1::GetHighestBatchRequest*,
+                                            v1::GetHighestBatchResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const uint64_t batch, desk_.HighestBatch());
+    response->set_batch(batch);
+    return absl::OkStatus();
+  });
+}
+
 grpc::Status ReportService::GetStoredReceipt(grpc::ServerContext* context,
                                              const v1::GetStoredReceiptRequest* request,
                                              v1::GetStoredReceiptResponse* response) {

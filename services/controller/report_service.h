@@ -27,6 +27,9 @@ class ReportService final : public v1::ReportService::Service {
   grpc::Status ListRejections(grpc::ServerContext* context,
                               const v1::ListRejectionsRequest* request,
                               v1::ListRejectionsResponse* response) override;
+  grpc::Status GetHighestBatch(grpc::ServerContext* context,
+                               const v1::GetHighestBatchRequest* request,
+                               v1::GetHighestBatchResponse* response) override;
   grpc::Status GetProgress(grpc::ServerContext* context, const v1::GetProgressRequest* request,
                            v1::GetProgressResponse* response) override;
   grpc::Status GetStoredReceipt(grpc::ServerContext* context,

@@ -195,6 +195,15 @@ TEST_P(CountingDeskTest, RegistersABatchAndTellsWhereItStands) {
   EXPECT_EQ(desk_->GetProgress(kBatch)->transactions, 2);
 }
 
+TEST_P(CountingDeskTest, KnowsTheHighestBatch) {
+  EXPECT_EQ(*desk_->HighestBatch(), 0u);
+  Register();
+  report::BatchShape other = Shop();
+  other.batch = kBatch + 1'000'000;
+  ASSERT_TRUE(desk_->RegisterBatch(other).ok());
+  EXPECT_EQ(*desk_->HighestBatch(), kBatch + 1'000'000);
+}
+
 TEST_P(CountingDeskTest, RefusesABatchThatIsKnownOtherwise) {
   Register();
   report::BatchShape other = Shop();

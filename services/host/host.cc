@@ -62,8 +62,9 @@ absl::StatusOr<std::unique_ptr<Host>> Host::Start(const HostOptions& options, Ro
 
 absl::Status Host::NotOpenYet() {
   base::MutexLock lock(&mu_);
-  return absl::UnavailableError(
+  const absl::Status status = absl::UnavailableError(
       absl::StrCat(options_.instance, " is starting, and waits for ", waiting_for_));
+  return mismatch_.has_value() ? base::WithMismatch(status, *mismatch_) : status;
 }
 
 // The stores first: the connection's thread tells the server of its changes. No call may use them
@@ -157,23 +158,36 @@ absl::Status Host::OpenPatiently(absl::string_view what, absl::string_view where
     if (const auto failed = Failure()) return *failed;
     const absl::Status opened = open();
     if (opened.ok()) break;
-    if (!base::IsTransient(opened)) return base::Annotate(opened, what);
+    if (!base::IsTransient(opened) && !base::MismatchOf(opened).has_value()) {
+      return base::Annotate(opened, what);
+    }
     const absl::Duration wait = backoff.Interval(failures);
     if (const std::string why = opened.ToString(); why != std::exchange(said, why)) {
-      base::MutexLock lock(&mu_);
-      waiting_for_ = absl::StrCat(what, ": ", why);
-      base::Log(base::kWarning,
-                "not ready: what is needed does not answer; it is asked until it does",
-                {{"what", what},
-                 {"where", nats::WithoutSecrets(where)},
-                 {"why", why},
-                 {"again_in", base::DurationToString(absl::Trunc(wait, absl::Milliseconds(1)))},
-                 {"at_most", base::DurationToString(kMaxOpenWait)}});
+      TellWaiting(what, where, opened, wait);
     }
     base::SleepUnlessStopped(clock_, wait, stop);
   }
   if (!said.empty()) base::Log(base::kInfo, "what was needed answers", {{"what", what}});
+  base::MutexLock lock(&mu_);
+  mismatch_.reset();
   return absl::OkStatus();
+}
+
+void Host::TellWaiting(absl::string_view what, absl::string_view where, const absl::Status& why,
+                       absl::Duration again_in) {
+  base::MutexLock lock(&mu_);
+  waiting_for_ = absl::StrCat(what, ": ", why.ToString());
+  mismatch_ = base::MismatchOf(why);
+  base::Log(base::kWarning,
+            mismatch_.has_value()
+                ? "not ready: what is needed is set otherwise than it must be; it is looked at "
+                  "until somebody mends it"
+                : "not ready: what is needed does not answer; it is asked until it does",
+            {{"what", what},
+             {"where", nats::WithoutSecrets(where)},
+             {"why", why.ToString()},
+             {"again_in", base::DurationToString(absl::Trunc(again_in, absl::Milliseconds(1)))},
+             {"at_most", base::DurationToString(kMaxOpenWait)}});
 }
 
 absl::Status Host::AwaitEnd(const std::stop_token& stop) {

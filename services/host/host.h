@@ -8,8 +8,9 @@
 //
 // Health answers from the beginning, whatever else does not: an instance that waits for its NATS
 // server is alive and not ready. Every other call is answered Unavailable until then, and says what
-// is waited for. When all is open a server with the role's services takes the place of the first
-// one, on the same addresses: connections are made anew.
+// is waited for; where a stream is set otherwise than it must be, with the reason
+// STREAM_INCOMPATIBLE. When all is open a server with the role's services takes the place of the
+// first one, on the same addresses: connections are made anew.
 #pragma once
 
 #include <functional>
@@ -24,6 +25,7 @@
 #include "absl/strings/string_view.h"
 #include "muster/backend/backends.h"
 #include "muster/base/clock.h"
+#include "muster/base/mismatch.h"
 #include "muster/base/mutex.h"
 #include "muster/rpc/server.h"
 #include "services/host/host_options.h"
@@ -59,11 +61,15 @@ class Host {
   // Takes calls for the role from now on.
   absl::Status ServeRole();
   absl::Status OpenStores(const std::stop_token& stop);
-  // Calls `open` until it succeeds or fails for good. Cancelled: `stop` was requested. A change of
-  // what is wrong is one line in the log, which says `where`.
+  // Calls `open` until it succeeds or fails for good: what is set otherwise than it must be
+  // (base/mismatch.h) is waited for like what does not answer. Cancelled: `stop` was requested. A
+  // change of what is wrong is one line in the log, which says `where`.
   absl::Status OpenPatiently(absl::string_view what, absl::string_view where,
                              const std::function<absl::Status()>& open,
                              const std::stop_token& stop);
+  // Says what it waits for, to callers and in the log.
+  void TellWaiting(absl::string_view what, absl::string_view where, const absl::Status& why,
+                   absl::Duration again_in);
   absl::Status AwaitEnd(const std::stop_token& stop);
   void Drain();
 
@@ -83,6 +89,8 @@ class Host {
   bool told_ready_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> failed_ ABSL_GUARDED_BY(mu_);
   std::string waiting_for_ ABSL_GUARDED_BY(mu_) = "its stores";
+  // Why it waits, if not for an answer.
+  std::optional<base::Mismatch> mismatch_ ABSL_GUARDED_BY(mu_);
 
   bool role_begun_ = false;  // Role::Open was called
   std::vector<std::string> addresses_;

@@ -13,11 +13,15 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
 #include "muster/base/log_capture.h"
+#include "muster/base/mismatch.h"
 #include "muster/base/mutex.h"
+#include "muster/nats/connection.h"
+#include "muster/nats/jetstream.h"
 #include "muster/nats/testing/nats_server.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/queue_service.grpc.pb.h"
+#include "nlohmann/json.hpp"
 
 namespace muster::host {
 namespace {
@@ -239,6 +243,50 @@ TEST_F(HostTest, OpensARoleAgainThatLackedSomething) {
   role_.next_open_ = absl::UnavailableError("not yet");
   Start();
   EXPECT_THAT(role_.AwaitEvents(2), ElementsAre("open", "open"));
+}
+
+// Each of what a process keeps on its server, as somebody may have made it before.
+TEST_F(HostTest, WaitsForAStreamThatIsSetOtherwiseUntilItIsMended) {
+  const auto connection = nats::Connection::Open(server_.url(), {}).value();
+  nats::JetStream jetstream(connection.get(), absl::Seconds(30));
+  const std::vector<std::vector<std::string>> streams = {
+      {"MUSTER-ATTEMPTS", "muster.attempts.>", "file", "memory"},
+      {"KV_muster", "$KV.muster.>", "memory", "file"},
+      {"OBJ_muster", "$O.muster.C.>", "memory", "file"}};
+  for (const auto& stream : streams) {
+    ASSERT_TRUE(
+        jetstream
+            .EnsureStream({{"name", stream[0]}, {"subjects", {stream[1]}}, {"storage", stream[2]}})
+            .ok());
+  }
+  Start();
+  HealthWatch health(Connect());
+  EXPECT_EQ(health.Next(), "NOT_SERVING");
+  for (const auto& stream : streams) {
+    while (!Logged(absl::StrCat("stream ", stream[0], " is there"))) std::this_thread::yield();
+    const absl::Status early = GetStats(false);
+    EXPECT_TRUE(absl::IsUnavailable(early)) << early;
+    EXPECT_THAT(early.message(), HasSubstr("delete the stream"));
+    EXPECT_EQ(rpc::Reason(early),
+              (rpc::ErrorReason{rpc::kStreamIncompatible,
+                                {{"stream", stream[0]},
+                                 {"field", "storage"},
+                                 {"is", absl::StrCat("\"", stream[2], "\"")},
+                                 {"wanted", absl::StrCat("\"", stream[3], "\"")}}}));
+    EXPECT_TRUE(Logged("not ready: what is needed is set otherwise than it must be"));
+    ASSERT_TRUE(jetstream.DeleteStream(stream[0]).ok());
+  }
+  health.Await("SERVING");
+  EXPECT_EQ(GetStats(true), absl::NotFoundError("this is the role"));
+  EXPECT_EQ(Stop(), absl::OkStatus());
+}
+
+TEST_F(HostTest, WaitsForARoleThatMeetsAStreamThatIsSetOtherwise) {
+  role_.next_open_ = base::WithMismatch(absl::FailedPreconditionError("otherwise"),
+                                        {"MUSTER_local_out", "storage", "memory", "file"});
+  Start();
+  EXPECT_THAT(role_.AwaitEvents(2), ElementsAre("open", "open"));
+  EXPECT_EQ(Stop(), absl::OkStatus());
 }
 
 TEST_F(HostTest, EndsWithTheErrorOfARoleThatCannotOpen) {

@@ -11,6 +11,7 @@
 #include "services/initiator/admission.h"
 #include "services/initiator/batch_status.h"
 #include "services/initiator/handler_versions.h"
+#include "services/initiator/number_start.h"
 
 namespace muster::initiator {
 namespace {
@@ -54,7 +55,12 @@ struct InitiatorRole::Parts {
         admission({stores.queues, role->speeds_.get(), &agent, role->clock_, role->host_.account}),
         cancelled(stores.sync),
         quotes(&jobs, &agent, role->host_.account),
-        numbers(stores.sync, kBatchNumbers, sync::UniqueIdOptions{.range_size = kReservedNumbers}),
+        numbers(stores.sync, kBatchNumbers,
+                {.range_size = kReservedNumbers,
+                 .begin_at =
+                     [role, this](bool lost) {
+                       return FirstBatchNumber(role->ledger_.get(), &desk, role->clock_, lost);
+                     }}),
         keeper(role->Tools(stores, this), KeeperOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [this](const job::JobDefinition& job) { return versions.Current(job); },
@@ -134,6 +140,7 @@ BatchTools InitiatorRole::Tools(const host::Stores& stores, Parts* parts) const 
   tools.uploads = uploads_.get();
   tools.desk = &parts->desk;
   tools.cancelled = &parts->cancelled;
+  tools.jobs = &parts->jobs;
   return tools;
 }
 

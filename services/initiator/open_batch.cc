@@ -7,12 +7,17 @@
 #include "muster/base/status_macros.h"
 #include "muster/job/job_file.h"
 #include "muster/report_wire/schema.h"
+#include "services/initiator/job_restore.h"
 
 namespace muster::initiator {
 namespace {
 
 // A batch whose items vanish more often than this has a queue that cannot be trusted.
 constexpr int kMaxRefills = 5;
+
+// A job that is known is looked for again after this, where no queue has shown a loss: thousands of
+// batches may be open.
+constexpr absl::Duration kJobTrust = absl::Minutes(1);
 
 }  // namespace
 
@@ -31,7 +36,7 @@ absl::StatusOr<Standstill> OpenBatch::Step(const std::stop_token& stop) {
     return Standstill::kDone;
   }
   if (batch.state == ledger::BatchState::kOpen || batch.enqueued_items < batch.items) {
-    const absl::Status enqueued = Enqueue(stop);
+    const absl::Status enqueued = Enqueue(batch, stop);
     if (input::HasNotArrived(enqueued)) return Standstill::kNeedsContent;
     MUSTER_RETURN_IF_ERROR(enqueued);
     MUSTER_RETURN_IF_ERROR(AwaitRegistered());
@@ -99,16 +104,31 @@ absl::Status OpenBatch::AwaitRegistered() {
 
 // Somebody may have deleted a queue that was there. What was in it is put again like all that a
 // queue loses.
-absl::Status OpenBatch::Enqueue(const std::stop_token& stop) {
+absl::Status OpenBatch::Enqueue(const ledger::Batch& batch, const std::stop_token& stop) {
   absl::Status enqueued = initiator_->Enqueue(number_, stop);
   if (!absl::IsNotFound(enqueued)) return enqueued;
+  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
   MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
   return initiator_->Enqueue(number_, stop);
 }
 
-absl::StatusOr<bool> OpenBatch::QueuesHoldNothing() {
+absl::Status OpenBatch::RestoreJob(const ledger::Batch& batch) {
+  if (tools_.jobs == nullptr) return absl::OkStatus();
+  return initiator::RestoreJob(batch, tools_.jobs, tools_.stores.bus, tools_.options.instance);
+}
+
+absl::Status OpenBatch::RestoreJobIfDue(const ledger::Batch& batch) {
+  const absl::Duration now = tools_.stores.clock->Monotonic();
+  if (now < job_trusted_until_) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
+  job_trusted_until_ = now + kJobTrust;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> OpenBatch::QueuesHoldNothing(const ledger::Batch& batch) {
   absl::StatusOr<bool> empty = losses_->QueuesHoldNothing();
   if (!absl::IsNotFound(empty.status())) return empty;
+  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
   MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
   return losses_->QueuesHoldNothing();
 }
@@ -120,7 +140,8 @@ absl::Status OpenBatch::RefillWhatIsLost(const ledger::Batch& batch) {
   if (static_cast<uint64_t>(counted.items()) >= batch.items) {
     return tools_.desk->CheckCompletion(number_);  // the question before may have been lost
   }
-  MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing());
+  MUSTER_RETURN_IF_ERROR(RestoreJobIfDue(batch));
+  MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing(batch));
   if (!empty) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost,
                           losses_->UncountedItems(number_, batch.items));
@@ -130,6 +151,7 @@ absl::Status OpenBatch::RefillWhatIsLost(const ledger::Batch& batch) {
         absl::StrCat("items of batch ", number_, " vanish from the queue: ", lost.size(),
                      " are missing after ", kMaxRefills, " times of putting them again"));
   }
+  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
   return initiator_->Refill(number_, lost);
 }
 

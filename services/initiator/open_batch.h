@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "muster/cancellation/cancelled_batches.h"
 #include "muster/job/job.h"
+#include "muster/job_registry/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/counting_desk.h"
 #include "services/initiator/batch_source.h"
@@ -38,6 +39,8 @@ struct BatchTools {
   report::CountingDesk* desk = nullptr;
   // Where cancelled batches are written down for workers; may be null.
   cancellation::CancelledBatches* cancelled = nullptr;
+  // Where processors find the jobs of batches; may be null: they have them from elsewhere.
+  job_registry::JobRegistry* jobs = nullptr;
 };
 
 // What a step came to.
@@ -80,8 +83,12 @@ class OpenBatch {
   void BeginToRegister();
   // Until the report knows the batch, or cannot be told.
   absl::Status AwaitRegistered();
-  absl::Status Enqueue(const std::stop_token& stop);
-  absl::StatusOr<bool> QueuesHoldNothing();
+  absl::Status Enqueue(const ledger::Batch& batch, const std::stop_token& stop);
+  // Whatever the broker has lost, processors find the batch's job.
+  absl::Status RestoreJob(const ledger::Batch& batch);
+  // Looks for it now and then only.
+  absl::Status RestoreJobIfDue(const ledger::Batch& batch);
+  absl::StatusOr<bool> QueuesHoldNothing(const ledger::Batch& batch);
   absl::Status RefillWhatIsLost(const ledger::Batch& batch);
   // Removes what was claim-checked, where nothing can need it again.
   absl::Status DeleteBlobs(const ledger::Batch& batch);
@@ -93,6 +100,7 @@ class OpenBatch {
   std::unique_ptr<BatchSource> source_;
   std::optional<LossCheck> losses_;
   int refills_ = 0;
+  absl::Duration job_trusted_until_ = -absl::InfiniteDuration();  // monotonic
   absl::Status refusal_;
   std::unique_ptr<Initiator> initiator_;  // set once, when all of the above is
 

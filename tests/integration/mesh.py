@@ -119,6 +119,7 @@ class Mesh:
         self.folder = folder
         # Debian has it where only root looks.
         self.nats_server = shutil.which(nats_server, path=os.environ["PATH"] + ":/usr/sbin")
+        self.role_options = []
         self.programs = []
         self.nats_addresses = [free_address() for _ in range(nats_servers)]
         self.routes = [f"nats://{free_address()}" for _ in range(nats_servers)]
@@ -155,7 +156,8 @@ class Mesh:
         return self.add(Program(
             [os.environ[f"MUSTER_{role.upper()}_PROGRAM"], "--listen", address or free_address(),
              *self.nats_arguments(), "--replicas", len(self.routes), "--lease",
-             f"{self.LEASE_SECONDS}s", "--data-dir", self.folder / role, *more], "msg=ready"))
+             f"{self.LEASE_SECONDS}s", "--data-dir", self.folder / role, *self.role_options, *more],
+            "msg=ready"))
 
     def nats_arguments(self):
         """By which a role finds its server."""

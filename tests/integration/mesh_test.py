@@ -57,6 +57,8 @@ class MeshTest(MusterTest):
 
     nats_server = NATS_SERVERS[0]
     nats_servers = 1
+    item_size = "256KiB"  # at most
+    ack_survives = "process"  # as receipts say
 
     def setUp(self):
         super().setUp()
@@ -85,6 +87,7 @@ class MeshTest(MusterTest):
         text = (ROOT / "examples/retail/job_python.yaml").read_text()
         for old, new in (("name: retail_python", f"name: {name}"),
                          ("transactions: 500", f"transactions: {ROWS_PER_ITEM}"),
+                         ("max_bytes: 256KiB", f"max_bytes: {self.item_size}"),
                          ("[python3, bill.py]", f"[python3, {', '.join(map(str, program))}]"),
                          ("visibility: 30s", f"visibility: {visibility}"),
                          ("deadline: 60s", "deadline: 1h")):
@@ -129,7 +132,7 @@ class MeshTest(MusterTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         text, _, checksum = done.stdout.rpartition("checksum ")
         for line in (f"transactions {transactions}", f"aggregated {transactions}", "rejected 0",
-                     "dead_lettered 0"):
+                     "dead_lettered 0", f"ack_survives {self.ack_survives}"):
             self.assertIn(line, text.splitlines())
         self.assertEqual(hashlib.sha256(text.encode()).hexdigest(), checksum.strip())
 
@@ -166,6 +169,22 @@ class WalkTest(MeshTest):
         self.assertEqual(self.answer("batch", "list"), [])
 
 
+class PowerTest(MeshTest):
+    """Its operators say that the NATS server syncs before it acknowledges."""
+
+    ack_survives = "power"
+
+    def make_mesh(self):
+        mesh = super().make_mesh()
+        mesh.role_options = ["--ack-survives", "power"]
+        return mesh
+
+    def test_a_receipt_says_what_acknowledgements_are_said_to_survive(self):
+        data = retail_input(ROWS)
+        self.apply_billing()
+        self.assert_exact(data, ROWS, self.submit("billing", data))
+
+
 class UploadTest(MeshTest):
     def test_an_upload_that_was_cut_off_goes_on_where_it_was(self):
         data = retail_input(60000)
@@ -200,11 +219,14 @@ class FaultTest(MeshTest):
         self.gate = Gate(self.folder / "gate")
         # No handler's program is left behind waiting.
         self.addCleanup(self.gate.open)
-        self.data = retail_input(ROWS)
+        self.data = self.make_data()
         self.apply_billing(self.write("gated.py", GATED), self.gate.path)
         self.submission = self.start_submit("billing", self.data)
         half = self.await_batch(1, lambda batch: batch["items_counted"] == FREE_ITEMS)
         self.assertEqual(half["aggregated"], FREE_ITEMS * ROWS_PER_ITEM)
+
+    def make_data(self):
+        return retail_input(ROWS)
 
     @staticmethod
     def outlast_leases():

@@ -32,6 +32,8 @@ class OneProcess:
 
 
 class UpTest(mesh_test.MeshTest):
+    ack_survives = "power"  # its own engine syncs
+
     def make_mesh(self):
         return OneProcess(self.folder)
 
@@ -59,6 +61,7 @@ class UpTest(mesh_test.MeshTest):
 
 
 class UpFaultTest(mesh_test.FaultTest):
+    ack_survives = "power"
     make_mesh = UpTest.make_mesh
 
     def test_a_killed_process_goes_on_with_its_batches(self):

@@ -138,6 +138,7 @@ class CountedDesk final : public report::CountingDesk {
     ++progress_asked_;
     return behind_.GetProgress(batch);
   }
+  absl::StatusOr<uint64_t> HighestBatch() override { return behind_.HighestBatch(); }
   absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                        uint64_t from, size_t max) override {
     return behind_.UncountedItems(batch, item_count, from, max);

@@ -58,6 +58,16 @@ void MemorySyncStore::Overwrite(absl::string_view key, absl::string_view data) {
   records_[std::string(key)] = {.data = std::string(data), .version = ++last_version_};
 }
 
+void MemorySyncStore::Erase(const std::string& key) {
+  base::MutexLock lock(&mu_);
+  records_.erase(key);
+}
+
+void MemorySyncStore::Clear() {
+  base::MutexLock lock(&mu_);
+  records_.clear();
+}
+
 int MemorySyncStore::writes_tried() const {
   base::MutexLock lock(&mu_);
   return writes_tried_;

@@ -30,6 +30,10 @@ class MemorySyncStore final : public OptimisticSyncStore {
   // Writes whatever the version.
   void Overwrite(absl::string_view key, absl::string_view data);
 
+  // As a store that lost it, or all.
+  void Erase(const std::string& key);
+  void Clear();
+
   // TryWrites so far, whatever became of them.
   int writes_tried() const;
 

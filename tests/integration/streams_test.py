@@ -1,0 +1,184 @@
+"""What becomes of a mesh when its streams are not what they should be: set otherwise by somebody, or
+lost with all of the NATS server's data. On each server that MUSTER_NATS_SERVERS names."""
+
+import base64
+import json
+import random
+import shutil
+import signal
+import time
+
+import harness
+from harness import retail_input
+from mesh import NATS_SERVERS, READY_SECONDS
+from mesh_test import ROWS, FaultTest, MeshTest
+from nats_wire import NatsWire
+
+INPUT, OUTPUT = "MUSTER_local_billing-in-0", "MUSTER_local_billing-out-0"
+
+
+def wire(mesh):
+    return NatsWire(mesh.nats_addresses[0])
+
+
+def set_otherwise(nats, stream, subject):
+    """Puts a stream of this name where nobody can use it."""
+    nats.api(f"STREAM.CREATE.{stream}", name=stream, subjects=[subject], storage="memory")
+
+
+class OtherwiseAtStartTest(MeshTest):
+    BUCKETS = {"KV_muster": "$KV.muster.>", "OBJ_muster": "$O.muster.C.>"}
+
+    def start_mesh(self):
+        pass  # the streams are first
+
+    def test_every_service_says_what_is_in_its_way_and_goes_on_when_it_is_mended(self):
+        self.mesh.start_nats().await_ready()
+        nats = wire(self.mesh)
+        self.addCleanup(nats.close)
+        for bucket, subject in self.BUCKETS.items():
+            set_otherwise(nats, bucket, subject)
+        roles = [self.mesh.start_role("initiator", self.mesh.server),
+                 self.mesh.start_role("controller", self.mesh.reporter),
+                 self.mesh.start_role("processor", None, "--threads", 1)]
+        self.mesh.initiator, self.mesh.controller, *self.mesh.processors = roles
+        for bucket in self.BUCKETS:
+            for role in roles:
+                role.await_line(f"stream {bucket} is there")
+            early = self.ask("batch", "list")
+            self.assertEqual((early.returncode, early.stdout), (5, ""))
+            for word in (bucket, 'storage is "memory", not "file"', "delete the stream"):
+                self.assertIn(word, early.stderr)
+            nats.api(f"STREAM.DELETE.{bucket}")
+        for role in roles:
+            role.await_ready()
+        data = retail_input(ROWS)
+        self.apply_billing()
+        self.assert_exact(data, ROWS, self.submit("billing", data))
+
+
+class OtherwiseMeanwhileTest(FaultTest):
+    """Somebody puts another stream in the place of a queue, in mid-batch."""
+
+    def await_problem(self, *words):
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            findings = json.loads(self.ask("doctor", "-o", "json").stdout)
+            if any(f["what"] == "batch 1" and all(word in f["found"] for word in words)
+                   for f in findings):
+                return
+            time.sleep(0.1)
+        self.fail(f"nobody says {words}: {findings}")
+
+    def replace(self, stream):
+        nats = wire(self.mesh)
+        self.addCleanup(nats.close)
+        nats.api(f"STREAM.DELETE.{stream}")
+        set_otherwise(nats, stream, "elsewhere")
+        self.await_problem(stream, 'storage is "memory", not "file"')
+        for program in self.mesh.programs:
+            self.assertIsNone(program.process.poll(), f"{program.argv[0]} has ended")
+        # Whoever submits meanwhile is told.
+        other = self.retail_rows((3, "0.1", "7", "France"))
+        late = self.start_submit("billing", other, request_id="april")
+        said = ""
+        while stream not in said:
+            line = late.stderr.readline()
+            self.assertNotEqual(line, "", f"it said only {said}")
+            said += line
+        self.assertIn("waits", said)
+        nats.api(f"STREAM.DELETE.{stream}")
+        self.gate.open()
+        out, errors = late.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(late.returncode, 0, errors)
+        self.assert_exact(other, 1, json.loads(out))
+        out, errors = self.submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(self.submission.returncode, 0, errors)
+        self.assertIn(stream, errors)
+        self.assert_exact(self.data, ROWS, json.loads(out))
+
+    def test_items_wait_for_their_queue_to_be_mended(self):
+        self.replace(INPUT)
+
+    def test_results_wait_for_their_queue_to_be_mended(self):
+        self.replace(OUTPUT)
+
+
+class LostStoreTest(FaultTest):
+    """The server loses all of its data in mid-batch: queues, jobs, and the count of batches."""
+
+    def lose_store(self):
+        shutil.rmtree(self.folder / "nats0")
+
+    def assert_goes_on(self, submissions):
+        """Also with batches that are submitted from now on, each of which is one of its own."""
+        self.assert_ends_exactly_once()
+        other = self.retail_rows((3, "0.1", "7", "France"))
+        numbers = []
+        for number in range(submissions):
+            result = self.submit("billing", other, f"april {number}")
+            self.assert_exact(other, 1, result)
+            numbers.append(result["batch"])
+        self.assertEqual(len({1, *numbers}), 1 + submissions, numbers)
+        # The counter is lost, and begins where no other has got to.
+        self.assertGreater(numbers[-1], 200_000_000)
+        self.assert_report_is_the_direct_sum(self.data, 1)
+        self.assertEqual([job["job"] for job in self.answer("job", "list")], ["billing"])
+        for queue in self.answer("queue", "list"):
+            self.assertEqual([queue["ready"], queue["in_flight"], queue["poison"]], [0, 0, 0], queue)
+
+    def test_a_server_that_lost_its_data_gets_all_that_is_open_again(self):
+        self.mesh.nats.kill()
+        self.lose_store()
+        self.mesh.nats.restart()
+        # It has nine more numbers in hand.
+        self.assert_goes_on(submissions=10)
+
+    def test_services_that_begin_with_an_empty_server_bring_their_batches_back(self):
+        for program in self.mesh.programs:
+            program.signal(signal.SIGKILL)
+        for program in self.mesh.programs:
+            program.wait()
+        self.lose_store()
+        for program in self.mesh.programs:
+            program.start()
+        for program in self.mesh.programs:
+            program.await_ready()
+        self.assert_goes_on(submissions=1)
+
+
+class LostLargeItemsTest(FaultTest):
+    """Items that do not fit into a message lie in a bucket, which is lost as well."""
+
+    ROW_BYTES = 8000
+    item_size = "4MiB"
+
+    def make_data(self):
+        noise = random.Random(7)
+        rows = retail_input(ROWS).read_text().splitlines()
+        for i in range(1, len(rows)):
+            fields = rows[i].split(",", 2)
+            fields[1] = base64.b64encode(noise.randbytes(self.ROW_BYTES)).decode()
+            rows[i] = ",".join(fields)
+        return self.write("large.csv", "\n".join(rows) + "\n")
+
+    def test_large_items_are_made_again(self):
+        nats = wire(self.mesh)
+        self.addCleanup(nats.close)
+        self.assertGreater(nats.api("STREAM.INFO.OBJ_muster")["state"]["messages"], 0)
+        self.mesh.nats.kill()
+        shutil.rmtree(self.folder / "nats0")
+        self.mesh.nats.restart()
+        self.assert_ends_exactly_once()
+
+
+def on_other_servers(*cases):
+    """The same cases, once more for each further server."""
+    return {f"{case.__name__}OnServer{number}": type(case.__name__, (case,), {"nats_server": server})
+            for number, server in enumerate(NATS_SERVERS[1:], 1) for case in cases}
+
+
+globals().update(on_other_servers(OtherwiseAtStartTest, OtherwiseMeanwhileTest, LostStoreTest))
+
+if __name__ == "__main__":
+    harness.main()
