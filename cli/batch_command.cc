@@ -16,6 +16,7 @@
 #include "cli/submit_command.h"
 #include "cli/table.h"
 #include "muster/base/status_macros.h"
+#include "muster/cancellation/cancelled_receipt.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -85,6 +86,11 @@ absl::Status PrintReceipt(const BatchOptions& options, const Environment& enviro
   } else {
     *environment.out << stored.text << "checksum " << stored.checksum << "\n";
   }
+  if (cancellation::SaysSoFar(stored)) {
+    *environment.err << "muster: batch " << options.batch
+                     << " is cancelled; these counts are those of now, and results of items that "
+                        "were in hand may still come\n";
+  }
   if (!options.verify) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> differences, shelf->Check(options.batch));
   for (const std::string& difference : differences) {
@@ -126,7 +132,9 @@ void AddBatch(CLI::App* app, const Environment& environment) {
   CLI::App* const get = add_verb("get", "One batch, with the transactions that it rejected", Get);
   get->add_option("BATCH", options->batch, "Its number")->required();
   AddController(get, &options->common);
-  CLI::App* const receipt = add_verb("receipt", "The proof of a finished batch", PrintReceipt);
+  CLI::App* const receipt =
+      add_verb("receipt", "The proof of a finished batch; of a cancelled one, what was counted",
+               PrintReceipt);
   receipt->add_option("BATCH", options->batch, "Its number")->required();
   receipt->add_flag("--verify", options->verify,
                     "Work it out again from the store; exit 1 if a bit differs");

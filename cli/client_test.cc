@@ -250,6 +250,26 @@ TEST_F(BatchCommandTest, PrintsTheReceiptOfAServer) {
   EXPECT_THAT(verified.err, HasSubstr("can only be worked out again where ledger and report are"));
 }
 
+// Of the batch, one item of two transactions is counted, and another is not.
+TEST_F(BatchCommandTest, MakesTheReceiptOfACancelledBatchWhereItsLedgerIs) {
+  std::vector<ledger::ItemBoundary> items(2);
+  items[0].transactions = items[1].transactions = 2;
+  ASSERT_TRUE(ledger_->Append(kBatch, 0, items).ok());
+  ASSERT_TRUE(ledger_->Cancel(kBatch, clock_.Now(), "a mistake").ok());
+  const Done done = Run({"batch", "receipt", "7", "--data-dir", data_dir()});
+  EXPECT_EQ(done.code, kOk) << done.err;
+  EXPECT_THAT(done.out, AllOf(HasSubstr("\nstate cancelled\n"), HasSubstr("\ncounts so_far\n"),
+                              HasSubstr("\naggregated 1\nrejected 1\ndead_lettered 0\nuncounted 2"),
+                              HasSubstr("\nchecksum ")));
+  EXPECT_THAT(done.err, HasSubstr("these counts are those of now"));
+  EXPECT_THAT(
+      Run({"batch", "receipt", "7", "-o", "json", "--data-dir", data_dir()}).out,
+      AllOf(HasSubstr("\"state\":\"cancelled\""), HasSubstr("\"cancel_reason\":\"a mistake\"")));
+  const Done verified = Run({"batch", "receipt", "7", "--verify", "--data-dir", data_dir()});
+  EXPECT_EQ(verified.code, kError);
+  EXPECT_THAT(verified.err, HasSubstr("there is none to hold against them"));
+}
+
 class SubmitCommandTest : public ClientTest {
  protected:
   SubmitCommandTest() {

@@ -268,7 +268,7 @@ class KillTest(FaultTest):
 
 class CancelTest(FaultTest):
     def test_a_cancelled_batch_has_what_runs_stop_and_leaves_nothing_behind(self):
-        cancelled = self.answer("batch", "cancel", 1)
+        cancelled = self.answer("batch", "cancel", 1, "--reason", "by mistake")
         self.assertEqual((cancelled["processors"], cancelled["acknowledged"]), (2, 2))
         _, errors = self.submission.communicate(timeout=harness.TIMEOUT_SECONDS)
         self.assertEqual(self.submission.returncode, 1, errors)
@@ -282,9 +282,22 @@ class CancelTest(FaultTest):
             self.fail(f"still there: {queues}")
         [batch] = self.answer("batch", "list")
         self.assertEqual((batch["state"], batch["items_counted"]), ("cancelled", FREE_ITEMS))
+        self.assert_receipt_is_cancelled("by mistake")
+
+    def assert_receipt_is_cancelled(self, reason):
         done = self.ask("batch", "receipt", 1)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("is cancelled", done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("results of items that were in hand may still come", done.stderr)
+        text, _, checksum = done.stdout.rpartition("checksum ")
+        counted = FREE_ITEMS * ROWS_PER_ITEM
+        for line in ("state cancelled", f"cancel_reason {reason}", "counts so_far",
+                     f"transactions {ROWS}", f"aggregated {counted}", f"uncounted {ROWS - counted}"):
+            self.assertIn(line, text.splitlines())
+        self.assertEqual(hashlib.sha256(text.encode()).hexdigest(), checksum.strip())
+        receipt = self.answer("batch", "receipt", 1)
+        self.assertEqual((receipt["state"], receipt["cancel_reason"]), ("cancelled", reason))
+        self.assertEqual([int(items) for items in receipt["items_by_version"].values()],
+                         [FREE_ITEMS])
 
 
 class StallTest(FaultTest):

@@ -115,6 +115,9 @@ class CountedDesk final : public report::CountingDesk {
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override {
     return behind_.GetReceipt(batch);
   }
+  absl::StatusOr<report::Tally> GetTally(uint64_t batch) override {
+    return behind_.GetTally(batch);
+  }
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
     return behind_.ReopenDeadLettered(batch, items);
   }
@@ -234,7 +237,7 @@ class BatchServiceTest : public ::testing::Test {
     return batch_remote::Watch(channel_, batch, {}, base::RealClock(), {});
   }
 
-  // Of a complete batch.
+  // Of a batch that is over.
   std::string Receipt(uint64_t batch) {
     rpc::CallContext context;
     v1::GetReceiptRequest request;
@@ -700,6 +703,47 @@ TEST_F(BatchServiceTest, GivesABatchUpOnRequest) {
   const auto last = Watch(submitted->batch());
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_FALSE(last->complete());
+}
+
+TEST_F(BatchServiceTest, SaysInTheReceiptThatABatchWasCancelledAndWhatIsCountedSoFar) {
+  const auto submitted = Submit("unwanted", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  AwaitQueued(submitted->batch(), 5);
+  ASSERT_TRUE(keeper_->Cancel(submitted->batch(), "sent twice").ok());
+  EXPECT_THAT(Receipt(submitted->batch()),
+              AllOf(HasSubstr("\nstate cancelled\n"), HasSubstr("\ncancel_reason sent twice\n"),
+                    HasSubstr("\ncounts so_far\nas_of 2"), HasSubstr("\naggregated 0\n"),
+                    HasSubstr("\nuncounted 100\n")));
+  // Nobody has told this processor: it does what was put all the same.
+  StartProcessor();
+  for (uint64_t seen = 0; keeper_->Get(submitted->batch())->counted.items() < 5;) {
+    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(100));
+  }
+  EXPECT_THAT(Receipt(submitted->batch()),
+              AllOf(HasSubstr("\ncounts final\n"), HasSubstr("\naggregated 100\n"),
+                    HasSubstr("\nuncounted 0\nitems_by_version 5 1\n")));
+}
+
+TEST_F(BatchServiceTest, HasTheReceiptOfABatchThatWasCancelledBeforeAnythingArrived) {
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("unwanted"));
+  const uint64_t batch = upload.Hear().accepted().batch();
+  ASSERT_TRUE(keeper_->Cancel(batch, "").ok());
+  EXPECT_THAT(Receipt(batch), AllOf(HasSubstr("\ncancel_reason \ncounts final\n"),
+                                    HasSubstr("\ntransactions 0\n")));
+  upload.End().IgnoreError();
+}
+
+TEST_F(BatchServiceTest, HasNoReceiptOfABatchThatIsStillWorkedOn) {
+  const auto submitted = Submit("waits", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  rpc::CallContext context;
+  v1::GetReceiptRequest request;
+  request.set_batch(submitted->batch());
+  v1::GetReceiptResponse receipt;
+  const absl::Status none = rpc::FromGrpc(stub_->GetReceipt(&context, request, &receipt));
+  EXPECT_TRUE(absl::IsFailedPrecondition(none)) << none;
+  EXPECT_THAT(none.message(), HasSubstr("0 of its 5 items"));
 }
 
 TEST_F(BatchServiceTest, RefusesTheRestOfAnUploadThatWasCancelled) {

@@ -247,7 +247,7 @@ class RefusalTest(MeshClientTest):
         with self.assertRaises(muster.NotFound):
             self.client.get(1)
 
-    def test_a_batch_that_is_cancelled_has_no_receipt_and_a_complete_one_stays(self):
+    def test_the_receipt_of_a_cancelled_batch_says_so_and_a_complete_one_stays(self):
         begun, may_bill = threading.Event(), threading.Event()
         self.addCleanup(may_bill.set)
 
@@ -261,11 +261,14 @@ class RefusalTest(MeshClientTest):
         self.assertTrue(begun.wait(READY_SECONDS))
         with self.assertRaises(muster.DeadlineExceeded):
             self.client.wait(batch, timeout=0.2)
+        with self.assertRaisesRegex(muster.FailedPrecondition, "0 of its 1 items"):
+            self.client.receipt(batch)
         self.assertEqual(self.client.cancel(batch, "a mistake").state, muster.BatchState.CANCELLED)
         self.assertEqual(self.client.wait(batch).state, muster.BatchState.CANCELLED)
         self.assertEqual(self.client.get(batch).cancel_reason, "a mistake")
-        with self.assertRaises(muster.FailedPrecondition):
-            self.client.receipt(batch)
+        receipt = self.client.receipt(batch).text.splitlines()
+        for line in ("state cancelled", "cancel_reason a mistake", "transactions 1", "uncounted 1"):
+            self.assertIn(line, receipt)
         [cancelled] = self.client.list_batches(states=[muster.BatchState.CANCELLED])
         self.assertEqual(cancelled.number, batch.number)
         may_bill.set()
