@@ -13,6 +13,7 @@
 #include "cli/place.h"
 #include "cli/quote_command.h"
 #include "cli/receipt_check.h"
+#include "cli/structured.h"
 #include "cli/submit_command.h"
 #include "cli/table.h"
 #include "muster/base/status_macros.h"
@@ -47,8 +48,8 @@ absl::Status List(const BatchOptions& options, const Environment& environment) {
     table.AddRow(view.Row());
     json.push_back(view.Json());
   }
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
   } else {
     table.PrintTo(*environment.out);
   }
@@ -59,8 +60,8 @@ absl::Status Get(const BatchOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto shelf, OpenBatchShelf(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const BatchView view, shelf->Get(options.batch));
   const ordered_json json = view.Json();
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
     return absl::OkStatus();
   }
   for (const auto& [name, value] : json.items()) {
@@ -81,8 +82,8 @@ absl::Status Get(const BatchOptions& options, const Environment& environment) {
 absl::Status PrintReceipt(const BatchOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto shelf, OpenBatchShelf(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, shelf->Receipt(options.batch));
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << ReceiptJson(stored) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(ReceiptJson(stored), options.common.output, environment);
   } else {
     *environment.out << stored.text << "checksum " << stored.checksum << "\n";
   }

@@ -373,6 +373,10 @@ TEST_F(JobCommandTest, ChecksAFileThere) {
   const std::string file = Write("shop: 1");
   EXPECT_EQ(RunThere({"job", "check", file}).out,
             absl::StrCat(file, ": job shop is fine (revision fffffff)\n"));
+  EXPECT_EQ(RunThere({"job", "check", file, "-o", "json"}).out,
+            absl::StrCat("{\"file\":\"", file, "\",\"job\":\"shop\",\"revision\":\"fffffff\"}\n"));
+  EXPECT_EQ(RunThere({"job", "check", file, "-o", "yaml"}).out,
+            absl::StrCat("file: \"", file, "\"\njob: shop\nrevision: fffffff\n"));
 }
 
 TEST_F(JobCommandTest, NeedsAServer) {

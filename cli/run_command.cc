@@ -15,6 +15,7 @@
 #include "cli/progress_bar.h"
 #include "cli/report_view.h"
 #include "cli/report_writer.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
@@ -151,8 +152,8 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   Announce(run->submission(), environment);
   MUSTER_ASSIGN_OR_RETURN(const RunSummary summary,
                           RunWithProgress(*run, options, signals.token(), environment));
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << OutcomeOf(summary).Json().dump() << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(OutcomeOf(summary).Json(), options.common.output, environment);
   } else if (summary.complete) {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, run->report().Read());
     StoredReport report(reader.get());
