@@ -72,21 +72,23 @@ class CountHandler final : public handler::Handler {
   }
 };
 
-// Counts the calls that look after queues.
+// Counts the calls that look after queues, and may be out of reach.
 class CountedStore final : public queue::InterceptedStore {
  public:
   using InterceptedStore::InterceptedStore;
 
   int administered() const { return administered_; }
+  void SetDown(bool down) { down_ = down; }
 
  private:
   absl::Status Before(queue::Verb verb, const queue::QueueId&) override {
     if (verb == queue::Verb::kAdministration) ++administered_;
-    return absl::OkStatus();
+    return down_ ? absl::UnavailableError("no queue answers") : absl::OkStatus();
   }
   void After(queue::Verb, const queue::QueueId&, bool) override {}
 
   std::atomic<int> administered_{0};
+  std::atomic<bool> down_{false};
 };
 
 // Counts what it is asked.
@@ -703,6 +705,30 @@ TEST_F(BatchServiceTest, GivesABatchUpOnRequest) {
   const auto last = Watch(submitted->batch());
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_FALSE(last->complete());
+}
+
+TEST_F(BatchServiceTest, SaysWhyABatchWaitsAsLongAsItDoes) {
+  const auto await_problem = [this](bool there) {
+    v1::GetBatchRequest request;
+    request.set_batch(1);
+    v1::GetBatchResponse response;
+    for (uint64_t seen = 0;;
+         keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(100))) {
+      rpc::CallContext context;
+      EXPECT_TRUE(stub_->GetBatch(&context, request, &response).ok());
+      if (response.status().problem().empty() != there) return response.status().problem();
+    }
+  };
+  counted_queues_.SetDown(true);
+  const auto submitted = Submit("waits", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_THAT(await_problem(true), HasSubstr("no queue answers"));
+  counted_queues_.SetDown(false);
+  await_problem(false);
+  StartProcessor();
+  const auto last = Watch(submitted->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->aggregated(), 100);
 }
 
 TEST_F(BatchServiceTest, SaysInTheReceiptThatABatchWasCancelledAndWhatIsCountedSoFar) {
