@@ -7,7 +7,6 @@
 #include "muster/base/utf8.h"
 #include "muster/rpc/status.h"
 #include "services/initiator/initiator.h"
-#include "services/initiator/job_lookup.h"
 
 namespace muster::initiator {
 namespace {
@@ -71,7 +70,7 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::FindLocked(const v1::S
     MUSTER_RETURN_IF_ERROR(CheckSame(header, known->job_revision, *known));
     return *known;
   }
-  MUSTER_ASSIGN_OR_RETURN(*job, FindJob(deps_.jobs, header.job()));
+  MUSTER_ASSIGN_OR_RETURN(*job, deps_.jobs->GetDefinition(header.job()));
   if (is_new) return std::nullopt;
   if (header.always_new()) return Reused(*known, "already");
   MUSTER_RETURN_IF_ERROR(CheckSame(header, job->revision, *known));

@@ -436,10 +436,12 @@ class BeginTest(MeshTest):
         self.mesh.start_role("initiator", self.mesh.server, "--tls-cert", certificate,
                              "--tls-key", key).await_ready()
         self.assertEqual(self.answer("job", "list", "--tls-roots", certificate), [])
-        for mistrust in (["--tls-roots", other], []):
+        for mistrust, why in ((["--tls-roots", other], "certificate verify failed"), ([], "")):
             refused = self.ask("job", "list", *mistrust)
             self.assertEqual((refused.returncode, refused.stdout), (5, ""))
-            self.assertIn(self.mesh.server, refused.stderr)
+            said = refused.stderr[refused.stderr.index("muster: "):]
+            self.assertIn(self.mesh.server, said)
+            self.assertIn(why, said)
 
 
 if __name__ == "__main__":

@@ -663,6 +663,20 @@ TEST_F(BatchServiceTest, NamesTheFieldOfARequestThatIsWrong) {
             }),
             "chunk.data");
   EXPECT_EQ(refuse([](Upload& upload) {
+              upload.SendHeader(Header("empty"));
+              upload.SendChunk(0, "");
+            }),
+            "chunk.data");
+  for (const size_t bytes : {0, 15, 17}) {
+    EXPECT_EQ(refuse([bytes](Upload& upload) {
+                upload.SendHeader(Header("sealed"));
+                v1::SubmitRequest request;
+                request.mutable_seal()->set_content_hash(std::string(bytes, 'x'));
+                upload.stream->Write(request);
+              }),
+              "seal.content_hash");
+  }
+  EXPECT_EQ(refuse([](Upload& upload) {
               upload.SendHeader(Header("c"));
               upload.stream->Write(v1::SubmitRequest());
             }),
@@ -676,6 +690,7 @@ TEST_F(BatchServiceTest, KnowsNoJobThatWasNotApplied) {
   upload.SendHeader(header);
   const absl::Status unknown = upload.End();
   EXPECT_TRUE(absl::IsNotFound(unknown)) << unknown;
+  EXPECT_EQ(rpc::Reason(unknown), (rpc::ErrorReason{"NO_SUCH_JOB", {{"job", "unheard-of"}}}));
 }
 
 TEST_F(BatchServiceTest, CancelsABatchWhoseContentTheJobCannotRead) {

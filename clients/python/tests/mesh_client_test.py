@@ -242,8 +242,10 @@ class RefusalTest(MeshClientTest):
             self.client.submit("retail", b"content", request_id="x" * 513)
         [violation] = refused.exception.violations
         self.assertEqual(violation.field, "header.request_id")
-        with self.assertRaisesRegex(muster.NotFound, "no job 'retail'"):
+        with self.assertRaisesRegex(muster.NotFound, "no job 'retail'") as unknown:
             self.client.submit("retail", b"content")
+        self.assertEqual((unknown.exception.reason, dict(unknown.exception.facts)),
+                         ("NO_SUCH_JOB", {"job": "retail"}))
         with self.assertRaises(muster.NotFound):
             self.client.get(1)
 
