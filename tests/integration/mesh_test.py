@@ -23,8 +23,9 @@ ROWS = 4000
 ROWS_PER_ITEM = 100
 # So many items are worked on before the gate.
 FREE_ITEMS = 5
-# Whoever follows a batch is told by then why it waits.
-OUTAGE_IS_TOLD_SECONDS = 15
+# Whoever follows a batch is told by then why it waits: an initiator looks at the queues of what is not
+# complete every 2 s, and takes 10 s without an answer for none.
+OUTAGE_IS_TOLD_SECONDS = 30
 
 # Bills like the retail job, but waits with most items until somebody holds the gate open.
 GATED = f'''
