@@ -90,13 +90,14 @@ std::string DataDirOption(const std::string& data_dir) {
 
 void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
   std::map<std::string, OutputFormat> formats = {{"table", OutputFormat::kTable},
-                                                 {"json", OutputFormat::kJson}};
+                                                 {"json", OutputFormat::kJson},
+                                                 {"yaml", OutputFormat::kYaml}};
   if (csv == Csv::kYes) formats["csv"] = OutputFormat::kCsv;
-  const std::string names = csv == Csv::kYes ? "table, json or csv" : "table or json";
+  const std::string names = csv == Csv::kYes ? "table, json, yaml or csv" : "table, json or yaml";
   options->output = DefaultFormat(formats);
   command
       ->add_option("-o,--output", options->output,
-                   absl::StrCat(names, "; MUSTER_OUTPUT sets the default"))
+                   "What to print it as; MUSTER_OUTPUT sets the default")
       ->transform(CLI::Validator(
           [formats, names](std::string& text) -> std::string {
             const auto format = formats.find(text);
@@ -104,7 +105,7 @@ void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
             text = absl::StrCat(static_cast<int>(format->second));
             return "";
           },
-          "FORMAT"));
+          csv == Csv::kYes ? "{table,json,yaml,csv}" : "{table,json,yaml}"));
 }
 
 int RunCommandLine(int argc, const char* const* argv, const Environment& environment) {
@@ -124,6 +125,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddDoctor(&app, environment);
   AddUp(&app, environment);
   AddServeHandler(&app, environment);
+  AddCompletion(&app, environment);
   AddVersion(&app, environment);
   try {
     app.parse(argc, argv);

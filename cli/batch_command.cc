@@ -13,9 +13,11 @@
 #include "cli/place.h"
 #include "cli/quote_command.h"
 #include "cli/receipt_check.h"
+#include "cli/structured.h"
 #include "cli/submit_command.h"
 #include "cli/table.h"
 #include "muster/base/status_macros.h"
+#include "muster/cancellation/cancelled_receipt.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -46,8 +48,8 @@ absl::Status List(const BatchOptions& options, const Environment& environment) {
     table.AddRow(view.Row());
     json.push_back(view.Json());
   }
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
   } else {
     table.PrintTo(*environment.out);
   }
@@ -58,8 +60,8 @@ absl::Status Get(const BatchOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto shelf, OpenBatchShelf(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const BatchView view, shelf->Get(options.batch));
   const ordered_json json = view.Json();
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
     return absl::OkStatus();
   }
   for (const auto& [name, value] : json.items()) {
@@ -80,10 +82,15 @@ absl::Status Get(const BatchOptions& options, const Environment& environment) {
 absl::Status PrintReceipt(const BatchOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto shelf, OpenBatchShelf(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, shelf->Receipt(options.batch));
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << ReceiptJson(stored) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(ReceiptJson(stored), options.common.output, environment);
   } else {
     *environment.out << stored.text << "checksum " << stored.checksum << "\n";
+  }
+  if (cancellation::SaysSoFar(stored)) {
+    *environment.err << "muster: batch " << options.batch
+                     << " is cancelled; these counts are those of now, and results of items that "
+                        "were in hand may still come\n";
   }
   if (!options.verify) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> differences, shelf->Check(options.batch));
@@ -126,7 +133,9 @@ void AddBatch(CLI::App* app, const Environment& environment) {
   CLI::App* const get = add_verb("get", "One batch, with the transactions that it rejected", Get);
   get->add_option("BATCH", options->batch, "Its number")->required();
   AddController(get, &options->common);
-  CLI::App* const receipt = add_verb("receipt", "The proof of a finished batch", PrintReceipt);
+  CLI::App* const receipt =
+      add_verb("receipt", "The proof of a finished batch; of a cancelled one, what was counted",
+               PrintReceipt);
   receipt->add_option("BATCH", options->batch, "Its number")->required();
   receipt->add_flag("--verify", options->verify,
                     "Work it out again from the store; exit 1 if a bit differs");

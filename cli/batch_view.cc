@@ -26,7 +26,7 @@ absl::StatusOr<BatchView> ViewBatch(const ledger::Batch& batch, report::ReportRe
 std::vector<std::string> BatchView::Row() const {
   return {absl::StrCat(batch.number),
           batch.job,
-          std::string(BatchStateName(batch.state)),
+          absl::StrCat(BatchStateName(batch.state), problem.empty() ? "" : ", waits"),
           absl::StrCat(batch.transactions),
           absl::StrCat(progress.aggregated),
           absl::StrCat(progress.rejected),
@@ -62,6 +62,7 @@ nlohmann::ordered_json BatchView::Json() const {
   if (batch.completed.has_value()) json["completed"] = Rfc3339(*batch.completed);
   if (!batch.cancel_reason.empty()) json["cancel_reason"] = batch.cancel_reason;
   if (batch.trace.has_value()) json["traceparent"] = batch.trace->ToTraceparent();
+  if (!problem.empty()) json["problem"] = problem;
   return json;
 }
 

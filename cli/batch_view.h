@@ -18,6 +18,8 @@ struct BatchView {
   // `batch` is the ledger's own record. A server tells less: nothing of the input, of items that
   // are not counted, and of refills.
   bool has_ledger = true;
+  // Why it does not go on for now, as a server says; empty: it does, or nobody is there to tell.
+  std::string problem{};
 
   // The cells of `muster batch list`.
   std::vector<std::string> Row() const;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/data_check.h"
 #include "cli/place.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "muster/base/status_macros.h"
 #include "muster/damage/damage.h"
@@ -33,7 +34,7 @@ class Printer final : public damage::Findings {
 
   absl::Status Add(const damage::Damage& damage) override {
     if (!damage.mendable) ++left_;
-    if (is_json()) {
+    if (is_structured()) {
       json_.push_back({{"part", damage.part},
                        {"kind", damage.kind},
                        {"name", damage.name},
@@ -50,12 +51,12 @@ class Printer final : public damage::Findings {
   }
 
   void Conclude(const damage::Summary& summary, const std::string& shelf) {
-    if (is_json()) {
+    if (is_structured()) {
       const ordered_json json = {{"records", summary.records},
                                  {"damaged", json_},
                                  {"repaired", options_.repair},
                                  {"kept_in", shelf}};
-      out_ << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+      out_ << Structured(json, options_.common.output);
       return;
     }
     out_ << Grouped(summary.records) << " records, " << Grouped(summary.damaged) << " damaged\n";
@@ -69,7 +70,7 @@ class Printer final : public damage::Findings {
   int left() const { return left_; }
 
  private:
-  bool is_json() const { return options_.common.output == OutputFormat::kJson; }
+  bool is_structured() const { return IsStructured(options_.common.output); }
 
   const CheckOptions& options_;
   std::ostream& out_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "cli/environment.h"
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
@@ -50,6 +51,10 @@ class MadeUpBatches final : public v1::BatchService::Service {
     base::MutexLock lock(&mu_);
     return submitted_;
   }
+
+  // What watchers are told, one after the other; each watch ends with a batch that is over, and
+  // with others when nobody watches any more.
+  std::vector<v1::BatchStatus> news;
 
   // What it was asked for last.
   v1::QuoteRequest quoted() const {
@@ -107,6 +112,23 @@ class MadeUpBatches final : public v1::BatchService::Service {
       if (next == batches.begin()) return absl::OkStatus();
       *response->add_batches() = (--next)->second;
       if (next != batches.begin()) response->set_next_page_token(absl::StrCat(next->first));
+      return absl::OkStatus();
+    });
+  }
+  grpc::Status WatchBatch(grpc::ServerContext* context, const v1::WatchBatchRequest* request,
+                          grpc::ServerWriter<v1::WatchBatchResponse>* writer) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      if (!batches.contains(request->batch())) return absl::NotFoundError("no such batch");
+      for (size_t i = 0; i < news.size(); ++i) {
+        v1::WatchBatchResponse response;
+        *response.mutable_status() = news[i];
+        response.mutable_status()->set_revision(request->after_revision() + i + 1);
+        writer->Write(response);
+      }
+      const bool over = !news.empty() && (news.back().state() == v1::BATCH_STATE_COMPLETE ||
+                                          news.back().state() == v1::BATCH_STATE_CANCELLED);
+      // Of who has left nothing tells a thread that serves a call: it has to look.
+      while (!over && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
       return absl::OkStatus();
     });
   }

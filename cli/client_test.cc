@@ -1,6 +1,5 @@
 #include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cli/batch_view.h"
@@ -250,59 +249,24 @@ TEST_F(BatchCommandTest, PrintsTheReceiptOfAServer) {
   EXPECT_THAT(verified.err, HasSubstr("can only be worked out again where ledger and report are"));
 }
 
-class SubmitCommandTest : public ClientTest {
- protected:
-  SubmitCommandTest() {
-    std::ofstream(dir_ / "input.csv") << "key\n1\n";
-    batches_.batches[7].set_batch(7);
-    batches_.batches[7].set_state(v1::BATCH_STATE_OPEN);
-  }
-
-  static absl::Status TooMuchWaits(absl::Duration retry) {
-    return rpc::WithReason(
-        rpc::WithRetryAfter(absl::ResourceExhaustedError("too much waits: submit again in a while"),
-                            retry),
-        {"DRAIN_TOO_LONG", {{"job", "shop"}}});
-  }
-
-  Done Submit(std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"batch", "submit", "shop", "--input", dir_ / "input.csv"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return RunThere(arguments);
-  }
-};
-
-TEST_F(SubmitCommandTest, SaysThatTooMuchWaitsAndDoesNotTryAgain) {
-  batches_.refusals = {TooMuchWaits(absl::Minutes(5))};
-  const Done refused = Submit();
-  EXPECT_EQ(refused.code, kUnreachable);
-  EXPECT_EQ(refused.err, "muster: too much waits: submit again in a while\n");
-  EXPECT_EQ(refused.out, "");
-  const Done again = Submit();
-  EXPECT_EQ(again.code, kOk);
-  EXPECT_THAT(again.out, HasSubstr("batch 7 is submitted"));
-}
-
-TEST_F(SubmitCommandTest, WaitsForRoomAsLongAsTheServerSays) {
-  batches_.refusals = {TooMuchWaits(absl::Minutes(5)), TooMuchWaits(absl::ZeroDuration())};
-  Done done;
-  std::thread submitting([&] { done = Submit({"--wait-for-room"}); });
-  clock_.AwaitSleepers(1);
-  EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Minutes(5));
-  clock_.Advance(absl::Minutes(5));
-  clock_.AwaitSleepers(1);
-  EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Seconds(1)) << "whatever it says";
-  clock_.Advance(absl::Seconds(1));
-  submitting.join();
-  EXPECT_EQ(done.code, kOk);
-  EXPECT_THAT(done.out, HasSubstr("batch 7 is submitted"));
-}
-
-TEST_F(SubmitCommandTest, DoesNotWaitForAFullDisk) {
-  batches_.refusals = {absl::ResourceExhaustedError("the disk is full")};
-  const Done refused = Submit({"--wait-for-room"});
-  EXPECT_EQ(refused.code, kUnreachable);
-  EXPECT_EQ(refused.err, "muster: the disk is full\n");
+// Of the batch, one item of two transactions is counted, and another is not.
+TEST_F(BatchCommandTest, MakesTheReceiptOfACancelledBatchWhereItsLedgerIs) {
+  std::vector<ledger::ItemBoundary> items(2);
+  items[0].transactions = items[1].transactions = 2;
+  ASSERT_TRUE(ledger_->Append(kBatch, 0, items).ok());
+  ASSERT_TRUE(ledger_->Cancel(kBatch, clock_.Now(), "a mistake").ok());
+  const Done done = Run({"batch", "receipt", "7", "--data-dir", data_dir()});
+  EXPECT_EQ(done.code, kOk) << done.err;
+  EXPECT_THAT(done.out, AllOf(HasSubstr("\nstate cancelled\n"), HasSubstr("\ncounts so_far\n"),
+                              HasSubstr("\naggregated 1\nrejected 1\ndead_lettered 0\nuncounted 2"),
+                              HasSubstr("\nchecksum ")));
+  EXPECT_THAT(done.err, HasSubstr("these counts are those of now"));
+  EXPECT_THAT(
+      Run({"batch", "receipt", "7", "-o", "json", "--data-dir", data_dir()}).out,
+      AllOf(HasSubstr("\"state\":\"cancelled\""), HasSubstr("\"cancel_reason\":\"a mistake\"")));
+  const Done verified = Run({"batch", "receipt", "7", "--verify", "--data-dir", data_dir()});
+  EXPECT_EQ(verified.code, kError);
+  EXPECT_THAT(verified.err, HasSubstr("there is none to hold against them"));
 }
 
 class TraceparentTest : public SubmitCommandTest {
@@ -399,6 +363,10 @@ TEST_F(JobCommandTest, ChecksAFileThere) {
   const std::string file = Write("shop: 1");
   EXPECT_EQ(RunThere({"job", "check", file}).out,
             absl::StrCat(file, ": job shop is fine (revision fffffff)\n"));
+  EXPECT_EQ(RunThere({"job", "check", file, "-o", "json"}).out,
+            absl::StrCat("{\"file\":\"", file, "\",\"job\":\"shop\",\"revision\":\"fffffff\"}\n"));
+  EXPECT_EQ(RunThere({"job", "check", file, "-o", "yaml"}).out,
+            absl::StrCat("file: \"", file, "\"\njob: shop\nrevision: fffffff\n"));
 }
 
 TEST_F(JobCommandTest, NeedsAServer) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/environment.h"
 #include "cli/place.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
@@ -101,7 +102,7 @@ void PrintTables(const BatchUsage& batch, const cost::Prices& prices, std::ostre
   idle.PrintTo(out);
 }
 
-void PrintJson(const BatchUsage& batch, const cost::Prices& prices, std::ostream& out) {
+nlohmann::ordered_json Json(const BatchUsage& batch, const cost::Prices& prices) {
   const cost::RunUsage& run = batch.all;
   nlohmann::ordered_json operations = nlohmann::ordered_json::object();
   for (size_t verb = 0; verb < run.usage.transactions.size(); ++verb) {
@@ -113,25 +114,24 @@ void PrintJson(const BatchUsage& batch, const cost::Prices& prices, std::ostream
   const auto idling = [&](const Idling& idle) -> nlohmann::ordered_json {
     return {{"calls", idle.calls()}, {"cost", cost::TransactionCost(idle.calls(), prices)}};
   };
-  const nlohmann::ordered_json json = {{"batch", run.batch},
-                                       {"runs", batch.runs},
-                                       {"seconds", run.seconds},
-                                       {"operations", operations},
-                                       {"transactions", run.usage.total()},
-                                       {"wasted", run.usage.wasted()},
-                                       {"wakeups_push", run.usage.wakeups_push},
-                                       {"wakeups_safety", run.usage.wakeups_safety},
-                                       {"bus_messages", run.usage.bus_messages},
-                                       {"cost", cost::Cost(run.usage, prices)},
-                                       {"idle_hour", idling(IdleHour(run))},
-                                       {"idle_hour_polling", idling(PollingHour(run))}};
-  out << json.dump() << "\n";
+  return {{"batch", run.batch},
+          {"runs", batch.runs},
+          {"seconds", run.seconds},
+          {"operations", operations},
+          {"transactions", run.usage.total()},
+          {"wasted", run.usage.wasted()},
+          {"wakeups_push", run.usage.wakeups_push},
+          {"wakeups_safety", run.usage.wakeups_safety},
+          {"bus_messages", run.usage.bus_messages},
+          {"cost", cost::Cost(run.usage, prices)},
+          {"idle_hour", idling(IdleHour(run))},
+          {"idle_hour_polling", idling(PollingHour(run))}};
 }
 
 absl::Status ShowCost(const CostOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const BatchUsage usage, Collect(options));
-  if (options.common.output == OutputFormat::kJson) {
-    PrintJson(usage, options.prices, *environment.out);
+  if (IsStructured(options.common.output)) {
+    PrintStructured(Json(usage, options.prices), options.common.output, environment);
   } else {
     PrintTables(usage, options.prices, *environment.out);
   }

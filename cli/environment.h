@@ -18,7 +18,7 @@ class App;
 
 namespace muster::cli {
 
-enum class OutputFormat { kTable, kJson, kCsv };
+enum class OutputFormat { kTable, kJson, kYaml, kCsv };
 
 struct Environment {
   const handler::HandlerRegistry* handlers = nullptr;  // not owned
@@ -66,6 +66,7 @@ void AddReplay(CLI::App* app, const Environment& environment);
 void AddScale(CLI::App* app, const Environment& environment);
 void AddUp(CLI::App* app, const Environment& environment);
 void AddServeHandler(CLI::App* app, const Environment& environment);
+void AddCompletion(CLI::App* app, const Environment& environment);
 void AddVersion(CLI::App* app, const Environment& environment);
 
 }  // namespace muster::cli

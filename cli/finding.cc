@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "nlohmann/json.hpp"
 
@@ -34,14 +35,13 @@ void PrintFindings(const Findings& findings, OutputFormat format, const Environm
                     {"what", finding.what},
                     {"found", finding.found},
                     {"to_do", finding.to_do}});
-    if (format == OutputFormat::kJson) continue;
+    if (IsStructured(format)) continue;
     *environment.out << NameOf(finding.health) << ": " << Printable(finding.what) << ": "
                      << Printable(finding.found);
     if (!finding.to_do.empty()) *environment.out << "; " << Printable(finding.to_do);
     *environment.out << "\n";
   }
-  if (format != OutputFormat::kJson) return;
-  *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  if (IsStructured(format)) PrintStructured(json, format, environment);
 }
 
 }  // namespace muster::cli

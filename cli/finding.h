@@ -19,7 +19,7 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
-// One line each, or JSON. The exit code is kError when something is wrong.
+// One line each, or JSON or YAML. The exit code is kError when something is wrong.
 void PrintFindings(const Findings& findings, OutputFormat format, const Environment& environment);
 
 }  // namespace muster::cli

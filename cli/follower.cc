@@ -28,7 +28,8 @@ void Follower::Run(uint64_t batch) {
   options.on_status = [this](const v1::BatchStatus& status) {
     const bool new_problem = [&] {
       base::MutexLock lock(&mu_);
-      const bool is_new = !status.problem().empty() && status.problem() != latest_.problem();
+      const bool is_new = !status.problem().empty() &&
+                          (!latest_.has_value() || status.problem() != latest_->problem());
       latest_ = status;
       return is_new;
     }();
@@ -65,9 +66,10 @@ absl::StatusOr<v1::BatchStatus> Follower::AwaitEnd(absl::Duration timeout,
   return *end_;
 }
 
-RunProgress Follower::progress() const {
+std::optional<RunProgress> Follower::progress() const {
   base::MutexLock lock(&mu_);
-  const v1::BatchFlow& flow = latest_.progress();
+  if (!latest_.has_value()) return std::nullopt;
+  const v1::BatchFlow& flow = latest_->progress();
   RunProgress progress;
   progress.read = static_cast<uint64_t>(flow.read());
   progress.queued = static_cast<uint64_t>(flow.queued());

@@ -35,8 +35,8 @@ class Follower {
   // The last status. DeadlineExceeded: not complete after `timeout`. Cancelled: `stop`.
   absl::StatusOr<v1::BatchStatus> AwaitEnd(absl::Duration timeout, const std::stop_token& stop);
 
-  // As far as it was heard.
-  RunProgress progress() const;
+  // As far as it was heard; nullopt: nothing was.
+  std::optional<RunProgress> progress() const;
 
  private:
   void Run(uint64_t batch);
@@ -47,7 +47,7 @@ class Follower {
 
   mutable base::Mutex mu_;
   base::CondVar changed_;
-  v1::BatchStatus latest_ ABSL_GUARDED_BY(mu_);
+  std::optional<v1::BatchStatus> latest_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::StatusOr<v1::BatchStatus>> end_ ABSL_GUARDED_BY(mu_);
   std::thread thread_ ABSL_GUARDED_BY(mu_);
 };

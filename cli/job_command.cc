@@ -17,6 +17,7 @@
 #include "cli/mesh.h"
 #include "cli/place.h"
 #include "cli/remote_jobs.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "muster/base/status_macros.h"
 #include "muster/job/job_file.h"
@@ -65,10 +66,6 @@ ordered_json JobJson(const v1::Job& job) {
           {"groups", groups}};
 }
 
-void PrintJson(const ordered_json& json, const Environment& environment) {
-  *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
-}
-
 // A server does not know what the file is called.
 absl::Status WithFileName(const absl::Status& status, const std::string& file) {
   if (!absl::IsInvalidArgument(status)) return status;
@@ -85,10 +82,10 @@ absl::Status Apply(const JobOptions& options, const Environment& environment) {
   const auto applied = jobs.Apply(text, options.expectation());
   if (!applied.ok()) return WithFileName(applied.status(), options.file);
   const v1::Job& job = applied->job();
-  if (options.common.output == OutputFormat::kJson) {
+  if (IsStructured(options.common.output)) {
     ordered_json json = JobJson(job);
     json["revised"] = applied->revised();
-    PrintJson(json, environment);
+    PrintStructured(json, options.common.output, environment);
     return absl::OkStatus();
   }
   *environment.out << "job " << Printable(job.name()) << " is at revision "
@@ -108,8 +105,8 @@ absl::Status List(const JobOptions& options, const Environment& environment) {
                   Rfc3339(proto_time::FromProto(job.updated())), GroupNames(job)});
     json.push_back(JobJson(job));
   }
-  if (options.common.output == OutputFormat::kJson) {
-    PrintJson(json, environment);
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
   } else {
     table.PrintTo(*environment.out);
   }
@@ -120,10 +117,10 @@ absl::Status List(const JobOptions& options, const Environment& environment) {
 absl::Status Get(const JobOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
   MUSTER_ASSIGN_OR_RETURN(const v1::Job job, jobs.Get(options.name));
-  if (options.common.output == OutputFormat::kJson) {
+  if (IsStructured(options.common.output)) {
     ordered_json json = JobJson(job);
     json["definition"] = job.definition();
-    PrintJson(json, environment);
+    PrintStructured(json, options.common.output, environment);
     return absl::OkStatus();
   }
   *environment.out << job.definition();
@@ -134,13 +131,19 @@ absl::Status Get(const JobOptions& options, const Environment& environment) {
 absl::Status Delete(const JobOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
   MUSTER_RETURN_IF_ERROR(jobs.Delete(options.name));
-  if (options.common.output == OutputFormat::kJson) {
-    PrintJson({{"job", options.name}, {"deleted", true}}, environment);
+  if (IsStructured(options.common.output)) {
+    PrintStructured({{"job", options.name}, {"deleted", true}}, options.common.output, environment);
   } else {
     *environment.out << "job " << Printable(options.name)
                      << " is deleted; its batches and their reports stay\n";
   }
   return absl::OkStatus();
+}
+
+// Of a file in which nothing is wrong; what is wrong with one is told on stderr, as everywhere.
+ordered_json CheckedJson(const std::string& file, const std::string& job,
+                         const std::string& revision) {
+  return {{"file", file}, {"job", job}, {"revision", revision}};
 }
 
 // What the server that would get the job says of it.
@@ -154,6 +157,11 @@ absl::Status CheckThere(const JobOptions& options, const Environment& environmen
     };
     return WithFileName(absl::InvalidArgumentError(absl::StrJoin(checked.problems(), "\n", append)),
                         options.file);
+  }
+  if (IsStructured(options.common.output)) {
+    PrintStructured(CheckedJson(options.file, checked.job().name(), checked.job().revision()),
+                    options.common.output, environment);
+    return absl::OkStatus();
   }
   *environment.out << options.file << ": job " << Printable(checked.job().name())
                    << " is fine (revision " << checked.job().revision().substr(0, kShownRevision)
@@ -173,6 +181,12 @@ absl::Status Check(const JobOptions& options, const Environment& environment) {
                           FindHandlerOf(job, file, access, environment));
   const absl::Status made = handler.factory(job.schema()).status();
   if (!made.ok()) return base::Annotate(made, file);
+  if (IsStructured(options.common.output)) {
+    ordered_json json = CheckedJson(file, job.name, job.revision);
+    json["handler_version"] = handler.version;
+    PrintStructured(json, options.common.output, environment);
+    return absl::OkStatus();
+  }
   *environment.out << file << ": job " << job.name << " is fine (revision "
                    << job.revision.substr(0, kShownRevision) << ", handler version "
                    << handler.version << ")\n";
@@ -202,7 +216,7 @@ void AddJob(CLI::App* app, const Environment& environment) {
   CLI::App* const get = add_verb("get", "A job's definition", Get);
   CLI::App* const remove = add_verb("delete", "Forget a job; its batches stay", Delete);
   CLI::App* const check = add_verb("check", "Validate a job file without running it", Check);
-  for (CLI::App* const command : {apply, list, get, remove}) {
+  for (CLI::App* const command : {apply, list, get, remove, check}) {
     AddOutput(command, &options->common, Csv::kNo);
   }
   for (CLI::App* const command : {apply, check}) {

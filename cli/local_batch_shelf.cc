@@ -2,19 +2,29 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "cli/receipt_check.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
+#include "muster/cancellation/cancelled_receipt.h"
+#include "muster/report/tally.h"
 
 namespace muster::cli {
 namespace {
+
+bool IsCancelled(const absl::StatusOr<ledger::Batch>& batch) {
+  return batch.ok() && batch->state == ledger::BatchState::kCancelled;
+}
 
 class LocalBatchShelf final : public BatchShelf {
  public:
   LocalBatchShelf(std::unique_ptr<ledger::BatchLedger> ledger,
                   std::unique_ptr<report::ReportStore> report,
-                  std::unique_ptr<report::ReportReader> reader)
-      : ledger_(std::move(ledger)), report_(std::move(report)), reader_(std::move(reader)) {}
+                  std::unique_ptr<report::ReportReader> reader, base::Clock* clock)
+      : ledger_(std::move(ledger)),
+        report_(std::move(report)),
+        reader_(std::move(reader)),
+        clock_(clock) {}
 
   absl::StatusOr<std::vector<BatchView>> List() override {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger_->List());
@@ -38,10 +48,23 @@ class LocalBatchShelf final : public BatchShelf {
   }
 
   absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) override {
-    return reader_->GetReceipt(batch);
+    const absl::StatusOr<ledger::Batch> recorded = ledger_->Get(batch);
+    // What the report has of a batch can be shown without the ledger.
+    if (!IsCancelled(recorded)) return reader_->GetReceipt(batch);
+    const absl::Time now = clock_->Now();
+    absl::StatusOr<report::Tally> tally = report::TakeTally(*reader_, batch);
+    if (absl::IsNotFound(tally.status())) tally = report::EmptyTally(batch);
+    MUSTER_RETURN_IF_ERROR(tally.status());
+    return cancellation::CancelledReceipt(*recorded, *tally, now);
   }
 
   absl::StatusOr<std::vector<std::string>> Check(uint64_t batch) override {
+    if (IsCancelled(ledger_->Get(batch))) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the receipt of batch ", batch,
+                       ", which is cancelled, is made of the stored rows each time: there is none "
+                       "to hold against them"));
+    }
     return CheckReceipt(batch, *ledger_, *reader_);
   }
 
@@ -49,6 +72,7 @@ class LocalBatchShelf final : public BatchShelf {
   const std::unique_ptr<ledger::BatchLedger> ledger_;
   const std::unique_ptr<report::ReportStore> report_;
   const std::unique_ptr<report::ReportReader> reader_;  // goes before its store
+  base::Clock* const clock_;                            // not owned
 };
 
 }  // namespace
@@ -61,7 +85,8 @@ absl::StatusOr<std::unique_ptr<BatchShelf>> OpenLocalBatchShelf(const std::strin
   MUSTER_ASSIGN_OR_RETURN(auto report,
                           backend::OpenReportStore(urls.report, backend::Mode::kReadOnly, clock));
   MUSTER_ASSIGN_OR_RETURN(auto reader, report->Read());
-  return std::make_unique<LocalBatchShelf>(std::move(ledger), std::move(report), std::move(reader));
+  return std::make_unique<LocalBatchShelf>(std::move(ledger), std::move(report), std::move(reader),
+                                           clock);
 }
 
 }  // namespace muster::cli

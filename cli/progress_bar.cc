@@ -31,6 +31,11 @@ std::string TimeLeft(double seconds) {
   return absl::StrFormat("%.1f h left", seconds / 3600);
 }
 
+std::optional<uint64_t> Committed(const std::optional<RunProgress>& progress) {
+  if (!progress.has_value()) return std::nullopt;
+  return progress->committed;
+}
+
 std::string Bar(double share) {
   std::string bar;
   const int full = static_cast<int>(share * kBarCells);
@@ -58,14 +63,14 @@ std::string ProgressLine(const RunProgress& progress, double transactions_per_se
   return line;
 }
 
-ProgressBar::ProgressBar(ProgressBarOptions options, std::function<RunProgress()> sample,
-                         std::ostream* out, base::Clock* clock)
+ProgressBar::ProgressBar(ProgressBarOptions options, Sample sample, std::ostream* out,
+                         base::Clock* clock)
     : options_(options),
       sample_(std::move(sample)),
       out_(out),
       clock_(clock),
       start_(clock->Monotonic()),
-      committed_before_(sample_().committed),
+      committed_before_(Committed(sample_())),
       thread_([this] { Run(); }) {}
 
 ProgressBar::~ProgressBar() { Finish(); }
@@ -77,14 +82,21 @@ void ProgressBar::Run() {
     if (!clock_->WaitUntil(&wake_, &mu_, next)) continue;
     next += options_.interval;
     mu_.Unlock();
-    Draw(sample_(), clock_->Monotonic() - start_);
+    DrawWhatIsKnown();
     mu_.Lock();
   }
 }
 
+void ProgressBar::DrawWhatIsKnown() {
+  const std::optional<RunProgress> progress = sample_();
+  if (!progress.has_value()) return;
+  if (!committed_before_.has_value()) committed_before_ = progress->committed;
+  Draw(*progress, clock_->Monotonic() - start_);
+}
+
 void ProgressBar::Draw(const RunProgress& progress, absl::Duration lapse) {
   const double seconds = absl::ToDoubleSeconds(lapse);
-  const uint64_t done = progress.committed - std::min(progress.committed, committed_before_);
+  const uint64_t done = progress.committed - std::min(progress.committed, *committed_before_);
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   const std::string line = ProgressLine(progress, rate, options_.terminal);
   // On a terminal: back to the line's start, and clear what the last drawing leaves over.
@@ -100,8 +112,8 @@ void ProgressBar::Finish() {
     wake_.NotifyAll();
   }
   thread_.join();
-  Draw(sample_(), clock_->Monotonic() - start_);
-  if (options_.terminal) *out_ << std::endl;
+  DrawWhatIsKnown();
+  if (options_.terminal && committed_before_.has_value()) *out_ << std::endl;
 }
 
 }  // namespace muster::cli

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <thread>
@@ -32,9 +33,11 @@ struct ProgressBarOptions {
 // Thread-safe.
 class ProgressBar {
  public:
+  // nullopt: nothing is known yet, and nothing is shown.
+  using Sample = std::function<std::optional<RunProgress>()>;
+
   // `sample` is called on the bar's own thread until Finish. `out` and `clock` are not owned.
-  ProgressBar(ProgressBarOptions options, std::function<RunProgress()> sample, std::ostream* out,
-              base::Clock* clock);
+  ProgressBar(ProgressBarOptions options, Sample sample, std::ostream* out, base::Clock* clock);
   // Finish()es.
   ~ProgressBar();
 
@@ -43,14 +46,16 @@ class ProgressBar {
 
  private:
   void Run();
+  void DrawWhatIsKnown();
   void Draw(const RunProgress& progress, absl::Duration lapse);
 
   const ProgressBarOptions options_;
-  const std::function<RunProgress()> sample_;
+  const Sample sample_;
   std::ostream* const out_;   // not owned
   base::Clock* const clock_;  // not owned
   const absl::Duration start_;
-  uint64_t committed_before_ = 0;  // by an earlier run of the same batch: not this run's speed
+  // When it was first known: by an earlier run of the same batch, which is not this run's speed.
+  std::optional<uint64_t> committed_before_;
 
   base::Mutex mu_;
   base::CondVar wake_;

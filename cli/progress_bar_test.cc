@@ -61,6 +61,35 @@ TEST(ProgressBarTest, CountsOnlyItsOwnRunAsSpeed) {
   EXPECT_THAT(out.str(), Not(HasSubstr("/s")));
 }
 
+TEST(ProgressBarTest, ShowsNothingAsLongAsNothingIsKnown) {
+  for (const bool terminal : {false, true}) {
+    base::FakeClock clock;
+    std::ostringstream out;
+    ProgressBar bar(
+        {.terminal = terminal}, [] { return std::nullopt; }, &out, &clock);
+    clock.AwaitSleepers(1);
+    clock.Advance(absl::Seconds(1));
+    bar.Finish();
+    EXPECT_EQ(out.str(), "");
+  }
+}
+
+TEST(ProgressBarTest, TakesWhatIsKnownFirstForTheWorkOfOthers) {
+  base::FakeClock clock;
+  std::ostringstream out;
+  bool known = false;
+  ProgressBar bar(
+      {.terminal = false, .interval = absl::Hours(1)},
+      [&known] { return known ? std::optional<RunProgress>(HalfWay()) : std::nullopt; }, &out,
+      &clock);
+  clock.AwaitSleepers(1);
+  clock.Advance(absl::Seconds(1));
+  known = true;
+  bar.Finish();
+  EXPECT_THAT(out.str(), HasSubstr("25%"));
+  EXPECT_THAT(out.str(), Not(HasSubstr("/s")));
+}
+
 TEST(ProgressBarTest, FinishingTwiceIsFine) {
   base::FakeClock clock;
   std::ostringstream out;

@@ -14,6 +14,7 @@
 #include "cli/environment.h"
 #include "cli/place.h"
 #include "cli/queue_admin.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "muster/base/status_macros.h"
 #include "muster/queue/limits.h"
@@ -54,8 +55,8 @@ std::string Describe(const std::string& body) {
 
 void PrintRows(const CommonOptions& common, const Table& table, const ordered_json& json,
                const Environment& environment) {
-  if (common.output == OutputFormat::kJson) {
-    *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  if (IsStructured(common.output)) {
+    PrintStructured(json, common.output, environment);
   } else {
     table.PrintTo(*environment.out);
   }
@@ -162,9 +163,9 @@ absl::Status Redrive(const QueueOptions& options, const Environment& environment
   request.missing = redrive::Missing::kRefused;
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const redrive::RedriveSummary summary, admin->Redrive(request));
-  if (options.common.output == OutputFormat::kJson) {
+  if (IsStructured(options.common.output)) {
     const ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
-    *environment.out << json.dump() << "\n";
+    PrintStructured(json, options.common.output, environment);
     return absl::OkStatus();
   }
   *environment.out << "redriven: " << Counted(static_cast<uint64_t>(summary.messages), "message");
@@ -189,8 +190,8 @@ absl::Status Purge(const QueueOptions& options, const Environment& environment) 
   } else {
     MUSTER_RETURN_IF_ERROR(admin->Purge(id));
   }
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << json.dump() << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
   } else if (options.poison) {
     *environment.out << "purged: " << Counted(json["messages"].get<uint64_t>(), "poison message")
                      << " of " << id.ToString() << "\n";

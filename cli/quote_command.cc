@@ -12,6 +12,7 @@
 #include "cli/quote_view.h"
 #include "cli/remote_jobs.h"
 #include "cli/scale_view.h"
+#include "cli/structured.h"
 #include "cli/transaction_count.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status_macros.h"
@@ -55,8 +56,8 @@ absl::Status ShowQuote(const QuoteOptions& options, const Environment& environme
   if (options.sla.has_value()) *request.mutable_sla() = proto_time::ToProto(*options.sla);
   const auto stub = v1::BatchService::NewStub(mesh->initiator());
   MUSTER_RETURN_IF_ERROR(mesh->Call(*stub, &v1::BatchService::Stub::Quote, request, &view.quote));
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << JsonText(view.Json()) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(view.Json(), options.common.output, environment);
   } else {
     view.PrintTo(*environment.out, environment.clock->Now());
   }

@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::Ba
   return differences;
 }
 
-std::string ReceiptJson(const report::StoredReceipt& receipt) {
+nlohmann::ordered_json ReceiptJson(const report::StoredReceipt& receipt) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const absl::string_view line : absl::StrSplit(receipt.text, '\n', absl::SkipEmpty())) {
     const std::pair<std::string, std::string> pair = absl::StrSplit(line, absl::MaxSplits(' ', 1));
@@ -109,7 +109,7 @@ std::string ReceiptJson(const report::StoredReceipt& receipt) {
     }
   }
   json["checksum"] = receipt.checksum;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json;
 }
 
 }  // namespace muster::cli

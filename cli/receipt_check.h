@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_store.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace muster::cli {
 
@@ -19,6 +20,6 @@ absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::Ba
                                                       report::ReportReader& reader);
 
 // The receipt's lines as one JSON object.
-std::string ReceiptJson(const report::StoredReceipt& receipt);
+nlohmann::ordered_json ReceiptJson(const report::StoredReceipt& receipt);
 
 }  // namespace muster::cli

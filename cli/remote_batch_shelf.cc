@@ -54,6 +54,7 @@ BatchView ViewOf(const v1::BatchStatus& status) {
   view.progress.dead_lettered = status.dead_lettered();
   view.progress.duplicates = status.duplicates_dropped();
   view.progress.attempts = status.attempts();
+  view.problem = status.problem();
   return view;
 }
 

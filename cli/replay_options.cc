@@ -87,7 +87,7 @@ void AddWorkers(CLI::App* command, scaling_sim::SimOptions* sim) {
                                                      {"deterministic", Service::kFixed},
                                                      {"exponential", Service::kExponential},
                                                      {"lognormal", Service::kLognormal}})
-                      .description("SHAPE"));
+                      .description("{fluid,fixed,exponential,lognormal}"));
   command->add_option("--service-sigma", sim->service_sigma, "Of a lognormal service time");
   AddDuration(command, "--cold-start", &sim->cold_start,
               "From the order to a replica's first item");
@@ -98,7 +98,7 @@ void AddWorkers(CLI::App* command, scaling_sim::SimOptions* sim) {
           CLI::CheckedTransformer(std::map<std::string, Shape>{{"fixed", Shape::kFixed},
                                                                {"exponential", Shape::kExponential},
                                                                {"lognormal", Shape::kLognormal}})
-              .description("SHAPE"));
+              .description("{fixed,exponential,lognormal}"));
   command->add_option("--cold-start-sigma", sim->cold_start_sigma, "Of a lognormal cold start");
   AddDuration(command, "--sla", &sim->sla, "An item that takes longer is a violation");
   command->add_option("--tasks", sim->tasks, "Items that a replica works on at a time")

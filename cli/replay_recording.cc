@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cli/structured.h"
 #include "muster/base/status_macros.h"
 #include "muster/scaling/deadline_policy.h"
 #include "muster/scaling_rules/ruled_policy.h"
@@ -71,7 +72,7 @@ std::string SummaryOf(const RecordingVerdict& verdict) {
 void PrintVerdict(const RecordingVerdict& verdict, const std::string& target, OutputFormat format,
                   std::ostream& out) {
   const bool same = !verdict.first_difference.has_value();
-  if (format == OutputFormat::kJson) {
+  if (IsStructured(format)) {
     const ordered_json json = {{"target", target},
                                {"announcements", verdict.announcements},
                                {"decisions", verdict.decisions},
@@ -79,7 +80,7 @@ void PrintVerdict(const RecordingVerdict& verdict, const std::string& target, Ou
                                {"same", same},
                                {"differences", verdict.differences},
                                {"first_difference", DifferenceJson(verdict.first_difference)}};
-    out << json.dump() << "\n";
+    out << Structured(json, format);
     return;
   }
   out << target << ": " << verdict.decisions << " decisions, " << verdict.announcements

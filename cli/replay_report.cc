@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "nlohmann/json.hpp"
 
@@ -84,7 +85,7 @@ void WriteReplay(const std::vector<ReplayRow>& rows, OutputFormat format, std::o
   if (format == OutputFormat::kCsv) return PrintReplayCsv(rows, out);
   ordered_json json = ordered_json::array();
   for (const ReplayRow& row : rows) json.push_back(ToJson(row));
-  out << json.dump() << "\n";
+  out << Structured(json, format);
 }
 
 }  // namespace muster::cli

@@ -9,8 +9,8 @@
 
 namespace muster::cli {
 
-// JSON: an array of objects, a policy each, with all figures. CSV: the same columns. Table: what
-// fits a terminal.
+// JSON and YAML: an array of objects, a policy each, with all figures. CSV: the same columns.
+// Table: what fits a terminal.
 void WriteReplay(const std::vector<scaling_sim::ReplayRow>& rows, OutputFormat format,
                  std::ostream& out);
 

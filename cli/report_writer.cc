@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "muster/base/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -103,13 +104,13 @@ absl::Status WriteCsv(ReportView& view, const ReportRequest& request, std::ostre
   return absl::OkStatus();
 }
 
-std::string JsonRow(const GroupShape& group, const GroupRow& row) {
+nlohmann::ordered_json JsonRow(const GroupShape& group, const GroupRow& row) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
   for (size_t i = 0; i < group.keys.size(); ++i) object[group.keys[i]] = row.keys[i];
   for (size_t i = 0; i < group.measures.size(); ++i) {
     object[group.measures[i].name] = row.measures[i].ToString();
   }
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return object;
 }
 
 // Row by row: a report may be larger than memory should be.
@@ -130,7 +131,9 @@ class JsonWriter {
   }
 
   void Add(const GroupRow& row) {
-    out_ << separator_ << JsonRow(*group_, row);
+    out_ << separator_
+         << JsonRow(*group_, row)
+                .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
     separator_ = ",";
   }
 
@@ -148,8 +151,50 @@ class JsonWriter {
   const char* separator_ = "";
 };
 
-absl::Status WriteJson(ReportView& view, const ReportRequest& request, std::ostream& out) {
-  JsonWriter writer(request.batch, &out);
+// Row by row, as JsonWriter.
+class YamlWriter {
+ public:
+  YamlWriter(uint64_t batch, std::ostream* out) : batch_(batch), out_(*out) {}
+
+  void Begin(const GroupShape& group) {
+    if (group_.has_value()) {
+      EndGroup();
+    } else {
+      out_ << "batch: " << batch_ << "\ngroups:\n";
+    }
+    group_ = group;
+    has_rows_ = false;
+    out_ << "  - name: " << YamlScalar(group.name) << "\n    rows:";
+  }
+
+  void Add(const GroupRow& row) {
+    if (!has_rows_) out_ << "\n";
+    has_rows_ = true;
+    out_ << YamlItem(JsonRow(*group_, row), 6);
+  }
+
+  void End() {
+    if (group_.has_value()) {
+      EndGroup();
+    } else {
+      out_ << "batch: " << batch_ << "\ngroups: []\n";
+    }
+  }
+
+ private:
+  void EndGroup() {
+    if (!has_rows_) out_ << " []\n";
+  }
+
+  const uint64_t batch_;
+  std::ostream& out_;
+  std::optional<GroupShape> group_;
+  bool has_rows_ = false;
+};
+
+template <typename Writer>
+absl::Status WriteStructured(ReportView& view, const ReportRequest& request, std::ostream& out) {
+  Writer writer(request.batch, &out);
   report::RowVisitor visitor;
   visitor.on_group = [&writer](const GroupShape& group) {
     writer.Begin(group);
@@ -168,7 +213,9 @@ absl::Status WriteReport(ReportView& view, const ReportRequest& request, std::os
     case OutputFormat::kTable:
       return WriteTables(view, request, out);
     case OutputFormat::kJson:
-      return WriteJson(view, request, out);
+      return WriteStructured<JsonWriter>(view, request, out);
+    case OutputFormat::kYaml:
+      return WriteStructured<YamlWriter>(view, request, out);
     case OutputFormat::kCsv:
       return WriteCsv(view, request, out);
   }

@@ -20,8 +20,8 @@ struct ReportRequest {
 };
 
 // Table: a titled table per group. JSON: {"batch":…,"groups":[{"name":…,"rows":[{key…,
-// measure…}]}]} with every number an exact decimal string. CSV: one group with a header. NotFound:
-// no such batch or group. InvalidArgument: CSV of several groups.
+// measure…}]}]} with every number an exact decimal string. YAML: the same. CSV: one group with a
+// header. NotFound: no such batch or group. InvalidArgument: CSV of several groups.
 absl::Status WriteReport(ReportView& view, const ReportRequest& request, std::ostream& out);
 
 }  // namespace muster::cli

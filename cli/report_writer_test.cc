@@ -49,5 +49,15 @@ TEST(ReportWriterTest, LeavesNothingOutUnlessItIsAsked) {
   EXPECT_THAT(Written(50, {7, "", OutputFormat::kTable}), HasSubstr("name 49"));
 }
 
+TEST(ReportWriterTest, WritesTheSameAsYamlAsItDoesAsJson) {
+  EXPECT_EQ(Written(2, {7, "", OutputFormat::kYaml}),
+            "batch: 7\ngroups:\n  - name: by_name\n    rows:\n      - name: \"name 0\"\n"
+            "      - name: \"name 1\"\n");
+  EXPECT_EQ(Written(0, {7, "", OutputFormat::kYaml}),
+            "batch: 7\ngroups:\n  - name: by_name\n    rows: []\n");
+  EXPECT_EQ(Written(1, {7, "", OutputFormat::kJson}),
+            "{\"batch\":7,\"groups\":[{\"name\":\"by_name\",\"rows\":[{\"name\":\"name 0\"}]}]}\n");
+}
+
 }  // namespace
 }  // namespace muster::cli

@@ -17,6 +17,7 @@
 #include "cli/progress_bar.h"
 #include "cli/report_view.h"
 #include "cli/report_writer.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "cli/trace_option.h"
 #include "muster/backend/backend.h"
@@ -192,8 +193,8 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const RunSummary summary,
                           RunWithProgress(*run, options, end.token(), environment));
   MUSTER_RETURN_IF_ERROR(base::Annotate(end.refusal(), options.job_file));
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << OutcomeOf(summary).Json().dump() << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(OutcomeOf(summary).Json(), options.common.output, environment);
   } else if (summary.complete) {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, run->report().Read());
     StoredReport report(reader.get());

@@ -9,6 +9,7 @@
 #include "cli/scale_command.h"
 #include "cli/scale_view.h"
 #include "cli/scaling_agent.h"
+#include "cli/structured.h"
 #include "muster/base/status_macros.h"
 #include "muster/base/stop_signals.h"
 
@@ -32,13 +33,21 @@ absl::Status WatchDecisions(const DecisionsOptions& options, const Environment& 
                                    .when_late = "muster: stopped",
                                    .when_hurried = "muster: stopped"});
   if (options.common.output == OutputFormat::kCsv) {
-    return absl::InvalidArgumentError("--watch writes lines or JSON, not CSV");
+    return absl::InvalidArgumentError("--watch writes lines, JSON or YAML, not CSV");
   }
   MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgent::Find(options.common));
   const DecisionFeed::Tell tell = [&](const v1::ScalingDecision& decision) {
-    const bool is_json = options.common.output == OutputFormat::kJson;
-    *environment.out << (is_json ? JsonText(DecisionJson(decision)) : DecisionLine(decision))
-                     << std::endl;
+    switch (options.common.output) {
+      case OutputFormat::kJson:
+        *environment.out << Structured(DecisionJson(decision), OutputFormat::kJson);
+        break;
+      case OutputFormat::kYaml:  // so far a sequence that grows
+        *environment.out << YamlItem(DecisionJson(decision), 0);
+        break;
+      default:
+        *environment.out << DecisionLine(decision) << "\n";
+    }
+    environment.out->flush();
   };
   const auto tell_trouble = [&](const absl::Status& trouble) {
     *environment.err << "muster: " << Printable(trouble.message()) << "; trying again for a while"
@@ -73,8 +82,8 @@ absl::Status ExplainDecision(const DecisionsOptions& options, const Environment&
   request.set_target(options.target);
   MUSTER_ASSIGN_OR_RETURN(const auto explained,
                           agent->Call<v1::GetDecisionResponse>(&ScalingStub::GetDecision, request));
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << JsonText(ExplainedJson(explained)) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(ExplainedJson(explained), options.common.output, environment);
   } else {
     PrintExplained(explained, *environment.out);
   }

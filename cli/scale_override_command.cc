@@ -7,6 +7,7 @@
 #include "cli/scale_command.h"
 #include "cli/scale_view.h"
 #include "cli/scaling_agent.h"
+#include "cli/structured.h"
 #include "cli/time_view.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status_macros.h"
@@ -31,8 +32,9 @@ absl::Status ClearOverride(const OverrideOptions& options, ScalingAgent& agent,
   request.set_target(options.target);
   MUSTER_RETURN_IF_ERROR(
       agent.Call<v1::ClearOverrideResponse>(&ScalingStub::ClearOverride, request).status());
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << JsonText({{"target", options.target}, {"override", nullptr}}) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured({{"target", options.target}, {"override", nullptr}}, options.common.output,
+                    environment);
   } else {
     *environment.out << Printable(options.target) << ": the policy decides\n";
   }
@@ -49,11 +51,12 @@ absl::Status SetOverride(const OverrideOptions& options, ScalingAgent& agent,
   MUSTER_ASSIGN_OR_RETURN(const auto set,
                           agent.Call<v1::SetOverrideResponse>(&ScalingStub::SetOverride, request));
   const v1::ScalingOverride& held = set.override();
-  if (options.common.output == OutputFormat::kJson) {
+  if (IsStructured(options.common.output)) {
     const ordered_json override_json = {{"replicas", held.replicas()},
                                         {"until", TimeJson(held.has_until(), held.until())},
                                         {"by", held.by()}};
-    *environment.out << JsonText({{"target", held.target()}, {"override", override_json}}) << "\n";
+    PrintStructured({{"target", held.target()}, {"override", override_json}}, options.common.output,
+                    environment);
   } else {
     *environment.out << Printable(held.target()) << ": held at " << held.replicas()
                      << " replicas until " << Rfc3339(proto_time::FromProto(held.until())) << "\n";

@@ -15,6 +15,7 @@
 #include "cli/scale_command.h"
 #include "cli/scale_view.h"
 #include "cli/scaling_agent.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status_macros.h"
@@ -108,8 +109,8 @@ absl::Status ShowFile(const RulesOptions& options, const Environment& environmen
                   ruling.prewarmed_by.empty() ? "-" : ruling.prewarmed_by, NextChangeText(next)});
     json.push_back(RulingJson(target, ruling, next));
   }
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << json.dump() << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
   } else {
     table.PrintTo(*environment.out);
   }
@@ -122,9 +123,9 @@ absl::Status ShowRules(const RulesOptions& options, const Environment& environme
   MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgent::Find(options.common));
   MUSTER_ASSIGN_OR_RETURN(const auto rules, agent->Call<v1::GetRulesResponse>(
                                                 &ScalingStub::GetRules, v1::GetRulesRequest()));
-  if (options.common.output == OutputFormat::kJson) {
+  if (IsStructured(options.common.output)) {
     const ordered_json json = {{"revision", rules.revision()}, {"text", rules.text()}};
-    *environment.out << JsonText(json) << "\n";
+    PrintStructured(json, options.common.output, environment);
     return absl::OkStatus();
   }
   *environment.out << "# revision " << rules.revision() << "\n" << rules.text();

@@ -9,6 +9,7 @@
 #include "cli/scale_command.h"
 #include "cli/scale_view.h"
 #include "cli/scaling_agent.h"
+#include "cli/structured.h"
 #include "cli/target_view.h"
 #include "muster/base/status_macros.h"
 #include "muster/proto_time/proto_time.h"
@@ -57,8 +58,8 @@ absl::Status SimulateWork(const SimulateOptions& options, const Environment& env
   view.target = options.target;
   view.price = options.price;
   view.quote = scaling_wire::QuoteOf(std::move(simulated), options.work.items);
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << JsonText(view.Json()) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(view.Json(), options.common.output, environment);
   } else {
     view.PrintTo(*environment.out, environment.clock->Now());
   }

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "absl/strings/str_format.h"
+#include "cli/structured.h"
 
 namespace muster::cli {
 
@@ -22,10 +23,6 @@ ordered_json CountsJson(const v1::ReplicaCounts& counts) {
           {"tasks", counts.tasks()}};
 }
 
-std::string JsonText(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 void PrintRows(const Table& table, const ordered_json& json, OutputFormat format,
                const Environment& environment) {
   switch (format) {
@@ -34,7 +31,8 @@ void PrintRows(const Table& table, const ordered_json& json, OutputFormat format
     case OutputFormat::kCsv:
       return table.PrintCsvTo(*environment.out);
     case OutputFormat::kJson:
-      *environment.out << JsonText(json) << "\n";
+    case OutputFormat::kYaml:
+      PrintStructured(json, format, environment);
   }
 }
 

@@ -19,7 +19,5 @@ nlohmann::ordered_json CountsJson(const v1::ReplicaCounts& counts);
 // Rows, or what programs read, in the format that was asked for.
 void PrintRows(const Table& table, const nlohmann::ordered_json& json, OutputFormat format,
                const Environment& environment);
-// On one line, whatever bytes it holds.
-std::string JsonText(const nlohmann::ordered_json& json);
 
 }  // namespace muster::cli

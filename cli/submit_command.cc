@@ -12,6 +12,7 @@
 #include "cli/mesh.h"
 #include "cli/outcome.h"
 #include "cli/place.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "cli/trace_option.h"
 #include "muster/base/fingerprint.h"
@@ -33,8 +34,6 @@
 
 namespace muster::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 // Whatever a server says.
 constexpr absl::Duration kLeastWaitForRoom = absl::Seconds(1);
@@ -84,10 +83,6 @@ Outcome OutcomeOf(const v1::BatchStatus& status) {
       status.has_deadline() && status.has_completed() &&
       proto_time::FromProto(status.completed()) > proto_time::FromProto(status.deadline());
   return outcome;
-}
-
-void PrintJson(const ordered_json& json, const Environment& environment) {
-  *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
 }
 
 // What the job tolerates; where it cannot be asked any more, nothing.
@@ -148,8 +143,8 @@ absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, Mesh& mesh,
                                            why.empty() ? "" : ": ", Printable(why)));
   }
   const Outcome outcome = OutcomeOf(*end);
-  if (options.common.output == OutputFormat::kJson) {
-    PrintJson(outcome.Json(), environment);
+  if (IsStructured(options.common.output)) {
+    PrintStructured(outcome.Json(), options.common.output, environment);
   } else {
     *environment.out << outcome.Text() << "report:  muster report " << outcome.batch
                      << "\nreceipt: muster batch receipt " << outcome.batch << "\n";
@@ -171,8 +166,8 @@ std::unique_ptr<ProgressBar> BarFor(Follower& follower, const SubmitOptions& opt
 
 void PrintSubmitted(const v1::BatchStatus& status, bool was_complete, const SubmitOptions& options,
                     const Environment& environment) {
-  if (options.common.output == OutputFormat::kJson) {
-    PrintJson(OutcomeOf(status).Json(), environment);
+  if (IsStructured(options.common.output)) {
+    PrintStructured(OutcomeOf(status).Json(), options.common.output, environment);
     return;
   }
   if (was_complete) {
@@ -273,11 +268,11 @@ absl::Status Cancel(const SubmitOptions& options, const Environment& environment
   v1::CancelBatchResponse response;
   MUSTER_RETURN_IF_ERROR(
       mesh->Call(*stub, &v1::BatchService::Stub::CancelBatch, request, &response));
-  if (options.common.output == OutputFormat::kJson) {
+  if (IsStructured(options.common.output)) {
     nlohmann::ordered_json json = OutcomeOf(response.status()).Json();
     json["processors"] = response.processors();
     json["acknowledged"] = response.acknowledged();
-    PrintJson(json, environment);
+    PrintStructured(json, options.common.output, environment);
   } else {
     *environment.out << "batch " << options.batch << " is cancelled; "
                      << Grouped(static_cast<uint64_t>(response.status().transactions()))

@@ -12,6 +12,7 @@
 #include "cli/mesh.h"
 #include "cli/place.h"
 #include "cli/side_by_side.h"
+#include "cli/structured.h"
 #include "cli/table.h"
 #include "cli/worker_view.h"
 #include "cli/workers.h"
@@ -47,8 +48,8 @@ using Verb = std::function<absl::StatusOr<Deeds>(const Mesh&, const Worker&, con
 
 void Print(const WorkerOptions& options, const Table& table, const ordered_json& json,
            const Environment& environment) {
-  if (options.common.output == OutputFormat::kJson) {
-    *environment.out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
   } else {
     table.PrintTo(*environment.out);
   }

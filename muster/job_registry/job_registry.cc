@@ -28,7 +28,8 @@ auto Find(Records* jobs, absl::string_view name) {
 }
 
 absl::Status NoSuchJob(absl::string_view name) {
-  return absl::NotFoundError(absl::StrCat("no job '", name, "'"));
+  return rpc::WithReason(absl::NotFoundError(absl::StrCat("no job '", name, "'")),
+                         {.reason = "NO_SUCH_JOB", .metadata = {{"job", std::string(name)}}});
 }
 
 // `current` is what the job's revision is, empty when there is none.

@@ -15,6 +15,7 @@
 #include "muster/report/receipt.h"
 #include "muster/report/report_store.h"
 #include "muster/report/shape.h"
+#include "muster/report/tally.h"
 
 namespace muster::report {
 
@@ -44,6 +45,9 @@ class CountingDesk {
 
   // NotFound: also when no receipt was issued yet.
   virtual absl::StatusOr<StoredReceipt> GetReceipt(uint64_t batch) = 0;
+
+  // As TakeTally.
+  virtual absl::StatusOr<Tally> GetTally(uint64_t batch) = 0;
 
   // As ReportStore::ReopenDeadLettered. InvalidArgument: more than kMaxDeskItems.
   virtual absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) = 0;

@@ -1,7 +1,12 @@
 #include "muster/report/digest.h"
 
+#include <limits>
+#include <vector>
+
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "muster/base/status_macros.h"
 
 namespace muster::report {
 
@@ -59,6 +64,30 @@ void RowDigest::EndRow() {
   line_.back() = '\n';
   sha_.Update(line_);
   line_.clear();
+}
+
+absl::StatusOr<std::string> DigestRows(ReportReader& reader, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<GroupShape> groups, reader.Groups(batch));
+  RowDigest digest;
+  for (const GroupShape& group : groups) {
+    MUSTER_RETURN_IF_ERROR(reader.ForEachRow(
+        batch, group.name, [&](const GroupRow& row) { digest.Add(group.name, row); }));
+  }
+  return digest.Hex();
+}
+
+absl::StatusOr<std::string> DigestRejections(ReportReader& reader, uint64_t batch,
+                                             int64_t rejected) {
+  RowDigest digest;
+  int64_t rejections = 0;
+  MUSTER_RETURN_IF_ERROR(reader.ForEachRejection(batch, 0, std::numeric_limits<int64_t>::max(),
+                                                 [&](const RejectionRow& rejection) {
+                                                   ++rejections;
+                                                   digest.Add(rejection);
+                                                 }));
+  if (rejections == rejected) return digest.Hex();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "batch ", batch, " has ", rejections, " rejections stored, its items say ", rejected));
 }
 
 }  // namespace muster::report

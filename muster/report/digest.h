@@ -8,8 +8,10 @@
 //   rejections_sha256   item line reason
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/fingerprint.h"
 #include "muster/report/counted_item.h"
@@ -34,5 +36,11 @@ class RowDigest {
   std::string line_;
   base::Sha256 sha_;
 };
+
+// rows_sha256 of a batch.
+absl::StatusOr<std::string> DigestRows(ReportReader& reader, uint64_t batch);
+// rejections_sha256. FailedPrecondition: `rejected` is not how many are stored.
+absl::StatusOr<std::string> DigestRejections(ReportReader& reader, uint64_t batch,
+                                             int64_t rejected);
 
 }  // namespace muster::report

@@ -7,34 +7,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status_macros.h"
+#include "muster/report/receipt_text.h"
 
 namespace muster::report {
 namespace {
 
 constexpr absl::string_view kVersion = "1";
-
-std::string Escape(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\n", "\\n"}, {"\r", "\\r"}});
-}
-
-std::string Unescape(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"\\\\", "\\"}, {"\\n", "\n"}, {"\\r", "\r"}});
-}
-
-std::string TimeText(absl::Time time) {
-  if (time == absl::InfinitePast()) return "never";
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E*SZ", time, absl::UTCTimeZone());
-}
-
-std::optional<absl::Time> ParseTime(absl::string_view text) {
-  if (text == "never") return absl::InfinitePast();
-  absl::Time time;
-  if (!absl::ParseTime(absl::RFC3339_full, text, &time, nullptr)) return std::nullopt;
-  return time;
-}
 
 absl::string_view SurvivesText(AckSurvives survives) {
   return survives == AckSurvives::kPower ? "power" : "process";
@@ -47,7 +27,7 @@ class LineReader {
   explicit LineReader(absl::string_view text) : rest_(text) {}
 
   void Text(absl::string_view name, std::string* value) {
-    if (auto taken = Take(name)) *value = Unescape(*taken);
+    if (auto taken = Take(name)) *value = UnescapeName(*taken);
   }
 
   template <typename Number>
@@ -59,7 +39,7 @@ class LineReader {
   void Time(absl::string_view name, absl::Time* value) {
     auto taken = Take(name);
     if (!taken) return;
-    if (auto time = ParseTime(*taken))
+    if (auto time = ParseReceiptTime(*taken))
       *value = *time;
     else
       Fail(name);
@@ -130,14 +110,6 @@ void ReadCounts(LineReader* lines, Receipt* receipt) {
   lines->Count("conflicts", &receipt->conflicts);
 }
 
-std::string VersionLines(const std::map<std::string, int64_t>& items_by_version) {
-  std::string lines;
-  for (const auto& [version, items] : items_by_version) {
-    absl::StrAppend(&lines, "items_by_version ", items, " ", Escape(version), "\n");
-  }
-  return lines;
-}
-
 }  // namespace
 
 absl::string_view AckSurvivesWords(AckSurvives survives) {
@@ -149,14 +121,14 @@ absl::string_view AckSurvivesWords(AckSurvives survives) {
 std::string Receipt::ToText() const {
   std::string text =
       absl::StrCat("muster-receipt ", kVersion, "\nbatch ", batch, "\nrevision ", revision,
-                   "\njob ", Escape(job), "\njob_revision ", Escape(job_revision),
-                   "\nhandler_version ", Escape(handler_version), "\n");
+                   "\njob ", EscapeName(job), "\njob_revision ", EscapeName(job_revision),
+                   "\nhandler_version ", EscapeName(handler_version), "\n");
   absl::StrAppend(&text, "items ", items, "\ntransactions ", transactions, "\naggregated ",
                   aggregated, "\nrejected ", rejected, "\ndead_lettered ", dead_lettered,
                   "\nitems_dead ", items_dead, "\n", VersionLines(items_by_version));
   absl::StrAppend(&text, "attempts ", attempts, "\nduplicates_dropped ", duplicates_dropped,
-                  "\nconflicts ", conflicts, "\ncreated ", TimeText(created), "\nfirst_counted ",
-                  TimeText(first_counted), "\nlast_counted ", TimeText(last_counted), "\n");
+                  "\nconflicts ", conflicts, "\ncreated ", ReceiptTime(created), "\nfirst_counted ",
+                  ReceiptTime(first_counted), "\nlast_counted ", ReceiptTime(last_counted), "\n");
   absl::StrAppend(&text, "ack_survives ", SurvivesText(ack_survives), "\nitems_sha256 ",
                   items_sha256, "\nrows_sha256 ", rows_sha256, "\nrejections_sha256 ",
                   rejections_sha256, "\n");

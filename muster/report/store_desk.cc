@@ -48,6 +48,11 @@ absl::StatusOr<StoredReceipt> StoreDesk::GetReceipt(uint64_t batch) {
   return reader->GetReceipt(batch);
 }
 
+absl::StatusOr<Tally> StoreDesk::GetTally(uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
+  return TakeTally(*reader, batch);
+}
+
 absl::Status StoreDesk::ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
   if (items.size() > kMaxDeskItems) {
     return absl::InvalidArgumentError(

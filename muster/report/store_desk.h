@@ -25,6 +25,7 @@ class StoreDesk final : public CountingDesk {
                                                        uint64_t from, size_t max) override;
   absl::Status CheckCompletion(uint64_t batch) override;
   absl::StatusOr<StoredReceipt> GetReceipt(uint64_t batch) override;
+  absl::StatusOr<Tally> GetTally(uint64_t batch) override;
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
 
  private:

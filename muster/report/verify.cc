@@ -1,7 +1,6 @@
 #include "muster/report/verify.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -60,30 +59,6 @@ absl::Status CheckWhole(const Receipt& receipt, const ItemTotals& totals) {
 void StartCounting(Receipt* receipt) {
   receipt->first_counted = absl::InfinitePast();
   receipt->last_counted = absl::InfinitePast();
-}
-
-absl::StatusOr<std::string> RowsDigest(ReportReader& reader, uint64_t batch) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<GroupShape> groups, reader.Groups(batch));
-  RowDigest digest;
-  for (const GroupShape& group : groups) {
-    MUSTER_RETURN_IF_ERROR(reader.ForEachRow(
-        batch, group.name, [&](const GroupRow& row) { digest.Add(group.name, row); }));
-  }
-  return digest.Hex();
-}
-
-absl::StatusOr<std::string> RejectionsDigest(ReportReader& reader, const Receipt& receipt) {
-  RowDigest digest;
-  int64_t rejections = 0;
-  MUSTER_RETURN_IF_ERROR(reader.ForEachRejection(
-      receipt.batch, 0, std::numeric_limits<int64_t>::max(), [&](const RejectionRow& rejection) {
-        ++rejections;
-        digest.Add(rejection);
-      }));
-  if (rejections == receipt.rejected) return digest.Hex();
-  return absl::FailedPreconditionError(absl::StrCat("batch ", receipt.batch, " has ", rejections,
-                                                    " rejections stored, its items say ",
-                                                    receipt.rejected));
 }
 
 // The running totals that commits keep must agree with the rows that they kept them for.
@@ -157,8 +132,9 @@ absl::StatusOr<Receipt> BuildReceipt(ReportReader& reader, const BatchFacts& fac
   receipt.duplicates_dropped = progress.duplicates;
   receipt.conflicts = progress.conflicts;
   receipt.items_sha256 = totals.digest.Hex();
-  MUSTER_ASSIGN_OR_RETURN(receipt.rows_sha256, RowsDigest(reader, facts.batch));
-  MUSTER_ASSIGN_OR_RETURN(receipt.rejections_sha256, RejectionsDigest(reader, receipt));
+  MUSTER_ASSIGN_OR_RETURN(receipt.rows_sha256, DigestRows(reader, facts.batch));
+  MUSTER_ASSIGN_OR_RETURN(receipt.rejections_sha256,
+                          DigestRejections(reader, facts.batch, receipt.rejected));
   return receipt;
 }
 

@@ -62,6 +62,11 @@ absl::StatusOr<report::StoredReceipt> FoundDesk::GetReceipt(uint64_t batch) {
   return desk->GetReceipt(batch);
 }
 
+absl::StatusOr<report::Tally> FoundDesk::GetTally(uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteDesk> desk, Find());
+  return desk->GetTally(batch);
+}
+
 absl::Status FoundDesk::ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
   MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteDesk> desk, Find());
   return desk->ReopenDeadLettered(batch, items);

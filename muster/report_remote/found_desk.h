@@ -32,6 +32,7 @@ class FoundDesk final : public report::CountingDesk {
                                                        uint64_t from, size_t max) override;
   absl::Status CheckCompletion(uint64_t batch) override;
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override;
+  absl::StatusOr<report::Tally> GetTally(uint64_t batch) override;
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
 
  private:

@@ -6,6 +6,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/report_wire/progress.h"
 #include "muster/report_wire/schema.h"
+#include "muster/report_wire/tally.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
 
@@ -68,6 +69,15 @@ absl::StatusOr<report::StoredReceipt> RemoteDesk::GetReceipt(uint64_t batch) {
   v1::GetStoredReceiptResponse response;
   MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->GetStoredReceipt(&context, request, &response)));
   return report::StoredReceipt{response.text(), response.checksum()};
+}
+
+absl::StatusOr<report::Tally> RemoteDesk::GetTally(uint64_t batch) {
+  v1::GetTallyRequest request;
+  request.set_batch(batch);
+  rpc::CallContext context(timeout_);
+  v1::GetTallyResponse response;
+  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->GetTally(&context, request, &response)));
+  return report_wire::FromProto(response);
 }
 
 absl::Status RemoteDesk::ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {

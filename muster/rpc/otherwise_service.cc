@@ -1,5 +1,6 @@
 #include "muster/rpc/otherwise_service.h"
 
+#include "muster/rpc/call.h"
 #include "muster/rpc/status.h"
 
 namespace muster::rpc {
@@ -8,7 +9,7 @@ namespace {
 // Ends its call at once, and itself when gRPC has done with it.
 class Refusal final : public grpc::ServerGenericBidiReactor {
  public:
-  explicit Refusal(const absl::Status& why) { Finish(ToGrpc(why)); }
+  explicit Refusal(const absl::Status& why) { Finish(ToGrpc(WithAdvice(why))); }
 
   void OnDone() override { delete this; }
 };

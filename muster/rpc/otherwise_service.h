@@ -13,7 +13,8 @@ namespace muster::rpc {
 // Thread-safe.
 class OtherwiseService final : public grpc::CallbackGenericService {
  public:
-  // `answer` is called on gRPC's threads, with each call: be quick. What it answers is no OK.
+  // `answer` is called on gRPC's threads, with each call: be quick. What it answers is no OK; it
+  // goes out as any other answer does (call.h).
   explicit OtherwiseService(std::function<absl::Status()> answer) : answer_(std::move(answer)) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(

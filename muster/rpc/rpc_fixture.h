@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/rpc/call.h"
 #include "muster/rpc/channel.h"
@@ -26,15 +27,19 @@ class TestQueues final : public v1::QueueService::Service {
   // Both to be set before the server starts, or between calls.
   absl::Status answer;
   int answered_so = std::numeric_limits<int>::max();  // calls
+  base::Clock* clock = base::RealClock();             // that GetQueueStats goes by
 
   int stats_calls() const { return stats_calls_; }
 
   grpc::Status GetQueueStats(grpc::ServerContext* context, const v1::GetQueueStatsRequest*,
                              v1::GetQueueStatsResponse* response) override {
-    return Answer(*context, [&] {
-      response->mutable_stats()->set_ready(7);
-      return ++stats_calls_ <= answered_so ? answer : absl::OkStatus();
-    });
+    return Answer(
+        *context,
+        [&] {
+          response->mutable_stats()->set_ready(7);
+          return ++stats_calls_ <= answered_so ? answer : absl::OkStatus();
+        },
+        clock);
   }
 
   grpc::Status ListQueues(grpc::ServerContext* context, const v1::ListQueuesRequest* request,

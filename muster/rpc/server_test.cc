@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
+#include "muster/base/fake_clock.h"
 #include "muster/base/log_capture.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/rpc_fixture.h"
@@ -247,6 +249,31 @@ TEST_F(ServerTest, RefusesAMessageThatIsTooLarge) {
   EXPECT_EQ(GetPage(kMaxMessageBytes).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(GetPage(1, std::string(kMaxMessageBytes, 'x')).code(),
             absl::StatusCode::kResourceExhausted);
+}
+
+// It has waited for a thread until its caller had given up.
+TEST_F(ServerTest, BeginsNoWorkForACallWhoseDeadlineHasPassed) {
+  base::FakeClock late;
+  late.StepWallClock(absl::Now() + 2 * kLong - late.Now());
+  queues_.clock = &late;
+  Start();
+  const absl::Status refused = GetStats(Connect());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("before work on it could begin"));
+  EXPECT_EQ(queues_.stats_calls(), 0);
+}
+
+TEST_F(ServerTest, SaysWhenToAskAgainForServicesThatAreStillToCome) {
+  ServerOptions options;
+  options.addresses = {"localhost:0"};
+  options.otherwise = [] { return absl::UnavailableError("it is starting"); };
+  auto started = Server::Start(options, {});
+  ASSERT_TRUE(started.ok()) << started.status();
+  server_ = *std::move(started);
+  const absl::Status early = GetStats(Connect());
+  EXPECT_TRUE(absl::IsUnavailable(early)) << early;
+  EXPECT_EQ(early.message(), "it is starting");
+  EXPECT_EQ(RetryAfter(early), kRetryUnavailable);
 }
 
 TEST_F(ServerTest, LeavesACallWhoseDeadlinePasses) {

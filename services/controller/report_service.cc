@@ -10,6 +10,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/report_wire/progress.h"
 #include "muster/report_wire/schema.h"
+#include "muster/report_wire/tally.h"
 #include "muster/rpc/call.h"
 #include "muster/rpc/status.h"
 #include "services/controller/report_pages.h"
@@ -102,6 +103,16 @@ grpc::Status ReportService::GetStoredReceipt(grpc::ServerContext* context,
     MUSTER_ASSIGN_OR_RETURN(report::StoredReceipt receipt, desk_.GetReceipt(request->batch()));
     response->set_text(std::move(receipt.text));
     response->set_checksum(std::move(receipt.checksum));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status ReportService::GetTally(grpc::ServerContext* context,
+                                     const v1::GetTallyRequest* request,
+                                     v1::GetTallyResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const report::Tally tally, desk_.GetTally(request->batch()));
+    *response = report_wire::ToProto(tally);
     return absl::OkStatus();
   });
 }

@@ -35,6 +35,8 @@ class ReportService final : public v1::ReportService::Service {
   grpc::Status GetStoredReceipt(grpc::ServerContext* context,
                                 const v1::GetStoredReceiptRequest* request,
                                 v1::GetStoredReceiptResponse* response) override;
+  grpc::Status GetTally(grpc::ServerContext* context, const v1::GetTallyRequest* request,
+                        v1::GetTallyResponse* response) override;
   grpc::Status ListUncountedItems(grpc::ServerContext* context,
                                   const v1::ListUncountedItemsRequest* request,
                                   v1::ListUncountedItemsResponse* response) override;

@@ -29,6 +29,7 @@ using report::Progress;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 // Batch 7 of job "shop", with groups "by_customer" and "by_day", in a report that a controller
@@ -259,6 +260,51 @@ TEST_P(CountingDeskTest, HandsOutTheReceiptThatWasIssued) {
   EXPECT_EQ(desk_->GetProgress(kBatch)->receipt_revision, 1);
 }
 
+TEST_P(CountingDeskTest, TalliesWhatIsCountedOfABatchThatIsNotComplete) {
+  Register();
+  EXPECT_EQ(desk_->GetTally(kBatch)->rows_sha256, report::EmptyTally(kBatch).rows_sha256);
+  report::CountedItem newer = Item(3, "bob");
+  newer.handler_version = "v2";
+  Count({Item(0, "ann"), newer, Dead(5)});
+  const absl::StatusOr<report::Tally> tally = desk_->GetTally(kBatch);
+  ASSERT_TRUE(tally.ok()) << tally.status();
+  EXPECT_EQ(tally->progress.aggregated, 2);
+  EXPECT_EQ(tally->progress.items_dead, 1);
+  EXPECT_THAT(tally->items_by_version, ElementsAre(Pair("v1", 2), Pair("v2", 1)));
+}
+
+// The digests are those that a receipt would have of the same rows.
+TEST_P(CountingDeskTest, TalliesWithTheDigestsOfAReceipt) {
+  Register();
+  report::CountedItem picky = Item(0, "ann");
+  picky.transactions = 2;
+  picky.rejected = 1;
+  picky.rejections = {{3, "no price"}};
+  Count({picky, Item(1, "bob")});
+  report::BatchFacts facts;
+  facts.batch = kBatch;
+  facts.job = "shop";
+  facts.job_revision = "r1";
+  facts.items = 2;
+  facts.transactions = 3;
+  const absl::StatusOr<report::Receipt> receipt = report_->Complete(facts);
+  ASSERT_TRUE(receipt.ok()) << receipt.status();
+  const absl::StatusOr<report::Tally> tally = desk_->GetTally(kBatch);
+  ASSERT_TRUE(tally.ok()) << tally.status();
+  EXPECT_EQ(tally->items_sha256, receipt->items_sha256);
+  EXPECT_EQ(tally->rows_sha256, receipt->rows_sha256);
+  EXPECT_EQ(tally->rejections_sha256, receipt->rejections_sha256);
+  EXPECT_NE(tally->rejections_sha256, report::EmptyTally(kBatch).rejections_sha256);
+}
+
+TEST_P(CountingDeskTest, TalliesNothingWhereTotalsAndRowsContradictEachOther) {
+  Register();
+  Count({Item(0, "ann"), Item(1, "bob")});
+  auto shell = report_sqlite::Connection::Open(path(), report_sqlite::OpenMode::kWrite);
+  ASSERT_TRUE((*shell)->Execute("DELETE FROM muster_item WHERE item = 1").ok());
+  EXPECT_TRUE(absl::IsDataLoss(desk_->GetTally(kBatch).status()));
+}
+
 TEST_P(CountingDeskTest, GivesDeadLetteredItemsAnotherChance) {
   Register();
   Count({Item(0, "ann"), Dead(1), Dead(2)});
@@ -272,6 +318,7 @@ TEST_P(CountingDeskTest, KnowsNothingOfABatchThatNobodyRegistered) {
   EXPECT_TRUE(absl::IsNotFound(desk_->GetProgress(kBatch).status()));
   EXPECT_TRUE(absl::IsNotFound(desk_->UncountedItems(kBatch, 1, 0, 1).status()));
   EXPECT_TRUE(absl::IsNotFound(desk_->GetReceipt(kBatch).status()));
+  EXPECT_TRUE(absl::IsNotFound(desk_->GetTally(kBatch).status()));
   EXPECT_TRUE(absl::IsNotFound(desk_->ReopenDeadLettered(kBatch, {1})));
   // A controller that looked would find its report broken, and give up.
   EXPECT_TRUE(absl::IsNotFound(desk_->CheckCompletion(kBatch)));

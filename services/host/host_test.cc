@@ -19,6 +19,7 @@
 #include "muster/nats/jetstream.h"
 #include "muster/nats/testing/nats_server.h"
 #include "muster/rpc/channel.h"
+#include "muster/rpc/limits.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/queue_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
@@ -206,6 +207,7 @@ TEST_F(HostTest, TellsCallersWhatItWaitsForUntilItServesItsRole) {
   const absl::Status early = GetStats(false);
   EXPECT_TRUE(absl::IsUnavailable(early)) << early;
   EXPECT_THAT(early.message(), HasSubstr("tested is starting, and waits for the queues"));
+  EXPECT_EQ(rpc::RetryAfter(early), rpc::kRetryUnavailable);
   server_.Restart();
   role_.AwaitEvents(1);
   EXPECT_EQ(GetStats(true), absl::NotFoundError("this is the role"));

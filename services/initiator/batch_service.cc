@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
+#include "muster/cancellation/cancelled_receipt.h"
 #include "muster/ledger/batch_forms.h"
 #include "muster/rpc/call.h"
 #include "muster/rpc/limits.h"
@@ -170,21 +171,30 @@ grpc::Status BatchService::Quote(grpc::ServerContext* context, const v1::QuoteRe
 grpc::Status BatchService::GetReceipt(grpc::ServerContext* context,
                                       const v1::GetReceiptRequest* request,
                                       v1::GetReceiptResponse* response) {
-  return rpc::Answer(*context, [&] { return Receipt(request->batch(), response); });
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(report::StoredReceipt receipt, Receipt(request->batch()));
+    response->set_text(std::move(receipt.text));
+    response->set_checksum(std::move(receipt.checksum));
+    return absl::OkStatus();
+  });
 }
 
-absl::Status BatchService::Receipt(uint64_t number, v1::GetReceiptResponse* response) {
+absl::StatusOr<report::StoredReceipt> BatchService::Receipt(uint64_t number) {
   MUSTER_ASSIGN_OR_RETURN(const Standing standing, deps_.keeper->Get(number));
   const ledger::Batch& batch = standing.batch;
-  if (batch.state != ledger::BatchState::kComplete) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), ": ",
-                     standing.counted.items(), " of its ", batch.items, " items are counted"));
-  }
-  MUSTER_ASSIGN_OR_RETURN(report::StoredReceipt receipt, deps_.desk->GetReceipt(number));
-  response->set_text(std::move(receipt.text));
-  response->set_checksum(std::move(receipt.checksum));
-  return absl::OkStatus();
+  if (batch.state == ledger::BatchState::kComplete) return deps_.desk->GetReceipt(number);
+  if (batch.state == ledger::BatchState::kCancelled) return ReceiptOfCancelled(batch);
+  return absl::FailedPreconditionError(
+      absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), ": ",
+                   standing.counted.items(), " of its ", batch.items, " items are counted"));
+}
+
+absl::StatusOr<report::StoredReceipt> BatchService::ReceiptOfCancelled(const ledger::Batch& batch) {
+  const absl::Time now = deps_.clock->Now();
+  absl::StatusOr<report::Tally> tally = deps_.desk->GetTally(batch.number);
+  if (absl::IsNotFound(tally.status())) tally = report::EmptyTally(batch.number);
+  MUSTER_RETURN_IF_ERROR(tally.status());
+  return cancellation::CancelledReceipt(batch, *tally, now);
 }
 
 }  // namespace muster::initiator

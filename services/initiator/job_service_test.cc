@@ -165,8 +165,10 @@ TEST_F(JobServiceTest, HoldsAJobToTheExpectedRevision) {
 }
 
 TEST_F(JobServiceTest, KnowsNoOtherJobs) {
-  EXPECT_TRUE(absl::IsNotFound(Get("a").status()));
-  EXPECT_TRUE(absl::IsNotFound(Delete("a")));
+  for (const absl::Status& unknown : {Get("a").status(), Delete("a")}) {
+    EXPECT_TRUE(absl::IsNotFound(unknown)) << unknown;
+    EXPECT_EQ(rpc::Reason(unknown), (rpc::ErrorReason{"NO_SUCH_JOB", {{"job", "a"}}}));
+  }
   EXPECT_THAT(Fields(Get("").status()), ElementsAre("name"));
   EXPECT_THAT(Fields(Delete("")), ElementsAre("name"));
 }

@@ -8,7 +8,6 @@
 #include "muster/rpc/status.h"
 #include "muster/scaling_wire/simulate.h"
 #include "muster/wire/queue_names.h"
-#include "services/initiator/job_lookup.h"
 
 namespace muster::initiator {
 namespace {
@@ -32,7 +31,7 @@ absl::Status ValidateQuote(const v1::QuoteRequest& request) {
 absl::StatusOr<v1::QuoteResponse> Quotes::Quote(const v1::QuoteRequest& request,
                                                 absl::Duration timeout) {
   MUSTER_RETURN_IF_ERROR(ValidateQuote(request));
-  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, FindJob(jobs_, request.job()));
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, jobs_->GetDefinition(request.job()));
   const int64_t per_item = job.item.transactions;
   v1::SimulateRequest simulate;
   // All partitions belong to the target of the first one.

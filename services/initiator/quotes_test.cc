@@ -155,6 +155,7 @@ TEST_F(QuotesTest, SaysWhatIsNotThere) {
   const absl::Status job = Quote(1, "bakery").status();
   EXPECT_TRUE(absl::IsNotFound(job));
   EXPECT_EQ(job.message(), "no job 'bakery'");
+  EXPECT_EQ(rpc::Reason(job), (rpc::ErrorReason{"NO_SUCH_JOB", {{"job", "bakery"}}}));
   Answer(absl::NotFoundError("no target has the queue shop-in-0"));
   const absl::Status target = Quote(1).status();
   EXPECT_TRUE(absl::IsNotFound(target));

@@ -6,7 +6,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/base/utf8.h"
 #include "muster/rpc/status.h"
-#include "services/initiator/job_lookup.h"
+#include "services/initiator/initiator.h"
 
 namespace muster::initiator {
 namespace {
@@ -87,7 +87,7 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
     MUSTER_RETURN_IF_ERROR(CheckSame(header, known->job_revision, *known));
     return *known;
   }
-  MUSTER_ASSIGN_OR_RETURN(*job, FindJob(deps_.jobs, header.job()));
+  MUSTER_ASSIGN_OR_RETURN(*job, deps_.jobs->GetDefinition(header.job()));
   if (is_new) return std::nullopt;
   if (header.always_new()) return Reused(*known, "already");
   MUSTER_RETURN_IF_ERROR(CheckSame(header, job->revision, *known));

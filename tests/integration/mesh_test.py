@@ -7,19 +7,25 @@ test against, with colons between; MUSTER_LONG_OUTAGE=1 adds an outage of a minu
 import hashlib
 import json
 import os
+import pathlib
+import re
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
 import harness
 from harness import ROOT, MusterTest, retail_input
-from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Mesh
+from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Log, Mesh
 
 ROWS = 4000
 ROWS_PER_ITEM = 100
 # So many items are worked on before the gate.
 FREE_ITEMS = 5
+# Whoever follows a batch is told by then why it waits: an initiator looks at the queues of what is not
+# complete every 2 s, and takes 10 s without an answer for none.
+OUTAGE_IS_TOLD_SECONDS = 30
 
 # Bills like the retail job, but waits with most items until somebody holds the gate open.
 GATED = f'''
@@ -290,7 +296,7 @@ class KillTest(FaultTest):
 
 class CancelTest(FaultTest):
     def test_a_cancelled_batch_has_what_runs_stop_and_leaves_nothing_behind(self):
-        cancelled = self.answer("batch", "cancel", 1)
+        cancelled = self.answer("batch", "cancel", 1, "--reason", "by mistake")
         self.assertEqual((cancelled["processors"], cancelled["acknowledged"]), (2, 2))
         _, errors = self.submission.communicate(timeout=harness.TIMEOUT_SECONDS)
         self.assertEqual(self.submission.returncode, 1, errors)
@@ -304,9 +310,49 @@ class CancelTest(FaultTest):
             self.fail(f"still there: {queues}")
         [batch] = self.answer("batch", "list")
         self.assertEqual((batch["state"], batch["items_counted"]), ("cancelled", FREE_ITEMS))
+        self.assert_receipt_is_cancelled("by mistake")
+
+    def assert_receipt_is_cancelled(self, reason):
         done = self.ask("batch", "receipt", 1)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("is cancelled", done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("results of items that were in hand may still come", done.stderr)
+        text, _, checksum = done.stdout.rpartition("checksum ")
+        counted = FREE_ITEMS * ROWS_PER_ITEM
+        for line in ("state cancelled", f"cancel_reason {reason}", "counts so_far",
+                     f"transactions {ROWS}", f"aggregated {counted}", f"uncounted {ROWS - counted}"):
+            self.assertIn(line, text.splitlines())
+        self.assertEqual(hashlib.sha256(text.encode()).hexdigest(), checksum.strip())
+        receipt = self.answer("batch", "receipt", 1)
+        self.assertEqual((receipt["state"], receipt["cancel_reason"]), ("cancelled", reason))
+        self.assertEqual([int(items) for items in receipt["items_by_version"].values()],
+                         [FREE_ITEMS])
+
+
+class InterruptTest(FaultTest):
+    def test_who_is_interrupted_waits_no_more_and_the_batch_goes_on(self):
+        watch = subprocess.Popen([harness.MUSTER, "batch", "watch", "1", "-q", "--server",
+                                  self.mesh.server], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(watch.communicate)
+        self.addCleanup(watch.kill)
+        self.await_signal_handler(watch)
+        for process in (self.submission, watch):
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=READY_SECONDS)
+            self.assertEqual((process.returncode, errors), (130, "muster: stopped waiting\n"))
+        self.gate.open()
+        self.assert_exact(self.data, ROWS, self.submit("billing", self.data))
+
+    def await_signal_handler(self, process):
+        """Until then it would die of the signal."""
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            # StopSignals blocks what a thread of its own takes.
+            masks = {name: int(value, 16) for name, value in re.findall(
+                r"^(SigBlk|SigCgt):\s*(\w+)$", status.read_text(), re.MULTILINE)}
+            if (masks["SigBlk"] | masks["SigCgt"]) & 1 << (signal.SIGINT - 1):
+                return
+        self.fail("it takes no signals")
 
 
 class StallTest(FaultTest):
@@ -323,11 +369,22 @@ class StallTest(FaultTest):
         self.assert_report_is_the_direct_sum(self.data, 1)
 
     def outage(self, seconds):
+        said = Log()
+        threading.Thread(target=said.read, args=(self.submission.stderr,)).start()
+        self.submission.stderr = None  # is read already
         self.mesh.nats.kill()
         self.gate.open()
+        self.assertTrue(said.await_line("muster: batch 1 waits: ", OUTAGE_IS_TOLD_SECONDS, 1),
+                        "".join(said.lines))
+        waiting = self.answer("batch", "get", 1)
+        self.assertEqual(waiting["state"], "sealed")
+        self.assertIn(f"batch 1 waits: {waiting['problem']}\n", "".join(said.lines))
+        [row] = self.ask("batch", "list").stdout.splitlines()[-1:]
+        self.assertIn("sealed, waits", row)
         time.sleep(seconds)  # this is the outage itself
         self.mesh.nats.restart()
         self.assert_ends_exactly_once()
+        self.assertNotIn("problem", self.answer("batch", "get", 1))
 
     def test_an_outage_of_the_nats_server_of_some_seconds_costs_those_seconds(self):
         self.outage(5)
@@ -402,10 +459,12 @@ class BeginTest(MeshTest):
         self.mesh.start_role("initiator", self.mesh.server, "--tls-cert", certificate,
                              "--tls-key", key).await_ready()
         self.assertEqual(self.answer("job", "list", "--tls-roots", certificate), [])
-        for mistrust in (["--tls-roots", other], []):
+        for mistrust, why in ((["--tls-roots", other], "certificate verify failed"), ([], "")):
             refused = self.ask("job", "list", *mistrust)
             self.assertEqual((refused.returncode, refused.stdout), (5, ""))
-            self.assertIn(self.mesh.server, refused.stderr)
+            said = refused.stderr[refused.stderr.index("muster: "):]
+            self.assertIn(self.mesh.server, said)
+            self.assertIn(why, said)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class OutputTest(MusterTest):
     def test_a_wrong_format_is_wrong_usage(self):
         done = self.muster("batch", "list", "-o", "csv", "--data-dir", self.data_dir)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("'csv' is not table or json", done.stderr)
+        self.assertIn("'csv' is not table, json or yaml", done.stderr)
 
     def test_input_cannot_steer_the_terminal(self):
         control = "\x1b[31m", "\x9b31m"
@@ -155,7 +155,7 @@ class ReadmeTest(MusterTest):
             self.assertIn(f"as `{name}`", section)
             [text] = blocks(section, language)
             self.write(name, text)
-        run, _ = blocks(section, "")
+        run, *_ = blocks(section, "")
         on_path = 'export PATH="$PWD/build/release/cli:$PATH"'
         self.paste(on_path, run)
         self.data_dir = self.folder / ".muster"

@@ -80,7 +80,7 @@ class CountHandler final : public handler::Handler {
   }
 };
 
-// Counts the calls that look after queues, and keeps what is put.
+// Counts the calls that look after queues, keeps what is put, and may be out of reach.
 class CountedStore final : public queue::InterceptedStore {
  public:
   using InterceptedStore::InterceptedStore;
@@ -90,6 +90,8 @@ class CountedStore final : public queue::InterceptedStore {
     base::MutexLock lock(&mu_);
     return bodies_;
   }
+
+  void SetDown(bool down) { down_ = down; }
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(
       const queue::QueueId& queue, absl::Span<const queue::NewMessage> messages) override {
@@ -103,13 +105,14 @@ class CountedStore final : public queue::InterceptedStore {
  private:
   absl::Status Before(queue::Verb verb, const queue::QueueId&) override {
     if (verb == queue::Verb::kAdministration) ++administered_;
-    return absl::OkStatus();
+    return down_ ? absl::UnavailableError("no queue answers") : absl::OkStatus();
   }
   void After(queue::Verb, const queue::QueueId&, bool) override {}
 
   std::atomic<int> administered_{0};
   mutable base::Mutex mu_;
   std::vector<std::string> bodies_ ABSL_GUARDED_BY(mu_);
+  std::atomic<bool> down_{false};
 };
 
 // Counts what it is asked, and may leave the caller waiting.
@@ -146,6 +149,9 @@ class CountedDesk final : public report::CountingDesk {
   absl::Status CheckCompletion(uint64_t batch) override { return behind_.CheckCompletion(batch); }
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override {
     return behind_.GetReceipt(batch);
+  }
+  absl::StatusOr<report::Tally> GetTally(uint64_t batch) override {
+    return behind_.GetTally(batch);
   }
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
     return behind_.ReopenDeadLettered(batch, items);
@@ -277,7 +283,7 @@ class BatchServiceTest : public ::testing::Test {
     return batch_remote::Watch(channel_, batch, {}, base::RealClock(), {});
   }
 
-  // Of a complete batch.
+  // Of a batch that is over.
   std::string Receipt(uint64_t batch) {
     rpc::CallContext context;
     v1::GetReceiptRequest request;
@@ -737,6 +743,20 @@ TEST_F(BatchServiceTest, NamesTheFieldOfARequestThatIsWrong) {
             }),
             "chunk.data");
   EXPECT_EQ(refuse([](Upload& upload) {
+              upload.SendHeader(Header("empty"));
+              upload.SendChunk(0, "");
+            }),
+            "chunk.data");
+  for (const size_t bytes : {0, 15, 17}) {
+    EXPECT_EQ(refuse([bytes](Upload& upload) {
+                upload.SendHeader(Header("sealed"));
+                v1::SubmitRequest request;
+                request.mutable_seal()->set_content_hash(std::string(bytes, 'x'));
+                upload.stream->Write(request);
+              }),
+              "seal.content_hash");
+  }
+  EXPECT_EQ(refuse([](Upload& upload) {
               upload.SendHeader(Header("c"));
               upload.stream->Write(v1::SubmitRequest());
             }),
@@ -762,6 +782,7 @@ TEST_F(BatchServiceTest, KnowsNoJobThatWasNotApplied) {
   upload.SendHeader(header);
   const absl::Status unknown = upload.End();
   EXPECT_TRUE(absl::IsNotFound(unknown)) << unknown;
+  EXPECT_EQ(rpc::Reason(unknown), (rpc::ErrorReason{"NO_SUCH_JOB", {{"job", "unheard-of"}}}));
 }
 
 TEST_F(BatchServiceTest, CancelsABatchWhoseContentTheJobCannotRead) {
@@ -791,6 +812,71 @@ TEST_F(BatchServiceTest, GivesABatchUpOnRequest) {
   const auto last = Watch(submitted->batch());
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_FALSE(last->complete());
+}
+
+TEST_F(BatchServiceTest, SaysWhyABatchWaitsAsLongAsItDoes) {
+  const auto await_problem = [this](bool there) {
+    v1::GetBatchRequest request;
+    request.set_batch(1);
+    v1::GetBatchResponse response;
+    for (uint64_t seen = 0;;
+         keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(100))) {
+      rpc::CallContext context;
+      EXPECT_TRUE(stub_->GetBatch(&context, request, &response).ok());
+      if (response.status().problem().empty() != there) return response.status().problem();
+    }
+  };
+  counted_queues_.SetDown(true);
+  const auto submitted = Submit("waits", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_THAT(await_problem(true), HasSubstr("no queue answers"));
+  counted_queues_.SetDown(false);
+  await_problem(false);
+  StartProcessor();
+  const auto last = Watch(submitted->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->aggregated(), 100);
+}
+
+TEST_F(BatchServiceTest, SaysInTheReceiptThatABatchWasCancelledAndWhatIsCountedSoFar) {
+  const auto submitted = Submit("unwanted", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  AwaitQueued(submitted->batch(), 5);
+  ASSERT_TRUE(keeper_->Cancel(submitted->batch(), "sent twice").ok());
+  EXPECT_THAT(Receipt(submitted->batch()),
+              AllOf(HasSubstr("\nstate cancelled\n"), HasSubstr("\ncancel_reason sent twice\n"),
+                    HasSubstr("\ncounts so_far\nas_of 2"), HasSubstr("\naggregated 0\n"),
+                    HasSubstr("\nuncounted 100\n")));
+  // Nobody has told this processor: it does what was put all the same.
+  StartProcessor();
+  for (uint64_t seen = 0; keeper_->Get(submitted->batch())->counted.items() < 5;) {
+    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(100));
+  }
+  EXPECT_THAT(Receipt(submitted->batch()),
+              AllOf(HasSubstr("\ncounts final\n"), HasSubstr("\naggregated 100\n"),
+                    HasSubstr("\nuncounted 0\nitems_by_version 5 1\n")));
+}
+
+TEST_F(BatchServiceTest, HasTheReceiptOfABatchThatWasCancelledBeforeAnythingArrived) {
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("unwanted"));
+  const uint64_t batch = upload.Hear().accepted().batch();
+  ASSERT_TRUE(keeper_->Cancel(batch, "").ok());
+  EXPECT_THAT(Receipt(batch), AllOf(HasSubstr("\ncancel_reason \ncounts final\n"),
+                                    HasSubstr("\ntransactions 0\n")));
+  upload.End().IgnoreError();
+}
+
+TEST_F(BatchServiceTest, HasNoReceiptOfABatchThatIsStillWorkedOn) {
+  const auto submitted = Submit("waits", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  rpc::CallContext context;
+  v1::GetReceiptRequest request;
+  request.set_batch(submitted->batch());
+  v1::GetReceiptResponse receipt;
+  const absl::Status none = rpc::FromGrpc(stub_->GetReceipt(&context, request, &receipt));
+  EXPECT_TRUE(absl::IsFailedPrecondition(none)) << none;
+  EXPECT_THAT(none.message(), HasSubstr("0 of its 5 items"));
 }
 
 TEST_F(BatchServiceTest, RefusesTheRestOfAnUploadThatWasCancelled) {

@@ -273,12 +273,14 @@ class RefusalTest(MeshClientTest):
             self.client.submit("retail", b"content", request_id="x" * 513)
         [violation] = refused.exception.violations
         self.assertEqual(violation.field, "header.request_id")
-        with self.assertRaisesRegex(muster.NotFound, "no job 'retail'"):
+        with self.assertRaisesRegex(muster.NotFound, "no job 'retail'") as unknown:
             self.client.submit("retail", b"content")
+        self.assertEqual((unknown.exception.reason, dict(unknown.exception.facts)),
+                         ("NO_SUCH_JOB", {"job": "retail"}))
         with self.assertRaises(muster.NotFound):
             self.client.get(1)
 
-    def test_a_batch_that_is_cancelled_has_no_receipt_and_a_complete_one_stays(self):
+    def test_the_receipt_of_a_cancelled_batch_says_so_and_a_complete_one_stays(self):
         begun, may_bill = threading.Event(), threading.Event()
         self.addCleanup(may_bill.set)
 
@@ -292,11 +294,14 @@ class RefusalTest(MeshClientTest):
         self.assertTrue(begun.wait(READY_SECONDS))
         with self.assertRaises(muster.DeadlineExceeded):
             self.client.wait(batch, timeout=0.2)
+        with self.assertRaisesRegex(muster.FailedPrecondition, "0 of its 1 items"):
+            self.client.receipt(batch)
         self.assertEqual(self.client.cancel(batch, "a mistake").state, muster.BatchState.CANCELLED)
         self.assertEqual(self.client.wait(batch).state, muster.BatchState.CANCELLED)
         self.assertEqual(self.client.get(batch).cancel_reason, "a mistake")
-        with self.assertRaises(muster.FailedPrecondition):
-            self.client.receipt(batch)
+        receipt = self.client.receipt(batch).text.splitlines()
+        for line in ("state cancelled", "cancel_reason a mistake", "transactions 1", "uncounted 1"):
+            self.assertIn(line, receipt)
         [cancelled] = self.client.list_batches(states=[muster.BatchState.CANCELLED])
         self.assertEqual(cancelled.number, batch.number)
         may_bill.set()

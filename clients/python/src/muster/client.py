@@ -219,8 +219,9 @@ class Client:
         return to_batch(ask(self._batches.CancelBatch, request, self._timeout).status)
 
     def receipt(self, batch: AnyBatch) -> Receipt:
-        """Where every transaction went. FailedPrecondition: the batch is not complete. DataLoss: the
-        text does not have its checksum."""
+        """Where every transaction went; that of a cancelled batch has "state cancelled" and says what
+        is counted so far. FailedPrecondition: the batch is neither complete nor cancelled. DataLoss:
+        the text does not have its checksum."""
         request = batch_service_pb2.GetReceiptRequest(batch=_number(batch))
         response = ask(self._batches.GetReceipt, request, self._timeout)
         return to_receipt(response.text, response.checksum)

@@ -1,0 +1,184 @@
+#include "cli/completion_scripts.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+
+namespace muster::cli {
+namespace {
+
+// In single quotes a POSIX shell leaves everything as it is.
+std::string ShellQuoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+std::string FishQuoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
+}
+
+std::string PathsOfAll(const CommandWords& tree, absl::string_view separator) {
+  std::vector<std::string> paths;
+  for (const CommandWords* const command : AllCommands(tree)) {
+    if (!command->path.empty()) paths.push_back(ShellQuoted(command->path));
+  }
+  return absl::StrJoin(paths, separator);
+}
+
+std::string CommandNamesOf(const CommandWords& command) {
+  return absl::StrJoin(command.commands, " ", [](std::string* out, const CommandWords& below) {
+    out->append(below.name);
+  });
+}
+
+std::string OptionNamesOf(const CommandWords& command) {
+  return absl::StrJoin(command.options, " ", [](std::string* out, const OptionWords& option) {
+    absl::StrAppend(out, absl::StrJoin(option.names, " "));
+  });
+}
+
+// A case for the word before the cursor: "'batch list -o' | 'batch list --output')".
+std::string ValueCase(const CommandWords& command, const std::vector<std::string>& names,
+                      absl::string_view action) {
+  const auto append = [&command](std::string* out, const std::string& name) {
+    out->append(ShellQuoted(absl::StrCat(command.path, " ", name)));
+  };
+  return absl::StrCat("    ", absl::StrJoin(names, " | ", append), ") ", action, "; return ;;\n");
+}
+
+// For options with a value: those with choices offer them by the command `offer`, others files.
+std::string ValueCases(const CommandWords& tree, absl::string_view offer, absl::string_view files) {
+  std::string cases;
+  for (const CommandWords* const command : AllCommands(tree)) {
+    std::vector<std::string> free;
+    for (const OptionWords& option : command->options) {
+      if (!option.takes_value) continue;
+      if (option.choices.empty()) {
+        free.insert(free.end(), option.names.begin(), option.names.end());
+      } else {
+        const std::string choices = absl::StrJoin(option.choices, " ");
+        cases += ValueCase(*command, option.names, absl::StrCat(offer, " ", choices));
+      }
+    }
+    if (!free.empty()) cases += ValueCase(*command, free, files);
+  }
+  return cases;
+}
+
+constexpr char kBashOffer[] =
+    "__muster_offer() {\n"
+    "  COMPREPLY=($(compgen -W \"$*\" -- \"$current\"))\n"
+    "}\n";
+
+// "--output=js" comes as three words.
+constexpr char kBashWords[] =
+    "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
+    "  if [[ $current == = ]]; then\n"
+    "    current=\n"
+    "  elif [[ $previous == = ]]; then\n"
+    "    previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
+    "  fi\n";
+
+// `name: about` for each, as zsh's _describe takes them.
+std::string ZshDescribed(const CommandWords& command) {
+  std::string lines = "      commands=(";
+  for (const CommandWords& below : command.commands) {
+    absl::StrAppend(&lines, "\n        ", ShellQuoted(absl::StrCat(below.name, ":", below.about)));
+  }
+  absl::StrAppend(&lines, ")\n      options=(");
+  for (const OptionWords& option : command.options) {
+    for (const std::string& name : option.names) {
+      absl::StrAppend(&lines, "\n        ", ShellQuoted(absl::StrCat(name, ":", option.about)));
+    }
+  }
+  return absl::StrCat(lines, ")");
+}
+
+constexpr char kFishAt[] =
+    "function __muster_at\n"
+    "  set -l at\n"
+    "  for word in (commandline -opc)[2..-1]\n"
+    "    set -l next $at $word\n"
+    "    contains -- \"$next\" $__muster_commands; and set at $next\n"
+    "  end\n"
+    "  test \"$at\" = \"$argv\"\n"
+    "end\n";
+
+std::string FishOption(const OptionWords& option) {
+  std::string line;
+  for (const std::string& name : option.names) {
+    const bool is_long = name.size() > 2;
+    absl::StrAppend(&line, is_long ? " -l " : " -s ", name.substr(is_long ? 2 : 1));
+  }
+  if (option.takes_value && option.choices.empty()) absl::StrAppend(&line, " -r -F");
+  if (!option.choices.empty()) {
+    absl::StrAppend(&line, " -x -a ", FishQuoted(absl::StrJoin(option.choices, " ")));
+  }
+  return absl::StrCat(line, " -d ", FishQuoted(option.about), "\n");
+}
+
+}  // namespace
+
+std::string BashCompletion(const CommandWords& tree) {
+  std::string script = absl::StrCat(
+      "# bash completion of muster\n", kBashOffer, "_muster() {\n", kBashWords,
+      "  local path= word\n  COMPREPLY=()\n"
+      "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD - 1}\"; do\n"
+      "    case \"${path:+$path }$word\" in\n    ",
+      PathsOfAll(tree, " | "), ") path=\"${path:+$path }$word\" ;;\n    esac\n  done\n");
+  absl::StrAppend(&script, "  case \"$path $previous\" in\n",
+                  ValueCases(tree, "__muster_offer", ":"),
+                  "  esac\n  local commands= options=\n  case \"$path\" in\n");
+  for (const CommandWords* const command : AllCommands(tree)) {
+    absl::StrAppend(&script, "    ", ShellQuoted(command->path),
+                    ")\n      commands=", ShellQuoted(CommandNamesOf(*command)),
+                    "\n      options=", ShellQuoted(OptionNamesOf(*command)), " ;;\n");
+  }
+  absl::StrAppend(&script,
+                  "  esac\n  if [[ $current == -* ]]; then\n    __muster_offer \"$options\"\n"
+                  "  elif [[ $commands ]]; then\n    __muster_offer \"$commands\"\n  fi\n}\n"
+                  "complete -o bashdefault -o default -F _muster muster\n");
+  return script;
+}
+
+std::string ZshCompletion(const CommandWords& tree) {
+  std::string script = absl::StrCat(
+      "#compdef muster\n_muster() {\n  local at= word\n  local -a commands options\n"
+      "  for word in \"${(@)words[2,CURRENT-1]}\"; do\n    case \"${at:+$at }$word\" in\n    ",
+      PathsOfAll(tree, " | "), ") at=\"${at:+$at }$word\" ;;\n    esac\n  done\n",
+      "  case \"$at ${words[CURRENT-1]}\" in\n", ValueCases(tree, "compadd --", "_files"));
+  absl::StrAppend(&script, "  esac\n  case \"$at\" in\n");
+  for (const CommandWords* const command : AllCommands(tree)) {
+    absl::StrAppend(&script, "    ", ShellQuoted(command->path), ")\n", ZshDescribed(*command),
+                    " ;;\n");
+  }
+  absl::StrAppend(&script,
+                  "  esac\n  if [[ $PREFIX == -* ]]; then\n    _describe -o option options\n"
+                  "  elif (( $#commands )); then\n    _describe command commands\n"
+                  "  else\n    _files\n  fi\n}\n"
+                  "if [[ $funcstack[1] == _muster ]]; then\n  _muster \"$@\"\nelse\n"
+                  "  compdef _muster muster\nfi\n");
+  return script;
+}
+
+std::string FishCompletion(const CommandWords& tree) {
+  std::string script =
+      absl::StrCat("# fish completion of muster\nset -g __muster_commands ", PathsOfAll(tree, " "),
+                   "\n", kFishAt, "complete -c muster -f\n");
+  for (const CommandWords* const command : AllCommands(tree)) {
+    const std::string here = absl::StrCat("complete -c muster -n ",
+                                          FishQuoted(absl::StrCat("__muster_at ", command->path)));
+    for (const CommandWords& below : command->commands) {
+      absl::StrAppend(&script, here, " -a ", below.name, " -d ", FishQuoted(below.about), "\n");
+    }
+    for (const OptionWords& option : command->options) {
+      absl::StrAppend(&script, here, FishOption(option));
+    }
+    if (command->takes_arguments) absl::StrAppend(&script, here, " -F\n");
+  }
+  return script;
+}
+
+}  // namespace muster::cli

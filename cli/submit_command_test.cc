@@ -1,0 +1,191 @@
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/client_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class SubmitCommandTest : public ClientTest {
+ protected:
+  SubmitCommandTest() {
+    std::ofstream(dir_ / "input.csv") << "key\n1\n";
+    batches_.batches[7].set_batch(7);
+    batches_.batches[7].set_state(v1::BATCH_STATE_OPEN);
+  }
+
+  static absl::Status TooMuchWaits(absl::Duration retry) {
+    return rpc::WithReason(
+        rpc::WithRetryAfter(absl::ResourceExhaustedError("too much waits: submit again in a while"),
+                            retry),
+        {"DRAIN_TOO_LONG", {{"job", "shop"}}});
+  }
+
+  Done Submit(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"batch", "submit", "shop", "--input", dir_ / "input.csv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunThere(arguments);
+  }
+};
+
+TEST_F(SubmitCommandTest, SaysThatTooMuchWaitsAndDoesNotTryAgain) {
+  batches_.refusals = {TooMuchWaits(absl::Minutes(5))};
+  const Done refused = Submit();
+  EXPECT_EQ(refused.code, kUnreachable);
+  EXPECT_EQ(refused.err, "muster: too much waits: submit again in a while\n");
+  EXPECT_EQ(refused.out, "");
+  const Done again = Submit();
+  EXPECT_EQ(again.code, kOk);
+  EXPECT_THAT(again.out, HasSubstr("batch 7 is submitted"));
+}
+
+TEST_F(SubmitCommandTest, WaitsForRoomAsLongAsTheServerSays) {
+  batches_.refusals = {TooMuchWaits(absl::Minutes(5)), TooMuchWaits(absl::ZeroDuration())};
+  Done done;
+  std::thread submitting([&] { done = Submit({"--wait-for-room"}); });
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Minutes(5));
+  clock_.Advance(absl::Minutes(5));
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Seconds(1)) << "whatever it says";
+  clock_.Advance(absl::Seconds(1));
+  submitting.join();
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out, HasSubstr("batch 7 is submitted"));
+}
+
+TEST_F(SubmitCommandTest, DoesNotWaitForAFullDisk) {
+  batches_.refusals = {absl::ResourceExhaustedError("the disk is full")};
+  const Done refused = Submit({"--wait-for-room"});
+  EXPECT_EQ(refused.code, kUnreachable);
+  EXPECT_EQ(refused.err, "muster: the disk is full\n");
+}
+
+// Batch 7, as `muster batch watch` and `muster batch submit --wait` follow it.
+class WatchCommandTest : public SubmitCommandTest {
+ protected:
+  static v1::BatchStatus Standing(v1::BatchState state) {
+    v1::BatchStatus status;
+    status.set_batch(7);
+    status.set_job("shop");
+    status.set_state(state);
+    status.set_complete(state == v1::BATCH_STATE_COMPLETE);
+    status.mutable_progress()->set_read(1000);
+    status.mutable_progress()->set_split(1);
+    status.mutable_progress()->set_committed(status.complete() ? 1000 : 250);
+    status.set_transactions(status.progress().committed());
+    status.set_aggregated(status.transactions());
+    return status;
+  }
+  static v1::BatchStatus Waiting(const std::string& problem) {
+    v1::BatchStatus status = Standing(v1::BATCH_STATE_SEALED);
+    status.set_problem(problem);
+    return status;
+  }
+
+  static constexpr v1::BatchState kDone = v1::BATCH_STATE_COMPLETE;
+};
+
+TEST_F(WatchCommandTest, ShowsHowFarABatchIsUntilItIsComplete) {
+  batches_.news = {Standing(v1::BATCH_STATE_SEALED), Standing(kDone)};
+  const Done done = RunThere({"batch", "watch", "7"});
+  EXPECT_EQ(done.code, kOk) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("100% · read 1,000"));
+  EXPECT_THAT(done.out, AllOf(HasSubstr("batch 7: 1,000 transactions = 1,000 aggregated"),
+                              HasSubstr("receipt: muster batch receipt 7")));
+  const Done quiet = RunThere({"batch", "watch", "7", "-q", "-o", "yaml"});
+  EXPECT_EQ(quiet.err, "");
+  EXPECT_THAT(quiet.out, AllOf(StartsWith("batch: 7\njob: shop\n"), HasSubstr("complete: true\n")));
+}
+
+TEST_F(WatchCommandTest, DrawsABarWhileItWaitsForWhatItSubmits) {
+  batches_.news = {Standing(kDone)};
+  const Done done = Submit({"--watch"});
+  EXPECT_EQ(done.code, kOk) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("100% · read 1,000"));
+}
+
+TEST_F(WatchCommandTest, SaysWhyABatchWaitsOnceForEachReason) {
+  batches_.news = {Waiting("no queue answers"),      Waiting("no queue answers"),
+                   Standing(v1::BATCH_STATE_SEALED), Waiting("no queue answers"),
+                   Waiting("no \x1b room"),          Standing(kDone)};
+  const Done done = RunThere({"batch", "watch", "7", "--quiet"});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_EQ(done.err,
+            "\nmuster: batch 7 waits: no queue answers\n\nmuster: batch 7 waits: no queue answers\n"
+            "\nmuster: batch 7 waits: no ? room\n");
+}
+
+TEST_F(WatchCommandTest, ShowsWhyABatchWaitsAmongTheOthers) {
+  batches_.batches[7] = Waiting("no queue answers");
+  EXPECT_THAT(RunThere({"batch", "list"}).out, HasSubstr("sealed, waits"));
+  EXPECT_THAT(RunThere({"batch", "get", "7"}).out, HasSubstr("\nproblem: no queue answers\n"));
+  for (const char* verb : {"list", "get"}) {
+    std::vector<std::string> ask = {"batch", verb, "-o", "json"};
+    if (std::string(verb) == "get") ask.emplace_back("7");
+    EXPECT_THAT(RunThere(ask).out, HasSubstr("\"problem\":\"no queue answers\""));
+  }
+  batches_.batches[7].clear_problem();
+  EXPECT_THAT(RunThere({"batch", "list", "-o", "json"}).out, Not(HasSubstr("problem")));
+}
+
+TEST_F(WatchCommandTest, WaitsNoLongerThanItIsTold) {
+  batches_.news = {Standing(v1::BATCH_STATE_SEALED)};
+  for (const bool submits : {false, true}) {
+    Done done;
+    std::thread waiting([&] {
+      done = submits ? Submit({"--wait", "--wait-timeout", "30s"})
+                     : RunThere({"batch", "watch", "7", "-q", "--wait-timeout", "30s"});
+    });
+    clock_.AwaitSleepers(1);
+    EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Seconds(30));
+    clock_.Advance(absl::Seconds(30));
+    waiting.join();
+    EXPECT_EQ(done.code, kTimedOut);
+    EXPECT_EQ(done.out, "");
+    EXPECT_EQ(done.err, "muster: the batch is not complete yet\n");
+  }
+}
+
+TEST_F(WatchCommandTest, TellsALateBatchFromOneThatIsPartial) {
+  v1::BatchStatus late = Standing(kDone);
+  *late.mutable_deadline() = proto_time::ToProto(absl::FromUnixSeconds(100));
+  *late.mutable_completed() = proto_time::ToProto(absl::FromUnixSeconds(100));
+  batches_.news = {late};
+  EXPECT_EQ(RunThere({"batch", "watch", "7", "-q"}).code, kOk) << "just in time";
+  *late.mutable_completed() =
+      proto_time::ToProto(absl::FromUnixSeconds(100) + absl::Milliseconds(1));
+  batches_.news = {late};
+  EXPECT_EQ(RunThere({"batch", "watch", "7", "-q"}).code, kDeadlineMissed);
+  EXPECT_EQ(Submit({"--wait"}).code, kDeadlineMissed);
+  late.set_dead_lettered(1);
+  batches_.news = {late};
+  EXPECT_EQ(RunThere({"batch", "watch", "7", "-q"}).code, kPartial) << "which counts for more";
+}
+
+TEST_F(WatchCommandTest, SaysThatABatchWasCancelledAndWhy) {
+  v1::BatchStatus cancelled = Standing(v1::BATCH_STATE_CANCELLED);
+  cancelled.set_cancel_reason("a mistake");
+  batches_.news = {cancelled};
+  const Done done = RunThere({"batch", "watch", "7", "-q"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_EQ(done.err, "muster: batch 7 was cancelled: a mistake\n");
+}
+
+TEST_F(WatchCommandTest, DrawsNoBarForABatchThatIsNotThere) {
+  const Done done = RunThere({"batch", "watch", "99"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_EQ(done.err, "muster: no such batch\n");
+}
+
+}  // namespace
+}  // namespace muster::cli
