@@ -269,52 +269,6 @@ TEST_F(BatchCommandTest, MakesTheReceiptOfACancelledBatchWhereItsLedgerIs) {
   EXPECT_THAT(verified.err, HasSubstr("there is none to hold against them"));
 }
 
-class TraceparentTest : public SubmitCommandTest {
- protected:
-  static constexpr char kInherited[] = "00-11111111111111111111111111111111-2222222222222222-00";
-  static constexpr char kNamed[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-
-  ~TraceparentTest() override {
-    unsetenv("TRACEPARENT");
-    unsetenv("TRACESTATE");
-  }
-};
-
-TEST_F(TraceparentTest, IsThatOfTheCommandLineOrOfTheEnvironment) {
-  EXPECT_EQ(Submit().code, kOk);
-  EXPECT_EQ(batches_.submitted().traceparent(), "");
-  setenv("TRACEPARENT", kInherited, 1);
-  setenv("TRACESTATE", "a=b", 1);
-  EXPECT_EQ(Submit().code, kOk);
-  EXPECT_EQ(batches_.submitted().traceparent(), kInherited);
-  EXPECT_EQ(batches_.submitted().tracestate(), "a=b");
-  EXPECT_EQ(Submit({"--traceparent", kNamed}).code, kOk);
-  EXPECT_EQ(batches_.submitted().traceparent(), kNamed);
-  EXPECT_EQ(batches_.submitted().tracestate(), "") << "it came with another one";
-}
-
-TEST_F(TraceparentTest, IsRefusedOnTheCommandLineAndIgnoredInTheEnvironmentWhenItIsMalformed) {
-  const Done refused = Submit({"--traceparent", "00-4bf92f"});
-  EXPECT_EQ(refused.code, kUsage);
-  EXPECT_THAT(refused.err, HasSubstr("'00-4bf92f' is no W3C traceparent"));
-  setenv("TRACEPARENT", "on", 1);
-  const Done ignored = Submit();
-  EXPECT_EQ(ignored.code, kOk);
-  EXPECT_THAT(ignored.err, HasSubstr("muster: TRACEPARENT is ignored: it is no W3C traceparent"));
-  EXPECT_EQ(batches_.submitted().traceparent(), "");
-  setenv("TRACEPARENT", kInherited, 1);
-  setenv("TRACESTATE", std::string(513, 'x').c_str(), 1);
-  EXPECT_EQ(Submit().code, kOk);
-  EXPECT_EQ(batches_.submitted().traceparent(), kInherited);
-  EXPECT_EQ(batches_.submitted().tracestate(), "");
-}
-
-TEST_F(TraceparentTest, IsShownWithTheBatch) {
-  batches_.batches[7].set_traceparent(kNamed);
-  const Done shown = RunThere({"batch", "get", "7", "-o", "json"});
-  EXPECT_THAT(shown.out, HasSubstr(absl::StrCat("\"traceparent\":\"", kNamed, "\"")));
-}
-
 class JobCommandTest : public ClientTest {
  protected:
   // Answers the file's name.

@@ -32,6 +32,9 @@ class MoodyDesk final : public report::CountingDesk {
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t) override {
     return absl::UnimplementedError("not asked");
   }
+  absl::StatusOr<report::Tally> GetTally(uint64_t) override {
+    return absl::UnimplementedError("not asked");
+  }
   absl::Status ReopenDeadLettered(uint64_t, absl::Span<const uint64_t>) override {
     return absl::UnimplementedError("not asked");
   }
