@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
+#include "muster/base/retry_policy.h"
 #include "muster/base/status_macros.h"
 #include "muster/job/job_file.h"
 #include "muster/listener/listener_options.h"
@@ -15,6 +16,9 @@
 
 namespace muster::processor {
 namespace {
+
+// After a look that a store did not answer all of; doubles with each that follows.
+constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 
 void WarnIfCutOff(const absl::Status& stopped) {
   if (stopped.ok()) return;
@@ -77,7 +81,7 @@ void ProcessorService::OnEvent(const trigger::InterRoleCommunicationEvent& event
 }
 
 void ProcessorService::Run() {
-  absl::Duration due = clock_->Monotonic() + options_.look_interval;
+  absl::Duration due = clock_->Monotonic() + NextLookIn();
   while (const std::optional<News> news = AwaitNews(due)) {
     for (const uint64_t batch : news->cancelled) GiveUp(batch);
     for (const Refusal& refusal : news->refused) StopRefused(refusal);
@@ -85,8 +89,9 @@ void ProcessorService::Run() {
     if (const absl::Status looked = Look(); !looked.ok()) {
       base::Log(base::kWarning, "the jobs cannot be looked at; work goes on for those known",
                 {{"why", looked.ToString()}});
+      look_soon_ = true;
     }
-    due = clock_->Monotonic() + options_.look_interval;
+    due = clock_->Monotonic() + NextLookIn();
   }
 }
 
@@ -101,6 +106,12 @@ std::optional<ProcessorService::News> ProcessorService::AwaitNews(absl::Duration
   news.cancelled.swap(cancelled_);
   news.refused.swap(refused_);
   return news;
+}
+
+absl::Duration ProcessorService::NextLookIn() {
+  hasty_looks_ = std::exchange(look_soon_, false) ? hasty_looks_ + 1 : 0;
+  if (hasty_looks_ == 0) return options_.look_interval;
+  return std::min(options_.look_interval, kMinPatience * (1 << std::min(hasty_looks_ - 1, 10)));
 }
 
 void ProcessorService::GiveUp(uint64_t batch) {
@@ -171,6 +182,7 @@ void ProcessorService::Serve(const job_registry::JobSummary& job) {
   }
   const auto made = std::make_shared<Served>();
   if (const absl::Status status = Make(job, made); !status.ok()) {
+    look_soon_ |= base::IsTransient(status);
     return complaints_.Say(job.name, {InWords(status), std::nullopt, IsOthers(*made, status)});
   }
   complaints_.CanWork(made->as_of);

@@ -115,6 +115,8 @@ class ProcessorService final : public JobListeners {
   void GiveUp(uint64_t batch);
   void StopRefused(const Refusal& refusal);
   absl::Status Look();
+  // Sooner after one that met a store out of reach.
+  absl::Duration NextLookIn();
   void RefreshCancelled();
   // Works for the job as it is now, if it can.
   void Serve(const job_registry::JobSummary& job);
@@ -162,6 +164,8 @@ class ProcessorService final : public JobListeners {
   bool all_retired_ ABSL_GUARDED_BY(mu_) = false;
 
   // Of the thread that looks; Start and Stop touch them while there is none.
+  bool look_soon_ = false;
+  int hasty_looks_ = 0;  // in a row
   std::list<std::future<void>> drains_;
   std::thread thread_;
 };

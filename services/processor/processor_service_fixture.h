@@ -74,7 +74,7 @@ class ProcessorServiceTest : public ::testing::Test {
   void Start() {
     service_ = std::make_unique<ProcessorService>(&handlers_, options_, base::RealClock());
     const absl::Status started =
-        service_->Start({queues_.get(), &bus_, blobs_.get(), base::RealClock()}, &jobs_);
+        service_->Start({processor_queues_, &bus_, blobs_.get(), base::RealClock()}, &jobs_);
     ASSERT_TRUE(started.ok()) << started;
   }
 
@@ -145,6 +145,7 @@ class ProcessorServiceTest : public ::testing::Test {
       backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
                               base::RealClock())
           .value();
+  queue::QueueStore* processor_queues_ = queues_.get();  // the processor's way to them
   const std::unique_ptr<sync::OptimisticSyncStore> sync_ =
       backend::OpenSyncStore(urls_.sync).value();
   const std::unique_ptr<blob::BlobStore> blobs_ = backend::OpenBlobStore(urls_.blobs).value();

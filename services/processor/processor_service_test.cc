@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/cancellation/cancelled_batches.h"
+#include "muster/queue/intercepted_store.h"
 #include "muster/queue/lease_metadata.h"
 #include "muster/v1/heartbeat.pb.h"
 #include "services/processor/load_report.h"
@@ -20,6 +21,21 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+// Does not answer the first call that looks after a queue.
+class UnreachableOnce final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+
+ private:
+  absl::Status Before(queue::Verb verb, const queue::QueueId&) override {
+    if (verb != queue::Verb::kAdministration || std::exchange(was_asked_, true)) return {};
+    return absl::UnavailableError("nobody listens there");
+  }
+  void After(queue::Verb, const queue::QueueId&, bool) override {}
+
+  bool was_asked_ = false;
+};
 
 TEST_F(ProcessorServiceTest, WorksForAllJobsThatThereAre) {
   const job_registry::JobEntry pears = Apply(Definition("pears", 5)),
@@ -128,6 +144,18 @@ TEST_F(ProcessorServiceTest, TriesAJobAgainThatCouldNotBeStarted) {
   EXPECT_EQ(Logged("out of order"), 1);
   broken_ = false;
   Await([&] { return ListenerOf("apples") != nullptr; });
+}
+
+// Two processors that make the queues of a new job at a time may meet a server that is not ready.
+TEST_F(ProcessorServiceTest, TriesAJobAgainSoonWhoseQueuesWereOutOfReach) {
+  options_.look_interval = absl::Hours(1);
+  UnreachableOnce queues(queues_.get());
+  processor_queues_ = &queues;
+  Apply(Definition("apples", 5));
+  Start();
+  Await([&] { return ListenerOf("apples") != nullptr; });
+  EXPECT_EQ(Logged("cannot work for a job"), 1);
+  service_.reset();
 }
 
 TEST_F(ProcessorServiceTest, WorksOnItemsOfBothDefinitionsOfAJobThatHasChanged) {

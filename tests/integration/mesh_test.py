@@ -394,21 +394,6 @@ class StallTest(FaultTest):
         self.outage(60)
 
 
-class KillOnOtherServerTest(FaultTest):
-    """Where the server itself makes a difference."""
-
-    nats_server = NATS_SERVERS[-1]
-
-    def setUp(self):
-        if len(NATS_SERVERS) == 1:
-            self.skipTest("MUSTER_NATS_SERVERS names one server only")
-        super().setUp()
-
-    test_a_killed_nats_server_keeps_what_it_acknowledged = (
-        KillTest.test_a_killed_nats_server_keeps_what_it_acknowledged)
-    test_everything_killed_at_once_goes_on = KillTest.test_everything_killed_at_once_goes_on
-
-
 class ClusterTest(MeshTest):
     nats_server = NATS_SERVERS[-1]
     nats_servers = 3

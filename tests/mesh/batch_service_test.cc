@@ -870,6 +870,7 @@ TEST_F(BatchServiceTest, HasTheReceiptOfABatchThatWasCancelledBeforeAnythingArri
 TEST_F(BatchServiceTest, HasNoReceiptOfABatchThatIsStillWorkedOn) {
   const auto submitted = Submit("waits", Input(100));
   ASSERT_TRUE(submitted.ok()) << submitted.status();
+  AwaitQueued(submitted->batch(), 5);
   rpc::CallContext context;
   v1::GetReceiptRequest request;
   request.set_batch(submitted->batch());

@@ -1,0 +1,38 @@
+"""What mesh_test.py shows on the first server of MUSTER_NATS_SERVERS, on the last one, too."""
+
+import harness
+import mesh_test
+from mesh import NATS_SERVERS
+
+
+class OnNewestServer:
+    nats_server = NATS_SERVERS[-1]
+
+    def setUp(self):
+        if len(NATS_SERVERS) == 1:
+            self.skipTest("MUSTER_NATS_SERVERS names one server only")
+        super().setUp()
+
+
+class WalkTest(OnNewestServer, mesh_test.WalkTest):
+    pass
+
+
+class UploadTest(OnNewestServer, mesh_test.UploadTest):
+    pass
+
+
+class KillTest(OnNewestServer, mesh_test.KillTest):
+    pass
+
+
+class CancelTest(OnNewestServer, mesh_test.CancelTest):
+    pass
+
+
+class StallTest(OnNewestServer, mesh_test.StallTest):
+    pass
+
+
+if __name__ == "__main__":
+    harness.main()
