@@ -1,0 +1,368 @@
+// A BatchService over loopback, with all roles in this process behind it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "muster/backend/backend.h"
+#include "muster/base/clock.h"
+#include "muster/base/decimal.h"
+#include "muster/base/fake_clock.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/mutex.h"
+#include "muster/base/temp_dir.h"
+#include "muster/batch_remote/submit.h"
+#include "muster/batch_remote/watch.h"
+#include "muster/handler/handler.h"
+#include "muster/input/byte_source.h"
+#include "muster/job/job_file.h"
+#include "muster/job_registry/job_registry.h"
+#include "muster/queue/intercepted_store.h"
+#include "muster/report/store_desk.h"
+#include "muster/rpc/channel.h"
+#include "muster/rpc/server.h"
+#include "muster/rpc/status.h"
+#include "muster/scaling_remote/leading_agent.h"
+#include "muster/sync/unique_id_generator.h"
+#include "muster/v1/batch.pb.h"
+#include "muster/wire/queue_names.h"
+#include "services/controller/controller.h"
+#include "services/initiator/admission.h"
+#include "services/initiator/batch_keeper.h"
+#include "services/initiator/batch_service.h"
+#include "services/initiator/made_up_processors.h"
+#include "services/initiator/submissions.h"
+#include "services/initiator/uploads.h"
+#include "services/processor/processor.h"
+
+namespace muster {
+
+inline constexpr char kAccount[] = "acme";
+inline constexpr char kTraceparent[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+inline constexpr char kJob[] = R"(
+name: count
+input: {format: csv, columns: {key: key}}
+item: {transactions: 20}
+handler: {linked: count}
+queue: {partitions: 2}
+groups:
+  - {name: by_key, keys: [key], measures: {lines: int}}
+)";
+
+// Each line counts under its key.
+class CountHandler final : public handler::Handler {
+ public:
+  handler::Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
+    for (const handler::Transaction& line : item.transactions()) {
+      results.Count(line, {{handler::Group{0}, {line.fields()[0]}, {base::Decimal::FromInt(1)}}});
+    }
+    return handler::Outcome::Ok();
+  }
+};
+
+// Counts the calls that look after queues, keeps what is put, and may be out of reach.
+class CountedStore final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+
+  int administered() const { return administered_; }
+  std::vector<std::string> bodies() const {
+    base::MutexLock lock(&mu_);
+    return bodies_;
+  }
+
+  void SetDown(bool down) { down_ = down; }
+
+  absl::StatusOr<std::vector<queue::PutResult>> Put(
+      const queue::QueueId& queue, absl::Span<const queue::NewMessage> messages) override {
+    {
+      base::MutexLock lock(&mu_);
+      for (const queue::NewMessage& message : messages) bodies_.push_back(message.body);
+    }
+    return InterceptedStore::Put(queue, messages);
+  }
+
+ private:
+  absl::Status Before(queue::Verb verb, const queue::QueueId&) override {
+    if (verb == queue::Verb::kAdministration) ++administered_;
+    return down_ ? absl::UnavailableError("no queue answers") : absl::OkStatus();
+  }
+  void After(queue::Verb, const queue::QueueId&, bool) override {}
+
+  std::atomic<int> administered_{0};
+  mutable base::Mutex mu_;
+  std::vector<std::string> bodies_ ABSL_GUARDED_BY(mu_);
+  std::atomic<bool> down_{false};
+};
+
+// Counts what it is asked, and may leave the caller waiting.
+class CountedDesk final : public report::CountingDesk {
+ public:
+  CountedDesk(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion)
+      : behind_(report, std::move(check_completion)) {}
+
+  int registered() const { return registered_; }
+  int progress_asked() const { return progress_asked_; }
+
+  void HoldRegistrations(bool hold) {
+    base::MutexLock lock(&mu_);
+    hold_ = hold;
+    released_.NotifyAll();
+  }
+
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
+    base::MutexLock lock(&mu_);
+    while (hold_) released_.Wait(&mu_);
+    auto progress = behind_.RegisterBatch(shape);
+    ++registered_;
+    return progress;
+  }
+  absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override {
+    ++progress_asked_;
+    return behind_.GetProgress(batch);
+  }
+  absl::StatusOr<uint64_t> HighestBatch() override { return behind_.HighestBatch(); }
+  absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
+                                                       uint64_t from, size_t max) override {
+    return behind_.UncountedItems(batch, item_count, from, max);
+  }
+  absl::Status CheckCompletion(uint64_t batch) override { return behind_.CheckCompletion(batch); }
+  absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override {
+    return behind_.GetReceipt(batch);
+  }
+  absl::StatusOr<report::Tally> GetTally(uint64_t batch) override {
+    return behind_.GetTally(batch);
+  }
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
+    return behind_.ReopenDeadLettered(batch, items);
+  }
+
+ private:
+  report::StoreDesk behind_;
+  std::atomic<int> registered_{0};
+  std::atomic<int> progress_asked_{0};
+  base::Mutex mu_;
+  base::CondVar released_;
+  bool hold_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+class BatchServiceTest : public ::testing::Test {
+ protected:
+  BatchServiceTest() {
+    EXPECT_TRUE(jobs_.Apply(kJob, std::nullopt).ok());
+    controller::Options counting;
+    counting.partitions = {wire::OutputQueue(kAccount, "count", 0)};
+    counting.linger = absl::ZeroDuration();
+    controller::Events events;
+    events.on_progress = [this](const report::Progress& progress) {
+      EXPECT_TRUE(bus_->Publish({"controller", trigger::BatchCountedEvent{progress.batch}}).ok());
+    };
+    events.on_complete = [this](uint64_t batch) { keeper_->Advance(batch); };
+    controller_ = controller::Controller::Create(counting, std::move(events),
+                                                 {queues_.get(), bus_.get(), ledger_.get(),
+                                                  report_.get(), blobs_.get(), base::RealClock()})
+                      .value();
+    desk_ = std::make_unique<CountedDesk>(
+        report_.get(), [this](uint64_t batch) { controller_->CheckCompletion(batch); });
+    StartInitiator();
+    EXPECT_TRUE(controller_->Start().ok());
+  }
+
+  ~BatchServiceTest() override {
+    StopInitiator();
+    if (processor_ != nullptr) processor_->Stop(absl::Seconds(10)).IgnoreError();
+    controller_->Stop();
+  }
+
+  // As a new process would, over what is stored.
+  void StartInitiator() {
+    initiator::BatchTools tools;
+    tools.stores = {&counted_queues_, bus_.get(),   ledger_.get(),
+                    &numbers_,        blobs_.get(), base::RealClock()};
+    tools.options.account = kAccount;
+    tools.uploads = uploads_.get();
+    tools.desk = desk_.get();
+    initiator::KeeperOptions keeping;
+    keeping.loss_check_interval = absl::Milliseconds(200);
+    keeper_ = std::make_unique<initiator::BatchKeeper>(tools, keeping);
+    ASSERT_TRUE(keeper_->Start().ok());
+    submissions_ = std::make_unique<initiator::Submissions>(
+        initiator::Submissions::Dependencies{&jobs_, ledger_.get(), &numbers_, uploads_.get(),
+                                             [this](const job::JobDefinition&) {
+                                               if (on_version_)
+                                                 std::exchange(on_version_, nullptr)();
+                                               return current_version_;
+                                             },
+                                             [this](const job::JobDefinition& job) {
+                                               if (on_admit_) on_admit_();
+                                               return admission_.Admit(job);
+                                             },
+                                             base::RealClock(), trace_sample_});
+    service_ = std::make_unique<initiator::BatchService>(
+        initiator::BatchService::Dependencies{submissions_.get(), keeper_.get(), uploads_.get(),
+                                              ledger_.get(), desk_.get(), base::RealClock()});
+    rpc::ServerOptions options;
+    options.addresses = {"localhost:0"};
+    server_ = rpc::Server::Start(options, {{v1::BatchService::service_full_name(), service_.get()}})
+                  .value();
+    channel_ = rpc::OpenChannel(server_->addresses().front()).value();
+    stub_ = v1::BatchService::NewStub(channel_);
+  }
+
+  void StopInitiator() {
+    service_->StopWatches();
+    keeper_->Stop();
+    server_->Drain(absl::ZeroDuration());
+  }
+
+  void StartProcessor() {
+    StartProcessor(queues_.get(), [] { return std::make_unique<CountHandler>(); });
+  }
+
+  void StartProcessor(queue::QueueStore* queues,
+                      std::function<std::unique_ptr<handler::Handler>()> make_handler) {
+    processor::Options options;
+    options.account = kAccount;
+    options.threads = 2;
+    processor_ =
+        processor::Processor::Create(
+            &job_,
+            [make_handler](const handler::JobSchema&)
+                -> absl::StatusOr<std::unique_ptr<handler::Handler>> { return make_handler(); },
+            "1", {queues, bus_.get(), blobs_.get(), base::RealClock()}, options)
+            .value();
+    EXPECT_TRUE(processor_->Start().ok());
+  }
+
+  static std::string Input(int lines) {
+    std::string text = "key,other\n";
+    for (int i = 0; i < lines; ++i) absl::StrAppend(&text, "k", i % 3, ",", i, "\n");
+    return text;
+  }
+
+  static v1::SubmitHeader Header(const std::string& request_id) {
+    v1::SubmitHeader header;
+    header.set_job("count");
+    header.set_request_id(request_id);
+    return header;
+  }
+
+  absl::StatusOr<v1::BatchStatus> Submit(const std::string& request_id, const std::string& text) {
+    return batch_remote::Submit(channel_, Header(request_id), input::TextSource(text), {},
+                                base::RealClock(), {});
+  }
+
+  void AwaitQueued(uint64_t batch, uint64_t items) {
+    uint64_t seen = 0;
+    while (ledger_->Get(batch)->enqueued_items != items) {
+      keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+    }
+  }
+
+  absl::StatusOr<v1::BatchStatus> Watch(uint64_t batch) {
+    return batch_remote::Watch(channel_, batch, {}, base::RealClock(), {});
+  }
+
+  // Of a batch that is over.
+  std::string Receipt(uint64_t batch) {
+    rpc::CallContext context;
+    v1::GetReceiptRequest request;
+    request.set_batch(batch);
+    v1::GetReceiptResponse receipt;
+    const absl::Status got = rpc::FromGrpc(stub_->GetReceipt(&context, request, &receipt));
+    EXPECT_TRUE(got.ok()) << got;
+    return receipt.text();
+  }
+
+  // One stream of Submit, step by step.
+  struct Upload {
+    explicit Upload(v1::BatchService::Stub* stub,
+                    const std::multimap<std::string, std::string>& metadata = {}) {
+      for (const auto& [name, value] : metadata) context.AddMetadata(name, value);
+      stream = stub->Submit(&context);
+    }
+
+    void SendHeader(const v1::SubmitHeader& header) {
+      v1::SubmitRequest request;
+      *request.mutable_header() = header;
+      stream->Write(request);
+    }
+    void SendChunk(uint64_t offset, const std::string& data) {
+      v1::SubmitRequest request;
+      request.mutable_chunk()->set_offset(offset);
+      request.mutable_chunk()->set_data(data);
+      stream->Write(request);
+    }
+    void SendSeal(uint64_t size, const base::Fingerprint128& hash) {
+      v1::SubmitRequest request;
+      request.mutable_seal()->set_size(size);
+      request.mutable_seal()->set_content_hash(hash.ToBytes());
+      stream->Write(request);
+    }
+    v1::SubmitResponse Hear() {
+      v1::SubmitResponse response;
+      stream->Read(&response);
+      return response;
+    }
+    absl::Status End() {
+      stream->WritesDone();
+      v1::SubmitResponse response;
+      while (stream->Read(&response)) continue;
+      return rpc::FromGrpc(stream->Finish());
+    }
+
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReaderWriter<v1::SubmitRequest, v1::SubmitResponse>> stream;
+  };
+
+  const base::TempDir dir_;
+  const backend::DataDirUrls urls_{dir_.path()};
+  const std::unique_ptr<queue::QueueStore> queues_ =
+      backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
+                              base::RealClock())
+          .value();
+  CountedStore counted_queues_{queues_.get()};  // the initiator's way to them
+  const std::unique_ptr<ledger::BatchLedger> ledger_ =
+      backend::OpenBatchLedger(urls_.ledger, backend::Mode::kReadWrite).value();
+  const std::unique_ptr<sync::OptimisticSyncStore> sync_ =
+      backend::OpenSyncStore(urls_.sync).value();
+  const std::unique_ptr<blob::BlobStore> blobs_ = backend::OpenBlobStore(urls_.blobs).value();
+  const std::unique_ptr<report::ReportStore> report_ =
+      backend::OpenReportStore(urls_.report, backend::Mode::kReadWrite, base::RealClock()).value();
+  const std::unique_ptr<trigger::TriggerBus> bus_ = backend::OpenTriggerBus("local:").value();
+  const std::unique_ptr<initiator::Uploads> uploads_ =
+      initiator::Uploads::Open(dir_ / "uploads").value();
+  job_registry::JobRegistry jobs_{sync_.get(), base::RealClock()};
+  absl::StatusOr<std::string> current_version_ = "1";
+  std::function<void()> on_version_;  // called before a batch is bound to a version
+  std::function<void()> on_admit_;    // called before the mesh is asked about a new batch
+  double trace_sample_ = 0;
+  const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
+  sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
+  // What is said of processors stays true as long as a test takes.
+  base::FakeClock heartbeat_clock_;
+  initiator::MadeUpProcessors processors_{&heartbeat_clock_};
+  const std::unique_ptr<initiator::JobSpeeds> speeds_ = processors_.Speeds();
+  scaling_remote::LeadingAgent no_agent_{[] { return std::vector<std::string>(); }, {}};
+  initiator::Admission admission_{
+      {queues_.get(), speeds_.get(), &no_agent_, base::RealClock(), kAccount}};
+
+  std::unique_ptr<controller::Controller> controller_;
+  std::unique_ptr<CountedDesk> desk_;
+  std::unique_ptr<processor::Processor> processor_;
+  std::unique_ptr<initiator::BatchKeeper> keeper_;
+  std::unique_ptr<initiator::Submissions> submissions_;
+  std::unique_ptr<initiator::BatchService> service_;
+  std::unique_ptr<rpc::Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::BatchService::Stub> stub_;
+};
+
+}  // namespace muster
