@@ -58,8 +58,9 @@ struct InitiatorRole::Parts {
         numbers(stores.sync, kBatchNumbers,
                 {.range_size = kReservedNumbers,
                  .begin_at =
-                     [role, this](bool lost) {
-                       return FirstBatchNumber(role->ledger_.get(), &desk, role->clock_, lost);
+                     [role, this, began = role->clock_->Monotonic()](bool lost) {
+                       return FirstBatchNumber(role->ledger_.get(), &desk, role->clock_, lost,
+                                               role->clock_->Monotonic() - began);
                      }}),
         keeper(role->Tools(stores, this), KeeperOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),

@@ -19,13 +19,18 @@ int64_t SecondsSince2020(absl::Time now) {
 }  // namespace
 
 absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger, report::CountingDesk* desk,
-                                         base::Clock* clock, bool lost) {
+                                         base::Clock* clock, bool lost, absl::Duration up) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger->List());
   uint64_t highest = 0;
   for (const ledger::Batch& batch : batches) highest = std::max(highest, batch.number);
   // A report that cannot be asked may know of others' batches.
   const absl::StatusOr<uint64_t> counted = desk->HighestBatch();
-  if (!lost && highest == 0 && counted.ok() && *counted == 0) return 1;
+  const bool may_be_new = !lost && highest == 0;
+  if (may_be_new && counted.ok() && *counted == 0) return 1;
+  if (may_be_new && !counted.ok() && up < kTimeToHear) {
+    return base::Annotate(absl::UnavailableError(counted.status().message()),
+                          "it is not known yet whether there were batches before");
+  }
   highest = std::max(highest, counted.value_or(0));
   const int64_t first =
       std::max(static_cast<int64_t>(highest) + kNumbersInHand, SecondsSince2020(clock->Now()));

@@ -17,8 +17,10 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/ledger/batch_ledger.h"
+#include "muster/mesh/limits.h"
 #include "muster/report/counting_desk.h"
 
 namespace muster::initiator {
@@ -26,9 +28,13 @@ namespace muster::initiator {
 // Numbers that initiators may have in hand behind the highest that is known.
 inline constexpr int64_t kNumbersInHand = 100'000;
 
-// Nothing is owned. `lost`: this process had numbers of the record, so that it was there. Errors
-// are the ledger's.
+// Who has just begun may not have heard of the controller yet.
+inline const absl::Duration kTimeToHear = 3 * mesh::kHeartbeatInterval;
+
+// Nothing is owned. `lost`: this process had numbers of the record, so that it was there. `up`: how
+// long it is there. Errors are the ledger's. Unavailable: the report cannot be asked yet, and may
+// be in a moment; a new mesh begins at 1 even if its first batch is submitted in its first second.
 absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger, report::CountingDesk* desk,
-                                         base::Clock* clock, bool lost);
+                                         base::Clock* clock, bool lost, absl::Duration up);
 
 }  // namespace muster::initiator

@@ -49,8 +49,8 @@ class NumberStartTest : public ::testing::Test {
     clock_.Advance(year_2026 - clock_.Now());
   }
 
-  absl::StatusOr<int64_t> First(bool lost = false) {
-    return FirstBatchNumber(ledger_.get(), &desk_, &clock_, lost);
+  absl::StatusOr<int64_t> First(bool lost = false, absl::Duration up = kTimeToHear) {
+    return FirstBatchNumber(ledger_.get(), &desk_, &clock_, lost, up);
   }
   void Record(uint64_t number) {
     ledger::Batch batch;
@@ -85,6 +85,15 @@ TEST_F(NumberStartTest, IsBeyondEveryCounterOnceAnybodyKnowsOfABatch) {
 TEST_F(NumberStartTest, TakesAReportThatIsAwayForOneThatKnowsBatches) {
   desk_.highest = absl::UnavailableError("no controller");
   EXPECT_EQ(*First(), kSecondsTo2026);
+}
+
+TEST_F(NumberStartTest, WaitsForAReportThatWasNotHeardOfYet) {
+  desk_.highest = absl::UnavailableError("no controller");
+  const absl::Duration soon = kTimeToHear - absl::Milliseconds(1);
+  EXPECT_TRUE(absl::IsUnavailable(First(false, soon).status()));
+  EXPECT_EQ(*First(/*lost=*/true, soon), kSecondsTo2026);
+  Record(2);
+  EXPECT_EQ(*First(false, soon), kSecondsTo2026);
 }
 
 TEST_F(NumberStartTest, IsNotOneAgainForWhoHadNumbersThatNobodyElseKnows) {
