@@ -27,7 +27,12 @@ TEST(KeyedMutexTest, LetsOneAtATimeHoldAKey) {
 TEST(KeyedMutexTest, LetsOthersHoldOtherKeys) {
   KeyedMutex mutex;
   const KeyedMutex::Lock one(&mutex, "a");
-  std::thread([&] { const KeyedMutex::Lock other(&mutex, "b"); }).join();
+  bool held = false;
+  std::thread([&] {
+    const KeyedMutex::Lock other(&mutex, "b");
+    held = true;
+  }).join();
+  EXPECT_TRUE(held);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // OpenBatch: one batch on its way from its source to its receipt, in steps.
 //
-//   register at the report ─► split and put what has arrived ─► seal ─► results are counted ─► done
-//                                      ▲                                      │
-//                                      └────── put again what was lost ◄──────┘
+//   split and put what has arrived ─► seal ─► results are counted ─► done
+//                  ▲                                      │
+//                  └────── put again what was lost ◄──────┘
+//
+// The report is told of the batch beside the first run of items; no second one is put before it
+// knows.
 //
 // Each step reads in the ledger where the batch stands: after a crash the first step of a new
 // process goes on where the last one of the old process ended.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,11 +48,22 @@ class UploadSyncerTest : public ::testing::Test {
     clock_.Advance(kSealPause);
   }
 
+  // After its first three bytes of six.
+  void BeginOnDiskThatBreaks() {
+    Begin();
+    AddFirst("abc");
+    AwaitTold(3);
+    ASSERT_TRUE(upload_->Append(ticket_, 3, "def").ok());
+    broken_.emplace(ArrivingPath(upload_->path()));
+    syncer_->Wake();
+  }
+
   base::FakeClock clock_;
   const base::TempDir dir_;
   const std::unique_ptr<Uploads> uploads_ = Uploads::Open(dir_ / "uploads").value();
   const std::shared_ptr<Upload> upload_ = uploads_->Get(7).value();
   uint64_t ticket_ = upload_->TakeOver();
+  std::optional<BrokenMedium> broken_;
   std::atomic<bool> failed_ = false;
   base::Mutex mu_;
   base::CondVar changed_;
@@ -90,12 +102,7 @@ TEST_F(UploadSyncerTest, LeavesAShortUploadToItsSeal) {
 }
 
 TEST_F(UploadSyncerTest, HandsOverHowTheLastSyncEnded) {
-  Begin();
-  AddFirst("abc");
-  AwaitTold(3);
-  ASSERT_TRUE(upload_->Append(ticket_, 3, "def").ok());
-  const BrokenMedium broken(ArrivingPath(upload_->path()));
-  syncer_->Wake();
+  BeginOnDiskThatBreaks();
   while (!failed_) std::this_thread::yield();
   EXPECT_TRUE(absl::IsUnavailable(syncer_->HandOver()));
 }
@@ -113,12 +120,7 @@ TEST_F(UploadSyncerTest, TellsAWriterThatWasOvertakenToo) {
 }
 
 TEST_F(UploadSyncerTest, SaysWhenTheContentCannotBeSynced) {
-  Begin();
-  AddFirst("abc");
-  AwaitTold(3);
-  ASSERT_TRUE(upload_->Append(ticket_, 3, "def").ok());
-  const BrokenMedium broken(ArrivingPath(upload_->path()));
-  syncer_->Wake();
+  BeginOnDiskThatBreaks();
   EXPECT_TRUE(absl::IsUnavailable(syncer_->Finish()));
   EXPECT_TRUE(failed_);
   EXPECT_EQ(upload_->durable_size(), 3);

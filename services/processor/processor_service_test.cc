@@ -62,8 +62,10 @@ TEST_F(ProcessorServiceTest, WorksForAJobThatIsAppliedLater) {
 TEST_F(ProcessorServiceTest, FindsAChangeOfWhichNobodyTold) {
   options_.look_interval = absl::Milliseconds(5);
   Start();
+  EXPECT_THAT(Jobs(), IsEmpty());
   Apply(Definition("apples", 5));
   Await([&] { return ListenerOf("apples") != nullptr; });
+  EXPECT_THAT(Jobs(), ElementsAre("apples"));
 }
 
 TEST_F(ProcessorServiceTest, WorksForTheJobsThatItIsToldToAlone) {
