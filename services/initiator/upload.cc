@@ -128,10 +128,18 @@ absl::Status Upload::Sync() {
     if (!broken_.ok() || durable_ == written_) return broken_;
     end = written_;
   }
-  absl::Status status = fdatasync(fd_) == 0 ? absl::OkStatus() : ErrnoStatus("syncing", path_);
+  absl::Status status = SyncFile();
   // The file's name comes with its first content: an empty upload is as good as none.
   if (status.ok() && !named_) status = SyncFolderOf(path_);
   named_ = named_ || status.ok();
+  return NoteSynced(end, std::move(status));
+}
+
+absl::Status Upload::SyncFile() {
+  return fdatasync(fd_) == 0 ? absl::OkStatus() : ErrnoStatus("syncing", path_);
+}
+
+absl::Status Upload::NoteSynced(uint64_t end, absl::Status status) {
   base::MutexLock lock(&mu_);
   if (status.ok()) {
     durable_ = end;
@@ -156,8 +164,7 @@ absl::Status Upload::Write(uint64_t offset, absl::string_view data) {
 absl::Status Upload::Seal(uint64_t ticket, uint64_t size, const base::Fingerprint128& content) {
   base::MutexLock writing(&writing_mu_);
   MUSTER_RETURN_IF_ERROR(CheckWriter(ticket));
-  MUSTER_RETURN_IF_ERROR(Sync());
-  const uint64_t end = durable_size();
+  const uint64_t end = size_so_far();
   MUSTER_RETURN_IF_ERROR(ReadContent(end));
   const bool same = end == size && content_.Digest() == content;
   if (sealed()) {
@@ -168,12 +175,28 @@ absl::Status Upload::Seal(uint64_t ticket, uint64_t size, const base::Fingerprin
     return absl::OutOfRangeError(absl::StrCat("the content ends at byte ", end, ", not at ", size));
   }
   if (!same) return absl::DataLossError("what arrived is not what was sent");
+  return SyncWhole(end);
+}
+
+// The content before the name that calls it whole; the folder is synced once for both names.
+absl::Status Upload::SyncWhole(uint64_t end) {
+  base::MutexLock syncing(&syncing_mu_);
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(broken_);  // a sync beside this call may have dropped the end
+  }
+  if (durable_size() < end) {
+    const absl::Status synced = SyncFile();
+    if (!synced.ok()) return NoteSynced(end, synced);
+  }
   if (!renamed_ && rename(ArrivingPath(path_).c_str(), path_.c_str()) != 0) {
     return ErrnoStatus("renaming the upload to", path_);
   }
   renamed_ = true;
   MUSTER_RETURN_IF_ERROR(SyncFolderOf(path_));
+  named_ = true;
   base::MutexLock lock(&mu_);
+  durable_ = end;
   sealed_ = true;
   return absl::OkStatus();
 }

@@ -76,6 +76,12 @@ class Upload final : public input::ByteSource {
   // Whether the writer with `ticket` may write, and begins at the right place.
   absl::Status CheckWriter(uint64_t ticket) const;
   absl::Status Write(uint64_t offset, absl::string_view data);
+  absl::Status SyncFile();
+  // What is written is durable up to `end`, or, where `status` is an error, dropped. Answers
+  // `status`.
+  absl::Status NoteSynced(uint64_t end, absl::Status status);
+  // The content ends at `end`, and is whole.
+  absl::Status SyncWhole(uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_mu_);
   // The content ends where it is durable.
   void DropLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Brings content_ up to the first `size` bytes: what an earlier process wrote is read again.

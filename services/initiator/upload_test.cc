@@ -103,6 +103,26 @@ TEST_F(UploadTest, DropsWhatCouldNotBeSyncedAndLetsItBeSentAgain) {
   EXPECT_EQ(std::filesystem::file_size(upload->path()), 9);
 }
 
+TEST_F(UploadTest, IsNotSealedWithWhatCouldNotBeSynced) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(Add(*upload, ticket, 0, "first,").ok());
+  ASSERT_TRUE(upload->Append(ticket, 6, "second").ok());
+  const auto fingerprint = base::Fingerprint("first,second");
+  {
+    const BrokenMedium broken(ArrivingPath(upload->path()));
+    EXPECT_TRUE(absl::IsUnavailable(upload->Seal(ticket, 12, fingerprint)));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(upload->Seal(ticket, 12, fingerprint)));
+  EXPECT_FALSE(upload->sealed());
+  EXPECT_EQ(upload->size_so_far(), 6);
+
+  const uint64_t again = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(again, 6, "second").ok());
+  EXPECT_TRUE(upload->Seal(again, 12, fingerprint).ok());
+  EXPECT_TRUE(upload->sealed());
+}
+
 TEST_F(UploadTest, GoesOnInANewProcessWhereTheOldOneEnded) {
   {
     const auto upload = Open();
