@@ -11,6 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
+#include "muster/base/testing/case_count.h"
 #include "muster/base/testing/seed.h"
 #include "muster/queue_rocksdb/model_command.h"
 #include "muster/queue_rocksdb/model_run.h"
@@ -22,17 +23,11 @@
 namespace muster::queue_rocksdb {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kPace = 10;
-#else
-constexpr int kPace = 1;
-#endif
-
 // Not rc::check, which prints while all goes well, too.
 rc::detail::Configuration ConfigurationOf(int sequences) {
   rc::detail::Configuration defaults;
   defaults.testParams.seed = base::testing::TestSeed();
-  defaults.testParams.maxSuccess = sequences / kPace;
+  defaults.testParams.maxSuccess = base::testing::CaseCount(sequences);
   const char* params = getenv("RC_PARAMS");
   return rc::detail::configFromString(params == nullptr ? "" : params, defaults);
 }

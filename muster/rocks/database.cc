@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/base/attributes.h"
+#include "absl/base/config.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
@@ -19,7 +20,7 @@
 #include "rocksdb/env.h"
 #include "rocksdb/write_batch.h"
 
-#ifdef __SANITIZE_THREAD__
+#ifdef ABSL_HAVE_THREAD_SANITIZER
 // Debian's RocksDB and Abseil are not instrumented: ThreadSanitizer sees what they copy but not
 // what orders it, and would call every shared write group a race, and a table of error texts that
 // is made once. Our own code stays under watch.

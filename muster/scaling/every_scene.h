@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "muster/base/testing/case_count.h"
 #include "muster/base/testing/seed.h"
 #include "muster/scaling/target_fixture.h"
 #include "rapidcheck.h"
@@ -25,7 +26,7 @@ template <typename Property>
 void CheckEvery(Property property) {
   rc::detail::Configuration defaults;
   defaults.testParams.seed = base::testing::TestSeed();
-  defaults.testParams.maxSuccess = kTargets;
+  defaults.testParams.maxSuccess = base::testing::CaseCount(kTargets);
   defaults.testParams.maxDiscardRatio = 100;
   const char* params = getenv("RC_PARAMS");
   const auto configuration =

@@ -3,6 +3,7 @@
 
 #include "gtest/gtest.h"
 #include "muster/base/random.h"
+#include "muster/base/testing/case_count.h"
 #include "muster/base/testing/seed.h"
 #include "muster/scaling/deadline_policy.h"
 #include "muster/scaling/quote.h"
@@ -11,7 +12,7 @@
 namespace muster::scaling_sim {
 namespace {
 
-constexpr int kRounds = 300;
+constexpr int kRounds = base::testing::CaseCount(300);
 
 // Nothing runs, and nothing waits.
 struct Round {

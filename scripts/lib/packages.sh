@@ -16,12 +16,12 @@ test_packages=(
   python3-protobuf python3-setuptools python3-venv python3-wheel python3-xxhash python3-yaml
 )
 
-# What scripts/fuzz calls: the compiler, and the fuzzer and sanitizers that it links.
-fuzz_packages=(clang-14 libclang-rt-14-dev)
+# The compiler of the presets asan, tsan and fuzz, and the sanitizers and the fuzzer that it links.
+sanitizer_packages=(clang-14 libclang-rt-14-dev)
 
 # Beside those of the tests: what .ci/run calls. Formatting differs between releases of clang, so
 # this is the one place that pins a version: the one of Debian 12.
-check_packages=("${fuzz_packages[@]}" clang-format-14 clang-tidy-14 shellcheck)
+check_packages=("${sanitizer_packages[@]}" clang-format-14 clang-tidy-14 shellcheck)
 
 # Runs a command as root: directly, or through sudo.
 as_root() {

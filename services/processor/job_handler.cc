@@ -10,6 +10,7 @@
 #include <memory>
 #include <variant>
 
+#include "absl/base/config.h"
 #include "muster/base/status_macros.h"
 #include "muster/handler_command/command_handler.h"
 #include "muster/handler_command/serve.h"
@@ -35,7 +36,7 @@ constexpr char kServedJobVariable[] = "MUSTER_SERVED_JOB";
 // reserve far more addresses than they use. Nothing of AddressSanitizer's or ThreadSanitizer's
 // works within a bounded address space.
 uint64_t IsolatedMemory() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
   return 0;
 #else
   const int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
