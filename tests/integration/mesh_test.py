@@ -129,6 +129,15 @@ class MeshTest(MusterTest):
         said = "".join(line for program in self.mesh.programs for line in program.log.lines)
         raise self.failureException(f"batch {batch} never got there: {found}\n{said}")
 
+    def await_busy(self, processors):
+        """With a thread each, by their heartbeats."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            workers = self.answer("worker", "list")
+            if sum(worker["threads_busy"] or 0 for worker in workers) == processors:
+                return
+        self.fail(f"not all are busy: {workers}")
+
     # Of the controller itself: an initiator that was just started has not heard of it.
     def report(self, batch, *more):
         return self.answer("report", batch, "--controller", self.mesh.reporter, *more)
@@ -356,8 +365,9 @@ class InterruptTest(FaultTest):
 
 
 class StallTest(FaultTest):
-    def test_a_processor_that_slept_beyond_its_lease_counts_nothing_twice(self):
+    def test_a_processor_that_slept_beyond_its_lease_counts_nothing_twice_and_knows_it(self):
         sleeper, awake = self.mesh.processors
+        self.await_busy(2)  # so there are leases that it can lose
         sleeper.freeze()
         self.outlast_leases()
         self.assert_ends_exactly_once()
@@ -367,6 +377,18 @@ class StallTest(FaultTest):
         other = self.retail_rows((3, "0.1", "7", "France"))
         self.assert_exact(other, 1, self.submit("billing", other, "april"))
         self.assert_report_is_the_direct_sum(self.data, 1)
+        self.await_lost_leases()
+
+    def await_lost_leases(self):
+        """Until the one processor that is left tells that it has lost some."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            # One that has left does not answer, so nothing is known of what it lost.
+            workers = self.answer("worker", "list", "--job", "billing")
+            [told] = [worker for worker in workers if worker["leases_lost"] is not None]
+            if told["leases_lost"] > 0:
+                return
+        self.fail(f"no lease was lost: {workers}")
 
     def outage(self, seconds):
         said = Log()

@@ -84,14 +84,6 @@ class RollingTest(MeshTest):
 class SideBySideTest(RollingTest):
     ITEMS = ROWS // ROWS_PER_ITEM
 
-    def await_busy(self, processors):
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
-            workers = self.answer("worker", "list")
-            if sum(worker["threads_busy"] or 0 for worker in workers) == processors:
-                return
-        self.fail(f"not all are busy: {workers}")
-
     def test_old_and_new_share_a_queue_and_the_old_one_leaves_in_the_middle(self):
         gate = Gate(self.folder / "gate")
         self.addCleanup(gate.open)
