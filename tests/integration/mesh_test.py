@@ -17,7 +17,7 @@ import unittest
 
 import harness
 from harness import ROOT, MusterTest, retail_input
-from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Log, Mesh
+from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Cut, Log, Mesh
 
 ROWS = 4000
 ROWS_PER_ITEM = 100
@@ -224,6 +224,39 @@ class UploadTest(MeshTest):
         # A piece of a MiB at least was durable; what the watch says passes here, too.
         self.assertLess(wide.passed, size - (1 << 19))
         self.assert_exact(data, 60000, result)
+
+
+    def test_an_upload_outlives_its_initiator_and_says_meanwhile_what_is_wrong(self):
+        data = retail_input(60000)
+        size = data.stat().st_size
+        self.apply_billing()
+        narrow = Cut(self.mesh.server, limit=3 << 20, at_once=False)
+        self.addCleanup(narrow.close)
+        submission = self.start_submit("billing", data, narrow.address)
+        said = Log()
+        threading.Thread(target=said.read, args=(submission.stderr,)).start()
+        submission.stderr = None  # is read already
+        self.assertTrue(narrow.full.wait(READY_SECONDS))
+        self.await_arrived(2 << 20)
+        self.mesh.initiator.kill()
+        narrow.cut()
+        self.assertTrue(
+            said.await_line("the upload goes on when it answers", READY_SECONDS, 1), said.lines)
+        self.mesh.initiator.restart()
+        out, _ = submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(submission.returncode, 0, said.lines)
+        self.assertLess(narrow.passed, size - (2 << 20) + (1 << 19), "what was there went again")
+        self.assert_exact(data, 60000, json.loads(out))
+        self.assertEqual(len(self.answer("batch", "list")), 1)
+
+    def await_arrived(self, size):
+        """Until so much of the one upload lies with the initiator."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            arriving = list((self.mesh.folder / "initiator").rglob("*.part"))
+            if sum(path.stat().st_size for path in arriving) >= size:
+                return
+        self.fail(f"not there: {arriving}")
 
 
 class FaultTest(MeshTest):
