@@ -153,8 +153,8 @@ TEST_F(WorkerCommandTest, ListsForPrograms) {
                          "\",\"job\":\"pears\",\"phase\":\"listening\",\"threads_busy\":3,"
                          "\"threads_active\":0,\"threads_max\":4,\"queue_depth\":0,"
                          "\"items_per_second\":12.5,\"p95_seconds\":0.08,\"wakeups_push\":0,"
-                         "\"wakeups_safety\":0,\"wakeups_scheduled\":0,\"handler_version\":"
-                         "\"pears-v7\",\"trouble\":\"\",\"last_heartbeat\":\"",
+                         "\"wakeups_safety\":0,\"wakeups_scheduled\":0,\"leases_lost\":0,"
+                         "\"handler_version\":\"pears-v7\",\"trouble\":\"\",\"last_heartbeat\":\"",
                          Rfc3339(clock_.Now()), "\"}]\n"));
 }
 

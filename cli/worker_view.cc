@@ -90,6 +90,7 @@ std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse
     view.wakeups_push = state.totals().wakeups_push();
     view.wakeups_safety = state.totals().wakeups_safety();
     view.wakeups_scheduled = state.totals().wakeups_scheduled();
+    view.leases_lost = state.totals().leases_lost();
     views.push_back(std::move(view));
   }
   AddUnserved(worker, job, &views);
@@ -145,6 +146,7 @@ ordered_json WorkerView::Json() const {
       {"wakeups_push", JsonOf(wakeups_push)},
       {"wakeups_safety", JsonOf(wakeups_safety)},
       {"wakeups_scheduled", JsonOf(wakeups_scheduled)},
+      {"leases_lost", JsonOf(leases_lost)},
       {"handler_version", handler_version},
       {"trouble", trouble},
       {"last_heartbeat", Rfc3339(heard)},

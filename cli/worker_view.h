@@ -31,6 +31,7 @@ struct WorkerView {
   std::optional<int64_t> wakeups_push;
   std::optional<int64_t> wakeups_safety;
   std::optional<int64_t> wakeups_scheduled;
+  std::optional<int64_t> leases_lost;  // likewise
   std::string handler_version;
   std::string trouble;  // what keeps it from working, at the last heartbeat
   absl::Time heard;     // its last heartbeat, by the initiator's clock

@@ -41,7 +41,7 @@ struct ListenerCounters {
   int64_t messages_released = 0;
   int64_t dead_letters = 0;
   int64_t stale_settles = 0;  // settled too late: the lease was lost; somebody else has the message
-  int64_t leases_lost = 0;    // of these, found out by the keeper or at Begin
+  int64_t leases_lost = 0;    // each once, whoever finds it out: the keeper, Begin or the settler
   int64_t abandoned = 0;      // could not be settled; its lease is left to expire
 
   int64_t storage_transactions() const {

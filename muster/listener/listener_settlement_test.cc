@@ -458,6 +458,7 @@ TEST_F(ListenerSettlementTest, GoesOnAfterADeleteThatCameTooLate) {
   Finish();
   EXPECT_THAT(notes(), ElementsAre("a#1", "a#2"));
   EXPECT_EQ(listener_->counters().stale_settles, 1);
+  EXPECT_EQ(listener_->counters().leases_lost, 1);
   EXPECT_EQ(listener_->counters().messages_done, 1);
 }
 

@@ -310,6 +310,8 @@ void Settler::Count(Item& item, const absl::Status& status) {
     counters_->Add(item.verdict.counter);
   } else if (IsStale(status)) {
     counters_->Add(&ListenerCounters::stale_settles);
+    // Whoever found it out before has counted it.
+    if (!leases_->lost(*item.lease)) counters_->Add(&ListenerCounters::leases_lost);
   } else {
     Abandon(item);
     return;

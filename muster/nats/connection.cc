@@ -214,10 +214,18 @@ absl::StatusOr<OptionsPtr> NatsConnection::MakeOptions(const std::string& url) {
   return options;
 }
 
+// Not ResourceExhausted: of several messages the first may be in the buffer, and leave when the
+// connection is back, so nobody can say that nothing was sent.
+absl::Status SentStatus(natsStatus status, const std::string& doing) {
+  if (status != NATS_INSUFFICIENT_BUFFER) return ToStatus(status, doing);
+  return absl::UnavailableError(absl::StrCat(
+      doing, ": there is no connection, and the buffer of what waits for one is full"));
+}
+
 absl::Status NatsConnection::Send(const Outgoing& message, const std::string& reply) {
   MUSTER_ASSIGN_OR_RETURN(const MessagePtr made, MessageOf(message, reply));
-  return ToStatus(natsConnection_PublishMsg(connection_, made.get()),
-                  absl::StrCat("publishing to ", message.subject));
+  return SentStatus(natsConnection_PublishMsg(connection_, made.get()),
+                    absl::StrCat("publishing to ", message.subject));
 }
 
 absl::Status NatsConnection::Flush(absl::Duration timeout) {
@@ -249,7 +257,7 @@ absl::StatusOr<Incoming> NatsConnection::RequestOne(const Outgoing& request,
   const MessagePtr owned(reply);
   if (status == NATS_NO_RESPONDERS) return NobodyListens(request.subject);
   if (status == NATS_TIMEOUT) return NoAnswer(request, "time is up");
-  MUSTER_RETURN_IF_ERROR(ToStatus(status, absl::StrCat("asking ", request.subject)));
+  MUSTER_RETURN_IF_ERROR(SentStatus(status, absl::StrCat("asking ", request.subject)));
   return CheckListened(request, IncomingOf(reply));
 }
 

@@ -61,7 +61,8 @@ class Connection {
                                                           const ConnectionOptions& options);
   virtual ~Connection() = default;
 
-  // OK says that it left, or waits in a bounded buffer for a connection.
+  // OK says that it left, or waits in a bounded buffer for a connection. Unavailable: there is no
+  // connection, and that buffer is full.
   virtual absl::Status Publish(const Outgoing& message) = 0;
 
   // For what is worth something only at once: OK says that the server has it. nats.c alone gathers

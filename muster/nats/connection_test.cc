@@ -1,18 +1,26 @@
 #include "muster/nats/connection.h"
 
+#include <malloc.h>
+
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/nats/limits.h"
 #include "muster/nats/testing/nats_server.h"
 
 namespace muster::nats {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -186,6 +194,88 @@ TEST_F(ConnectionTest, ComesBackAfterTheServerWasKilled) {
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(connection_->Publish({.subject = "news", .data = "back"}).ok());
   EXPECT_THAT(heard.Await(1), ElementsAre("back"));
+}
+
+// Hears of a connection's losses and returns.
+class Changes {
+ public:
+  std::function<void(bool connected)> Hearer() {
+    return [this](bool connected) {
+      base::MutexLock lock(&mu_);
+      connected_ = connected;
+      changed_.NotifyAll();
+    };
+  }
+  void Await(bool connected) {
+    base::MutexLock lock(&mu_);
+    while (connected_ != connected) changed_.Wait(&mu_);
+  }
+
+ private:
+  base::Mutex mu_;
+  base::CondVar changed_;
+  bool connected_ ABSL_GUARDED_BY(mu_) = true;
+};
+
+// Publishes `text` until that is refused, at most `most` times; answers how often it was taken in.
+size_t Fill(Connection& connection, const std::string& text, size_t most, absl::Status* refused) {
+  for (size_t taken = 0; taken < most; ++taken) {
+    *refused = connection.Publish({.subject = "news", .data = text});
+    if (!refused->ok()) return taken;
+  }
+  return most;
+}
+
+// A sanitizer's allocator tells nothing here.
+size_t UsedHeapBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+// nats.c frees messages on a thread of its own.
+bool FallsTo(size_t used_heap_bytes) {
+  base::Clock* const clock = base::RealClock();
+  const absl::Duration deadline = clock->Monotonic() + kPatience;
+  while (UsedHeapBytes() > used_heap_bytes) {
+    if (clock->Monotonic() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST_F(ConnectionTest, KeepsABoundedAmountForALostServerAndRefusesTheRestUntilItIsBack) {
+  Changes changes;
+  const auto connection = Connection::Open(server_.url(), {.on_change = changes.Hearer()}).value();
+  Heard heard;
+  const auto subscription = connection->Subscribe("news", heard.Hearer()).value();
+  ASSERT_TRUE(connection->Flush(kPatience).ok());
+  server_.Kill();
+  changes.Await(false);
+
+  const std::string text(size_t{64} << 10, 'x');
+  const size_t room = kMaxReconnectBufferBytes / text.size();
+  absl::Status refused;
+  const size_t taken = Fill(*connection, text, 2 * room, &refused);
+  EXPECT_GE(taken, room - 1) << "what waits has some bytes around it";
+  EXPECT_LE(taken, room + 1) << "the last may stand over";
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr("news"), HasSubstr("buffer")));
+  const auto asked = connection->Request({.subject = "news", .data = text}, kPatience);
+  EXPECT_TRUE(absl::IsUnavailable(asked.status())) << asked.status();
+  EXPECT_THAT(asked.status().message(), HasSubstr("buffer"));
+
+  const size_t used = UsedHeapBytes();
+  size_t more = 0;
+  for (size_t i = 0; i < 4 * room; ++i) more += Fill(*connection, text, 1, &refused);
+  EXPECT_EQ(more, 0U);
+  EXPECT_TRUE(FallsTo(used + (size_t{1} << 20))) << "32 MiB were refused";
+
+  server_.Restart();
+  changes.Await(true);
+  EXPECT_TRUE(connection->Publish({.subject = "news", .data = "last"}).ok());
+  const std::vector<std::string> texts = heard.Await(taken + 1);
+  EXPECT_EQ(std::count(texts.begin(), texts.end(), text), static_cast<ptrdiff_t>(taken));
+  EXPECT_EQ(texts.back(), "last");
 }
 
 TEST(ConnectionOpenTest, IsUnavailableWhereNobodyAnswers) {

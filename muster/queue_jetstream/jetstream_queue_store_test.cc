@@ -21,6 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/mismatch.h"
+#include "muster/base/mutex.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
 #include "muster/nats/testing/nats_server.h"
@@ -157,6 +158,46 @@ TEST_P(JetStreamQueueStoreTest, IsUnavailableWithoutAServerAndGoesOnWhenItIsBack
   // What was buffered meanwhile arrives, too: the ids make one of both.
   ASSERT_TRUE(Insist(put).ok());
   EXPECT_THAT(Drain(), ElementsAre("body 0", "body 1", "body 2"));
+}
+
+TEST_P(JetStreamQueueStoreTest, RefusesMoreThanMayWaitForALostServerAndHasAllOnceWhenItIsBack) {
+  base::Mutex mu;
+  base::CondVar changed;
+  bool connected = true;
+  const auto connection = nats::Connection::Open(server_.url(), {.on_change =
+                                                                     [&](bool now) {
+                                                                       base::MutexLock lock(&mu);
+                                                                       connected = now;
+                                                                       changed.NotifyAll();
+                                                                     }})
+                              .value();
+  Options impatient = options_;
+  impatient.timeout = absl::Milliseconds(50);
+  const auto store = OpenJetStreamQueues(connection.get(), impatient).value();
+  std::vector<queue::NewMessage> messages = Bodies(40, "id");  // 10 MiB
+  for (queue::NewMessage& message : messages) message.body.resize(size_t{256} << 10, ' ');
+  const auto put = [&] { return store->Put(queue_, messages); };
+  const auto await = [&](bool wanted) {
+    base::MutexLock lock(&mu);
+    while (connected != wanted) changed.Wait(&mu);
+  };
+  ASSERT_TRUE(store->Stats(queue_).ok()) << "it knows the queue";
+
+  server_.Kill();
+  await(false);
+  // A part of them may have been buffered, whichever put it was: the outcome is unknown.
+  for (int i = 0; i < 10; ++i) {
+    const absl::Status refused = put().status();
+    EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+    EXPECT_THAT(refused.message(), HasSubstr(i == 0 ? "" : "buffer"));
+  }
+  server_.Restart();
+  await(true);
+  const auto again = Insist(put);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(store->Stats(queue_)->ready, 40);
+  const std::vector<std::string> drained = Drain();  // one or the other twice, if its lease lapses
+  EXPECT_EQ(std::set<std::string>(drained.begin(), drained.end()).size(), 40U);
 }
 
 TEST_P(JetStreamQueueStoreTest, PutsMoreThanOneWindowInOneCall) {

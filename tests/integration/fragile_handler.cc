@@ -1,9 +1,11 @@
 #include "tests/integration/fragile_handler.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
+#include <string>
 
 #include "muster/handler/handler.h"
 
@@ -24,6 +26,8 @@ class FragileHandler final : public Handler {
       const absl::string_view text = line.fields()[0];
       if (text == "retry" && item.attempt() == 1)
         return Outcome::Retry(absl::Milliseconds(1), "once");
+      // A pipe cannot be opened for reading as long as nobody has it open for writing.
+      if (text == "wait") std::ifstream(std::getenv("FRAGILE_GATE"));
       if (text == "dead" && std::getenv("FRAGILE_MENDED") == nullptr) return Outcome::Dead("dead");
       Count(line, results);
     }
@@ -45,10 +49,15 @@ class FragileHandler final : public Handler {
   }
 };
 
+std::string Version() {
+  const char* const version = std::getenv("FRAGILE_VERSION");
+  return version == nullptr ? "1" : version;
+}
+
 }  // namespace
 
 void RegisterFragile(muster::handler::HandlerRegistry& handlers) {
-  handlers.Register({"fragile", "1", [](const JobSchema&) {
+  handlers.Register({"fragile", Version(), [](const JobSchema&) {
                        return absl::StatusOr<std::unique_ptr<Handler>>(
                            std::make_unique<FragileHandler>());
                      }});

@@ -5,5 +5,5 @@
 
 #include "muster/handler/registry.h"
 
-// Adds the handler "fragile", version 1.
+// Adds the handler "fragile"; the environment's FRAGILE_VERSION is its version, 1 without it.
 void RegisterFragile(muster::handler::HandlerRegistry& handlers);

@@ -1,5 +1,6 @@
 """A mesh of real programs on loopback, for a test to look at and to break."""
 
+import contextlib
 import os
 import random
 import shutil
@@ -212,3 +213,47 @@ class Bottleneck:
     def close(self):
         for each in self.sockets:
             each.close()
+
+
+class Cut(Bottleneck):
+    """Cuts the first connection when its limit has passed, or later, when `cut` is called; those that
+    come afterwards have no limit, and find out by themselves whether the server is there."""
+
+    def __init__(self, server, limit, at_once=True):
+        self.may_cut = threading.Event()
+        if at_once:
+            self.may_cut.set()
+        super().__init__(server, limit)
+
+    def cut(self):
+        self.may_cut.set()
+
+    def serve(self):
+        super().serve()
+        self.may_cut.wait()
+        self.passed = 0
+        for each in self.sockets[1:]:
+            # Not only closed: the other pump is still about to read.
+            with contextlib.suppress(OSError):  # the other side was first
+                each.shutdown(socket.SHUT_RDWR)
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return  # closed
+            self.connect(client)
+
+    def connect(self, client):
+        host, port = self.server.split(":")
+        try:
+            there = socket.create_connection((host, int(port)))
+        except OSError:
+            client.close()
+            return
+        self.sockets += [client, there]
+        for pump in ((there, client), (client, there, self.count)):
+            threading.Thread(target=self.pump, args=pump, daemon=True).start()
+
+    def count(self, data):
+        self.passed += len(data)
+        return data

@@ -1,7 +1,8 @@
-"""What mesh_test.py shows on the first server of MUSTER_NATS_SERVERS, on the last one, too."""
+"""What other tests show on the first server of MUSTER_NATS_SERVERS, on the last one, too."""
 
 import harness
 import mesh_test
+import rolling_test
 from mesh import NATS_SERVERS
 
 
@@ -31,6 +32,10 @@ class CancelTest(OnNewestServer, mesh_test.CancelTest):
 
 
 class StallTest(OnNewestServer, mesh_test.StallTest):
+    pass
+
+
+class MixedVersionsTest(OnNewestServer, rolling_test.MixedVersionsTest):
     pass
 
 

@@ -17,7 +17,7 @@ import unittest
 
 import harness
 from harness import ROOT, MusterTest, retail_input
-from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Log, Mesh
+from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Cut, Log, Mesh
 
 ROWS = 4000
 ROWS_PER_ITEM = 100
@@ -129,6 +129,15 @@ class MeshTest(MusterTest):
         said = "".join(line for program in self.mesh.programs for line in program.log.lines)
         raise self.failureException(f"batch {batch} never got there: {found}\n{said}")
 
+    def await_busy(self, processors):
+        """With a thread each, by their heartbeats."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            workers = self.answer("worker", "list")
+            if sum(worker["threads_busy"] or 0 for worker in workers) == processors:
+                return
+        self.fail(f"not all are busy: {workers}")
+
     # Of the controller itself: an initiator that was just started has not heard of it.
     def report(self, batch, *more):
         return self.answer("report", batch, "--controller", self.mesh.reporter, *more)
@@ -215,6 +224,39 @@ class UploadTest(MeshTest):
         # A piece of a MiB at least was durable; what the watch says passes here, too.
         self.assertLess(wide.passed, size - (1 << 19))
         self.assert_exact(data, 60000, result)
+
+
+    def test_an_upload_outlives_its_initiator_and_says_meanwhile_what_is_wrong(self):
+        data = retail_input(60000)
+        size = data.stat().st_size
+        self.apply_billing()
+        narrow = Cut(self.mesh.server, limit=3 << 20, at_once=False)
+        self.addCleanup(narrow.close)
+        submission = self.start_submit("billing", data, narrow.address)
+        said = Log()
+        threading.Thread(target=said.read, args=(submission.stderr,)).start()
+        submission.stderr = None  # is read already
+        self.assertTrue(narrow.full.wait(READY_SECONDS))
+        self.await_arrived(2 << 20)
+        self.mesh.initiator.kill()
+        narrow.cut()
+        self.assertTrue(
+            said.await_line("the upload goes on when it answers", READY_SECONDS, 1), said.lines)
+        self.mesh.initiator.restart()
+        out, _ = submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(submission.returncode, 0, said.lines)
+        self.assertLess(narrow.passed, size - (2 << 20) + (1 << 19), "what was there went again")
+        self.assert_exact(data, 60000, json.loads(out))
+        self.assertEqual(len(self.answer("batch", "list")), 1)
+
+    def await_arrived(self, size):
+        """Until so much of the one upload lies with the initiator."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            arriving = list((self.mesh.folder / "initiator").rglob("*.part"))
+            if sum(path.stat().st_size for path in arriving) >= size:
+                return
+        self.fail(f"not there: {arriving}")
 
 
 class FaultTest(MeshTest):
@@ -356,8 +398,9 @@ class InterruptTest(FaultTest):
 
 
 class StallTest(FaultTest):
-    def test_a_processor_that_slept_beyond_its_lease_counts_nothing_twice(self):
+    def test_a_processor_that_slept_beyond_its_lease_counts_nothing_twice_and_knows_it(self):
         sleeper, awake = self.mesh.processors
+        self.await_busy(2)  # so there are leases that it can lose
         sleeper.freeze()
         self.outlast_leases()
         self.assert_ends_exactly_once()
@@ -367,6 +410,18 @@ class StallTest(FaultTest):
         other = self.retail_rows((3, "0.1", "7", "France"))
         self.assert_exact(other, 1, self.submit("billing", other, "april"))
         self.assert_report_is_the_direct_sum(self.data, 1)
+        self.await_lost_leases()
+
+    def await_lost_leases(self):
+        """Until the one processor that is left tells that it has lost some."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            # One that has left does not answer, so nothing is known of what it lost.
+            workers = self.answer("worker", "list", "--job", "billing")
+            [told] = [worker for worker in workers if worker["leases_lost"] is not None]
+            if told["leases_lost"] > 0:
+                return
+        self.fail(f"no lease was lost: {workers}")
 
     def outage(self, seconds):
         said = Log()

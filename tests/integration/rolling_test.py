@@ -2,13 +2,17 @@
 
 There is one release of it here, so the other one is made up: what a newer initiator would put is
 what this one has put, with fields added that nobody here knows; and next_processor is this
-release's processor but for the version of its linked handler.
+release's processor but for the version of its linked handler. fragile_processor's handler has the
+version that its environment says.
 """
 
+import collections
 import json
+import os
 import signal
 import sqlite3
 import time
+from unittest import mock
 
 import harness
 from harness import retail_input
@@ -83,14 +87,6 @@ class RollingTest(MeshTest):
 
 class SideBySideTest(RollingTest):
     ITEMS = ROWS // ROWS_PER_ITEM
-
-    def await_busy(self, processors):
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
-            workers = self.answer("worker", "list")
-            if sum(worker["threads_busy"] or 0 for worker in workers) == processors:
-                return
-        self.fail(f"not all are busy: {workers}")
 
     def test_old_and_new_share_a_queue_and_the_old_one_leaves_in_the_middle(self):
         gate = Gate(self.folder / "gate")
@@ -169,6 +165,69 @@ class HandlerVersionTest(RollingTest):
             if [worker["handler_version"] for worker in live] == [version]:
                 return
         self.fail(f"no handler of version {version}: {workers}")
+
+
+class MixedVersionsTest(RollingTest):
+    """Of a batch that is bound to no version: nobody was there who could have said one."""
+
+    ITEMS = 40  # more than a processor claims at a time
+    LINES_PER_ITEM = 10
+    JOB = f"""
+name: fragile
+input: {{format: lines}}
+item: {{transactions: {LINES_PER_ITEM}}}
+handler: {{linked: fragile}}
+queue: {{visibility: 5m}}
+groups:
+  - {{name: by_text, keys: [text], measures: {{lines: int}}}}
+"""
+
+    def start_version(self, version):
+        with mock.patch.dict(os.environ, FRAGILE_VERSION=version, FRAGILE_GATE=str(self.gate.path)):
+            return self.start_processor("fragile_processor")
+
+    def make_lines(self):
+        """Items that wait at the gate, behind FREE_ITEMS that do not."""
+        lines = [f"text {i % 7}" for i in range(self.ITEMS * self.LINES_PER_ITEM)]
+        for item in range(FREE_ITEMS, self.ITEMS):
+            lines[item * self.LINES_PER_ITEM] = "wait"
+        return lines
+
+    def test_the_receipt_counts_the_items_of_each_version_that_worked_on_the_batch(self):
+        self.gate = Gate(self.folder / "gate")
+        self.addCleanup(self.gate.open)
+        self.answer("job", "apply", self.write("job.yaml", self.JOB))
+        lines = self.make_lines()
+        submission = self.start_submit("fragile", self.write("in.txt", "\n".join(lines) + "\n"))
+        self.await_queued("local/fragile-in-0", self.ITEMS)
+
+        # Each has one at the gate, so each has a part in it.
+        self.start_version("1")
+        self.await_batch(1, lambda batch: batch["items_counted"] == FREE_ITEMS)
+        self.start_version("2.0 beta")
+        self.await_busy(2)
+        self.gate.open()
+        self.assertTrue(self.end_of(submission)["complete"])
+
+        [group] = self.report(1)["groups"]
+        self.assertEqual({row["text"]: int(row["lines"]) for row in group["rows"]},
+                         dict(collections.Counter(lines)))
+        self.assert_counted_once_at_the_first_attempt(1, self.ITEMS)
+        self.assert_receipt_is_complete(1, len(lines))
+        self.assert_receipt_tells_the_versions({"1", "2.0 beta"})
+
+    def assert_receipt_tells_the_versions(self, versions):
+        receipt = self.answer("batch", "receipt", 1)
+        told = {version: int(items) for version, items in receipt["items_by_version"].items()}
+        self.assertEqual(set(told), versions)
+        self.assertGreater(min(told.values()), 0)
+        self.assertEqual(sum(told.values()), self.ITEMS)
+        counted = collections.Counter(version for _, version, _ in self.counted_items(1))
+        self.assertEqual(told, dict(counted))
+        lines = self.ask("batch", "receipt", 1).stdout.splitlines()
+        for version, items in told.items():
+            self.assertIn(f"items_by_version {items} {version}", lines)
+        self.assertIn("handler_version ", lines)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import decimal
 import itertools
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import threading
@@ -21,36 +20,11 @@ import handler as retail
 import harness
 import muster
 from harness import retail_input
-from mesh import LOOPBACK, READY_SECONDS, Bottleneck, Mesh
+from mesh import LOOPBACK, READY_SECONDS, Cut, Mesh
 from mesh_test import MeshTest
 from muster.v1 import mesh_service_pb2, mesh_service_pb2_grpc
 
 EXAMPLE = ROOT / "examples/python_retail"
-
-
-class Cut(Bottleneck):
-    """Cuts the first connection when its limit has passed; those that come later have none."""
-
-    def serve(self):
-        super().serve()
-        for each in self.sockets[1:]:
-            # Not only closed: the other pump is still about to read.
-            each.shutdown(socket.SHUT_RDWR)
-        self.passed = 0
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return  # closed
-            host, port = self.server.split(":")
-            there = socket.create_connection((host, int(port)))
-            self.sockets += [client, there]
-            for pump in ((there, client), (client, there, self.count)):
-                threading.Thread(target=self.pump, args=pump, daemon=True).start()
-
-    def count(self, data):
-        self.passed += len(data)
-        return data
 
 
 def make_certificate(folder, name):
