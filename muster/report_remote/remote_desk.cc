@@ -12,29 +12,34 @@
 
 namespace muster::report_remote {
 
+template <typename Request, typename Response>
+absl::StatusOr<Response> RemoteDesk::Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                                       const Request&, Response*),
+                                          const Request& request) {
+  rpc::CallContext context(timeout_);
+  Response response;
+  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc((stub_.get()->*method)(&context, request, &response)));
+  return response;
+}
+
 absl::StatusOr<report::Progress> RemoteDesk::RegisterBatch(const report::BatchShape& shape) {
   v1::RegisterBatchRequest request;
   request.set_batch(shape.batch);
   *request.mutable_schema() = report_wire::ToProto(shape);
-  rpc::CallContext context(timeout_);
-  v1::RegisterBatchResponse response;
-  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->RegisterBatch(&context, request, &response)));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::RegisterBatch, request));
   return report_wire::FromProto(response.progress());
 }
 
 absl::StatusOr<report::Progress> RemoteDesk::GetProgress(uint64_t batch) {
   v1::GetProgressRequest request;
   request.set_batch(batch);
-  rpc::CallContext context(timeout_);
-  v1::GetProgressResponse response;
-  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->GetProgress(&context, request, &response)));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::GetProgress, request));
   return report_wire::FromProto(response.progress());
 }
 
 absl::StatusOr<uint64_t> RemoteDesk::HighestBatch() {
-  rpc::CallContext context(timeout_);
-  v1::GetHighestBatchResponse response;
-  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->GetHighestBatch(&context, {}, &response)));
+  MUSTER_ASSIGN_OR_RETURN(const auto response,
+                          Call(&Stub::GetHighestBatch, v1::GetHighestBatchRequest()));
   return response.batch();
 }
 
@@ -48,35 +53,27 @@ absl::StatusOr<std::vector<uint64_t>> RemoteDesk::UncountedItems(uint64_t batch,
   request.set_item_count(item_count);
   request.set_from(from);
   request.set_max(static_cast<int32_t>(std::min(max, kMost)));
-  rpc::CallContext context(timeout_);
-  v1::ListUncountedItemsResponse response;
-  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->ListUncountedItems(&context, request, &response)));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::ListUncountedItems, request));
   return std::vector<uint64_t>(response.indexes().begin(), response.indexes().end());
 }
 
 absl::Status RemoteDesk::CheckCompletion(uint64_t batch) {
   v1::CheckCompletionRequest request;
   request.set_batch(batch);
-  rpc::CallContext context(timeout_);
-  v1::CheckCompletionResponse response;
-  return rpc::FromGrpc(stub_->CheckCompletion(&context, request, &response));
+  return Call(&Stub::CheckCompletion, request).status();
 }
 
 absl::StatusOr<report::StoredReceipt> RemoteDesk::GetReceipt(uint64_t batch) {
   v1::GetStoredReceiptRequest request;
   request.set_batch(batch);
-  rpc::CallContext context(timeout_);
-  v1::GetStoredReceiptResponse response;
-  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->GetStoredReceipt(&context, request, &response)));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::GetStoredReceipt, request));
   return report::StoredReceipt{response.text(), response.checksum()};
 }
 
 absl::StatusOr<report::Tally> RemoteDesk::GetTally(uint64_t batch) {
   v1::GetTallyRequest request;
   request.set_batch(batch);
-  rpc::CallContext context(timeout_);
-  v1::GetTallyResponse response;
-  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->GetTally(&context, request, &response)));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::GetTally, request));
   return report_wire::FromProto(response);
 }
 
@@ -84,9 +81,7 @@ absl::Status RemoteDesk::ReopenDeadLettered(uint64_t batch, absl::Span<const uin
   v1::ReopenDeadLetteredRequest request;
   request.set_batch(batch);
   request.mutable_indexes()->Add(items.begin(), items.end());
-  rpc::CallContext context(timeout_);
-  v1::ReopenDeadLetteredResponse response;
-  return rpc::FromGrpc(stub_->ReopenDeadLettered(&context, request, &response));
+  return Call(&Stub::ReopenDeadLettered, request).status();
 }
 
 }  // namespace muster::report_remote

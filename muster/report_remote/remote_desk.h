@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "grpcpp/channel.h"
 #include "muster/report/counting_desk.h"
@@ -33,7 +34,14 @@ class RemoteDesk final : public report::CountingDesk {
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
 
  private:
-  const std::unique_ptr<v1::ReportService::Stub> stub_;
+  using Stub = v1::ReportService::Stub;
+
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request);
+
+  const std::unique_ptr<Stub> stub_;
   const absl::Duration timeout_;
 };
 
