@@ -31,6 +31,23 @@ TEST(Call, WithoutDeadlineIsNeverLate) {
   EXPECT_TRUE(worked);
 }
 
+// Without a deadline a call's is the end of gRPC's time, in the year 2262.
+TEST(Call, IsNotWorkedOnOnceItsDeadlineHasPassed) {
+  const grpc::ServerContext context;
+  base::FakeClock clock;
+  clock.StepWallClock(absl::Hours(24 * 365 * 300));
+  bool worked = false;
+  const grpc::Status status = Answer(
+      context,
+      [&worked] {
+        worked = true;
+        return absl::OkStatus();
+      },
+      &clock);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_FALSE(worked);
+}
+
 TEST(Call, AnswersTheStatusOfItsWork) {
   const grpc::ServerContext context;
   const grpc::Status status = Answer(context, [] { return absl::NotFoundError("no batch 7"); });

@@ -8,6 +8,7 @@
 #include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
+#include "muster/v1/batch_service.pb.h"
 #include "tests/mesh/batch_service_fixture.h"
 
 namespace muster {
@@ -32,6 +33,25 @@ TEST_F(BatchServiceTest, SeesABatchThroughFromItsHeaderToItsReceipt) {
   EXPECT_EQ(last->handler_version(), "1");
   EXPECT_THAT(Receipt(last->batch()),
               AllOf(HasSubstr("\naggregated 1000\n"), HasSubstr("\nhandler_version 1\n")));
+}
+
+// As of an initiator that was started anew: it counts revisions from the beginning.
+TEST_F(BatchServiceTest, WatchesOnAboveTheRevisionAtWhichAWatchWasCutOff) {
+  StartProcessor();
+  const auto submitted = Submit("watched", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  ASSERT_TRUE(Watch(submitted->batch()).ok());
+  grpc::ClientContext context;
+  v1::WatchBatchRequest request;
+  request.set_batch(submitted->batch());
+  request.set_after_revision(1'000'000);
+  const auto watch = stub_->WatchBatch(&context, request);
+  v1::WatchBatchResponse response;
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status().revision(), 1'000'001);
+  EXPECT_TRUE(response.status().complete());
+  EXPECT_FALSE(watch->Read(&response)) << "it is over";
+  EXPECT_TRUE(watch->Finish().ok());
 }
 
 TEST_F(BatchServiceTest, BindsABatchToNoVersionThatIsSubmittedWhileNoProcessorIsThere) {
