@@ -113,9 +113,10 @@ class RemoteBatchShelf final : public BatchShelf {
   }
 
   absl::StatusOr<std::vector<std::string>> Check(uint64_t batch) override {
-    return absl::FailedPreconditionError(absl::StrCat("the receipt of batch ", batch,
-                                                      " can only be worked out again where ledger "
-                                                      "and report are: verify it with --data-dir"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the receipt of batch ", batch,
+        " can only be worked out again where ledger and report are: say --data-dir, of a "
+        "folder with the initiator's ledger and the controller's report.db"));
   }
 
  private:
