@@ -27,9 +27,6 @@ if(NOT TARGET yaml-cpp::yaml-cpp)
 endif()
 
 if(NOT CMAKE_FIND_PACKAGE_NAME STREQUAL "muster")
-  # The protos of gRPC's own services, which Debian packages apart from the libraries.
-  find_path(MUSTER_GRPC_PROTO_DIR grpc/health/v1/health.proto
-    PATHS /usr/share/grpc-proto NO_DEFAULT_PATH REQUIRED)
   find_package(GTest REQUIRED)
   if(MUSTER_TESTS)
     find_package(rapidcheck REQUIRED)

@@ -3,7 +3,7 @@
 # The names are the same on Debian 12 and 13.
 
 build_packages=(
-  ca-certificates ccache cmake g++ git grpc-proto make ninja-build pkg-config protobuf-compiler
+  ca-certificates ccache cmake g++ git make ninja-build pkg-config protobuf-compiler
   protobuf-compiler-grpc
   libabsl-dev libcli11-dev libcurl4-openssl-dev libgmock-dev libgrpc++-dev libgtest-dev liblz4-dev
   libnats-dev libprotobuf-dev librocksdb-dev libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev
