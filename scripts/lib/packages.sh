@@ -16,8 +16,8 @@ test_packages=(
   python3-protobuf python3-setuptools python3-venv python3-wheel python3-xxhash python3-yaml
 )
 
-# The compiler of the presets asan, tsan and fuzz, and the sanitizers and the fuzzer that it links.
-sanitizer_packages=(clang-14 libclang-rt-14-dev)
+# The compiler and linker of the presets asan, tsan and fuzz, and the sanitizers and the fuzzer.
+sanitizer_packages=(clang-14 libclang-rt-14-dev lld-14)
 
 # Beside those of the tests: what .ci/run calls. Formatting differs between releases of clang, so
 # this is the one place that pins a version: the one of Debian 12.
