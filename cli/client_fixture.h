@@ -251,10 +251,20 @@ class MadeUpMesh final : public v1::MeshService::Service {
   // Before the first call.
   std::vector<v1::Instance> controllers;
   std::vector<v1::Instance> others;
+  bool disconnected = false;
+
+  // What the last call was to take at most, as far as it was left.
+  absl::Duration patience() const {
+    base::MutexLock lock(&mu_);
+    return patience_;
+  }
 
   grpc::Status ListInstances(grpc::ServerContext* context, const v1::ListInstancesRequest* request,
                              v1::ListInstancesResponse* response) override {
     return rpc::Answer(*context, [&] {
+      base::MutexLock lock(&mu_);
+      patience_ = absl::FromChrono(context->deadline()) - absl::Now();
+      response->set_disconnected(disconnected);
       const bool all = request->role() == v1::ROLE_UNSPECIFIED;
       for (const v1::Instance& instance : others) {
         if (all || instance.info().role() == request->role()) {
@@ -266,6 +276,10 @@ class MadeUpMesh final : public v1::MeshService::Service {
       return absl::OkStatus();
     });
   }
+
+ private:
+  mutable base::Mutex mu_;
+  absl::Duration patience_ ABSL_GUARDED_BY(mu_);
 };
 
 class ClientTest : public ::testing::Test {
