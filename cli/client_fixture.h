@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -56,6 +57,11 @@ class MadeUpBatches final : public v1::BatchService::Service {
   // with others when nobody watches any more.
   std::vector<v1::BatchStatus> news;
 
+  // Uploads are accepted, and never sealed.
+  bool holds_uploads = false;
+  // Called when a watch begins; may be empty.
+  std::function<void()> on_watch;
+
   // What it was asked for last.
   v1::QuoteRequest quoted() const {
     base::MutexLock lock(&mu_);
@@ -89,7 +95,8 @@ class MadeUpBatches final : public v1::BatchService::Service {
       response.mutable_accepted()->set_batch(status.batch());
       response.mutable_accepted()->set_state(status.state());
       stream->Write(response);
-      while (stream->Read(&request) && !request.has_seal()) continue;
+      while (stream->Read(&request) && (holds_uploads || !request.has_seal())) continue;
+      if (holds_uploads) return absl::CancelledError("it was cut off");
       *response.mutable_sealed()->mutable_status() = status;
       stream->Write(response);
       return absl::OkStatus();
@@ -119,6 +126,7 @@ class MadeUpBatches final : public v1::BatchService::Service {
                           grpc::ServerWriter<v1::WatchBatchResponse>* writer) override {
     return rpc::Answer(*context, [&]() -> absl::Status {
       if (!batches.contains(request->batch())) return absl::NotFoundError("no such batch");
+      if (on_watch) on_watch();
       for (size_t i = 0; i < news.size(); ++i) {
         v1::WatchBatchResponse response;
         *response.mutable_status() = news[i];
@@ -243,10 +251,20 @@ class MadeUpMesh final : public v1::MeshService::Service {
   // Before the first call.
   std::vector<v1::Instance> controllers;
   std::vector<v1::Instance> others;
+  bool disconnected = false;
+
+  // What the last call was to take at most, as far as it was left.
+  absl::Duration patience() const {
+    base::MutexLock lock(&mu_);
+    return patience_;
+  }
 
   grpc::Status ListInstances(grpc::ServerContext* context, const v1::ListInstancesRequest* request,
                              v1::ListInstancesResponse* response) override {
     return rpc::Answer(*context, [&] {
+      base::MutexLock lock(&mu_);
+      patience_ = absl::FromChrono(context->deadline()) - absl::Now();
+      response->set_disconnected(disconnected);
       const bool all = request->role() == v1::ROLE_UNSPECIFIED;
       for (const v1::Instance& instance : others) {
         if (all || instance.info().role() == request->role()) {
@@ -258,6 +276,10 @@ class MadeUpMesh final : public v1::MeshService::Service {
       return absl::OkStatus();
     });
   }
+
+ private:
+  mutable base::Mutex mu_;
+  absl::Duration patience_ ABSL_GUARDED_BY(mu_);
 };
 
 class ClientTest : public ::testing::Test {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/time/time.h"
 #include "cli/environment.h"
 #include "cli/finding.h"
 #include "cli/mesh_checkup.h"
@@ -22,14 +23,19 @@ struct DoctorOptions {
   NatsCare nats;
 };
 
+// Longer than a mesh that is well takes, and short enough to ask all that there is to ask.
+constexpr absl::Duration kPatience = absl::Seconds(3);
+
 // What NATS lacks may be the reason why the initiator does not answer, so it is told first.
 absl::Status Examine(const DoctorOptions& options, const Environment& environment) {
   MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "the doctor looks at a mesh"));
+  CommonOptions common = options.common;
+  if (!common.server.timeout.has_value()) common.server.timeout = kPatience;
   Findings findings = CheckNats(options.nats);
-  absl::StatusOr<Findings> mesh =
-      CheckMesh(options.common, options.account, MUSTER_VERSION, environment);
+  absl::StatusOr<Findings> mesh = CheckMesh(common, options.account, MUSTER_VERSION, environment);
   if (mesh.ok()) {
-    for (Finding& finding : *mesh) findings.push_back(std::move(finding));
+    const auto at = options.nats.url.empty() ? findings.begin() : findings.end();
+    findings.insert(at, mesh->begin(), mesh->end());
   } else {
     findings.push_back({Health::kWrong, "initiator", std::string(mesh.status().message()),
                         "see whether muster-initiator runs there"});

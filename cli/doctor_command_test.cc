@@ -13,6 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 TEST_F(DoctorTest, FindsNothingWrongWithASoundMesh) {
   const Done done = RunThere({"doctor"});
@@ -30,6 +31,36 @@ TEST_F(DoctorTest, SaysThatTheInitiatorDoesNotAnswer) {
   EXPECT_EQ(done.code, kUnreachable);
   EXPECT_THAT(done.out, HasSubstr(absl::StrCat("wrong: initiator: ", address)));
   EXPECT_EQ(done.err, "") << "it is said once";
+}
+
+// All others fall silent with it, and whoever looked for them would find them well.
+TEST_F(DoctorTest, NamesNatsFirstAndBlamesNobodyElseForIt) {
+  PutBatch(7, "bakery", "6");
+  mesh_.disconnected = true;
+  controller_->SetReady(false);
+  mesh_.others[0].set_leaving(true);
+  clock_.Advance(absl::Seconds(60));
+  const Done done = RunThere({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out,
+              AllOf(StartsWith(absl::StrCat("wrong: NATS: the initiator at ", server(),
+                                            " has lost its connection to it; start nats-server")),
+                    HasSubstr("\nunknown: processor p-1: "), HasSubstr("\nunknown: controller "),
+                    HasSubstr("\nunknown: batches: "), Not(HasSubstr("\nwrong")),
+                    Not(HasSubstr("warning"))));
+}
+
+TEST_F(DoctorTest, FindsItWrongWithoutNatsTooThatSomebodyDoesNotAnswer) {
+  mesh_.disconnected = true;
+  controller_.reset();
+  EXPECT_THAT(RunThere({"doctor"}).out, HasSubstr("\nwrong: processor p-1: localhost:"));
+}
+
+TEST_F(DoctorTest, WaitsAFewSecondsForEachAnswerUnlessItIsTold) {
+  EXPECT_EQ(RunThere({"doctor"}).code, kOk);
+  EXPECT_LE(mesh_.patience(), absl::Seconds(3));
+  EXPECT_EQ(RunThere({"doctor", "--timeout", "10m"}).code, kOk);
+  EXPECT_GT(mesh_.patience(), absl::Minutes(1));
 }
 
 TEST_F(DoctorTest, NamesWhoIsNotReadyNotReachableOrNotThere) {

@@ -48,13 +48,18 @@ absl::StatusOr<Peer> Mesh::Controller() {
 }
 
 absl::StatusOr<std::vector<v1::Instance>> Mesh::Instances(v1::Role role) {
+  MUSTER_ASSIGN_OR_RETURN(const v1::ListInstancesResponse response, ListInstances(role));
+  return std::vector<v1::Instance>(response.instances().begin(), response.instances().end());
+}
+
+absl::StatusOr<v1::ListInstancesResponse> Mesh::ListInstances(v1::Role role) {
   v1::ListInstancesRequest request;
   request.set_role(role);
   request.set_with_load(true);
   v1::ListInstancesResponse response;
   const auto stub = v1::MeshService::NewStub(initiator());
   MUSTER_RETURN_IF_ERROR(Call(*stub, &v1::MeshService::Stub::ListInstances, request, &response));
-  return std::vector<v1::Instance>(response.instances().begin(), response.instances().end());
+  return response;
 }
 
 absl::StatusOr<Peer> Mesh::Connect(const std::string& address) const {

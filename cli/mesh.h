@@ -39,6 +39,8 @@ class Mesh {
   absl::StatusOr<Peer> Controller();
   // Those that the initiator has heard lately, with their last heartbeats; of all roles, or of one.
   absl::StatusOr<std::vector<v1::Instance>> Instances(v1::Role role);
+  // The same, and whether the initiator hears anybody at all.
+  absl::StatusOr<v1::ListInstancesResponse> ListInstances(v1::Role role);
   // Connects with the first call. InvalidArgument: that is no address.
   absl::StatusOr<Peer> Connect(const std::string& address) const;
 

@@ -36,9 +36,15 @@ std::string NameOf(const v1::Instance& instance) {
       instance.info().instance());
 }
 
-Finding CheckHealth(const Mesh& mesh, const v1::Instance& instance) {
+Finding Unknown(const std::string& what) {
+  return {Health::kUnknown, what, "cannot be told while the initiator has no NATS server"};
+}
+
+// Without a NATS server all are silent and none is ready, which says nothing of them.
+Finding CheckHealth(const Mesh& mesh, const v1::Instance& instance, bool has_nats) {
   const std::string name = NameOf(instance);
   const std::string& address = instance.info().address();
+  if (instance.leaving() && !has_nats) return Unknown(name);
   if (instance.leaving()) {
     return {Health::kWarning, name, "leaves, or was not heard lately",
             "if it shall be there, see whether it runs and reaches the NATS server"};
@@ -52,6 +58,7 @@ Finding CheckHealth(const Mesh& mesh, const v1::Instance& instance) {
   const absl::Status checked = mesh.Call(*stub, &grpc::health::v1::Health::Stub::Check,
                                          grpc::health::v1::HealthCheckRequest(), &response, *peer);
   if (!checked.ok()) return {Health::kWrong, name, std::string(checked.message()), unreachable};
+  if (response.status() != HealthCheckResponse::SERVING && !has_nats) return Unknown(name);
   if (response.status() != HealthCheckResponse::SERVING) {
     return {Health::kWrong, name, absl::StrCat(address, " answers that it is not ready"),
             "its log says what it waits for"};
@@ -131,7 +138,7 @@ void CheckRoles(const std::vector<v1::Instance>& instances, const ScalingTargets
 void CheckInstances(const Mesh& mesh, const std::vector<v1::Instance>& instances,
                     const std::string& version, absl::Time now, Findings* findings) {
   for (Finding& finding :
-       SideBySide(instances, [&](const v1::Instance& one) { return CheckHealth(mesh, one); })) {
+       SideBySide(instances, [&](const auto& one) { return CheckHealth(mesh, one, true); })) {
     findings->push_back(std::move(finding));
   }
   for (const v1::Instance& instance : instances) {
@@ -141,13 +148,32 @@ void CheckInstances(const Mesh& mesh, const std::vector<v1::Instance>& instances
   CheckClockHere(instances, now, findings);
 }
 
+// Jobs and queues are there, and of all others one hears only there.
+Findings WithoutNats(const Mesh& mesh, const std::vector<v1::Instance>& last_heard) {
+  Findings findings = {
+      {Health::kWrong, "NATS",
+       absl::StrCat("the initiator at ", mesh.options().address, " has lost its connection to it"),
+       "start nats-server, or see why the initiator's machine does not reach it; the rest mends "
+       "itself"}};
+  for (Finding& finding :
+       SideBySide(last_heard, [&](const auto& one) { return CheckHealth(mesh, one, false); })) {
+    findings.push_back(std::move(finding));
+  }
+  for (const char* what : {"processor", "controller", "jobs", "queues", "batches"}) {
+    findings.push_back(Unknown(what));
+  }
+  return findings;
+}
+
 }  // namespace
 
 absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::string& account,
                                    const std::string& version, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Instance> instances,
-                          mesh->Instances(v1::ROLE_UNSPECIFIED));
+  MUSTER_ASSIGN_OR_RETURN(const v1::ListInstancesResponse heard,
+                          mesh->ListInstances(v1::ROLE_UNSPECIFIED));
+  const std::vector<v1::Instance> instances(heard.instances().begin(), heard.instances().end());
+  if (heard.disconnected()) return WithoutNats(*mesh, instances);
   Findings findings;
   findings.push_back({Health::kOk, "initiator",
                       absl::StrCat(options.server.address, " answers; it hears ",

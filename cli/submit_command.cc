@@ -57,7 +57,7 @@ struct SubmitOptions {
 };
 
 // What is in hand when the signal comes is durable already.
-base::StopOptions OnStop(const char* hurried) {
+base::StopOptions OnStop(const std::string& hurried) {
   return {.grace = absl::Seconds(5),
           .exit_code = kInterrupted,
           .when_late = hurried,
@@ -188,9 +188,20 @@ std::optional<absl::Duration> AwaitsRoom(const absl::Status& refused,
   return std::max(kLeastWaitForRoom, rpc::RetryAfter(refused).value_or(kLeastWaitForRoom));
 }
 
+// With --new the same command would begin another batch.
+absl::Status Stopped(uint64_t batch, const v1::SubmitHeader& header, const SubmitOptions& options) {
+  const std::string again =
+      options.always_new ? absl::StrCat(" with --request-id ", header.request_id(), " for --new")
+                         : "";
+  return absl::CancelledError(
+      absl::StrCat("stopped; run the same command again", again, " to go on with batch ", batch));
+}
+
 absl::Status Submit(const SubmitOptions& options, const Environment& environment) {
   const base::StopSignals signals(
-      OnStop("muster: stopped; the same command goes on with the upload"));
+      OnStop(options.always_new
+                 ? "muster: stopped; `muster batch list` shows a batch that waits for its upload"
+                 : "muster: stopped; the same command goes on with the upload"));
   MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "batches are submitted to a server"));
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
   MUSTER_ASSIGN_OR_RETURN(const auto content, input::FileSource::Open(options.input));
@@ -200,10 +211,12 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
   Follower follower(mesh.get(), &environment);
   std::unique_ptr<ProgressBar> bar;
   std::optional<bool> was_complete;  // unknown until the initiator has understood the header
+  uint64_t batch = 0;
   batch_remote::SubmitOptions submit;
   submit.on_progress = [&](const batch_remote::SubmitProgress& progress) {
     if (was_complete.has_value()) return;
     was_complete = progress.complete;
+    batch = progress.batch;
     if (*was_complete) return;  // no progress is made any more
     bar = BarFor(follower, options, environment);
     if (follow || bar != nullptr) follower.Begin(progress.batch);
@@ -225,8 +238,8 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
     submitted = upload();
   }
   if (!submitted.ok()) {
-    return signals.token().stop_requested() ? submitted.status()
-                                            : mesh->Explained(submitted.status());
+    if (!signals.token().stop_requested()) return mesh->Explained(submitted.status());
+    return batch == 0 ? submitted.status() : Stopped(batch, header, options);
   }
   const bool is_done = was_complete.value_or(false) && submitted->complete();
   if (is_done) {

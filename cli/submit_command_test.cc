@@ -1,3 +1,6 @@
+#include <signal.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -11,6 +14,14 @@
 
 namespace muster::cli {
 namespace {
+
+// Before any thread begins, which would inherit that they are not: a stop is for the command alone.
+const bool kStopsAreBlocked = [] {
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGTERM);
+  return pthread_sigmask(SIG_BLOCK, &stops, nullptr) == 0;
+}();
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -70,6 +81,21 @@ TEST_F(SubmitCommandTest, DoesNotWaitForAFullDisk) {
   const Done refused = Submit({"--wait-for-room"});
   EXPECT_EQ(refused.code, kUnreachable);
   EXPECT_EQ(refused.err, "muster: the disk is full\n");
+}
+
+// The number and the request id are known to nobody else who was stopped.
+TEST_F(SubmitCommandTest, SaysHowToGoOnWithAnUploadThatIsStopped) {
+  ASSERT_TRUE(kStopsAreBlocked);
+  batches_.holds_uploads = true;
+  batches_.on_watch = [] { kill(getpid(), SIGTERM); };  // by then the upload is accepted
+  const Done again = Submit({"--wait", "--quiet"});
+  EXPECT_EQ(again.code, kInterrupted);
+  EXPECT_EQ(again.err, "muster: stopped; run the same command again to go on with batch 7\n");
+  const Done anew = Submit({"--wait", "--quiet", "--new"});
+  EXPECT_EQ(anew.code, kInterrupted);
+  EXPECT_EQ(anew.err,
+            absl::StrCat("muster: stopped; run the same command again with --request-id ",
+                         batches_.submitted().request_id(), " for --new to go on with batch 7\n"));
 }
 
 // Batch 7, as `muster batch watch` and `muster batch submit --wait` follow it.

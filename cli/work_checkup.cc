@@ -1,5 +1,6 @@
 #include "cli/work_checkup.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/queue_admin.h"
 #include "cli/remote_jobs.h"
+#include "cli/side_by_side.h"
 #include "cli/table.h"
 #include "muster/job/job_file.h"
 #include "muster/scaling_rules/queue_names.h"
@@ -24,7 +26,8 @@ constexpr int kOpenBatchesPerPage = 1000;
 
 Finding NotSeen(const std::string& what, const absl::Status& status) {
   return {Health::kWrong, what, absl::StrCat("cannot be looked at: ", status.message()),
-          "see the initiator's log"};
+          absl::IsDeadlineExceeded(status) ? "see the initiator's log; --timeout gives it longer"
+                                           : "see the initiator's log"};
 }
 
 using Versions = std::map<std::string, std::set<std::string>>;  // that processors have, by job
@@ -235,9 +238,22 @@ void CheckBatches(const Mesh& mesh, const Workforce& workforce, Findings* findin
 void CheckWork(const WorkCheck& check, const Mesh& mesh, Findings* findings) {
   const Workforce workforce{VersionsOf(*check.instances), TroublesOf(*check.instances),
                             check.account, *check.started};
-  CheckJobs(check.options->server, workforce, findings);
-  CheckQueues(*check.options, check.account, *check.environment, findings);
-  CheckBatches(mesh, workforce, findings);
+  // Each may take as long as a question may.
+  using Look = std::function<void(Findings*)>;
+  const std::vector<Look> looks = {
+      [&](Findings* found) { CheckJobs(check.options->server, workforce, found); },
+      [&](Findings* found) {
+        CheckQueues(*check.options, check.account, *check.environment, found);
+      },
+      [&](Findings* found) { CheckBatches(mesh, workforce, found); }};
+  const auto look = [](const Look& one) {
+    Findings found;
+    one(&found);
+    return found;
+  };
+  for (const Findings& found : SideBySide(looks, look)) {
+    findings->insert(findings->end(), found.begin(), found.end());
+  }
 }
 
 }  // namespace muster::cli

@@ -31,6 +31,9 @@ class HeartbeatBus {
   virtual absl::Status Publish(const v1::Heartbeat& heartbeat) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) = 0;
+
+  // False: it has lost its connection, and nobody is heard until that is back.
+  virtual bool connected() const { return true; }
 };
 
 }  // namespace muster::heartbeat

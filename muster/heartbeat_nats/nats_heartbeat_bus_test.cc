@@ -133,13 +133,16 @@ TEST_P(NatsHeartbeatBusTest, LosesHeartbeatsWithoutAServerAndIsHeardAgainAfterwa
   Process process(server_.url());
   Ear ear;
   const auto subscription = process.bus.Subscribe(ear.Subscriber()).value();
+  EXPECT_TRUE(process.bus.connected());
   server_.Kill();
   const absl::Status lost = process.bus.Publish(From("lost"));
   EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
+  EXPECT_FALSE(process.bus.connected());
   server_.Restart();
   while (!process.bus.Publish(From("back")).ok()) {
   }
   ear.Await("back");
+  EXPECT_TRUE(process.bus.connected());
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, NatsHeartbeatBusTest,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "grpcpp/server_context.h"
+#include "muster/heartbeat/heartbeat_bus.h"
 #include "muster/mesh/roster.h"
 #include "muster/v1/mesh_service.grpc.pb.h"
 
@@ -10,14 +11,15 @@ namespace muster::mesh {
 // Thread-safe.
 class MeshService final : public v1::MeshService::Service {
  public:
-  // `roster` is not owned.
-  explicit MeshService(Roster* roster) : roster_(roster) {}
+  // Neither is owned: who was heard, and by what.
+  MeshService(Roster* roster, const heartbeat::HeartbeatBus* bus) : roster_(roster), bus_(bus) {}
 
   grpc::Status ListInstances(grpc::ServerContext* context, const v1::ListInstancesRequest* request,
                              v1::ListInstancesResponse* response) override;
 
  private:
-  Roster* const roster_;  // not owned
+  Roster* const roster_;                      // not owned
+  const heartbeat::HeartbeatBus* const bus_;  // not owned
 };
 
 }  // namespace muster::mesh

@@ -1,6 +1,7 @@
 // Over a real server on loopback.
 #include "muster/mesh/mesh_service.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -43,9 +44,22 @@ class MeshServiceTest : public ::testing::Test {
     return response;
   }
 
+  // May be out of reach.
+  class TestBus final : public heartbeat::HeartbeatBus {
+   public:
+    absl::Status Publish(const v1::Heartbeat&) override { return absl::OkStatus(); }
+    absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber) override {
+      return std::make_unique<Subscription>();
+    }
+    bool connected() const override { return connected_; }
+
+    std::atomic<bool> connected_{true};
+  };
+
   base::FakeClock clock_;
   Roster roster_{&clock_};
-  MeshService service_{&roster_};
+  TestBus bus_;
+  MeshService service_{&roster_, &bus_};
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<v1::MeshService::Stub> stub_;
 };
@@ -71,6 +85,15 @@ TEST_F(MeshServiceTest, SaysWhoIsLeaving) {
   roster_.Hear(Heartbeat(v1::ROLE_PROCESSOR, "p", 1));
   clock_.Advance(4 * kHeartbeatInterval);
   EXPECT_TRUE(List(v1::ROLE_PROCESSOR, false)->instances(0).leaving());
+}
+
+TEST_F(MeshServiceTest, SaysThatItHearsNobodyWithoutAConnection) {
+  roster_.Hear(Heartbeat(v1::ROLE_PROCESSOR, "p", 1));
+  EXPECT_FALSE(List(v1::ROLE_UNSPECIFIED, false)->disconnected());
+  bus_.connected_ = false;
+  const auto last_known = List(v1::ROLE_UNSPECIFIED, false);
+  EXPECT_TRUE(last_known->disconnected());
+  EXPECT_EQ(last_known->instances_size(), 1);
 }
 
 TEST_F(MeshServiceTest, RefusesARoleThatThereIsNot) {

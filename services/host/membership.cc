@@ -11,7 +11,7 @@ namespace muster::host {
 absl::StatusOr<std::unique_ptr<Membership>> Membership::Join(
     heartbeat::HeartbeatBus* bus, v1::InstanceInfo self, mesh::HeartbeatSender::Complete complete,
     base::Clock* clock) {
-  std::unique_ptr<Membership> joined(new Membership(clock));
+  std::unique_ptr<Membership> joined(new Membership(bus, clock));
   self.set_version(MUSTER_VERSION);
   *self.mutable_started() = proto_time::ToProto(clock->Now());
   mesh::Roster* const roster = &joined->roster_;

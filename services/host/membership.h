@@ -39,7 +39,8 @@ class Membership {
   std::vector<std::string> AddressesOf(v1::Role role);
 
  private:
-  explicit Membership(base::Clock* clock) : roster_(clock), service_(&roster_) {}
+  Membership(heartbeat::HeartbeatBus* bus, base::Clock* clock)
+      : roster_(clock), service_(&roster_, bus) {}
 
   mesh::Roster roster_;
   mesh::MeshService service_;

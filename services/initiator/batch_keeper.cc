@@ -63,12 +63,35 @@ void BatchKeeper::Stop() {
 
 void BatchKeeper::Advance(uint64_t batch, absl::Duration after) {
   base::MutexLock lock(&mu_);
+  AdvanceLocked(batch, after);
+}
+
+void BatchKeeper::NoteSender(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  ++AdvanceLocked(batch, absl::ZeroDuration()).senders;
+}
+
+void BatchKeeper::NoteSenderGone(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  const auto entry = entries_.find(batch);
+  if (entry == entries_.end() || entry->second.senders == 0) return;  // it was over meanwhile
+  --entry->second.senders;
+  entry->second.left_at = tools_.stores.clock->Monotonic();
+  AnnounceLocked();
+}
+
+BatchKeeper::Entry& BatchKeeper::AdvanceLocked(uint64_t batch, absl::Duration after) {
   Entry& entry = entries_[batch];
+  const absl::Duration now = tools_.stores.clock->Monotonic();
   const bool is_new = entry.work == nullptr;
-  if (is_new) entry.work = std::make_shared<OpenBatch>(batch, tools_, &job_queues_);
-  const absl::Duration step_at = tools_.stores.clock->Monotonic() + after;
+  if (is_new) {
+    entry.work = std::make_shared<OpenBatch>(batch, tools_, &job_queues_);
+    entry.left_at = now;
+  }
+  const absl::Duration step_at = now + after;
   ScheduleLocked(batch, &entry, is_new ? step_at : std::min(step_at, entry.step_at), entry.ask_at);
   AnnounceLocked();
+  return entry;
 }
 
 // Best effort: who does not hear of it works in vain, and nothing else.
@@ -108,16 +131,35 @@ double BatchKeeper::SplitShare(const ledger::Batch& batch) {
   return static_cast<double>(batch.source_bytes) / static_cast<double>(upload->durable_size());
 }
 
+// Nobody will come by himself who was interrupted, and the batch would wait for ever.
+absl::Status BatchKeeper::CheckSender(const ledger::Batch& batch) {
+  if (batch.state != ledger::BatchState::kOpen) return absl::OkStatus();
+  if (batch.source_path != tools_.uploads->PathOf(batch.number)) return absl::OkStatus();
+  {
+    base::MutexLock lock(&mu_);
+    const auto entry = entries_.find(batch.number);
+    if (entry == entries_.end() || entry->second.senders > 0) return absl::OkStatus();
+    const absl::Duration alone = tools_.stores.clock->Monotonic() - entry->second.left_at;
+    if (alone < options_.sender_grace) return absl::OkStatus();
+  }
+  if (tools_.uploads->HasWhole(batch.number)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the rest of its upload is missing: submit it again with --request-id ",
+                   batch.request_id, ", or `muster batch cancel ", batch.number, "`"));
+}
+
 absl::StatusOr<Standing> BatchKeeper::Get(uint64_t number) {
   Standing standing;
   MUSTER_ASSIGN_OR_RETURN(standing.batch, tools_.stores.ledger->Get(number));
   standing.split_share = SplitShare(standing.batch);
+  const absl::Status unsent = CheckSender(standing.batch);
   {
     base::MutexLock lock(&mu_);
     const auto entry = entries_.find(number);
     if (entry != entries_.end()) {
       standing.split = entry->second.work->split_progress();
       standing.problem = entry->second.problem;
+      standing.problem.Update(unsent);
       if (entry->second.counted.has_value() && !IsOver(standing.batch.state)) {
         standing.counted = *entry->second.counted;
         return standing;

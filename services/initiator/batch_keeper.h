@@ -38,6 +38,9 @@ struct KeeperOptions {
   absl::Duration progress_interval = absl::Milliseconds(50);
   // How long the content of a batch that is over stays: so long can its items be made again.
   absl::Duration content_retention = absl::Hours(24);
+  // An upload that was cut off goes on by itself within this, where its sender is still there: it
+  // may take rpc::kMaxReconnectWait to connect, and as long again to try.
+  absl::Duration sender_grace = absl::Seconds(10);
 };
 
 // Where a batch stands.
@@ -63,6 +66,12 @@ class BatchKeeper {
   // The batch is new, or more of its content has arrived, or it has changed in the ledger: looks at
   // it soon, or `after` so long.
   void Advance(uint64_t batch, absl::Duration after = absl::ZeroDuration());
+
+  // Somebody sends the batch's content from now on, beside those who do so already; looks at the
+  // batch soon.
+  void NoteSender(uint64_t batch);
+  // One of them does no more.
+  void NoteSenderGone(uint64_t batch);
 
   // As BatchLedger::Cancel; tells everybody. Of `reason` a line is kept.
   absl::Status Cancel(uint64_t batch, const std::string& reason);
@@ -90,6 +99,8 @@ class BatchKeeper {
     absl::Duration ask_at = absl::InfiniteDuration();  // when to ask how far it is counted
     absl::Duration asked = -absl::InfiniteDuration();  // when that was done last
     int failures = 0;                                  // steps in a row
+    int senders = 0;                                   // of content
+    absl::Duration left_at = absl::ZeroDuration();     // monotonic; since when there is none
     absl::Status problem;
     std::optional<report::Progress> counted;
 
@@ -97,6 +108,7 @@ class BatchKeeper {
   };
 
   void OnEvent(const trigger::InterRoleCommunicationEvent& event);
+  Entry& AdvanceLocked(uint64_t batch, absl::Duration after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Sets when `entry` is due, and sees that a thread knows.
   void ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration step_at, absl::Duration ask_at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -115,6 +127,8 @@ class BatchKeeper {
   // Its content is nothing that the job can be run on.
   void CancelRefused(uint64_t batch, const absl::Status& why);
   double SplitShare(const ledger::Batch& batch);
+  // OK: its content is whole, or somebody sends it.
+  absl::Status CheckSender(const ledger::Batch& batch);
   void TellWorkers(uint64_t cancelled);
   // Deletes content that nobody needs any more.
   void Sweep();

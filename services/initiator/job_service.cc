@@ -172,8 +172,9 @@ absl::Status JobService::Delete(const v1::DeleteJobRequest& request) {
   MUSTER_RETURN_IF_ERROR(registry_->Get(request.name()).status());
   MUSTER_ASSIGN_OR_RETURN(const std::optional<uint64_t> batch, find_running_batch_(request.name()));
   if (batch.has_value()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("batch ", *batch, " of job '", request.name(), "' is still running"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", *batch, " of job '", request.name(), "' is not over: `muster batch get ", *batch,
+        "` says what it waits for, `muster batch cancel ", *batch, "` gives it up"));
   }
   MUSTER_RETURN_IF_ERROR(registry_->Delete(request.name()));
   TellOthers(request.name());

@@ -238,7 +238,9 @@ TEST_F(JobServiceTest, KeepsAJobWhoseBatchesRun) {
   running_ = 17;
   const absl::Status status = Delete("a");
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("batch 17"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("batch 17 of job 'a' is not over: `muster batch get 17` says what it waits "
+                        "for, `muster batch cancel 17` gives it up"));
   running_ = absl::UnavailableError("the ledger does not answer");
   EXPECT_TRUE(absl::IsUnavailable(Delete("a")));
   EXPECT_TRUE(Get("a").ok());

@@ -51,6 +51,10 @@ void AddTraceOfCall(const grpc::ServerContext& context, v1::SubmitHeader* header
 
 }  // namespace
 
+SubmitCall::~SubmitCall() {
+  if (is_sender_) keeper_->NoteSenderGone(batch_.number);
+}
+
 absl::Status SubmitCall::Run() {
   MUSTER_RETURN_IF_ERROR(Accept());
   v1::SubmitRequest request;
@@ -86,7 +90,8 @@ absl::Status SubmitCall::Accept() {
       return AsCancelled(
           absl::CancelledError(absl::StrCat("batch ", batch_.number, " is cancelled")));
     }
-    keeper_->Advance(batch_.number);
+    keeper_->NoteSender(batch_.number);
+    is_sender_ = true;
   }
   v1::SubmitResponse response;
   response.mutable_accepted()->set_batch(batch_.number);

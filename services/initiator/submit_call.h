@@ -31,6 +31,9 @@ class SubmitCall {
         clock_(clock),
         context_(context),
         stream_(stream) {}
+  ~SubmitCall();
+  SubmitCall(const SubmitCall&) = delete;
+  SubmitCall& operator=(const SubmitCall&) = delete;
 
   // Reads until the seal is answered, or something is wrong. Cancelled: the client went away.
   // `batch` is the batch that was sealed.
@@ -62,6 +65,7 @@ class SubmitCall {
   ledger::Batch batch_;
   std::shared_ptr<Upload> upload_;  // null: all of the content was here once
   uint64_t ticket_ = 0;
+  bool is_sender_ = false;              // the keeper knows
   std::optional<UploadSyncer> syncer_;  // while content may arrive; uses all of these
 };
 

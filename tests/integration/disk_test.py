@@ -12,10 +12,9 @@ import subprocess
 import sys
 
 import harness
-from harness import MusterTest, retail_input
+from harness import SKIPPED, MusterTest, retail_input
 
 INSIDE = "MUSTER_TEST_IN_A_NAMESPACE"
-SKIPPED = 77
 DISK_BYTES = 64 << 20  # RocksDB sets space aside for its logs, as far as there is some
 ROWS = 100_000
 # From a disk that takes nothing to one that takes a part of the batch.

@@ -22,6 +22,16 @@ class LookTest(MeshTest):
                     return finding
         raise self.failureException(f"no {text!r} of {what}: {findings}")
 
+    def await_sound(self, what):
+        """Nothing is wrong with `what`, soon."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            findings = [finding for finding in json.loads(self.ask("doctor", "-o", "json").stdout)
+                        if finding["what"] == what]
+            if not any(finding["health"] == "wrong" for finding in findings):
+                return
+        raise self.failureException(f"still wrong: {findings}")
+
     def workers(self, job):
         return [worker for worker in self.answer("worker", "list") if worker["job"] == job]
 
@@ -65,15 +75,24 @@ class TroubleTest(LookTest):
         second.stop()
         self.await_sound("controller")
 
-    def await_sound(self, what):
-        """Nothing is wrong with `what`, soon."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
-            findings = [finding for finding in json.loads(self.ask("doctor", "-o", "json").stdout)
-                        if finding["what"] == what]
-            if not any(finding["health"] == "wrong" for finding in findings):
-                return
-        raise self.failureException(f"still wrong: {findings}")
+
+class SilenceTest(LookTest):
+    def test_a_nats_server_that_is_gone_is_the_one_thing_that_is_wrong(self):
+        self.apply_billing()
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        self.submit("billing", data)
+        self.mesh.nats.kill()
+        self.mesh.initiator.await_line("the NATS connection is lost")
+        done = self.ask("doctor", "-o", "json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        findings = json.loads(done.stdout)
+        self.assertEqual(findings[0]["what"], "NATS")
+        self.assertIn("start nats-server", findings[0]["to_do"])
+        self.assertEqual([f["what"] for f in findings if f["health"] == "wrong"], ["NATS"])
+        self.mesh.nats.restart()
+        for program in (self.mesh.initiator, self.mesh.controller, *self.mesh.processors):
+            program.await_line("msg=ready", times=2)
+        self.await_sound("NATS")
 
 
 class WakeupsTest(LookTest):

@@ -191,6 +191,7 @@ class BatchServiceTest : public ::testing::Test {
     tools.desk = desk_.get();
     initiator::KeeperOptions keeping;
     keeping.loss_check_interval = absl::Milliseconds(200);
+    keeping.sender_grace = sender_grace_;
     keeper_ = std::make_unique<initiator::BatchKeeper>(tools, keeping);
     ASSERT_TRUE(keeper_->Start().ok());
     submissions_ = std::make_unique<initiator::Submissions>(
@@ -344,6 +345,7 @@ class BatchServiceTest : public ::testing::Test {
   std::function<void()> on_version_;  // called before a batch is bound to a version
   std::function<void()> on_admit_;    // called before the mesh is asked about a new batch
   double trace_sample_ = 0;
+  absl::Duration sender_grace_ = initiator::KeeperOptions().sender_grace;
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
   sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
   // What is said of processors stays true as long as a test takes.

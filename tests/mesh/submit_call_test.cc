@@ -76,6 +76,71 @@ TEST_F(BatchServiceTest, GoesOnWithAnUploadWhereItsDurableContentEnds) {
   EXPECT_EQ(last->aggregated(), 1000);
 }
 
+class CutUploadTest : public BatchServiceTest {
+ protected:
+  void Restart(absl::Duration sender_grace) {
+    StopInitiator();
+    sender_grace_ = sender_grace;
+    StartInitiator();
+  }
+
+  std::string Problem(uint64_t batch) {
+    rpc::CallContext context;
+    v1::GetBatchRequest request;
+    request.set_batch(batch);
+    v1::GetBatchResponse response;
+    EXPECT_TRUE(stub_->GetBatch(&context, request, &response).ok());
+    return response.status().problem();
+  }
+
+  // Sends a part of batch 1 and goes away.
+  void CutOff() {
+    Upload upload(stub_.get());
+    upload.SendHeader(Header("halved"));
+    EXPECT_EQ(upload.Hear().accepted().batch(), 1);
+    upload.SendChunk(0, "key\n");
+    EXPECT_EQ(upload.Hear().durable().durable_offset(), 4);
+    EXPECT_EQ(Problem(1), "") << "somebody sends it";
+    upload.context.TryCancel();
+    upload.stream->Finish();
+  }
+
+  static constexpr char kMissing[] =
+      "the rest of its upload is missing: submit it again with --request-id halved, or "
+      "`muster batch cancel 1`";
+};
+
+TEST_F(CutUploadTest, IsAProblemOfItsBatchUntilSomebodyGoesOn) {
+  Restart(absl::ZeroDuration());
+  CutOff();
+  for (uint64_t seen = 0; Problem(1).empty();) {
+    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+  }
+  EXPECT_EQ(Problem(1), kMissing);
+  Restart(absl::ZeroDuration());
+  EXPECT_EQ(Problem(1), kMissing) << "it waits for the same after a restart";
+  Upload resumed(stub_.get());
+  resumed.SendHeader(Header("halved"));
+  EXPECT_EQ(resumed.Hear().accepted().durable_offset(), 4);
+  EXPECT_EQ(Problem(1), "");
+}
+
+TEST_F(CutUploadTest, IsNoProblemWhileItsSenderMayComeBack) {
+  CutOff();
+  Restart(absl::Hours(1));
+  EXPECT_EQ(Problem(1), "");
+}
+
+TEST_F(CutUploadTest, IsNoneWhereAllHasArrivedAndIsNotSplitYet) {
+  Restart(absl::ZeroDuration());
+  desk_->HoldRegistrations(true);
+  const auto submitted = Submit("whole", Input(1000));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_EQ(ledger_->Get(submitted->batch())->state, ledger::BatchState::kOpen);
+  EXPECT_EQ(Problem(submitted->batch()), "");
+  desk_->HoldRegistrations(false);
+}
+
 TEST_F(BatchServiceTest, TakesContentThatDoesNotWaitUntilItsHeaderIsAccepted) {
   const std::string text = Input(100);
   Upload upload(stub_.get());
