@@ -196,6 +196,27 @@ TEST_F(BatchCommandTest, SaysHowToWatchWhatIsSubmitted) {
   EXPECT_EQ(done.out, "batch 12 is submitted\nwatch it: muster batch watch 12\n");
 }
 
+TEST_F(BatchCommandTest, SaysThatAnotherProgramIsThere) {
+  const std::string input = dir_ / "in.csv";
+  std::ofstream(input) << "shop: customer,price\n";
+  const auto no_such = [](const std::string& address, const char* program) {
+    return absl::StrCat("muster: ", address, " does not offer what a ", program,
+                        " does: it is another program, or another version\n");
+  };
+  const std::vector<std::vector<std::string>> commands = {
+      {"batch", "list"},       {"batch", "submit", "shop", "--input", input},
+      {"batch", "watch", "7"}, {"job", "apply", input},
+      {"queue", "list"},       {"worker", "list"}};
+  for (std::vector<std::string> command : commands) {
+    command.insert(command.end(), {"--server", controller_address()});
+    const Done done = Run(command);
+    EXPECT_EQ(done.code, kError) << command[1];
+    EXPECT_EQ(done.err, no_such(controller_address(), "muster-initiator")) << command[1];
+  }
+  EXPECT_EQ(RunThere({"report", "7", "--controller", server()}).err,
+            no_such(server(), "muster-controller"));
+}
+
 TEST_F(BatchCommandTest, AsksTheControllerThatIsNamed) {
   mesh_.controllers.clear();
   const Done lost = RunThere({"report", "7"});

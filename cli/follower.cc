@@ -44,6 +44,7 @@ void Follower::Run(uint64_t batch) {
   };
   absl::StatusOr<v1::BatchStatus> end = batch_remote::Watch(mesh_->initiator(), batch, options,
                                                             environment_->clock, stop_.get_token());
+  if (!end.ok()) end = mesh_->Explained(end.status());
   base::MutexLock lock(&mu_);
   end_ = std::move(end);
   changed_.NotifyAll();
