@@ -176,7 +176,8 @@ TEST_F(BatchCommandTest, SaysThatWhatIsSubmittedIsDoneAlready) {
   std::ofstream(input) << "customer,price\nann,1.25\n";
   const std::string said = "batch 12 is done already; --new submits this input once more\n";
   const Done waited = RunThere({"batch", "submit", "shop", "--input", input, "--watch"});
-  EXPECT_EQ(waited.err, said) << "without a bar";
+  EXPECT_EQ(waited.err, said + "1 transaction was rejected: muster batch get 12\n")
+      << "without a bar";
   EXPECT_THAT(waited.out, StartsWith("batch 12: 2 transactions = 1 aggregated + 1 rejected"));
   EXPECT_EQ(waited.code, kPartial);
   const Done done = RunThere({"batch", "submit", "shop", "--input", input});

@@ -149,7 +149,9 @@ absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, Mesh& mesh,
     *environment.out << outcome.Text() << "report:  muster report " << outcome.batch
                      << "\nreceipt: muster batch receipt " << outcome.batch << "\n";
   }
-  environment.exit_code = outcome.Code(ToleranceOf(mesh, outcome.job));
+  const job::Tolerance tolerate = ToleranceOf(mesh, outcome.job);
+  *environment.err << outcome.Losses(tolerate, "");
+  environment.exit_code = outcome.Code(tolerate);
   return absl::OkStatus();
 }
 

@@ -141,6 +141,15 @@ class WatchCommandTest : public SubmitCommandTest {
   }
 
   static constexpr v1::BatchState kDone = v1::BATCH_STATE_COMPLETE;
+  static constexpr char kTolerant[] = R"(name: shop
+input: {format: csv, columns: {key: key}}
+item: {transactions: 20}
+handler: {linked: count}
+queue: {partitions: 2}
+groups:
+  - {name: by_key, keys: [key], measures: {lines: int}}
+tolerate: {rejected: 1%}
+)";
 };
 
 TEST_F(WatchCommandTest, ShowsHowFarABatchIsUntilItIsComplete) {
@@ -218,6 +227,32 @@ TEST_F(WatchCommandTest, TellsALateBatchFromOneThatIsPartial) {
   late.set_dead_lettered(1);
   batches_.news = {late};
   EXPECT_EQ(RunThere({"batch", "watch", "7", "-q"}).code, kPartial) << "which counts for more";
+}
+
+TEST_F(WatchCommandTest, SaysWhatIsNotInTheTotals) {
+  const auto wait = [this] { return Submit({"--wait"}); };
+  v1::BatchStatus status = Standing(kDone);
+  batches_.news = {status};
+  EXPECT_EQ(wait().err, "");
+  status.set_rejected(2);
+  status.set_aggregated(998);
+  batches_.news = {status};
+  const Done rejected = wait();
+  EXPECT_EQ(rejected.code, kPartial);
+  EXPECT_EQ(rejected.err, "2 transactions were rejected: muster batch get 7\n");
+  std::ofstream(dir_ / "job.yaml") << kTolerant;
+  ASSERT_EQ(RunThere({"job", "apply", dir_ / "job.yaml"}).code, kOk);
+  status.set_job("name");  // as the made-up jobs take it for one
+  batches_.news = {status};
+  const Done tolerated = wait();
+  EXPECT_EQ(tolerated.code, kOk);
+  EXPECT_EQ(tolerated.err, "2 transactions were rejected (tolerated): muster batch get 7\n");
+  status.set_items_dead(1);
+  status.set_dead_lettered(500);
+  batches_.news = {status};
+  const Done given_up = wait();
+  EXPECT_EQ(given_up.code, kPartial);
+  EXPECT_THAT(given_up.err, HasSubstr("1 item was given up: muster queue list, "));
 }
 
 TEST_F(WatchCommandTest, SaysThatABatchWasCancelledAndWhy) {
