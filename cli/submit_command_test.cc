@@ -140,6 +140,29 @@ class WatchCommandTest : public SubmitCommandTest {
     return status;
   }
 
+  // A processor with that version of the job's handler.
+  void Employ(const std::string& job, const std::string& version) {
+    v1::Instance processor;
+    processor.mutable_info()->set_role(v1::ROLE_PROCESSOR);
+    v1::HandlerVersion* const handler = processor.mutable_info()->add_handlers();
+    handler->set_job(job);
+    handler->set_version(version);
+    mesh_.others.push_back(processor);
+  }
+
+  // What is said of batch 7 when it was waited for long enough.
+  std::string WaitInVain() {
+    Done done;
+    std::thread waiting([&] {
+      done = RunThere({"batch", "watch", "7", "-q", "--wait-timeout", "30s"});
+    });
+    clock_.AwaitSleepers(1);
+    clock_.Advance(absl::Seconds(30));
+    waiting.join();
+    EXPECT_EQ(done.code, kTimedOut);
+    return done.err;
+  }
+
   static constexpr v1::BatchState kDone = v1::BATCH_STATE_COMPLETE;
   static constexpr char kTolerant[] = R"(name: shop
 input: {format: csv, columns: {key: key}}
@@ -196,7 +219,9 @@ TEST_F(WatchCommandTest, ShowsWhyABatchWaitsAmongTheOthers) {
 }
 
 TEST_F(WatchCommandTest, WaitsNoLongerThanItIsTold) {
+  batches_.batches[7] = Standing(v1::BATCH_STATE_SEALED);
   batches_.news = {Standing(v1::BATCH_STATE_SEALED)};
+  Employ("shop", "1");
   for (const bool submits : {false, true}) {
     Done done;
     std::thread waiting([&] {
@@ -209,8 +234,28 @@ TEST_F(WatchCommandTest, WaitsNoLongerThanItIsTold) {
     waiting.join();
     EXPECT_EQ(done.code, kTimedOut);
     EXPECT_EQ(done.out, "");
-    EXPECT_EQ(done.err, "muster: the batch is not complete yet\n");
+    EXPECT_EQ(done.err,
+              "muster: batch 7 is not complete yet, 250 of its transactions are counted\n");
   }
+}
+
+TEST_F(WatchCommandTest, SaysWhyTheBatchWaitsThatItWaitsForNoLonger) {
+  constexpr char kNotYet[] =
+      "muster: batch 7 is not complete yet, 250 of its transactions are counted; it waits: ";
+  v1::BatchStatus& batch = batches_.batches[7];
+  batch = Waiting("no \x1b queue answers");
+  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no ? queue answers\n"));
+  batch.clear_problem();
+  constexpr char kOfJob[] = "the handler of job shop; `muster doctor` tells more\n";
+  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no processor has ", kOfJob));
+  Employ("shop", "1");
+  batch.set_handler_version("2");
+  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no processor has version 2 of ", kOfJob));
+  batch.set_handler_version("1");
+  EXPECT_EQ(WaitInVain(),
+            "muster: batch 7 is not complete yet, 250 of its transactions are counted\n");
+  mesh_.others[0].set_leaving(true);
+  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no processor has version 1 of ", kOfJob));
 }
 
 TEST_F(WatchCommandTest, TellsALateBatchFromOneThatIsPartial) {
