@@ -1,6 +1,10 @@
 #include "cli/mesh.h"
 
+#include <optional>
+#include <string>
+
 #include "absl/strings/str_cat.h"
+#include "cli/cure.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/mesh_service.grpc.pb.h"
 
@@ -27,6 +31,10 @@ absl::Status Explain(const absl::Status& status, const Peer& peer) {
   if (absl::IsCancelled(status)) return Explain(absl::UnavailableError(status.message()), peer);
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
     return base::Annotate(status, peer.address);
+  }
+  const std::optional<rpc::ErrorReason> reason = rpc::Reason(status);
+  if (reason.has_value() && reason->reason == "NO_SUCH_JOB") {
+    return WithList(status, "muster job list");
   }
   // gRPC has no words for a service that is not there.
   if (absl::IsUnimplemented(status) && status.message().empty()) {

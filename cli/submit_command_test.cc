@@ -312,7 +312,7 @@ TEST_F(WatchCommandTest, SaysThatABatchWasCancelledAndWhy) {
 TEST_F(WatchCommandTest, DrawsNoBarForABatchThatIsNotThere) {
   const Done done = RunThere({"batch", "watch", "99"});
   EXPECT_EQ(done.code, kError);
-  EXPECT_EQ(done.err, "muster: no such batch\n");
+  EXPECT_EQ(done.err, "muster: no such batch; `muster batch list` shows those there are\n");
 }
 
 }  // namespace
