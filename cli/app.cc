@@ -129,6 +129,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddUp(&app, environment);
   AddServeHandler(&app, environment);
   AddCompletion(&app, environment);
+  AddHelp(&app, environment);
   AddVersion(&app, environment);
   try {
     app.parse(argc, argv);

@@ -113,6 +113,30 @@ TEST_F(MisuseTest, SaysWhatIsMalformedAndInWhichCommand) {
   EXPECT_THAT(Complaint({"batch", "quote", "shop"}), StartsWith("muster: batch quote: "));
 }
 
+TEST_F(MisuseTest, HelpsAsTheOptionForItDoes) {
+  for (const std::vector<const char*>& words :
+       std::vector<std::vector<const char*>>{{}, {"batch"}, {"batch", "submit"}, {"help"}}) {
+    std::vector<const char*> asked = words;
+    asked.push_back("--help");
+    EXPECT_EQ(Run(asked), kOk);
+    const std::string expected = out_.str();
+    asked = words;
+    asked.insert(asked.begin(), "help");
+    EXPECT_EQ(Run(asked), kOk);
+    EXPECT_EQ(out_.str(), expected);
+    EXPECT_THAT(expected, HasSubstr("Usage: "));
+    EXPECT_EQ(err_.str(), "");
+  }
+}
+
+TEST_F(MisuseTest, HelpsWithNoCommandThatIsNotThere) {
+  EXPECT_EQ(Complaint({"help", "batch", "sumbit"}),
+            "muster: batch has no command 'sumbit'; did you mean 'submit'?\n"
+            "muster batch --help tells more\n");
+  EXPECT_THAT(Complaint({"help", "version", "2"}),
+              StartsWith("muster: version: '2' is one argument too many\n"));
+}
+
 TEST_F(MisuseTest, TellsItsVersionInBothWays) {
   EXPECT_EQ(Run({"--version"}), kOk);
   const std::string version = out_.str();
