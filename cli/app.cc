@@ -38,10 +38,13 @@ bool IsOfWords(const CLI::ParseError& error) {
 // CLI11 has codes of its own for each mistake; ours are 0 for help and 2 for usage.
 int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
                      const Environment& environment) {
+  if (error.get_exit_code() == 0) {
+    app.exit(error, *environment.out, *environment.err);
+    return kOk;
+  }
   const std::string unknown = IsOfWords(error) ? ExplainUnknownWord(app) : "";
-  *environment.err << unknown;
-  if (!unknown.empty()) return kUsage;
-  return app.exit(error, *environment.out, *environment.err) == 0 ? kOk : kUsage;
+  *environment.err << (unknown.empty() ? ExplainMistake(app, error) : unknown);
+  return kUsage;
 }
 
 // Of errno nothing is left by the time that a command has ended.
@@ -126,6 +129,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddUp(&app, environment);
   AddServeHandler(&app, environment);
   AddCompletion(&app, environment);
+  AddHelp(&app, environment);
   AddVersion(&app, environment);
   try {
     app.parse(argc, argv);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/batch_shelf.h"
 #include "cli/batch_view.h"
+#include "cli/cure.h"
 #include "cli/environment.h"
 #include "cli/place.h"
 #include "cli/quote_command.h"
@@ -124,7 +125,7 @@ void AddBatch(CLI::App* app, const Environment& environment) {
     AddOutput(command, &options->common, Csv::kNo);
     command->callback([options, verb = std::move(verb), &environment] {
       if (const absl::Status status = verb(*options, environment); !status.ok()) {
-        environment.Fail(status);
+        environment.Fail(WithList(status, "muster batch list", options->common));
       }
     });
     return command;

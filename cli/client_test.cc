@@ -11,7 +11,9 @@ namespace muster::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class QueueCommandTest : public ClientTest {
@@ -62,6 +64,11 @@ TEST_F(QueueCommandTest, ListsTheQueuesOfAnotherAccount) {
 }
 
 TEST_F(QueueCommandTest, FailsTheSameHereAndThere) {
+  for (const char* verb : {"stats", "peek", "poison", "redrive", "purge"}) {
+    const Done done = RunThere({"queue", verb, "none-in-0"});
+    EXPECT_EQ(done.code, kError);
+    EXPECT_THAT(done.err, EndsWith("; `muster queue list` shows those there are\n"));
+  }
   EXPECT_EQ(RunBoth({"queue", "stats", "none-in-0"}).code, kError);
   EXPECT_EQ(RunBoth({"queue", "peek", "shop-in-0", "--max", "33"}).code, kUsage);
 }
@@ -176,7 +183,8 @@ TEST_F(BatchCommandTest, SaysThatWhatIsSubmittedIsDoneAlready) {
   std::ofstream(input) << "customer,price\nann,1.25\n";
   const std::string said = "batch 12 is done already; --new submits this input once more\n";
   const Done waited = RunThere({"batch", "submit", "shop", "--input", input, "--watch"});
-  EXPECT_EQ(waited.err, said) << "without a bar";
+  EXPECT_EQ(waited.err, said + "1 transaction was rejected: muster batch get 12\n")
+      << "without a bar";
   EXPECT_THAT(waited.out, StartsWith("batch 12: 2 transactions = 1 aggregated + 1 rejected"));
   EXPECT_EQ(waited.code, kPartial);
   const Done done = RunThere({"batch", "submit", "shop", "--input", input});
@@ -194,6 +202,48 @@ TEST_F(BatchCommandTest, SaysHowToWatchWhatIsSubmitted) {
   EXPECT_EQ(done.code, kOk);
   EXPECT_EQ(done.err, "");
   EXPECT_EQ(done.out, "batch 12 is submitted\nwatch it: muster batch watch 12\n");
+}
+
+TEST_F(BatchCommandTest, SaysThatAnotherProgramIsThere) {
+  const std::string input = dir_ / "in.csv";
+  std::ofstream(input) << "shop: customer,price\n";
+  const auto no_such = [](const std::string& address, const char* program) {
+    return absl::StrCat("muster: ", address, " does not offer what a ", program,
+                        " does: it is another program, or another version\n");
+  };
+  const std::vector<std::vector<std::string>> commands = {
+      {"batch", "list"},       {"batch", "submit", "shop", "--input", input},
+      {"batch", "watch", "7"}, {"job", "apply", input},
+      {"queue", "list"},       {"worker", "list"}};
+  for (std::vector<std::string> command : commands) {
+    command.insert(command.end(), {"--server", controller_address()});
+    const Done done = Run(command);
+    EXPECT_EQ(done.code, kError) << command[1];
+    EXPECT_EQ(done.err, no_such(controller_address(), "muster-initiator")) << command[1];
+  }
+  EXPECT_EQ(RunThere({"report", "7", "--controller", server()}).err,
+            no_such(server(), "muster-controller"));
+}
+
+TEST_F(BatchCommandTest, SaysWhatShowsTheNamesThatThereAre) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"report", "99"}, {"batch", "get", "99"}}) {
+    EXPECT_THAT(
+        RunThere(command).err,
+        AllOf(HasSubstr("batch"), EndsWith("; `muster batch list` shows those there are\n")));
+    std::vector<std::string> here = command;
+    here.insert(here.end(), {"--data-dir", data_dir()});
+    EXPECT_THAT(Run(here).err, EndsWith(absl::StrCat("; `muster batch list --data-dir '",
+                                                     data_dir(), "'` shows those there are\n")));
+  }
+  const std::string input = dir_ / "in.csv";
+  std::ofstream(input) << "customer,price\nann,1.25\n";
+  batches_.refusals = {rpc::WithReason(absl::NotFoundError("no job 'retial'"),
+                                       {"NO_SUCH_JOB", {{"job", "retial"}}})};
+  const Done no_job = RunThere({"batch", "submit", "retial", "--input", input});
+  EXPECT_EQ(no_job.err, "muster: no job 'retial'; `muster job list` shows those there are\n");
+  const Done no_file = RunThere({"batch", "submit", "retial", "--input", input + "x"});
+  EXPECT_THAT(no_file.err, Not(HasSubstr("list")));
 }
 
 TEST_F(BatchCommandTest, AsksTheControllerThatIsNamed) {

@@ -63,6 +63,21 @@ TEST_F(DoctorTest, WaitsAFewSecondsForEachAnswerUnlessItIsTold) {
   EXPECT_GT(mesh_.patience(), absl::Minutes(1));
 }
 
+TEST_F(DoctorTest, FindsItWrongThatAnotherRoleIsTakenForTheInitiator) {
+  MadeUpMesh same;
+  rpc::ServerOptions options;
+  options.addresses = {"localhost:0"};
+  const auto other =
+      rpc::Server::Start(options, {{v1::MeshService::service_full_name(), &same}}).value();
+  const std::string& address = other->addresses().front();
+  const Done done = Run({"doctor", "--server", address});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out,
+              AllOf(HasSubstr(absl::StrCat("wrong: initiator: ", address,
+                                           " does not offer what a muster-initiator does: ")),
+                    Not(HasSubstr("ok: ")), Not(HasSubstr("jobs"))));
+}
+
 TEST_F(DoctorTest, NamesWhoIsNotReadyNotReachableOrNotThere) {
   controller_->SetReady(false);
   EXPECT_THAT(RunThere({"doctor"}).out, HasSubstr("answers that it is not ready; its log says"));

@@ -67,6 +67,7 @@ void AddScale(CLI::App* app, const Environment& environment);
 void AddUp(CLI::App* app, const Environment& environment);
 void AddServeHandler(CLI::App* app, const Environment& environment);
 void AddCompletion(CLI::App* app, const Environment& environment);
+void AddHelp(CLI::App* app, const Environment& environment);
 void AddVersion(CLI::App* app, const Environment& environment);
 
 }  // namespace muster::cli

@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "cli/table.h"
 #include "muster/batch_remote/watch.h"
+#include "muster/v1/batch_service.grpc.pb.h"
 
 namespace muster::cli {
 
@@ -20,6 +22,7 @@ Follower::~Follower() {
 void Follower::Begin(uint64_t batch) {
   base::MutexLock lock(&mu_);
   if (thread_.joinable()) return;
+  batch_ = batch;
   thread_ = std::thread([this, batch] { Run(batch); });
 }
 
@@ -44,6 +47,7 @@ void Follower::Run(uint64_t batch) {
   };
   absl::StatusOr<v1::BatchStatus> end = batch_remote::Watch(mesh_->initiator(), batch, options,
                                                             environment_->clock, stop_.get_token());
+  if (!end.ok()) end = mesh_->Explained(end.status());
   base::MutexLock lock(&mu_);
   end_ = std::move(end);
   changed_.NotifyAll();
@@ -56,14 +60,52 @@ absl::StatusOr<v1::BatchStatus> Follower::AwaitEnd(absl::Duration timeout,
     changed_.NotifyAll();
   });
   const absl::Duration deadline = environment_->clock->Monotonic() + timeout;
-  base::MutexLock lock(&mu_);
-  while (!end_.has_value()) {
-    if (stop.stop_requested()) return absl::CancelledError("stopped waiting");
-    if (environment_->clock->WaitUntil(&changed_, &mu_, deadline) && !end_.has_value()) {
-      return absl::DeadlineExceededError("the batch is not complete yet");
+  {
+    base::MutexLock lock(&mu_);
+    bool is_late = false;
+    while (!end_.has_value() && !is_late) {
+      if (stop.stop_requested()) return absl::CancelledError("stopped waiting");
+      is_late = environment_->clock->WaitUntil(&changed_, &mu_, deadline);
+    }
+    if (end_.has_value()) return *end_;
+  }
+  return NotComplete();
+}
+
+// What was heard last may be old: nothing is heard of an initiator that hangs.
+absl::Status Follower::NotComplete() {
+  const std::string not_complete = absl::StrCat("batch ", batch_.load(), " is not complete yet");
+  const auto stub = v1::BatchService::NewStub(mesh_->initiator());
+  v1::GetBatchRequest request;
+  request.set_batch(batch_);
+  v1::GetBatchResponse response;
+  const absl::Status asked =
+      mesh_->Call(*stub, &v1::BatchService::Stub::GetBatch, request, &response);
+  if (!asked.ok()) {
+    return absl::DeadlineExceededError(absl::StrCat(not_complete, "; ", asked.message()));
+  }
+  const v1::BatchStatus& status = response.status();
+  const std::string why = WhyItWaits(status);
+  return absl::DeadlineExceededError(
+      absl::StrCat(not_complete, ", ", Grouped(static_cast<uint64_t>(status.transactions())),
+                   " of its transactions are counted", why.empty() ? "" : "; it waits: ", why));
+}
+
+std::string Follower::WhyItWaits(const v1::BatchStatus& status) {
+  if (!status.problem().empty()) return status.problem();
+  const auto processors = mesh_->Instances(v1::ROLE_PROCESSOR);
+  if (!processors.ok()) return "";
+  const std::string& version = status.handler_version();
+  for (const v1::Instance& processor : *processors) {
+    if (processor.leaving()) continue;
+    for (const v1::HandlerVersion& handler : processor.info().handlers()) {
+      const bool fits = version.empty() || handler.version() == version;
+      if (handler.job() == status.job() && fits) return "";
     }
   }
-  return *end_;
+  return absl::StrCat("no processor has ",
+                      version.empty() ? "" : absl::StrCat("version ", version, " of "),
+                      "the handler of job ", status.job(), "; `muster doctor` tells more");
 }
 
 std::optional<RunProgress> Follower::progress() const {

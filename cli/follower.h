@@ -1,6 +1,7 @@
 // Follower: what becomes of a batch on a mesh, while something else goes on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,7 +33,8 @@ class Follower {
   // Follows from now on; only the first call counts.
   void Begin(uint64_t batch);
 
-  // The last status. DeadlineExceeded: not complete after `timeout`. Cancelled: `stop`.
+  // The last status. DeadlineExceeded: not complete after `timeout`, saying how far it is and,
+  // where that can be seen, why it waits. Cancelled: `stop`.
   absl::StatusOr<v1::BatchStatus> AwaitEnd(absl::Duration timeout, const std::stop_token& stop);
 
   // As far as it was heard; nullopt: nothing was.
@@ -40,10 +42,16 @@ class Follower {
 
  private:
   void Run(uint64_t batch);
+  // What the initiator says of the batch now, unless it is over.
+  absl::Status NotComplete();
+  // Empty: nothing is known.
+  std::string WhyItWaits(const v1::BatchStatus& status);
 
   Mesh* const mesh_;                      // not owned
   const Environment* const environment_;  // not owned
   std::stop_source stop_;
+
+  std::atomic<uint64_t> batch_ = 0;  // that Begin named
 
   mutable base::Mutex mu_;
   base::CondVar changed_;

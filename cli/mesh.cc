@@ -1,11 +1,17 @@
 #include "cli/mesh.h"
 
+#include <optional>
+#include <string>
+
 #include "absl/strings/str_cat.h"
+#include "cli/cure.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/mesh_service.grpc.pb.h"
 
 namespace muster::cli {
 namespace {
+
+constexpr char kController[] = "muster-controller";
 
 rpc::ChannelOptions ChannelOptionsFor(const ServerOptions& options) {
   rpc::ChannelOptions channel;
@@ -26,22 +32,32 @@ absl::Status Explain(const absl::Status& status, const Peer& peer) {
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
     return base::Annotate(status, peer.address);
   }
+  const std::optional<rpc::ErrorReason> reason = rpc::Reason(status);
+  if (reason.has_value() && reason->reason == "NO_SUCH_JOB") {
+    return WithList(status, "muster job list");
+  }
+  // gRPC has no words for a service that is not there.
+  if (absl::IsUnimplemented(status) && status.message().empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat(peer.address, " does not offer what a ", peer.program,
+                     " does: it is another program, or another version"));
+  }
   return status;
 }
 
 absl::StatusOr<std::unique_ptr<Mesh>> Mesh::Open(const ServerOptions& options) {
   std::unique_ptr<Mesh> mesh(new Mesh(options, ChannelOptionsFor(options)));
-  MUSTER_ASSIGN_OR_RETURN(mesh->initiator_, mesh->Connect(options.address));
+  MUSTER_ASSIGN_OR_RETURN(mesh->initiator_, mesh->Connect(options.address, "muster-initiator"));
   return mesh;
 }
 
 absl::StatusOr<Peer> Mesh::Controller() {
-  if (!options_.controller.empty()) return Connect(options_.controller);
+  if (!options_.controller.empty()) return Connect(options_.controller, kController);
   MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Instance> controllers,
                           Instances(v1::ROLE_CONTROLLER));
   for (const v1::Instance& instance : controllers) {
     const bool serves = !instance.leaving() && !instance.info().address().empty();
-    if (serves) return Connect(instance.info().address());
+    if (serves) return Connect(instance.info().address(), kController);
   }
   return absl::UnavailableError(absl::StrCat(
       initiator_.address, ": it has heard of no controller; --controller HOST:PORT names one"));
@@ -62,8 +78,8 @@ absl::StatusOr<v1::ListInstancesResponse> Mesh::ListInstances(v1::Role role) {
   return response;
 }
 
-absl::StatusOr<Peer> Mesh::Connect(const std::string& address) const {
-  Peer peer{address, nullptr};
+absl::StatusOr<Peer> Mesh::Connect(const std::string& address, const std::string& program) const {
+  Peer peer{address, program, nullptr};
   MUSTER_ASSIGN_OR_RETURN(peer.channel, rpc::OpenChannel(address, channel_options_));
   return peer;
 }

@@ -20,11 +20,13 @@ namespace muster::cli {
 // Somebody who serves.
 struct Peer {
   std::string address;
+  std::string program;  // that should be there: "muster-initiator"
   std::shared_ptr<grpc::Channel> channel;
 };
 
-// How a call to `peer` ended, for people: whoever did not answer is named. Nobody here cancels
-// calls, so that one which was is the server's doing, and worth another try (Unavailable).
+// How a call to `peer` ended, for people: whoever did not answer, or is another program, is named.
+// Nobody here cancels calls, so that one which was is the server's doing, and worth another try
+// (Unavailable).
 absl::Status Explain(const absl::Status& status, const Peer& peer);
 
 // Connect and Call are thread-safe, the others are not.
@@ -41,8 +43,8 @@ class Mesh {
   absl::StatusOr<std::vector<v1::Instance>> Instances(v1::Role role);
   // The same, and whether the initiator hears anybody at all.
   absl::StatusOr<v1::ListInstancesResponse> ListInstances(v1::Role role);
-  // Connects with the first call. InvalidArgument: that is no address.
-  absl::StatusOr<Peer> Connect(const std::string& address) const;
+  // Where `program` should be. Connects with the first call. InvalidArgument: that is no address.
+  absl::StatusOr<Peer> Connect(const std::string& address, const std::string& program) const;
 
   const ServerOptions& options() const { return options_; }
   const rpc::ChannelOptions& channel_options() const { return channel_options_; }

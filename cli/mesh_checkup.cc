@@ -20,6 +20,7 @@
 #include "muster/base/status_macros.h"
 #include "muster/mesh/limits.h"
 #include "muster/proto_time/proto_time.h"
+#include "muster/v1/batch_service.grpc.pb.h"
 
 namespace muster::cli {
 namespace {
@@ -51,7 +52,7 @@ Finding CheckHealth(const Mesh& mesh, const v1::Instance& instance, bool has_nat
   }
   if (address.empty()) return {Health::kOk, name, "is heard; it serves nobody"};
   const char* const unreachable = "see whether it runs, and whether --advertise leads to it";
-  const absl::StatusOr<Peer> peer = mesh.Connect(address);
+  const absl::StatusOr<Peer> peer = mesh.Connect(address, "muster service");
   if (!peer.ok()) return {Health::kWrong, name, std::string(peer.status().message()), unreachable};
   const auto stub = grpc::health::v1::Health::NewStub(peer->channel);
   HealthCheckResponse response;
@@ -165,6 +166,17 @@ Findings WithoutNats(const Mesh& mesh, const std::vector<v1::Instance>& last_hea
   return findings;
 }
 
+// Every role tells of instances, so that this proves nothing. Unimplemented: it is another role.
+absl::Status NeedInitiator(const Mesh& mesh) {
+  const auto stub = v1::BatchService::NewStub(mesh.initiator());
+  v1::ListBatchesRequest request;
+  request.set_page_size(1);
+  v1::ListBatchesResponse response;
+  const absl::Status listed =
+      mesh.Call(*stub, &v1::BatchService::Stub::ListBatches, request, &response);
+  return absl::IsUnimplemented(listed) ? listed : absl::OkStatus();  // others CheckWork tells
+}
+
 }  // namespace
 
 absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::string& account,
@@ -173,6 +185,7 @@ absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::stri
   MUSTER_ASSIGN_OR_RETURN(const v1::ListInstancesResponse heard,
                           mesh->ListInstances(v1::ROLE_UNSPECIFIED));
   const std::vector<v1::Instance> instances(heard.instances().begin(), heard.instances().end());
+  MUSTER_RETURN_IF_ERROR(NeedInitiator(*mesh));
   if (heard.disconnected()) return WithoutNats(*mesh, instances);
   Findings findings;
   findings.push_back({Health::kOk, "initiator",

@@ -10,7 +10,7 @@
 namespace muster::cli {
 
 // Changes nothing. What cannot be looked at is a finding too; only an initiator that does not
-// answer is an error. `version` is this program's.
+// answer, or is none, is an error. `version` is this program's.
 absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::string& account,
                                    const std::string& version, const Environment& environment);
 

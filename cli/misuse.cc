@@ -3,8 +3,10 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/table.h"
 #include "muster/base/nearest_name.h"
 
 namespace muster::cli {
@@ -80,14 +82,55 @@ std::string Explain(const CLI::App& app, const std::string& word) {
   return absl::StrCat(NameBelow(app), ": ", base::Quoted(word), " is one argument too many");
 }
 
+// The command that was being read when reading ended.
+const CLI::App& Innermost(const CLI::App& app) {
+  for (const CLI::App* const command : app.get_subcommands()) {
+    const bool is_option_group = command->get_name().empty();
+    if (!is_option_group) return Innermost(*command);
+  }
+  return app;
+}
+
+// CLI11 begins some of its messages as sentences, and others with a name.
+std::string Uncapitalized(std::string text) {
+  if (text.size() > 1 && absl::ascii_islower(text[1])) text[0] = absl::ascii_tolower(text[0]);
+  return text;
+}
+
+std::string WhatIsWrong(const CLI::App& command, const CLI::ParseError& mistake) {
+  const std::vector<std::string> names = CommandNames(command);
+  const bool is_missing =
+      mistake.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
+  if (is_missing && !names.empty()) {
+    return absl::StrCat("a command is required; the commands are ", base::ListNames(names));
+  }
+  return Uncapitalized(Printable(mistake.what()));
+}
+
+// As every complaint is: what is wrong, and where to read on.
+std::string Complaint(const CLI::App& command, const std::string& what) {
+  const std::string name = NameBelow(command);
+  return absl::StrCat("muster: ", what, "\nmuster ", name, name.empty() ? "" : " ",
+                      "--help tells more\n");
+}
+
 }  // namespace
 
 std::string ExplainUnknownWord(const CLI::App& app) {
   const CLI::App* const misunderstood = FindMisunderstood(app);
   if (misunderstood == nullptr) return "";
-  const std::string name = NameBelow(*misunderstood);
-  return absl::StrCat("muster: ", Explain(*misunderstood, FirstUnknownWord(*misunderstood)), "\n",
-                      "muster ", name, name.empty() ? "" : " ", "--help tells more\n");
+  return ExplainWord(*misunderstood, FirstUnknownWord(*misunderstood));
+}
+
+std::string ExplainWord(const CLI::App& app, const std::string& word) {
+  return Complaint(app, Explain(app, word));
+}
+
+std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& mistake) {
+  const CLI::App& command = Innermost(app);
+  const std::string name = NameBelow(command);
+  return Complaint(command,
+                   absl::StrCat(name, name.empty() ? "" : ": ", WhatIsWrong(command, mistake)));
 }
 
 }  // namespace muster::cli

@@ -12,6 +12,7 @@ namespace muster::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -19,9 +20,9 @@ using ::testing::StartsWith;
 
 class MisuseTest : public ::testing::Test {
  protected:
-  int Run(std::initializer_list<const char*> arguments) {
+  int Run(const std::vector<const char*>& arguments) {
     std::vector<const char*> argv = {"muster"};
-    argv.insert(argv.end(), arguments);
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
     out_.str("");
     err_.str("");
     const handler::HandlerRegistry handlers;
@@ -91,8 +92,49 @@ TEST_F(MisuseTest, EscapesAndCutsWhatItNames) {
 }
 
 TEST_F(MisuseTest, SaysWhatIsMissingWhereEveryWordIsKnown) {
-  EXPECT_THAT(Complaint({}), StartsWith("A subcommand is required\n"));
-  EXPECT_THAT(Complaint({"run", "job.yaml"}), StartsWith("--input is required\n"));
+  EXPECT_THAT(Complaint({}), StartsWith("muster: a command is required; the commands are 'run', "));
+  EXPECT_THAT(Complaint({"batch"}),
+              AllOf(StartsWith("muster: batch: a command is required; the commands are 'quote', "),
+                    EndsWith("\nmuster batch --help tells more\n")));
+  EXPECT_EQ(Complaint({"run", "job.yaml"}),
+            "muster: run: --input is required\nmuster run --help tells more\n");
+  EXPECT_EQ(Complaint({"queue", "stats"}),
+            "muster: queue stats: QUEUE is required\nmuster queue stats --help tells more\n");
+}
+
+TEST_F(MisuseTest, SaysWhatIsMalformedAndInWhichCommand) {
+  EXPECT_EQ(Complaint({"batch", "get", "abc"}),
+            "muster: batch get: could not convert: BATCH = abc\n"
+            "muster batch get --help tells more\n");
+  EXPECT_THAT(Complaint({"queue", "peek", "in", "--max", "99"}),
+              StartsWith("muster: queue peek: --max: "));
+  EXPECT_THAT(Complaint({"batch", "list", "--server", "a:1", "--timeout", "\x1b[31m"}),
+              StartsWith("muster: batch list: --timeout: '?[31m' is no time like 30s\n"));
+  EXPECT_THAT(Complaint({"batch", "quote", "shop"}), StartsWith("muster: batch quote: "));
+}
+
+TEST_F(MisuseTest, HelpsAsTheOptionForItDoes) {
+  for (const std::vector<const char*>& words :
+       std::vector<std::vector<const char*>>{{}, {"batch"}, {"batch", "submit"}, {"help"}}) {
+    std::vector<const char*> asked = words;
+    asked.push_back("--help");
+    EXPECT_EQ(Run(asked), kOk);
+    const std::string expected = out_.str();
+    asked = words;
+    asked.insert(asked.begin(), "help");
+    EXPECT_EQ(Run(asked), kOk);
+    EXPECT_EQ(out_.str(), expected);
+    EXPECT_THAT(expected, HasSubstr("Usage: "));
+    EXPECT_EQ(err_.str(), "");
+  }
+}
+
+TEST_F(MisuseTest, HelpsWithNoCommandThatIsNotThere) {
+  EXPECT_EQ(Complaint({"help", "batch", "sumbit"}),
+            "muster: batch has no command 'sumbit'; did you mean 'submit'?\n"
+            "muster batch --help tells more\n");
+  EXPECT_THAT(Complaint({"help", "version", "2"}),
+              StartsWith("muster: version: '2' is one argument too many\n"));
 }
 
 TEST_F(MisuseTest, TellsItsVersionInBothWays) {

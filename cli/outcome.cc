@@ -36,6 +36,22 @@ std::string Outcome::Text() const {
                       Grouped(static_cast<uint64_t>(transactions_per_second))));
 }
 
+std::string Outcome::Losses(const job::Tolerance& tolerate, const std::string& where) const {
+  std::string lines;
+  if (counted.rejected > 0) {
+    const bool tolerated = tolerate.Allows(counted.rejected, counted.transactions);
+    absl::StrAppend(&lines, Counted(static_cast<uint64_t>(counted.rejected), "transaction"),
+                    counted.rejected == 1 ? " was" : " were", " rejected",
+                    tolerated ? " (tolerated)" : "", ": muster batch get ", batch, where, "\n");
+  }
+  if (counted.items_dead > 0) {
+    absl::StrAppend(&lines, Counted(static_cast<uint64_t>(counted.items_dead), "item"),
+                    counted.items_dead == 1 ? " was" : " were", " given up: muster queue list",
+                    where, ", muster queue poison QUEUE", where, "\n");
+  }
+  return lines;
+}
+
 int Outcome::Code(const job::Tolerance& tolerate) const {
   if (!complete) return kInterrupted;
   if (counted.dead_lettered > 0 || !tolerate.Allows(counted.rejected, counted.transactions)) {

@@ -22,6 +22,9 @@ struct Outcome {
   nlohmann::ordered_json Json() const;
   // "batch 7: 541,909 transactions = …", and how long it took; two lines.
   std::string Text() const;
+  // What of the batch is not in its totals, and which command shows it; a line each. `where` names
+  // the place of the batch in those commands, as DataDirOption does.
+  std::string Losses(const job::Tolerance& tolerate, const std::string& where) const;
   // The share of the batch that was rejected or given up decides, and then the promised time.
   int Code(const job::Tolerance& tolerate) const;
 };

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "cli/batch_view.h"
 #include "cli/check_command.h"
+#include "cli/cure.h"
 #include "cli/environment.h"
 #include "cli/place.h"
 #include "cli/queue_admin.h"
@@ -210,9 +211,12 @@ CLI::App* AddVerb(CLI::App* parent, const char* name, const char* about,
   AddPlace(command, &options->common);
   AddOutput(command, &options->common, Csv::kNo);
   command->callback([options, verb = std::move(verb), &environment] {
-    if (const absl::Status status = verb(*options, environment); !status.ok()) {
-      environment.Fail(status);
-    }
+    const absl::Status status = verb(*options, environment);
+    if (status.ok()) return;
+    // Messages that are not there are not in that list.
+    environment.Fail(options->messages.empty()
+                         ? WithList(status, "muster queue list", options->common)
+                         : status);
   });
   return command;
 }

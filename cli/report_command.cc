@@ -5,6 +5,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "cli/cure.h"
 #include "cli/environment.h"
 #include "cli/place.h"
 #include "cli/report_view.h"
@@ -38,7 +39,7 @@ void AddReport(CLI::App* app, const Environment& environment) {
   AddOutput(report, &options->common, Csv::kYes);
   report->callback([options, &environment] {
     if (const absl::Status status = Report(*options, environment); !status.ok()) {
-      environment.Fail(status);
+      environment.Fail(WithList(status, "muster batch list", options->common));
     }
   });
 }

@@ -131,30 +131,16 @@ void Announce(const initiator::Submission& submission, const Environment& enviro
 
 void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
                     const RunOptions& options, const Environment& environment) {
-  const std::string where = DataDirOption(options.common.data_dir);
-  const report::Progress& counted = summary.progress;
-  if (!summary.complete) {
-    *environment.err << "stopped; run the same command again "
-                     << (summary.start == initiator::Start::kNew && options.always_new
-                             ? "without --new "
-                             : "")
-                     << "to go on with batch " << summary.batch.number << "\n";
+  if (summary.complete) {
+    *environment.err << OutcomeOf(summary).Losses(job.tolerate,
+                                                  DataDirOption(options.common.data_dir));
     return;
   }
-  if (counted.rejected > 0) {
-    *environment.err << Counted(static_cast<uint64_t>(counted.rejected), "transaction")
-                     << (counted.rejected == 1 ? " was" : " were") << " rejected"
-                     << (job.tolerate.Allows(counted.rejected, counted.transactions)
-                             ? " (tolerated)"
-                             : "")
-                     << ": muster batch get " << summary.batch.number << where << "\n";
-  }
-  if (counted.items_dead > 0) {
-    *environment.err << Counted(static_cast<uint64_t>(counted.items_dead), "item")
-                     << (counted.items_dead == 1 ? " was" : " were")
-                     << " given up: muster queue list" << where << ", muster queue poison QUEUE"
-                     << where << "\n";
-  }
+  *environment.err << "stopped; run the same command again "
+                   << (summary.start == initiator::Start::kNew && options.always_new
+                           ? "without --new "
+                           : "")
+                   << "to go on with batch " << summary.batch.number << "\n";
 }
 
 absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& options,

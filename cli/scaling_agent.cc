@@ -27,7 +27,9 @@ absl::StatusOr<std::vector<std::string>> ScalingAgent::Addresses() {
   }
   if (!addresses.empty()) return addresses;
   return absl::UnavailableError(
-      absl::StrCat(mesh_->options().address, ": it has heard of no scaling agent"));
+      absl::StrCat(mesh_->options().address,
+                   ": it has heard of no scaling agent; start one with muster-scaling-agent "
+                   "--rules FILE"));
 }
 
 }  // namespace muster::cli

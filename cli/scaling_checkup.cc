@@ -18,7 +18,8 @@ constexpr char kScaling[] = "scaling";
 
 // What one agent says of itself. That it does not answer, its own finding says.
 absl::StatusOr<v1::GetAgentResponse> AskAgent(const Mesh& mesh, const v1::Instance& instance) {
-  MUSTER_ASSIGN_OR_RETURN(const Peer peer, mesh.Connect(instance.info().address()));
+  MUSTER_ASSIGN_OR_RETURN(const Peer peer,
+                          mesh.Connect(instance.info().address(), "muster-scaling-agent"));
   const auto stub = v1::ScalingService::NewStub(peer.channel);
   v1::GetAgentResponse response;
   MUSTER_RETURN_IF_ERROR(
@@ -41,7 +42,7 @@ Finding LeaderFinding(const v1::Instance& instance, const v1::GetAgentResponse& 
 }
 
 ScalingTargets ListTargets(const Mesh& mesh, const v1::Instance& leader, Findings* findings) {
-  const auto peer = mesh.Connect(leader.info().address());
+  const auto peer = mesh.Connect(leader.info().address(), "muster-scaling-agent");
   if (!peer.ok()) return {};
   const auto stub = v1::ScalingService::NewStub(peer->channel);
   v1::ListTargetsResponse response;

@@ -384,7 +384,8 @@ TEST_F(ScalingCommandTest, NeedsAScalingAgent) {
                                              {"scale", "override", "billing", "--clear"}}) {
     const Done done = RunThere(arguments);
     EXPECT_EQ(done.code, kUnreachable);
-    EXPECT_THAT(done.err, EndsWith(": it has heard of no scaling agent\n"));
+    EXPECT_THAT(done.err, EndsWith(": it has heard of no scaling agent; start one with "
+                                   "muster-scaling-agent --rules FILE\n"));
   }
   const Done nowhere = Run({"scale", "status"});
   EXPECT_EQ(nowhere.code, kError);

@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "cli/cure.h"
 #include "cli/follower.h"
 #include "cli/mesh.h"
 #include "cli/outcome.h"
@@ -37,6 +38,7 @@ namespace {
 
 // Whatever a server says.
 constexpr absl::Duration kLeastWaitForRoom = absl::Seconds(1);
+constexpr char kBatches[] = "muster batch list";
 
 struct SubmitOptions {
   CommonOptions common;
@@ -149,7 +151,9 @@ absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, Mesh& mesh,
     *environment.out << outcome.Text() << "report:  muster report " << outcome.batch
                      << "\nreceipt: muster batch receipt " << outcome.batch << "\n";
   }
-  environment.exit_code = outcome.Code(ToleranceOf(mesh, outcome.job));
+  const job::Tolerance tolerate = ToleranceOf(mesh, outcome.job);
+  *environment.err << outcome.Losses(tolerate, "");
+  environment.exit_code = outcome.Code(tolerate);
   return absl::OkStatus();
 }
 
@@ -268,7 +272,7 @@ absl::Status Watch(const SubmitOptions& options, const Environment& environment)
   const std::unique_ptr<ProgressBar> bar = BarFor(follower, watching, environment);
   const auto end = follower.AwaitEnd(options.wait_timeout, signals.token());
   if (bar != nullptr) bar->Finish();
-  return Conclude(end, *mesh, options, environment);
+  return WithList(Conclude(end, *mesh, options, environment), kBatches);
 }
 
 absl::Status Cancel(const SubmitOptions& options, const Environment& environment) {
@@ -279,8 +283,8 @@ absl::Status Cancel(const SubmitOptions& options, const Environment& environment
   request.set_batch(options.batch);
   request.set_reason(options.reason);
   v1::CancelBatchResponse response;
-  MUSTER_RETURN_IF_ERROR(
-      mesh->Call(*stub, &v1::BatchService::Stub::CancelBatch, request, &response));
+  MUSTER_RETURN_IF_ERROR(WithList(
+      mesh->Call(*stub, &v1::BatchService::Stub::CancelBatch, request, &response), kBatches));
   if (IsStructured(options.common.output)) {
     nlohmann::ordered_json json = OutcomeOf(response.status()).Json();
     json["processors"] = response.processors();

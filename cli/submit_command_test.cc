@@ -166,7 +166,39 @@ class WatchCommandTest : public SubmitCommandTest {
     return status;
   }
 
+  // A processor with that version of the job's handler.
+  void Employ(const std::string& job, const std::string& version) {
+    v1::Instance processor;
+    processor.mutable_info()->set_role(v1::ROLE_PROCESSOR);
+    v1::HandlerVersion* const handler = processor.mutable_info()->add_handlers();
+    handler->set_job(job);
+    handler->set_version(version);
+    mesh_.others.push_back(processor);
+  }
+
+  // What is said of batch 7 when it was waited for long enough.
+  std::string WaitInVain() {
+    Done done;
+    std::thread waiting([&] {
+      done = RunThere({"batch", "watch", "7", "-q", "--wait-timeout", "30s"});
+    });
+    clock_.AwaitSleepers(1);
+    clock_.Advance(absl::Seconds(30));
+    waiting.join();
+    EXPECT_EQ(done.code, kTimedOut);
+    return done.err;
+  }
+
   static constexpr v1::BatchState kDone = v1::BATCH_STATE_COMPLETE;
+  static constexpr char kTolerant[] = R"(name: shop
+input: {format: csv, columns: {key: key}}
+item: {transactions: 20}
+handler: {linked: count}
+queue: {partitions: 2}
+groups:
+  - {name: by_key, keys: [key], measures: {lines: int}}
+tolerate: {rejected: 1%}
+)";
 };
 
 TEST_F(WatchCommandTest, ShowsHowFarABatchIsUntilItIsComplete) {
@@ -213,7 +245,9 @@ TEST_F(WatchCommandTest, ShowsWhyABatchWaitsAmongTheOthers) {
 }
 
 TEST_F(WatchCommandTest, WaitsNoLongerThanItIsTold) {
+  batches_.batches[7] = Standing(v1::BATCH_STATE_SEALED);
   batches_.news = {Standing(v1::BATCH_STATE_SEALED)};
+  Employ("shop", "1");
   for (const bool submits : {false, true}) {
     Done done;
     std::thread waiting([&] {
@@ -226,8 +260,28 @@ TEST_F(WatchCommandTest, WaitsNoLongerThanItIsTold) {
     waiting.join();
     EXPECT_EQ(done.code, kTimedOut);
     EXPECT_EQ(done.out, "");
-    EXPECT_EQ(done.err, "muster: the batch is not complete yet\n");
+    EXPECT_EQ(done.err,
+              "muster: batch 7 is not complete yet, 250 of its transactions are counted\n");
   }
+}
+
+TEST_F(WatchCommandTest, SaysWhyTheBatchWaitsThatItWaitsForNoLonger) {
+  constexpr char kNotYet[] =
+      "muster: batch 7 is not complete yet, 250 of its transactions are counted; it waits: ";
+  v1::BatchStatus& batch = batches_.batches[7];
+  batch = Waiting("no \x1b queue answers");
+  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no ? queue answers\n"));
+  batch.clear_problem();
+  constexpr char kOfJob[] = "the handler of job shop; `muster doctor` tells more\n";
+  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no processor has ", kOfJob));
+  Employ("shop", "1");
+  batch.set_handler_version("2");
+  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no processor has version 2 of ", kOfJob));
+  batch.set_handler_version("1");
+  EXPECT_EQ(WaitInVain(),
+            "muster: batch 7 is not complete yet, 250 of its transactions are counted\n");
+  mesh_.others[0].set_leaving(true);
+  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no processor has version 1 of ", kOfJob));
 }
 
 TEST_F(WatchCommandTest, TellsALateBatchFromOneThatIsPartial) {
@@ -246,6 +300,32 @@ TEST_F(WatchCommandTest, TellsALateBatchFromOneThatIsPartial) {
   EXPECT_EQ(RunThere({"batch", "watch", "7", "-q"}).code, kPartial) << "which counts for more";
 }
 
+TEST_F(WatchCommandTest, SaysWhatIsNotInTheTotals) {
+  const auto wait = [this] { return Submit({"--wait"}); };
+  v1::BatchStatus status = Standing(kDone);
+  batches_.news = {status};
+  EXPECT_EQ(wait().err, "");
+  status.set_rejected(2);
+  status.set_aggregated(998);
+  batches_.news = {status};
+  const Done rejected = wait();
+  EXPECT_EQ(rejected.code, kPartial);
+  EXPECT_EQ(rejected.err, "2 transactions were rejected: muster batch get 7\n");
+  std::ofstream(dir_ / "job.yaml") << kTolerant;
+  ASSERT_EQ(RunThere({"job", "apply", dir_ / "job.yaml"}).code, kOk);
+  status.set_job("name");  // as the made-up jobs take it for one
+  batches_.news = {status};
+  const Done tolerated = wait();
+  EXPECT_EQ(tolerated.code, kOk);
+  EXPECT_EQ(tolerated.err, "2 transactions were rejected (tolerated): muster batch get 7\n");
+  status.set_items_dead(1);
+  status.set_dead_lettered(500);
+  batches_.news = {status};
+  const Done given_up = wait();
+  EXPECT_EQ(given_up.code, kPartial);
+  EXPECT_THAT(given_up.err, HasSubstr("1 item was given up: muster queue list, "));
+}
+
 TEST_F(WatchCommandTest, SaysThatABatchWasCancelledAndWhy) {
   v1::BatchStatus cancelled = Standing(v1::BATCH_STATE_CANCELLED);
   cancelled.set_cancel_reason("a mistake");
@@ -258,7 +338,7 @@ TEST_F(WatchCommandTest, SaysThatABatchWasCancelledAndWhy) {
 TEST_F(WatchCommandTest, DrawsNoBarForABatchThatIsNotThere) {
   const Done done = RunThere({"batch", "watch", "99"});
   EXPECT_EQ(done.code, kError);
-  EXPECT_EQ(done.err, "muster: no such batch\n");
+  EXPECT_EQ(done.err, "muster: no such batch; `muster batch list` shows those there are\n");
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ absl::StatusOr<std::vector<Worker>> FindWorkers(Mesh& mesh, const std::string& n
     if (!name.empty() && instance.info().instance() != name) continue;
     Worker worker{std::move(instance), {}};
     if (worker.serves()) {
-      MUSTER_ASSIGN_OR_RETURN(worker.peer, mesh.Connect(worker.instance.info().address()));
+      MUSTER_ASSIGN_OR_RETURN(worker.peer,
+                              mesh.Connect(worker.instance.info().address(), "muster-processor"));
     }
     workers.push_back(std::move(worker));
   }

@@ -34,6 +34,10 @@ bool Address::IsLoopback() const {
 }
 
 absl::StatusOr<Address> ParseAddress(absl::string_view text) {
+  if (const size_t scheme = text.find("://"); scheme != absl::string_view::npos) {
+    return Malformed(text,
+                     absl::StrCat("has a scheme: leave ", text.substr(0, scheme + 3), " out"));
+  }
   const size_t colon = text.rfind(':');
   if (colon == absl::string_view::npos) return Malformed(text, "has no port");
   Address address;

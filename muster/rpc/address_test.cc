@@ -49,6 +49,9 @@ TEST(Address, SaysWhatIsWrongWithOne) {
   EXPECT_NE(WhyNoAddress("localhost:70000").find("no port from 0 to 65535"), std::string::npos);
   EXPECT_NE(WhyNoAddress("localhost:-1").find("no port from 0 to 65535"), std::string::npos);
   EXPECT_NE(WhyNoAddress("::1:7700").find("without brackets"), std::string::npos);
+  EXPECT_NE(WhyNoAddress("http://127.0.0.1:7700").find("has a scheme: leave http:// out"),
+            std::string::npos);
+  EXPECT_NE(WhyNoAddress("grpc://host").find("leave grpc:// out"), std::string::npos);
   EXPECT_NE(WhyNoAddress("[localhost]:7700").find("no IPv6 address in brackets"),
             std::string::npos);
 }

@@ -62,7 +62,10 @@ LeadingAgent::LeadingAgent(KnownAgents agents, rpc::ChannelOptions channel_optio
 
 absl::Status LeadingAgent::Ask(Call call) {
   MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> agents, Candidates());
-  if (agents.empty()) return absl::UnavailableError("no scaling agent is known");
+  if (agents.empty()) {
+    return absl::UnavailableError(
+        "no scaling agent is known; start one with muster-scaling-agent --rules FILE");
+  }
   absl::Status silence;
   size_t asked = 0;
   for (; asked < std::min(agents.size(), kMaxAsked); ++asked) {

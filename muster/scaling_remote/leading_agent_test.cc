@@ -100,7 +100,8 @@ TEST_F(LeadingAgentTest, PassesOnWhatTheLeaderRefuses) {
 
 TEST_F(LeadingAgentTest, SaysThatNobodyIsKnown) {
   known_->clear();
-  EXPECT_EQ(Rules().status(), absl::UnavailableError("no scaling agent is known"));
+  EXPECT_EQ(Rules().status(), absl::UnavailableError("no scaling agent is known; start one with "
+                                                     "muster-scaling-agent --rules FILE"));
   known_ = absl::PermissionDeniedError("not for you");
   EXPECT_EQ(Rules().status(), absl::PermissionDeniedError("not for you"));
 }

@@ -49,14 +49,14 @@ absl::StatusOr<std::optional<base::TraceContext>> TraceOf(const v1::SubmitHeader
   return *std::move(trace);
 }
 
-absl::Status Reused(const ledger::Batch& batch, absl::string_view with_what) {
-  return rpc::WithReason(
-      absl::FailedPreconditionError(absl::StrCat("this request id belongs to batch ", batch.number,
-                                                 " ", with_what, ": choose another one")),
-      {"REQUEST_ID_REUSED", {{"batch", absl::StrCat(batch.number)}}});
-}
-
 }  // namespace
+
+absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what) {
+  return rpc::WithReason(
+      absl::FailedPreconditionError(absl::StrCat("this request id belongs to batch ", batch, " ",
+                                                 with_what, ": choose another one")),
+      {"REQUEST_ID_REUSED", {{"batch", absl::StrCat(batch)}}});
+}
 
 absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header) {
   MUSTER_RETURN_IF_ERROR(Validate(header));
@@ -89,23 +89,25 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
   }
   MUSTER_ASSIGN_OR_RETURN(*job, deps_.jobs->GetDefinition(header.job()));
   if (is_new) return std::nullopt;
-  if (header.always_new()) return Reused(*known, "already");
+  if (header.always_new()) return RequestIdReused(known->number, "already");
   MUSTER_RETURN_IF_ERROR(CheckSame(header, job->revision, *known));
   return *known;
 }
 
 absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                     const ledger::Batch& batch) {
-  if (batch.job != header.job()) return Reused(batch, absl::StrCat("of job '", batch.job, "'"));
+  if (batch.job != header.job())
+    return RequestIdReused(batch.number, absl::StrCat("of job '", batch.job, "'"));
   if (batch.job_revision != revision) {
-    return Reused(batch, absl::StrCat("of job revision ", batch.job_revision));
+    return RequestIdReused(batch.number, absl::StrCat("of job revision ", batch.job_revision));
   }
   if (header.has_handler_version() && header.handler_version() != batch.handler_version) {
-    return Reused(batch, batch.handler_version.empty()
-                             ? "of no handler version"
-                             : absl::StrCat("of handler version ", batch.handler_version));
+    return RequestIdReused(batch.number,
+                           batch.handler_version.empty()
+                               ? "of no handler version"
+                               : absl::StrCat("of handler version ", batch.handler_version));
   }
-  if (header.tenant() != batch.tenant) return Reused(batch, "of another tenant");
+  if (header.tenant() != batch.tenant) return RequestIdReused(batch.number, "of another tenant");
   return absl::OkStatus();
 }
 

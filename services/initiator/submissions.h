@@ -1,11 +1,14 @@
 // Submissions: which batch a submission is: one that is there already, or a new one.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
 #include "muster/base/keyed_mutex.h"
 #include "muster/base/trace_context.h"
@@ -25,6 +28,10 @@ using CurrentVersion = std::function<absl::StatusOr<std::string>(const job::JobD
 
 // Whether a new batch of the job is taken in now; as Admission::Admit.
 using Admit = std::function<absl::Status(const job::JobDefinition& job)>;
+
+// What a submission is answered whose request id `batch` has, which is there `with_what`: "of job
+// 'x'", "already".
+absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what);
 
 // Thread-safe.
 class Submissions {

@@ -19,7 +19,6 @@ namespace {
 constexpr size_t kMaxChunkBytes = size_t{1} << 20;
 
 absl::Status WithOffset(absl::Status status, uint64_t expected) {
-  if (!absl::IsOutOfRange(status)) return status;
   return rpc::WithReason(std::move(status),
                          {"WRONG_OFFSET", {{"expected_offset", absl::StrCat(expected)}}});
 }
@@ -135,11 +134,15 @@ absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
   if (chunk.data().empty() || chunk.data().size() > kMaxChunkBytes) {
     return rpc::BadField("chunk.data", absl::StrCat("must have 1 to ", kMaxChunkBytes, " bytes"));
   }
-  if (upload_ == nullptr || upload_->sealed()) {
-    return WithOffset(absl::OutOfRangeError("the content is whole already"), SizeSoFar());
+  const absl::Status added = upload_ == nullptr
+                                 ? absl::AlreadyExistsError("the content is whole already")
+                                 : upload_->Append(ticket_, chunk.offset(), chunk.data());
+  // Whoever took the batch for a new one has not heard yet that its content is here.
+  if (absl::IsAlreadyExists(added) && chunk.offset() != SizeSoFar()) {
+    return Explained(absl::OutOfRangeError(absl::StrCat("the content is whole, and ends at byte ",
+                                                        SizeSoFar(), ", not at ", chunk.offset())));
   }
-  MUSTER_RETURN_IF_ERROR(
-      AsCancelled(WithOffset(upload_->Append(ticket_, chunk.offset(), chunk.data()), SizeSoFar())));
+  MUSTER_RETURN_IF_ERROR(Explained(added));
   syncer_->Wake();
   return absl::OkStatus();
 }
@@ -156,16 +159,22 @@ absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
   if (upload_ != nullptr) {
     sealed = upload_->Seal(ticket_, seal.size(), *hash);
   } else if (seal.size() != batch_.source_bytes) {
-    sealed = absl::FailedPreconditionError("it was sealed with other content");
+    sealed = absl::AlreadyExistsError("it was sealed with other content");
   }
   if (absl::IsDataLoss(sealed)) return Drop(std::move(sealed));
-  if (absl::IsFailedPrecondition(sealed)) {
-    return rpc::WithReason(std::move(sealed),
-                           {"REQUEST_ID_REUSED", {{"batch", absl::StrCat(batch_.number)}}});
-  }
-  MUSTER_RETURN_IF_ERROR(AsCancelled(WithOffset(std::move(sealed), SizeSoFar())));
+  MUSTER_RETURN_IF_ERROR(Explained(std::move(sealed)));
   if (batch_.state == ledger::BatchState::kOpen) keeper_->Advance(batch_.number);
   return absl::OkStatus();
+}
+
+absl::Status SubmitCall::Explained(absl::Status refused) const {
+  if (absl::IsAlreadyExists(refused)) return RequestIdReused(batch_.number, "with other content");
+  if (absl::IsAborted(refused)) {
+    return absl::AbortedError(
+        absl::StrCat("another submit goes on with the upload of batch ", batch_.number));
+  }
+  if (absl::IsOutOfRange(refused)) return WithOffset(std::move(refused), SizeSoFar());
+  return AsCancelled(std::move(refused));
 }
 
 absl::Status SubmitCall::Drop(absl::Status why) {

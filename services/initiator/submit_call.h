@@ -49,6 +49,8 @@ class SubmitCall {
   absl::Status EndSyncing();
   absl::Status Take(const v1::SubmitChunk& chunk);
   absl::Status Seal(const v1::SubmitSeal& seal);
+  // What a writer is answered whom the upload refused, in words that name the batch.
+  absl::Status Explained(absl::Status refused) const;
   // Nobody can go on with the upload.
   absl::Status Drop(absl::Status why);
   absl::Status Send(const v1::SubmitResponse& response);

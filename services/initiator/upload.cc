@@ -105,7 +105,7 @@ absl::Status Upload::CheckWriter(uint64_t ticket) const {
 absl::Status Upload::Append(uint64_t ticket, uint64_t offset, absl::string_view data) {
   base::MutexLock writing(&writing_mu_);
   MUSTER_RETURN_IF_ERROR(CheckWriter(ticket));
-  if (sealed()) return absl::FailedPreconditionError("the content is whole already");
+  if (sealed()) return absl::AlreadyExistsError("the content is whole already");
   const uint64_t end = size_so_far();
   if (offset != end) {
     return absl::OutOfRangeError(
@@ -169,7 +169,7 @@ absl::Status Upload::Seal(uint64_t ticket, uint64_t size, const base::Fingerprin
   const bool same = end == size && content_.Digest() == content;
   if (sealed()) {
     if (same) return absl::OkStatus();
-    return absl::FailedPreconditionError("it was sealed with other content");
+    return absl::AlreadyExistsError("it was sealed with other content");
   }
   if (end != size) {
     return absl::OutOfRangeError(absl::StrCat("the content ends at byte ", end, ", not at ", size));

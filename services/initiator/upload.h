@@ -40,7 +40,7 @@ class Upload final : public input::ByteSource {
   uint64_t TakeOver();
 
   // Adds `data`, which begins at `offset` of the content. OutOfRange: the content does not end at
-  // `offset` (size_so_far() says where). FailedPrecondition: it is sealed. Otherwise as Open: then
+  // `offset` (size_so_far() says where). AlreadyExists: it is sealed. Otherwise as Open: then
   // nothing was added, and the same may be tried again.
   absl::Status Append(uint64_t ticket, uint64_t offset, absl::string_view data);
 
@@ -50,8 +50,8 @@ class Upload final : public input::ByteSource {
   absl::Status Sync();
 
   // Syncs. The content is whole, and is what the writer sent. Sealing twice is fine. OutOfRange: it
-  // does not end at `size`. DataLoss: it has another fingerprint. FailedPrecondition: it was sealed
-  // with another size or fingerprint.
+  // does not end at `size`. DataLoss: it has another fingerprint. AlreadyExists: it was sealed with
+  // another size or fingerprint.
   absl::Status Seal(uint64_t ticket, uint64_t size, const base::Fingerprint128& content);
 
   // From now on writers are answered `why`, which is no OK: nobody needs the content any more. The

@@ -146,8 +146,8 @@ TEST_F(UploadTest, IsWholeForEveryProcessOnceItIsSealed) {
   EXPECT_TRUE(upload->sealed());
   const uint64_t ticket = upload->TakeOver();
   EXPECT_TRUE(upload->Seal(ticket, 3, base::Fingerprint("all")).ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(upload->Seal(ticket, 3, base::Fingerprint("any"))));
-  EXPECT_TRUE(absl::IsFailedPrecondition(upload->Append(ticket, 3, "more")));
+  EXPECT_TRUE(absl::IsAlreadyExists(upload->Seal(ticket, 3, base::Fingerprint("any"))));
+  EXPECT_TRUE(absl::IsAlreadyExists(upload->Append(ticket, 3, "more")));
 }
 
 TEST_F(UploadTest, TakesNoPieceThatDoesNotFollow) {

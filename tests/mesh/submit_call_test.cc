@@ -27,11 +27,30 @@ TEST_F(BatchServiceTest, NeverMakesASecondBatchOfARequest) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->batch(), first->batch());
   EXPECT_TRUE(again->complete());
-  const absl::Status other = Submit("same", Input(101)).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(other) || absl::IsOutOfRange(other)) << other;
   const auto new_one = Submit("another", Input(100));
   ASSERT_TRUE(new_one.ok()) << new_one.status();
   EXPECT_NE(new_one->batch(), first->batch());
+}
+
+TEST_F(BatchServiceTest, SaysWhichBatchHasTheRequestIdOfOtherContent) {
+  const std::string text = Input(100);
+  std::string changed = text;
+  changed.back() = 'x';
+  const auto expect_refused = [this](const std::string& other) {
+    const absl::Status reused = Submit("mine", other).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(reused)) << reused;
+    EXPECT_EQ(reused.message(),
+              "this request id belongs to batch 1 with other content: choose another one");
+    ASSERT_TRUE(rpc::Reason(reused).has_value());
+    EXPECT_EQ(rpc::Reason(reused)->reason, "REQUEST_ID_REUSED");
+    EXPECT_EQ(rpc::Reason(reused)->metadata.at("batch"), "1");
+  };
+  ASSERT_EQ(Submit("mine", text)->batch(), 1);
+  for (const std::string& other : {Input(101), Input(99), changed}) expect_refused(other);
+  StartProcessor();
+  ASSERT_TRUE(Watch(1)->complete());
+  for (const std::string& other : {Input(101), Input(99), changed}) expect_refused(other);
+  EXPECT_TRUE(Submit("mine", text)->complete());
 }
 
 TEST_F(BatchServiceTest, RefusesARequestIdOfAnotherJobOrRevision) {
@@ -160,7 +179,8 @@ TEST_F(BatchServiceTest, LetsANewerStreamTakeAnUploadOver) {
   new_stream.SendHeader(Header("shared"));
   new_stream.Hear();
   old_stream.SendChunk(0, "key\n");
-  EXPECT_TRUE(absl::IsAborted(old_stream.End()));
+  EXPECT_EQ(old_stream.End(),
+            absl::AbortedError("another submit goes on with the upload of batch 1"));
   new_stream.SendChunk(0, "key\n");
   EXPECT_EQ(new_stream.Hear().durable().durable_offset(), 4);
 }
