@@ -35,8 +35,10 @@ TEST_F(BatchServiceTest, SeesABatchThroughFromItsHeaderToItsReceipt) {
               AllOf(HasSubstr("\naggregated 1000\n"), HasSubstr("\nhandler_version 1\n")));
 }
 
-// As of an initiator that was started anew: it counts revisions from the beginning.
+// Revisions begin with the time: as of an initiator whose clock was behind when it was started
+// anew.
 TEST_F(BatchServiceTest, WatchesOnAboveTheRevisionAtWhichAWatchWasCutOff) {
+  constexpr uint64_t kAhead = uint64_t{1} << 60;
   StartProcessor();
   const auto submitted = Submit("watched", Input(100));
   ASSERT_TRUE(submitted.ok()) << submitted.status();
@@ -44,11 +46,11 @@ TEST_F(BatchServiceTest, WatchesOnAboveTheRevisionAtWhichAWatchWasCutOff) {
   grpc::ClientContext context;
   v1::WatchBatchRequest request;
   request.set_batch(submitted->batch());
-  request.set_after_revision(1'000'000);
+  request.set_after_revision(kAhead);
   const auto watch = stub_->WatchBatch(&context, request);
   v1::WatchBatchResponse response;
   ASSERT_TRUE(watch->Read(&response));
-  EXPECT_EQ(response.status().revision(), 1'000'001);
+  EXPECT_EQ(response.status().revision(), kAhead + 1);
   EXPECT_TRUE(response.status().complete());
   EXPECT_FALSE(watch->Read(&response)) << "it is over";
   EXPECT_TRUE(watch->Finish().ok());
