@@ -28,11 +28,11 @@ std::unique_ptr<Message> NewMessage(const std::string& name) {
       google::protobuf::MessageFactory::generated_factory()->GetPrototype(type)->New());
 }
 
-const FieldDescriptor* Field(const Message& message, const std::string& name) {
+const FieldDescriptor* Field(const Message& message, const char* name) {
   return message.GetDescriptor()->FindFieldByName(name);
 }
 
-const Message& Sub(const Message& message, const std::string& name) {
+const Message& Sub(const Message& message, const char* name) {
   return message.GetReflection()->GetMessage(message, Field(message, name));
 }
 
