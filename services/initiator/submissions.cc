@@ -96,8 +96,9 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
 
 absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                     const ledger::Batch& batch) {
-  if (batch.job != header.job())
+  if (batch.job != header.job()) {
     return RequestIdReused(batch.number, absl::StrCat("of job '", batch.job, "'"));
+  }
   if (batch.job_revision != revision) {
     return RequestIdReused(batch.number, absl::StrCat("of job revision ", batch.job_revision));
   }
