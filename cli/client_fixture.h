@@ -57,6 +57,8 @@ class MadeUpBatches final : public v1::BatchService::Service {
   // with others when nobody watches any more.
   std::vector<v1::BatchStatus> news;
 
+  // Who asks for a batch is kept waiting until he has had enough.
+  bool holds_answers = false;
   // Uploads are accepted, and never sealed.
   bool holds_uploads = false;
   // Called when a watch begins; may be empty.
@@ -105,6 +107,7 @@ class MadeUpBatches final : public v1::BatchService::Service {
   grpc::Status GetBatch(grpc::ServerContext* context, const v1::GetBatchRequest* request,
                         v1::GetBatchResponse* response) override {
     return rpc::Answer(*context, [&]() -> absl::Status {
+      if (holds_answers) WaitUntilLeft(*context);
       const auto found = batches.find(request->batch());
       if (found == batches.end()) return absl::NotFoundError("no such batch");
       *response->mutable_status() = found->second;
@@ -135,8 +138,7 @@ class MadeUpBatches final : public v1::BatchService::Service {
       }
       const bool over = !news.empty() && (news.back().state() == v1::BATCH_STATE_COMPLETE ||
                                           news.back().state() == v1::BATCH_STATE_CANCELLED);
-      // Of who has left nothing tells a thread that serves a call: it has to look.
-      while (!over && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+      if (!over) WaitUntilLeft(*context);
       return absl::OkStatus();
     });
   }
@@ -151,6 +153,10 @@ class MadeUpBatches final : public v1::BatchService::Service {
   }
 
  private:
+  // Of who has left nothing tells a thread that serves a call: it has to look.
+  static void WaitUntilLeft(const grpc::ServerContext& context) {
+    while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+  }
   void Note(const v1::SubmitHeader& header) {
     base::MutexLock lock(&mu_);
     submitted_ = header;

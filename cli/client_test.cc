@@ -395,7 +395,8 @@ TEST_F(PlaceTest, AnswersThatAServerIsNotReachable) {
 }
 
 TEST_F(PlaceTest, AnswersThatAServerTookTooLong) {
-  const Done done = RunThere({"queue", "list", "--timeout", "1ns"});
+  batches_.holds_answers = true;
+  const Done done = RunThere({"batch", "get", "7", "--timeout", "50ms"});
   EXPECT_EQ(done.code, kUnreachable);
   EXPECT_THAT(done.err, StartsWith(absl::StrCat("muster: ", server(), ": ")));
 }
