@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "muster/base/hex.h"
 #include "muster/listener/subscriber.h"
 #include "muster/v1/item_result.pb.h"
 #include "muster/wire/result_limits.h"
@@ -82,8 +83,8 @@ using Indexes = std::vector<std::vector<uint32_t>>;
 
 TEST(PackResultsTest, WritesTheBytesThatEveryReleaseReads) {
   queue::NewMessage aggregated, dead;
-  aggregated.body = absl::HexStringToBytes(kAggregated);
-  dead.body = absl::HexStringToBytes(kDeadLettered);
+  aggregated.body = base::BytesFromHex(kAggregated);
+  dead.body = base::BytesFromHex(kDeadLettered);
   const auto packed = PackResults({aggregated, dead});
   ASSERT_EQ(packed.size(), 1u);
   EXPECT_EQ(absl::BytesToHexString(packed[0].body),
