@@ -112,9 +112,9 @@ std::string Report::GroupsJson() {
     const bool is_place = text(0) == kPlaces;
     const absl::string_view key = text(1);
     const absl::string_view month = text(2);
-    (is_place ? totals.by_country_month[{key, month}] : totals.by_customer[key]) = {
-        sqlite3_column_int64(rows, 3), sqlite3_column_int64(rows, 4),
-        sqlite3_column_int64(rows, 5)};
+    (is_place ? totals.by_country_month[{key, month}] : totals.by_customer[key]) =
+        bench::Sums{sqlite3_column_int64(rows, 3), sqlite3_column_int64(rows, 4),
+                    sqlite3_column_int64(rows, 5)};
   }
   sqlite3_finalize(rows);
   return bench::GroupsJson(totals);
