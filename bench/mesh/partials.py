@@ -1,7 +1,7 @@
 """Adds up what the workers of Celery, BullMQ and Asynq make of the items of the retail job.
 
-A partial is a line of JSON: how many transactions an item has, how many of them are rejected, and for
-each group its rows of keys, revenue in thousandths, units and transactions. Numbers are whole; as
+A partial is JSON: how many transactions an item has, how many of them are rejected, and for each
+group its rows of keys, revenue in thousandths, units and transactions. Numbers are whole; they are
 text where a program's JSON has no room for large ones.
 """
 

@@ -46,7 +46,7 @@ MORE = [
     '1,2,short,1',
     '1,2,long,1,2010-12-01 08:26:00,1,1.0,EIRE,more',
     '',
-    '1,2,"a ""quoted"" line\nof two, no: of\nthree",2,2010-12-01 08:26:00,1.25,"a ""customer""","Land, far"',
+    '1,2,"a ""quoted"" line\nof two\nor three",2,2010-12-01 08:26:00,1.25,"a ""b""","Land, far"',
     '1,2,ends in a carriage return,1,2010-12-01 08:26:00,1,,\u00c5land\r',
 ]
 
@@ -92,9 +92,10 @@ class Queues(unittest.TestCase):
             self.assertEqual(figures["transactions"], ROWS + len(AWKWARD) + len(MORE) - 1)
             self.assertEqual(figures["items"], 6)
 
-    def test_finds_a_partial_that_is_counted_twice(self):
-        partial = json.dumps({"transactions": 2, "rejected": 1, "by_customer": [[["7.0"], "-50", 1, 1]],
-                              "by_country_month": [[["EIRE", "2011-01"], -50, "1", 1]]})
+    def test_adds_up_partials_exactly(self):
+        partial = json.dumps({"transactions": 2, "rejected": 1,
+                              "by_country_month": [[["EIRE", "2011-01"], -50, "1", 1]],
+                              "by_customer": [[["7.0"], "-50", 1, 1]]})
         sums = {"revenue": "-0.050", "units": "1", "transactions": "1"}
         self.assertEqual(partials.add_up([partial]), {
             "transactions": 2, "rejected": 1, "groups": [

@@ -1,7 +1,7 @@
 // Asynq's side of bench/mesh/mesh_bench.
 //
 //	asynq_bench work REDIS_URL         two workers, until SIGTERM
-//	asynq_bench tiny REDIS_URL FILE    each line of FILE is an item, with which nothing is done
+//	asynq_bench tiny REDIS_URL FILE    each line of FILE is an item; nothing is done with it
 //	asynq_bench retail REDIS_URL FILE  the retail job
 //
 // `tiny` and `retail` return when each item has been handled, and print a line of JSON.
@@ -36,6 +36,9 @@ const (
 	poll       = 5 * time.Millisecond
 )
 
+// How the items of each kind are read from a file.
+var readers = map[string]func(string) iter.Seq[[]byte]{"tiny": lines, "retail": retailItems}
+
 func main() {
 	if len(os.Args) < 3 {
 		log.Fatal("usage: asynq_bench work URL | tiny|retail URL FILE")
@@ -45,13 +48,12 @@ func main() {
 	options, err := redis.ParseURL(os.Args[2])
 	check(err)
 	store := redis.NewClient(options)
-	readItems := map[string]func(string) iter.Seq[[]byte]{"tiny": lines, "retail": retailItems}
 	verb := os.Args[1]
 	switch {
 	case verb == "work":
 		work(connection, store)
-	case readItems[verb] != nil && len(os.Args) == 4:
-		produce(connection, store, verb, func() iter.Seq[[]byte] { return readItems[verb](os.Args[3]) })
+	case readers[verb] != nil && len(os.Args) == 4:
+		produce(connection, store, verb, os.Args[3])
 	default:
 		log.Fatalf("unknown verb %q", verb)
 	}
@@ -64,22 +66,8 @@ func work(connection asynq.RedisConnOpt, store *redis.Client) {
 		LogLevel:          asynq.WarnLevel,
 	})
 	mux := asynq.NewServeMux()
-	// Does nothing but count the item before it is acknowledged.
-	mux.HandleFunc("tiny", func(ctx context.Context, task *asynq.Task) error {
-		item, err := strconv.Atoi(string(task.Payload()))
-		if err != nil {
-			return fmt.Errorf("no item: %w", asynq.SkipRetry)
-		}
-		return store.HIncrBy(ctx, handled, strconv.Itoa(item), 1).Err()
-	})
-	// Stores the item's totals before it is acknowledged; twice is once.
-	mux.HandleFunc("retail", func(ctx context.Context, task *asynq.Task) error {
-		totals, err := bill(task.Payload())
-		if err != nil {
-			return fmt.Errorf("no item: %w: %w", err, asynq.SkipRetry)
-		}
-		return store.HSet(ctx, handled, task.ResultWriter().TaskID(), totals).Err()
-	})
+	mux.HandleFunc("tiny", countItem(store))
+	mux.HandleFunc("retail", billItem(store))
 	check(server.Start(mux))
 	check(store.IncrBy(context.Background(), ready, workers).Err())
 	stop := make(chan os.Signal, 1)
@@ -88,11 +76,33 @@ func work(connection asynq.RedisConnOpt, store *redis.Client) {
 	server.Shutdown()
 }
 
-func produce(connection asynq.RedisConnOpt, store *redis.Client, kind string,
-	items func() iter.Seq[[]byte]) {
+// Does nothing but count the item before it is acknowledged.
+func countItem(store *redis.Client) asynq.HandlerFunc {
+	return func(ctx context.Context, task *asynq.Task) error {
+		item, err := strconv.Atoi(string(task.Payload()))
+		if err != nil {
+			return fmt.Errorf("no item: %w", asynq.SkipRetry)
+		}
+		return store.HIncrBy(ctx, handled, strconv.Itoa(item), 1).Err()
+	}
+}
+
+// Stores the item's totals before it is acknowledged; twice is once.
+func billItem(store *redis.Client) asynq.HandlerFunc {
+	return func(ctx context.Context, task *asynq.Task) error {
+		totals, err := bill(task.Payload())
+		if err != nil {
+			return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
+		}
+		return store.HSet(ctx, handled, task.ResultWriter().TaskID(), totals).Err()
+	}
+}
+
+func produce(connection asynq.RedisConnOpt, store *redis.Client, kind, path string) {
+	items := readers[kind]
 	client := asynq.NewClient(connection)
 	defer client.Close()
-	next, stop := iter.Pull(items())
+	next, stop := iter.Pull(items(path))
 	first, isThere := next()
 	stop()
 	if !isThere {
@@ -103,7 +113,7 @@ func produce(connection asynq.RedisConnOpt, store *redis.Client, kind string,
 	check(store.Del(context.Background(), handled).Err())
 
 	began, cpuBefore := time.Now(), cpuSeconds()
-	count := enqueue(client, kind, items())
+	count := enqueue(client, kind, items(path))
 	awaitItems(store, count)
 	seconds := time.Since(began).Seconds()
 	cpu := cpuSeconds() - cpuBefore

@@ -10,25 +10,26 @@ import (
 	"iter"
 	"math/big"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 const (
-	itemLines     = 500
-	priceDecimals = 18
-	maxDigits     = 38
-	timeLayout    = "2006-01-02 15:04:05"
-	digits        = "0123456789"
-	zeros         = "000000000000000000" // As many as priceDecimals.
+	itemLines       = 500
+	priceDecimals   = 18
+	revenueDecimals = 3
+	maxDigits       = 38
+	timeLayout      = "2006-01-02 15:04:05"
+	remembered      = 65_536
 )
 
 var (
-	columns = []string{"Quantity", "UnitPrice", "InvoiceDate", "CustomerID", "Country"}
-	tooFine = new(big.Int).Exp(big.NewInt(10), big.NewInt(15), nil) // Revenue is in thousandths.
-	limit   = new(big.Int).Exp(big.NewInt(10), big.NewInt(maxDigits), nil)
+	columns       = []string{"Quantity", "UnitPrice", "InvoiceDate", "CustomerID", "Country"}
+	decimalNumber = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]{1,18})?|\.[0-9]{1,18})$`)
 )
 
 // The items of a file. Each is CSV by itself: the header's line, and lines of its own.
@@ -73,19 +74,21 @@ type keys interface{ [1]string | [2]string }
 
 type sums[K keys] map[K]*sum
 
+type amounts struct{ revenue, units *big.Int }
+
 type sum struct {
 	revenue, units big.Int
 	lines          int
 }
 
-func (all sums[K]) add(key K, revenue, units *big.Int) {
+func (all sums[K]) add(key K, billed *amounts) {
 	row := all[key]
 	if row == nil {
 		row = &sum{}
 		all[key] = row
 	}
-	row.revenue.Add(&row.revenue, revenue)
-	row.units.Add(&row.units, units)
+	row.revenue.Add(&row.revenue, billed.revenue)
+	row.units.Add(&row.units, billed.units)
 	row.lines++
 }
 
@@ -140,43 +143,75 @@ func findColumns(records *csv.Reader) ([]int, int, error) {
 
 // False when the line is to be rejected.
 func (p *partial) add(fields []string, places []int) bool {
-	quantity, price, date := fields[places[0]], fields[places[1]], fields[places[2]]
-	units, err := strconv.ParseInt(quantity, 10, 64)
-	if err != nil || !isTime(date) {
+	pair := [2]string{fields[places[0]], fields[places[1]]}
+	billed, month := amountsOf.answer(pair), monthOf.answer(fields[places[2]])
+	if billed == nil || month == "" {
 		return false
 	}
-	revenue := multiply(units, price)
-	if revenue == nil {
-		return false
-	}
-	whole := big.NewInt(units)
-	p.ByCountryMonth.add([2]string{fields[places[4]], date[:len("2006-01")]}, revenue, whole)
-	p.ByCustomer.add([1]string{fields[places[3]]}, revenue, whole)
+	p.ByCountryMonth.add([2]string{fields[places[4]], month}, billed)
+	p.ByCustomer.add([1]string{fields[places[3]]}, billed)
 	return true
 }
 
-// Parse alone would take an hour of one digit, and fractions of a second.
-func isTime(text string) bool {
-	_, err := time.Parse(timeLayout, text)
-	return err == nil && len(text) == len(timeLayout)
+// Answers from memory what it was asked before.
+type remembering[K comparable, V any] struct {
+	ask     func(K) V
+	mutex   sync.RWMutex
+	answers map[K]V
 }
 
-// Thousandths, or nil when the price is none or the product has more decimals or digits than fit.
-func multiply(units int64, price string) *big.Int {
-	whole, fraction, _ := strings.Cut(price, ".")
-	endsInDigit := price != "" && strings.IndexByte(digits, price[len(price)-1]) >= 0
-	if !endsInDigit || len(fraction) > priceDecimals ||
-		len(strings.TrimLeft(whole+fraction, "+-0")) > maxDigits {
+func (r *remembering[K, V]) answer(question K) V {
+	r.mutex.RLock()
+	answer, known := r.answers[question]
+	r.mutex.RUnlock()
+	if known {
+		return answer
+	}
+	answer = r.ask(question)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.answers == nil || len(r.answers) == remembered {
+		r.answers = map[K]V{}
+	}
+	r.answers[question] = answer
+	return answer
+}
+
+var (
+	amountsOf = remembering[[2]string, *amounts]{ask: multiply}
+	monthOf   = remembering[string, string]{ask: parseMonth}
+)
+
+// Nil when a quantity and a price have none.
+func multiply(pair [2]string) *amounts {
+	units, err := strconv.ParseInt(pair[0], 10, 64)
+	if err != nil || !decimalNumber.MatchString(pair[1]) {
 		return nil
 	}
-	product, isNumber := new(big.Int).SetString(whole+fraction+zeros[len(fraction):], 10)
-	if !isNumber {
-		return nil
-	}
+	whole, fraction, _ := strings.Cut(pair[1], ".")
+	padding := strings.Repeat("0", priceDecimals-len(fraction))
+	product, _ := new(big.Int).SetString(whole+fraction+padding, 10)
 	product.Mul(product, big.NewInt(units))
-	revenue, rest := product.QuoRem(product, tooFine, new(big.Int))
-	if rest.Sign() != 0 || revenue.CmpAbs(limit) >= 0 {
+	thousandth := powerOfTen(priceDecimals - revenueDecimals)
+	revenue, tooFine := product.QuoRem(product, thousandth, new(big.Int))
+	// As many digits as there would be room for if the product were not cut to thousandths.
+	cut := max(len(strings.TrimRight(fraction, "0"))-revenueDecimals, 0)
+	if len(strings.TrimLeft(whole+fraction, "+-0")) > maxDigits || tooFine.Sign() != 0 ||
+		revenue.CmpAbs(powerOfTen(maxDigits-cut)) >= 0 {
 		return nil
 	}
-	return revenue
+	return &amounts{revenue, big.NewInt(units)}
+}
+
+func powerOfTen(exponent int) *big.Int {
+	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(exponent)), nil)
+}
+
+// Empty when the date is none. Parse alone would take fractions of a second.
+func parseMonth(date string) string {
+	_, err := time.Parse(timeLayout, date)
+	if err != nil || len(date) != len(timeLayout) {
+		return ""
+	}
+	return date[:len("2006-01")]
 }

@@ -1,8 +1,7 @@
 // BullMQ's side of bench/mesh/mesh_bench.
 //
 //   node bullmq_bench.cjs work REDIS_URL         two workers, until SIGTERM
-//   node bullmq_bench.cjs tiny REDIS_URL FILE    each line of FILE is an item, with which nothing is
-//                                                done
+//   node bullmq_bench.cjs tiny REDIS_URL FILE    each line of FILE is an item; nothing is done with it
 //   node bullmq_bench.cjs retail REDIS_URL FILE  the retail job
 //
 // `tiny` and `retail` return when each item has been handled, and print a line of JSON.
@@ -20,13 +19,19 @@ const READY = 'ready'; // how many workers are
 const WORKERS = 2;
 const POLL_MS = 5;
 
-// How each kind of items is read, how many are added at a time, and what is stored of one before it
+// How the items of each are read, how many are added at a time, and what is stored of one before it
 // is acknowledged.
 const JOBS = {
-  // Does nothing but count the item.
-  tiny: { items: lines, batch: 256, handle: (store, job) => store.hincrby(HANDLED, Number(job.data), 1) },
-  // Stores the item's totals; twice is once.
-  retail: { items: retail.items, batch: 32, handle: (store, job) => store.hset(HANDLED, job.id, retail.bill(job.data)) },
+  tiny: { // does nothing but count the item
+    items: lines,
+    batch: 256,
+    handle: (store, job) => store.hincrby(HANDLED, Number(job.data), 1),
+  },
+  retail: { // twice is once
+    items: retail.items,
+    batch: 32,
+    handle: (store, job) => store.hset(HANDLED, job.id, retail.bill(job.data)),
+  },
 };
 
 async function work(connection) {
@@ -44,7 +49,10 @@ async function work(connection) {
 async function produce(connection, name, path) {
   const { items, batch } = JOBS[name];
   const queue = new Queue(QUEUE, { connection, defaultJobOptions: { removeOnComplete: true } });
-  const first = items(path).next().value;
+  const [first] = items(path);
+  if (!first) {
+    throw new Error('there are no items');
+  }
   await queue.add(name, first);
   await awaitItems(connection, 1);
   await connection.del(HANDLED);

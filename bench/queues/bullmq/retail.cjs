@@ -10,8 +10,9 @@ const WHOLE_NUMBER = /^[+-]?[0-9]+$/;
 const DECIMAL_NUMBER = /^([+-]?)([0-9]*)(?:\.([0-9]{1,18}))?$/;
 const TIME = /^([0-9]{4})-([0-9]{2})-([0-9]{2}) ([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$/;
 const PRICE_DECIMALS = 18;
-const TOO_FINE = 10n ** 15n; // revenue is in thousandths
-const LIMIT = 10n ** 38n;
+const REVENUE_DECIMALS = 3;
+const TOO_FINE = 10n ** BigInt(PRICE_DECIMALS - REVENUE_DECIMALS);
+const MAX_DIGITS = 38;
 const REMEMBERED = 65_536;
 
 // Each is CSV by itself: the header's line, and lines of its own.
@@ -158,8 +159,12 @@ const amountsOf = remembering((quantity, price) => {
   const size = BigInt(whole + fraction.padEnd(PRICE_DECIMALS, '0'));
   const product = units * (sign === '-' ? -size : size);
   const revenue = product / TOO_FINE;
-  const fits = units === BigInt.asIntN(64, units) && BigInt(whole + fraction) < LIMIT &&
-    -LIMIT < revenue && revenue < LIMIT && revenue * TOO_FINE === product;
+  // As many digits as there would be room for if the product were not cut to thousandths.
+  const cut = Math.max(fraction.replace(/0+$/, '').length - REVENUE_DECIMALS, 0);
+  const limit = 10n ** BigInt(MAX_DIGITS - cut);
+  const fits = units === BigInt.asIntN(64, units) &&
+    (whole + fraction).replace(/^0+/, '').length <= MAX_DIGITS &&
+    revenue * TOO_FINE === product && -limit < revenue && revenue < limit;
   return fits ? { revenue, units } : null;
 });
 

@@ -17,7 +17,7 @@ DECIMAL_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]{1,18})?|\.[0-9]{1,18})")
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
 PRICE_DECIMALS, REVENUE_DECIMALS = 18, 3
 MAX_DIGITS = 38
-CACHED = 65_536
+REMEMBERED = 65_536
 
 
 def items(path):
@@ -67,7 +67,7 @@ def rows(sums_by_key):
     return [[key, *sums] for key, sums in sums_by_key.items()]
 
 
-@functools.lru_cache(CACHED)
+@functools.lru_cache(REMEMBERED)
 def amounts(quantity, price):
     """Revenue and units; ValueError when they are none."""
     if not WHOLE_NUMBER.fullmatch(quantity) or not DECIMAL_NUMBER.fullmatch(price):
@@ -77,13 +77,15 @@ def amounts(quantity, price):
     digits = (whole.lstrip("+-") + fraction).lstrip("0")
     revenue, too_fine = divmod(units * int(whole + fraction.ljust(PRICE_DECIMALS, "0")),
                                10 ** (PRICE_DECIMALS - REVENUE_DECIMALS))
+    # As many digits as there would be room for if the product were not cut to thousandths.
+    cut = max(len(fraction.rstrip("0")) - REVENUE_DECIMALS, 0)
     if (not -2**63 <= units < 2**63 or len(digits) > MAX_DIGITS or too_fine
-            or abs(revenue) >= 10**MAX_DIGITS):
+            or abs(revenue) >= 10 ** (MAX_DIGITS - cut)):
         raise ValueError
     return revenue, units
 
 
-@functools.lru_cache(CACHED)
+@functools.lru_cache(REMEMBERED)
 def month_of(date):
     if not TIME.fullmatch(date):
         raise ValueError
