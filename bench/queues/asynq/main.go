@@ -1,7 +1,7 @@
 // Asynq's side of bench/mesh/mesh_bench.
 //
 //	asynq_bench work REDIS_URL         two workers, until SIGTERM
-//	asynq_bench tiny REDIS_URL FILE    each line of FILE is an item; nothing is done with it
+//	asynq_bench tiny REDIS_URL FILE    each line of FILE is an item, with nothing to do
 //	asynq_bench retail REDIS_URL FILE  the retail job
 //
 // `tiny` and `retail` return when each item has been handled, and print a line of JSON.

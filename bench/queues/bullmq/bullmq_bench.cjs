@@ -1,7 +1,7 @@
 // BullMQ's side of bench/mesh/mesh_bench.
 //
 //   node bullmq_bench.cjs work REDIS_URL         two workers, until SIGTERM
-//   node bullmq_bench.cjs tiny REDIS_URL FILE    each line of FILE is an item; nothing is done with it
+//   node bullmq_bench.cjs tiny REDIS_URL FILE    each line of FILE is an item, with nothing to do
 //   node bullmq_bench.cjs retail REDIS_URL FILE  the retail job
 //
 // `tiny` and `retail` return when each item has been handled, and print a line of JSON.

@@ -2,7 +2,7 @@
 """Celery's side of bench/mesh/mesh_bench.
 
     celery_bench.py work REDIS_URL         two worker processes, until SIGTERM
-    celery_bench.py tiny REDIS_URL FILE    each line of FILE is an item; nothing is done with it
+    celery_bench.py tiny REDIS_URL FILE    each line of FILE is an item, with nothing to do
     celery_bench.py retail REDIS_URL FILE  the retail job
 
 `tiny` and `retail` return when each item has been handled, and print a line of JSON.
