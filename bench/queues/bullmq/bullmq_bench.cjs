@@ -7,20 +7,20 @@
 // `tiny` and `retail` return when each item has been handled, and print a line of JSON.
 'use strict';
 
+const cluster = require('node:cluster');
 const { readFileSync } = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Queue, Worker } = require('bullmq');
 const Redis = require('ioredis');
 const retail = require('./retail.cjs');
 
-const QUEUE = 'items';
 const HANDLED = 'handled'; // a hash: what was made of each item
 const READY = 'ready'; // how many workers are
 const WORKERS = 2;
 const POLL_MS = 5;
 
-// How the items of each are read, how many are added at a time, and what is stored of one before it
-// is acknowledged.
+// Each has a queue of its own: how its items are read, how many are added at a time, and what is
+// stored of one before it is acknowledged.
 const JOBS = {
   tiny: { // does nothing but count the item
     items: lines,
@@ -34,21 +34,28 @@ const JOBS = {
   },
 };
 
+// Workers that only wait share this process; to bill keeps a core busy, so that each has its own.
 async function work(connection) {
-  const worker = new Worker(QUEUE, (job) => JOBS[job.name].handle(connection, job),
-    { connection, concurrency: WORKERS });
+  const [name, concurrency] = cluster.isPrimary ? ['tiny', WORKERS] : ['retail', 1];
+  const worker = new Worker(name, (job) => JOBS[name].handle(connection, job),
+    { connection, concurrency });
   worker.on('error', (error) => console.error(error));
   process.once('SIGTERM', async () => {
+    Object.values(cluster.workers ?? {}).forEach((child) => child.process.kill());
     await worker.close();
     process.exit(0);
   });
   await worker.waitUntilReady();
-  await connection.incrby(READY, WORKERS);
+  if (cluster.isPrimary) {
+    Array.from({ length: WORKERS }, () => cluster.fork());
+  } else {
+    await connection.incr(READY);
+  }
 }
 
 async function produce(connection, name, path) {
   const { items, batch } = JOBS[name];
-  const queue = new Queue(QUEUE, { connection, defaultJobOptions: { removeOnComplete: true } });
+  const queue = new Queue(name, { connection, defaultJobOptions: { removeOnComplete: true } });
   const [first] = items(path);
   if (!first) {
     throw new Error('there are no items');
