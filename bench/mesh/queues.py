@@ -10,12 +10,14 @@ import socket
 import subprocess
 import sys
 
+from partials import add_up
 from programs import Program, await_true, cpu_seconds, free_port
 
 SOURCES = pathlib.Path(__file__).resolve().parents[1] / "queues"
 INSTALLED = SOURCES.parents[1] / "build/queues"
 SERVER = "redis-server"
 READY = "ready"  # the key where the programs count their ready workers
+HANDLED = "handled"  # the hash where they store what was made of each item
 WORKERS = 2
 RUN_SECONDS = 600
 
@@ -42,6 +44,13 @@ class Redis(Program):
             connection.sendall(command.encode() + b"\r\n")
             return connection.recv(64)
 
+    def handled(self):
+        with (socket.create_connection(("127.0.0.1", self.port)) as connection,
+              connection.makefile("rb") as answer):
+            connection.sendall(f"HVALS {HANDLED}\r\n".encode())
+            count = int(answer.readline()[1:])
+            return [answer.read(int(answer.readline()[1:]) + 2) for _ in range(count)]
+
     def has_workers(self):
         return self.ask(f"GET {READY}") == b"$1\r\n%d\r\n" % WORKERS
 
@@ -52,7 +61,7 @@ class Redis(Program):
 
 @dataclasses.dataclass(frozen=True)
 class Queue:
-    """A program with the verbs `work`, which has two workers, and `produce`."""
+    """A program with the verb `work`, which has two workers, and one for each job."""
 
     name: str
     command: tuple[pathlib.Path | str, ...]
@@ -65,8 +74,9 @@ class Queue:
                  if shutil.which(program) is None]
         return lacks if self.library.exists() else [*lacks, str(self.library)]
 
-    def run(self, folder, data):
-        """Lets the workers handle each line of the file once; the producer's figures."""
+    def run(self, folder, job, data):
+        """Lets the workers handle each item of the file once: the producer's figures, and what was
+        stored of each item."""
         with contextlib.ExitStack() as programs:
             redis = programs.enter_context(Redis(folder))
             workers = programs.enter_context(
@@ -74,16 +84,31 @@ class Queue:
                         **self.environment))
             await_true(f"the start of {self.name}'s workers", redis.has_workers)
             before, server_before = family_cpu(workers), redis.cpu()
-            output = subprocess.run([*self.command, "produce", redis.url, data], check=True,
+            output = subprocess.run([*self.command, job, redis.url, data], check=True,
                                     stdout=subprocess.PIPE, timeout=RUN_SECONDS,
                                     env={**os.environ, **self.environment}).stdout
             worked, served = family_cpu(workers) - before, redis.cpu() - server_before
+            handled = redis.handled()
         figures = json.loads(output)
         figures["cpu_seconds"] += worked
         figures["server_cpu_seconds"] = served
-        if figures["handled"] < figures["items"]:
-            sys.exit(f"{self.name} has lost items: {figures}")
-        return figures
+        if len(handled) != figures["items"]:
+            sys.exit(f"{self.name} has handled {len(handled)} items: {figures}")
+        return figures, handled
+
+    def tiny(self, folder, data):
+        """The figures of items with which nothing is done."""
+        figures, counts = self.run(folder, "tiny", data)
+        return {**figures, "handled": sum(map(int, counts)),
+                "transactions_per_second": figures["items"] / figures["seconds"]}
+
+    def retail(self, folder, data):
+        """The figures of the retail job, and its report."""
+        figures, partials = self.run(folder, "retail", data)
+        totals = add_up(partials)
+        groups = totals.pop("groups")
+        return {**figures, **totals,
+                "transactions_per_second": totals["transactions"] / figures["seconds"]}, groups
 
 
 def family_cpu(program):

@@ -1,19 +1,23 @@
-// Asynq's side of the part `tiny` of bench/mesh/mesh_bench.
+// Asynq's side of bench/mesh/mesh_bench.
 //
-//	asynq_bench work REDIS_URL          two workers, until SIGTERM
-//	asynq_bench produce REDIS_URL FILE  each line of FILE is an item; prints a line of JSON
+//	asynq_bench work REDIS_URL         two workers, until SIGTERM
+//	asynq_bench tiny REDIS_URL FILE    each line of FILE is an item, with nothing to do
+//	asynq_bench retail REDIS_URL FILE  the retail job
+//
+// `tiny` and `retail` return when each item has been handled, and print a line of JSON.
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,119 +29,135 @@ import (
 const (
 	workers   = 2
 	producers = 16        // An enqueue awaits Redis, and there is none for many tasks at once.
-	handled   = "handled" // A hash: how often each item was handled.
+	handled   = "handled" // A hash: what was made of each item.
 	ready     = "ready"   // How many workers are.
 	// The default of a second would be a pause whenever the workers are ahead of the producers.
 	emptyPause = 10 * time.Millisecond
 	poll       = 5 * time.Millisecond
 )
 
+// How the items of each kind are read from a file.
+var readers = map[string]func(string) iter.Seq[[]byte]{"tiny": lines, "retail": retailItems}
+
 func main() {
 	if len(os.Args) < 3 {
-		log.Fatal("usage: asynq_bench work URL | produce URL FILE")
+		log.Fatal("usage: asynq_bench work URL | tiny|retail URL FILE")
 	}
 	connection, err := asynq.ParseRedisURI(os.Args[2])
 	check(err)
 	options, err := redis.ParseURL(os.Args[2])
 	check(err)
-	counts := redis.NewClient(options)
+	store := redis.NewClient(options)
+	verb := os.Args[1]
 	switch {
-	case os.Args[1] == "work":
-		work(connection, counts)
-	case os.Args[1] == "produce" && len(os.Args) == 4:
-		produce(connection, counts, readLines(os.Args[3]))
+	case verb == "work":
+		work(connection, store)
+	case readers[verb] != nil && len(os.Args) == 4:
+		produce(connection, store, verb, os.Args[3])
 	default:
-		log.Fatalf("unknown verb %q", os.Args[1])
+		log.Fatalf("unknown verb %q", verb)
 	}
 }
 
-// The handler does nothing but count the item before it is acknowledged.
-func work(connection asynq.RedisConnOpt, counts *redis.Client) {
+func work(connection asynq.RedisConnOpt, store *redis.Client) {
 	server := asynq.NewServer(connection, asynq.Config{
 		Concurrency:       workers,
 		TaskCheckInterval: emptyPause,
 		LogLevel:          asynq.WarnLevel,
 	})
 	mux := asynq.NewServeMux()
-	mux.HandleFunc("item", func(ctx context.Context, task *asynq.Task) error {
-		item, err := strconv.Atoi(string(task.Payload()))
-		if err != nil {
-			return fmt.Errorf("no item: %w", asynq.SkipRetry)
-		}
-		return counts.HIncrBy(ctx, handled, strconv.Itoa(item), 1).Err()
-	})
+	mux.HandleFunc("tiny", countItem(store))
+	mux.HandleFunc("retail", billItem(store))
 	check(server.Start(mux))
-	check(counts.IncrBy(context.Background(), ready, workers).Err())
+	check(store.IncrBy(context.Background(), ready, workers).Err())
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	<-stop
 	server.Shutdown()
 }
 
-func produce(connection asynq.RedisConnOpt, counts *redis.Client, lines []string) {
+// Does nothing but count the item before it is acknowledged.
+func countItem(store *redis.Client) asynq.HandlerFunc {
+	return func(ctx context.Context, task *asynq.Task) error {
+		item, err := strconv.Atoi(string(task.Payload()))
+		if err != nil {
+			return fmt.Errorf("no item: %w", asynq.SkipRetry)
+		}
+		return store.HIncrBy(ctx, handled, strconv.Itoa(item), 1).Err()
+	}
+}
+
+// Stores the item's totals before it is acknowledged; twice is once.
+func billItem(store *redis.Client) asynq.HandlerFunc {
+	return func(ctx context.Context, task *asynq.Task) error {
+		totals, err := bill(task.Payload())
+		if err != nil {
+			return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
+		}
+		return store.HSet(ctx, handled, task.ResultWriter().TaskID(), totals).Err()
+	}
+}
+
+func produce(connection asynq.RedisConnOpt, store *redis.Client, kind, path string) {
+	items := readers[kind]
 	client := asynq.NewClient(connection)
 	defer client.Close()
-	enqueue(client, lines[:1])
-	awaitItems(counts, 1)
-	check(counts.Del(context.Background(), handled).Err())
+	next, stop := iter.Pull(items(path))
+	first, isThere := next()
+	stop()
+	if !isThere {
+		log.Fatal("there are no items")
+	}
+	enqueue(client, kind, slices.Values([][]byte{first}))
+	awaitItems(store, 1)
+	check(store.Del(context.Background(), handled).Err())
 
 	began, cpuBefore := time.Now(), cpuSeconds()
-	enqueue(client, lines)
-	awaitItems(counts, len(lines))
+	count := enqueue(client, kind, items(path))
+	awaitItems(store, count)
 	seconds := time.Since(began).Seconds()
 	cpu := cpuSeconds() - cpuBefore
 	check(json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"items":            len(lines),
-		"handled":          timesHandled(counts),
-		"seconds":          seconds,
-		"items_per_second": float64(len(lines)) / seconds,
-		"cpu_seconds":      cpu,
+		"items":       count,
+		"seconds":     seconds,
+		"cpu_seconds": cpu,
 	}))
 }
 
-func enqueue(client *asynq.Client, lines []string) {
-	next := make(chan string, len(lines))
-	for _, line := range lines {
-		next <- line
-	}
-	close(next)
+// How many there were.
+func enqueue(client *asynq.Client, kind string, items iter.Seq[[]byte]) int {
+	next := make(chan []byte)
 	var running sync.WaitGroup
-	for i := 0; i < producers; i++ {
+	for range producers {
 		running.Add(1)
 		go func() {
 			defer running.Done()
-			for line := range next {
-				_, err := client.Enqueue(asynq.NewTask("item", []byte(line)))
+			for item := range next {
+				_, err := client.Enqueue(asynq.NewTask(kind, item))
 				check(err)
 			}
 		}()
 	}
+	count := 0
+	for item := range items {
+		next <- item
+		count++
+	}
+	close(next)
 	running.Wait()
+	return count
 }
 
 // Returns when so many different items are counted.
-func awaitItems(counts *redis.Client, items int) {
+func awaitItems(store *redis.Client, items int) {
 	for {
-		count, err := counts.HLen(context.Background(), handled).Result()
+		count, err := store.HLen(context.Background(), handled).Result()
 		check(err)
 		if int(count) >= items {
 			return
 		}
 		time.Sleep(poll)
 	}
-}
-
-// How often any item was handled, added up.
-func timesHandled(counts *redis.Client) int {
-	times, err := counts.HVals(context.Background(), handled).Result()
-	check(err)
-	sum := 0
-	for _, text := range times {
-		count, err := strconv.Atoi(text)
-		check(err)
-		sum += count
-	}
-	return sum
 }
 
 // User and system time of this process.
@@ -147,20 +167,16 @@ func cpuSeconds() float64 {
 	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 }
 
-func readLines(path string) []string {
-	file, err := os.Open(path)
-	check(err)
-	defer file.Close()
-	var lines []string
-	scanner := bufio.NewScanner(file)
-	for scanner.Scan() {
-		lines = append(lines, strings.TrimSpace(scanner.Text()))
+func lines(path string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		text, err := os.ReadFile(path)
+		check(err)
+		for line := range bytes.Lines(text) {
+			if !yield(bytes.TrimSpace(line)) {
+				return
+			}
+		}
 	}
-	check(scanner.Err())
-	if len(lines) == 0 {
-		log.Fatalf("%s has no lines", path)
-	}
-	return lines
 }
 
 func check(err error) {

@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Celery's side of the part `tiny` of bench/mesh/mesh_bench.
+"""Celery's side of bench/mesh/mesh_bench.
 
-    celery_bench.py work REDIS_URL          two worker processes, until SIGTERM
-    celery_bench.py produce REDIS_URL FILE  each line of FILE is an item; prints a line of JSON
+    celery_bench.py work REDIS_URL         two worker processes, until SIGTERM
+    celery_bench.py tiny REDIS_URL FILE    each line of FILE is an item, with nothing to do
+    celery_bench.py retail REDIS_URL FILE  the retail job
+
+`tiny` and `retail` return when each item has been handled, and print a line of JSON.
 """
 
 import json
-import pathlib
 import sys
 import time
 
 import celery
 import celery.signals
 import redis
+import retail
 
 WORKERS = 2
-HANDLED = "handled"  # a hash: how often each item was handled
+HANDLED = "handled"  # a hash: what was made of each item
 READY = "ready"  # how many workers are
 POLL_SECONDS = 0.005
 
@@ -25,18 +28,24 @@ app.conf.update(
     task_reject_on_worker_lost=True,
     task_ignore_result=True,
 )
-counts = None
+store = None
 
 
-@app.task(name="item")
+@app.task
 def count_item(line):
     """Does nothing but count the item before it is acknowledged."""
-    counts.hincrby(HANDLED, int(line), 1)
+    store.hincrby(HANDLED, int(line), 1)
+
+
+@app.task(bind=True)
+def bill_item(self, item):
+    """Stores the item's totals before it is acknowledged; twice is once."""
+    store.hset(HANDLED, self.request.id, json.dumps(retail.bill(item)))
 
 
 @celery.signals.worker_process_init.connect
 def tell_ready(**_):
-    counts.incr(READY)
+    store.incr(READY)
 
 
 def work():
@@ -44,32 +53,38 @@ def work():
                      "--without-gossip", "--without-mingle", "--without-heartbeat"])
 
 
-def produce(lines):
-    count_item.delay(lines[0])
+def produce(handle, read_items, path):
+    handle.delay(next(read_items(path)))
     await_items(1)
-    counts.delete(HANDLED)
+    store.delete(HANDLED)
 
     began, cpu_before = time.monotonic(), time.process_time()
-    for line in lines:
-        count_item.delay(line)
-    await_items(len(lines))
+    items = 0
+    for items, item in enumerate(read_items(path), 1):
+        handle.delay(item)
+    await_items(items)
     seconds, cpu_seconds = time.monotonic() - began, time.process_time() - cpu_before
-    print(json.dumps({"items": len(lines), "handled": sum(map(int, counts.hvals(HANDLED))),
-                      "seconds": seconds, "items_per_second": len(lines) / seconds,
-                      "cpu_seconds": cpu_seconds}))
+    print(json.dumps({"items": items, "seconds": seconds, "cpu_seconds": cpu_seconds}))
+
+
+def lines(path):
+    with open(path, encoding="ascii") as text:
+        yield from map(str.strip, text)
 
 
 def await_items(items):
-    """Returns when so many different items are counted."""
-    while counts.hlen(HANDLED) < items:
+    """Returns when so many different items are handled."""
+    while store.hlen(HANDLED) < items:
         time.sleep(POLL_SECONDS)
 
+
+JOBS = {"tiny": (count_item, lines), "retail": (bill_item, retail.items)}
 
 if __name__ == "__main__":
     verb, url, *files = sys.argv[1:]
     app.conf.broker_url = url
-    counts = redis.Redis.from_url(url)
+    store = redis.Redis.from_url(url)
     if verb == "work":
         work()
     else:
-        produce(pathlib.Path(files[0]).read_text(encoding="ascii").split())
+        produce(*JOBS[verb], *files)
