@@ -6,7 +6,7 @@ import time
 import harness
 from harness import ROOT, retail_input
 from mesh import READY_SECONDS, Program, free_address
-from mesh_test import MeshTest
+from mesh_case import MeshTest
 
 
 class LookTest(MeshTest):
