@@ -121,7 +121,12 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
       channel_, EncodeHello(schema_, options_.parameters, options_.processor), options_.clock);
   const absl::StatusOr<v1::Ready> ready = session->AwaitReady(begin + options_.ready_timeout, stop);
   if (absl::IsCancelled(ready.status())) return nullptr;
-  if (const std::optional<Obstacle> obstacle = ObstacleOf(*session, ready)) {
+  const std::optional<Obstacle> obstacle = ObstacleOf(*session, ready);
+  if (!obstacle.has_value() || !obstacle->is_unreached) {
+    base::MutexLock lock(&mu_);
+    reached_ = true;
+  }
+  if (obstacle.has_value()) {
     Tell(*obstacle);
     base::MutexLock lock(&mu_);
     HoldBackLocked(obstacle->why, obstacle->is_refused);
@@ -134,8 +139,6 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
              {"version", ready->version()},
              {"concurrency", ready->concurrency()}});
   if (options_.trouble != nullptr) options_.trouble->Works();
-  base::MutexLock lock(&mu_);
-  reached_ = true;
   return session;
 }
 
@@ -167,14 +170,11 @@ void Caller::Tell(const Obstacle& obstacle) {
   if (obstacle.is_refused && options_.on_refused) {
     options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", obstacle.why)));
   }
-  if (IsGivenUp(obstacle) && options_.on_unreached) {
-    options_.on_unreached(absl::UnavailableError(what));
-  }
+  if (options_.on_unreached && IsGivenUp()) options_.on_unreached(absl::UnavailableError(what));
 }
 
-bool Caller::IsGivenUp(const Obstacle& obstacle) {
+bool Caller::IsGivenUp() {
   base::MutexLock lock(&mu_);
-  if (!obstacle.is_unreached) reached_ = true;
   return !reached_ && options_.clock->Monotonic() >= *reach_by_;
 }
 

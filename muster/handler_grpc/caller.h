@@ -56,8 +56,8 @@ class Caller {
   std::optional<std::string> Misfit(const v1::Ready& ready) const;
   // Whom it concerns hears of it.
   void Tell(const Obstacle& obstacle);
-  // The server has not been reached for longer than it may.
-  bool IsGivenUp(const Obstacle& obstacle);
+  // Nobody has ever been reached, for longer than that may take.
+  bool IsGivenUp();
 
   handler::Outcome Settle(const SessionPtr& session, const Reply& reply,
                           const handler::WorkItem& item, absl::Duration allowed,
