@@ -61,6 +61,8 @@ class MadeUpBatches final : public v1::BatchService::Service {
   bool holds_answers = false;
   // Uploads are accepted, and never sealed.
   bool holds_uploads = false;
+  // Called when an upload begins, which is then not answered; may be empty.
+  std::function<void()> on_upload;
   // Called when a watch begins; may be empty.
   std::function<void()> on_watch;
 
@@ -91,6 +93,11 @@ class MadeUpBatches final : public v1::BatchService::Service {
         const absl::Status refused = refusals.front();
         refusals.pop_front();
         return refused;
+      }
+      if (on_upload) {
+        on_upload();
+        WaitUntilLeft(*context);
+        return absl::CancelledError("who asked has left");
       }
       const v1::BatchStatus& status = batches.rbegin()->second;
       v1::SubmitResponse response;

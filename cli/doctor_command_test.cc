@@ -44,7 +44,7 @@ TEST_F(DoctorTest, NamesNatsFirstAndBlamesNobodyElseForIt) {
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out,
               AllOf(StartsWith(absl::StrCat("wrong: NATS: the initiator at ", server(),
-                                            " has lost its connection to it; start nats-server")),
+                                            " gets no answer from it; start nats-server")),
                     HasSubstr("\nunknown: processor p-1: "), HasSubstr("\nunknown: controller "),
                     HasSubstr("\nunknown: batches: "), Not(HasSubstr("\nwrong")),
                     Not(HasSubstr("warning"))));

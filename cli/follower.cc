@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cli/handlers_there.h"
 #include "cli/table.h"
 #include "muster/batch_remote/watch.h"
 #include "muster/v1/batch_service.grpc.pb.h"
@@ -95,17 +96,8 @@ std::string Follower::WhyItWaits(const v1::BatchStatus& status) {
   if (!status.problem().empty()) return status.problem();
   const auto processors = mesh_->Instances(v1::ROLE_PROCESSOR);
   if (!processors.ok()) return "";
-  const std::string& version = status.handler_version();
-  for (const v1::Instance& processor : *processors) {
-    if (processor.leaving()) continue;
-    for (const v1::HandlerVersion& handler : processor.info().handlers()) {
-      const bool fits = version.empty() || handler.version() == version;
-      if (handler.job() == status.job() && fits) return "";
-    }
-  }
-  return absl::StrCat("no processor has ",
-                      version.empty() ? "" : absl::StrCat("version ", version, " of "),
-                      "the handler of job ", status.job(), "; `muster doctor` tells more");
+  if (HandlersThere(*processors).Fit(status)) return "";
+  return absl::StrCat("no processor has ", HandlerOf(status), "; `muster doctor` tells more");
 }
 
 std::optional<RunProgress> Follower::progress() const {

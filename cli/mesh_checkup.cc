@@ -38,7 +38,8 @@ std::string NameOf(const v1::Instance& instance) {
 }
 
 Finding Unknown(const std::string& what) {
-  return {Health::kUnknown, what, "cannot be told while the initiator has no NATS server"};
+  return {Health::kUnknown, what,
+          "cannot be told while the initiator has no NATS server that answers"};
 }
 
 // Without a NATS server all are silent and none is ready, which says nothing of them.
@@ -153,9 +154,9 @@ void CheckInstances(const Mesh& mesh, const std::vector<v1::Instance>& instances
 Findings WithoutNats(const Mesh& mesh, const std::vector<v1::Instance>& last_heard) {
   Findings findings = {
       {Health::kWrong, "NATS",
-       absl::StrCat("the initiator at ", mesh.options().address, " has lost its connection to it"),
-       "start nats-server, or see why the initiator's machine does not reach it; the rest mends "
-       "itself"}};
+       absl::StrCat("the initiator at ", mesh.options().address, " gets no answer from it"),
+       "start nats-server, or see whether it hangs and the initiator's machine reaches it; the "
+       "rest mends itself"}};
   for (Finding& finding :
        SideBySide(last_heard, [&](const auto& one) { return CheckHealth(mesh, one, false); })) {
     findings.push_back(std::move(finding));

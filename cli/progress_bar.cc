@@ -99,6 +99,7 @@ void ProgressBar::Draw(const RunProgress& progress, absl::Duration lapse) {
   const uint64_t done = progress.committed - std::min(progress.committed, *committed_before_);
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   const std::string line = ProgressLine(progress, rate, options_.terminal);
+  if (!options_.terminal && std::exchange(last_line_, line) == line) return;
   // On a terminal: back to the line's start, and clear what the last drawing leaves over.
   *out_ << (options_.terminal ? absl::StrCat("\r\x1b[K", line) : absl::StrCat(line, "\n"))
         << std::flush;

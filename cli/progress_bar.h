@@ -27,7 +27,8 @@ struct RunProgress {
 
 struct ProgressBarOptions {
   bool terminal = false;
-  absl::Duration interval = absl::Milliseconds(100);  // between two redraws, or two lines
+  // Between two redraws, or two lines; a line that says nothing new is left out.
+  absl::Duration interval = absl::Milliseconds(100);
 };
 
 // Thread-safe.
@@ -56,6 +57,7 @@ class ProgressBar {
   const absl::Duration start_;
   // When it was first known: by an earlier run of the same batch, which is not this run's speed.
   std::optional<uint64_t> committed_before_;
+  std::string last_line_;  // where there is no terminal
 
   base::Mutex mu_;
   base::CondVar wake_;

@@ -51,6 +51,20 @@ TEST(ProgressBarTest, WritesPlainLinesWhereThereIsNoTerminal) {
   EXPECT_THAT(out.str(), Not(HasSubstr("\r")));
 }
 
+TEST(ProgressBarTest, WritesNoLineAgainWhereThereIsNoTerminal) {
+  base::FakeClock clock;
+  std::ostringstream out;
+  ProgressBar bar({.terminal = false, .interval = absl::Seconds(2)}, HalfWay, &out, &clock);
+  for (int interval = 0; interval < 3; ++interval) {
+    clock.AwaitSleepers(1);
+    clock.Advance(absl::Seconds(2));
+  }
+  clock.AwaitSleepers(1);
+  bar.Finish();
+  EXPECT_EQ(out.str(),
+            " 25% · read 500,000 · queued 400,000 · processed 300,000 · committed 250,000\n");
+}
+
 TEST(ProgressBarTest, CountsOnlyItsOwnRunAsSpeed) {
   base::FakeClock clock;
   std::ostringstream out;

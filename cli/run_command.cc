@@ -22,6 +22,7 @@
 #include "cli/trace_option.h"
 #include "muster/backend/backend.h"
 #include "muster/base/mutex.h"
+#include "muster/base/quantity.h"
 #include "muster/base/status_macros.h"
 #include "muster/base/stop_signals.h"
 #include "muster/job/job_file.h"
@@ -57,31 +58,33 @@ struct RunOptions {
   processor::HandlerAccess handlers;
 };
 
-// Ends a run on a signal, or when its handler refuses the job: the items would wait for ever.
+// Ends a run on a signal, or when its handler refuses the job or is not there: the items would wait
+// for ever.
 // Thread-safe.
 class RunEnd {
  public:
   explicit RunEnd(const std::stop_token& signals)
       : on_signal_(signals, [this] { stop_.request_stop(); }) {}
 
-  void Refuse(const absl::Status& why) {
+  void GiveUp(const absl::Status& why) {
     {
       base::MutexLock lock(&mu_);
-      refusal_.Update(why);
+      obstacle_.Update(why);
     }
     stop_.request_stop();
   }
 
   std::stop_token token() const { return stop_.get_token(); }
-  absl::Status refusal() {
+  // OK: it was not given up.
+  absl::Status obstacle() {
     base::MutexLock lock(&mu_);
-    return refusal_;
+    return obstacle_;
   }
 
  private:
   std::stop_source stop_;
   base::Mutex mu_;
-  absl::Status refusal_ ABSL_GUARDED_BY(mu_);
+  absl::Status obstacle_ ABSL_GUARDED_BY(mu_);
   const std::stop_callback<std::function<void()>> on_signal_;  // last: it uses stop_
 };
 
@@ -129,6 +132,22 @@ void Announce(const initiator::Submission& submission, const Environment& enviro
   }
 }
 
+// With --new the same command would begin another batch.
+std::string HowToGoOn(const RunSummary& summary, const RunOptions& options) {
+  const bool is_other = summary.start == initiator::Start::kNew && options.always_new;
+  return absl::StrCat("run the same command again ", is_other ? "without --new " : "",
+                      "to go on with batch ", summary.batch.number);
+}
+
+// What keeps the handler from working. To one that refuses the job another job may be the answer.
+absl::Status GivenUp(const absl::Status& obstacle, const RunSummary& summary,
+                     const RunOptions& options) {
+  const absl::Status told = base::Annotate(obstacle, options.job_file);
+  if (!absl::IsUnavailable(told)) return told;
+  return absl::UnavailableError(
+      absl::StrCat(told.message(), "; start it, then ", HowToGoOn(summary, options)));
+}
+
 void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
                     const RunOptions& options, const Environment& environment) {
   if (summary.complete) {
@@ -136,11 +155,7 @@ void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
                                                   DataDirOption(options.common.data_dir));
     return;
   }
-  *environment.err << "stopped; run the same command again "
-                   << (summary.start == initiator::Start::kNew && options.always_new
-                           ? "without --new "
-                           : "")
-                   << "to go on with batch " << summary.batch.number << "\n";
+  *environment.err << "stopped; " << HowToGoOn(summary, options) << "\n";
 }
 
 absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& options,
@@ -160,7 +175,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
   RunEnd end(signals.token());
   processor::HandlerAccess access = options.handlers;
-  access.on_refused = [&end](const absl::Status& why) { end.Refuse(why); };
+  access.on_refused = access.on_unreached = [&end](const absl::Status& why) { end.GiveUp(why); };
   MUSTER_ASSIGN_OR_RETURN(processor::JobHandler handler,
                           FindHandlerOf(job, options.job_file, access, environment));
   RunRequest request;
@@ -178,7 +193,9 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   Announce(run->submission(), environment);
   MUSTER_ASSIGN_OR_RETURN(const RunSummary summary,
                           RunWithProgress(*run, options, end.token(), environment));
-  MUSTER_RETURN_IF_ERROR(base::Annotate(end.refusal(), options.job_file));
+  if (const absl::Status obstacle = end.obstacle(); !obstacle.ok() && !summary.complete) {
+    return GivenUp(obstacle, summary, options);
+  }
   if (IsStructured(options.common.output)) {
     PrintStructured(OutcomeOf(summary).Json(), options.common.output, environment);
   } else if (summary.complete) {
@@ -219,6 +236,17 @@ void AddRun(CLI::App* app, const Environment& environment) {
   run->add_flag("--allow-plaintext", options->handlers.allow_plaintext,
                 "Call handlers on other hosts without TLS")
       ->envname(host::EnvironmentName("--allow-plaintext"));
+  run->add_option_function<std::string>(
+         "--handler-patience",
+         [options](const std::string& text) {
+           absl::Duration& patience = options->handlers.reach_patience;
+           patience = base::ParseDuration(text).value_or(patience);
+         },
+         "How long to wait for a handler server at whose address nobody is")
+      ->check([](const std::string& text) {
+        return std::string(base::ParseDuration(text).status().message());
+      })
+      ->default_str(absl::FormatDuration(options->handlers.reach_patience));
   AddDataDir(run, &options->common);
   AddOutput(run, &options->common, Csv::kNo);
   run->callback([options, &environment] {

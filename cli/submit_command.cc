@@ -192,13 +192,19 @@ std::optional<absl::Duration> AwaitsRoom(const absl::Status& refused,
   return std::max(kLeastWaitForRoom, rpc::RetryAfter(refused).value_or(kLeastWaitForRoom));
 }
 
-// With --new the same command would begin another batch.
+// `batch` is 0 where none was heard of, which does not mean that there is none: the answer may have
+// been under way. With --new the same command would begin another batch.
 absl::Status Stopped(uint64_t batch, const v1::SubmitHeader& header, const SubmitOptions& options) {
+  const std::string& id = header.request_id();
   const std::string again =
-      options.always_new ? absl::StrCat(" with --request-id ", header.request_id(), " for --new")
-                         : "";
+      absl::StrCat("run the same command again",
+                   options.always_new ? absl::StrCat(" with --request-id ", id, " for --new") : "");
+  if (batch != 0) {
+    return absl::CancelledError(absl::StrCat("stopped; ", again, " to go on with batch ", batch));
+  }
   return absl::CancelledError(
-      absl::StrCat("stopped; run the same command again", again, " to go on with batch ", batch));
+      absl::StrCat("stopped before the initiator said that it has accepted a batch; ", again,
+                   " to go on: request id ", Printable(id), " never makes a second batch"));
 }
 
 absl::Status Submit(const SubmitOptions& options, const Environment& environment) {
@@ -237,13 +243,13 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
   while (const auto wait = AwaitsRoom(submitted.status(), options)) {
     *environment.err << "muster: " << Printable(submitted.status().message()) << std::endl;
     if (!base::SleepUnlessStopped(environment.clock, *wait, signals.token())) {
-      return absl::CancelledError("stopped before there was room");
+      return absl::CancelledError("stopped before there was room; no batch was accepted");
     }
     submitted = upload();
   }
   if (!submitted.ok()) {
     if (!signals.token().stop_requested()) return mesh->Explained(submitted.status());
-    return batch == 0 ? submitted.status() : Stopped(batch, header, options);
+    return Stopped(batch, header, options);
   }
   const bool is_done = was_complete.value_or(false) && submitted->complete();
   if (is_done) {

@@ -98,6 +98,27 @@ TEST_F(SubmitCommandTest, SaysHowToGoOnWithAnUploadThatIsStopped) {
                          batches_.submitted().request_id(), " for --new to go on with batch 7\n"));
 }
 
+TEST_F(SubmitCommandTest, SaysThatNothingIsKnownOfAnUploadThatIsStoppedBeforeItIsAccepted) {
+  ASSERT_TRUE(kStopsAreBlocked);
+  batches_.on_upload = [] { kill(getpid(), SIGTERM); };
+  const std::string stopped =
+      "muster: stopped before the initiator said that it has accepted a batch; run the same "
+      "command again";
+  const Done named = Submit({"--request-id", "march"});
+  EXPECT_EQ(named.code, kInterrupted);
+  EXPECT_EQ(named.err, stopped + " to go on: request id march never makes a second batch\n");
+  const Done made = Submit();
+  EXPECT_EQ(made.code, kInterrupted);
+  EXPECT_EQ(made.err,
+            absl::StrCat(stopped, " to go on: request id ", batches_.submitted().request_id(),
+                         " never makes a second batch\n"));
+  const Done anew = Submit({"--new"});
+  EXPECT_EQ(anew.code, kInterrupted);
+  EXPECT_THAT(anew.err,
+              StartsWith(absl::StrCat(stopped, " with --request-id ",
+                                      batches_.submitted().request_id(), " for --new to go on")));
+}
+
 // Batch 7, as `muster batch watch` and `muster batch submit --wait` follow it.
 class TraceparentTest : public SubmitCommandTest {
  protected:

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/handlers_there.h"
 #include "cli/queue_admin.h"
 #include "cli/remote_jobs.h"
 #include "cli/side_by_side.h"
@@ -30,8 +31,6 @@ Finding NotSeen(const std::string& what, const absl::Status& status) {
                                            : "see the initiator's log"};
 }
 
-using Versions = std::map<std::string, std::set<std::string>>;  // that processors have, by job
-
 // What keeps a processor from working for a job.
 struct InTrouble {
   std::string processor;
@@ -41,7 +40,7 @@ using Troubles = std::map<std::string, std::vector<InTrouble>>;  // by job
 
 // Who works for the jobs.
 struct Workforce {
-  Versions versions;
+  HandlersThere handlers;
   Troubles troubles;
   std::string account;
   const ScalingTargets& started;
@@ -57,17 +56,6 @@ struct Workforce {
     return nullptr;
   }
 };
-
-Versions VersionsOf(const std::vector<v1::Instance>& instances) {
-  Versions versions;
-  for (const v1::Instance& instance : instances) {
-    if (instance.leaving() || instance.info().role() != v1::ROLE_PROCESSOR) continue;
-    for (const v1::HandlerVersion& handler : instance.info().handlers()) {
-      versions[handler.job()].insert(handler.version());
-    }
-  }
-  return versions;
-}
 
 Troubles TroublesOf(const std::vector<v1::Instance>& instances) {
   Troubles troubles;
@@ -102,11 +90,8 @@ Finding CheckIdleJob(const std::string& what, const v1::ScalingTarget* starter) 
 
 Finding CheckVersions(const v1::Job& job, const Workforce& workforce) {
   const std::string what = absl::StrCat("job ", job.name());
-  const auto found = workforce.versions.find(job.name());
-  if (found == workforce.versions.end()) {
-    return CheckIdleJob(what, workforce.StarterFor(job.name()));
-  }
-  const std::set<std::string>& versions = found->second;
+  const std::set<std::string> versions = workforce.handlers.VersionsOf(job.name());
+  if (versions.empty()) return CheckIdleJob(what, workforce.StarterFor(job.name()));
   const std::string wanted = WantedVersion(job);
   const std::string there = absl::StrJoin(versions, ", ");
   if (!wanted.empty() && !versions.contains(wanted)) {
@@ -134,7 +119,7 @@ void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings
          absl::StrCat("processor ", one.processor, " cannot work for it: ", one.trouble),
          "once that is mended, it works by itself within a minute"});
   }
-  if (!workforce.versions.contains(job.name())) return;
+  if (workforce.handlers.VersionsOf(job.name()).empty()) return;
   Finding versions = CheckVersions(job, workforce);
   if (versions.health != Health::kOk) findings->push_back(std::move(versions));
 }
@@ -171,9 +156,7 @@ void CheckQueues(const CommonOptions& options, const std::string& account,
 // Of a batch whose job no processor works for.
 Finding CheckWaiting(const v1::BatchStatus& batch, const v1::ScalingTarget* starter) {
   const std::string what = absl::StrCat("batch ", batch.batch());
-  const std::string& version = batch.handler_version();
-  const std::string of_version = version.empty() ? "" : absl::StrCat("version ", version, " of ");
-  const std::string handler = absl::StrCat(of_version, "the handler of job ", batch.job());
+  const std::string handler = HandlerOf(batch);
   if (starter == nullptr) {
     return {Health::kWrong, what, absl::StrCat("waits: no processor has ", handler),
             "start a processor with it"};
@@ -200,17 +183,13 @@ void CheckBatch(const v1::BatchStatus& batch, const Workforce& workforce, Findin
     findings->push_back({Health::kWrong, what, absl::StrCat("waits: ", batch.problem()),
                          "it goes on by itself once that is mended"});
   }
-  const auto there = workforce.versions.find(batch.job());
-  if (there == workforce.versions.end()) {
+  if (workforce.handlers.Fit(batch)) return;
+  if (workforce.handlers.VersionsOf(batch.job()).empty()) {
     return findings->push_back(CheckWaiting(batch, workforce.StarterFor(batch.job())));
   }
-  if (batch.handler_version().empty()) return;
-  if (there->second.contains(batch.handler_version())) return;
-  findings->push_back(
-      {Health::kWrong, what,
-       absl::StrCat("is bound to version ", batch.handler_version(), " of the handler of job ",
-                    batch.job(), ", which no processor has"),
-       "start a processor with that version"});
+  findings->push_back({Health::kWrong, what,
+                       absl::StrCat("is bound to ", HandlerOf(batch), ", which no processor has"),
+                       "start a processor with that version"});
 }
 
 void CheckBatches(const Mesh& mesh, const Workforce& workforce, Findings* findings) {
@@ -236,7 +215,7 @@ void CheckBatches(const Mesh& mesh, const Workforce& workforce, Findings* findin
 }  // namespace
 
 void CheckWork(const WorkCheck& check, const Mesh& mesh, Findings* findings) {
-  const Workforce workforce{VersionsOf(*check.instances), TroublesOf(*check.instances),
+  const Workforce workforce{HandlersThere(*check.instances), TroublesOf(*check.instances),
                             check.account, *check.started};
   // Each may take as long as a question may.
   using Look = std::function<void(Findings*)>;

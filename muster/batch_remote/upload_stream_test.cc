@@ -4,9 +4,14 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
@@ -18,7 +23,50 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 // As BatchService.Submit asks of its clients.
 constexpr uint64_t kAhead = 8 * kMiB;
 
+// Longer than any client takes on the slowest machine to send a chunk that it may send.
+constexpr absl::Duration kLong = absl::Minutes(1);
+
 using ServerSide = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
+
+// Cuts a call off on which nothing was heard for kLong: who waits there for each other would wait
+// for ever.
+class StallGuard {
+ public:
+  explicit StallGuard(grpc::ServerContext* call) : call_(call) {}
+  ~StallGuard() {
+    base::MutexLock lock(&mu_);
+    over_ = true;
+    changed_.NotifyAll();
+  }
+
+  void Heard() {
+    base::MutexLock lock(&mu_);
+    patience_ends_ = base::RealClock()->Monotonic() + kLong;
+  }
+  bool stalled() {
+    base::MutexLock lock(&mu_);
+    return stalled_;
+  }
+
+ private:
+  void Watch() {
+    base::MutexLock lock(&mu_);
+    while (!over_ && base::RealClock()->Monotonic() < patience_ends_) {
+      base::RealClock()->WaitUntil(&changed_, &mu_, patience_ends_);
+    }
+    if (over_) return;
+    stalled_ = true;
+    call_->TryCancel();
+  }
+
+  grpc::ServerContext* const call_;  // not owned
+  base::Mutex mu_;
+  base::CondVar changed_;
+  absl::Duration patience_ends_ ABSL_GUARDED_BY(mu_) = base::RealClock()->Monotonic() + kLong;
+  bool over_ ABSL_GUARDED_BY(mu_) = false;
+  bool stalled_ ABSL_GUARDED_BY(mu_) = false;
+  std::jthread watcher_{[this] { Watch(); }};  // last: it uses the others
+};
 
 // An initiator whose disk is so slow that it acknowledges a MiB only when its client has run as far
 // ahead as it may.
@@ -26,7 +74,8 @@ class SlowInitiator final : public v1::BatchService::Service {
  public:
   explicit SlowInitiator(uint64_t durable) : durable_(durable) {}
 
-  grpc::Status Submit(grpc::ServerContext*, ServerSide* stream) override {
+  grpc::Status Submit(grpc::ServerContext* context, ServerSide* stream) override {
+    StallGuard guard(context);
     v1::SubmitRequest request;
     stream->Read(&request);  // the header
     v1::SubmitResponse response;
@@ -34,10 +83,12 @@ class SlowInitiator final : public v1::BatchService::Service {
     response.mutable_accepted()->set_durable_offset(durable_);
     stream->Write(response);
     while (stream->Read(&request) && request.has_chunk()) {
+      guard.Heard();
       Note(request.chunk().offset());
       const uint64_t end = request.chunk().offset() + request.chunk().data().size();
       if (end >= durable_ + kAhead) Acknowledge(durable_ + kMiB, stream);
     }
+    if (guard.stalled()) Complain();
     if (!request.has_seal()) return grpc::Status::OK;
     response.mutable_sealed()->mutable_status()->set_batch(1);
     stream->Write(response);
@@ -45,6 +96,11 @@ class SlowInitiator final : public v1::BatchService::Service {
   }
 
   uint64_t durable() const { return durable_; }
+  // Of a client that waited for what it must not wait for; empty: it did not.
+  std::string complaint() {
+    base::MutexLock lock(&mu_);
+    return complaint_;
+  }
   // Of the chunks.
   std::vector<uint64_t> offsets() {
     base::MutexLock lock(&mu_);
@@ -52,6 +108,12 @@ class SlowInitiator final : public v1::BatchService::Service {
   }
 
  private:
+  void Complain() {
+    base::MutexLock lock(&mu_);
+    const uint64_t sent = offsets_.empty() ? durable_.load() : offsets_.back() + kMiB;
+    complaint_ = absl::StrCat("the client waits ", sent - durable_,
+                              " bytes ahead of what is durable, and may run ", kAhead, " ahead");
+  }
   void Note(uint64_t offset) {
     base::MutexLock lock(&mu_);
     offsets_.push_back(offset);
@@ -67,6 +129,7 @@ class SlowInitiator final : public v1::BatchService::Service {
   std::atomic<uint64_t> durable_;
   base::Mutex mu_;
   std::vector<uint64_t> offsets_ ABSL_GUARDED_BY(mu_);
+  std::string complaint_ ABSL_GUARDED_BY(mu_);
 };
 
 // Notes how far ahead of what is durable it was read.
@@ -94,6 +157,7 @@ class WatchedSource final : public input::ByteSource {
 // What is seen of an upload of `size` bytes of which `durable` are there already.
 struct Seen {
   absl::Status status;
+  std::string complaint;
   bool sealed = false;
   uint64_t most_ahead = 0;
   std::vector<uint64_t> offsets;  // of the chunks
@@ -112,6 +176,7 @@ Seen Upload(uint64_t size, uint64_t durable) {
   UploadStream stream(stub.get(), &source, &hash, [](uint64_t, uint64_t, bool) { return true; });
   Seen seen;
   seen.status = stream.Run(v1::SubmitHeader(), /*at_once=*/false, {});
+  seen.complaint = initiator.complaint();
   seen.sealed = stream.sealed().has_value();
   seen.most_ahead = source.most_ahead();
   seen.offsets = initiator.offsets();
@@ -121,6 +186,7 @@ Seen Upload(uint64_t size, uint64_t durable) {
 TEST(UploadStreamTest, RunsEightMiBAheadOfWhatIsDurableAndNoFurther) {
   const Seen seen = Upload(32 * kMiB, 0);
   EXPECT_TRUE(seen.status.ok()) << seen.status;
+  EXPECT_EQ(seen.complaint, "");
   EXPECT_TRUE(seen.sealed);
   EXPECT_EQ(seen.offsets.size(), 32U);
   EXPECT_EQ(seen.most_ahead, kAhead);
@@ -129,6 +195,7 @@ TEST(UploadStreamTest, RunsEightMiBAheadOfWhatIsDurableAndNoFurther) {
 TEST(UploadStreamTest, CountsFromWhereItGoesOnHowFarAheadItIs) {
   const Seen seen = Upload(32 * kMiB + 5, 12 * kMiB);
   EXPECT_TRUE(seen.status.ok()) << seen.status;
+  EXPECT_EQ(seen.complaint, "");
   EXPECT_TRUE(seen.sealed);
   ASSERT_EQ(seen.offsets.size(), 21U);
   EXPECT_EQ(seen.offsets.front(), 12 * kMiB);

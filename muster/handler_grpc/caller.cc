@@ -112,40 +112,70 @@ std::variant<Caller::SessionPtr, Outcome> Caller::AwaitSession(const WorkItem& i
 }
 
 Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
+  const absl::Duration begin = options_.clock->Monotonic();
+  {
+    base::MutexLock lock(&mu_);
+    if (!reach_by_.has_value()) reach_by_ = begin + options_.reach_patience;
+  }
   auto session = std::make_shared<Session>(
       channel_, EncodeHello(schema_, options_.parameters, options_.processor), options_.clock);
-  const absl::Duration deadline = options_.clock->Monotonic() + options_.ready_timeout;
-  const absl::StatusOr<v1::Ready> ready = session->AwaitReady(deadline, stop);
+  const absl::StatusOr<v1::Ready> ready = session->AwaitReady(begin + options_.ready_timeout, stop);
   if (absl::IsCancelled(ready.status())) return nullptr;
-  bool is_refused = false;
-  std::string why;
+  const std::optional<Obstacle> obstacle = ObstacleOf(*session, ready);
+  if (!obstacle.has_value() || !obstacle->is_unreached) {
+    base::MutexLock lock(&mu_);
+    reached_ = true;
+  }
+  if (obstacle.has_value()) {
+    Tell(*obstacle);
+    base::MutexLock lock(&mu_);
+    HoldBackLocked(obstacle->why, obstacle->is_refused);
+    return nullptr;
+  }
+  base::Log(base::kInfo, "handler server called",
+            {{"job", schema_.job},
+             {"address", options_.address},
+             {"name", ready->name()},
+             {"version", ready->version()},
+             {"concurrency", ready->concurrency()}});
+  if (options_.trouble != nullptr) options_.trouble->Works();
+  return session;
+}
+
+std::optional<Caller::Obstacle> Caller::ObstacleOf(Session& session,
+                                                   const absl::StatusOr<v1::Ready>& ready) {
+  // A server may say of its own that something else cannot be connected to.
+  const bool is_connected = channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
   if (absl::IsAborted(ready.status())) {
-    is_refused = session->end().kind == SessionEnd::Kind::kRefused;
-    why = session->end().why;
-  } else if (!ready.ok()) {
-    why = absl::StrCat("was not ready within ", absl::FormatDuration(options_.ready_timeout));
-  } else if (std::optional<std::string> misfit = Misfit(*ready)) {
-    why = *std::move(misfit);
-    session->End(options_.end_grace);
-  } else {
-    base::Log(base::kInfo, "handler server called",
-              {{"job", schema_.job},
-               {"address", options_.address},
-               {"name", ready->name()},
-               {"version", ready->version()},
-               {"concurrency", ready->concurrency()}});
-    if (options_.trouble != nullptr) options_.trouble->Works();
-    return session;
+    const SessionEnd end = session.end();
+    return Obstacle{end.why, end.kind == SessionEnd::Kind::kRefused,
+                    end.kind == SessionEnd::Kind::kUnreached && !is_connected};
   }
-  if (options_.trouble != nullptr) {
-    options_.trouble->Note(absl::StrCat("the handler at ", options_.address, " ", why));
+  if (!ready.ok()) {
+    const std::string within =
+        absl::StrCat(" within ", absl::FormatDuration(options_.ready_timeout));
+    if (is_connected) return Obstacle{absl::StrCat("was not ready", within)};
+    return Obstacle{absl::StrCat("cannot be reached: nobody there has answered", within),
+                    /*is_refused=*/false, /*is_unreached=*/true};
   }
-  if (is_refused && options_.on_refused) {
-    options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", why)));
+  std::optional<std::string> misfit = Misfit(*ready);
+  if (!misfit.has_value()) return std::nullopt;
+  session.End(options_.end_grace);
+  return Obstacle{*std::move(misfit)};
+}
+
+void Caller::Tell(const Obstacle& obstacle) {
+  const std::string what = absl::StrCat("the handler at ", options_.address, " ", obstacle.why);
+  if (options_.trouble != nullptr) options_.trouble->Note(what);
+  if (obstacle.is_refused && options_.on_refused) {
+    options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", obstacle.why)));
   }
+  if (options_.on_unreached && IsGivenUp()) options_.on_unreached(absl::UnavailableError(what));
+}
+
+bool Caller::IsGivenUp() {
   base::MutexLock lock(&mu_);
-  HoldBackLocked(why, is_refused);
-  return nullptr;
+  return !reached_ && options_.clock->Monotonic() >= *reach_by_;
 }
 
 std::optional<std::string> Caller::Misfit(const v1::Ready& ready) const {
@@ -205,14 +235,27 @@ void Caller::HoldBackLocked(const std::string& why, bool is_refused) {
   session_ = nullptr;
   refused_ = is_refused;
   why_ = base::Printable(absl::StrCat("it ", why), kMaxWhyBytes);
-  const absl::Duration delay =
+  const absl::Duration now = options_.clock->Monotonic();
+  absl::Duration delay =
       is_refused ? options_.max_hold_back
                  : std::min(options_.first_hold_back * (1 << std::min(failures_, kMaxDoublings)),
                             options_.max_hold_back);
+  // Who gives it up wants one more try at the end, and no longer a wait.
+  if (options_.on_unreached && !reached_ && *reach_by_ > now) {
+    delay = std::min(delay, *reach_by_ - now);
+  }
   ++failures_;
-  next_call_ = options_.clock->Monotonic() + delay;
+  next_call_ = now + delay;
   changed_.NotifyAll();
-  base::Log(is_refused ? base::kError : base::kWarning, "handler server failed",
+  LogLocked(delay);
+}
+
+void Caller::LogLocked(absl::Duration delay) {
+  const absl::Duration now = options_.clock->Monotonic();
+  if (why_ == logged_ && now - logged_at_ < kTellAgainAfter) return;
+  logged_ = why_;
+  logged_at_ = now;
+  base::Log(refused_ ? base::kError : base::kWarning, "handler server failed",
             {{"job", schema_.job},
              {"address", options_.address},
              {"why", why_},
@@ -223,6 +266,7 @@ void Caller::HoldBackLocked(const std::string& why, bool is_refused) {
 void Caller::Succeeded() {
   base::MutexLock lock(&mu_);
   failures_ = 0;
+  logged_.clear();
 }
 
 }  // namespace muster::handler_grpc

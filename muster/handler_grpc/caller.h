@@ -33,6 +33,13 @@ class Caller {
  private:
   using SessionPtr = std::shared_ptr<Session>;
 
+  // Completes "the handler …".
+  struct Obstacle {
+    std::string why;
+    bool is_refused = false;    // the job as such
+    bool is_unreached = false;  // no connection came to be
+  };
+
   // How long the item may take from now on.
   absl::Duration Allowed(const handler::WorkItem& item) const;
 
@@ -43,8 +50,14 @@ class Caller {
                                                           absl::Duration until);
   // Opens one; who calls it has set opening_.
   SessionPtr Open(const std::stop_token& stop);
-  // Why a session that has said `ready` cannot be used, if it cannot.
+  // Why a session cannot be used that has come to `ready`, or to none, if it cannot.
+  std::optional<Obstacle> ObstacleOf(Session& session, const absl::StatusOr<v1::Ready>& ready);
+  // Why one that has said `ready` cannot.
   std::optional<std::string> Misfit(const v1::Ready& ready) const;
+  // Whom it concerns hears of it.
+  void Tell(const Obstacle& obstacle);
+  // Nobody has ever been reached, for longer than that may take.
+  bool IsGivenUp();
 
   handler::Outcome Settle(const SessionPtr& session, const Reply& reply,
                           const handler::WorkItem& item, absl::Duration allowed,
@@ -56,6 +69,8 @@ class Caller {
   // `session` can be used no longer: holds the next one back, once for each session.
   void Drop(const SessionPtr& session, const std::string& why);
   void HoldBackLocked(const std::string& why, bool is_refused) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Logs why_, unless that is no news.
+  void LogLocked(absl::Duration delay) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Succeeded();
 
   const handler::JobSchema schema_;
@@ -69,7 +84,11 @@ class Caller {
   int failures_ ABSL_GUARDED_BY(mu_) = 0;      // in a row
   bool refused_ ABSL_GUARDED_BY(mu_) = false;  // the last failure was one of the job as such
   absl::Duration next_call_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
-  std::string why_ ABSL_GUARDED_BY(mu_);  // of the last failure
+  std::string why_ ABSL_GUARDED_BY(mu_);     // of the last failure
+  std::string logged_ ABSL_GUARDED_BY(mu_);  // of why_, the last that was
+  absl::Duration logged_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
+  bool reached_ ABSL_GUARDED_BY(mu_) = false;                    // a connection has come to be
+  std::optional<absl::Duration> reach_by_ ABSL_GUARDED_BY(mu_);  // nullopt: not called yet
 };
 
 }  // namespace muster::handler_grpc

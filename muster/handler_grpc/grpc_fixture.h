@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -139,6 +140,11 @@ class GrpcHandlerTest : public ::testing::Test {
     options_.address = server_->addresses().front();
   }
   void UseFakeClock() { options_.clock = &clock_; }
+
+  // Until the handler sleeps towards exactly this time from now.
+  void AwaitAlarmIn(absl::Duration delay) {
+    while (clock_.NextDeadline() != clock_.Monotonic() + delay) std::this_thread::yield();
+  }
 
   std::unique_ptr<handler::Handler> MakeHandler() {
     if (factory_ == nullptr) factory_ = GrpcHandlerFactory(options_);

@@ -36,6 +36,10 @@ struct GrpcOptions {
   // The handler said that it cannot work on such a job; who can stop working for it should. From a
   // worker's thread, each time that it is asked. May be empty.
   std::function<void(const absl::Status&)> on_refused;
+  // No connection to the server has come to be within reach_patience of the first call; who can do
+  // without it should. As on_refused.
+  std::function<void(const absl::Status&)> on_unreached;
+  absl::Duration reach_patience = kReachPatience;
   // Where the handlers tell whether the server can be called; null: nowhere. Shared with who reads
   // it, whom they may outlive.
   std::shared_ptr<handler::Trouble> trouble;

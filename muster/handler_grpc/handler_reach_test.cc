@@ -1,15 +1,18 @@
 // The way to a handler that may work for the job: its address, its readiness, what is told of it.
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/log_capture.h"
 #include "muster/handler/trouble.h"
 #include "muster/handler_grpc/grpc_fixture.h"
 #include "muster/handler_grpc/limits.h"
@@ -20,6 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(GrpcHandlerTest, RefusesAnAddressThatIsNone) {
   options_.address = "nowhere";
@@ -121,6 +125,91 @@ TEST_F(GrpcHandlerTest, DefersItemsWhileNobodyAnswers) {
   EXPECT_EQ(outcome.kind, Kind::kDefer);
   EXPECT_GT(outcome.delay, absl::Minutes(59));
   EXPECT_THAT(outcome.why, HasSubstr("cannot be reached"));
+}
+
+// Of the failures that were logged, one for each line.
+std::vector<std::string> FailuresIn(const base::LogCapture& log) {
+  std::vector<std::string> failures;
+  for (const std::string& line : log.lines()) {
+    if (absl::StrContains(line, "handler server failed")) failures.push_back(line);
+  }
+  return failures;
+}
+
+TEST_F(GrpcHandlerTest, LogsATroubleOnceAMinuteUntilItChanges) {
+  const base::LogCapture log;
+  UseFakeClock();
+  options_.deadline = absl::Hours(1);
+  options_.first_hold_back = options_.max_hold_back = absl::Seconds(7);
+  Serve([](Talk& talk) {
+    talk.Hello();
+    return grpc::Status(grpc::StatusCode::INTERNAL,
+                        talk.number() <= 10 ? "no rates are there" : "the disk is full");
+  });
+  std::future<handler::Outcome> outcome = ProcessBeside();
+  for (int call = 1; call <= 11; ++call) {
+    AwaitAlarmIn(absl::Seconds(7));
+    // The tenth call comes after 63 s.
+    EXPECT_EQ(FailuresIn(log).size(), call < 10 ? 1U : call == 10 ? 2U : 3U) << "call " << call;
+    if (call < 11) clock_.Advance(absl::Seconds(7));
+  }
+  EXPECT_THAT(FailuresIn(log),
+              ElementsAre(AllOf(HasSubstr("no rates"), HasSubstr("failures_in_a_row=1 ")),
+                          AllOf(HasSubstr("no rates"), HasSubstr("failures_in_a_row=10 ")),
+                          AllOf(HasSubstr("disk is full"), HasSubstr("failures_in_a_row=11 "))));
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+TEST_F(GrpcHandlerTest, TellsWhenNobodyHasEverBeenReachedForTooLong) {
+  UseFakeClock();
+  options_.deadline = absl::Hours(1);
+  options_.first_hold_back = options_.max_hold_back = absl::Seconds(7);
+  std::promise<absl::Status> given_up;
+  options_.on_unreached = [&](const absl::Status& why) { given_up.set_value(why); };
+  Serve([](Talk& talk) { return talk.ServeAll(); });
+  server_.reset();
+  std::future<handler::Outcome> outcome = ProcessBeside();
+  std::future<absl::Status> heard = given_up.get_future();
+  for (const int seconds : {7, 7, 7, 7, 2}) {
+    AwaitAlarmIn(absl::Seconds(seconds));
+    EXPECT_FALSE(heard.wait_for(std::chrono::seconds(0)) == std::future_status::ready);
+    clock_.Advance(absl::Seconds(seconds));
+  }
+  const absl::Status why = heard.get();
+  EXPECT_TRUE(absl::IsUnavailable(why)) << why;
+  EXPECT_THAT(why.message(), AllOf(HasSubstr(options_.address), HasSubstr("cannot be reached")));
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+TEST_F(GrpcHandlerTest, IsReachedByWhoeverSaysThatHeCannotConnectToSomethingElse) {
+  UseFakeClock();
+  options_.deadline = absl::Hours(1);
+  options_.first_hold_back = options_.max_hold_back = absl::Seconds(40);
+  bool is_given_up = false;
+  options_.on_unreached = [&](const absl::Status&) { is_given_up = true; };
+  Serve([](Talk& talk) {
+    talk.Hello();
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "failed to connect to the database");
+  });
+  std::future<handler::Outcome> outcome = ProcessBeside();
+  for (int call = 1; call <= 3; ++call) {
+    AwaitAlarmIn(absl::Seconds(40));
+    clock_.Advance(absl::Seconds(40));
+  }
+  AwaitAlarmIn(absl::Seconds(40));
+  EXPECT_FALSE(is_given_up);
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+TEST_F(GrpcHandlerTest, TellsAnAddressWithoutAHostInTheSameWordsEachTime) {
+  options_.address = "no-such-host.invalid:7800";
+  options_.allow_plaintext = true;
+  options_.deadline = absl::Milliseconds(50);
+  options_.first_hold_back = options_.max_hold_back = absl::Hours(1);
+  EXPECT_THAT(Process().why, AllOf(HasSubstr("cannot be reached"), Not(HasSubstr("qtype"))));
 }
 
 TEST_F(GrpcHandlerTest, TellsOfTroubleUntilTheHandlerIsReady) {

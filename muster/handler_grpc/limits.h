@@ -18,6 +18,11 @@ inline constexpr absl::Duration kReadyTimeout = absl::Seconds(10);
 // kMaxHoldBack: a server that is down is not stormed.
 inline constexpr absl::Duration kFirstHoldBack = absl::Milliseconds(100);
 inline constexpr absl::Duration kMaxHoldBack = absl::Seconds(30);
+// A trouble that stays the same is told again only after so long: every few seconds it would bury
+// all else in the log.
+inline constexpr absl::Duration kTellAgainAfter = absl::Minutes(1);
+// From the first call to a server that nobody has ever reached: time to start one beside it.
+inline constexpr absl::Duration kReachPatience = absl::Seconds(30);
 // How long a handler may take to end its side of a call that the processor has ended.
 inline constexpr absl::Duration kEndGrace = absl::Seconds(1);
 

@@ -26,11 +26,24 @@ auto Call(v1::HandlerService::Stub* stub, grpc::ClientContext* context) {
 bool IsBrokenConnection(const std::string& message) {
   for (const char* const words :
        {"Socket closed", "Connection reset", "Broken pipe", "Connection timed out",
-        "Transport closed", "Endpoint read failed", "keepalive", "ping timeout",
-        "failed to connect", "Failed to connect"}) {
+        "Transport closed", "Endpoint read failed", "keepalive", "ping timeout"}) {
     if (absl::StrContains(message, words)) return true;
   }
   return false;
+}
+
+bool IsNoConnection(const std::string& message) {
+  for (const char* const words :
+       {"failed to connect", "Failed to connect", "DNS resolution failed"}) {
+    if (absl::StrContains(message, words)) return true;
+  }
+  return false;
+}
+
+// The resolver asks for addresses of both kinds at once and names the answer that came last, now
+// one and now the other: the same trouble is told in the same words.
+std::string WithoutResolverDetails(const std::string& message) {
+  return message.substr(0, message.find(": C-ares status"));
 }
 
 }  // namespace
@@ -263,6 +276,10 @@ SessionEnd Session::EndOfLocked(const grpc::Status& status) {
   const std::string said = base::Printable(status.error_message(), kWordsBytes);
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
+      if (IsNoConnection(status.error_message())) {
+        return {ready_ == nullptr ? Kind::kUnreached : Kind::kFailed,
+                absl::StrCat("cannot be reached: ", WithoutResolverDetails(said))};
+      }
       if (IsBrokenConnection(status.error_message())) {
         return {Kind::kFailed, absl::StrCat("cannot be reached: ", said)};
       }

@@ -32,6 +32,7 @@ struct SessionEnd {
     kCancelled,  // here
     kStopped,    // the handler takes nothing more: it ended with OK, or said Unavailable
     kRefused,    // it said FailedPrecondition instead of ready: it cannot work on such a job
+    kUnreached,  // no connection came to be
     kFailed,     // anything else: it died, or said what it must not
   };
 

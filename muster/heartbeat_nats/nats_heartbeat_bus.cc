@@ -51,6 +51,10 @@ absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus::Subscription>> NatsHeart
   return subscription;
 }
 
+bool NatsHeartbeatBus::CanHear() {
+  return connection_->connected() && connection_->Flush(kAnswerTimeout).ok();
+}
+
 absl::Status NatsHeartbeatBus::Hear(const nats::Incoming& message) {
   v1::Heartbeat heartbeat;
   const bool is_one = message.data.size() <= heartbeat::kMaxHeartbeatBytes &&

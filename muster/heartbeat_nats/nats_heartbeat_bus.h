@@ -41,7 +41,8 @@ class NatsHeartbeatBus final : public heartbeat::HeartbeatBus {
   // is one.
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) override;
 
-  bool connected() const override { return connection_->connected(); }
+  // Asks the server: a connection to one that hangs looks sound for up to half a minute.
+  bool CanHear() override;
 
   // Messages on the subjects of heartbeats that were none.
   int64_t malformed() const { return hearing_.malformed(); }

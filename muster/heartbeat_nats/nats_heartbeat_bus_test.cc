@@ -133,16 +133,27 @@ TEST_P(NatsHeartbeatBusTest, LosesHeartbeatsWithoutAServerAndIsHeardAgainAfterwa
   Process process(server_.url());
   Ear ear;
   const auto subscription = process.bus.Subscribe(ear.Subscriber()).value();
-  EXPECT_TRUE(process.bus.connected());
+  EXPECT_TRUE(process.bus.CanHear());
   server_.Kill();
   const absl::Status lost = process.bus.Publish(From("lost"));
   EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
-  EXPECT_FALSE(process.bus.connected());
+  EXPECT_FALSE(process.bus.CanHear());
   server_.Restart();
   while (!process.bus.Publish(From("back")).ok()) {
   }
   ear.Await("back");
-  EXPECT_TRUE(process.bus.connected());
+  EXPECT_TRUE(process.bus.CanHear());
+}
+
+TEST_P(NatsHeartbeatBusTest, HearsNobodyWhileItsServerHangs) {
+  Process process(server_.url());
+  EXPECT_TRUE(process.bus.CanHear());
+  server_.Freeze();
+  EXPECT_TRUE(process.connection->connected()) << "as far as nats.c knows";
+  EXPECT_FALSE(process.bus.CanHear());
+  server_.Thaw();
+  while (!process.bus.CanHear()) {
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, NatsHeartbeatBusTest,

@@ -112,6 +112,12 @@ class ListenerTest : public ::testing::Test {
     Create();
     ASSERT_TRUE(listener_->Start().ok());
   }
+  // Until the listener has made its first check and sleeps.
+  void StartAndSettleDown() {
+    Start();
+    store_.AwaitCalls(Verb::kStats, 1);
+    clock_.AwaitSleepers(1);
+  }
 
   // Ends the listener's threads, before what the test's lambdas refer to goes out of scope.
   void Finish() { EXPECT_TRUE(listener_->Stop(absl::InfiniteDuration()).ok()); }

@@ -12,14 +12,14 @@ namespace muster::mesh {
 class MeshService final : public v1::MeshService::Service {
  public:
   // Neither is owned: who was heard, and by what.
-  MeshService(Roster* roster, const heartbeat::HeartbeatBus* bus) : roster_(roster), bus_(bus) {}
+  MeshService(Roster* roster, heartbeat::HeartbeatBus* bus) : roster_(roster), bus_(bus) {}
 
   grpc::Status ListInstances(grpc::ServerContext* context, const v1::ListInstancesRequest* request,
                              v1::ListInstancesResponse* response) override;
 
  private:
-  Roster* const roster_;                      // not owned
-  const heartbeat::HeartbeatBus* const bus_;  // not owned
+  Roster* const roster_;                // not owned
+  heartbeat::HeartbeatBus* const bus_;  // not owned
 };
 
 }  // namespace muster::mesh

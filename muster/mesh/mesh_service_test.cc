@@ -51,9 +51,9 @@ class MeshServiceTest : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber) override {
       return std::make_unique<Subscription>();
     }
-    bool connected() const override { return connected_; }
+    bool CanHear() override { return can_hear_; }
 
-    std::atomic<bool> connected_{true};
+    std::atomic<bool> can_hear_{true};
   };
 
   base::FakeClock clock_;
@@ -90,7 +90,7 @@ TEST_F(MeshServiceTest, SaysWhoIsLeaving) {
 TEST_F(MeshServiceTest, SaysThatItHearsNobodyWithoutAConnection) {
   roster_.Hear(Heartbeat(v1::ROLE_PROCESSOR, "p", 1));
   EXPECT_FALSE(List(v1::ROLE_UNSPECIFIED, false)->disconnected());
-  bus_.connected_ = false;
+  bus_.can_hear_ = false;
   const auto last_known = List(v1::ROLE_UNSPECIFIED, false);
   EXPECT_TRUE(last_known->disconnected());
   EXPECT_EQ(last_known->instances_size(), 1);

@@ -116,8 +116,8 @@ void DrainingController::Run() {
   while (turn.ok() && !stop_.stop_requested()) turn = Turn();
   // Cancelled: a retry was cut short by the stop; what it was for comes again.
   if (turn.ok() || (stop_.stop_requested() && absl::IsCancelled(turn))) return;
-  base::Log(base::kError, "the controller gives up", {{"why", turn.ToString()}});
-  if (events_.on_error) events_.on_error(turn);
+  if (events_.on_error) return events_.on_error(turn);
+  base::Log(base::kError, "results are not counted any more", {{"why", turn.ToString()}});
 }
 
 absl::Status DrainingController::Turn() {

@@ -56,7 +56,8 @@ struct Events {
   std::function<void(const report::Progress&)> on_progress;
   // Every item of the batch is counted, and its receipt is stored.
   std::function<void(uint64_t batch)> on_complete;
-  // A store does not work, and retrying did not help; the controller has stopped.
+  // A store does not work, and retrying did not help; the controller has stopped. Only the host
+  // knows whether another one goes on, so it is the host's to log.
   std::function<void(const absl::Status&)> on_error;
 };
 

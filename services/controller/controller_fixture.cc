@@ -107,9 +107,7 @@ Options ControllerTest::Instantly() {
 
 void ControllerTest::Start(Options options) {
   options.partitions = {output_};
-  controller_ = OrDie(Controller::Create(
-      options, host_->events(),
-      Dependencies{queues_.get(), &bus_, records_.get(), report_.get(), blobs_.get(), &clock_}));
+  controller_ = OrDie(Controller::Create(options, host_->events(), dependencies()));
   ASSERT_TRUE(controller_->Start().ok());
 }
 

@@ -167,6 +167,9 @@ class ControllerTest : public ::testing::Test {
     Trigger();
   }
 
+  Dependencies dependencies() {
+    return {queues_.get(), &bus_, records_.get(), report_.get(), blobs_.get(), &clock_};
+  }
   void Start(Options options = Instantly());
   void Stop() { controller_.reset(); }
   // Counts each result as soon as it is there.

@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<Controller>> JobCounting::Start(const std::string
   options.partitions = {wire::OutputQueue(account_, job, 0)};
   Events events;
   events.on_progress = events_.on_progress;
-  events.on_error = [this, job](const absl::Status&) { OnError(job); };
+  events.on_error = [this, job](const absl::Status& why) { OnError(job, why); };
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Controller> controller,
                           Controller::Create(std::move(options), std::move(events), deps_));
   MUSTER_RETURN_IF_ERROR(controller->Start());
@@ -73,7 +73,7 @@ void JobCounting::CheckCompletion(uint64_t batch) {
 }
 
 // On the controller's thread, which must end before the controller can.
-void JobCounting::OnError(const std::string& job) {
+void JobCounting::OnError(const std::string& job, const absl::Status& why) {
   base::MutexLock lock(&mu_);
   Counting& counting = jobs_[job];
   const absl::Duration now = deps_.clock->Monotonic();
@@ -81,6 +81,10 @@ void JobCounting::OnError(const std::string& job) {
   counting.failed = true;
   counting.again_at = now + PatienceAfter(counting.failures);
   changed_.NotifyAll();
+  base::Log(base::kWarning, "counting a job's results was cut short; it goes on by itself",
+            {{"job", job},
+             {"why", why.ToString()},
+             {"again_after", absl::FormatDuration(PatienceAfter(counting.failures))}});
 }
 
 std::pair<absl::Duration, std::string> JobCounting::NextLocked() const {
@@ -112,13 +116,15 @@ void JobCounting::RestartLocked(const std::string& job) {
   mu_.Lock();
   Counting& counting = jobs_[job];
   counting.begun = deps_.clock->Monotonic();
-  counting.obstacle = controller.status();
+  const absl::Status before = std::exchange(counting.obstacle, controller.status());
   if (controller.ok()) {
     counting.controller = *std::move(controller);
-    return;
+    return base::Log(base::kInfo, "a job's results are counted again", {{"job", job}});
   }
-  base::Log(base::kWarning, "a job's results cannot be counted yet",
-            {{"job", job}, {"why", controller.status().ToString()}});
+  if (controller.status() != before) {
+    base::Log(base::kWarning, "a job's results cannot be counted yet; it is tried again",
+              {{"job", job}, {"why", controller.status().ToString()}});
+  }
   counting.failed = true;
   ++counting.failures;
   counting.again_at = counting.begun + PatienceAfter(counting.failures);

@@ -1,5 +1,5 @@
 // JobCounting: a controller for each job whose results are to be counted, and a new one in place of
-// each that gave up.
+// each that stopped because a store did not work.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ class JobCounting {
   };
 
   absl::StatusOr<std::unique_ptr<Controller>> Start(const std::string& job);
-  void OnError(const std::string& job);
-  // Puts new controllers in place of those that gave up, when it is time to.
+  void OnError(const std::string& job, const absl::Status& why);
+  // Puts new controllers in place of those that stopped, when it is time to.
   void Run();
   void RestartLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The moment at which the next one is due, and its job.

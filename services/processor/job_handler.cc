@@ -89,6 +89,8 @@ JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& ac
   options.allow_plaintext = access.allow_plaintext;
   options.processor = access.instance;
   options.on_refused = access.on_refused;
+  options.on_unreached = access.on_unreached;
+  options.reach_patience = access.reach_patience;
   options.parameters.insert(grpc.env.begin(), grpc.env.end());
   options.version = grpc.version;
   options.deadline = grpc.deadline;

@@ -7,10 +7,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/registry.h"
 #include "muster/handler/trouble.h"
+#include "muster/handler_grpc/limits.h"
 #include "muster/job/job.h"
 #include "muster/rpc/tls.h"
 
@@ -34,6 +36,9 @@ struct HandlerAccess {
   bool allow_plaintext = false;  // to other hosts, too
   // The handler cannot work on such a job. From a worker's thread; may be empty.
   std::function<void(const absl::Status&)> on_refused = {};
+  // Nobody was at its address for reach_patience, and never before. As on_refused.
+  std::function<void(const absl::Status&)> on_unreached = {};
+  absl::Duration reach_patience = handler_grpc::kReachPatience;
 };
 
 // NotFound: the job names a linked handler that this program does not have. `clock` is not owned.

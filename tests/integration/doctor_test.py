@@ -6,7 +6,7 @@ import time
 import harness
 from harness import ROOT, retail_input
 from mesh import READY_SECONDS, Program, free_address
-from mesh_test import MeshTest
+from mesh_case import MeshTest
 
 
 class LookTest(MeshTest):
@@ -83,16 +83,34 @@ class SilenceTest(LookTest):
         self.submit("billing", data)
         self.mesh.nats.kill()
         self.mesh.initiator.await_line("the NATS connection is lost")
+        self.assert_nats_alone_is_wrong()
+        self.mesh.nats.restart()
+        for program in (self.mesh.initiator, self.mesh.controller, *self.mesh.processors):
+            program.await_line("msg=ready", times=2)
+        self.await_sound("NATS")
+
+
+    def test_a_nats_server_that_hangs_is_the_one_thing_that_is_wrong_at_once(self):
+        self.apply_billing()
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        self.submit("billing", data)
+        self.mesh.nats.freeze()
+        self.addCleanup(self.mesh.nats.thaw)
+        # What the calls to it wait for is over long before its clients take it for lost.
+        self.assert_nats_alone_is_wrong()
+        self.mesh.nats.thaw()
+        self.await_sound("NATS")
+
+    def assert_nats_alone_is_wrong(self):
         done = self.ask("doctor", "-o", "json")
         self.assertEqual(done.returncode, 1, done.stderr)
         findings = json.loads(done.stdout)
         self.assertEqual(findings[0]["what"], "NATS")
         self.assertIn("start nats-server", findings[0]["to_do"])
         self.assertEqual([f["what"] for f in findings if f["health"] == "wrong"], ["NATS"])
-        self.mesh.nats.restart()
-        for program in (self.mesh.initiator, self.mesh.controller, *self.mesh.processors):
-            program.await_line("msg=ready", times=2)
-        self.await_sound("NATS")
+        unknown = [f["what"] for f in findings if f["health"] == "unknown"]
+        for what in ("jobs", "queues", "batches"):
+            self.assertIn(what, unknown)
 
 
 class WakeupsTest(LookTest):

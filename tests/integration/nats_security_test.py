@@ -8,7 +8,7 @@ import unittest
 import harness
 from harness import retail_input
 from mesh import NATS_SERVERS, Mesh, Program
-from mesh_test import MeshTest
+from mesh_case import MeshTest
 from nats_secrets import Authority, Operator
 
 ROWS = 1000

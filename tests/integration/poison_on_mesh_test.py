@@ -15,7 +15,7 @@ import time
 
 import harness
 from mesh import NATS_SERVERS, READY_SECONDS, Mesh
-from mesh_test import MeshTest
+from mesh_case import MeshTest
 from poison_test import JOB, PROGRAM
 
 

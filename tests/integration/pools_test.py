@@ -6,7 +6,7 @@ import time
 import harness
 from harness import retail_input
 from mesh import READY_SECONDS, Mesh
-from mesh_test import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, Gate, MeshTest
+from mesh_case import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, Gate, MeshTest
 
 
 class PoolsMesh(Mesh):

@@ -17,7 +17,7 @@ from unittest import mock
 import harness
 from harness import retail_input
 from mesh import READY_SECONDS, Mesh
-from mesh_test import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, Gate, MeshTest
+from mesh_case import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, Gate, MeshTest
 from nats_wire import NatsWire
 
 # Fields 100, bytes, and 101, a number: of a WorkItem, and of any form that has no such fields.

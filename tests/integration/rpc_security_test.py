@@ -13,7 +13,7 @@ import time
 import harness
 from harness import ROOT, retail_input
 from mesh import NATS_SERVERS, READY_SECONDS, Mesh
-from mesh_test import MeshTest
+from mesh_case import MeshTest
 from nats_secrets import Authority
 
 ROWS = 1000

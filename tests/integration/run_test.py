@@ -11,6 +11,7 @@ import time
 
 import harness
 from harness import ROOT, MusterTest, retail_input
+from mesh import free_address
 
 # The real Online Retail file, where somebody has it; else one as large that is generated.
 REAL_INPUT = os.environ.get("MUSTER_RETAIL_CSV")
@@ -79,6 +80,18 @@ class RunTest(MusterTest):
         self.assertEqual(told, [kept, "None"])
         self.assertRegex(kept, "^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$")
         self.assertNotEqual(self.run_traced()[1], kept)
+
+    def test_a_handler_server_that_is_not_there_is_told_once_and_ends_the_run(self):
+        address = free_address()
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+            "handler: {linked: retail}", f'handler: {{grpc: "{address}"}}'))
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        for wanted in ("--new", "--quiet"):
+            code, _, errors = self.run_job(data, "--handler-patience", "1s", wanted, job=job)
+            self.assertEqual(code, 5, errors)
+            self.assertEqual(errors.count("handler server failed"), 1, errors)
+            self.assertIn(f"job.yaml: the handler at {address} cannot be reached", errors)
+        self.assertIn("start it, then run the same command again to go on with batch 1", errors)
 
     def test_people_can_open_the_report_with_sqlite(self):
         _, result, _ = self.run_job(self.retail_rows((3, "0.1", "7", "France")))

@@ -14,7 +14,7 @@ import unittest
 import harness
 from harness import ROOT, retail_input
 from mesh import READY_SECONDS, Mesh
-from mesh_test import MeshTest
+from mesh_case import MeshTest
 
 ROWS = 30000
 ROWS_PER_ITEM = 10

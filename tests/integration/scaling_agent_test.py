@@ -13,7 +13,7 @@ import time
 
 import grpc
 import harness
-import mesh_test
+import mesh_case
 from harness import ROOT, retail_input
 from mesh import READY_SECONDS, Mesh, Program, free_address
 
@@ -98,7 +98,7 @@ class AgentMesh(Mesh):
         self.controller.await_ready()
 
 
-class AgentTest(mesh_test.MeshTest):
+class AgentTest(mesh_case.MeshTest):
     def make_mesh(self):
         return AgentMesh(self.folder, self.nats_server, self.nats_servers)
 
@@ -128,7 +128,7 @@ class AgentTest(mesh_test.MeshTest):
     def submit_without_processors(self):
         """A batch for a handler that nobody has yet."""
         self.apply_billing()
-        done = self.ask("batch", "submit", "billing", "--input", retail_input(mesh_test.ROWS),
+        done = self.ask("batch", "submit", "billing", "--input", retail_input(mesh_case.ROWS),
                         "--handler-version", "1", "-o", "json")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return json.loads(done.stdout)
@@ -160,7 +160,7 @@ class DecideTest(AgentTest):
         self.assertEqual(answered.action.after, 1)
         self.assertIn("not", answered.action.detail)
         target = self.wait_until(
-            lambda: (seen := agent.target()).ready == mesh_test.ROWS // mesh_test.ROWS_PER_ITEM
+            lambda: (seen := agent.target()).ready == mesh_case.ROWS // mesh_case.ROWS_PER_ITEM
             and seen)
         self.assertEqual((target.trouble, list(target.queues)), ("", ["billing-in"]))
         self.assertTrue(target.HasField("oldest_deadline"))
@@ -245,12 +245,12 @@ class OutageTest(AgentTest):
     def test_without_the_nats_server_nobody_is_let_go_and_all_resumes(self):
         for _ in range(2):
             self.mesh.start_role("processor", None, "--threads", 1).await_ready()
-        gate = mesh_test.Gate(self.folder / "gate")
+        gate = mesh_case.Gate(self.folder / "gate")
         self.addCleanup(gate.open)
-        self.apply_billing(self.write("gated.py", mesh_test.GATED), gate.path)
+        self.apply_billing(self.write("gated.py", mesh_case.GATED), gate.path)
         agent = self.start_agent()
-        submission = self.start_submit("billing", retail_input(mesh_test.ROWS))
-        self.await_batch(1, lambda batch: batch["items_counted"] == mesh_test.FREE_ITEMS)
+        submission = self.start_submit("billing", retail_input(mesh_case.ROWS))
+        self.await_batch(1, lambda batch: batch["items_counted"] == mesh_case.FREE_ITEMS)
         self.wait_until(lambda: agent.target().replicas.ready == 2
                         and agent.decisions()[0].replicas >= 2)
         before = agent.decisions()[0]

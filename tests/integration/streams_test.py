@@ -12,7 +12,7 @@ import time
 import harness
 from harness import retail_input
 from mesh import NATS_SERVERS, READY_SECONDS
-from mesh_test import ROWS, FaultTest, MeshTest
+from mesh_case import ROWS, FaultTest, MeshTest
 from nats_wire import NatsWire
 
 INPUT, OUTPUT = "MUSTER_local_billing-in-0", "MUSTER_local_billing-out-0"

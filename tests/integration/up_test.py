@@ -3,7 +3,7 @@
 import time
 
 import harness
-import mesh_test
+import mesh_case
 from harness import retail_input
 from mesh import READY_SECONDS, Program, free_address
 
@@ -31,7 +31,7 @@ class OneProcess:
             program.kill()
 
 
-class UpTest(mesh_test.MeshTest):
+class UpTest(mesh_case.MeshTest):
     ack_survives = "power"  # its own engine syncs
 
     def make_mesh(self):
@@ -60,7 +60,7 @@ class UpTest(mesh_test.MeshTest):
             self.assertRegex(done.stdout, f"ok: {role} .*: {self.mesh.server} is ready")
 
 
-class UpFaultTest(mesh_test.FaultTest):
+class UpFaultTest(mesh_case.FaultTest):
     ack_survives = "power"
     make_mesh = UpTest.make_mesh
 
@@ -70,7 +70,7 @@ class UpFaultTest(mesh_test.FaultTest):
         self.assert_ends_exactly_once()
 
 
-class UpOnNatsTest(mesh_test.MeshTest):
+class UpOnNatsTest(mesh_case.MeshTest):
     def start_mesh(self):
         nats = self.mesh.start_nats()
         nats.await_ready()

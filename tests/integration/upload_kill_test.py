@@ -11,7 +11,7 @@ import sys
 
 import grpc
 import harness
-import mesh_test
+import mesh_case
 import xxhash
 from harness import ROOT, retail_input
 from mesh import READY_SECONDS
@@ -86,7 +86,7 @@ class Upload:
         self.channel.close()
 
 
-class UploadKillTest(mesh_test.MeshTest):
+class UploadKillTest(mesh_case.MeshTest):
     def setUp(self):
         super().setUp()
         self.apply_billing()

@@ -21,7 +21,7 @@ import harness
 import muster
 from harness import retail_input
 from mesh import LOOPBACK, READY_SECONDS, Cut, Mesh
-from mesh_test import MeshTest
+from mesh_case import MeshTest
 from muster.v1 import mesh_service_pb2, mesh_service_pb2_grpc
 
 EXAMPLE = ROOT / "examples/python_retail"

@@ -1,7 +1,9 @@
+// muster batch and muster report, here and on a mesh.
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cli/batch_view.h"
 #include "cli/client_fixture.h"
 #include "gmock/gmock.h"
@@ -15,106 +17,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-class QueueCommandTest : public ClientTest {
- protected:
-  QueueCommandTest() { EXPECT_TRUE(queues_->CreateQueue(id_, {}).ok()); }
-
-  void Put(const std::string& body) {
-    std::vector<queue::NewMessage> messages(1);
-    messages[0].body = body;
-    ASSERT_TRUE(queues_->Put(id_, messages).ok());
-  }
-  std::string GiveUp(const std::string& body) {
-    std::vector<queue::NewMessage> messages(1);
-    messages[0].body = body;
-    const auto put = queues_->Put(id_, messages);
-    EXPECT_TRUE(put.ok()) << put.status();
-    const queue::DeadLetterRequest request{put->front().receipt, {"it hung", 3, "worker-1", {}}};
-    EXPECT_TRUE(queues_->DeadLetter(id_, {request})->front().ok());
-    return put->front().message_id;
-  }
-
-  const queue::QueueId id_ = {"local", "shop-in-0"};
-};
-
-TEST_F(QueueCommandTest, ShowsTheSameHereAndThere) {
-  ASSERT_TRUE(queues_->CreateQueue({"local", "shop-out-0"}, {}).ok());
-  for (int i = 0; i < 12; ++i) {
-    Put(absl::StrCat("body ", i));
-    GiveUp(absl::StrCat("poison ", i));
-  }
-  clock_.Advance(absl::Seconds(90));
-  for (const char* format : {"table", "json"}) {
-    RunBoth({"queue", "list", "-o", format});
-    RunBoth({"queue", "stats", "shop-in-0", "-o", format});
-    RunBoth({"queue", "peek", "shop-in-0", "-o", format});
-    RunBoth({"queue", "poison", "shop-in-0", "--max", "5", "-o", format});
-  }
-  const Done listed = RunBoth({"queue", "list"});
-  EXPECT_EQ(listed.code, kOk);
-  EXPECT_THAT(listed.out, AllOf(HasSubstr("local/shop-in-0"), HasSubstr("local/shop-out-0"),
-                                HasSubstr("1m30s")));
-  EXPECT_THAT(RunBoth({"queue", "poison", "shop-in-0"}).out, HasSubstr("it hung"));
-}
-
-TEST_F(QueueCommandTest, ListsTheQueuesOfAnotherAccount) {
-  ASSERT_TRUE(queues_->CreateQueue({"acme", "theirs"}, {}).ok());
-  EXPECT_THAT(RunBoth({"queue", "list", "--account", "acme"}).out, HasSubstr("acme/theirs"));
-}
-
-TEST_F(QueueCommandTest, FailsTheSameHereAndThere) {
-  for (const char* verb : {"stats", "peek", "poison", "redrive", "purge"}) {
-    const Done done = RunThere({"queue", verb, "none-in-0"});
-    EXPECT_EQ(done.code, kError);
-    EXPECT_THAT(done.err, EndsWith("; `muster queue list` shows those there are\n"));
-  }
-  EXPECT_EQ(RunBoth({"queue", "stats", "none-in-0"}).code, kError);
-  EXPECT_EQ(RunBoth({"queue", "peek", "shop-in-0", "--max", "33"}).code, kUsage);
-}
-
-TEST_F(QueueCommandTest, RedrivesThere) {
-  GiveUp("a");
-  const std::string named = GiveUp("b");
-  GiveUp("c");
-  EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "--message", named}).out,
-            "redriven: 1 message\n");
-  EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "-o", "json"}).out,
-            "{\"messages\":2,\"batches\":[]}\n");
-  EXPECT_EQ(queues_->Stats(id_)->ready, 3);
-}
-
-TEST_F(QueueCommandTest, RedrivesThereNoMessageThatIsNotPoison) {
-  GiveUp("a");
-  const Done done = RunThere({"queue", "redrive", "shop-in-0", "--message", "nonsense"});
-  EXPECT_EQ(done.code, kError);
-  EXPECT_EQ(done.err, "muster: local/shop-in-0 has no poison message nonsense\n");
-  EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "--message", "a", "--max", "1"}).code,
-            kUsage);
-}
-
-TEST_F(QueueCommandTest, PurgesThere) {
-  Put("a");
-  GiveUp("b");
-  EXPECT_EQ(RunThere({"queue", "purge", "shop-in-0"}).out,
-            "purged: all messages of local/shop-in-0 but poison\n");
-  EXPECT_EQ(queues_->Stats(id_)->stored(), 0);
-  EXPECT_EQ(RunThere({"queue", "purge", "shop-in-0", "--poison"}).out,
-            "purged: 1 poison message of local/shop-in-0\n");
-  EXPECT_EQ(queues_->Stats(id_)->poison, 0);
-}
-
-TEST_F(QueueCommandTest, PurgesHereWhenNobodyElseWorksWithTheDirectory) {
-  Put("a");
-  const std::vector<std::string> purge = {"queue", "purge", "shop-in-0", "--data-dir", data_dir()};
-  EXPECT_EQ(Run(purge).code, kError);
-  initiator_.reset();
-  queue_service_.reset();
-  queues_.reset();
-  EXPECT_EQ(Run(purge).code, kOk);
-  EXPECT_THAT(Run({"queue", "peek", "shop-in-0", "-o", "json", "--data-dir", data_dir()}).out,
-              "[]\n");
-}
 
 // Batch 7 of job "shop", with a row in one group, none in the other, and a rejection.
 class BatchCommandTest : public ClientTest {
@@ -317,100 +219,6 @@ TEST_F(BatchCommandTest, MakesTheReceiptOfACancelledBatchWhereItsLedgerIs) {
   const Done verified = Run({"batch", "receipt", "7", "--verify", "--data-dir", data_dir()});
   EXPECT_EQ(verified.code, kError);
   EXPECT_THAT(verified.err, HasSubstr("there is none to hold against them"));
-}
-
-class JobCommandTest : public ClientTest {
- protected:
-  // Answers the file's name.
-  std::string Write(const std::string& definition) {
-    const std::string path = dir_ / "job.yaml";
-    std::ofstream(path) << definition;
-    return path;
-  }
-};
-
-TEST_F(JobCommandTest, AppliesShowsAndDeletesJobs) {
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1")}).out, "job shop is at revision fffffff\n");
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1")}).out,
-            "job shop is at revision fffffff, as before\n");
-  EXPECT_EQ(RunThere({"job", "apply", Write("bakery: 1"), "-o", "json"}).out,
-            "{\"job\":\"bakery\",\"revision\":\"fffffffff\",\"updated\":"
-            "\"2011-12-09T12:50:00.000Z\",\"groups\":[\"by_day\"],\"revised\":true}\n");
-  EXPECT_EQ(RunThere({"job", "list"}).out,
-            "JOB     REVISION   UPDATED                   GROUPS\n"
-            "bakery  fffffffff  2011-12-09T12:50:00.000Z  by_day\n"
-            "shop    fffffff    2011-12-09T12:50:00.000Z  by_day\n");
-  EXPECT_EQ(RunThere({"job", "get", "shop"}).out, "shop: 1\n");
-  EXPECT_EQ(RunThere({"job", "delete", "shop"}).code, kOk);
-  EXPECT_EQ(RunThere({"job", "get", "shop"}).code, kError);
-}
-
-TEST_F(JobCommandTest, AppliesOnlyOverTheRevisionThatIsExpected) {
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1"), "--expect", "f"}).code, kError);
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1"), "--new"}).code, kOk);
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 11"), "--new"}).code, kError);
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 11"), "--expect", "fffffff"}).code, kOk);
-}
-
-TEST_F(JobCommandTest, NamesTheFileWithEachMistake) {
-  const std::string file = Write("nothing");
-  const Done applied = RunThere({"job", "apply", file});
-  EXPECT_EQ(applied.code, kError);
-  EXPECT_EQ(applied.err,
-            absl::StrCat("muster: ", file, ":1:1: no name\n", file, ":2:3: no columns\n"));
-  const Done checked = RunThere({"job", "check", file});
-  EXPECT_EQ(checked.code, kError);
-  EXPECT_EQ(checked.err, absl::StrCat("muster: ", file, ":1:1: no name\n"));
-}
-
-TEST_F(JobCommandTest, ChecksAFileThere) {
-  const std::string file = Write("shop: 1");
-  EXPECT_EQ(RunThere({"job", "check", file}).out,
-            absl::StrCat(file, ": job shop is fine (revision fffffff)\n"));
-  EXPECT_EQ(RunThere({"job", "check", file, "-o", "json"}).out,
-            absl::StrCat("{\"file\":\"", file, "\",\"job\":\"shop\",\"revision\":\"fffffff\"}\n"));
-  EXPECT_EQ(RunThere({"job", "check", file, "-o", "yaml"}).out,
-            absl::StrCat("file: \"", file, "\"\njob: shop\nrevision: fffffff\n"));
-}
-
-TEST_F(JobCommandTest, NeedsAServer) {
-  const Done done = Run({"job", "list"});
-  EXPECT_EQ(done.code, kError);
-  EXPECT_THAT(done.err, HasSubstr("jobs are kept by a server: name one with --server HOST:PORT"));
-}
-
-using PlaceTest = ClientTest;
-
-TEST_F(PlaceTest, AnswersThatAServerIsNotReachable) {
-  const std::string address = server();
-  initiator_.reset();
-  for (const std::vector<std::string>& command :
-       std::vector<std::vector<std::string>>{{"queue", "list"}, {"report", "7"}}) {
-    std::vector<std::string> arguments = command;
-    arguments.insert(arguments.end(), {"--server", address});
-    const Done done = Run(arguments);
-    EXPECT_EQ(done.code, kUnreachable);
-    EXPECT_THAT(done.err, StartsWith(absl::StrCat("muster: ", address, ": ")));
-  }
-}
-
-TEST_F(PlaceTest, AnswersThatAServerTookTooLong) {
-  batches_.holds_answers = true;
-  const Done done = RunThere({"batch", "get", "7", "--timeout", "50ms"});
-  EXPECT_EQ(done.code, kUnreachable);
-  EXPECT_THAT(done.err, StartsWith(absl::StrCat("muster: ", server(), ": ")));
-}
-
-TEST_F(PlaceTest, RefusesTwoPlacesAtOnce) {
-  EXPECT_EQ(RunThere({"queue", "list", "--data-dir", data_dir()}).code, kUsage);
-}
-
-TEST_F(PlaceTest, RefusesAnAddressATimeAndFilesThatAreNone) {
-  EXPECT_EQ(Run({"queue", "list", "--server", "nowhere"}).code, kError);
-  EXPECT_EQ(RunThere({"queue", "list", "--timeout", "soon"}).code, kUsage);
-  EXPECT_EQ(RunThere({"queue", "list", "--timeout", "0s"}).code, kUsage);
-  EXPECT_EQ(RunThere({"queue", "list", "--tls-roots", "/nowhere/roots.pem"}).code, kError);
-  EXPECT_EQ(RunThere({"queue", "list", "--timeout", "2m"}).code, kOk);
 }
 
 }  // namespace
