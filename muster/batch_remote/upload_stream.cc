@@ -50,9 +50,11 @@ absl::Status UploadStream::Run(const v1::SubmitHeader& header, bool at_once,
   const std::stop_callback cancel(stop, [this] { context_.TryCancel(); });
   v1::SubmitRequest request;
   *request.mutable_header() = header;
+  const bool is_one_chunk = content_->size() > 0 && content_->size() <= kChunkBytes;
+  request.mutable_header()->set_at_once(at_once && is_one_chunk);
   absl::Status sent;
   if (stream_->Write(request)) {
-    if (const std::optional<uint64_t> offset = WhereToBegin(at_once); offset.has_value()) {
+    if (const auto offset = WhereToBegin(request.header().at_once()); offset.has_value()) {
       sent = SendContent(*offset);
     }
   }
@@ -83,8 +85,7 @@ absl::Status UploadStream::SendContent(uint64_t offset) {
 }
 
 std::optional<uint64_t> UploadStream::WhereToBegin(bool at_once) {
-  if (at_once && content_->size() <= kChunkBytes) return 0;
-  return AwaitAccepted();
+  return at_once ? 0 : AwaitAccepted();
 }
 
 std::optional<uint64_t> UploadStream::AwaitAccepted() {

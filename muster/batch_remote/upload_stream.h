@@ -49,7 +49,7 @@ class UploadStream {
   UploadStream& operator=(const UploadStream&) = delete;
 
   // Sends the content from where the initiator has it, and seals it. With `at_once` all of a
-  // content that fits one chunk is sent behind the header, without asking where to begin:
+  // content that is one chunk is sent behind the header, without asking where to begin:
   // OutOfRange when the initiator has some of it. The stream's status; called once.
   absl::Status Run(const v1::SubmitHeader& header, bool at_once, const std::stop_token& stop);
 

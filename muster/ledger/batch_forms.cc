@@ -86,6 +86,7 @@ v1::BatchRecord RecordOf(const Batch& batch) {
     record.set_trace_context(batch.trace->ToBytes());
     record.set_trace_state(batch.trace->state);
   }
+  record.set_content(batch.content);
   record.MergeFromString(batch.unknown_of_record);
   return record;
 }
@@ -111,6 +112,7 @@ absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
   }
   batch->trace = base::TraceContext::FromBytes(record.trace_context());
   if (batch->trace.has_value()) batch->trace->state = record.trace_state();
+  batch->content = record.content();
   return absl::OkStatus();
 }
 

@@ -43,6 +43,7 @@ struct Batch {
   base::Fingerprint128 source_header;                  // of what precedes the first record
   uint64_t source_size = 0;                            // bytes, when the batch began
   std::optional<base::Fingerprint128> source_content;  // of all of it; none: too long to read twice
+  std::string content;                                 // all of it, where it has no file; short
   absl::Time created;
   std::optional<absl::Duration> sla;
   std::optional<base::TraceContext> trace;  // none: an older muster has begun it
@@ -92,8 +93,10 @@ class BatchRecords {
 // corrupt; the message names it.
 class BatchLedger : public BatchRecords {
  public:
-  // Records a new batch in state open. AlreadyExists: the number is taken.
-  virtual absl::Status Create(const Batch& batch) = 0;
+  // Records a new batch in state open, and, as Append does, the first of its items, which may be
+  // none. All or nothing. AlreadyExists: the number is taken.
+  virtual absl::Status Create(const Batch& batch, absl::Span<const ItemBoundary> items) = 0;
+  absl::Status Create(const Batch& batch) { return Create(batch, {}); }
 
   // Records the next items of an open batch; `first_index` must be Batch::items (FailedPrecondition
   // otherwise: somebody else is writing). Adds to items, transactions and source_bytes.
@@ -116,11 +119,16 @@ class BatchLedger : public BatchRecords {
   // first reason stays. FailedPrecondition: it is complete.
   virtual absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) = 0;
 
+  // Forgets the content of a batch that is complete or cancelled (FailedPrecondition otherwise).
+  // Fine where it has none.
+  virtual absl::Status DropContent(uint64_t batch) = 0;
+
   // The newest batch with this request id; NotFound when there is none.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;
 
-  // In order of number. A batch whose record is corrupt is logged as an error, with its number, and
-  // left out: it does not hide the others. Get says what is wrong with it.
+  // In order of number, each without its content. A batch whose record is corrupt is logged as an
+  // error, with its number, and left out: it does not hide the others. Get says what is wrong with
+  // it.
   virtual absl::StatusOr<std::vector<Batch>> List() = 0;
 };
 

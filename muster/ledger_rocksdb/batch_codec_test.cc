@@ -92,6 +92,18 @@ TEST(BatchCodecTest, KeepsTheTraceThatWasChosenForABatch) {
   EXPECT_EQ(read.trace, std::nullopt);
 }
 
+// Field 16.
+TEST(BatchCodecTest, KeepsTheContentOfAShortUpload) {
+  Batch whole = Golden(), read;
+  whole.content = "key\n";
+  const std::string record = EncodeRecord(whole);
+  EXPECT_EQ(*rocks::CheckedPayload(record, "form"),
+            absl::StrCat(*rocks::CheckedPayload(base::BytesFromHex(kGoldenRecord), "form"),
+                         base::BytesFromHex("820104"), "key\n"));
+  ASSERT_TRUE(DecodeRecord(record, 7, &read).ok());
+  EXPECT_EQ(read.content, "key\n");
+}
+
 // As a newer muster writes a form: a field that this one does not know, behind those that it does.
 std::string Newer(absl::string_view stored) {
   return rocks::CheckedValue(

@@ -28,6 +28,13 @@ using rocks::ToSlice;
 constexpr size_t kWriteBufferBytes = size_t{8} << 20;
 constexpr size_t kBlockCacheBytes = size_t{4} << 20;
 
+void AddTo(Batch* batch, absl::Span<const ItemBoundary> items) {
+  if (items.empty()) return;
+  for (const ItemBoundary& item : items) batch->transactions += item.transactions;
+  batch->items += items.size();
+  batch->source_bytes = items.back().offset + items.back().length;
+}
+
 }  // namespace
 
 rocks::DatabaseOptions LedgerDatabase(const Options& options) {
@@ -90,7 +97,9 @@ absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
   return absl::OkStatus();
 }
 
-absl::Status RocksDbBatchLedger::Create(const Batch& batch) {
+absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const ItemBoundary> items) {
+  Batch batch = begun;
+  AddTo(&batch, items);
   {
     base::MutexLock lock(&mu_);
     const absl::StatusOr<Batch> other = GetLocked(batch.number);
@@ -102,6 +111,9 @@ absl::Status RocksDbBatchLedger::Create(const Batch& batch) {
     const std::string key = BatchKey(batch.number);
     write.Put(database_->family(kBatches), key, EncodeRecord(batch));
     write.Put(database_->family(kProgress), key, EncodeProgress(batch));
+    if (!items.empty()) {
+      write.Put(database_->family(kItems), ItemsKey(batch.number, 0), EncodeItems(items));
+    }
     write.Put(database_->family(kRequests), batch.request_id, rocks::CheckedValue(key));
     MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
     RememberLocked(batch);
@@ -120,9 +132,7 @@ absl::Status RocksDbBatchLedger::Append(uint64_t number, uint64_t first_index,
           absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), " with ", batch.items,
                        " items: items from ", first_index, " on do not follow"));
     }
-    for (const ItemBoundary& item : items) batch.transactions += item.transactions;
-    batch.items += items.size();
-    batch.source_bytes = items.back().offset + items.back().length;
+    AddTo(&batch, items);
     rocksdb::WriteBatch write;
     write.Put(database_->family(kItems), ItemsKey(number, first_index), EncodeItems(items));
     write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
@@ -212,6 +222,23 @@ absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
   return database_->Sync();
 }
 
+absl::Status RocksDbBatchLedger::DropContent(uint64_t number) {
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.content.empty()) return absl::OkStatus();
+    if (batch.state != BatchState::kComplete && batch.state != BatchState::kCancelled) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "batch ", number, " is ", BatchStateName(batch.state), " and needs its content"));
+    }
+    batch.content.clear();
+    rocksdb::WriteBatch write;
+    write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));
+    MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+  }
+  return database_->Sync();
+}
+
 absl::StatusOr<Batch> RocksDbBatchLedger::Get(uint64_t number) {
   base::MutexLock lock(&mu_);
   return GetLocked(number);
@@ -232,6 +259,7 @@ absl::StatusOr<std::vector<Batch>> RocksDbBatchLedger::List() {
     const uint64_t number = rocks::KeyNumber(rocks::Copy(it->key()));
     absl::StatusOr<Batch> batch = Get(number);
     if (batch.ok()) {
+      batch->content.clear();
       batches.push_back(*std::move(batch));
       continue;
     }

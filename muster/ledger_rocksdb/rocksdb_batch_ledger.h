@@ -28,7 +28,9 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   static absl::StatusOr<std::unique_ptr<RocksDbBatchLedger>> Open(const std::string& dir,
                                                                   const Options& options);
 
-  absl::Status Create(const ledger::Batch& batch) override;
+  using BatchLedger::Create;
+  absl::Status Create(const ledger::Batch& batch,
+                      absl::Span<const ledger::ItemBoundary> items) override;
   absl::Status Append(uint64_t batch, uint64_t first_index,
                       absl::Span<const ledger::ItemBoundary> items) override;
   absl::Status Seal(uint64_t batch, uint64_t source_bytes) override;
@@ -37,6 +39,7 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
   absl::Status Reopen(uint64_t batch) override;
   absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) override;
+  absl::Status DropContent(uint64_t batch) override;
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override;
   absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override;
   absl::StatusOr<std::vector<ledger::Batch>> List() override;

@@ -112,6 +112,42 @@ TEST_F(LedgerTest, KeepsThroughEveryChangeWhatANewerMusterHasAdded) {
   EXPECT_EQ(ledger_->Get(7)->unknown_of_progress, newer);
 }
 
+TEST_F(LedgerTest, RecordsABatchWithItsContentAndItsFirstItems) {
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  batch.content = "key\nk1\n";
+  ASSERT_TRUE(ledger_->Create(batch, Run(0, 3)).ok());
+  Create(8, "none");
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->content, batch.content);
+  EXPECT_EQ(ledger_->Get(7)->items, 3u);
+  EXPECT_EQ(ledger_->Get(7)->source_bytes, 300u);
+  EXPECT_EQ(ledger_->Items(7, 0, 10)->size(), 3u);
+  EXPECT_EQ(ledger_->Items(8, 0, 10)->size(), 0u);
+  EXPECT_EQ(ledger_->List()->at(0).content, "") << "thousands of batches may be listed";
+  ASSERT_TRUE(ledger_->Append(7, 3, Run(3, 2)).ok());
+  EXPECT_EQ(ledger_->Items(7, 0, 10)->size(), 5u);
+}
+
+TEST_F(LedgerTest, ForgetsTheContentOfABatchThatIsOver) {
+  EXPECT_TRUE(absl::IsNotFound(ledger_->DropContent(7)));
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  batch.content = "key\nk1\n";
+  batch.source_content = base::Fingerprint(batch.content);
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->DropContent(7)));
+  ASSERT_TRUE(ledger_->Cancel(7, absl::FromUnixSeconds(1), "done with").ok());
+  ASSERT_TRUE(ledger_->DropContent(7).ok());
+  ASSERT_TRUE(ledger_->DropContent(7).ok());
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->content, "");
+  EXPECT_EQ(ledger_->Get(7)->source_content, batch.source_content);
+  EXPECT_EQ(ledger_->Get(7)->cancel_reason, "done with");
+}
+
 TEST_F(LedgerTest, KeepsEverythingAcrossARestart) {
   Create(7, "first");
   ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());

@@ -126,14 +126,16 @@ absl::Status BatchKeeper::Cancel(uint64_t batch, const std::string& reason) {
 double BatchKeeper::SplitShare(const ledger::Batch& batch) {
   if (batch.state != ledger::BatchState::kOpen) return 1;
   if (batch.source_path != tools_.uploads->PathOf(batch.number)) return 0;
+  uint64_t arrived = batch.content.size();
   const std::shared_ptr<Upload> upload = tools_.uploads->Held(batch.number);
-  if (upload == nullptr || upload->durable_size() == 0) return 0;
-  return static_cast<double>(batch.source_bytes) / static_cast<double>(upload->durable_size());
+  if (upload != nullptr) arrived = upload->durable_size();
+  if (arrived == 0) return 0;
+  return static_cast<double>(batch.source_bytes) / static_cast<double>(arrived);
 }
 
 // Nobody will come by himself who was interrupted, and the batch would wait for ever.
 absl::Status BatchKeeper::CheckSender(const ledger::Batch& batch) {
-  if (batch.state != ledger::BatchState::kOpen) return absl::OkStatus();
+  if (batch.state != ledger::BatchState::kOpen || !batch.content.empty()) return absl::OkStatus();
   if (batch.source_path != tools_.uploads->PathOf(batch.number)) return absl::OkStatus();
   {
     base::MutexLock lock(&mu_);
@@ -256,7 +258,9 @@ void BatchKeeper::Sweep() {
   for (size_t i = 0; swept.ok() && i < batches->size(); ++i) {
     const ledger::Batch& batch = (*batches)[i];
     const bool over = IsOver(batch.state) && batch.completed.value_or(batch.created) < before;
-    if (over) swept = tools_.uploads->Delete(batch.number);
+    if (!over) continue;
+    swept = tools_.uploads->Delete(batch.number);
+    swept.Update(tools_.stores.ledger->DropContent(batch.number));
   }
   if (swept.ok()) return;
   base::Log(base::kWarning, "old content stays for now", {{"why", swept.ToString()}});

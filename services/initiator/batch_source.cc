@@ -17,6 +17,10 @@ constexpr uint64_t kPartBytes = uint64_t{64} << 20;
 
 }  // namespace
 
+input::SliceLimits SliceLimitsOf(const job::JobDefinition& job) {
+  return {static_cast<uint32_t>(job.item.transactions), job.item.max_bytes};
+}
+
 absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Open(const std::string& path,
                                                                const input::InputFormat& format) {
   MUSTER_ASSIGN_OR_RETURN(auto file, input::FileSource::Open(path));
@@ -51,6 +55,19 @@ input::SliceReader BatchSource::Slices(input::SliceStart start, input::SliceLimi
 }
 
 input::SliceStart BatchSource::FirstRecord() const { return header_.data; }
+
+absl::StatusOr<ledger::ItemBoundary> BatchSource::BoundaryOf(const input::Slice& slice) const {
+  ledger::ItemBoundary item{slice.offset,
+                            slice.length,
+                            slice.first_line,
+                            slice.transactions,
+                            base::Fingerprint(slice.data),
+                            slice.oversized};
+  if (item.oversized) {
+    MUSTER_ASSIGN_OR_RETURN(item.content, Fingerprint(item.offset, item.length));
+  }
+  return item;
+}
 
 template <typename Visit>
 absl::Status BatchSource::ReadPieces(uint64_t offset, uint64_t length, Visit visit) const {

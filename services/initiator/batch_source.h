@@ -14,9 +14,13 @@
 #include "muster/input/format.h"
 #include "muster/input/header.h"
 #include "muster/input/slice_reader.h"
+#include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
 
 namespace muster::initiator {
+
+// How much of its input an item of the job may be.
+input::SliceLimits SliceLimitsOf(const job::JobDefinition& job);
 
 // Thread-compatible.
 class BatchSource {
@@ -43,6 +47,8 @@ class BatchSource {
   // Slices from `start` on.
   input::SliceReader Slices(input::SliceStart start, input::SliceLimits limits) const;
   input::SliceStart FirstRecord() const;
+  // Where a slice of this source lies, to be recorded.
+  absl::StatusOr<ledger::ItemBoundary> BoundaryOf(const input::Slice& slice) const;
   // What follows a recorded item.
   absl::StatusOr<input::SliceStart> After(const ledger::ItemBoundary& item) const;
 

@@ -85,14 +85,15 @@ struct Initiator::Run {
 // A number may be taken where the generator's state is older than the ledger: after a backup was
 // restored in part.
 absl::Status RecordUnderNewNumber(ledger::BatchLedger* ledger, sync::UniqueIdGenerator* numbers,
-                                  Batch* batch, const std::function<void(Batch*)>& on_number) {
+                                  Batch* batch, absl::Span<const ItemBoundary> items,
+                                  const std::function<void(Batch*)>& on_number) {
   absl::Status created;
   do {
     MUSTER_ASSIGN_OR_RETURN(const int64_t number, numbers->NextId());
     batch->number = static_cast<uint64_t>(number);
     if (on_number) on_number(batch);
     MUSTER_FAILPOINT("initiator.after_number");
-    created = ledger->Create(*batch);
+    created = ledger->Create(*batch, items);
   } while (absl::IsAlreadyExists(created));
   return created;
 }
@@ -139,7 +140,7 @@ absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request,
   batch.sla = job_->sla_max;
   batch.trace = request.trace.has_value() ? *request.trace : base::NewTrace(options_.trace_sample);
   MUSTER_ASSIGN_OR_RETURN(batch.source_content, ContentOf(*source_, stop));
-  MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(deps_.ledger, deps_.batch_numbers, &batch));
+  MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(deps_.ledger, deps_.batch_numbers, &batch, {}));
   MUSTER_FAILPOINT("initiator.after_batch_recorded");
   return Submission{std::move(batch), Start::kNew};
 }
@@ -219,11 +220,12 @@ absl::Status Initiator::Enqueue(uint64_t number, const std::stop_token& stop) {
 absl::Status Initiator::PutRecorded(const Batch& batch, uint64_t first, uint64_t end,
                                     const std::stop_token& stop) {
   Run run = NewRun(batch);
-  while (first < end) {
+  int wanted = std::min(options_.first_run_items, options_.run_items);
+  for (; first < end; wanted = std::min(2 * wanted, options_.run_items)) {
     if (stop.stop_requested()) return absl::CancelledError("stopped while putting items");
-    const size_t wanted = std::min<uint64_t>(end - first, options_.run_items);
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
-                            deps_.ledger->Items(batch.number, first, wanted));
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::vector<ItemBoundary> items,
+        deps_.ledger->Items(batch.number, first, std::min<uint64_t>(end - first, wanted)));
     if (items.empty()) {
       return absl::DataLossError(
           absl::StrCat("ledger: batch ", batch.number, " lacks its item ", first));
@@ -251,8 +253,7 @@ absl::Status Initiator::SplitRest(const Batch& batch, const std::stop_token& sto
     }
     MUSTER_ASSIGN_OR_RETURN(start, source_->After(last.front()));
   }
-  input::SliceReader slices = source_->Slices(
-      start, {static_cast<uint32_t>(job_->item.transactions), job_->item.max_bytes});
+  input::SliceReader slices = source_->Slices(start, SliceLimitsOf(*job_));
   Run run = NewRun(batch);
   int wanted = std::min(options_.first_run_items, options_.run_items);
   uint64_t index = batch.items;
@@ -263,15 +264,7 @@ absl::Status Initiator::SplitRest(const Batch& batch, const std::stop_token& sto
     MUSTER_RETURN_IF_ERROR(next.status());
     const std::optional<input::Slice>& slice = *next;
     if (!slice.has_value()) break;
-    ItemBoundary item{slice->offset,
-                      slice->length,
-                      slice->first_line,
-                      slice->transactions,
-                      base::Fingerprint(slice->data),
-                      slice->oversized};
-    if (item.oversized) {
-      MUSTER_ASSIGN_OR_RETURN(item.content, source_->Fingerprint(item.offset, item.length));
-    }
+    MUSTER_ASSIGN_OR_RETURN(const ItemBoundary item, source_->BoundaryOf(*slice));
     run.unrecorded.push_back(item);
     MUSTER_RETURN_IF_ERROR(AddItem(batch, index++, item, slice->data, &run));
     progress_.bytes_read = item.offset + item.length;

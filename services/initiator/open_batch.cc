@@ -8,6 +8,7 @@
 #include "muster/job/job_file.h"
 #include "muster/report_wire/schema.h"
 #include "services/initiator/job_restore.h"
+#include "services/initiator/whole_content.h"
 
 namespace muster::initiator {
 namespace {
@@ -79,6 +80,9 @@ absl::Status OpenBatch::Prepare(const ledger::Batch& batch) {
 absl::StatusOr<std::unique_ptr<BatchSource>> OpenBatch::OpenSource(const ledger::Batch& batch) {
   if (batch.source_path != tools_.uploads->PathOf(number_)) {
     return BatchSource::Open(batch.source_path, job_->input);
+  }
+  if (!batch.content.empty()) {
+    return BatchSource::Over(SourceOf(batch.content), batch.source_path, job_->input);
   }
   MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<Upload> upload, tools_.uploads->Get(number_));
   return BatchSource::Over(std::move(upload), batch.source_path, job_->input);

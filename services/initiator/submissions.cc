@@ -1,6 +1,8 @@
 #include "services/initiator/submissions.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
@@ -58,7 +60,8 @@ absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what) {
       {"REQUEST_ID_REUSED", {{"batch", absl::StrCat(batch)}}});
 }
 
-absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header) {
+absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header,
+                                                 const std::optional<WholeContent>& whole) {
   MUSTER_RETURN_IF_ERROR(Validate(header));
   MUSTER_ASSIGN_OR_RETURN(const std::optional<base::TraceContext> trace, TraceOf(header));
   for (bool admitted = false;; admitted = true) {
@@ -67,7 +70,9 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header)
       const base::KeyedMutex::Lock lock(&requests_, header.request_id());
       MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> known, Find(header, &job));
       if (known.has_value()) return *known;
-      if (admitted || !job.queue.max_drain.has_value()) return Record(header, job, trace);
+      if (admitted || !job.queue.max_drain.has_value()) {
+        return Record(header, job, trace, whole);
+      }
     }
     // Others go on while the mesh is asked, and one of them may begin this batch.
     MUSTER_RETURN_IF_ERROR(deps_.admit(job));
@@ -82,8 +87,7 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
   if (!is_new) MUSTER_RETURN_IF_ERROR(known.status());
   // An upload that was cut off goes on, whatever has become of its job: the batch is bound to what
   // the job was.
-  if (!is_new && known->state == ledger::BatchState::kOpen &&
-      !deps_.uploads->HasWhole(known->number)) {
+  if (!is_new && known->state == ledger::BatchState::kOpen && !IsWhole(*known)) {
     MUSTER_RETURN_IF_ERROR(CheckSame(header, known->job_revision, *known));
     return *known;
   }
@@ -92,6 +96,10 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
   if (header.always_new()) return RequestIdReused(known->number, "already");
   MUSTER_RETURN_IF_ERROR(CheckSame(header, job->revision, *known));
   return *known;
+}
+
+bool Submissions::IsWhole(const ledger::Batch& batch) const {
+  return !batch.content.empty() || deps_.uploads->HasWhole(batch.number);
 }
 
 absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::string& revision,
@@ -114,7 +122,8 @@ absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::s
 
 absl::StatusOr<ledger::Batch> Submissions::Record(const v1::SubmitHeader& header,
                                                   const job::JobDefinition& job,
-                                                  const std::optional<base::TraceContext>& trace) {
+                                                  const std::optional<base::TraceContext>& trace,
+                                                  const std::optional<WholeContent>& whole) {
   ledger::Batch batch;
   batch.request_id = header.request_id();
   batch.job = job.name;
@@ -128,13 +137,20 @@ absl::StatusOr<ledger::Batch> Submissions::Record(const v1::SubmitHeader& header
   batch.created = deps_.clock->Now();
   batch.sla = job.sla_max;
   batch.trace = trace.has_value() ? *trace : base::NewTrace(deps_.trace_sample);
+  std::vector<ledger::ItemBoundary> items;
+  if (whole.has_value()) {
+    batch.content = std::string(whole->data);
+    batch.source_size = whole->data.size();
+    batch.source_content = whole->hash;
+    items = SplitWhole(job, whole->data);
+  }
   // Content that an earlier installation left under this number is not this batch's.
   absl::Status cleared;
   const auto place = [&](ledger::Batch* numbered) {
     numbered->source_path = deps_.uploads->PathOf(numbered->number);
     cleared = deps_.uploads->Delete(numbered->number);
   };
-  MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(deps_.ledger, deps_.numbers, &batch, place));
+  MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(deps_.ledger, deps_.numbers, &batch, items, place));
   MUSTER_RETURN_IF_ERROR(cleared);
   return batch;
 }

@@ -19,6 +19,7 @@
 #include "muster/v1/batch_service.pb.h"
 #include "services/initiator/initiator.h"
 #include "services/initiator/uploads.h"
+#include "services/initiator/whole_content.h"
 
 namespace muster::initiator {
 
@@ -50,8 +51,10 @@ class Submissions {
   // What the dependencies point to is not owned.
   explicit Submissions(Dependencies dependencies) : deps_(std::move(dependencies)) {}
 
-  // The batch of this header, recorded. Errors are those of BatchService.Submit for a header.
-  absl::StatusOr<ledger::Batch> Begin(const v1::SubmitHeader& header);
+  // The batch of this header, recorded; one that is new with the content that is `whole`, if any.
+  // Errors are those of BatchService.Submit for a header.
+  absl::StatusOr<ledger::Batch> Begin(const v1::SubmitHeader& header,
+                                      const std::optional<WholeContent>& whole = std::nullopt);
 
  private:
   // The batch that `header` goes on with. nullopt: it begins a new one, of `job`.
@@ -60,9 +63,12 @@ class Submissions {
   // OK: `batch` is what `header` began, or begins with the job at `revision`.
   static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                 const ledger::Batch& batch);
+  // Whether nobody need send more of it.
+  bool IsWhole(const ledger::Batch& batch) const;
   absl::StatusOr<ledger::Batch> Record(const v1::SubmitHeader& header,
                                        const job::JobDefinition& job,
-                                       const std::optional<base::TraceContext>& trace);
+                                       const std::optional<base::TraceContext>& trace,
+                                       const std::optional<WholeContent>& whole);
 
   const Dependencies deps_;
   // Held from the look for a batch of a request to its record: two headers are one batch. Others

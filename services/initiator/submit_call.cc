@@ -12,6 +12,7 @@
 #include "muster/ledger/batch_forms.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
+#include "services/initiator/whole_content.h"
 
 namespace muster::initiator {
 namespace {
@@ -48,6 +49,18 @@ void AddTraceOfCall(const grpc::ServerContext& context, v1::SubmitHeader* header
   if (base::CheckTraceState(state).ok()) header->set_tracestate(state);
 }
 
+absl::Status CutOff() { return absl::UnavailableError("the upload was cut off before its seal"); }
+
+// nullopt: it is too long to be kept in a record, or the upload will say what is wrong with it.
+std::optional<WholeContent> WholeIn(const v1::SubmitChunk& chunk, const v1::SubmitSeal& seal) {
+  const std::string& data = chunk.data();
+  if (data.empty() || data.size() > kMaxKeptBytes) return std::nullopt;
+  if (chunk.offset() != 0 || seal.size() != data.size()) return std::nullopt;
+  const base::Fingerprint128 hash = base::Fingerprint(data);
+  if (seal.content_hash() != hash.ToBytes()) return std::nullopt;
+  return WholeContent{data, hash};
+}
+
 }  // namespace
 
 SubmitCall::~SubmitCall() {
@@ -55,6 +68,29 @@ SubmitCall::~SubmitCall() {
 }
 
 absl::Status SubmitCall::Run() {
+  v1::SubmitRequest request;
+  if (!stream_->Read(&request)) return absl::CancelledError("the upload ended before its header");
+  if (!request.has_header()) return rpc::BadField("header", "must come first");
+  AddTraceOfCall(*context_, request.mutable_header());
+  return request.header().at_once() ? TakeAtOnce(request.header()) : TakePieces(request.header());
+}
+
+absl::Status SubmitCall::TakeAtOnce(const v1::SubmitHeader& header) {
+  v1::SubmitRequest content, seal;
+  if (!stream_->Read(&content) || !stream_->Read(&seal)) return CutOff();
+  if (!content.has_chunk() || !seal.has_seal()) {
+    return rpc::BadField("header.at_once", "must be followed by one chunk and the seal");
+  }
+  MUSTER_ASSIGN_OR_RETURN(batch_,
+                          submissions_->Begin(header, WholeIn(content.chunk(), seal.seal())));
+  MUSTER_RETURN_IF_ERROR(Accept());
+  // What is recorded as a whole is compared with by its seal.
+  if (!batch_.source_content.has_value()) MUSTER_RETURN_IF_ERROR(Take(content.chunk()));
+  return Seal(seal.seal());
+}
+
+absl::Status SubmitCall::TakePieces(const v1::SubmitHeader& header) {
+  MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(header));
   MUSTER_RETURN_IF_ERROR(Accept());
   v1::SubmitRequest request;
   while (stream_->Read(&request)) {
@@ -71,26 +107,30 @@ absl::Status SubmitCall::Run() {
     }
   }
   if (syncer_.has_value()) (void)syncer_->Finish();  // whoever resumes it asks where it ends
-  return absl::UnavailableError("the upload was cut off before its seal");
+  return CutOff();
+}
+
+absl::Status SubmitCall::TakeOver() {
+  MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
+  ticket_ = upload_->TakeOver();
+  // Whoever has cancelled it meanwhile did not find the upload to tell.
+  MUSTER_ASSIGN_OR_RETURN(const bool cancelled, keeper_->IsCancelled(batch_.number));
+  if (cancelled) {
+    return AsCancelled(
+        absl::CancelledError(absl::StrCat("batch ", batch_.number, " is cancelled")));
+  }
+  keeper_->NoteSender(batch_.number);
+  is_sender_ = true;
+  return absl::OkStatus();
 }
 
 absl::Status SubmitCall::Accept() {
-  v1::SubmitRequest request;
-  if (!stream_->Read(&request)) return absl::CancelledError("the upload ended before its header");
-  if (!request.has_header()) return rpc::BadField("header", "must come first");
-  AddTraceOfCall(*context_, request.mutable_header());
-  MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(request.header()));
   if (batch_.state == ledger::BatchState::kOpen) {
-    MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
-    ticket_ = upload_->TakeOver();
-    // Whoever has cancelled it meanwhile did not find the upload to tell.
-    MUSTER_ASSIGN_OR_RETURN(const bool cancelled, keeper_->IsCancelled(batch_.number));
-    if (cancelled) {
-      return AsCancelled(
-          absl::CancelledError(absl::StrCat("batch ", batch_.number, " is cancelled")));
+    if (batch_.content.empty()) {
+      MUSTER_RETURN_IF_ERROR(TakeOver());
+    } else {
+      keeper_->Advance(batch_.number);
     }
-    keeper_->NoteSender(batch_.number);
-    is_sender_ = true;
   }
   v1::SubmitResponse response;
   response.mutable_accepted()->set_batch(batch_.number);
@@ -122,12 +162,17 @@ absl::Status SubmitCall::EndSyncing() {
   return syncer_.has_value() ? syncer_->HandOver() : absl::OkStatus();
 }
 
+// How far a batch is split says nothing of content that was recorded as a whole.
+uint64_t SubmitCall::RecordedSize() const {
+  return batch_.source_content.has_value() ? batch_.source_size : batch_.source_bytes;
+}
+
 uint64_t SubmitCall::SizeSoFar() const {
-  return upload_ == nullptr ? batch_.source_bytes : upload_->size_so_far();
+  return upload_ == nullptr ? RecordedSize() : upload_->size_so_far();
 }
 
 uint64_t SubmitCall::DurableSize() const {
-  return upload_ == nullptr ? batch_.source_bytes : upload_->durable_size();
+  return upload_ == nullptr ? RecordedSize() : upload_->durable_size();
 }
 
 absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
@@ -155,16 +200,20 @@ absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
     MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
     ticket_ = upload_->TakeOver();
   }
-  absl::Status sealed;
-  if (upload_ != nullptr) {
-    sealed = upload_->Seal(ticket_, seal.size(), *hash);
-  } else if (seal.size() != batch_.source_bytes) {
-    sealed = absl::AlreadyExistsError("it was sealed with other content");
-  }
+  absl::Status sealed =
+      upload_ == nullptr ? CheckRecorded(seal, *hash) : upload_->Seal(ticket_, seal.size(), *hash);
   if (absl::IsDataLoss(sealed)) return Drop(std::move(sealed));
   MUSTER_RETURN_IF_ERROR(Explained(std::move(sealed)));
-  if (batch_.state == ledger::BatchState::kOpen) keeper_->Advance(batch_.number);
+  if (batch_.state == ledger::BatchState::kOpen && upload_ != nullptr) {
+    keeper_->Advance(batch_.number);
+  }
   return absl::OkStatus();
+}
+
+absl::Status SubmitCall::CheckRecorded(const v1::SubmitSeal& seal,
+                                       const base::Fingerprint128& hash) const {
+  const bool same = seal.size() == RecordedSize() && batch_.source_content.value_or(hash) == hash;
+  return same ? absl::OkStatus() : absl::AlreadyExistsError("it was sealed with other content");
 }
 
 absl::Status SubmitCall::Explained(absl::Status refused) const {

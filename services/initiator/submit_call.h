@@ -43,7 +43,13 @@ class SubmitCall {
   uint64_t batch() const { return batch_.number; }
 
  private:
+  // All that the header's sender sends comes behind it.
+  absl::Status TakeAtOnce(const v1::SubmitHeader& header);
+  absl::Status TakePieces(const v1::SubmitHeader& header);
+  // Answers the header of batch_.
   absl::Status Accept();
+  // Finds batch_'s upload, to go on with it.
+  absl::Status TakeOver();
   void BeginToSync();
   // What is written to the stream from here on is not `durable`; the seal syncs what is left.
   absl::Status EndSyncing();
@@ -54,6 +60,9 @@ class SubmitCall {
   // Nobody can go on with the upload.
   absl::Status Drop(absl::Status why);
   absl::Status Send(const v1::SubmitResponse& response);
+  // What is sealed is what was recorded of content that has no upload.
+  absl::Status CheckRecorded(const v1::SubmitSeal& seal, const base::Fingerprint128& hash) const;
+  uint64_t RecordedSize() const;
   // Where the content ends: the upload's, or what is recorded where that is gone.
   uint64_t SizeSoFar() const;
   uint64_t DurableSize() const;
@@ -65,7 +74,7 @@ class SubmitCall {
   grpc::ServerContext* const context_;  // not owned
   Stream* const stream_;                // not owned
   ledger::Batch batch_;
-  std::shared_ptr<Upload> upload_;  // null: all of the content was here once
+  std::shared_ptr<Upload> upload_;  // null: all of the content is here, or was once
   uint64_t ticket_ = 0;
   bool is_sender_ = false;              // the keeper knows
   std::optional<UploadSyncer> syncer_;  // while content may arrive; uses all of these

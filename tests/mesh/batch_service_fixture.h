@@ -192,6 +192,7 @@ class BatchServiceTest : public ::testing::Test {
     initiator::KeeperOptions keeping;
     keeping.loss_check_interval = absl::Milliseconds(200);
     keeping.sender_grace = sender_grace_;
+    keeping.content_retention = content_retention_;
     keeper_ = std::make_unique<initiator::BatchKeeper>(tools, keeping);
     ASSERT_TRUE(keeper_->Start().ok());
     submissions_ = std::make_unique<initiator::Submissions>(
@@ -346,6 +347,7 @@ class BatchServiceTest : public ::testing::Test {
   std::function<void()> on_admit_;    // called before the mesh is asked about a new batch
   double trace_sample_ = 0;
   absl::Duration sender_grace_ = initiator::KeeperOptions().sender_grace;
+  absl::Duration content_retention_ = initiator::KeeperOptions().content_retention;
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
   sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
   // What is said of processors stays true as long as a test takes.

@@ -153,7 +153,7 @@ TEST_F(CutUploadTest, IsNoProblemWhileItsSenderMayComeBack) {
 TEST_F(CutUploadTest, IsNoneWhereAllHasArrivedAndIsNotSplitYet) {
   Restart(absl::ZeroDuration());
   desk_->HoldRegistrations(true);
-  const auto submitted = Submit("whole", Input(1000));
+  const auto submitted = Submit("whole", Input(5000));
   ASSERT_TRUE(submitted.ok()) << submitted.status();
   EXPECT_EQ(ledger_->Get(submitted->batch())->state, ledger::BatchState::kOpen);
   EXPECT_EQ(Problem(submitted->batch()), "");

@@ -90,7 +90,10 @@ class _Stream:
     def _requests(self) -> Iterator[batch_service_pb2.SubmitRequest]:
         # Before anything is heard: what is durable elsewhere is not kept here.
         sole = self._reading(self._content.sole_chunk) if self._at_once else None
-        yield batch_service_pb2.SubmitRequest(header=self._header)
+        header = batch_service_pb2.SubmitHeader()
+        header.CopyFrom(self._header)
+        header.at_once = bool(sole)
+        yield batch_service_pb2.SubmitRequest(header=header)
         if sole is not None:
             if sole:
                 yield self._chunk(0, sole)
