@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import random
 import shutil
 import signal
 import socket
@@ -12,19 +11,22 @@ import threading
 NATS_SERVERS = os.environ.get("MUSTER_NATS_SERVERS", "nats-server").split(":")
 READY_SECONDS = 60
 LOOPBACK = "127.0.0.1"
-# Below what the kernel gives to connections: a program that is down keeps its port.
-PORTS = range(20000, 32000)
+# Of the addresses that were given out, until the test program ends.
+reserved = []
 
 
 def free_address():
-    while True:
-        address = (LOOPBACK, random.choice(PORTS))
-        with socket.socket() as probe:
-            try:
-                probe.bind(address)
-            except OSError:
-                continue
-            return "%s:%d" % address
+    """One that nobody else is given, here or in another program, also while the server that is to
+    have it is not there yet, or is down.
+
+    A socket that never listens holds it: the kernel gives it to no one who asks for any port, and to
+    no connection, but does to who names it and sets SO_REUSEADDR, as servers do.
+    """
+    holder = socket.socket()
+    holder.bind((LOOPBACK, 0))
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # before, it might share one
+    reserved.append(holder)
+    return "%s:%d" % holder.getsockname()
 
 
 class Log:
