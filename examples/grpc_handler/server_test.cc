@@ -231,7 +231,7 @@ TEST_P(DrainingServerExampleTest, EndsItsCallsAndItselfWhenToldToStop) {
   const int status = server_->End(SIGTERM);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   handler::ItemContext context;
-  context.deadline = absl::Now() + absl::Milliseconds(100);
+  context.deadline = absl::Now() + absl::Seconds(1);
   const handler::SampleItem item({{"ada", "1.00"}}, context);
   handler::Results results(&schema_, item.size());
   const Outcome outcome = workers.front()->Process(item.get(), results);

@@ -228,10 +228,26 @@ absl::Status NatsConnection::Send(const Outgoing& message, const std::string& re
                     absl::StrCat("publishing to ", message.subject));
 }
 
+int64_t MillisecondsOf(absl::Duration timeout) {
+  return std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
+}
+
+// A message to ourselves confirms it. nats.c's own flush sends off what waits, but its answer tells
+// nothing: it is OK also where the ping could not be sent.
 absl::Status NatsConnection::Flush(absl::Duration timeout) {
-  return ToStatus(natsConnection_FlushTimeout(
-                      connection_, std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout))),
-                  "flushing the NATS connection");
+  base::Clock* const clock = base::RealClock();
+  const absl::Duration deadline = clock->Monotonic() + timeout;
+  ReplyBook::Call echo(&replies_);
+  MUSTER_RETURN_IF_ERROR(Send({.subject = echo.ReplySubject(0)}, ""));
+  if (!prompt()) {
+    const absl::Duration look = std::min(timeout, kLookWhetherConnected);
+    (void)natsConnection_FlushTimeout(connection_, MillisecondsOf(look));
+  }
+  while (connected() && clock->Monotonic() < deadline) {
+    const absl::Duration look = clock->Monotonic() + kLookWhetherConnected;
+    if (echo.Await(std::min(deadline, look)).has_value()) return absl::OkStatus();
+  }
+  return absl::UnavailableError("flushing the NATS connection: the server has not confirmed it");
 }
 
 absl::Status NoAnswer(const Outgoing& request, absl::string_view why) {
@@ -244,7 +260,9 @@ absl::StatusOr<Incoming> CheckListened(const Outgoing& request, Incoming reply) 
 }
 
 absl::Status NatsConnection::SendOff(absl::Duration timeout) {
-  return prompt() ? absl::OkStatus() : Flush(timeout);
+  if (prompt()) return absl::OkStatus();
+  return ToStatus(natsConnection_FlushTimeout(connection_, MillisecondsOf(timeout)),
+                  "flushing the NATS connection");
 }
 
 // nats.c sends such a request off by itself, without a word from the server to say that it has it.
@@ -252,8 +270,8 @@ absl::StatusOr<Incoming> NatsConnection::RequestOne(const Outgoing& request,
                                                     absl::Duration timeout) {
   MUSTER_ASSIGN_OR_RETURN(const MessagePtr made, MessageOf(request, ""));
   natsMsg* reply = nullptr;
-  const natsStatus status = natsConnection_RequestMsg(
-      &reply, connection_, made.get(), std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout)));
+  const natsStatus status =
+      natsConnection_RequestMsg(&reply, connection_, made.get(), MillisecondsOf(timeout));
   const MessagePtr owned(reply);
   if (status == NATS_NO_RESPONDERS) return NobodyListens(request.subject);
   if (status == NATS_TIMEOUT) return NoAnswer(request, "time is up");

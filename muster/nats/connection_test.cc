@@ -127,7 +127,7 @@ TEST_F(ConnectionTest, BringsEachReplyToItsRequest) {
 TEST_F(ConnectionTest, TellsWhichRequestWasNotAnswered) {
   const auto echo = Echo();
   const auto answers = connection_->RequestAll(
-      {{.subject = "echo", .data = "a"}, {.subject = "echo", .data = "hush"}}, absl::Seconds(1));
+      {{.subject = "echo", .data = "a"}, {.subject = "echo", .data = "hush"}}, absl::Seconds(3));
   ASSERT_TRUE(answers.ok()) << answers.status();
   EXPECT_TRUE((*answers)[0].ok());
   EXPECT_TRUE(absl::IsUnavailable((*answers)[1].status())) << (*answers)[1].status();

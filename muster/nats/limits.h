@@ -12,6 +12,9 @@ inline constexpr absl::Duration kReconnectJitter = absl::Milliseconds(100);
 inline constexpr absl::Duration kPingInterval = absl::Seconds(10);
 // A server that takes nothing for so long is given up: until then a publisher is held up.
 inline constexpr absl::Duration kWriteDeadline = absl::Seconds(2);
+// Who waits for a confirmation looks so often whether there is still a connection: of its end
+// nobody tells him.
+inline constexpr absl::Duration kLookWhetherConnected = absl::Milliseconds(50);
 // What is published meanwhile waits here; beyond it, publishing is refused.
 inline constexpr int kMaxReconnectBufferBytes = 8 << 20;
 // What arrived and was not heard yet. A pull brings at most some dozens of messages for each task,

@@ -1,16 +1,12 @@
 #include "muster/nats/server_version.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
+#include <functional>
 #include <string>
-#include <thread>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/nats/made_up_server.h"
 #include "muster/nats/testing/nats_server.h"
 
 namespace muster::nats {
@@ -20,37 +16,13 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// Says `greeting` to the first who connects, and hangs up.
-class MadeUpServer {
- public:
-  explicit MadeUpServer(std::string greeting) : listener_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in place{};
-    place.sin_family = AF_INET;
-    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(place);
-    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&place), size), 0);
-    EXPECT_EQ(listen(listener_, 1), 0);
-    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&place), &size), 0);
-    address_ = absl::StrCat("127.0.0.1:", ntohs(place.sin_port));
-    thread_ = std::thread([this, greeting = std::move(greeting)] {
-      const int guest = accept(listener_, nullptr, nullptr);
-      // The guest may have hung up already.
-      (void)send(guest, greeting.data(), greeting.size(), MSG_NOSIGNAL);
-      close(guest);
-    });
-  }
-  ~MadeUpServer() {
-    thread_.join();
-    close(listener_);
-  }
-
-  const std::string& address() const { return address_; }
-
- private:
-  const int listener_;
-  std::string address_;
-  std::thread thread_;
-};
+// Greets its guest, and hangs up.
+std::function<void(int)> Greets(std::string greeting) {
+  return [greeting = std::move(greeting)](int guest) {
+    MadeUpServer::Say(guest, greeting);
+    close(guest);
+  };
+}
 
 absl::StatusOr<std::string> VersionAt(const std::string& address) {
   return ServerVersion(address, absl::Seconds(10));
@@ -68,10 +40,10 @@ TEST(ServerVersionTest, IsWhatEachServerSays) {
 TEST(ServerVersionTest, IsUnknownOfWhoDoesNotGreet) {
   for (const char* greeting : {"", "HTTP/1.1 400 Bad Request\r\n", "INFO \r\n", "INFO {}\r\n",
                                "INFO {\"version\": 2}\r\n", "INFO {\"version\": \"2.10.1\""}) {
-    MadeUpServer server(greeting);
+    MadeUpServer server(Greets(greeting));
     EXPECT_TRUE(absl::IsUnavailable(VersionAt(server.address()).status())) << greeting;
   }
-  MadeUpServer endless(std::string(100'000, 'x'));
+  MadeUpServer endless(Greets(std::string(100'000, 'x')));
   EXPECT_TRUE(absl::IsUnavailable(VersionAt(endless.address()).status()));
   for (const char* nowhere : {"", ":", "127.0.0.1:1", "127.0.0.1:99999999", "[::1]", "no host:1"}) {
     EXPECT_TRUE(absl::IsUnavailable(VersionAt(nowhere).status())) << nowhere;

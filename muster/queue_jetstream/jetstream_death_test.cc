@@ -19,6 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_P(JetStreamQueueStoreTest, KeepsWhatItAcknowledgedWhenTheServerIsKilled) {
+  ShortenLeases();
   ASSERT_TRUE(store().Put(queue_, Bodies(100)).ok());
   const auto held = store().Receive(queue_, {10});
   ASSERT_EQ(held->size(), 10u);
@@ -41,6 +42,7 @@ TEST_P(JetStreamQueueStoreTest, KeepsWhatItAcknowledgedWhenTheServerIsKilled) {
 // would say for good that there is work, and nobody would ever be given it.
 TEST_P(JetStreamQueueStoreTest,
        SaysThatNothingIsLeftWhenAKilledServerHasMessagesBackThatAreSettled) {
+  ShortenLeases();
   // One that is held up keeps the stream from forgetting those behind it one by one.
   ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
   ASSERT_EQ(store().Receive(queue_, {1})->size(), 1u);
@@ -64,7 +66,7 @@ TEST_P(JetStreamQueueStoreTest,
 
 TEST_P(JetStreamQueueStoreTest, IsUnavailableWithoutAServerAndGoesOnWhenItIsBack) {
   Options impatient = options_;
-  impatient.timeout = absl::Milliseconds(50);
+  impatient.timeout = absl::Milliseconds(500);
   const Client client(server_.url(), impatient);
   const auto put = [&] { return client.store->Put(queue_, Bodies(3, "id")); };
   server_.Kill();
@@ -89,7 +91,7 @@ TEST_P(JetStreamQueueStoreTest, RefusesMoreThanMayWaitForALostServerAndHasAllOnc
                                                                      }})
                               .value();
   Options impatient = options_;
-  impatient.timeout = absl::Milliseconds(50);
+  impatient.timeout = absl::Milliseconds(500);
   const auto store = OpenJetStreamQueues(connection.get(), impatient).value();
   std::vector<queue::NewMessage> messages = Bodies(40, "id");  // 10 MiB
   for (queue::NewMessage& message : messages) message.body.resize(size_t{256} << 10, ' ');
@@ -135,7 +137,7 @@ TEST_P(JetStreamQueueStoreTest, ChargesAttemptsAgainAfterTheServerWasRestarted) 
 
 TEST_P(JetStreamQueueStoreTest, AnswersInTimeWhileTheServerIsFrozen) {
   Options impatient = options_;
-  impatient.timeout = absl::Milliseconds(100);
+  impatient.timeout = absl::Milliseconds(500);
   auto client = std::make_unique<Client>(server_.url(), impatient);
   server_.Freeze();
   std::vector<queue::NewMessage> large(32);

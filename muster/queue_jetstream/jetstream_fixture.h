@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/testing/nats_server.h"
+#include "muster/queue/lease_metadata.h"
 #include "muster/queue_jetstream/jetstream_queue_store.h"
 
 namespace muster::queue_jetstream {
@@ -33,13 +34,18 @@ struct Client {
 class JetStreamQueueStoreTest : public ::testing::TestWithParam<std::string> {
  protected:
   JetStreamQueueStoreTest() {
-    options_.settings.lease = absl::Milliseconds(300);
+    options_.settings.lease = absl::Seconds(30);  // longer than a test that does not wait for it
     options_.timeout = absl::Seconds(10);
     client_ = std::make_unique<Client>(server_.url(), options_);
     EXPECT_TRUE(store().CreateQueue(queue_, {}).ok());
   }
 
   queue::QueueStore& store() { return *client_->store; }
+
+  // For a test that waits for leases to end.
+  void ShortenLeases() {
+    EXPECT_TRUE(queue::SetVisibility(&store(), queue_, absl::Seconds(1)).ok());
+  }
 
   static std::vector<queue::NewMessage> Bodies(int count, const std::string& id_prefix = "") {
     std::vector<queue::NewMessage> messages;

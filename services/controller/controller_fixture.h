@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fake_clock.h"
+#include "muster/base/status_macros.h"
 #include "muster/base/temp_dir.h"
 #include "muster/blob_file/file_blob_store.h"
 #include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
@@ -29,7 +30,8 @@
 
 namespace muster::controller {
 
-// A report whose next commits fail as they are told to.
+// A report whose next commits fail as they are told to, and to which something happens just before
+// its next receipt.
 class UnreliableReport final : public report::ReportStore {
  public:
   struct Failure {
@@ -41,6 +43,10 @@ class UnreliableReport final : public report::ReportStore {
 
   // Before the controller starts.
   void FailNext(Failure failure) { failures_.push_back(std::move(failure)); }
+  // An error is the answer to who asked for the receipt.
+  void BeforeNextReceipt(std::function<absl::Status()> event) {
+    before_receipt_ = std::move(event);
+  }
   int commits() const { return commits_; }
 
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
@@ -60,6 +66,7 @@ class UnreliableReport final : public report::ReportStore {
     return report_->ReopenDeadLettered(batch, items);
   }
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {
+    if (before_receipt_) MUSTER_RETURN_IF_ERROR(std::exchange(before_receipt_, nullptr)());
     return report_->Complete(facts);
   }
   absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override { return report_->Read(); }
@@ -67,6 +74,7 @@ class UnreliableReport final : public report::ReportStore {
  private:
   report::ReportStore* const report_;  // not owned
   std::deque<Failure> failures_;
+  std::function<absl::Status()> before_receipt_;
   std::atomic<int> commits_{0};
 };
 

@@ -76,6 +76,30 @@ TEST_F(ControllerTest, CountsAnItemThatARedriveSaved) {
   EXPECT_TRUE(report::VerifyReceipt(**sqlite_->Read(), kBatch)->ok());
 }
 
+// It had seen all items counted; when it asked for the receipt, one of them was not any more.
+TEST_F(ControllerTest, GoesOnWhenARedriveTakesAnItemBackBeforeTheReceiptIsIssued) {
+  OpenBatch(2);
+  report_->BeforeNextReceipt([this] { return sqlite_->ReopenDeadLettered(kBatch, {1}); });
+  Start();
+  Put({Result(0), DeadLetter(1, "handler died")});
+  host_->AwaitItems(2);
+  Put({Result(1)});
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
+  EXPECT_EQ(GetProgress().dead_lettered, 0);
+  EXPECT_EQ(GetProgress().receipt_revision, 1);
+  EXPECT_TRUE(report::VerifyReceipt(**sqlite_->Read(), kBatch)->ok());
+}
+
+TEST_F(ControllerTest, GivesUpOverTotalsThatAreNotWhatAllItemsAddUpTo) {
+  OpenBatch(1);
+  report_->BeforeNextReceipt([] { return absl::FailedPreconditionError("they do not agree"); });
+  Start();
+  Put({Result(0)});
+  EXPECT_EQ(host_->AwaitError(), absl::FailedPreconditionError("they do not agree"));
+}
+
 TEST_F(ControllerTest, PutsAsideWhatCanNeverCount) {
   OpenBatch(2);
   v1::ItemResult stray = Result(0);

@@ -37,6 +37,10 @@ report::BatchFacts FactsOf(const ledger::Batch& batch, const queue::Traits& trai
   return facts;
 }
 
+bool HasAll(const report::Progress& progress, const ledger::Batch& batch) {
+  return static_cast<uint64_t>(progress.items()) >= batch.items;
+}
+
 }  // namespace
 
 ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, const Events* events,
@@ -260,14 +264,16 @@ void ResultCounter::DropBlob(const std::string& name) {
   base::Log(base::kWarning, "a blob stays behind", {{"blob", name}, {"why", dropped.ToString()}});
 }
 
+absl::StatusOr<report::Progress> ResultCounter::GetProgress(uint64_t batch) {
+  return Retrying([&]() -> absl::StatusOr<report::Progress> {
+    MUSTER_ASSIGN_OR_RETURN(const auto reader, deps_.report->Read());
+    return reader->GetProgress(batch);
+  });
+}
+
 absl::Status ResultCounter::CompleteIfDone(uint64_t batch) {
-  const absl::StatusOr<report::Progress> progress =
-      Retrying([&]() -> absl::StatusOr<report::Progress> {
-        MUSTER_ASSIGN_OR_RETURN(const auto reader, deps_.report->Read());
-        return reader->GetProgress(batch);
-      });
-  MUSTER_RETURN_IF_ERROR(progress.status());
-  return FinishIfPossible(*progress);
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, GetProgress(batch));
+  return FinishIfPossible(progress);
 }
 
 absl::Status ResultCounter::FinishIfPossible(const report::Progress& progress) {
@@ -283,12 +289,17 @@ absl::Status ResultCounter::FinishIfPossible(const report::Progress& progress) {
 absl::Status ResultCounter::Finish(const report::Progress& progress) {
   MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, deps_.ledger->Get(progress.batch));
   const bool was_complete = batch.state == ledger::BatchState::kComplete;
-  const bool has_all = static_cast<uint64_t>(progress.items()) >= batch.items;
-  if (!has_all || (!was_complete && batch.state != ledger::BatchState::kSealed)) {
+  if (!HasAll(progress, batch) || (!was_complete && batch.state != ledger::BatchState::kSealed)) {
     return absl::OkStatus();
   }
   const report::BatchFacts facts = FactsOf(batch, deps_.queues->traits());
-  MUSTER_RETURN_IF_ERROR(Retrying([&] { return deps_.report->Complete(facts); }).status());
+  const absl::Status issued = Retrying([&] { return deps_.report->Complete(facts); }).status();
+  if (absl::IsFailedPrecondition(issued)) {
+    // A redrive may have taken items back since `progress` was read: they count again later.
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress now, GetProgress(progress.batch));
+    return HasAll(now, batch) ? issued : absl::OkStatus();
+  }
+  MUSTER_RETURN_IF_ERROR(issued);
   MUSTER_FAILPOINT("controller.after_receipt");
   if (!was_complete) {
     const absl::Status marked =

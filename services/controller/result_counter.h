@@ -62,6 +62,7 @@ class ResultCounter {
   absl::Status Commit();
   absl::Status Settle();
   void DropBlob(const std::string& name);
+  absl::StatusOr<report::Progress> GetProgress(uint64_t batch);
   absl::Status Finish(const report::Progress& progress);
   // OK also when somebody who is needed is away: whoever has the batch asks again.
   absl::Status FinishIfPossible(const report::Progress& progress);

@@ -12,19 +12,36 @@ import threading
 NATS_SERVERS = os.environ.get("MUSTER_NATS_SERVERS", "nats-server").split(":")
 READY_SECONDS = 60
 LOOPBACK = "127.0.0.1"
-# Below what the kernel gives to connections: a program that is down keeps its port.
-PORTS = range(20000, 32000)
+PORTS_IN_A_ROW = range(20000, 32000)
+# What holds the ports that were given out, until the test program ends.
+reserved = []
+
+
+def hold(port):
+    """Has nobody else given the port (0: any), here or in another program, also while the server that
+    is to have it is not there yet, or is down.
+
+    A socket that never listens holds it: the kernel gives it to no one who asks for any port, and to
+    no connection, but does to who names it and sets SO_REUSEADDR, as servers do.
+    """
+    holder = socket.socket()
+    holder.bind((LOOPBACK, port))
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # before, it might share one
+    return holder
 
 
 def free_address():
+    reserved.append(hold(0))
+    return "%s:%d" % reserved[-1].getsockname()
+
+
+def free_ports(count):
+    """The first of so many in a row."""
     while True:
-        address = (LOOPBACK, random.choice(PORTS))
-        with socket.socket() as probe:
-            try:
-                probe.bind(address)
-            except OSError:
-                continue
-            return "%s:%d" % address
+        first = random.choice(PORTS_IN_A_ROW)
+        with contextlib.suppress(OSError):
+            reserved.extend([hold(port) for port in range(first, first + count)])
+            return first
 
 
 class Log:

@@ -5,22 +5,22 @@ MUSTER_PRESET names the build to run, which is there already.
 
 import json
 import os
-import random
 import subprocess
 import time
 
 import harness
 from harness import ROOT, MusterTest, retail_input
+from mesh import free_ports
 
 PRESET = os.environ["MUSTER_PRESET"]
-PORTS = range(20000, 30000)
+PORTS = 23  # of a mesh, from the initiator's on
 GROW_SECONDS = 120
 
 
 class ScalingTest(MusterTest):
     def setUp(self):
         super().setUp()
-        self.port = random.choice(PORTS)
+        self.port = free_ports(PORTS)
         self.server = f"127.0.0.1:{self.port}"
         self.folder_of_mesh = self.folder / "mesh"
         self.addCleanup(self.mesh, "down", "--delete")

@@ -168,16 +168,19 @@ class RunTest(MusterTest):
         self.assertNotIn("\x1b", done.stderr)
 
     def test_a_second_process_on_the_data_directory_gets_a_clear_error(self):
-        data = retail_input(541909)
-        first = self.start_run(data)
+        # It has the directory for as long as its input is open.
+        self.write("silent.py", "import sys\nsys.stdin.read()\n")
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+            "handler: {linked: retail}", "handler: {command: [python3, silent.py], deadline: 1h}"))
+        data = self.retail_rows((1, "1", "7", "France"))
+        first = self.start_run(data, job=job)
         try:
-            deadline = time.monotonic() + 60
-            while not (self.data_dir / "report.db").exists() and time.monotonic() < deadline:
-                os.sched_yield()
-            first.send_signal(signal.SIGSTOP)  # it holds the directory for as long as we like
-            second = self.muster(*self.run_arguments(data))
+            for line in first.stderr:
+                if "begins" in line:
+                    break
+            second = self.muster(*self.run_arguments(data, job=job))
         finally:
-            first.send_signal(signal.SIGCONT)
+            first.kill()
             first.communicate(timeout=harness.TIMEOUT_SECONDS)
         self.assertEqual(second.returncode, 5)
         self.assertIn("is used by another process", second.stderr)

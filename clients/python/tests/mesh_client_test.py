@@ -312,7 +312,7 @@ class ExampleTest(MeshClientTest):
         self.assertRegex(done.stderr, r"^submit\.py: [^\n]*No such file or directory: 'none\.csv'\n$")
 
 
-class RefusalTest(MeshClientTest):
+class HandlerRefusalTest(MeshClientTest):
     def test_a_job_that_its_handler_refuses_is_in_trouble_until_it_does_not(self):
         data = self.retail_rows((3, "0.1", "7", "France"))
         server = muster.serve_handler(retail.bill, version="1", listen=f"{LOOPBACK}:0",

@@ -11,11 +11,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <sstream>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -34,29 +31,43 @@ constexpr absl::Duration kLook = absl::Milliseconds(5);
   std::abort();
 }
 
-// Whether somebody listens on the port of the loopback.
-bool Answers(int port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+struct sockaddr_in OnLoopback(int port) {
   struct sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool answers =
-      connect(fd, reinterpret_cast<struct sockaddr*>(&address), sizeof(address)) == 0;
-  close(fd);
-  return answers;
+  return address;
 }
 
-// The port in the file that the server writes when it listens: {"nats":["nats://127.0.0.1:4222"]…
-int PortIn(const std::string& file) {
-  std::ifstream stream(file);
-  std::stringstream text;
-  text << stream.rdbuf();
-  const std::string json = text.str();
-  const std::string before = "nats://127.0.0.1:";
-  const size_t at = json.find(before);
-  if (at == std::string::npos) return -1;
-  return std::atoi(json.c_str() + at + before.size());
+// A socket that holds a port of the loopback and never listens. The kernel gives that port to no
+// one who asks for any, and to no connection, but does to who names it and sets SO_REUSEADDR, as
+// nats-server does.
+int HoldPort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const struct sockaddr_in any = OnLoopback(0);
+  if (bind(fd, reinterpret_cast<const struct sockaddr*>(&any), sizeof(any)) != 0) {
+    GiveUp("there is no port for it");
+  }
+  const int on = 1;  // before, it might share one
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  return fd;
+}
+
+int PortOf(int fd) {
+  struct sockaddr_in address = {};
+  socklen_t bytes = sizeof(address);
+  getsockname(fd, reinterpret_cast<struct sockaddr*>(&address), &bytes);
+  return ntohs(address.sin_port);
+}
+
+// Whether somebody listens on the port of the loopback.
+bool Answers(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const struct sockaddr_in address = OnLoopback(port);
+  const bool answers =
+      connect(fd, reinterpret_cast<const struct sockaddr*>(&address), sizeof(address)) == 0;
+  close(fd);
+  return answers;
 }
 
 }  // namespace
@@ -70,25 +81,26 @@ std::vector<std::string> NatsServer::Programs() {
 NatsServer::NatsServer(std::string program, std::string extra_config, Persistence persistence)
     : program_(std::move(program)),
       extra_config_(std::move(extra_config)),
-      persistence_(persistence) {
+      persistence_(persistence),
+      port_holder_(HoldPort()),
+      port_(PortOf(port_holder_)) {
   Start();
 }
 
-NatsServer::~NatsServer() { Kill(); }
+NatsServer::~NatsServer() {
+  Kill();
+  close(port_holder_);
+}
 
 std::string NatsServer::url() const { return absl::StrCat("nats://127.0.0.1:", port_); }
 
 void NatsServer::Start() {
   const std::string config = dir_ / "server.conf";
-  const std::string ports = dir_ / "ports";
-  std::filesystem::create_directories(ports);
   const std::string jetstream =
       persistence_ == Persistence::kNone
           ? ""
           : absl::StrCat("jetstream { store_dir: \"", store_dir_, "\" }\n");
-  std::ofstream(config) << "host: 127.0.0.1\nport: " << port_ << "\nports_file_dir: \"" << ports
-                        << "\"\n"
-                        << jetstream << extra_config_;
+  std::ofstream(config) << "host: 127.0.0.1\nport: " << port_ << "\n" << jetstream << extra_config_;
   const std::string log = dir_ / "server.log";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -104,17 +116,13 @@ void NatsServer::Start() {
 }
 
 void NatsServer::AwaitPort() {
-  const std::string file =
-      absl::StrCat(dir_ / "ports", "/", std::filesystem::path(program_).filename().string(), "_",
-                   process_, ".ports");
   const absl::Time deadline = absl::Now() + kPatience;
   while (absl::Now() < deadline) {
     if (waitpid(process_, nullptr, WNOHANG) == process_) {
       process_ = 0;
       GiveUp(absl::StrCat(program_, " ended at once"));
     }
-    if (port_ < 0) port_ = PortIn(file);
-    if (port_ > 0 && Answers(port_)) return;
+    if (Answers(port_)) return;
     absl::SleepFor(kLook);
   }
   GiveUp(absl::StrCat(program_, " does not listen"));

@@ -22,7 +22,7 @@ class NatsServer {
   enum class Persistence { kJetStream, kNone };
 
   // Starts `program` on a port of its own, with an empty store. `extra_config` is added to its
-  // configuration file.
+  // configuration file. The port stays its own while it is killed.
   explicit NatsServer(std::string program = Programs().front(), std::string extra_config = "",
                       Persistence persistence = Persistence::kJetStream);
   // Kills it.
@@ -52,8 +52,9 @@ class NatsServer {
   const Persistence persistence_;
   const base::TempDir dir_;
   const std::string store_dir_ = dir_ / "store";
+  const int port_holder_;  // a socket
+  const int port_;
   pid_t process_ = 0;
-  int port_ = -1;  // -1: any
 };
 
 }  // namespace muster::nats::testing

@@ -1,0 +1,63 @@
+// A server for tests that says to its one guest what a real one never would.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "gtest/gtest.h"
+
+namespace muster::nats {
+
+class MadeUpServer {
+ public:
+  // `talk` has the first who connects, by a socket, on a thread of its own; the guest must leave,
+  // or `talk` end, before the server may.
+  explicit MadeUpServer(std::function<void(int guest)> talk)
+      : listener_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in place{};
+    place.sin_family = AF_INET;
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(place);
+    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&place), size), 0);
+    EXPECT_EQ(listen(listener_, 1), 0);
+    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&place), &size), 0);
+    address_ = absl::StrCat("127.0.0.1:", ntohs(place.sin_port));
+    thread_ =
+        std::thread([this, talk = std::move(talk)] { talk(accept(listener_, nullptr, nullptr)); });
+  }
+  ~MadeUpServer() {
+    thread_.join();
+    close(listener_);
+  }
+  MadeUpServer(const MadeUpServer&) = delete;
+  MadeUpServer& operator=(const MadeUpServer&) = delete;
+
+  const std::string& address() const { return address_; }
+
+  // The guest may have hung up already.
+  static void Say(int guest, absl::string_view text) {
+    (void)send(guest, text.data(), text.size(), MSG_NOSIGNAL);
+  }
+  // Returns when the guest has said `text`, or has left.
+  static void HearUntil(int guest, absl::string_view text) {
+    std::string heard;
+    char byte = 0;
+    while (!absl::EndsWith(heard, text) && recv(guest, &byte, 1, 0) == 1) heard += byte;
+  }
+
+ private:
+  const int listener_;
+  std::string address_;
+  std::thread thread_;
+};
+
+}  // namespace muster::nats
