@@ -13,6 +13,7 @@
 #include "cli/place.h"
 #include "muster/base/status_macros.h"
 #include "muster/wire/queue_names.h"
+#include "services/host/host_options.h"
 
 namespace muster::cli {
 namespace {
@@ -72,7 +73,8 @@ void AddDoctor(CLI::App* app, const Environment& environment) {
       ->envname("MUSTER_ACK_SURVIVES")
       ->type_name("")
       ->default_str("process");
-  command->callback([options, &environment] {
+  command->callback([options, command, &environment] {
+    host::TakeRefusedVariables(command);
     if (const absl::Status status = Examine(*options, environment); !status.ok()) {
       environment.Fail(status);
     }

@@ -53,6 +53,12 @@ TEST_F(MisuseTest, NamesAMistypedCommandAndTheOneThatWasMeant) {
             "muster batch --help tells more\n");
 }
 
+TEST_F(MisuseTest, RefusesAVariableThatIsOutOfRange) {
+  setenv("MUSTER_THREADS", "0", 1);  // NOLINT(concurrency-mt-unsafe): alone
+  EXPECT_THAT(Complaint({"run", "job.yaml", "--input", "in.csv"}), HasSubstr("--threads"));
+  unsetenv("MUSTER_THREADS");  // NOLINT(concurrency-mt-unsafe): alone
+}
+
 TEST_F(MisuseTest, ListsTheCommandsWhereNoneIsNear) {
   EXPECT_THAT(
       Complaint({"frobnicate"}),

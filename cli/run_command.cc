@@ -249,7 +249,8 @@ void AddRun(CLI::App* app, const Environment& environment) {
       ->default_str(absl::FormatDuration(options->handlers.reach_patience));
   AddDataDir(run, &options->common);
   AddOutput(run, &options->common, Csv::kNo);
-  run->callback([options, &environment] {
+  run->callback([options, run, &environment] {
+    host::TakeRefusedVariables(run);
     if (const absl::Status status = Run(*options, environment); !status.ok()) {
       environment.Fail(status);
     }

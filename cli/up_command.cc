@@ -39,7 +39,8 @@ void AddUp(CLI::App* app, const Environment& environment) {
       ->add_option("--report", options->roles.controller.report_url,
                    "The report's URL; without it, sqlite:report.db in the data directory")
       ->envname(host::EnvironmentName("--report"));
-  command->callback([options, &environment] {
+  command->callback([options, command, &environment] {
+    host::TakeRefusedVariables(command);
     const auto make_role = [&](const host::HostOptions& host, base::Clock* clock) {
       return std::make_unique<all_roles::AllRoles>(environment.handlers, host, options->roles,
                                                    clock);

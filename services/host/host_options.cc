@@ -1,6 +1,7 @@
 #include "services/host/host_options.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "CLI/CLI.hpp"
@@ -169,6 +170,19 @@ std::vector<std::pair<std::string, std::string>> EnvironmentOf(const HostOptions
 std::string EnvironmentName(absl::string_view option) {
   return absl::StrCat("MUSTER_",
                       absl::AsciiStrToUpper(absl::StrReplaceAll(option.substr(2), {{"-", "_"}})));
+}
+
+void TakeRefusedVariables(CLI::App* app) {
+  const auto is_unset = [](const CLI::Option* option) {
+    return option->count() == 0 && !option->get_envname().empty();
+  };
+  for (CLI::Option* option : app->get_options(is_unset)) {
+    const std::string& name = option->get_envname();
+    const char* const text = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): alone
+    if (text == nullptr || *text == '\0') continue;
+    option->add_result(text);
+    option->run_callback();
+  }
 }
 
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,

@@ -73,6 +73,10 @@ std::vector<std::pair<std::string, std::string>> EnvironmentOf(const HostOptions
 
 // For the options of a role. "--threads" → MUSTER_THREADS.
 std::string EnvironmentName(absl::string_view option);
+// To be called when `app` has parsed. From 2.4 on, CLI11 passes by a variable whose whole text
+// fails a check, though it may be a list, and what is wrong with it is never said. Throws
+// CLI::ParseError.
+void TakeRefusedVariables(CLI::App* app);
 // An option such as `--lease 30s`, from `low` to `high`.
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,
                          absl::Duration low, absl::Duration high, const std::string& help);

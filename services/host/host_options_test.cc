@@ -38,6 +38,7 @@ class HostOptionsTest : public ::testing::Test {
     AddHostOptions(&app, &options_);
     try {
       app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+      TakeRefusedVariables(&app);
     } catch (const CLI::ParseError& error) {
       return error.what();
     }

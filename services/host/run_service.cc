@@ -47,6 +47,7 @@ int RunService(int argc, char** argv, const ServiceProgram& program) {
   if (program.add_options) program.add_options(&app);
   try {
     app.parse(argc, argv);
+    TakeRefusedVariables(&app);
   } catch (const CLI::ParseError& error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kMisused;
   }
