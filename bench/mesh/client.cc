@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <random>
 #include <sstream>
@@ -22,8 +21,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "muster/base/fingerprint.h"
+#include "muster/base/clock.h"
 #include "muster/base/instance_id.h"
+#include "muster/batch_remote/submit.h"
+#include "muster/input/byte_source.h"
 #include "muster/rpc/channel.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/job_service.grpc.pb.h"
@@ -32,7 +33,6 @@ namespace {
 
 namespace v1 = muster::v1;
 
-constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr uint32_t kSeed = 20101201;  // the gaps are the same in every run, and the rival's
 constexpr int kMinGapMs = 100;
 constexpr int kMaxGapMs = 1000;
@@ -55,40 +55,16 @@ std::string ReadFile(const std::string& path) {
   return std::move(text).str();
 }
 
-// What is sent, piece by piece: an empty one ends it.
-using NextPiece = std::function<absl::string_view()>;
-
-uint64_t Submit(const Channel& channel, const std::string& job, const NextPiece& next) {
-  grpc::ClientContext context;
-  const auto stream = v1::BatchService::NewStub(channel)->Submit(&context);
-  v1::SubmitRequest request;
-  request.mutable_header()->set_job(job);
-  request.mutable_header()->set_request_id(muster::base::MakeInstanceId("bench"));
-  request.mutable_header()->set_always_new(true);
-  stream->Write(request);
-  uint64_t batch = 0;
-  std::thread reader([&stream, &batch] {
-    v1::SubmitResponse response;
-    while (stream->Read(&response)) {
-      if (response.has_accepted()) batch = response.accepted().batch();
-    }
-  });
-  muster::base::Fingerprinter content;
-  uint64_t size = 0;
-  for (absl::string_view piece = next(); !piece.empty(); piece = next()) {
-    request.mutable_chunk()->set_offset(size);
-    request.mutable_chunk()->set_data(std::string(piece));
-    content.Update(piece);
-    size += piece.size();
-    stream->Write(request);
-  }
-  request.mutable_seal()->set_size(size);
-  request.mutable_seal()->set_content_hash(content.Digest().ToBytes());
-  stream->Write(request);
-  stream->WritesDone();
-  reader.join();
-  Check(stream->Finish(), "submit");
-  return batch;
+uint64_t Submit(const Channel& channel, const std::string& job,
+                const muster::input::ByteSource& content) {
+  v1::SubmitHeader header;
+  header.set_job(job);
+  header.set_request_id(muster::base::MakeInstanceId("bench"));
+  header.set_always_new(true);
+  const absl::StatusOr<v1::BatchStatus> submitted =
+      muster::batch_remote::Submit(channel, header, content, {}, muster::base::RealClock(), {});
+  if (!submitted.ok()) Die(submitted.status().message());
+  return submitted->batch();
 }
 
 v1::BatchStatus AwaitEnd(const Channel& channel, uint64_t batch) {
@@ -112,13 +88,10 @@ void Apply(const Channel& channel, const std::string& path) {
 }
 
 void SubmitFile(const Channel& channel, const std::string& job, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<char> piece(kChunkBytes);
+  const auto file = muster::input::FileSource::Open(path);
+  if (!file.ok()) Die(file.status().message());
   const auto start = std::chrono::steady_clock::now();
-  const uint64_t batch = Submit(channel, job, [&]() -> absl::string_view {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    return {piece.data(), static_cast<size_t>(file.gcount())};
-  });
+  const uint64_t batch = Submit(channel, job, **file);
   const std::chrono::duration<double> uploaded = std::chrono::steady_clock::now() - start;
   const v1::BatchStatus status = AwaitEnd(channel, batch);
   const std::chrono::duration<double> lapse = std::chrono::steady_clock::now() - start;
@@ -135,9 +108,7 @@ void SubmitFile(const Channel& channel, const std::string& job, const std::strin
 void SubmitNow(const Channel& channel, const std::string& job) {
   const std::string line =
       absl::StrCat(std::chrono::steady_clock::now().time_since_epoch().count(), "\n");
-  absl::string_view rest = line;
-  const uint64_t batch = Submit(channel, job, [&] { return std::exchange(rest, ""); });
-  AwaitEnd(channel, batch);
+  AwaitEnd(channel, Submit(channel, job, muster::input::TextSource(line)));
 }
 
 void Latency(const Channel& channel, const std::string& job, int samples) {
