@@ -36,6 +36,7 @@ namespace {
 // Rows of each group that `run` shows; `muster report` has them all.
 constexpr int64_t kShownRows = 15;
 constexpr int kMaxThreads = 256;
+constexpr absl::Duration kMaxHandlerPatience = absl::Hours(24);
 
 // SIGTERM to exit takes at most 5 s, so that nobody has to send SIGKILL.
 base::StopOptions OnStop() {
@@ -236,17 +237,9 @@ void AddRun(CLI::App* app, const Environment& environment) {
   run->add_flag("--allow-plaintext", options->handlers.allow_plaintext,
                 "Call handlers on other hosts without TLS")
       ->envname(host::EnvironmentName("--allow-plaintext"));
-  run->add_option_function<std::string>(
-         "--handler-patience",
-         [options](const std::string& text) {
-           absl::Duration& patience = options->handlers.reach_patience;
-           patience = base::ParseDuration(text).value_or(patience);
-         },
-         "How long to wait for a handler server at whose address nobody is")
-      ->check([](const std::string& text) {
-        return std::string(base::ParseDuration(text).status().message());
-      })
-      ->default_str(absl::FormatDuration(options->handlers.reach_patience));
+  host::AddDuration(run, "--handler-patience", &options->handlers.reach_patience,
+                    absl::ZeroDuration(), kMaxHandlerPatience,
+                    "How long to wait for a handler server at whose address nobody is");
   AddDataDir(run, &options->common);
   AddOutput(run, &options->common, Csv::kNo);
   run->callback([options, run, &environment] {

@@ -77,20 +77,22 @@ class Queues(unittest.TestCase):
         lines = self.folder / "lines"
         lines.write_text("".join(f"{i:099}\n" for i in range(ITEMS)))
         for queue, folder in self.installed():
-            figures = queue.tiny(folder, lines)
-            self.assertEqual((figures["items"], figures["handled"]), (ITEMS, ITEMS))
-            self.assertGreater(figures["transactions_per_second"], 0)
-            self.assertGreater(figures["cpu_seconds"], 0)
+            with self.subTest(queue.name):
+                figures = queue.tiny(folder, lines)
+                self.assertEqual((figures["items"], figures["handled"]), (ITEMS, ITEMS))
+                self.assertGreater(figures["transactions_per_second"], 0)
+                self.assertGreater(figures["cpu_seconds"], 0)
 
     def test_bills_what_an_independent_sum_does(self):
         data = self.make_retail()
         expected, rejected = retail_sum.add_up(data)
         for queue, folder in self.installed():
-            figures, groups = queue.retail(folder, data)
-            self.assertEqual(self.differences(expected, groups), [])
-            self.assertEqual(figures["rejected"], rejected)
-            self.assertEqual(figures["transactions"], ROWS + len(AWKWARD) + len(MORE) - 1)
-            self.assertEqual(figures["items"], 6)
+            with self.subTest(queue.name):
+                figures, groups = queue.retail(folder, data)
+                self.assertEqual(self.differences(expected, groups), [])
+                self.assertEqual(figures["rejected"], rejected)
+                self.assertEqual(figures["transactions"], ROWS + len(AWKWARD) + len(MORE) - 1)
+                self.assertEqual(figures["items"], 6)
 
     def test_adds_up_partials_exactly(self):
         partial = json.dumps({"transactions": 2, "rejected": 1,
@@ -110,8 +112,7 @@ class Queues(unittest.TestCase):
     def installed(self):
         """Each with an empty folder."""
         for queue in queues.installed_queues():
-            with self.subTest(queue.name):
-                yield queue, pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+            yield queue, pathlib.Path(tempfile.mkdtemp(dir=self.folder))
 
     def make_retail(self):
         """Its last line has no line feed."""

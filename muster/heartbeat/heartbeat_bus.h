@@ -33,7 +33,7 @@ class HeartbeatBus {
   virtual absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) = 0;
 
   // False: it has lost its connection, or whoever carries its messages does not answer; nobody is
-  // heard until that is mended. Takes as long as the answer, and a second at most.
+  // heard until that is mended. Takes as long as the answer; some seconds at most.
   virtual bool CanHear() { return true; }
 };
 

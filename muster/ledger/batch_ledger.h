@@ -29,8 +29,9 @@ enum class BatchState { kOpen, kSealed, kComplete, kCancelled };
 
 absl::string_view BatchStateName(BatchState state);
 
-// One submission of transactions to a job. The first block is fixed by Create, the second grows;
-// the third is what a newer muster has added to their stored forms: bytes that are passed on.
+// One submission of transactions to a job. The first block is fixed by Create, but for the content,
+// which is forgotten some day; the second grows; the third is what a newer muster has added to
+// their stored forms: bytes that are passed on.
 struct Batch {
   uint64_t number = 0;     // unique and short; from the id generator
   std::string request_id;  // the submitter's idempotency key
@@ -119,8 +120,12 @@ class BatchLedger : public BatchRecords {
   // first reason stays. FailedPrecondition: it is complete.
   virtual absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) = 0;
 
+  // OK: what was read before is durable. A change can be read before it is, and also where it never
+  // will be: whoever confirms a change that another one made asks this first.
+  virtual absl::Status Sync() = 0;
+
   // Forgets the content of a batch that is complete or cancelled (FailedPrecondition otherwise).
-  // Fine where it has none.
+  // Fine where it has none. Not fsynced: to forget it again is harmless.
   virtual absl::Status DropContent(uint64_t batch) = 0;
 
   // The newest batch with this request id; NotFound when there is none.

@@ -1,11 +1,11 @@
 // The stored forms of a batch (proto/muster/v1/batch.proto), each in a rocks::CheckedValue.
 //
-//   family "batches"   key: number, 8 bytes           value: BatchRecord, written once; again
-//   without content family "progress"  key: number, 8 bytes           value: BatchProgress,
-//   rewritten as it grows family "items"     key: number, first index       value: ItemRun, written
-//   once family "requests"  key: request id                value: number of its newest batch, 8
-//   bytes
+//   family "batches"   key: number, 8 bytes      value: BatchRecord, written once
+//   family "progress"  key: number, 8 bytes      value: BatchProgress, rewritten as it grows
+//   family "items"     key: number, first index  value: ItemRun, written once
+//   family "requests"  key: request id           value: number of its newest batch, 8 bytes
 //
+// A record that has content is written again without it, some time after its batch is over.
 // Integers in keys are big-endian. To change a form, add proto fields; never reuse a number.
 #pragma once
 

@@ -223,20 +223,17 @@ absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
 }
 
 absl::Status RocksDbBatchLedger::DropContent(uint64_t number) {
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    if (batch.content.empty()) return absl::OkStatus();
-    if (batch.state != BatchState::kComplete && batch.state != BatchState::kCancelled) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "batch ", number, " is ", BatchStateName(batch.state), " and needs its content"));
-    }
-    batch.content.clear();
-    rocksdb::WriteBatch write;
-    write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));
-    MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (batch.content.empty()) return absl::OkStatus();
+  if (batch.state != BatchState::kComplete && batch.state != BatchState::kCancelled) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", number, " is ", BatchStateName(batch.state), " and needs its content"));
   }
-  return database_->Sync();
+  batch.content.clear();
+  rocksdb::WriteBatch write;
+  write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));
+  return database_->Write(&write, Durability::kProcess);
 }
 
 absl::StatusOr<Batch> RocksDbBatchLedger::Get(uint64_t number) {

@@ -39,6 +39,7 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
   absl::Status Reopen(uint64_t batch) override;
   absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) override;
+  absl::Status Sync() override { return database_->Sync(); }
   absl::Status DropContent(uint64_t batch) override;
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override;
   absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override;

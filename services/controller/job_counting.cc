@@ -81,7 +81,7 @@ void JobCounting::OnError(const std::string& job, const absl::Status& why) {
   counting.failed = true;
   counting.again_at = now + PatienceAfter(counting.failures);
   changed_.NotifyAll();
-  base::Log(base::kWarning, "counting a job's results was cut short; it goes on by itself",
+  base::Log(base::kError, "counting a job's results was cut short; it is tried again",
             {{"job", job},
              {"why", why.ToString()},
              {"again_after", absl::FormatDuration(PatienceAfter(counting.failures))}});

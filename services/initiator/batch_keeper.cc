@@ -259,8 +259,10 @@ void BatchKeeper::Sweep() {
     const ledger::Batch& batch = (*batches)[i];
     const bool over = IsOver(batch.state) && batch.completed.value_or(batch.created) < before;
     if (!over) continue;
-    swept = tools_.uploads->Delete(batch.number);
-    swept.Update(tools_.stores.ledger->DropContent(batch.number));
+    const absl::Status dropped = tools_.stores.ledger->DropContent(batch.number);
+    if (absl::IsFailedPrecondition(dropped)) continue;  // somebody works on it again
+    swept = dropped;
+    swept.Update(tools_.uploads->Delete(batch.number));
   }
   if (swept.ok()) return;
   base::Log(base::kWarning, "old content stays for now", {{"why", swept.ToString()}});

@@ -86,12 +86,12 @@ struct Initiator::Run {
 // restored in part.
 absl::Status RecordUnderNewNumber(ledger::BatchLedger* ledger, sync::UniqueIdGenerator* numbers,
                                   Batch* batch, absl::Span<const ItemBoundary> items,
-                                  const std::function<void(Batch*)>& on_number) {
+                                  const std::function<absl::Status(Batch*)>& on_number) {
   absl::Status created;
   do {
     MUSTER_ASSIGN_OR_RETURN(const int64_t number, numbers->NextId());
     batch->number = static_cast<uint64_t>(number);
-    if (on_number) on_number(batch);
+    if (on_number) MUSTER_RETURN_IF_ERROR(on_number(batch));
     MUSTER_FAILPOINT("initiator.after_number");
     created = ledger->Create(*batch, items);
   } while (absl::IsAlreadyExists(created));

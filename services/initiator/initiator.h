@@ -88,11 +88,11 @@ struct Progress {
 };
 
 // Records `batch`, with its first `items`, under the next number that is free. `on_number`, if any,
-// is called with the batch when it has its number, before it is recorded.
-absl::Status RecordUnderNewNumber(ledger::BatchLedger* ledger, sync::UniqueIdGenerator* numbers,
-                                  ledger::Batch* batch,
-                                  absl::Span<const ledger::ItemBoundary> items,
-                                  const std::function<void(ledger::Batch*)>& on_number = {});
+// is called with the batch when it has its number, before it is recorded; its error ends this.
+absl::Status RecordUnderNewNumber(
+    ledger::BatchLedger* ledger, sync::UniqueIdGenerator* numbers, ledger::Batch* batch,
+    absl::Span<const ledger::ItemBoundary> items,
+    const std::function<absl::Status(ledger::Batch*)>& on_number = {});
 
 // Thread-compatible: one thread works on one batch at a time; progress() is thread-safe.
 class Initiator {

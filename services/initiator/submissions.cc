@@ -69,7 +69,10 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header,
     {
       const base::KeyedMutex::Lock lock(&requests_, header.request_id());
       MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> known, Find(header, &job));
-      if (known.has_value()) return *known;
+      if (known.has_value()) {
+        MUSTER_RETURN_IF_ERROR(deps_.ledger->Sync());
+        return *known;
+      }
       if (admitted || !job.queue.max_drain.has_value()) {
         return Record(header, job, trace, whole);
       }
@@ -96,6 +99,12 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
   if (header.always_new()) return RequestIdReused(known->number, "already");
   MUSTER_RETURN_IF_ERROR(CheckSame(header, job->revision, *known));
   return *known;
+}
+
+// Of the batch that its number is given to. A number may turn out to be taken.
+absl::Status Submissions::ClearPlace(uint64_t number) {
+  const absl::Status owner = deps_.ledger->Get(number).status();
+  return absl::IsNotFound(owner) ? deps_.uploads->Delete(number) : absl::OkStatus();
 }
 
 bool Submissions::IsWhole(const ledger::Batch& batch) const {
@@ -145,13 +154,11 @@ absl::StatusOr<ledger::Batch> Submissions::Record(const v1::SubmitHeader& header
     items = SplitWhole(job, whole->data);
   }
   // Content that an earlier installation left under this number is not this batch's.
-  absl::Status cleared;
   const auto place = [&](ledger::Batch* numbered) {
     numbered->source_path = deps_.uploads->PathOf(numbered->number);
-    cleared = deps_.uploads->Delete(numbered->number);
+    return ClearPlace(numbered->number);
   };
   MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(deps_.ledger, deps_.numbers, &batch, items, place));
-  MUSTER_RETURN_IF_ERROR(cleared);
   return batch;
 }
 

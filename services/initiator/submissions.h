@@ -63,6 +63,7 @@ class Submissions {
   // OK: `batch` is what `header` began, or begins with the job at `revision`.
   static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                 const ledger::Batch& batch);
+  absl::Status ClearPlace(uint64_t number);
   // Whether nobody need send more of it.
   bool IsWhole(const ledger::Batch& batch) const;
   absl::StatusOr<ledger::Batch> Record(const v1::SubmitHeader& header,

@@ -51,14 +51,34 @@ void AddTraceOfCall(const grpc::ServerContext& context, v1::SubmitHeader* header
 
 absl::Status CutOff() { return absl::UnavailableError("the upload was cut off before its seal"); }
 
-// nullopt: it is too long to be kept in a record, or the upload will say what is wrong with it.
-std::optional<WholeContent> WholeIn(const v1::SubmitChunk& chunk, const v1::SubmitSeal& seal) {
-  const std::string& data = chunk.data();
-  if (data.empty() || data.size() > kMaxKeptBytes) return std::nullopt;
-  if (chunk.offset() != 0 || seal.size() != data.size()) return std::nullopt;
-  const base::Fingerprint128 hash = base::Fingerprint(data);
-  if (seal.content_hash() != hash.ToBytes()) return std::nullopt;
-  return WholeContent{data, hash};
+absl::Status CheckChunk(const v1::SubmitChunk& chunk) {
+  if (!chunk.data().empty() && chunk.data().size() <= kMaxChunkBytes) return absl::OkStatus();
+  return rpc::BadField("chunk.data", absl::StrCat("must have 1 to ", kMaxChunkBytes, " bytes"));
+}
+
+absl::StatusOr<base::Fingerprint128> HashIn(const v1::SubmitSeal& seal) {
+  const auto hash = base::Fingerprint128::FromBytes(seal.content_hash());
+  if (!hash.has_value()) return rpc::BadField("seal.content_hash", "must have 16 bytes");
+  return *hash;
+}
+
+// What follows a header at once, before any of it is recorded.
+absl::StatusOr<WholeContent> WholeIn(const v1::SubmitRequest& content,
+                                     const v1::SubmitRequest& seal) {
+  if (!content.has_chunk() || !seal.has_seal()) {
+    return rpc::BadField("header.at_once", "must be followed by one chunk and the seal");
+  }
+  const v1::SubmitChunk& chunk = content.chunk();
+  MUSTER_RETURN_IF_ERROR(CheckChunk(chunk));
+  if (chunk.offset() != 0) {
+    return WithOffset(absl::OutOfRangeError("the whole content begins at byte 0"), 0);
+  }
+  if (seal.seal().size() != chunk.data().size()) {
+    return WithOffset(absl::OutOfRangeError("the whole content is one chunk"), chunk.data().size());
+  }
+  MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 hash, HashIn(seal.seal()));
+  if (base::Fingerprint(chunk.data()) == hash) return WholeContent{chunk.data(), hash};
+  return absl::DataLossError("what arrived is not what was sent");
 }
 
 }  // namespace
@@ -78,14 +98,14 @@ absl::Status SubmitCall::Run() {
 absl::Status SubmitCall::TakeAtOnce(const v1::SubmitHeader& header) {
   v1::SubmitRequest content, seal;
   if (!stream_->Read(&content) || !stream_->Read(&seal)) return CutOff();
-  if (!content.has_chunk() || !seal.has_seal()) {
-    return rpc::BadField("header.at_once", "must be followed by one chunk and the seal");
-  }
-  MUSTER_ASSIGN_OR_RETURN(batch_,
-                          submissions_->Begin(header, WholeIn(content.chunk(), seal.seal())));
+  MUSTER_ASSIGN_OR_RETURN(const WholeContent whole, WholeIn(content, seal));
+  std::optional<WholeContent> kept;
+  if (whole.data.size() <= kMaxKeptBytes) kept = whole;
+  MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(header, kept));
   MUSTER_RETURN_IF_ERROR(Accept());
   // What is recorded as a whole is compared with by its seal.
-  if (!batch_.source_content.has_value()) MUSTER_RETURN_IF_ERROR(Take(content.chunk()));
+  const bool is_recorded = upload_ == nullptr && batch_.source_content.has_value();
+  if (!is_recorded) MUSTER_RETURN_IF_ERROR(Take(content.chunk()));
   return Seal(seal.seal());
 }
 
@@ -113,15 +133,17 @@ absl::Status SubmitCall::TakePieces(const v1::SubmitHeader& header) {
 absl::Status SubmitCall::TakeOver() {
   MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
   ticket_ = upload_->TakeOver();
-  // Whoever has cancelled it meanwhile did not find the upload to tell.
-  MUSTER_ASSIGN_OR_RETURN(const bool cancelled, keeper_->IsCancelled(batch_.number));
-  if (cancelled) {
-    return AsCancelled(
-        absl::CancelledError(absl::StrCat("batch ", batch_.number, " is cancelled")));
-  }
+  MUSTER_RETURN_IF_ERROR(CheckCancelled());
   keeper_->NoteSender(batch_.number);
   is_sender_ = true;
   return absl::OkStatus();
+}
+
+// Whoever cancels a batch tells its upload, if there is one by then.
+absl::Status SubmitCall::CheckCancelled() const {
+  MUSTER_ASSIGN_OR_RETURN(const bool cancelled, keeper_->IsCancelled(batch_.number));
+  if (!cancelled) return absl::OkStatus();
+  return AsCancelled(absl::CancelledError(absl::StrCat("batch ", batch_.number, " is cancelled")));
 }
 
 absl::Status SubmitCall::Accept() {
@@ -176,9 +198,7 @@ uint64_t SubmitCall::DurableSize() const {
 }
 
 absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
-  if (chunk.data().empty() || chunk.data().size() > kMaxChunkBytes) {
-    return rpc::BadField("chunk.data", absl::StrCat("must have 1 to ", kMaxChunkBytes, " bytes"));
-  }
+  MUSTER_RETURN_IF_ERROR(CheckChunk(chunk));
   const absl::Status added = upload_ == nullptr
                                  ? absl::AlreadyExistsError("the content is whole already")
                                  : upload_->Append(ticket_, chunk.offset(), chunk.data());
@@ -193,15 +213,15 @@ absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
 }
 
 absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
-  const auto hash = base::Fingerprint128::FromBytes(seal.content_hash());
-  if (!hash.has_value()) return rpc::BadField("seal.content_hash", "must have 16 bytes");
+  MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 hash, HashIn(seal));
   MUSTER_RETURN_IF_ERROR(AsCancelled(EndSyncing()));
+  if (!batch_.content.empty()) MUSTER_RETURN_IF_ERROR(CheckCancelled());
   if (upload_ == nullptr && uploads_->HasWhole(batch_.number)) {
     MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
     ticket_ = upload_->TakeOver();
   }
   absl::Status sealed =
-      upload_ == nullptr ? CheckRecorded(seal, *hash) : upload_->Seal(ticket_, seal.size(), *hash);
+      upload_ == nullptr ? CheckRecorded(seal, hash) : upload_->Seal(ticket_, seal.size(), hash);
   if (absl::IsDataLoss(sealed)) return Drop(std::move(sealed));
   MUSTER_RETURN_IF_ERROR(Explained(std::move(sealed)));
   if (batch_.state == ledger::BatchState::kOpen && upload_ != nullptr) {

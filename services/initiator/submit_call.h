@@ -46,6 +46,7 @@ class SubmitCall {
   // All that the header's sender sends comes behind it.
   absl::Status TakeAtOnce(const v1::SubmitHeader& header);
   absl::Status TakePieces(const v1::SubmitHeader& header);
+  absl::Status CheckCancelled() const;
   // Answers the header of batch_.
   absl::Status Accept();
   // Finds batch_'s upload, to go on with it.

@@ -1,4 +1,4 @@
-// Uploads: the folder that holds the content of this initiator's batches, a file for each. Content
+// Uploads: the folder that holds the content of this initiator's batches, a file for each whose content is not short. Content
 // stays for some time after its batch is complete: from it any item can be made again.
 #pragma once
 

@@ -22,17 +22,17 @@ struct HeldText {
 std::vector<ledger::ItemBoundary> SplitWhole(const job::JobDefinition& job,
                                              absl::string_view content) {
   std::vector<ledger::ItemBoundary> items;
-  const auto source =
-      BatchSource::Over(std::make_shared<input::TextSource>(content), "", job.input);
+  const auto source = BatchSource::Over(SourceOf(std::string(content)), "", job.input);
   if (!source.ok()) return items;
   input::SliceReader slices = (*source)->Slices((*source)->FirstRecord(), SliceLimitsOf(job));
-  while (true) {
+  while (items.size() < kMaxKeptItems) {
     const absl::StatusOr<std::optional<input::Slice>> slice = slices.Next();
     if (!slice.ok() || !slice->has_value()) return items;
     const absl::StatusOr<ledger::ItemBoundary> item = (*source)->BoundaryOf(**slice);
     if (!item.ok()) return items;
     items.push_back(*item);
   }
+  return items;
 }
 
 std::shared_ptr<const input::ByteSource> SourceOf(std::string content) {

@@ -17,6 +17,8 @@ namespace muster::initiator {
 
 // Each look at a batch copies its record.
 inline constexpr size_t kMaxKeptBytes = size_t{16} << 10;
+// The items that are recorded with it; each look at one of them reads all.
+inline constexpr size_t kMaxKeptItems = 128;
 
 // Sealed: `hash` is that of `data`, which is not owned and has 1 to kMaxKeptBytes bytes.
 struct WholeContent {
@@ -24,7 +26,7 @@ struct WholeContent {
   base::Fingerprint128 hash;
 };
 
-// Its items, all of them or the first ones; none where it is nothing that the job can be run on.
+// Its items, kMaxKeptItems at most; none where it is nothing that the job can be run on.
 // Whoever splits the batch goes on behind them, and says what is wrong.
 std::vector<ledger::ItemBoundary> SplitWhole(const job::JobDefinition& job,
                                              absl::string_view content);

@@ -153,10 +153,12 @@ TEST_F(CutUploadTest, IsNoProblemWhileItsSenderMayComeBack) {
 TEST_F(CutUploadTest, IsNoneWhereAllHasArrivedAndIsNotSplitYet) {
   Restart(absl::ZeroDuration());
   desk_->HoldRegistrations(true);
-  const auto submitted = Submit("whole", Input(5000));
-  ASSERT_TRUE(submitted.ok()) << submitted.status();
-  EXPECT_EQ(ledger_->Get(submitted->batch())->state, ledger::BatchState::kOpen);
-  EXPECT_EQ(Problem(submitted->batch()), "");
+  for (const int lines : {1000, 5000}) {  // in its record, and in a file
+    const auto submitted = Submit(absl::StrCat("whole ", lines), Input(lines));
+    ASSERT_TRUE(submitted.ok()) << submitted.status();
+    EXPECT_EQ(ledger_->Get(submitted->batch())->state, ledger::BatchState::kOpen);
+    EXPECT_EQ(Problem(submitted->batch()), "");
+  }
   desk_->HoldRegistrations(false);
 }
 

@@ -115,10 +115,62 @@ TEST_F(WholeContentTest, HasAFileWhereItIsLong) {
   EXPECT_EQ(Submit("long", text)->batch(), 1);
 }
 
-TEST_F(WholeContentTest, IsDroppedWhereItDoesNotHaveItsHash) {
-  EXPECT_TRUE(absl::IsDataLoss(Send("damaged", Input(10), base::Fingerprint("other"))));
-  EXPECT_EQ(ledger_->Get(1)->state, ledger::BatchState::kCancelled);
-  EXPECT_EQ(Submit("damaged", Input(10))->batch(), 2);
+TEST_F(WholeContentTest, LeavesNoBatchWhereAnythingIsWrongWithIt) {
+  const std::string text = Input(10);
+  EXPECT_TRUE(absl::IsDataLoss(Send("damaged", text, base::Fingerprint("other"))));
+  EXPECT_TRUE(absl::IsInvalidArgument(Send("none", "", base::Fingerprint(""))));
+  const auto send = [&](uint64_t offset, uint64_t size, const std::string& hash) {
+    Upload upload(stub_.get());
+    upload.SendHeader(AtOnce("odd"));
+    upload.SendChunk(offset, text);
+    v1::SubmitRequest seal;
+    seal.mutable_seal()->set_size(size);
+    seal.mutable_seal()->set_content_hash(hash);
+    upload.stream->Write(seal);
+    return upload.End();
+  };
+  const std::string hash = base::Fingerprint(text).ToBytes();
+  EXPECT_TRUE(absl::IsOutOfRange(send(1, text.size(), hash)));
+  EXPECT_TRUE(absl::IsOutOfRange(send(0, text.size() + 1, hash)));
+  EXPECT_TRUE(absl::IsInvalidArgument(send(0, text.size(), hash.substr(1))));
+  EXPECT_TRUE(ledger_->List()->empty());
+}
+
+// What the first one could not sync, the second one must not confirm.
+TEST_F(WholeContentTest, IsSyncedBeforeItIsConfirmedAgain) {
+  counted_queues_.SetDown(true);
+  ASSERT_TRUE(Submit("again", Input(10)).ok());
+  keeper_->Stop();
+  bool synced = false;
+  const base::ArmedFailpoint armed("rocks.before_sync", 1, [&] { synced = true; });
+  ASSERT_TRUE(Submit("again", Input(10)).ok());
+  EXPECT_TRUE(synced);
+}
+
+TEST_F(WholeContentTest, IsCancelledToWhoeverSubmitsItMeanwhile) {
+  counted_queues_.SetDown(true);
+  Upload upload(stub_.get());
+  ASSERT_TRUE(Submit("given up", Input(10)).ok());
+  upload.SendHeader(Header("given up"));
+  ASSERT_EQ(upload.Hear().accepted().batch(), 1);
+  ASSERT_TRUE(keeper_->Cancel(1, "").ok());
+  upload.SendSeal(Input(10).size(), base::Fingerprint(Input(10)));
+  const absl::Status sealed = upload.End();
+  EXPECT_TRUE(absl::IsCancelled(sealed)) << sealed;
+  ASSERT_TRUE(rpc::Reason(sealed).has_value());
+  EXPECT_EQ(rpc::Reason(sealed)->reason, "BATCH_CANCELLED");
+}
+
+TEST_F(WholeContentTest, IsRecordedWithItsFirstItemsOnlyWhereThereAreMany) {
+  const int lines = 20 * static_cast<int>(initiator::kMaxKeptItems);
+  std::string text = "key\n";
+  for (int i = 0; i <= lines; ++i) text += "k\n";
+  counted_queues_.SetDown(true);
+  ASSERT_TRUE(Submit("many", text).ok());
+  EXPECT_EQ(ledger_->Get(1)->items, initiator::kMaxKeptItems);
+  counted_queues_.SetDown(false);
+  StartProcessor();
+  EXPECT_EQ(Watch(1)->aggregated(), lines + 1);
 }
 
 TEST_F(WholeContentTest, EndsTheBatchWhereTheJobCannotReadIt) {
