@@ -58,7 +58,8 @@ TEST_F(DoctorTest, FindsItWrongWithoutNatsTooThatSomebodyDoesNotAnswer) {
 
 TEST_F(DoctorTest, WaitsAFewSecondsForEachAnswerUnlessItIsTold) {
   EXPECT_EQ(RunThere({"doctor"}).code, kOk);
-  EXPECT_LE(mesh_.patience(), absl::Seconds(3));
+  // gRPC rounds what it says of a deadline up, by some hundredths.
+  EXPECT_LT(mesh_.patience(), absl::Seconds(4));
   EXPECT_EQ(RunThere({"doctor", "--timeout", "10m"}).code, kOk);
   EXPECT_GT(mesh_.patience(), absl::Minutes(1));
 }

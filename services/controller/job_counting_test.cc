@@ -43,10 +43,10 @@ TEST_F(JobCountingTest, TellsThatItGoesOnWhenAStoreDidNotWork) {
     clock_.Advance(absl::Seconds(1));
   }
   counting.Stop();
-  EXPECT_THAT(Told(), ElementsAre(testing::AllOf(HasSubstr("level=warning"),
-                                                 HasSubstr("it goes on by itself"),
-                                                 HasSubstr("the connection was closed")),
-                                  HasSubstr("are counted again")));
+  EXPECT_THAT(Told(),
+              ElementsAre(testing::AllOf(HasSubstr("level=error"), HasSubstr("it is tried again"),
+                                         HasSubstr("the connection was closed")),
+                          HasSubstr("are counted again")));
   EXPECT_EQ(GetProgress().items(), 1);
 }
 
