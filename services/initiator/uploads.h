@@ -1,5 +1,6 @@
-// Uploads: the folder that holds the content of this initiator's batches, a file for each whose content is not short. Content
-// stays for some time after its batch is complete: from it any item can be made again.
+// Uploads: the folder that holds the content of this initiator's batches, a file for each, but for
+// short content (whole_content.h). It stays for some time after its batch is complete: from it any
+// item can be made again.
 #pragma once
 
 #include <cstdint>
