@@ -43,7 +43,7 @@ int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
     return kOk;
   }
   const std::string unknown = IsOfWords(error) ? ExplainUnknownWord(app) : "";
-  *environment.err << (unknown.empty() ? ExplainMistake(app, error) : unknown);
+  *environment.err << (unknown.empty() ? ExplainParseError(app, error) : unknown);
   return kUsage;
 }
 

@@ -33,8 +33,8 @@ struct BatchOptions {
 };
 
 absl::Status List(const BatchOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto shelf, OpenBatchShelf(options.common, environment));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchView> batches, shelf->List());
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenBatchAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchView> batches, admin->List());
   Table table;
   table.AddColumn("batch", Align::kRight);
   table.AddColumn("job");
@@ -58,8 +58,8 @@ absl::Status List(const BatchOptions& options, const Environment& environment) {
 }
 
 absl::Status Get(const BatchOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto shelf, OpenBatchShelf(options.common, environment));
-  MUSTER_ASSIGN_OR_RETURN(const BatchView view, shelf->Get(options.batch));
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenBatchAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const BatchView view, admin->Get(options.batch));
   const ordered_json json = view.Json();
   if (IsStructured(options.common.output)) {
     PrintStructured(json, options.common.output, environment);
@@ -75,26 +75,26 @@ absl::Status Get(const BatchOptions& options, const Environment& environment) {
   }
   if (view.progress.rejected == 0) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<report::RejectionRow> rejections,
-                          shelf->Rejections(options.batch, kShownRejections));
+                          admin->Rejections(options.batch, kShownRejections));
   view.PrintRejections(rejections, *environment.out);
   return absl::OkStatus();
 }
 
 absl::Status PrintReceipt(const BatchOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto shelf, OpenBatchShelf(options.common, environment));
-  MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, shelf->Receipt(options.batch));
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenBatchAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, admin->Receipt(options.batch));
   if (IsStructured(options.common.output)) {
     PrintStructured(ReceiptJson(stored), options.common.output, environment);
   } else {
     *environment.out << stored.text << "checksum " << stored.checksum << "\n";
   }
-  if (cancellation::SaysSoFar(stored)) {
+  if (cancellation::CountsMayChange(stored)) {
     *environment.err << "muster: batch " << options.batch
                      << " is cancelled; these counts are those of now, and results of items that "
                         "were in hand may still come\n";
   }
   if (!options.verify) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> differences, shelf->Check(options.batch));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> differences, admin->Check(options.batch));
   for (const std::string& difference : differences) {
     *environment.err << "muster: receipt of batch " << options.batch << ": "
                      << Printable(difference) << "\n";
@@ -121,11 +121,11 @@ void AddBatch(CLI::App* app, const Environment& environment) {
   const auto options = std::make_shared<BatchOptions>();
   const auto add_verb = [&](const char* name, const char* about, Verb verb) {
     CLI::App* const command = parent->add_subcommand(name, about);
-    AddPlace(command, &options->common);
+    AddDataDirOrServer(command, &options->common);
     AddOutput(command, &options->common, Csv::kNo);
     command->callback([options, verb = std::move(verb), &environment] {
       if (const absl::Status status = verb(*options, environment); !status.ok()) {
-        environment.Fail(WithList(status, "muster batch list", options->common));
+        environment.Fail(WithListHint(status, "muster batch list", options->common));
       }
     });
     return command;

@@ -69,14 +69,14 @@ TEST_F(BatchCommandTest, ReportsTheSameHereAndThere) {
     RunBoth({"report", "8", "-o", format});
     RunBoth({"report", "7", "--group", "by_week", "-o", format});
   }
-  EXPECT_EQ(RunThere({"report", "7", "--group", "by_customer", "-o", "csv"}).out,
+  EXPECT_EQ(RunOnServer({"report", "7", "--group", "by_customer", "-o", "csv"}).out,
             "customer,revenue\nann,1.25\n");
-  EXPECT_EQ(RunThere({"report", "7", "-o", "json"}).out,
+  EXPECT_EQ(RunOnServer({"report", "7", "-o", "json"}).out,
             "{\"batch\":7,\"groups\":[{\"name\":\"by_customer\",\"rows\":[{\"customer\":\"ann\","
             "\"revenue\":\"1.25\"}]},{\"name\":\"by_day\",\"rows\":[]}]}\n");
-  EXPECT_EQ(RunThere({"report", "7", "-o", "csv"}).err,
+  EXPECT_EQ(RunOnServer({"report", "7", "-o", "csv"}).err,
             "muster: CSV holds one table: choose one with --group: by_customer, by_day\n");
-  EXPECT_EQ(RunThere({"report", "7", "--group", "by_week"}).err,
+  EXPECT_EQ(RunOnServer({"report", "7", "--group", "by_week"}).err,
             "muster: batch 7 has no group 'by_week'; it has by_customer, by_day\n");
 }
 
@@ -84,12 +84,12 @@ TEST_F(BatchCommandTest, SaysThatWhatIsSubmittedIsDoneAlready) {
   const std::string input = dir_ / "in.csv";
   std::ofstream(input) << "customer,price\nann,1.25\n";
   const std::string said = "batch 12 is done already; --new submits this input once more\n";
-  const Done waited = RunThere({"batch", "submit", "shop", "--input", input, "--watch"});
+  const Done waited = RunOnServer({"batch", "submit", "shop", "--input", input, "--watch"});
   EXPECT_EQ(waited.err, said + "1 transaction was rejected: muster batch get 12\n")
       << "without a bar";
   EXPECT_THAT(waited.out, StartsWith("batch 12: 2 transactions = 1 aggregated + 1 rejected"));
   EXPECT_EQ(waited.code, kPartial);
-  const Done done = RunThere({"batch", "submit", "shop", "--input", input});
+  const Done done = RunOnServer({"batch", "submit", "shop", "--input", input});
   EXPECT_EQ(done.code, kOk);
   EXPECT_EQ(done.err, said);
   EXPECT_EQ(done.out, "report:  muster report 12\nreceipt: muster batch receipt 12\n");
@@ -100,7 +100,7 @@ TEST_F(BatchCommandTest, SaysHowToWatchWhatIsSubmitted) {
   batches_.batches[12].set_complete(false);
   const std::string input = dir_ / "in.csv";
   std::ofstream(input) << "customer,price\nann,1.25\n";
-  const Done done = RunThere({"batch", "submit", "shop", "--input", input});
+  const Done done = RunOnServer({"batch", "submit", "shop", "--input", input});
   EXPECT_EQ(done.code, kOk);
   EXPECT_EQ(done.err, "");
   EXPECT_EQ(done.out, "batch 12 is submitted\nwatch it: muster batch watch 12\n");
@@ -123,7 +123,7 @@ TEST_F(BatchCommandTest, SaysThatAnotherProgramIsThere) {
     EXPECT_EQ(done.code, kError) << command[1];
     EXPECT_EQ(done.err, no_such(controller_address(), "muster-initiator")) << command[1];
   }
-  EXPECT_EQ(RunThere({"report", "7", "--controller", server()}).err,
+  EXPECT_EQ(RunOnServer({"report", "7", "--controller", server()}).err,
             no_such(server(), "muster-controller"));
 }
 
@@ -131,7 +131,7 @@ TEST_F(BatchCommandTest, SaysWhatShowsTheNamesThatThereAre) {
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"report", "99"}, {"batch", "get", "99"}}) {
     EXPECT_THAT(
-        RunThere(command).err,
+        RunOnServer(command).err,
         AllOf(HasSubstr("batch"), EndsWith("; `muster batch list` shows those there are\n")));
     std::vector<std::string> here = command;
     here.insert(here.end(), {"--data-dir", data_dir()});
@@ -142,18 +142,18 @@ TEST_F(BatchCommandTest, SaysWhatShowsTheNamesThatThereAre) {
   std::ofstream(input) << "customer,price\nann,1.25\n";
   batches_.refusals = {rpc::WithReason(absl::NotFoundError("no job 'retial'"),
                                        {"NO_SUCH_JOB", {{"job", "retial"}}})};
-  const Done no_job = RunThere({"batch", "submit", "retial", "--input", input});
+  const Done no_job = RunOnServer({"batch", "submit", "retial", "--input", input});
   EXPECT_EQ(no_job.err, "muster: no job 'retial'; `muster job list` shows those there are\n");
-  const Done no_file = RunThere({"batch", "submit", "retial", "--input", input + "x"});
+  const Done no_file = RunOnServer({"batch", "submit", "retial", "--input", input + "x"});
   EXPECT_THAT(no_file.err, Not(HasSubstr("list")));
 }
 
 TEST_F(BatchCommandTest, AsksTheControllerThatIsNamed) {
   mesh_.controllers.clear();
-  const Done lost = RunThere({"report", "7"});
+  const Done lost = RunOnServer({"report", "7"});
   EXPECT_EQ(lost.code, kUnreachable);
   EXPECT_THAT(lost.err, HasSubstr("has heard of no controller"));
-  EXPECT_EQ(RunThere({"report", "7", "--controller", controller_address()}).code, kOk);
+  EXPECT_EQ(RunOnServer({"report", "7", "--controller", controller_address()}).code, kOk);
 }
 
 TEST_F(BatchCommandTest, AsksAControllerThatStays) {
@@ -162,12 +162,12 @@ TEST_F(BatchCommandTest, AsksAControllerThatStays) {
   leaving.mutable_info()->set_address("localhost:1");
   v1::Instance silent;
   mesh_.controllers = {leaving, silent, mesh_.controllers[0]};
-  EXPECT_EQ(RunThere({"report", "7"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"report", "7"}).code, kOk);
 }
 
 TEST_F(BatchCommandTest, ListsBatchesOfAServer) {
   const std::string begun = Rfc3339(clock_.Now());
-  const Done table = RunThere({"batch", "list"});
+  const Done table = RunOnServer({"batch", "list"});
   EXPECT_EQ(table.code, kOk) << table.err;
   EXPECT_EQ(
       table.out,
@@ -180,23 +180,23 @@ TEST_F(BatchCommandTest, ListsBatchesOfAServer) {
 }
 
 TEST_F(BatchCommandTest, ShowsABatchOfAServerWithWhatItRejected) {
-  const Done done = RunThere({"batch", "get", "7"});
+  const Done done = RunOnServer({"batch", "get", "7"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_THAT(done.out, AllOf(HasSubstr("batch: 7\njob: shop\nstate: sealed\n"),
                               HasSubstr("request_id: monday\n"), HasSubstr("items_counted: 1\n"),
                               HasSubstr("LINE  REJECTED BECAUSE\n   3  no price\n")));
-  EXPECT_EQ(RunThere({"batch", "get", "8"}).code, kError);
+  EXPECT_EQ(RunOnServer({"batch", "get", "8"}).code, kError);
 }
 
 TEST_F(BatchCommandTest, PrintsTheReceiptOfAServer) {
   batches_.receipts[12].set_text("muster-receipt 1\nbatch 12\n");
   batches_.receipts[12].set_checksum("5f1c");
-  EXPECT_EQ(RunThere({"batch", "receipt", "12"}).out,
+  EXPECT_EQ(RunOnServer({"batch", "receipt", "12"}).out,
             "muster-receipt 1\nbatch 12\nchecksum 5f1c\n");
-  EXPECT_EQ(RunThere({"batch", "receipt", "12", "-o", "json"}).out,
+  EXPECT_EQ(RunOnServer({"batch", "receipt", "12", "-o", "json"}).out,
             "{\"muster-receipt\":\"1\",\"batch\":\"12\",\"checksum\":\"5f1c\"}\n");
-  EXPECT_EQ(RunThere({"batch", "receipt", "7"}).code, kError);
-  const Done verified = RunThere({"batch", "receipt", "12", "--verify"});
+  EXPECT_EQ(RunOnServer({"batch", "receipt", "7"}).code, kError);
+  const Done verified = RunOnServer({"batch", "receipt", "12", "--verify"});
   EXPECT_EQ(verified.code, kError);
   EXPECT_THAT(verified.err, HasSubstr("can only be worked out again where ledger and report are"));
 }

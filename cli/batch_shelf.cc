@@ -10,14 +10,14 @@
 
 namespace muster::cli {
 
-absl::StatusOr<std::unique_ptr<BatchShelf>> OpenBatchShelf(const CommonOptions& options,
+absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenBatchAdmin(const CommonOptions& options,
                                                            const Environment& environment) {
   if (!options.server.named()) {
-    MUSTER_RETURN_IF_ERROR(NeedData(options.data_dir));
-    return OpenLocalBatchShelf(options.data_dir, environment.clock);
+    MUSTER_RETURN_IF_ERROR(RequireDataDir(options.data_dir));
+    return OpenLocalBatchAdmin(options.data_dir, environment.clock);
   }
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
-  return NewRemoteBatchShelf(std::move(mesh));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
+  return NewRemoteBatchAdmin(std::move(mesh));
 }
 
 }  // namespace muster::cli

@@ -1,4 +1,4 @@
-// BatchShelf: what `muster batch` looks into, wherever it is.
+// BatchAdmin: what `muster batch` looks into, wherever it is.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 namespace muster::cli {
 
 // Statuses are the stores', or the services'. Not thread-safe.
-class BatchShelf {
+class BatchAdmin {
  public:
-  virtual ~BatchShelf() = default;
+  virtual ~BatchAdmin() = default;
 
   // In order of number.
   virtual absl::StatusOr<std::vector<BatchView>> List() = 0;
@@ -30,7 +30,7 @@ class BatchShelf {
 };
 
 // The batches of the data directory, or of the server, that `options` name.
-absl::StatusOr<std::unique_ptr<BatchShelf>> OpenBatchShelf(const CommonOptions& options,
+absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenBatchAdmin(const CommonOptions& options,
                                                            const Environment& environment);
 
 }  // namespace muster::cli

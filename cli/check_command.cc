@@ -50,17 +50,17 @@ class Printer final : public damage::Findings {
     return absl::OkStatus();
   }
 
-  void Conclude(const damage::Summary& summary, const std::string& shelf) {
+  void Conclude(const damage::CheckSummary& summary, const std::string& quarantine) {
     if (is_structured()) {
       const ordered_json json = {{"records", summary.records},
                                  {"damaged", json_},
                                  {"repaired", options_.repair},
-                                 {"kept_in", shelf}};
+                                 {"kept_in", quarantine}};
       out_ << Structured(json, options_.common.output);
       return;
     }
     out_ << Grouped(summary.records) << " records, " << Grouped(summary.damaged) << " damaged\n";
-    if (!shelf.empty()) out_ << "what was taken away is in " << shelf << "\n";
+    if (!quarantine.empty()) out_ << "what was taken away is in " << quarantine << "\n";
     if (summary.damaged > 0 && !options_.repair) {
       out_ << "muster queue check --repair mends what can be mended\n";
     }
@@ -79,13 +79,13 @@ class Printer final : public damage::Findings {
 };
 
 absl::Status Check(const CheckOptions& options, const Environment& environment) {
-  MUSTER_RETURN_IF_ERROR(NeedData(options.common.data_dir));
+  MUSTER_RETURN_IF_ERROR(RequireDataDir(options.common.data_dir));
   Printer printer(options, environment);
-  damage::Shelf shelf(options.common.data_dir);
-  const damage::CheckOptions check{&printer, options.repair ? &shelf : nullptr};
-  MUSTER_ASSIGN_OR_RETURN(const damage::Summary summary,
+  damage::Quarantine quarantine(options.common.data_dir);
+  const damage::CheckOptions check{&printer, options.repair ? &quarantine : nullptr};
+  MUSTER_ASSIGN_OR_RETURN(const damage::CheckSummary summary,
                           CheckRunData(options.common.data_dir, check, environment.clock));
-  printer.Conclude(summary, shelf.path());
+  printer.Conclude(summary, quarantine.path());
   const bool damage_is_there = options.repair ? printer.left() > 0 : summary.damaged > 0;
   if (damage_is_there) environment.exit_code = kDamaged;
   return absl::OkStatus();

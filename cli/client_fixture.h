@@ -36,7 +36,7 @@
 namespace muster::cli {
 
 // Tells of the batches that the test put in, one a page, the newest first.
-class MadeUpBatches final : public v1::BatchService::Service {
+class FakeBatches final : public v1::BatchService::Service {
  public:
   // Before the first call.
   std::map<uint64_t, v1::BatchStatus> batches;
@@ -175,7 +175,7 @@ class MadeUpBatches final : public v1::BatchService::Service {
 };
 
 // Keeps definitions that begin with the job's name and a colon; others have a mistake.
-class MadeUpJobs final : public v1::JobService::Service {
+class FakeJobs final : public v1::JobService::Service {
  public:
   grpc::Status ApplyJob(grpc::ServerContext* context, const v1::ApplyJobRequest* request,
                         v1::ApplyJobResponse* response) override {
@@ -259,7 +259,7 @@ class MadeUpJobs final : public v1::JobService::Service {
 };
 
 // Knows the instances that the test named.
-class MadeUpMesh final : public v1::MeshService::Service {
+class FakeMesh final : public v1::MeshService::Service {
  public:
   // Before the first call.
   std::vector<v1::Instance> controllers;
@@ -311,8 +311,8 @@ class ClientTest : public ::testing::Test {
                   .value();
     ledger_ = backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite).value();
     report_ = backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, &clock_).value();
-    desk_ = std::make_unique<report::StoreDesk>(report_.get(), [](uint64_t) {});
-    reopener_ = std::make_unique<redrive::BatchReopener>(ledger_.get(), desk_.get());
+    desk_ = std::make_unique<report::LocalReportClient>(report_.get(), [](uint64_t) {});
+    reopener_ = std::make_unique<redrive::LedgerBatchReopener>(ledger_.get(), desk_.get());
     queue_service_ = std::make_unique<initiator::QueueService>(queues_.get(), reopener_.get());
     report_service_ = std::make_unique<controller::ReportService>(report_.get(), [](uint64_t) {});
     rpc::ServerOptions options;
@@ -356,7 +356,7 @@ class ClientTest : public ::testing::Test {
     done.err = err.str();
     return done;
   }
-  Done RunThere(std::vector<std::string> arguments) {
+  Done RunOnServer(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--server", server()});
     return Run(std::move(arguments));
   }
@@ -365,7 +365,7 @@ class ClientTest : public ::testing::Test {
     std::vector<std::string> local = arguments;
     local.insert(local.end(), {"--data-dir", data_dir()});
     const Done here = Run(local);
-    const Done there = RunThere(arguments);
+    const Done there = RunOnServer(arguments);
     EXPECT_EQ(here.code, there.code) << there.err;
     EXPECT_EQ(here.out, there.out);
     return there;
@@ -376,13 +376,13 @@ class ClientTest : public ::testing::Test {
   std::unique_ptr<queue::QueueStore> queues_;
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<report::ReportStore> report_;
-  std::unique_ptr<report::StoreDesk> desk_;
-  std::unique_ptr<redrive::BatchReopener> reopener_;
+  std::unique_ptr<report::LocalReportClient> desk_;
+  std::unique_ptr<redrive::LedgerBatchReopener> reopener_;
   std::unique_ptr<initiator::QueueService> queue_service_;
   std::unique_ptr<controller::ReportService> report_service_;
-  MadeUpBatches batches_;
-  MadeUpJobs jobs_;
-  MadeUpMesh mesh_;
+  FakeBatches batches_;
+  FakeJobs jobs_;
+  FakeMesh mesh_;
   std::unique_ptr<rpc::Server> initiator_;
   std::unique_ptr<rpc::Server> controller_;
 };

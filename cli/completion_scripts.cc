@@ -19,28 +19,28 @@ std::string FishQuoted(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
 }
 
-std::string PathsOfAll(const CommandWords& tree, absl::string_view separator) {
+std::string PathsOfAll(const CompletionCommand& tree, absl::string_view separator) {
   std::vector<std::string> paths;
-  for (const CommandWords* const command : AllCommands(tree)) {
+  for (const CompletionCommand* const command : AllCommands(tree)) {
     if (!command->path.empty()) paths.push_back(ShellQuoted(command->path));
   }
   return absl::StrJoin(paths, separator);
 }
 
-std::string CommandNamesOf(const CommandWords& command) {
-  return absl::StrJoin(command.commands, " ", [](std::string* out, const CommandWords& below) {
+std::string CommandNamesOf(const CompletionCommand& command) {
+  return absl::StrJoin(command.commands, " ", [](std::string* out, const CompletionCommand& below) {
     out->append(below.name);
   });
 }
 
-std::string OptionNamesOf(const CommandWords& command) {
-  return absl::StrJoin(command.options, " ", [](std::string* out, const OptionWords& option) {
+std::string OptionNamesOf(const CompletionCommand& command) {
+  return absl::StrJoin(command.options, " ", [](std::string* out, const CompletionOption& option) {
     absl::StrAppend(out, absl::StrJoin(option.names, " "));
   });
 }
 
 // A case for the word before the cursor: "'batch list -o' | 'batch list --output')".
-std::string ValueCase(const CommandWords& command, const std::vector<std::string>& names,
+std::string ValueCase(const CompletionCommand& command, const std::vector<std::string>& names,
                       absl::string_view action) {
   const auto append = [&command](std::string* out, const std::string& name) {
     out->append(ShellQuoted(absl::StrCat(command.path, " ", name)));
@@ -49,11 +49,12 @@ std::string ValueCase(const CommandWords& command, const std::vector<std::string
 }
 
 // For options with a value: those with choices offer them by the command `offer`, others files.
-std::string ValueCases(const CommandWords& tree, absl::string_view offer, absl::string_view files) {
+std::string ValueCases(const CompletionCommand& tree, absl::string_view offer,
+                       absl::string_view files) {
   std::string cases;
-  for (const CommandWords* const command : AllCommands(tree)) {
+  for (const CompletionCommand* const command : AllCommands(tree)) {
     std::vector<std::string> free;
-    for (const OptionWords& option : command->options) {
+    for (const CompletionOption& option : command->options) {
       if (!option.takes_value) continue;
       if (option.choices.empty()) {
         free.insert(free.end(), option.names.begin(), option.names.end());
@@ -82,13 +83,13 @@ constexpr char kBashWords[] =
     "  fi\n";
 
 // `name: about` for each, as zsh's _describe takes them.
-std::string ZshDescribed(const CommandWords& command) {
+std::string ZshDescribed(const CompletionCommand& command) {
   std::string lines = "      commands=(";
-  for (const CommandWords& below : command.commands) {
+  for (const CompletionCommand& below : command.commands) {
     absl::StrAppend(&lines, "\n        ", ShellQuoted(absl::StrCat(below.name, ":", below.about)));
   }
   absl::StrAppend(&lines, ")\n      options=(");
-  for (const OptionWords& option : command.options) {
+  for (const CompletionOption& option : command.options) {
     for (const std::string& name : option.names) {
       absl::StrAppend(&lines, "\n        ", ShellQuoted(absl::StrCat(name, ":", option.about)));
     }
@@ -106,7 +107,7 @@ constexpr char kFishAt[] =
     "  test \"$at\" = \"$argv\"\n"
     "end\n";
 
-std::string FishOption(const OptionWords& option) {
+std::string FishOption(const CompletionOption& option) {
   std::string line;
   for (const std::string& name : option.names) {
     const bool is_long = name.size() > 2;
@@ -121,7 +122,7 @@ std::string FishOption(const OptionWords& option) {
 
 }  // namespace
 
-std::string BashCompletion(const CommandWords& tree) {
+std::string BashCompletion(const CompletionCommand& tree) {
   std::string script = absl::StrCat(
       "# bash completion of muster\n", kBashOffer, "_muster() {\n", kBashWords,
       "  local path= word\n  COMPREPLY=()\n"
@@ -131,7 +132,7 @@ std::string BashCompletion(const CommandWords& tree) {
   absl::StrAppend(&script, "  case \"$path $previous\" in\n",
                   ValueCases(tree, "__muster_offer", ":"),
                   "  esac\n  local commands= options=\n  case \"$path\" in\n");
-  for (const CommandWords* const command : AllCommands(tree)) {
+  for (const CompletionCommand* const command : AllCommands(tree)) {
     absl::StrAppend(&script, "    ", ShellQuoted(command->path),
                     ")\n      commands=", ShellQuoted(CommandNamesOf(*command)),
                     "\n      options=", ShellQuoted(OptionNamesOf(*command)), " ;;\n");
@@ -143,14 +144,14 @@ std::string BashCompletion(const CommandWords& tree) {
   return script;
 }
 
-std::string ZshCompletion(const CommandWords& tree) {
+std::string ZshCompletion(const CompletionCommand& tree) {
   std::string script = absl::StrCat(
       "#compdef muster\n_muster() {\n  local at= word\n  local -a commands options\n"
       "  for word in \"${(@)words[2,CURRENT-1]}\"; do\n    case \"${at:+$at }$word\" in\n    ",
       PathsOfAll(tree, " | "), ") at=\"${at:+$at }$word\" ;;\n    esac\n  done\n",
       "  case \"$at ${words[CURRENT-1]}\" in\n", ValueCases(tree, "compadd --", "_files"));
   absl::StrAppend(&script, "  esac\n  case \"$at\" in\n");
-  for (const CommandWords* const command : AllCommands(tree)) {
+  for (const CompletionCommand* const command : AllCommands(tree)) {
     absl::StrAppend(&script, "    ", ShellQuoted(command->path), ")\n", ZshDescribed(*command),
                     " ;;\n");
   }
@@ -163,17 +164,17 @@ std::string ZshCompletion(const CommandWords& tree) {
   return script;
 }
 
-std::string FishCompletion(const CommandWords& tree) {
+std::string FishCompletion(const CompletionCommand& tree) {
   std::string script =
       absl::StrCat("# fish completion of muster\nset -g __muster_commands ", PathsOfAll(tree, " "),
                    "\n", kFishAt, "complete -c muster -f\n");
-  for (const CommandWords* const command : AllCommands(tree)) {
+  for (const CompletionCommand* const command : AllCommands(tree)) {
     const std::string here = absl::StrCat("complete -c muster -n ",
                                           FishQuoted(absl::StrCat("__muster_at ", command->path)));
-    for (const CommandWords& below : command->commands) {
+    for (const CompletionCommand& below : command->commands) {
       absl::StrAppend(&script, here, " -a ", below.name, " -d ", FishQuoted(below.about), "\n");
     }
-    for (const OptionWords& option : command->options) {
+    for (const CompletionOption& option : command->options) {
       absl::StrAppend(&script, here, FishOption(option));
     }
     if (command->takes_arguments) absl::StrAppend(&script, here, " -F\n");

@@ -11,10 +11,10 @@
 namespace muster::cli {
 
 // To be sourced.
-std::string BashCompletion(const CommandWords& tree);
+std::string BashCompletion(const CompletionCommand& tree);
 // To be sourced, or put as _muster into a folder of $fpath.
-std::string ZshCompletion(const CommandWords& tree);
+std::string ZshCompletion(const CompletionCommand& tree);
 // To be sourced.
-std::string FishCompletion(const CommandWords& tree);
+std::string FishCompletion(const CompletionCommand& tree);
 
 }  // namespace muster::cli

@@ -36,9 +36,9 @@ class CompletionTest : public ::testing::Test {
 };
 
 TEST_F(CompletionTest, KnowsTheCommandsAndOptionsThatAreForPeople) {
-  const CommandWords words = WordsOf(app_);
+  const CompletionCommand words = WordsOf(app_);
   ASSERT_EQ(words.commands.size(), 1u);
-  const CommandWords& sell = words.commands[0];
+  const CompletionCommand& sell = words.commands[0];
   EXPECT_EQ(sell.path, "sell");
   EXPECT_TRUE(sell.takes_arguments);
   EXPECT_FALSE(words.takes_arguments);
@@ -53,13 +53,13 @@ TEST_F(CompletionTest, KnowsTheCommandsAndOptionsThatAreForPeople) {
 }
 
 TEST_F(CompletionTest, QuotesWhatIsSaidOfACommand) {
-  const CommandWords words = WordsOf(app_);
+  const CompletionCommand words = WordsOf(app_);
   EXPECT_THAT(ZshCompletion(words), HasSubstr("'sell:Don'\\''t keep'"));
   EXPECT_THAT(FishCompletion(words), HasSubstr("-a sell -d 'Don\\'t keep'"));
 }
 
 TEST_F(CompletionTest, OffersTheChoicesOfAnOption) {
-  const CommandWords words = WordsOf(app_);
+  const CompletionCommand words = WordsOf(app_);
   EXPECT_THAT(BashCompletion(words),
               HasSubstr("'sell -c' | 'sell --colour') __muster_offer red blue; return ;;\n"
                         "    'sell --to') :; return ;;\n"));

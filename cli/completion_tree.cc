@@ -18,8 +18,8 @@ std::vector<std::string> ChoicesOf(const CLI::Option& option) {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-OptionWords OptionWordsOf(const CLI::Option& option) {
-  OptionWords words;
+CompletionOption OptionWordsOf(const CLI::Option& option) {
+  CompletionOption words;
   for (const std::string& name : option.get_snames())
     words.names.push_back(absl::StrCat("-", name));
   for (const std::string& name : option.get_lnames()) {
@@ -31,8 +31,8 @@ OptionWords OptionWordsOf(const CLI::Option& option) {
   return words;
 }
 
-CommandWords WordsBelow(const CLI::App& app, const std::string& path) {
-  CommandWords words;
+CompletionCommand WordsBelow(const CLI::App& app, const std::string& path) {
+  CompletionCommand words;
   words.path = path;
   words.name = path.empty() ? "" : app.get_name();
   words.about = FirstLine(app.get_description());
@@ -51,12 +51,12 @@ CommandWords WordsBelow(const CLI::App& app, const std::string& path) {
 
 }  // namespace
 
-CommandWords WordsOf(const CLI::App& app) { return WordsBelow(app, ""); }
+CompletionCommand WordsOf(const CLI::App& app) { return WordsBelow(app, ""); }
 
-std::vector<const CommandWords*> AllCommands(const CommandWords& tree) {
-  std::vector<const CommandWords*> all = {&tree};
-  for (const CommandWords& command : tree.commands) {
-    for (const CommandWords* const below : AllCommands(command)) all.push_back(below);
+std::vector<const CompletionCommand*> AllCommands(const CompletionCommand& tree) {
+  std::vector<const CompletionCommand*> all = {&tree};
+  for (const CompletionCommand& command : tree.commands) {
+    for (const CompletionCommand* const below : AllCommands(command)) all.push_back(below);
   }
   return all;
 }

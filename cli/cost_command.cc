@@ -37,7 +37,7 @@ struct BatchUsage {
 };
 
 absl::StatusOr<BatchUsage> Collect(const CostOptions& options) {
-  MUSTER_RETURN_IF_ERROR(NeedData(options.common.data_dir));
+  MUSTER_RETURN_IF_ERROR(RequireDataDir(options.common.data_dir));
   const std::string file = backend::DataDirUrls(options.common.data_dir).usage_file;
   MUSTER_ASSIGN_OR_RETURN(const std::vector<cost::RunUsage> runs, cost::ReadUsage(file));
   if (runs.empty()) {

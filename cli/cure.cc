@@ -7,20 +7,20 @@
 
 namespace muster::cli {
 
-absl::Status WithList(const absl::Status& status, absl::string_view command) {
+absl::Status WithListHint(const absl::Status& status, absl::string_view command) {
   // What one can do comes behind a semicolon, in all messages.
   if (!absl::IsNotFound(status) || absl::StrContains(status.message(), ';')) return status;
-  absl::Status cured(status.code(),
-                     absl::StrCat(status.message(), "; `", command, "` shows those there are"));
+  absl::Status hinted(status.code(),
+                      absl::StrCat(status.message(), "; `", command, "` shows those there are"));
   status.ForEachPayload(
-      [&](absl::string_view type, const absl::Cord& payload) { cured.SetPayload(type, payload); });
-  return cured;
+      [&](absl::string_view type, const absl::Cord& payload) { hinted.SetPayload(type, payload); });
+  return hinted;
 }
 
-absl::Status WithList(const absl::Status& status, absl::string_view command,
-                      const CommonOptions& options) {
+absl::Status WithListHint(const absl::Status& status, absl::string_view command,
+                          const CommonOptions& options) {
   const std::string where = options.server.named() ? "" : DataDirOption(options.data_dir);
-  return WithList(status, absl::StrCat(command, where));
+  return WithListHint(status, absl::StrCat(command, where));
 }
 
 }  // namespace muster::cli

@@ -9,9 +9,9 @@ namespace muster::cli {
 
 // `status` with "; `command` shows those there are" at its end, code and payloads kept, when it is
 // a NotFound that says nothing yet of what to do. Everything else as it is.
-absl::Status WithList(const absl::Status& status, absl::string_view command);
+absl::Status WithListHint(const absl::Status& status, absl::string_view command);
 // With the data directory that the command works on, where it is one.
-absl::Status WithList(const absl::Status& status, absl::string_view command,
-                      const CommonOptions& options);
+absl::Status WithListHint(const absl::Status& status, absl::string_view command,
+                          const CommonOptions& options);
 
 }  // namespace muster::cli

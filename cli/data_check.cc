@@ -49,7 +49,7 @@ absl::StatusOr<sync::VersionedData> NextBatchNumber(const backend::DataDirUrls& 
 
 // A number that came twice would count one batch's items as another's.
 absl::Status CheckBatchNumbers(const backend::DataDirUrls& urls, uint64_t last_batch,
-                               const damage::CheckOptions& options, damage::Summary* summary) {
+                               const damage::CheckOptions& options, damage::CheckSummary* summary) {
   const absl::StatusOr<sync::VersionedData> record = NextBatchNumber(urls);
   if (absl::IsDataLoss(record.status())) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(record.status());
@@ -64,9 +64,9 @@ absl::Status CheckBatchNumbers(const backend::DataDirUrls& urls, uint64_t last_b
                         .remedy = absl::StrCat("the next batch is ", last_batch + 1)};
   if (record->version != sync::kAbsent) damage.records = {{"data", kBatchNumbers, record->data}};
   MUSTER_RETURN_IF_ERROR(options.findings->Add(damage));
-  if (options.shelf == nullptr) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(options.shelf->Keep(damage));
-  MUSTER_RETURN_IF_ERROR(options.shelf->Sync());
+  if (options.quarantine == nullptr) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(options.quarantine->Keep(damage));
+  MUSTER_RETURN_IF_ERROR(options.quarantine->Sync());
   MUSTER_ASSIGN_OR_RETURN(const auto sync,
                           backend::OpenSyncStore(urls.sync, backend::Mode::kReadWrite));
   MUSTER_ASSIGN_OR_RETURN(
@@ -78,9 +78,9 @@ absl::Status CheckBatchNumbers(const backend::DataDirUrls& urls, uint64_t last_b
 
 }  // namespace
 
-absl::StatusOr<damage::Summary> CheckRunData(const std::string& data_dir,
-                                             const damage::CheckOptions& options,
-                                             base::Clock* clock) {
+absl::StatusOr<damage::CheckSummary> CheckRunData(const std::string& data_dir,
+                                                  const damage::CheckOptions& options,
+                                                  base::Clock* clock) {
   backend::DataDirCheck check;
   check.check = options;
   check.account = wire::kLocalAccount;

@@ -11,8 +11,8 @@
 namespace muster::cli {
 
 // FailedPrecondition: a run works with the directory. NotFound: nothing is there.
-absl::StatusOr<damage::Summary> CheckRunData(const std::string& data_dir,
-                                             const damage::CheckOptions& options,
-                                             base::Clock* clock);
+absl::StatusOr<damage::CheckSummary> CheckRunData(const std::string& data_dir,
+                                                  const damage::CheckOptions& options,
+                                                  base::Clock* clock);
 
 }  // namespace muster::cli

@@ -73,7 +73,7 @@ absl::Status Silence() { return absl::DeadlineExceededError("it does not begin t
 
 absl::Status DecisionFeed::Follow(const std::function<void(const absl::Status&)>& on_trouble,
                                   base::Clock* clock, const std::stop_token& stop) {
-  batch_remote::Patience patience(batch_remote::kDefaultPatience, on_trouble, clock);
+  batch_remote::RetryBackoff patience(batch_remote::kDefaultPatience, on_trouble, clock);
   while (true) {
     const absl::Status ended = agent_->leading().Ask([&](ScalingStub& stub, bool) -> absl::Status {
       if (stop.stop_requested()) return absl::OkStatus();
@@ -84,7 +84,7 @@ absl::Status DecisionFeed::Follow(const std::function<void(const absl::Status&)>
   }
 }
 
-absl::Status DecisionFeed::FollowOne(ScalingStub& stub, batch_remote::Patience* patience,
+absl::Status DecisionFeed::FollowOne(ScalingStub& stub, batch_remote::RetryBackoff* patience,
                                      const std::stop_token& stop) {
   grpc::ClientContext context;
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });

@@ -25,7 +25,7 @@ class DecisionFeed {
   using Tell = std::function<void(const v1::ScalingDecision&)>;
 
   // Of `target` only; empty: of all. `agent` is not owned.
-  DecisionFeed(ScalingAgent* agent, std::string target, int limit, Tell tell)
+  DecisionFeed(ScalingAgentClient* agent, std::string target, int limit, Tell tell)
       : agent_(agent), target_(std::move(target)), limit_(limit), tell_(std::move(tell)) {}
 
   // Tells of the last `limit` decisions, oldest first, and then of each as it is made, and again
@@ -37,12 +37,12 @@ class DecisionFeed {
                       base::Clock* clock, const std::stop_token& stop);
 
  private:
-  absl::Status FollowOne(ScalingStub& stub, batch_remote::Patience* patience,
+  absl::Status FollowOne(ScalingStub& stub, batch_remote::RetryBackoff* patience,
                          const std::stop_token& stop);
   absl::Status CatchUp(ScalingStub& stub);
   void TellOnce(const v1::ScalingDecision& decision);
 
-  ScalingAgent* const agent_;  // not owned
+  ScalingAgentClient* const agent_;  // not owned
   const std::string target_;
   const int limit_;
   const Tell tell_;

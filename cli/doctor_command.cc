@@ -21,7 +21,7 @@ namespace {
 struct DoctorOptions {
   CommonOptions common;
   std::string account = wire::kLocalAccount;
-  NatsCare nats;
+  NatsCheckOptions nats;
 };
 
 // Longer than a mesh that is well takes, and short enough to ask all that there is to ask.
@@ -29,7 +29,7 @@ constexpr absl::Duration kPatience = absl::Seconds(3);
 
 // What NATS lacks may be the reason why the initiator does not answer, so it is told first.
 absl::Status Examine(const DoctorOptions& options, const Environment& environment) {
-  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "the doctor looks at a mesh"));
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "the doctor looks at a mesh"));
   CommonOptions common = options.common;
   if (!common.server.timeout.has_value()) common.server.timeout = kPatience;
   Findings findings = CheckNats(options.nats);

@@ -16,7 +16,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST_F(DoctorTest, FindsNothingWrongWithASoundMesh) {
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_THAT(done.out, AllOf(HasSubstr("ok: processor p-1: localhost:"),
                               HasSubstr("ok: queues: 0 of local, none has poison\n"),
@@ -40,7 +40,7 @@ TEST_F(DoctorTest, NamesNatsFirstAndBlamesNobodyElseForIt) {
   controller_->SetReady(false);
   mesh_.others[0].set_leaving(true);
   clock_.Advance(absl::Seconds(60));
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out,
               AllOf(StartsWith(absl::StrCat("wrong: NATS: the initiator at ", server(),
@@ -53,19 +53,19 @@ TEST_F(DoctorTest, NamesNatsFirstAndBlamesNobodyElseForIt) {
 TEST_F(DoctorTest, FindsItWrongWithoutNatsTooThatSomebodyDoesNotAnswer) {
   mesh_.disconnected = true;
   controller_.reset();
-  EXPECT_THAT(RunThere({"doctor"}).out, HasSubstr("\nwrong: processor p-1: localhost:"));
+  EXPECT_THAT(RunOnServer({"doctor"}).out, HasSubstr("\nwrong: processor p-1: localhost:"));
 }
 
 TEST_F(DoctorTest, WaitsAFewSecondsForEachAnswerUnlessItIsTold) {
-  EXPECT_EQ(RunThere({"doctor"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"doctor"}).code, kOk);
   // gRPC rounds what it says of a deadline up, by some hundredths.
   EXPECT_LT(mesh_.patience(), absl::Seconds(4));
-  EXPECT_EQ(RunThere({"doctor", "--timeout", "10m"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"doctor", "--timeout", "10m"}).code, kOk);
   EXPECT_GT(mesh_.patience(), absl::Minutes(1));
 }
 
 TEST_F(DoctorTest, FindsItWrongThatAnotherRoleIsTakenForTheInitiator) {
-  MadeUpMesh same;
+  FakeMesh same;
   rpc::ServerOptions options;
   options.addresses = {"localhost:0"};
   const auto other =
@@ -81,10 +81,10 @@ TEST_F(DoctorTest, FindsItWrongThatAnotherRoleIsTakenForTheInitiator) {
 
 TEST_F(DoctorTest, NamesWhoIsNotReadyNotReachableOrNotThere) {
   controller_->SetReady(false);
-  EXPECT_THAT(RunThere({"doctor"}).out, HasSubstr("answers that it is not ready; its log says"));
+  EXPECT_THAT(RunOnServer({"doctor"}).out, HasSubstr("answers that it is not ready; its log says"));
   controller_.reset();
   mesh_.controllers.clear();
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: processor p-1: localhost:"),
                               HasSubstr("wrong: controller: the initiator has heard of none")));
@@ -95,7 +95,7 @@ TEST_F(DoctorTest, WarnsOfOtherVersionsAndClocks) {
   *mesh_.others[0].mutable_heartbeat()->mutable_sent() =
       proto_time::ToProto(clock_.Now() + absl::Seconds(2));
   clock_.Advance(absl::Seconds(60));
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kOk);
   EXPECT_THAT(done.out,
               AllOf(HasSubstr("warning: processor p-1: has version 0.0.1, not "),
@@ -107,12 +107,12 @@ TEST_F(DoctorTest, FindsItWrongThatTwoControllersCount) {
   v1::Instance other = mesh_.controllers[0];
   other.mutable_info()->set_instance("c-2");
   mesh_.controllers.push_back(other);
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: controller: 2 are there: "),
                               HasSubstr(", c-2; stop all but")));
   mesh_.controllers[1].set_leaving(true);
-  EXPECT_EQ(RunThere({"doctor"}).code, kOk) << "one is replaced by another";
+  EXPECT_EQ(RunOnServer({"doctor"}).code, kOk) << "one is replaced by another";
 }
 
 TEST_F(DoctorTest, WarnsOfPoisonForPrograms) {
@@ -122,7 +122,7 @@ TEST_F(DoctorTest, WarnsOfPoisonForPrograms) {
   ASSERT_TRUE(put.ok());
   const queue::DeadLetterRequest request{put->front().receipt, {"it hung", 3, "worker-1", {}}};
   ASSERT_TRUE(queues_->DeadLetter(id, {request})->front().ok());
-  const Done done = RunThere({"doctor", "-o", "json"});
+  const Done done = RunOnServer({"doctor", "-o", "json"});
   EXPECT_EQ(done.code, kOk);
   EXPECT_THAT(done.out, HasSubstr("{\"health\":\"warning\",\"what\":\"queue local/shop-in-0\","
                                   "\"found\":\"1 message was given up\""));

@@ -96,7 +96,7 @@ std::string Follower::WhyItWaits(const v1::BatchStatus& status) {
   if (!status.problem().empty()) return status.problem();
   const auto processors = mesh_->Instances(v1::ROLE_PROCESSOR);
   if (!processors.ok()) return "";
-  if (HandlersThere(*processors).Fit(status)) return "";
+  if (HandlerInventory(*processors).Fit(status)) return "";
   return absl::StrCat("no processor has ", HandlerOf(status), "; `muster doctor` tells more");
 }
 

@@ -24,7 +24,8 @@ namespace muster::cli {
 class Follower {
  public:
   // Nothing is owned.
-  Follower(Mesh* mesh, const Environment* environment) : mesh_(mesh), environment_(environment) {}
+  Follower(MeshClient* mesh, const Environment* environment)
+      : mesh_(mesh), environment_(environment) {}
   // Gives up.
   ~Follower();
   Follower(const Follower&) = delete;
@@ -47,7 +48,7 @@ class Follower {
   // Empty: nothing is known.
   std::string WhyItWaits(const v1::BatchStatus& status);
 
-  Mesh* const mesh_;                      // not owned
+  MeshClient* const mesh_;                // not owned
   const Environment* const environment_;  // not owned
   std::stop_source stop_;
 

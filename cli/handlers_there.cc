@@ -4,7 +4,7 @@
 
 namespace muster::cli {
 
-HandlersThere::HandlersThere(absl::Span<const v1::Instance> instances) {
+HandlerInventory::HandlerInventory(absl::Span<const v1::Instance> instances) {
   for (const v1::Instance& instance : instances) {
     if (instance.leaving() || instance.info().role() != v1::ROLE_PROCESSOR) continue;
     for (const v1::HandlerVersion& handler : instance.info().handlers()) {
@@ -13,12 +13,12 @@ HandlersThere::HandlersThere(absl::Span<const v1::Instance> instances) {
   }
 }
 
-std::set<std::string> HandlersThere::VersionsOf(const std::string& job) const {
+std::set<std::string> HandlerInventory::VersionsOf(const std::string& job) const {
   const auto found = versions_.find(job);
   return found == versions_.end() ? std::set<std::string>() : found->second;
 }
 
-bool HandlersThere::Fit(const v1::BatchStatus& batch) const {
+bool HandlerInventory::Fit(const v1::BatchStatus& batch) const {
   const std::set<std::string> versions = VersionsOf(batch.job());
   return batch.handler_version().empty() ? !versions.empty()
                                          : versions.contains(batch.handler_version());

@@ -1,4 +1,4 @@
-// HandlersThere: which versions of the handlers of jobs the processors of a mesh have.
+// HandlerInventory: which versions of the handlers of jobs the processors of a mesh have.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@
 namespace muster::cli {
 
 // Thread-compatible.
-class HandlersThere {
+class HandlerInventory {
  public:
   // Of `instances`, those count that are processors and do not leave.
-  explicit HandlersThere(absl::Span<const v1::Instance> instances);
+  explicit HandlerInventory(absl::Span<const v1::Instance> instances);
 
   // Of the handler of `job`; empty: no processor has it.
   std::set<std::string> VersionsOf(const std::string& job) const;

@@ -28,17 +28,17 @@ v1::BatchStatus Batch(const std::string& job, const std::string& version) {
   return batch;
 }
 
-TEST(HandlersThereTest, AreThoseOfProcessorsThatStay) {
+TEST(HandlerInventoryTest, AreThoseOfProcessorsThatStay) {
   std::vector<v1::Instance> instances = {Processor("2"), Processor("1"), Processor("2"),
                                          Processor("3"), Processor("4", v1::ROLE_CONTROLLER)};
   instances[3].set_leaving(true);
-  const HandlersThere there(instances);
+  const HandlerInventory there(instances);
   EXPECT_THAT(there.VersionsOf("shop"), ElementsAre("1", "2"));
   EXPECT_THAT(there.VersionsOf("bakery"), IsEmpty());
 }
 
-TEST(HandlersThereTest, FitABatchThatIsBoundToOneOfThemOrToNone) {
-  const HandlersThere there(std::vector<v1::Instance>{Processor("2")});
+TEST(HandlerInventoryTest, FitABatchThatIsBoundToOneOfThemOrToNone) {
+  const HandlerInventory there(std::vector<v1::Instance>{Processor("2")});
   EXPECT_TRUE(there.Fit(Batch("shop", "2")));
   EXPECT_TRUE(there.Fit(Batch("shop", "")));
   EXPECT_FALSE(there.Fit(Batch("shop", "3")));
@@ -46,7 +46,7 @@ TEST(HandlersThereTest, FitABatchThatIsBoundToOneOfThemOrToNone) {
   EXPECT_FALSE(there.Fit(Batch("bakery", "")));
 }
 
-TEST(HandlersThereTest, AreNamedWithTheVersionThatABatchIsBoundTo) {
+TEST(HandlerInventoryTest, AreNamedWithTheVersionThatABatchIsBoundTo) {
   EXPECT_EQ(HandlerOf(Batch("shop", "3")), "version 3 of the handler of job shop");
   EXPECT_EQ(HandlerOf(Batch("shop", "")), "the handler of job shop");
 }

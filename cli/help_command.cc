@@ -26,7 +26,7 @@ void PrintHelp(const CLI::App& app, const std::vector<std::string>& words,
   for (const std::string& word : words) {
     const CLI::App* const below = CommandBelow(*command, word);
     if (below == nullptr) {
-      *environment.err << ExplainWord(*command, word);
+      *environment.err << ExplainUnknownArgument(*command, word);
       environment.exit_code = kUsage;
       return;
     }

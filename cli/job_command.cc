@@ -46,10 +46,11 @@ struct JobOptions {
   }
 };
 
-absl::StatusOr<RemoteJobs> OpenJobs(const JobOptions& options) {
-  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "jobs are kept by a server"));
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
-  return RemoteJobs(std::move(mesh));
+absl::StatusOr<JobClient> OpenJobs(const JobOptions& options) {
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "jobs are kept by a server"));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
+  return JobClient(std::move(mesh));
 }
 
 std::string GroupNames(const v1::Job& job) {
@@ -77,7 +78,7 @@ absl::Status WithFileName(const absl::Status& status, const std::string& file) {
 }
 
 absl::Status Apply(const JobOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
   MUSTER_ASSIGN_OR_RETURN(const std::string text, job::ReadJobText(options.file));
   const auto applied = jobs.Apply(text, options.expectation());
   if (!applied.ok()) return WithFileName(applied.status(), options.file);
@@ -95,7 +96,7 @@ absl::Status Apply(const JobOptions& options, const Environment& environment) {
 }
 
 absl::Status List(const JobOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Job> listed, jobs.List());
   Table table;
   for (const char* column : {"job", "revision", "updated", "groups"}) table.AddColumn(column);
@@ -115,7 +116,7 @@ absl::Status List(const JobOptions& options, const Environment& environment) {
 
 // The definition itself, so that it can be edited and applied again.
 absl::Status Get(const JobOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
   MUSTER_ASSIGN_OR_RETURN(const v1::Job job, jobs.Get(options.name));
   if (IsStructured(options.common.output)) {
     ordered_json json = JobJson(job);
@@ -129,7 +130,7 @@ absl::Status Get(const JobOptions& options, const Environment& environment) {
 }
 
 absl::Status Delete(const JobOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
   MUSTER_RETURN_IF_ERROR(jobs.Delete(options.name));
   if (IsStructured(options.common.output)) {
     PrintStructured({{"job", options.name}, {"deleted", true}}, options.common.output, environment);
@@ -147,8 +148,8 @@ ordered_json CheckedJson(const std::string& file, const std::string& job,
 }
 
 // What the server that would get the job says of it.
-absl::Status CheckThere(const JobOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(RemoteJobs jobs, OpenJobs(options));
+absl::Status CheckOnServer(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
   MUSTER_ASSIGN_OR_RETURN(const std::string text, job::ReadJobText(options.file));
   MUSTER_ASSIGN_OR_RETURN(const v1::CheckJobResponse checked, jobs.Check(text));
   if (!checked.problems().empty()) {
@@ -172,7 +173,7 @@ absl::Status CheckThere(const JobOptions& options, const Environment& environmen
 // As far as a job can be checked without its input: the file, and that its handler is there and
 // finds the columns and groups that it needs.
 absl::Status Check(const JobOptions& options, const Environment& environment) {
-  if (options.common.server.named()) return CheckThere(options, environment);
+  if (options.common.server.named()) return CheckOnServer(options, environment);
   const std::string& file = options.file;
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(file));
   processor::HandlerAccess access;

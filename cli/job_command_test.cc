@@ -23,46 +23,47 @@ class JobCommandTest : public ClientTest {
 };
 
 TEST_F(JobCommandTest, AppliesShowsAndDeletesJobs) {
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1")}).out, "job shop is at revision fffffff\n");
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1")}).out,
+  EXPECT_EQ(RunOnServer({"job", "apply", Write("shop: 1")}).out,
+            "job shop is at revision fffffff\n");
+  EXPECT_EQ(RunOnServer({"job", "apply", Write("shop: 1")}).out,
             "job shop is at revision fffffff, as before\n");
-  EXPECT_EQ(RunThere({"job", "apply", Write("bakery: 1"), "-o", "json"}).out,
+  EXPECT_EQ(RunOnServer({"job", "apply", Write("bakery: 1"), "-o", "json"}).out,
             "{\"job\":\"bakery\",\"revision\":\"fffffffff\",\"updated\":"
             "\"2011-12-09T12:50:00.000Z\",\"groups\":[\"by_day\"],\"revised\":true}\n");
-  EXPECT_EQ(RunThere({"job", "list"}).out,
+  EXPECT_EQ(RunOnServer({"job", "list"}).out,
             "JOB     REVISION   UPDATED                   GROUPS\n"
             "bakery  fffffffff  2011-12-09T12:50:00.000Z  by_day\n"
             "shop    fffffff    2011-12-09T12:50:00.000Z  by_day\n");
-  EXPECT_EQ(RunThere({"job", "get", "shop"}).out, "shop: 1\n");
-  EXPECT_EQ(RunThere({"job", "delete", "shop"}).code, kOk);
-  EXPECT_EQ(RunThere({"job", "get", "shop"}).code, kError);
+  EXPECT_EQ(RunOnServer({"job", "get", "shop"}).out, "shop: 1\n");
+  EXPECT_EQ(RunOnServer({"job", "delete", "shop"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"job", "get", "shop"}).code, kError);
 }
 
 TEST_F(JobCommandTest, AppliesOnlyOverTheRevisionThatIsExpected) {
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1"), "--expect", "f"}).code, kError);
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 1"), "--new"}).code, kOk);
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 11"), "--new"}).code, kError);
-  EXPECT_EQ(RunThere({"job", "apply", Write("shop: 11"), "--expect", "fffffff"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"job", "apply", Write("shop: 1"), "--expect", "f"}).code, kError);
+  EXPECT_EQ(RunOnServer({"job", "apply", Write("shop: 1"), "--new"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"job", "apply", Write("shop: 11"), "--new"}).code, kError);
+  EXPECT_EQ(RunOnServer({"job", "apply", Write("shop: 11"), "--expect", "fffffff"}).code, kOk);
 }
 
 TEST_F(JobCommandTest, NamesTheFileWithEachMistake) {
   const std::string file = Write("nothing");
-  const Done applied = RunThere({"job", "apply", file});
+  const Done applied = RunOnServer({"job", "apply", file});
   EXPECT_EQ(applied.code, kError);
   EXPECT_EQ(applied.err,
             absl::StrCat("muster: ", file, ":1:1: no name\n", file, ":2:3: no columns\n"));
-  const Done checked = RunThere({"job", "check", file});
+  const Done checked = RunOnServer({"job", "check", file});
   EXPECT_EQ(checked.code, kError);
   EXPECT_EQ(checked.err, absl::StrCat("muster: ", file, ":1:1: no name\n"));
 }
 
 TEST_F(JobCommandTest, ChecksAFileThere) {
   const std::string file = Write("shop: 1");
-  EXPECT_EQ(RunThere({"job", "check", file}).out,
+  EXPECT_EQ(RunOnServer({"job", "check", file}).out,
             absl::StrCat(file, ": job shop is fine (revision fffffff)\n"));
-  EXPECT_EQ(RunThere({"job", "check", file, "-o", "json"}).out,
+  EXPECT_EQ(RunOnServer({"job", "check", file, "-o", "json"}).out,
             absl::StrCat("{\"file\":\"", file, "\",\"job\":\"shop\",\"revision\":\"fffffff\"}\n"));
-  EXPECT_EQ(RunThere({"job", "check", file, "-o", "yaml"}).out,
+  EXPECT_EQ(RunOnServer({"job", "check", file, "-o", "yaml"}).out,
             absl::StrCat("file: \"", file, "\"\njob: shop\nrevision: fffffff\n"));
 }
 

@@ -16,9 +16,9 @@ bool IsCancelled(const absl::StatusOr<ledger::Batch>& batch) {
   return batch.ok() && batch->state == ledger::BatchState::kCancelled;
 }
 
-class LocalBatchShelf final : public BatchShelf {
+class LocalBatchAdmin final : public BatchAdmin {
  public:
-  LocalBatchShelf(std::unique_ptr<ledger::BatchLedger> ledger,
+  LocalBatchAdmin(std::unique_ptr<ledger::BatchLedger> ledger,
                   std::unique_ptr<report::ReportStore> report,
                   std::unique_ptr<report::ReportReader> reader, base::Clock* clock)
       : ledger_(std::move(ledger)),
@@ -77,7 +77,7 @@ class LocalBatchShelf final : public BatchShelf {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<BatchShelf>> OpenLocalBatchShelf(const std::string& data_dir,
+absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenLocalBatchAdmin(const std::string& data_dir,
                                                                 base::Clock* clock) {
   const backend::DataDirUrls urls(data_dir);
   MUSTER_ASSIGN_OR_RETURN(auto ledger,
@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<BatchShelf>> OpenLocalBatchShelf(const std::strin
   MUSTER_ASSIGN_OR_RETURN(auto report,
                           backend::OpenReportStore(urls.report, backend::Mode::kReadOnly, clock));
   MUSTER_ASSIGN_OR_RETURN(auto reader, report->Read());
-  return std::make_unique<LocalBatchShelf>(std::move(ledger), std::move(report), std::move(reader),
+  return std::make_unique<LocalBatchAdmin>(std::move(ledger), std::move(report), std::move(reader),
                                            clock);
 }
 

@@ -11,7 +11,7 @@
 namespace muster::cli {
 
 // Beside a run that works with the directory, or alone. `clock` is not owned.
-absl::StatusOr<std::unique_ptr<BatchShelf>> OpenLocalBatchShelf(const std::string& data_dir,
+absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenLocalBatchAdmin(const std::string& data_dir,
                                                                 base::Clock* clock);
 
 }  // namespace muster::cli

@@ -21,11 +21,11 @@ namespace muster::cli {
 namespace {
 
 // How often the run looks whether the queues have lost anything.
-constexpr absl::Duration kLossCheckInterval = absl::Seconds(1);
+constexpr absl::Duration kLostItemCheckInterval = absl::Seconds(1);
 // A batch whose items vanish more often than this has a queue that cannot be trusted.
 constexpr int kMaxRefills = 5;
 // Uncounted items are asked for so many at a time.
-constexpr size_t kLostPage = 4096;
+constexpr size_t kLostItemsPerPage = 4096;
 // SIGTERM to exit takes at most 5 s: workers get most of it.
 constexpr absl::Duration kWorkerGrace = absl::Seconds(3);
 
@@ -64,12 +64,12 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
     base::MutexLock lock(&run->mu_);
     run->counted_ = counted;
   }
-  MUSTER_RETURN_IF_ERROR(run->ReopenIfReportLacks());
+  MUSTER_RETURN_IF_ERROR(run->ReopenIfReportIncomplete());
   return run;
 }
 
 // The report may have been deleted, or put back from an older copy, since.
-absl::Status LocalRun::ReopenIfReportLacks() {
+absl::Status LocalRun::ReopenIfReportIncomplete() {
   if (submission_.start != initiator::Start::kDone) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, CountedSoFar());
   const ledger::Batch& batch = submission_.batch;
@@ -116,7 +116,7 @@ absl::Status LocalRun::OpenStores() {
 
 absl::Status LocalRun::CreateRoles() {
   const std::string account = wire::kLocalAccount;
-  initiator_ = std::make_unique<initiator::Initiator>(
+  enqueuer_ = std::make_unique<initiator::BatchEnqueuer>(
       request_.job, source_.get(),
       initiator::Dependencies{queues_.get(), bus_.get(), ledger_.get(), batch_numbers_.get(),
                               blobs_.get(), clock_},
@@ -167,7 +167,7 @@ absl::StatusOr<initiator::Submission> LocalRun::Submit(const std::stop_token& st
   submit.allow_new_revision = !chosen;
   submit.always_new = request_.always_new;
   submit.trace = request_.trace;
-  return initiator_->Submit(submit, stop);
+  return enqueuer_->Submit(submit, stop);
 }
 
 absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
@@ -179,7 +179,7 @@ absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
   }
   MUSTER_RETURN_IF_ERROR(controller_->Start());
   MUSTER_RETURN_IF_ERROR(processor_->Start());
-  absl::Status ran = initiator_->Enqueue(submission_.batch.number, stop);
+  absl::Status ran = enqueuer_->Enqueue(submission_.batch.number, stop);
   if (ran.ok()) {
     controller_->CheckCompletion(submission_.batch.number);
     ran = AwaitCompletion(stop);
@@ -193,11 +193,11 @@ absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
   if (ran.ok()) MUSTER_RETURN_IF_ERROR(DeleteBlobs());
   MUSTER_FAILPOINT("run.after_blobs_deleted");
   const absl::Duration lapse = clock_->Monotonic() - start;
-  NoteUsage(lapse);
+  RecordUsage(lapse);
   return Summarise(lapse);
 }
 
-void LocalRun::NoteUsage(absl::Duration lapse) {
+void LocalRun::RecordUsage(absl::Duration lapse) {
   const listener::ListenerCounters counters = processor_->listener().counters();
   cost::RunUsage run;
   run.batch = submission_.batch.number;
@@ -224,7 +224,7 @@ absl::Status LocalRun::AwaitCompletion(const std::stop_token& stop) {
   while (true) {
     {
       base::MutexLock lock(&mu_);
-      const absl::Duration deadline = clock_->Monotonic() + kLossCheckInterval;
+      const absl::Duration deadline = clock_->Monotonic() + kLostItemCheckInterval;
       while (!complete_ && failed_.ok() && !stop.stop_requested()) {
         if (clock_->WaitUntil(&changed_, &mu_, deadline)) break;
       }
@@ -266,7 +266,7 @@ absl::Status LocalRun::RefillWhatIsLost(int* refills) {
         absl::StrCat("items of batch ", number, " vanish from the queue: ", lost.size(),
                      " are missing after ", kMaxRefills, " times of putting them again"));
   }
-  return initiator_->Refill(number, lost);
+  return enqueuer_->Refill(number, lost);
 }
 
 absl::StatusOr<std::vector<uint64_t>> LocalRun::LostItems() {
@@ -276,9 +276,9 @@ absl::StatusOr<std::vector<uint64_t>> LocalRun::LostItems() {
   std::vector<uint64_t> lost;
   for (uint64_t from = 0;; from = lost.back() + 1) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> page,
-                            reader->UncountedItems(number, batch.items, from, kLostPage));
+                            reader->UncountedItems(number, batch.items, from, kLostItemsPerPage));
     lost.insert(lost.end(), page.begin(), page.end());
-    if (page.size() < kLostPage) return lost;
+    if (page.size() < kLostItemsPerPage) return lost;
   }
 }
 
@@ -286,12 +286,12 @@ absl::Status LocalRun::DeleteBlobs() {
   const uint64_t number = submission_.batch.number;
   absl::flat_hash_set<uint64_t> dead;
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, CountedSoFar());
-  if (counted.items_dead == 0) return initiator_->DeleteBlobs(number, dead);
+  if (counted.items_dead == 0) return enqueuer_->DeleteBlobs(number, dead);
   MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
   MUSTER_RETURN_IF_ERROR(reader->ForEachItem(number, [&dead](const report::ItemRow& item) {
     if (item.outcome == report::ItemOutcome::kDeadLettered) dead.insert(item.index);
   }));
-  return initiator_->DeleteBlobs(number, dead);
+  return enqueuer_->DeleteBlobs(number, dead);
 }
 
 absl::Status LocalRun::StopRoles() {
@@ -318,7 +318,7 @@ absl::StatusOr<RunSummary> LocalRun::Summarise(absl::Duration lapse) {
 }
 
 RunProgress LocalRun::progress() const {
-  const initiator::Progress& initiated = initiator_->progress();
+  const initiator::Progress& initiated = enqueuer_->progress();
   RunProgress progress;
   progress.read = initiated.transactions_read;
   progress.queued = initiated.transactions_enqueued;

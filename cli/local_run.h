@@ -1,6 +1,6 @@
 // LocalRun: all roles of one job in this process, over one data directory, for one batch.
 //
-//   Initiator ─► input queue ─► Processor (threads) ─► output queue ─► Controller ─► report.db
+//   BatchEnqueuer ─► input queue ─► Processor (threads) ─► output queue ─► Controller ─► report.db
 //
 // It ends with the batch. Whatever ended an earlier run of the same input (a crash, Ctrl-C), this
 // one goes on where the ledger, the queues and the report stand.
@@ -82,7 +82,7 @@ class LocalRun {
   controller::Events ControllerEvents();
   absl::StatusOr<initiator::Submission> Submit(const std::stop_token& stop);
   // A batch that its ledger calls done, but of which the report lacks something, is open again.
-  absl::Status ReopenIfReportLacks();
+  absl::Status ReopenIfReportIncomplete();
   // Removes what was claim-checked, but for what a redrive would need.
   absl::Status DeleteBlobs();
   // Until the batch is complete or `stop`; puts items again that the queues have lost.
@@ -93,7 +93,7 @@ class LocalRun {
   absl::Status StopRoles();
   absl::StatusOr<RunSummary> Summarise(absl::Duration lapse);
   // Writes down what this run used, for `muster cost`.
-  void NoteUsage(absl::Duration lapse);
+  void RecordUsage(absl::Duration lapse);
   absl::StatusOr<report::Progress> CountedSoFar();
 
   const RunRequest request_;
@@ -113,7 +113,7 @@ class LocalRun {
   uint64_t counted_before_ = 0;       // transactions, by earlier runs of the batch
 
   // Roles, in the order in which data passes them; they use all of the above.
-  std::unique_ptr<initiator::Initiator> initiator_;
+  std::unique_ptr<initiator::BatchEnqueuer> enqueuer_;
   std::unique_ptr<processor::Processor> processor_;
   std::unique_ptr<controller::Controller> controller_;
 

@@ -34,7 +34,7 @@ absl::Status Explain(const absl::Status& status, const Peer& peer) {
   }
   const std::optional<rpc::ErrorReason> reason = rpc::Reason(status);
   if (reason.has_value() && reason->reason == "NO_SUCH_JOB") {
-    return WithList(status, "muster job list");
+    return WithListHint(status, "muster job list");
   }
   // gRPC has no words for a service that is not there.
   if (absl::IsUnimplemented(status) && status.message().empty()) {
@@ -45,13 +45,13 @@ absl::Status Explain(const absl::Status& status, const Peer& peer) {
   return status;
 }
 
-absl::StatusOr<std::unique_ptr<Mesh>> Mesh::Open(const ServerOptions& options) {
-  std::unique_ptr<Mesh> mesh(new Mesh(options, ChannelOptionsFor(options)));
+absl::StatusOr<std::unique_ptr<MeshClient>> MeshClient::Open(const ServerOptions& options) {
+  std::unique_ptr<MeshClient> mesh(new MeshClient(options, ChannelOptionsFor(options)));
   MUSTER_ASSIGN_OR_RETURN(mesh->initiator_, mesh->Connect(options.address, "muster-initiator"));
   return mesh;
 }
 
-absl::StatusOr<Peer> Mesh::Controller() {
+absl::StatusOr<Peer> MeshClient::Controller() {
   if (!options_.controller.empty()) return Connect(options_.controller, kController);
   MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Instance> controllers,
                           Instances(v1::ROLE_CONTROLLER));
@@ -63,12 +63,12 @@ absl::StatusOr<Peer> Mesh::Controller() {
       initiator_.address, ": it has heard of no controller; --controller HOST:PORT names one"));
 }
 
-absl::StatusOr<std::vector<v1::Instance>> Mesh::Instances(v1::Role role) {
+absl::StatusOr<std::vector<v1::Instance>> MeshClient::Instances(v1::Role role) {
   MUSTER_ASSIGN_OR_RETURN(const v1::ListInstancesResponse response, ListInstances(role));
   return std::vector<v1::Instance>(response.instances().begin(), response.instances().end());
 }
 
-absl::StatusOr<v1::ListInstancesResponse> Mesh::ListInstances(v1::Role role) {
+absl::StatusOr<v1::ListInstancesResponse> MeshClient::ListInstances(v1::Role role) {
   v1::ListInstancesRequest request;
   request.set_role(role);
   request.set_with_load(true);
@@ -78,7 +78,8 @@ absl::StatusOr<v1::ListInstancesResponse> Mesh::ListInstances(v1::Role role) {
   return response;
 }
 
-absl::StatusOr<Peer> Mesh::Connect(const std::string& address, const std::string& program) const {
+absl::StatusOr<Peer> MeshClient::Connect(const std::string& address,
+                                         const std::string& program) const {
   Peer peer{address, program, nullptr};
   MUSTER_ASSIGN_OR_RETURN(peer.channel, rpc::OpenChannel(address, channel_options_));
   return peer;

@@ -1,4 +1,4 @@
-// Mesh: the services that commands work on when they are told of a server.
+// MeshClient: the services that commands work on when they are told of a server.
 #pragma once
 
 #include <memory>
@@ -30,10 +30,10 @@ struct Peer {
 absl::Status Explain(const absl::Status& status, const Peer& peer);
 
 // Connect and Call are thread-safe, the others are not.
-class Mesh {
+class MeshClient {
  public:
   // Connects with the first call. InvalidArgument: an address or a file of TLS is wrong.
-  static absl::StatusOr<std::unique_ptr<Mesh>> Open(const ServerOptions& options);
+  static absl::StatusOr<std::unique_ptr<MeshClient>> Open(const ServerOptions& options);
 
   // Serves batches, jobs and queues.
   const std::shared_ptr<grpc::Channel>& initiator() const { return initiator_.channel; }
@@ -73,7 +73,7 @@ class Mesh {
   }
 
  private:
-  Mesh(ServerOptions options, rpc::ChannelOptions channel_options)
+  MeshClient(ServerOptions options, rpc::ChannelOptions channel_options)
       : options_(std::move(options)), channel_options_(std::move(channel_options)) {}
 
   const ServerOptions options_;

@@ -43,7 +43,7 @@ Finding Unknown(const std::string& what) {
 }
 
 // Without a NATS server all are silent and none is ready, which says nothing of them.
-Finding CheckHealth(const Mesh& mesh, const v1::Instance& instance, bool has_nats) {
+Finding CheckHealth(const MeshClient& mesh, const v1::Instance& instance, bool has_nats) {
   const std::string name = NameOf(instance);
   const std::string& address = instance.info().address();
   if (instance.leaving() && !has_nats) return Unknown(name);
@@ -137,10 +137,10 @@ void CheckRoles(const std::vector<v1::Instance>& instances, const ScalingTargets
   }
 }
 
-void CheckInstances(const Mesh& mesh, const std::vector<v1::Instance>& instances,
+void CheckInstances(const MeshClient& mesh, const std::vector<v1::Instance>& instances,
                     const std::string& version, absl::Time now, Findings* findings) {
   for (Finding& finding :
-       SideBySide(instances, [&](const auto& one) { return CheckHealth(mesh, one, true); })) {
+       ParallelMap(instances, [&](const auto& one) { return CheckHealth(mesh, one, true); })) {
     findings->push_back(std::move(finding));
   }
   for (const v1::Instance& instance : instances) {
@@ -151,14 +151,14 @@ void CheckInstances(const Mesh& mesh, const std::vector<v1::Instance>& instances
 }
 
 // Jobs and queues are there, and of all others one hears only there.
-Findings WithoutNats(const Mesh& mesh, const std::vector<v1::Instance>& last_heard) {
+Findings WithoutNats(const MeshClient& mesh, const std::vector<v1::Instance>& last_heard) {
   Findings findings = {
       {Health::kWrong, "NATS",
        absl::StrCat("the initiator at ", mesh.options().address, " gets no answer from it"),
        "start nats-server, or see whether it hangs and the initiator's machine reaches it; the "
        "rest mends itself"}};
   for (Finding& finding :
-       SideBySide(last_heard, [&](const auto& one) { return CheckHealth(mesh, one, false); })) {
+       ParallelMap(last_heard, [&](const auto& one) { return CheckHealth(mesh, one, false); })) {
     findings.push_back(std::move(finding));
   }
   for (const char* what : {"processor", "controller", "jobs", "queues", "batches"}) {
@@ -168,7 +168,7 @@ Findings WithoutNats(const Mesh& mesh, const std::vector<v1::Instance>& last_hea
 }
 
 // Every role tells of instances, so that this proves nothing. Unimplemented: it is another role.
-absl::Status NeedInitiator(const Mesh& mesh) {
+absl::Status RequireInitiator(const MeshClient& mesh) {
   const auto stub = v1::BatchService::NewStub(mesh.initiator());
   v1::ListBatchesRequest request;
   request.set_page_size(1);
@@ -182,11 +182,11 @@ absl::Status NeedInitiator(const Mesh& mesh) {
 
 absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::string& account,
                                    const std::string& version, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
   MUSTER_ASSIGN_OR_RETURN(const v1::ListInstancesResponse heard,
                           mesh->ListInstances(v1::ROLE_UNSPECIFIED));
   const std::vector<v1::Instance> instances(heard.instances().begin(), heard.instances().end());
-  MUSTER_RETURN_IF_ERROR(NeedInitiator(*mesh));
+  MUSTER_RETURN_IF_ERROR(RequireInitiator(*mesh));
   if (heard.disconnected()) return WithoutNats(*mesh, instances);
   Findings findings;
   findings.push_back({Health::kOk, "initiator",

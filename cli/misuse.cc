@@ -13,10 +13,10 @@ namespace muster::cli {
 namespace {
 
 // The outermost of the commands that were given a word that they do not take; nullptr: none was.
-const CLI::App* FindMisunderstood(const CLI::App& app) {
+const CLI::App* FindUnparsed(const CLI::App& app) {
   if (app.remaining_size() > 0) return &app;
   for (const CLI::App* const command : app.get_subcommands()) {
-    if (const CLI::App* const found = FindMisunderstood(*command); found != nullptr) return found;
+    if (const CLI::App* const found = FindUnparsed(*command); found != nullptr) return found;
   }
   return nullptr;
 }
@@ -117,16 +117,16 @@ std::string Complaint(const CLI::App& command, const std::string& what) {
 }  // namespace
 
 std::string ExplainUnknownWord(const CLI::App& app) {
-  const CLI::App* const misunderstood = FindMisunderstood(app);
-  if (misunderstood == nullptr) return "";
-  return ExplainWord(*misunderstood, FirstUnknownWord(*misunderstood));
+  const CLI::App* const unparsed = FindUnparsed(app);
+  if (unparsed == nullptr) return "";
+  return ExplainUnknownArgument(*unparsed, FirstUnknownWord(*unparsed));
 }
 
-std::string ExplainWord(const CLI::App& app, const std::string& word) {
+std::string ExplainUnknownArgument(const CLI::App& app, const std::string& word) {
   return Complaint(app, Explain(app, word));
 }
 
-std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& mistake) {
+std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& mistake) {
   const CLI::App& command = Innermost(app);
   const std::string name = NameBelow(command);
   return Complaint(command,

@@ -15,10 +15,10 @@ namespace muster::cli {
 std::string ExplainUnknownWord(const CLI::App& app);
 
 // Of a word that `app`, a command or the program, does not take. Two lines.
-std::string ExplainWord(const CLI::App& app, const std::string& word);
+std::string ExplainUnknownArgument(const CLI::App& app, const std::string& word);
 
 // Of a parsed command line of known words: what is missing or malformed, and in which command. Two
 // lines.
-std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& mistake);
+std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& mistake);
 
 }  // namespace muster::cli

@@ -89,7 +89,7 @@ void CheckQueues(nats::JetStream& jetstream, const queue_jetstream::Settings& se
   }
 }
 
-void CheckStreams(nats::JetStream& jetstream, const NatsCare& care, Findings* findings) {
+void CheckStreams(nats::JetStream& jetstream, const NatsCheckOptions& care, Findings* findings) {
   queue_jetstream::Settings settings;
   settings.replicas = care.replicas;
   findings->push_back(
@@ -139,7 +139,7 @@ Finding WhatIsPromised(const std::string& cannot) {
           "--ack-survives process"};
 }
 
-Finding WhatSurvives(const NatsCare& care, const std::string& cannot) {
+Finding WhatSurvives(const NatsCheckOptions& care, const std::string& cannot) {
   if (care.ack_survives == queue::Survives::kPower) return WhatIsPromised(cannot);
   const std::string if_synced =
       cannot.empty() ? "only where it has sync_interval: always" : "never with this version";
@@ -156,7 +156,7 @@ Finding WhatSurvives(const NatsCare& care, const std::string& cannot) {
 
 }  // namespace
 
-Findings CheckNats(const NatsCare& care) {
+Findings CheckNats(const NatsCheckOptions& care) {
   if (care.url.empty()) {
     return {{Health::kUnknown, "streams",
              "nobody has looked at the NATS server, its streams, and what its acknowledgements "

@@ -9,7 +9,7 @@
 namespace muster::cli {
 
 // What the services were told of their server, as their options of these names.
-struct NatsCare {
+struct NatsCheckOptions {
   std::string url;  // empty: nobody looks
   std::string bucket = "muster";
   int replicas = 1;
@@ -17,6 +17,6 @@ struct NatsCare {
 };
 
 // Changes nothing. Without a URL it says that nobody has looked.
-Findings CheckNats(const NatsCare& care);
+Findings CheckNats(const NatsCheckOptions& care);
 
 }  // namespace muster::cli

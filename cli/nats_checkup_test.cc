@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST_F(DoctorTest, SaysThatNobodyHasLookedAtTheNatsServer) {
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kOk);
   EXPECT_THAT(done.out, AllOf(HasSubstr("unknown: streams: nobody has looked at the NATS server"),
                               HasSubstr("say --nats URL")));
@@ -35,7 +35,7 @@ class NatsDoctorTest : public DoctorTest, public ::testing::WithParamInterface<s
   std::string Examine(const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {"doctor", "--nats", server_.url()};
     words.insert(words.end(), more.begin(), more.end());
-    const Done done = RunThere(words);
+    const Done done = RunOnServer(words);
     code_ = done.code;
     return done.out;
   }
@@ -133,10 +133,10 @@ INSTANTIATE_TEST_SUITE_P(Servers, NatsDoctorTest,
 TEST_F(DoctorTest, SaysThatANatsServerDoesNotAnswerOrStoresNothing) {
   using nats::testing::NatsServer;
   NatsServer nats(NatsServer::Programs().front(), "", NatsServer::Persistence::kNone);
-  EXPECT_THAT(RunThere({"doctor", "--nats", nats.url()}).out,
+  EXPECT_THAT(RunOnServer({"doctor", "--nats", nats.url()}).out,
               HasSubstr("runs no JetStream for us; start it with JetStream"));
   nats.Kill();
-  const Done done = RunThere({"doctor", "--nats", nats.url()});
+  const Done done = RunOnServer({"doctor", "--nats", nats.url()});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, HasSubstr(absl::StrCat("wrong: NATS server ", nats.url())));
 }

@@ -57,7 +57,7 @@ void TakeDefaultServer(ServerOptions* server) {
 
 }  // namespace
 
-void AddPlace(CLI::App* command, CommonOptions* options) {
+void AddDataDirOrServer(CLI::App* command, CommonOptions* options) {
   AddDataDir(command, options);
   const CLI::Option* const here = command->get_option("--data-dir");
   const CLI::Option* const there = AddServerOptions(command, &options->server);
@@ -83,7 +83,7 @@ void AddServer(CLI::App* command, CommonOptions* options) {
   });
 }
 
-absl::Status NeedData(const std::string& data_dir) {
+absl::Status RequireDataDir(const std::string& data_dir) {
   std::error_code error;
   if (std::filesystem::exists(data_dir, error) || error) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat("no data in directory ", data_dir,
@@ -91,7 +91,7 @@ absl::Status NeedData(const std::string& data_dir) {
                                           "MUSTER_DATA_DIR"));
 }
 
-absl::Status NeedServer(const CommonOptions& options, absl::string_view what) {
+absl::Status RequireServer(const CommonOptions& options, absl::string_view what) {
   if (options.server.named()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(what, ": name one with --server HOST:PORT or ", kServerVariable));

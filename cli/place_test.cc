@@ -13,7 +13,7 @@
 namespace muster::cli {
 namespace {
 
-TEST(PlaceTest, SaysHowToNameTheDataDirectoryWhereThereIsNone) {
+TEST(ServerOptionsTest, SaysHowToNameTheDataDirectoryWhereThereIsNone) {
   const std::vector<std::vector<const char*>> commands = {
       {"report", "1"},          {"batch", "list"},  {"batch", "receipt", "1"},  {"queue", "list"},
       {"queue", "purge", "in"}, {"queue", "check"}, {"queue", "redrive", "in"}, {"cost"}};
@@ -39,13 +39,13 @@ TEST(PlaceTest, SaysHowToNameTheDataDirectoryWhereThereIsNone) {
   EXPECT_FALSE(std::filesystem::exists(nowhere)) << "looking creates nothing";
 }
 
-TEST(PlaceTest, LeavesADataDirectoryThatIsThereToWhoOpensIt) {
+TEST(ServerOptionsTest, LeavesADataDirectoryThatIsThereToWhoOpensIt) {
   const base::TempDir dir;
-  EXPECT_TRUE(NeedData(dir.path()).ok());
-  EXPECT_TRUE(absl::IsNotFound(NeedData(dir / "none")));
+  EXPECT_TRUE(RequireDataDir(dir.path()).ok());
+  EXPECT_TRUE(absl::IsNotFound(RequireDataDir(dir / "none")));
 }
 
-TEST(PlaceTest, NamesTheDataDirectoryInALineToPasteUnlessItIsTheDefaultOne) {
+TEST(ServerOptionsTest, NamesTheDataDirectoryInALineToPasteUnlessItIsTheDefaultOne) {
   EXPECT_EQ(DataDirOption(".muster"), "");
   EXPECT_EQ(DataDirOption("build/demo/muster"), " --data-dir 'build/demo/muster'");
 }

@@ -13,10 +13,10 @@ namespace muster::cli {
 absl::StatusOr<std::unique_ptr<QueueAdmin>> OpenQueueAdmin(const CommonOptions& options,
                                                            const Environment& environment) {
   if (!options.server.named()) {
-    MUSTER_RETURN_IF_ERROR(NeedData(options.data_dir));
+    MUSTER_RETURN_IF_ERROR(RequireDataDir(options.data_dir));
     return NewLocalQueueAdmin(options.data_dir, environment.clock);
   }
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
   return NewRemoteQueueAdmin(std::move(mesh));
 }
 

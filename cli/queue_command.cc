@@ -208,14 +208,14 @@ CLI::App* AddVerb(CLI::App* parent, const char* name, const char* about,
                   const std::shared_ptr<QueueOptions>& options, Verb verb,
                   const Environment& environment) {
   CLI::App* const command = parent->add_subcommand(name, about);
-  AddPlace(command, &options->common);
+  AddDataDirOrServer(command, &options->common);
   AddOutput(command, &options->common, Csv::kNo);
   command->callback([options, verb = std::move(verb), &environment] {
     const absl::Status status = verb(*options, environment);
     if (status.ok()) return;
     // Messages that are not there are not in that list.
     environment.Fail(options->messages.empty()
-                         ? WithList(status, "muster queue list", options->common)
+                         ? WithListHint(status, "muster queue list", options->common)
                          : status);
   });
   return command;

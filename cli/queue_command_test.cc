@@ -63,7 +63,7 @@ TEST_F(QueueCommandTest, ListsTheQueuesOfAnotherAccount) {
 
 TEST_F(QueueCommandTest, FailsTheSameHereAndThere) {
   for (const char* verb : {"stats", "peek", "poison", "redrive", "purge"}) {
-    const Done done = RunThere({"queue", verb, "none-in-0"});
+    const Done done = RunOnServer({"queue", verb, "none-in-0"});
     EXPECT_EQ(done.code, kError);
     EXPECT_THAT(done.err, EndsWith("; `muster queue list` shows those there are\n"));
   }
@@ -75,29 +75,29 @@ TEST_F(QueueCommandTest, RedrivesThere) {
   GiveUp("a");
   const std::string named = GiveUp("b");
   GiveUp("c");
-  EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "--message", named}).out,
+  EXPECT_EQ(RunOnServer({"queue", "redrive", "shop-in-0", "--message", named}).out,
             "redriven: 1 message\n");
-  EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "-o", "json"}).out,
+  EXPECT_EQ(RunOnServer({"queue", "redrive", "shop-in-0", "-o", "json"}).out,
             "{\"messages\":2,\"batches\":[]}\n");
   EXPECT_EQ(queues_->Stats(id_)->ready, 3);
 }
 
 TEST_F(QueueCommandTest, RedrivesThereNoMessageThatIsNotPoison) {
   GiveUp("a");
-  const Done done = RunThere({"queue", "redrive", "shop-in-0", "--message", "nonsense"});
+  const Done done = RunOnServer({"queue", "redrive", "shop-in-0", "--message", "nonsense"});
   EXPECT_EQ(done.code, kError);
   EXPECT_EQ(done.err, "muster: local/shop-in-0 has no poison message nonsense\n");
-  EXPECT_EQ(RunThere({"queue", "redrive", "shop-in-0", "--message", "a", "--max", "1"}).code,
+  EXPECT_EQ(RunOnServer({"queue", "redrive", "shop-in-0", "--message", "a", "--max", "1"}).code,
             kUsage);
 }
 
 TEST_F(QueueCommandTest, PurgesThere) {
   Put("a");
   GiveUp("b");
-  EXPECT_EQ(RunThere({"queue", "purge", "shop-in-0"}).out,
+  EXPECT_EQ(RunOnServer({"queue", "purge", "shop-in-0"}).out,
             "purged: all messages of local/shop-in-0 but poison\n");
   EXPECT_EQ(queues_->Stats(id_)->stored(), 0);
-  EXPECT_EQ(RunThere({"queue", "purge", "shop-in-0", "--poison"}).out,
+  EXPECT_EQ(RunOnServer({"queue", "purge", "shop-in-0", "--poison"}).out,
             "purged: 1 poison message of local/shop-in-0\n");
   EXPECT_EQ(queues_->Stats(id_)->poison, 0);
 }

@@ -36,16 +36,18 @@ struct QuoteOptions {
 absl::StatusOr<int64_t> TransactionsOf(const QuoteOptions& options) {
   if (options.transactions.has_value()) return *options.transactions;
   MUSTER_ASSIGN_OR_RETURN(const auto source, input::FileSource::Open(options.input));
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
-  MUSTER_ASSIGN_OR_RETURN(const v1::Job kept, RemoteJobs(std::move(mesh)).Get(options.job));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
+  MUSTER_ASSIGN_OR_RETURN(const v1::Job kept, JobClient(std::move(mesh)).Get(options.job));
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job,
                           job::ParseJob(kept.definition(), options.job));
   return CountTransactions(job, *source);
 }
 
 absl::Status ShowQuote(const QuoteOptions& options, const Environment& environment) {
-  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "batches are quoted by a server"));
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are quoted by a server"));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
   QuoteView view;
   view.job = options.job;
   view.price = options.price;

@@ -20,7 +20,7 @@ class QuoteCommandTest : public ClientTest {
  protected:
   QuoteCommandTest() {
     const std::string job = Write("job.yaml", job_registry::JobText("name"));
-    EXPECT_EQ(RunThere({"job", "apply", job}).code, kOk);
+    EXPECT_EQ(RunOnServer({"job", "apply", job}).code, kOk);
     v1::QuoteResponse quote;
     quote.set_items(3);
     quote.set_feasible(false);
@@ -46,7 +46,7 @@ class QuoteCommandTest : public ClientTest {
 };
 
 TEST_F(QuoteCommandTest, SaysWhenABatchWouldBeDoneAndWhatItWouldCost) {
-  const Done done = RunThere(
+  const Done done = RunOnServer(
       {"batch", "quote", "shop", "--transactions", "1500", "--sla", "5m", "--price", "0.4"});
   EXPECT_EQ(done.code, kDeadlineMissed) << done.err;
   EXPECT_EQ(done.out,
@@ -63,7 +63,7 @@ TEST_F(QuoteCommandTest, SaysWhenABatchWouldBeDoneAndWhatItWouldCost) {
 }
 
 TEST_F(QuoteCommandTest, AnswersPrograms) {
-  const Done done = RunThere({"batch", "quote", "shop", "--transactions", "1500", "-o", "json"});
+  const Done done = RunOnServer({"batch", "quote", "shop", "--transactions", "1500", "-o", "json"});
   EXPECT_EQ(done.code, kDeadlineMissed);
   const auto json = nlohmann::json::parse(done.out);
   EXPECT_EQ(json["job"], "shop");
@@ -82,7 +82,7 @@ TEST_F(QuoteCommandTest, AnswersPrograms) {
 TEST_F(QuoteCommandTest, EndsWithZeroWhereItIsFeasible) {
   batches_.quote->set_feasible(true);
   batches_.quote->mutable_late_by()->Clear();
-  const Done done = RunThere({"batch", "quote", "shop", "--transactions", "1"});
+  const Done done = RunOnServer({"batch", "quote", "shop", "--transactions", "1"});
   EXPECT_EQ(done.code, kOk);
   EXPECT_THAT(done.out, HasSubstr("feasible: yes\n"));
 }
@@ -92,18 +92,18 @@ TEST_F(QuoteCommandTest, SaysNeverWhereItIsNeverDone) {
   batches_.quote->clear_late_by();
   batches_.quote->clear_shortest_sla();
   batches_.quote->set_needs(0);
-  const Done done = RunThere({"batch", "quote", "shop", "--transactions", "1"});
+  const Done done = RunOnServer({"batch", "quote", "shop", "--transactions", "1"});
   EXPECT_EQ(done.code, kDeadlineMissed);
   EXPECT_THAT(done.out, HasSubstr("feasible: no: never done; no number of replicas would do it\n"
                                   "finish: never\n"));
-  const Done json = RunThere({"batch", "quote", "shop", "--transactions", "1", "-o", "json"});
+  const Done json = RunOnServer({"batch", "quote", "shop", "--transactions", "1", "-o", "json"});
   EXPECT_TRUE(nlohmann::json::parse(json.out)["finish"].is_null());
 }
 
 // As submit's reader does: a newline in quotes ends no transaction, an empty line is none.
 TEST_F(QuoteCommandTest, CountsTheTransactionsOfAFile) {
   const std::string input = Write("in.csv", "amount,note\n1,\"a\nb\"\n\n2,c\n3,d\n");
-  EXPECT_EQ(RunThere({"batch", "quote", "name", "--input", input}).code, kDeadlineMissed);
+  EXPECT_EQ(RunOnServer({"batch", "quote", "name", "--input", input}).code, kDeadlineMissed);
   EXPECT_EQ(batches_.quoted().transactions(), 3);
 }
 
@@ -111,21 +111,21 @@ TEST_F(QuoteCommandTest, CountsMoreThanOneItem) {
   std::string text = "amount\n";
   for (int i = 0; i < 1234; ++i) text += "1\n";
   const std::string input = Write("in.csv", text);
-  EXPECT_EQ(RunThere({"batch", "quote", "name", "--input", input}).code, kDeadlineMissed);
+  EXPECT_EQ(RunOnServer({"batch", "quote", "name", "--input", input}).code, kDeadlineMissed);
   EXPECT_EQ(batches_.quoted().transactions(), 1234);
 }
 
 TEST_F(QuoteCommandTest, FailsAsSubmitWould) {
-  const Done file = RunThere({"batch", "quote", "name", "--input", dir_ / "none.csv"});
+  const Done file = RunOnServer({"batch", "quote", "name", "--input", dir_ / "none.csv"});
   EXPECT_EQ(file.code, kError);
   EXPECT_THAT(file.err, HasSubstr("does not exist"));
   const std::string input = Write("in.csv", "price\n1\n");
-  EXPECT_EQ(RunThere({"batch", "quote", "name", "--input", input}).code, kError);
-  const Done job = RunThere({"batch", "quote", "bakery", "--input", input});
+  EXPECT_EQ(RunOnServer({"batch", "quote", "name", "--input", input}).code, kError);
+  const Done job = RunOnServer({"batch", "quote", "bakery", "--input", input});
   EXPECT_EQ(job.code, kError);
   EXPECT_THAT(job.err, HasSubstr("no such job"));
   batches_.quote = absl::UnavailableError("it is not known yet how fast a replica works");
-  const Done speed = RunThere({"batch", "quote", "shop", "--transactions", "1"});
+  const Done speed = RunOnServer({"batch", "quote", "shop", "--transactions", "1"});
   EXPECT_EQ(speed.code, kUnreachable);
   EXPECT_THAT(speed.err, HasSubstr("it is not known yet how fast a replica works"));
   EXPECT_EQ(Run({"batch", "quote", "shop", "--transactions", "1"}).code, kError);
@@ -141,7 +141,7 @@ TEST_F(QuoteCommandTest, WantsEitherAFileOrANumber) {
                                              {"--transactions", "1", "--price", "-1"}}) {
     std::vector<std::string> arguments = {"batch", "quote", "shop"};
     arguments.insert(arguments.end(), rest.begin(), rest.end());
-    EXPECT_EQ(RunThere(arguments).code, kUsage) << ::testing::PrintToString(rest);
+    EXPECT_EQ(RunOnServer(arguments).code, kUsage) << ::testing::PrintToString(rest);
   }
 }
 

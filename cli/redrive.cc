@@ -23,8 +23,8 @@ absl::StatusOr<redrive::RedriveSummary> RedriveLocally(const std::string& data_d
   MUSTER_ASSIGN_OR_RETURN(const auto report,
                           backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, clock));
   // Nobody counts here: the next run looks whether the batch is complete.
-  report::StoreDesk desk(report.get(), [](uint64_t) {});
-  redrive::BatchReopener reopener(ledger.get(), &desk);
+  report::LocalReportClient desk(report.get(), [](uint64_t) {});
+  redrive::LedgerBatchReopener reopener(ledger.get(), &desk);
   return redrive::RedriveItems(request, *queues, reopener);
 }
 

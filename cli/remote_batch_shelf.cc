@@ -58,9 +58,9 @@ BatchView ViewOf(const v1::BatchStatus& status) {
   return view;
 }
 
-class RemoteBatchShelf final : public BatchShelf {
+class RemoteBatchAdmin final : public BatchAdmin {
  public:
-  explicit RemoteBatchShelf(std::unique_ptr<Mesh> mesh)
+  explicit RemoteBatchAdmin(std::unique_ptr<MeshClient> mesh)
       : mesh_(std::move(mesh)), stub_(v1::BatchService::NewStub(mesh_->initiator())) {}
 
   absl::StatusOr<std::vector<BatchView>> List() override {
@@ -122,14 +122,14 @@ class RemoteBatchShelf final : public BatchShelf {
  private:
   using Stub = v1::BatchService::Stub;
 
-  const std::unique_ptr<Mesh> mesh_;
+  const std::unique_ptr<MeshClient> mesh_;
   const std::unique_ptr<Stub> stub_;
 };
 
 }  // namespace
 
-std::unique_ptr<BatchShelf> NewRemoteBatchShelf(std::unique_ptr<Mesh> mesh) {
-  return std::make_unique<RemoteBatchShelf>(std::move(mesh));
+std::unique_ptr<BatchAdmin> NewRemoteBatchAdmin(std::unique_ptr<MeshClient> mesh) {
+  return std::make_unique<RemoteBatchAdmin>(std::move(mesh));
 }
 
 }  // namespace muster::cli

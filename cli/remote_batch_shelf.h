@@ -8,6 +8,6 @@
 
 namespace muster::cli {
 
-std::unique_ptr<BatchShelf> NewRemoteBatchShelf(std::unique_ptr<Mesh> mesh);
+std::unique_ptr<BatchAdmin> NewRemoteBatchAdmin(std::unique_ptr<MeshClient> mesh);
 
 }  // namespace muster::cli

@@ -11,10 +11,10 @@ constexpr int kJobsPerPage = 1000;
 
 }  // namespace
 
-RemoteJobs::RemoteJobs(std::unique_ptr<Mesh> mesh)
+JobClient::JobClient(std::unique_ptr<MeshClient> mesh)
     : mesh_(std::move(mesh)), stub_(v1::JobService::NewStub(mesh_->initiator())) {}
 
-absl::StatusOr<v1::ApplyJobResponse> RemoteJobs::Apply(
+absl::StatusOr<v1::ApplyJobResponse> JobClient::Apply(
     const std::string& definition, const std::optional<std::string>& expected_revision) {
   v1::ApplyJobRequest request;
   request.set_definition(definition);
@@ -24,7 +24,7 @@ absl::StatusOr<v1::ApplyJobResponse> RemoteJobs::Apply(
   return response;
 }
 
-absl::StatusOr<v1::Job> RemoteJobs::Get(const std::string& name) {
+absl::StatusOr<v1::Job> JobClient::Get(const std::string& name) {
   v1::GetJobRequest request;
   request.set_name(name);
   v1::GetJobResponse response;
@@ -32,7 +32,7 @@ absl::StatusOr<v1::Job> RemoteJobs::Get(const std::string& name) {
   return std::move(*response.mutable_job());
 }
 
-absl::StatusOr<std::vector<v1::Job>> RemoteJobs::List() {
+absl::StatusOr<std::vector<v1::Job>> JobClient::List() {
   std::vector<v1::Job> jobs;
   v1::ListJobsRequest request;
   request.set_page_size(kJobsPerPage);
@@ -45,14 +45,14 @@ absl::StatusOr<std::vector<v1::Job>> RemoteJobs::List() {
   return jobs;
 }
 
-absl::Status RemoteJobs::Delete(const std::string& name) {
+absl::Status JobClient::Delete(const std::string& name) {
   v1::DeleteJobRequest request;
   request.set_name(name);
   v1::DeleteJobResponse response;
   return mesh_->Call(*stub_, &Stub::DeleteJob, request, &response);
 }
 
-absl::StatusOr<v1::CheckJobResponse> RemoteJobs::Check(const std::string& definition) {
+absl::StatusOr<v1::CheckJobResponse> JobClient::Check(const std::string& definition) {
   v1::CheckJobRequest request;
   request.set_definition(definition);
   v1::CheckJobResponse response;

@@ -1,4 +1,4 @@
-// RemoteJobs: the jobs that an initiator keeps.
+// JobClient: the jobs that an initiator keeps.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@
 namespace muster::cli {
 
 // Statuses are the service's. Not thread-safe.
-class RemoteJobs {
+class JobClient {
  public:
-  explicit RemoteJobs(std::unique_ptr<Mesh> mesh);
+  explicit JobClient(std::unique_ptr<MeshClient> mesh);
 
   // `expected_revision`: what the job must be at; empty: it must not be there.
   absl::StatusOr<v1::ApplyJobResponse> Apply(const std::string& definition,
@@ -30,7 +30,7 @@ class RemoteJobs {
  private:
   using Stub = v1::JobService::Stub;
 
-  std::unique_ptr<Mesh> mesh_;
+  std::unique_ptr<MeshClient> mesh_;
   std::unique_ptr<Stub> stub_;
 };
 

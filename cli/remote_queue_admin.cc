@@ -17,7 +17,7 @@ constexpr size_t kMaxNamed = 1000;  // messages of one redrive
 
 class RemoteQueueAdmin final : public QueueAdmin {
  public:
-  explicit RemoteQueueAdmin(std::unique_ptr<Mesh> mesh)
+  explicit RemoteQueueAdmin(std::unique_ptr<MeshClient> mesh)
       : mesh_(std::move(mesh)), stub_(v1::QueueService::NewStub(mesh_->initiator())) {}
 
   absl::StatusOr<std::vector<QueueCounts>> List(const std::string& account) override {
@@ -137,13 +137,13 @@ class RemoteQueueAdmin final : public QueueAdmin {
     return absl::OkStatus();
   }
 
-  const std::unique_ptr<Mesh> mesh_;
+  const std::unique_ptr<MeshClient> mesh_;
   const std::unique_ptr<Stub> stub_;
 };
 
 }  // namespace
 
-std::unique_ptr<QueueAdmin> NewRemoteQueueAdmin(std::unique_ptr<Mesh> mesh) {
+std::unique_ptr<QueueAdmin> NewRemoteQueueAdmin(std::unique_ptr<MeshClient> mesh) {
   return std::make_unique<RemoteQueueAdmin>(std::move(mesh));
 }
 

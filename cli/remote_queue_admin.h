@@ -8,6 +8,6 @@
 
 namespace muster::cli {
 
-std::unique_ptr<QueueAdmin> NewRemoteQueueAdmin(std::unique_ptr<Mesh> mesh);
+std::unique_ptr<QueueAdmin> NewRemoteQueueAdmin(std::unique_ptr<MeshClient> mesh);
 
 }  // namespace muster::cli

@@ -35,8 +35,8 @@ void TakeOver(const scaling_rules::Target& target, scaling_sim::SimOptions* sim,
   deadline->patience = target.patience;
 }
 
-void HoldTo(const std::shared_ptr<const Rules>& rules, const std::string& target,
-            PolicyEntry* entry) {
+void ClampTo(const std::shared_ptr<const Rules>& rules, const std::string& target,
+             PolicyEntry* entry) {
   entry->settings += ", rules";
   entry->make = [rules, target, make = std::move(entry->make)](uint64_t seed) {
     // The target was found in these very rules.
@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<PolicyEntry>> ComposePolicies(ReplayOptions* options)
     MUSTER_ASSIGN_OR_RETURN(std::vector<PolicyEntry> found,
                             scaling_sim::FindPolicies(name, options->sim, deadline));
     for (PolicyEntry& entry : found) {
-      if (rules != nullptr && entry.name == "deadline") HoldTo(rules, target_id, &entry);
+      if (rules != nullptr && entry.name == "deadline") ClampTo(rules, target_id, &entry);
       policies.push_back(std::move(entry));
     }
   }

@@ -34,12 +34,12 @@ void AddReport(CLI::App* app, const Environment& environment) {
   const auto options = std::make_shared<ReportOptions>();
   report->add_option("BATCH", options->batch, "The batch's number")->required();
   report->add_option("--group", options->group, "Only this group of the job");
-  AddPlace(report, &options->common);
+  AddDataDirOrServer(report, &options->common);
   AddController(report, &options->common);
   AddOutput(report, &options->common, Csv::kYes);
   report->callback([options, &environment] {
     if (const absl::Status status = Report(*options, environment); !status.ok()) {
-      environment.Fail(WithList(status, "muster batch list", options->common));
+      environment.Fail(WithListHint(status, "muster batch list", options->common));
     }
   });
 }

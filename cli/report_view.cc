@@ -29,7 +29,7 @@ class LocalReport final : public ReportView {
 
 class RemoteReport final : public ReportView {
  public:
-  explicit RemoteReport(std::unique_ptr<Mesh> mesh) : mesh_(std::move(mesh)) {}
+  explicit RemoteReport(std::unique_ptr<MeshClient> mesh) : mesh_(std::move(mesh)) {}
 
   absl::Status Visit(uint64_t batch, const std::string& group,
                      const report::RowVisitor& visitor) override {
@@ -42,7 +42,7 @@ class RemoteReport final : public ReportView {
   }
 
  private:
-  const std::unique_ptr<Mesh> mesh_;
+  const std::unique_ptr<MeshClient> mesh_;
 };
 
 }  // namespace
@@ -50,10 +50,10 @@ class RemoteReport final : public ReportView {
 absl::StatusOr<std::unique_ptr<ReportView>> OpenReportView(const CommonOptions& options,
                                                            const Environment& environment) {
   if (options.server.named()) {
-    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
+    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
     return std::make_unique<RemoteReport>(std::move(mesh));
   }
-  MUSTER_RETURN_IF_ERROR(NeedData(options.data_dir));
+  MUSTER_RETURN_IF_ERROR(RequireDataDir(options.data_dir));
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<report::ReportStore> store,
                           backend::OpenReportStore(backend::DataDirUrls(options.data_dir).report,
                                                    backend::Mode::kReadOnly, environment.clock));

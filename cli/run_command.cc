@@ -134,7 +134,7 @@ void Announce(const initiator::Submission& submission, const Environment& enviro
 }
 
 // With --new the same command would begin another batch.
-std::string HowToGoOn(const RunSummary& summary, const RunOptions& options) {
+std::string ResumeHint(const RunSummary& summary, const RunOptions& options) {
   const bool is_other = summary.start == initiator::Start::kNew && options.always_new;
   return absl::StrCat("run the same command again ", is_other ? "without --new " : "",
                       "to go on with batch ", summary.batch.number);
@@ -146,7 +146,7 @@ absl::Status GivenUp(const absl::Status& obstacle, const RunSummary& summary,
   const absl::Status told = base::Annotate(obstacle, options.job_file);
   if (!absl::IsUnavailable(told)) return told;
   return absl::UnavailableError(
-      absl::StrCat(told.message(), "; start it, then ", HowToGoOn(summary, options)));
+      absl::StrCat(told.message(), "; start it, then ", ResumeHint(summary, options)));
 }
 
 void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
@@ -156,7 +156,7 @@ void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
                                                   DataDirOption(options.common.data_dir));
     return;
   }
-  *environment.err << "stopped; " << HowToGoOn(summary, options) << "\n";
+  *environment.err << "stopped; " << ResumeHint(summary, options) << "\n";
 }
 
 absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& options,

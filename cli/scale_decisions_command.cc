@@ -35,7 +35,7 @@ absl::Status WatchDecisions(const DecisionsOptions& options, const Environment& 
   if (options.common.output == OutputFormat::kCsv) {
     return absl::InvalidArgumentError("--watch writes lines, JSON or YAML, not CSV");
   }
-  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgent::Find(options.common));
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
   const DecisionFeed::Tell tell = [&](const v1::ScalingDecision& decision) {
     switch (options.common.output) {
       case OutputFormat::kJson:
@@ -59,7 +59,7 @@ absl::Status WatchDecisions(const DecisionsOptions& options, const Environment& 
 
 absl::Status ListDecisions(const DecisionsOptions& options, const Environment& environment) {
   if (options.watch) return WatchDecisions(options, environment);
-  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgent::Find(options.common));
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
   v1::ListDecisionsRequest request;
   request.set_target(options.target);
   request.set_page_size(options.limit);
@@ -76,7 +76,7 @@ absl::Status ListDecisions(const DecisionsOptions& options, const Environment& e
 }
 
 absl::Status ExplainDecision(const DecisionsOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgent::Find(options.common));
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
   v1::GetDecisionRequest request;
   request.set_decision(options.decision);
   request.set_target(options.target);

@@ -26,7 +26,7 @@ struct OverrideOptions {
   bool clear = false;
 };
 
-absl::Status ClearOverride(const OverrideOptions& options, ScalingAgent& agent,
+absl::Status ClearOverride(const OverrideOptions& options, ScalingAgentClient& agent,
                            const Environment& environment) {
   v1::ClearOverrideRequest request;
   request.set_target(options.target);
@@ -41,7 +41,7 @@ absl::Status ClearOverride(const OverrideOptions& options, ScalingAgent& agent,
   return absl::OkStatus();
 }
 
-absl::Status SetOverride(const OverrideOptions& options, ScalingAgent& agent,
+absl::Status SetOverride(const OverrideOptions& options, ScalingAgentClient& agent,
                          const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const absl::Duration hold, base::ParseDuration(options.hold));
   v1::SetOverrideRequest request;
@@ -65,7 +65,7 @@ absl::Status SetOverride(const OverrideOptions& options, ScalingAgent& agent,
 }
 
 absl::Status Override(const OverrideOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgent::Find(options.common));
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
   return options.clear ? ClearOverride(options, *agent, environment)
                        : SetOverride(options, *agent, environment);
 }

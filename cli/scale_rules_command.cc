@@ -27,10 +27,10 @@ namespace muster::cli {
 namespace {
 
 using nlohmann::ordered_json;
+using scaling_rules::ConstraintSchedule;
 using scaling_rules::Rules;
 using scaling_rules::Ruling;
 using scaling_rules::Target;
-using scaling_rules::Timetable;
 
 struct RulesOptions {
   CommonOptions common;
@@ -100,7 +100,7 @@ absl::Status ShowFile(const RulesOptions& options, const Environment& environmen
   }
   ordered_json json = ordered_json::array();
   for (const Target& target : rules->targets) {
-    const Timetable timetable(rules, target.id);
+    const ConstraintSchedule timetable(rules, target.id);
     const Ruling ruling = timetable.At(at, cold_start);
     const absl::Time next = timetable.NextChange(at, cold_start);
     table.AddRow({target.id, RangeCell(ruling),
@@ -120,7 +120,7 @@ absl::Status ShowFile(const RulesOptions& options, const Environment& environmen
 // Those that are in force.
 absl::Status ShowRules(const RulesOptions& options, const Environment& environment) {
   if (!options.file.empty()) return ShowFile(options, environment);
-  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgent::Find(options.common));
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
   MUSTER_ASSIGN_OR_RETURN(const auto rules, agent->Call<v1::GetRulesResponse>(
                                                 &ScalingStub::GetRules, v1::GetRulesRequest()));
   if (IsStructured(options.common.output)) {

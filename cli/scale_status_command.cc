@@ -33,7 +33,7 @@ struct SimulateOptions {
 };
 
 absl::Status ShowTargets(const StatusOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgent::Find(options.common));
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
   v1::ListTargetsRequest request;
   request.set_target(options.target);
   MUSTER_ASSIGN_OR_RETURN(const auto listed,
@@ -49,7 +49,7 @@ absl::Status ShowTargets(const StatusOptions& options, const Environment& enviro
 }
 
 absl::Status SimulateWork(const SimulateOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgent::Find(options.common));
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
   v1::SimulateRequest request = scaling_wire::ToProto(options.work);
   request.set_target(options.target);
   MUSTER_ASSIGN_OR_RETURN(auto simulated,

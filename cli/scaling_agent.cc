@@ -8,16 +8,17 @@
 
 namespace muster::cli {
 
-absl::StatusOr<std::unique_ptr<ScalingAgent>> ScalingAgent::Find(const CommonOptions& options) {
-  MUSTER_RETURN_IF_ERROR(NeedServer(options, "the scaling agent is found by a server"));
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Mesh> mesh, Mesh::Open(options.server));
-  return std::unique_ptr<ScalingAgent>(new ScalingAgent(std::move(mesh)));
+absl::StatusOr<std::unique_ptr<ScalingAgentClient>> ScalingAgentClient::Find(
+    const CommonOptions& options) {
+  MUSTER_RETURN_IF_ERROR(RequireServer(options, "the scaling agent is found by a server"));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
+  return std::unique_ptr<ScalingAgentClient>(new ScalingAgentClient(std::move(mesh)));
 }
 
-ScalingAgent::ScalingAgent(std::unique_ptr<Mesh> mesh)
+ScalingAgentClient::ScalingAgentClient(std::unique_ptr<MeshClient> mesh)
     : mesh_(std::move(mesh)), leading_([this] { return Addresses(); }, mesh_->channel_options()) {}
 
-absl::StatusOr<std::vector<std::string>> ScalingAgent::Addresses() {
+absl::StatusOr<std::vector<std::string>> ScalingAgentClient::Addresses() {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Instance> instances,
                           mesh_->Instances(v1::ROLE_SCALING_AGENT));
   std::vector<std::string> addresses;

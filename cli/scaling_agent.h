@@ -1,4 +1,4 @@
-// ScalingAgent: the scaling agent of a mesh that leads, found through the initiator.
+// ScalingAgentClient: the scaling agent of a mesh that leads, found through the initiator.
 #pragma once
 
 #include <memory>
@@ -17,18 +17,18 @@ namespace muster::cli {
 using ScalingStub = v1::ScalingService::Stub;
 
 // Not thread-safe.
-class ScalingAgent {
+class ScalingAgentClient {
  public:
   // InvalidArgument: no server is named, or wrongly.
-  static absl::StatusOr<std::unique_ptr<ScalingAgent>> Find(const CommonOptions& options);
+  static absl::StatusOr<std::unique_ptr<ScalingAgentClient>> Find(const CommonOptions& options);
 
-  // One unary call, as LeadingAgent has it. Unavailable: the initiator does not answer, or has
-  // heard of no scaling agent.
+  // One unary call, as ScalingLeaderClient has it. Unavailable: the initiator does not answer, or
+  // has heard of no scaling agent.
   template <typename Response, typename Method, typename Request>
   absl::StatusOr<Response> Call(Method method, const Request& request) {
     return leading_.Unary<Response>(method, request, timeout());
   }
-  scaling_remote::LeadingAgent& leading() { return leading_; }
+  scaling_remote::ScalingLeaderClient& leading() { return leading_; }
 
   // What a call may take.
   absl::Duration timeout() const {
@@ -36,11 +36,11 @@ class ScalingAgent {
   }
 
  private:
-  explicit ScalingAgent(std::unique_ptr<Mesh> mesh);
+  explicit ScalingAgentClient(std::unique_ptr<MeshClient> mesh);
   absl::StatusOr<std::vector<std::string>> Addresses();
 
-  const std::unique_ptr<Mesh> mesh_;
-  scaling_remote::LeadingAgent leading_;
+  const std::unique_ptr<MeshClient> mesh_;
+  scaling_remote::ScalingLeaderClient leading_;
 };
 
 }  // namespace muster::cli

@@ -17,7 +17,8 @@ namespace {
 constexpr char kScaling[] = "scaling";
 
 // What one agent says of itself. That it does not answer, its own finding says.
-absl::StatusOr<v1::GetAgentResponse> AskAgent(const Mesh& mesh, const v1::Instance& instance) {
+absl::StatusOr<v1::GetAgentResponse> AskAgent(const MeshClient& mesh,
+                                              const v1::Instance& instance) {
   MUSTER_ASSIGN_OR_RETURN(const Peer peer,
                           mesh.Connect(instance.info().address(), "muster-scaling-agent"));
   const auto stub = v1::ScalingService::NewStub(peer.channel);
@@ -41,7 +42,7 @@ Finding LeaderFinding(const v1::Instance& instance, const v1::GetAgentResponse& 
                        agent.rules_revision())};
 }
 
-ScalingTargets ListTargets(const Mesh& mesh, const v1::Instance& leader, Findings* findings) {
+ScalingTargets ListTargets(const MeshClient& mesh, const v1::Instance& leader, Findings* findings) {
   const auto peer = mesh.Connect(leader.info().address(), "muster-scaling-agent");
   if (!peer.ok()) return {};
   const auto stub = v1::ScalingService::NewStub(peer->channel);
@@ -73,7 +74,7 @@ bool StartsReplicas(const v1::GetAgentResponse& agent) {
 
 }  // namespace
 
-ScalingTargets CheckScaling(const Mesh& mesh, const std::vector<v1::Instance>& instances,
+ScalingTargets CheckScaling(const MeshClient& mesh, const std::vector<v1::Instance>& instances,
                             Findings* findings) {
   std::vector<v1::Instance> agents;
   for (const v1::Instance& instance : instances) {
@@ -82,7 +83,7 @@ ScalingTargets CheckScaling(const Mesh& mesh, const std::vector<v1::Instance>& i
   }
   if (agents.empty()) return {};
   const auto answers =
-      SideBySide(agents, [&](const v1::Instance& one) { return AskAgent(mesh, one); });
+      ParallelMap(agents, [&](const v1::Instance& one) { return AskAgent(mesh, one); });
   bool led = false;
   ScalingTargets started;
   for (size_t i = 0; i < agents.size(); ++i) {

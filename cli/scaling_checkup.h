@@ -14,7 +14,7 @@ using ScalingTargets = std::vector<v1::ScalingTarget>;
 
 // Finds nothing where no scaling agent is among the instances: a mesh may do without. Answers the
 // targets of the agent that leads, if it starts replicas and does not only say how many it would.
-ScalingTargets CheckScaling(const Mesh& mesh, const std::vector<v1::Instance>& instances,
+ScalingTargets CheckScaling(const MeshClient& mesh, const std::vector<v1::Instance>& instances,
                             Findings* findings);
 
 }  // namespace muster::cli

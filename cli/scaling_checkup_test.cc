@@ -32,11 +32,11 @@ class ScalingDoctorTest : public DoctorTest {
   }
 
   using AgentState = scaling_remote::testing::AgentState;
-  scaling_remote::testing::MadeUpAgent agent_;
+  scaling_remote::testing::FakeAgent agent_;
 };
 
 TEST_F(ScalingDoctorTest, SaysThatAnAgentLeads) {
-  EXPECT_THAT(RunThere({"doctor"}).out,
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
               AllOf(HasSubstr("ok: scaling agent s-1: leads; mode act, actuator process, rules "
                               "revision 3\n"),
                     Not(HasSubstr("billing"))));
@@ -47,7 +47,7 @@ TEST_F(ScalingDoctorTest, WarnsOfRefusedRulesAndOfTrouble) {
     state.agent.set_rules_refusal("rules.yaml:3:1: no such key");
     state.targets[0].set_trouble("the actuator refuses");
   });
-  EXPECT_THAT(RunThere({"doctor"}).out,
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
               AllOf(HasSubstr("warning: scaling agent s-1: refused a change of its rules: "
                               "rules.yaml:3:1: no such key; mend the file"),
                     HasSubstr("warning: scaling target billing: the actuator refuses; `muster "
@@ -56,7 +56,7 @@ TEST_F(ScalingDoctorTest, WarnsOfRefusedRulesAndOfTrouble) {
 
 TEST_F(ScalingDoctorTest, FindsItWrongThatNobodyLeads) {
   agent_.StepDown("");
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, HasSubstr("wrong: scaling: no scaling agent that is heard leads"));
 }
@@ -69,12 +69,12 @@ class AtZeroDoctorTest : public ScalingDoctorTest {
     agent_.Tell([](AgentState& state) { state.targets[0].add_queues("shop-in"); });
     const std::string path = dir_ / "shop.yaml";
     std::ofstream(path) << "shop: 1";
-    EXPECT_EQ(RunThere({"job", "apply", path}).code, kOk);
+    EXPECT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
   }
 };
 
 TEST_F(AtZeroDoctorTest, FindsAnIdleMeshWithoutProcessorsSound) {
-  EXPECT_THAT(RunThere({"doctor"}).out,
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
               AllOf(HasSubstr("ok: processor: none is there; the scaling agent starts them\n"),
                     HasSubstr("ok: job shop: no processor has its handler now; scaling target "
                               "billing starts them when there is work\n"),
@@ -84,13 +84,13 @@ TEST_F(AtZeroDoctorTest, FindsAnIdleMeshWithoutProcessorsSound) {
 TEST_F(AtZeroDoctorTest, SaysWhoIsStartedForABatch) {
   PutBatch(7, "shop", "");
   agent_.Tell([](AgentState& state) { state.targets[0].mutable_decision()->set_replicas(2); });
-  EXPECT_THAT(RunThere({"doctor"}).out,
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
               HasSubstr("ok: batch 7: waits for scaling target billing, which starts 2\n"));
 }
 
 TEST_F(AtZeroDoctorTest, WarnsOfABatchForWhichNobodyIsStarted) {
   PutBatch(7, "shop", "");
-  EXPECT_THAT(RunThere({"doctor"}).out,
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
               HasSubstr("warning: batch 7: waits, and scaling target billing starts nobody; "
                         "`muster scale explain --target billing` says why\n"));
 }
@@ -101,7 +101,7 @@ TEST_F(AtZeroDoctorTest, WarnsOfReplicasThatDoNotHaveTheHandlerThatABatchNeeds) 
     state.targets[0].mutable_decision()->set_replicas(2);
     state.targets[0].mutable_replicas()->set_ready(2);
   });
-  EXPECT_THAT(RunThere({"doctor"}).out,
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
               HasSubstr("warning: batch 7: waits: no replica of scaling target billing has the "
                         "handler of job shop; if it stays so"));
 }
@@ -109,7 +109,7 @@ TEST_F(AtZeroDoctorTest, WarnsOfReplicasThatDoNotHaveTheHandlerThatABatchNeeds) 
 TEST_F(AtZeroDoctorTest, ExpectsNobodyOfATargetWithOtherQueues) {
   PutBatch(7, "shop", "");
   agent_.Tell([](AgentState& state) { state.targets[0].set_queues(0, "bakery-in"); });
-  EXPECT_THAT(RunThere({"doctor"}).out,
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
               AllOf(HasSubstr("wrong: batch 7: waits: no processor has the handler of job shop"),
                     HasSubstr("wrong: job shop: no processor has its handler; start")));
 }
@@ -117,17 +117,17 @@ TEST_F(AtZeroDoctorTest, ExpectsNobodyOfATargetWithOtherQueues) {
 TEST_F(AtZeroDoctorTest, ExpectsNobodyOfAnAgentThatOnlyTellsWhatItWouldDo) {
   PutBatch(7, "shop", "");
   agent_.Tell([](AgentState& state) { state.agent.set_mode(v1::SCALING_MODE_OBSERVE); });
-  EXPECT_THAT(RunThere({"doctor"}).out, AllOf(HasSubstr("wrong: batch 7: waits"),
-                                              HasSubstr("wrong: processor: the initiator has")));
+  EXPECT_THAT(RunOnServer({"doctor"}).out, AllOf(HasSubstr("wrong: batch 7: waits"),
+                                                 HasSubstr("wrong: processor: the initiator has")));
   agent_.Tell([](AgentState& state) {
     state.agent.set_mode(v1::SCALING_MODE_ACT);
     state.agent.set_actuator("dry-run");
   });
-  EXPECT_THAT(RunThere({"doctor"}).out, HasSubstr("wrong: batch 7: waits"));
+  EXPECT_THAT(RunOnServer({"doctor"}).out, HasSubstr("wrong: batch 7: waits"));
 }
 
 TEST_F(DoctorTest, SaysNothingOfScalingWhereThereIsNone) {
-  EXPECT_THAT(RunThere({"doctor"}).out, Not(HasSubstr("scaling")));
+  EXPECT_THAT(RunOnServer({"doctor"}).out, Not(HasSubstr("scaling")));
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 namespace muster::cli {
 
-inline v1::Instance HeardAgent(const scaling_remote::testing::MadeUpAgent& agent,
-                               const std::string& name) {
+inline v1::Instance AgentInstance(const scaling_remote::testing::FakeAgent& agent,
+                                  const std::string& name) {
   v1::Instance instance;
   instance.mutable_info()->set_role(v1::ROLE_SCALING_AGENT);
   instance.mutable_info()->set_instance(name);
@@ -23,11 +23,11 @@ inline v1::Instance HeardAgent(const scaling_remote::testing::MadeUpAgent& agent
 class ScalingCommandTest : public ClientTest {
  protected:
   using AgentState = scaling_remote::testing::AgentState;
-  using MadeUpAgent = scaling_remote::testing::MadeUpAgent;
+  using FakeAgent = scaling_remote::testing::FakeAgent;
 
   ScalingCommandTest() {
     two_.StepDown(one_.address());
-    mesh_.others = {HeardAgent(one_, "s-1"), HeardAgent(two_, "s-2")};
+    mesh_.others = {AgentInstance(one_, "s-1"), AgentInstance(two_, "s-2")};
     one_.Tell([&](AgentState& state) { state.targets = {Billing()}; });
     Decide(one_, 1);
     Decide(one_, 2);
@@ -69,7 +69,7 @@ class ScalingCommandTest : public ClientTest {
     return decision;
   }
 
-  void Decide(MadeUpAgent& agent, int number) {
+  void Decide(FakeAgent& agent, int number) {
     v1::GetDecisionResponse made;
     *made.mutable_decision() = Decision(number);
     v1::ScalingInputs* const inputs = made.mutable_inputs();
@@ -90,7 +90,7 @@ class ScalingCommandTest : public ClientTest {
     agent.Tell([&](AgentState& state) { state.decisions.push_back(made); });
   }
 
-  MadeUpAgent one_, two_;
+  FakeAgent one_, two_;
 };
 
 }  // namespace muster::cli

@@ -18,7 +18,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST_F(ScalingCommandTest, ShowsWhereEachTargetStands) {
-  const Done done = RunThere({"scale", "status"});
+  const Done done = RunOnServer({"scale", "status"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_EQ(done.out,
             "TARGET   HAVE  WANT  STARTING  STANDBY  OLDEST DEADLINE  FEASIBLE               "
@@ -38,13 +38,13 @@ TEST_F(ScalingCommandTest, ShowsWhatIsNotKnownYetAndWhatIsHeldByHand) {
     *target.mutable_override()->mutable_until() =
         proto_time::ToProto(clock_.Now() + absl::Minutes(30));
   });
-  EXPECT_THAT(RunThere({"scale", "status", "billing"}).out,
+  EXPECT_THAT(RunOnServer({"scale", "status", "billing"}).out,
               HasSubstr("billing     1     -         2        4  -                -         "
                         "not known  override to 7, ends in 30 min  no statistics of"));
 }
 
 TEST_F(ScalingCommandTest, ShowsTargetsForPrograms) {
-  const auto json = nlohmann::json::parse(RunThere({"scale", "status", "-o", "json"}).out);
+  const auto json = nlohmann::json::parse(RunOnServer({"scale", "status", "-o", "json"}).out);
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0]["target"], "billing");
   EXPECT_EQ(json[0]["sla_seconds"], 300);
@@ -54,35 +54,35 @@ TEST_F(ScalingCommandTest, ShowsTargetsForPrograms) {
   EXPECT_EQ(json[0]["oldest_deadline"], Rfc3339(clock_.Now() + absl::Seconds(270)));
   EXPECT_TRUE(json[0]["override"].is_null());
   EXPECT_TRUE(json[0]["cold_start_seconds"].is_null());
-  EXPECT_THAT(RunThere({"scale", "status", "-o", "csv"}).out,
+  EXPECT_THAT(RunOnServer({"scale", "status", "-o", "csv"}).out,
               HasSubstr("billing,1,3,2,4,in 4 min 30 s,\"no: 53 s late, needs 5\",40.0/s,max,-"));
 }
 
 TEST_F(ScalingCommandTest, FailsForATargetThatIsNot) {
-  const Done done = RunThere({"scale", "status", "nobody"});
+  const Done done = RunOnServer({"scale", "status", "nobody"});
   EXPECT_EQ(done.code, kError);
   EXPECT_EQ(done.err, "muster: the rules have no target 'nobody'\n");
 }
 
 TEST_F(ScalingCommandTest, ListsDecisionsNewestFirst) {
-  const Done done = RunThere({"scale", "decisions"});
+  const Done done = RunOnServer({"scale", "decisions"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_THAT(done.out, StartsWith("DECISION   TARGET   DECIDED"));
   EXPECT_LT(done.out.find("billing-2"), done.out.find("billing-1"));
   EXPECT_THAT(done.out, HasSubstr("done    Grow from 1 to 3 replicas.\n"));
-  EXPECT_THAT(RunThere({"scale", "decisions", "--limit", "1"}).out, Not(HasSubstr("billing-1")));
-  EXPECT_EQ(RunThere({"scale", "decisions", "--target", "nobody"}).code, kError);
+  EXPECT_THAT(RunOnServer({"scale", "decisions", "--limit", "1"}).out, Not(HasSubstr("billing-1")));
+  EXPECT_EQ(RunOnServer({"scale", "decisions", "--target", "nobody"}).code, kError);
   for (const char* limit : {"0", "1001", "many"}) {
-    EXPECT_EQ(RunThere({"scale", "decisions", "--limit", limit}).code, kUsage);
+    EXPECT_EQ(RunOnServer({"scale", "decisions", "--limit", limit}).code, kUsage);
   }
-  const auto json = nlohmann::json::parse(RunThere({"scale", "decisions", "-o", "json"}).out);
+  const auto json = nlohmann::json::parse(RunOnServer({"scale", "decisions", "-o", "json"}).out);
   EXPECT_EQ(json[0]["decision"], "billing-2");
   EXPECT_EQ(json[0]["late_by_seconds"], 53);
   EXPECT_EQ(json[1]["feasible"], true);
 }
 
 TEST_F(ScalingCommandTest, ExplainsTheLastDecisionOrTheOneThatIsNamed) {
-  const Done done = RunThere({"scale", "explain"});
+  const Done done = RunOnServer({"scale", "explain"});
   EXPECT_EQ(done.code, kOk) << done.err;
   const std::string decided = Rfc3339(clock_.Now() + absl::Seconds(2));
   EXPECT_EQ(done.out,
@@ -98,13 +98,14 @@ TEST_F(ScalingCommandTest, ExplainsTheLastDecisionOrTheOneThatIsNamed) {
                          "feasible: no: 53 s late, needs 5; due ",
                          Rfc3339(clock_.Now() + absl::Minutes(5)),
                          "\naction: done, from 1 to 3: started 2 processes\n"));
-  EXPECT_THAT(RunThere({"scale", "explain", "billing-1"}).out, StartsWith("decision: billing-1\n"));
-  EXPECT_THAT(RunThere({"scale", "explain", "--target", "billing"}).out,
+  EXPECT_THAT(RunOnServer({"scale", "explain", "billing-1"}).out,
+              StartsWith("decision: billing-1\n"));
+  EXPECT_THAT(RunOnServer({"scale", "explain", "--target", "billing"}).out,
               StartsWith("decision: billing-2\n"));
-  EXPECT_EQ(RunThere({"scale", "explain", "billing-9"}).code, kError);
-  EXPECT_EQ(RunThere({"scale", "explain", "billing-1", "--target", "billing"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"scale", "explain", "billing-9"}).code, kError);
+  EXPECT_EQ(RunOnServer({"scale", "explain", "billing-1", "--target", "billing"}).code, kUsage);
   const auto json =
-      nlohmann::json::parse(RunThere({"scale", "explain", "billing-2", "-o", "json"}).out);
+      nlohmann::json::parse(RunOnServer({"scale", "explain", "billing-2", "-o", "json"}).out);
   EXPECT_EQ(json["inputs"]["queues"][0]["ready"], 30'000);
   EXPECT_TRUE(json["inputs"]["budget_cap"].is_null());
   EXPECT_EQ(json["candidates"][1]["by"], "max");
@@ -119,14 +120,16 @@ TEST_F(ScalingCommandTest, ExplainsAChoiceThatNothingBoundOnce) {
     made.mutable_candidates()->rbegin()->set_replicas(1);
   }
   one_.Tell([&](AgentState& state) { state.decisions.push_back(made); });
-  EXPECT_THAT(RunThere({"scale", "explain", "billing-3"}).out,
+  EXPECT_THAT(RunOnServer({"scale", "explain", "billing-3"}).out,
               HasSubstr("\nweighed: work 1, chosen 1\n"));
 }
 
 // The lead goes from one agent to the other while somebody watches.
 TEST_F(ScalingCommandTest, WatchesDecisionsWhoeverLeads) {
   Done done;
-  std::thread watcher([&] { done = RunThere({"scale", "decisions", "--watch", "--limit", "1"}); });
+  std::thread watcher([&] {
+    done = RunOnServer({"scale", "decisions", "--watch", "--limit", "1"});
+  });
   one_.AwaitCalls(2);  // to watch, and to list what there is
   Decide(one_, 3);
   one_.AwaitTold();
@@ -152,10 +155,10 @@ TEST_F(ScalingCommandTest, WatchesDecisionsWhoeverLeads) {
 TEST_F(ScalingCommandTest, MissesNothingThatIsDecidedBeforeTheWatchBegins) {
   one_.Tell([](AgentState& state) { state.holds_watches = true; });
   Done done;
-  std::thread watcher([&] { done = RunThere({"scale", "decisions", "--watch"}); });
+  std::thread watcher([&] { done = RunOnServer({"scale", "decisions", "--watch"}); });
   one_.AwaitCalls(1);
   // Long enough for one that does not wait for its watch to list what there is.
-  EXPECT_EQ(RunThere({"scale", "decisions"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"scale", "decisions"}).code, kOk);
   Decide(one_, 3);
   one_.Tell([](AgentState& state) { state.holds_watches = false; });
   one_.AwaitCalls(3);
@@ -174,7 +177,7 @@ TEST_F(ScalingCommandTest, LeavesAnAgentThatDoesNotBeginToTell) {
   one_.Tell([](AgentState& state) { state.holds_watches = true; });
   Done done;
   std::thread watcher([&] {
-    done = RunThere({"scale", "decisions", "--watch", "--timeout", "1s"});
+    done = RunOnServer({"scale", "decisions", "--watch", "--timeout", "1s"});
   });
   one_.AwaitCalls(1);
   two_.Tell([](AgentState& state) { state.agent.set_leads(true); });
@@ -189,7 +192,7 @@ TEST_F(ScalingCommandTest, LeavesAnAgentThatDoesNotBeginToTell) {
 TEST_F(ScalingCommandTest, WatchesForPrograms) {
   Done done;
   std::thread watcher([&] {
-    done = RunThere({"scale", "decisions", "--watch", "--target", "billing", "-o", "json"});
+    done = RunOnServer({"scale", "decisions", "--watch", "--target", "billing", "-o", "json"});
   });
   one_.AwaitCalls(2);
   Decide(one_, 3);
@@ -202,23 +205,23 @@ TEST_F(ScalingCommandTest, WatchesForPrograms) {
     decisions.push_back(nlohmann::json::parse(line)["decision"]);
   }
   EXPECT_THAT(decisions, ::testing::ElementsAre("billing-1", "billing-2", "billing-3"));
-  EXPECT_EQ(RunThere({"scale", "decisions", "--watch", "--target", "nobody"}).code, kError);
-  EXPECT_EQ(RunThere({"scale", "decisions", "--watch", "-o", "csv"}).code, kError);
+  EXPECT_EQ(RunOnServer({"scale", "decisions", "--watch", "--target", "nobody"}).code, kError);
+  EXPECT_EQ(RunOnServer({"scale", "decisions", "--watch", "-o", "csv"}).code, kError);
 }
 
 TEST_F(ScalingCommandTest, HoldsATargetByHandForAWhileAndLetsItGo) {
-  const Done held = RunThere({"scale", "override", "billing", "7", "--for", "30m"});
+  const Done held = RunOnServer({"scale", "override", "billing", "7", "--for", "30m"});
   EXPECT_EQ(held.code, kOk) << held.err;
   EXPECT_EQ(held.out, "billing: held at 7 replicas until 1970-01-12T14:16:40.000Z\n");
   EXPECT_EQ(one_.state().set_override.replicas(), 7);
   EXPECT_EQ(one_.state().set_override.hold().seconds(), 1800);
-  EXPECT_EQ(RunThere({"scale", "override", "billing", "0", "--for", "1h", "-o", "json"}).out,
+  EXPECT_EQ(RunOnServer({"scale", "override", "billing", "0", "--for", "1h", "-o", "json"}).out,
             "{\"target\":\"billing\",\"override\":{\"replicas\":0,\"until\":"
             "\"1970-01-12T14:46:40.000Z\",\"by\":\"\"}}\n");
-  EXPECT_EQ(RunThere({"scale", "override", "billing", "--clear"}).out,
+  EXPECT_EQ(RunOnServer({"scale", "override", "billing", "--clear"}).out,
             "billing: the policy decides\n");
   EXPECT_EQ(one_.state().clear_override.target(), "billing");
-  EXPECT_EQ(RunThere({"scale", "override", "nobody", "--clear"}).code, kError);
+  EXPECT_EQ(RunOnServer({"scale", "override", "nobody", "--clear"}).code, kError);
 }
 
 TEST_F(ScalingCommandTest, HoldsNothingUnlessToldForHowLong) {
@@ -232,7 +235,7 @@ TEST_F(ScalingCommandTest, HoldsNothingUnlessToldForHowLong) {
                                              {"--clear", "--for", "30m"}}) {
     std::vector<std::string> arguments = {"scale", "override", "billing"};
     arguments.insert(arguments.end(), rest.begin(), rest.end());
-    EXPECT_EQ(RunThere(arguments).code, kUsage) << ::testing::PrintToString(rest);
+    EXPECT_EQ(RunOnServer(arguments).code, kUsage) << ::testing::PrintToString(rest);
   }
   EXPECT_EQ(one_.state().calls, 0);
 }
@@ -242,10 +245,10 @@ TEST_F(ScalingCommandTest, ShowsTheRulesInForce) {
     state.rules.set_text("mode: act\n");
     state.rules.set_revision(3);
   });
-  EXPECT_EQ(RunThere({"scale", "rules", "show"}).out, "# revision 3\nmode: act\n");
-  EXPECT_EQ(RunThere({"scale", "rules", "show", "-o", "json"}).out,
+  EXPECT_EQ(RunOnServer({"scale", "rules", "show"}).out, "# revision 3\nmode: act\n");
+  EXPECT_EQ(RunOnServer({"scale", "rules", "show", "-o", "json"}).out,
             "{\"revision\":3,\"text\":\"mode: act\\n\"}\n");
-  EXPECT_EQ(RunThere({"scale", "rules", "show", "--at", "2026-11-30T08:00:00Z"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"scale", "rules", "show", "--at", "2026-11-30T08:00:00Z"}).code, kUsage);
 }
 
 TEST_F(ScalingCommandTest, SimulatesWork) {
@@ -261,8 +264,8 @@ TEST_F(ScalingCommandTest, SimulatesWork) {
   answer.set_replica_seconds(810);
   answer.set_explanation("Done in 4 min 30 s.");
   one_.Tell([&](AgentState& state) { state.simulated = answer; });
-  const Done done =
-      RunThere({"scale", "simulate", "billing", "--items", "30000", "--sla", "5m", "--rate", "40"});
+  const Done done = RunOnServer(
+      {"scale", "simulate", "billing", "--items", "30000", "--sla", "5m", "--rate", "40"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_EQ(done.out,
             absl::StrCat("target: billing\nitems: 30,000\nfeasible: yes\nfinish: ",
@@ -275,8 +278,8 @@ TEST_F(ScalingCommandTest, SimulatesWork) {
   EXPECT_EQ(asked.items(), 30'000);
   EXPECT_EQ(asked.sla().seconds(), 300);
   EXPECT_EQ(asked.items_per_second(), 40);
-  EXPECT_EQ(RunThere({"scale", "simulate", "billing", "--items", "0"}).code, kUsage);
-  EXPECT_EQ(RunThere({"scale", "simulate", "billing"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"scale", "simulate", "billing", "--items", "0"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"scale", "simulate", "billing"}).code, kUsage);
 }
 
 TEST_F(ScalingCommandTest, AsksTheOneThatLeads) {
@@ -285,9 +288,9 @@ TEST_F(ScalingCommandTest, AsksTheOneThatLeads) {
     state.agent.set_leads(true);
     state.targets = {Billing()};
   });
-  EXPECT_THAT(RunThere({"scale", "status"}).out, HasSubstr("billing"));
+  EXPECT_THAT(RunOnServer({"scale", "status"}).out, HasSubstr("billing"));
   two_.StepDown("");
-  const Done done = RunThere({"scale", "status"});
+  const Done done = RunOnServer({"scale", "status"});
   EXPECT_EQ(done.code, kUnreachable);
   EXPECT_THAT(done.err, HasSubstr("no scaling agent that is known leads"));
 }
@@ -300,7 +303,7 @@ TEST_F(ScalingCommandTest, NeedsAScalingAgent) {
                                              {"scale", "explain"},
                                              {"scale", "rules", "show"},
                                              {"scale", "override", "billing", "--clear"}}) {
-    const Done done = RunThere(arguments);
+    const Done done = RunOnServer(arguments);
     EXPECT_EQ(done.code, kUnreachable);
     EXPECT_THAT(done.err, EndsWith(": it has heard of no scaling agent; start one with "
                                    "muster-scaling-agent --rules FILE\n"));
@@ -312,7 +315,7 @@ TEST_F(ScalingCommandTest, NeedsAScalingAgent) {
 
 TEST_F(ScalingCommandTest, SaysThatTheOneThatLeadsDoesNotAnswer) {
   one_.Die();
-  const Done done = RunThere({"scale", "status"});
+  const Done done = RunOnServer({"scale", "status"});
   EXPECT_EQ(done.code, kUnreachable);
   EXPECT_THAT(done.err, StartsWith(absl::StrCat("muster: scaling agent ", one_.address(), ": ")));
 }

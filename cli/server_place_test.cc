@@ -12,9 +12,9 @@ namespace {
 
 using ::testing::StartsWith;
 
-using PlaceTest = ClientTest;
+using ServerOptionsTest = ClientTest;
 
-TEST_F(PlaceTest, AnswersThatAServerIsNotReachable) {
+TEST_F(ServerOptionsTest, AnswersThatAServerIsNotReachable) {
   const std::string address = server();
   initiator_.reset();
   for (const std::vector<std::string>& command :
@@ -27,23 +27,23 @@ TEST_F(PlaceTest, AnswersThatAServerIsNotReachable) {
   }
 }
 
-TEST_F(PlaceTest, AnswersThatAServerTookTooLong) {
+TEST_F(ServerOptionsTest, AnswersThatAServerTookTooLong) {
   batches_.holds_answers = true;
-  const Done done = RunThere({"batch", "get", "7", "--timeout", "50ms"});
+  const Done done = RunOnServer({"batch", "get", "7", "--timeout", "50ms"});
   EXPECT_EQ(done.code, kUnreachable);
   EXPECT_THAT(done.err, StartsWith(absl::StrCat("muster: ", server(), ": ")));
 }
 
-TEST_F(PlaceTest, RefusesTwoPlacesAtOnce) {
-  EXPECT_EQ(RunThere({"queue", "list", "--data-dir", data_dir()}).code, kUsage);
+TEST_F(ServerOptionsTest, RefusesTwoPlacesAtOnce) {
+  EXPECT_EQ(RunOnServer({"queue", "list", "--data-dir", data_dir()}).code, kUsage);
 }
 
-TEST_F(PlaceTest, RefusesAnAddressATimeAndFilesThatAreNone) {
+TEST_F(ServerOptionsTest, RefusesAnAddressATimeAndFilesThatAreNone) {
   EXPECT_EQ(Run({"queue", "list", "--server", "nowhere"}).code, kError);
-  EXPECT_EQ(RunThere({"queue", "list", "--timeout", "soon"}).code, kUsage);
-  EXPECT_EQ(RunThere({"queue", "list", "--timeout", "0s"}).code, kUsage);
-  EXPECT_EQ(RunThere({"queue", "list", "--tls-roots", "/nowhere/roots.pem"}).code, kError);
-  EXPECT_EQ(RunThere({"queue", "list", "--timeout", "2m"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"queue", "list", "--timeout", "soon"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"queue", "list", "--timeout", "0s"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"queue", "list", "--tls-roots", "/nowhere/roots.pem"}).code, kError);
+  EXPECT_EQ(RunOnServer({"queue", "list", "--timeout", "2m"}).code, kOk);
 }
 
 }  // namespace

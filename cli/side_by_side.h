@@ -1,4 +1,4 @@
-// SideBySide: asks many at a time, so that one who is slow holds up nobody else.
+// ParallelMap: asks many at a time, so that one who is slow holds up nobody else.
 #pragma once
 
 #include <future>
@@ -10,7 +10,7 @@ namespace muster::cli {
 // What `ask` answers of each of `whom`, in their order. It runs on a thread for each of them: a
 // mesh has hundreds of instances at the most (mesh/limits.h).
 template <typename Whom, typename Ask>
-auto SideBySide(const std::vector<Whom>& whom, const Ask& ask) {
+auto ParallelMap(const std::vector<Whom>& whom, const Ask& ask) {
   using Answer = std::invoke_result_t<Ask, const Whom&>;
   std::vector<std::future<Answer>> asked;
   asked.reserve(whom.size());

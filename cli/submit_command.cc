@@ -88,7 +88,7 @@ Outcome OutcomeOf(const v1::BatchStatus& status) {
 }
 
 // What the job tolerates; where it cannot be asked any more, nothing.
-job::Tolerance ToleranceOf(Mesh& mesh, const std::string& name) {
+job::Tolerance ToleranceOf(MeshClient& mesh, const std::string& name) {
   const auto stub = v1::JobService::NewStub(mesh.initiator());
   v1::GetJobRequest request;
   request.set_name(name);
@@ -131,7 +131,7 @@ void SetTrace(const std::optional<base::TraceContext>& trace, v1::SubmitHeader* 
 }
 
 // Prints what became of the batch, and remembers the exit code that it stands for.
-absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, Mesh& mesh,
+absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, MeshClient& mesh,
                       const SubmitOptions& options, const Environment& environment) {
   if (absl::IsDeadlineExceeded(end.status())) {
     environment.Fail(end.status());
@@ -212,8 +212,9 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
       OnStop(options.always_new
                  ? "muster: stopped; `muster batch list` shows a batch that waits for its upload"
                  : "muster: stopped; the same command goes on with the upload"));
-  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "batches are submitted to a server"));
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are submitted to a server"));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
   MUSTER_ASSIGN_OR_RETURN(const auto content, input::FileSource::Open(options.input));
   MUSTER_ASSIGN_OR_RETURN(v1::SubmitHeader header, HeaderOf(options, *content));
   SetTrace(TraceOfCaller(options.traceparent, environment), &header);
@@ -269,8 +270,9 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
 
 absl::Status Watch(const SubmitOptions& options, const Environment& environment) {
   const base::StopSignals signals(OnStop("muster: stopped; the batch goes on"));
-  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "batches are watched on a server"));
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are watched on a server"));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
   Follower follower(mesh.get(), &environment);
   follower.Begin(options.batch);
   SubmitOptions watching = options;
@@ -278,18 +280,19 @@ absl::Status Watch(const SubmitOptions& options, const Environment& environment)
   const std::unique_ptr<ProgressBar> bar = BarFor(follower, watching, environment);
   const auto end = follower.AwaitEnd(options.wait_timeout, signals.token());
   if (bar != nullptr) bar->Finish();
-  return WithList(Conclude(end, *mesh, options, environment), kBatches);
+  return WithListHint(Conclude(end, *mesh, options, environment), kBatches);
 }
 
 absl::Status Cancel(const SubmitOptions& options, const Environment& environment) {
-  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "batches are cancelled on a server"));
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Mesh> mesh, Mesh::Open(options.common.server));
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are cancelled on a server"));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
   const auto stub = v1::BatchService::NewStub(mesh->initiator());
   v1::CancelBatchRequest request;
   request.set_batch(options.batch);
   request.set_reason(options.reason);
   v1::CancelBatchResponse response;
-  MUSTER_RETURN_IF_ERROR(WithList(
+  MUSTER_RETURN_IF_ERROR(WithListHint(
       mesh->Call(*stub, &v1::BatchService::Stub::CancelBatch, request, &response), kBatches));
   if (IsStructured(options.common.output)) {
     nlohmann::ordered_json json = OutcomeOf(response.status()).Json();

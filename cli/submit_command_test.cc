@@ -46,7 +46,7 @@ class SubmitCommandTest : public ClientTest {
   Done Submit(std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"batch", "submit", "shop", "--input", dir_ / "input.csv"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return RunThere(arguments);
+    return RunOnServer(arguments);
   }
 };
 
@@ -162,7 +162,7 @@ TEST_F(TraceparentTest, IsRefusedOnTheCommandLineAndIgnoredInTheEnvironmentWhenI
 
 TEST_F(TraceparentTest, IsShownWithTheBatch) {
   batches_.batches[7].set_traceparent(kNamed);
-  const Done shown = RunThere({"batch", "get", "7", "-o", "json"});
+  const Done shown = RunOnServer({"batch", "get", "7", "-o", "json"});
   EXPECT_THAT(shown.out, HasSubstr(absl::StrCat("\"traceparent\":\"", kNamed, "\"")));
 }
 
@@ -201,7 +201,7 @@ class WatchCommandTest : public SubmitCommandTest {
   std::string WaitInVain() {
     Done done;
     std::thread waiting([&] {
-      done = RunThere({"batch", "watch", "7", "-q", "--wait-timeout", "30s"});
+      done = RunOnServer({"batch", "watch", "7", "-q", "--wait-timeout", "30s"});
     });
     clock_.AwaitSleepers(1);
     clock_.Advance(absl::Seconds(30));
@@ -224,12 +224,12 @@ tolerate: {rejected: 1%}
 
 TEST_F(WatchCommandTest, ShowsHowFarABatchIsUntilItIsComplete) {
   batches_.news = {Standing(v1::BATCH_STATE_SEALED), Standing(kDone)};
-  const Done done = RunThere({"batch", "watch", "7"});
+  const Done done = RunOnServer({"batch", "watch", "7"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_THAT(done.err, HasSubstr("100% · read 1,000"));
   EXPECT_THAT(done.out, AllOf(HasSubstr("batch 7: 1,000 transactions = 1,000 aggregated"),
                               HasSubstr("receipt: muster batch receipt 7")));
-  const Done quiet = RunThere({"batch", "watch", "7", "-q", "-o", "yaml"});
+  const Done quiet = RunOnServer({"batch", "watch", "7", "-q", "-o", "yaml"});
   EXPECT_EQ(quiet.err, "");
   EXPECT_THAT(quiet.out, AllOf(StartsWith("batch: 7\njob: shop\n"), HasSubstr("complete: true\n")));
 }
@@ -245,7 +245,7 @@ TEST_F(WatchCommandTest, SaysWhyABatchWaitsOnceForEachReason) {
   batches_.news = {Waiting("no queue answers"),      Waiting("no queue answers"),
                    Standing(v1::BATCH_STATE_SEALED), Waiting("no queue answers"),
                    Waiting("no \x1b room"),          Standing(kDone)};
-  const Done done = RunThere({"batch", "watch", "7", "--quiet"});
+  const Done done = RunOnServer({"batch", "watch", "7", "--quiet"});
   EXPECT_EQ(done.code, kOk);
   EXPECT_EQ(done.err,
             "\nmuster: batch 7 waits: no queue answers\n\nmuster: batch 7 waits: no queue answers\n"
@@ -254,15 +254,15 @@ TEST_F(WatchCommandTest, SaysWhyABatchWaitsOnceForEachReason) {
 
 TEST_F(WatchCommandTest, ShowsWhyABatchWaitsAmongTheOthers) {
   batches_.batches[7] = Waiting("no queue answers");
-  EXPECT_THAT(RunThere({"batch", "list"}).out, HasSubstr("sealed, waits"));
-  EXPECT_THAT(RunThere({"batch", "get", "7"}).out, HasSubstr("\nproblem: no queue answers\n"));
+  EXPECT_THAT(RunOnServer({"batch", "list"}).out, HasSubstr("sealed, waits"));
+  EXPECT_THAT(RunOnServer({"batch", "get", "7"}).out, HasSubstr("\nproblem: no queue answers\n"));
   for (const char* verb : {"list", "get"}) {
     std::vector<std::string> ask = {"batch", verb, "-o", "json"};
     if (std::string(verb) == "get") ask.emplace_back("7");
-    EXPECT_THAT(RunThere(ask).out, HasSubstr("\"problem\":\"no queue answers\""));
+    EXPECT_THAT(RunOnServer(ask).out, HasSubstr("\"problem\":\"no queue answers\""));
   }
   batches_.batches[7].clear_problem();
-  EXPECT_THAT(RunThere({"batch", "list", "-o", "json"}).out, Not(HasSubstr("problem")));
+  EXPECT_THAT(RunOnServer({"batch", "list", "-o", "json"}).out, Not(HasSubstr("problem")));
 }
 
 TEST_F(WatchCommandTest, WaitsNoLongerThanItIsTold) {
@@ -273,7 +273,7 @@ TEST_F(WatchCommandTest, WaitsNoLongerThanItIsTold) {
     Done done;
     std::thread waiting([&] {
       done = submits ? Submit({"--wait", "--wait-timeout", "30s"})
-                     : RunThere({"batch", "watch", "7", "-q", "--wait-timeout", "30s"});
+                     : RunOnServer({"batch", "watch", "7", "-q", "--wait-timeout", "30s"});
     });
     clock_.AwaitSleepers(1);
     EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Seconds(30));
@@ -310,15 +310,15 @@ TEST_F(WatchCommandTest, TellsALateBatchFromOneThatIsPartial) {
   *late.mutable_deadline() = proto_time::ToProto(absl::FromUnixSeconds(100));
   *late.mutable_completed() = proto_time::ToProto(absl::FromUnixSeconds(100));
   batches_.news = {late};
-  EXPECT_EQ(RunThere({"batch", "watch", "7", "-q"}).code, kOk) << "just in time";
+  EXPECT_EQ(RunOnServer({"batch", "watch", "7", "-q"}).code, kOk) << "just in time";
   *late.mutable_completed() =
       proto_time::ToProto(absl::FromUnixSeconds(100) + absl::Milliseconds(1));
   batches_.news = {late};
-  EXPECT_EQ(RunThere({"batch", "watch", "7", "-q"}).code, kDeadlineMissed);
+  EXPECT_EQ(RunOnServer({"batch", "watch", "7", "-q"}).code, kDeadlineMissed);
   EXPECT_EQ(Submit({"--wait"}).code, kDeadlineMissed);
   late.set_dead_lettered(1);
   batches_.news = {late};
-  EXPECT_EQ(RunThere({"batch", "watch", "7", "-q"}).code, kPartial) << "which counts for more";
+  EXPECT_EQ(RunOnServer({"batch", "watch", "7", "-q"}).code, kPartial) << "which counts for more";
 }
 
 TEST_F(WatchCommandTest, SaysWhatIsNotInTheTotals) {
@@ -333,7 +333,7 @@ TEST_F(WatchCommandTest, SaysWhatIsNotInTheTotals) {
   EXPECT_EQ(rejected.code, kPartial);
   EXPECT_EQ(rejected.err, "2 transactions were rejected: muster batch get 7\n");
   std::ofstream(dir_ / "job.yaml") << kTolerant;
-  ASSERT_EQ(RunThere({"job", "apply", dir_ / "job.yaml"}).code, kOk);
+  ASSERT_EQ(RunOnServer({"job", "apply", dir_ / "job.yaml"}).code, kOk);
   status.set_job("name");  // as the made-up jobs take it for one
   batches_.news = {status};
   const Done tolerated = wait();
@@ -351,13 +351,13 @@ TEST_F(WatchCommandTest, SaysThatABatchWasCancelledAndWhy) {
   v1::BatchStatus cancelled = Standing(v1::BATCH_STATE_CANCELLED);
   cancelled.set_cancel_reason("a mistake");
   batches_.news = {cancelled};
-  const Done done = RunThere({"batch", "watch", "7", "-q"});
+  const Done done = RunOnServer({"batch", "watch", "7", "-q"});
   EXPECT_EQ(done.code, kError);
   EXPECT_EQ(done.err, "muster: batch 7 was cancelled: a mistake\n");
 }
 
 TEST_F(WatchCommandTest, DrawsNoBarForABatchThatIsNotThere) {
-  const Done done = RunThere({"batch", "watch", "99"});
+  const Done done = RunOnServer({"batch", "watch", "99"});
   EXPECT_EQ(done.code, kError);
   EXPECT_EQ(done.err, "muster: no such batch; `muster batch list` shows those there are\n");
 }

@@ -32,15 +32,15 @@ Finding NotSeen(const std::string& what, const absl::Status& status) {
 }
 
 // What keeps a processor from working for a job.
-struct InTrouble {
+struct HealthIssue {
   std::string processor;
   std::string trouble;
 };
-using Troubles = std::map<std::string, std::vector<InTrouble>>;  // by job
+using Troubles = std::map<std::string, std::vector<HealthIssue>>;  // by job
 
 // Who works for the jobs.
 struct Workforce {
-  HandlersThere handlers;
+  HandlerInventory handlers;
   Troubles troubles;
   std::string account;
   const ScalingTargets& started;
@@ -50,14 +50,14 @@ struct Workforce {
     const std::string queue = wire::InputQueue(account, job, 0).name;
     for (const v1::ScalingTarget& target : started) {
       for (const std::string& name : target.queues()) {
-        if (scaling_rules::Means(name, queue)) return &target;
+        if (scaling_rules::MatchesQueue(name, queue)) return &target;
       }
     }
     return nullptr;
   }
 };
 
-Troubles TroublesOf(const std::vector<v1::Instance>& instances) {
+Troubles HealthIssuesOf(const std::vector<v1::Instance>& instances) {
   Troubles troubles;
   for (const v1::Instance& instance : instances) {
     if (instance.leaving() || instance.info().role() != v1::ROLE_PROCESSOR) continue;
@@ -113,7 +113,7 @@ void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings
   if (troubles == workforce.troubles.end()) {
     return findings->push_back(CheckVersions(job, workforce));
   }
-  for (const InTrouble& one : troubles->second) {
+  for (const HealthIssue& one : troubles->second) {
     findings->push_back(
         {Health::kWrong, absl::StrCat("job ", job.name()),
          absl::StrCat("processor ", one.processor, " cannot work for it: ", one.trouble),
@@ -125,9 +125,9 @@ void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings
 }
 
 void CheckJobs(const ServerOptions& server, const Workforce& workforce, Findings* findings) {
-  absl::StatusOr<std::unique_ptr<Mesh>> mesh = Mesh::Open(server);
+  absl::StatusOr<std::unique_ptr<MeshClient>> mesh = MeshClient::Open(server);
   if (!mesh.ok()) return findings->push_back(NotSeen("jobs", mesh.status()));
-  const absl::StatusOr<std::vector<v1::Job>> jobs = RemoteJobs(*std::move(mesh)).List();
+  const absl::StatusOr<std::vector<v1::Job>> jobs = JobClient(*std::move(mesh)).List();
   if (!jobs.ok()) return findings->push_back(NotSeen("jobs", jobs.status()));
   for (const v1::Job& job : *jobs) CheckJob(job, workforce, findings);
 }
@@ -192,7 +192,7 @@ void CheckBatch(const v1::BatchStatus& batch, const Workforce& workforce, Findin
                        "start a processor with that version"});
 }
 
-void CheckBatches(const Mesh& mesh, const Workforce& workforce, Findings* findings) {
+void CheckBatches(const MeshClient& mesh, const Workforce& workforce, Findings* findings) {
   const auto stub = v1::BatchService::NewStub(mesh.initiator());
   v1::ListBatchesRequest request;
   request.set_page_size(kOpenBatchesPerPage);
@@ -214,8 +214,8 @@ void CheckBatches(const Mesh& mesh, const Workforce& workforce, Findings* findin
 
 }  // namespace
 
-void CheckWork(const WorkCheck& check, const Mesh& mesh, Findings* findings) {
-  const Workforce workforce{HandlersThere(*check.instances), TroublesOf(*check.instances),
+void CheckWork(const WorkCheck& check, const MeshClient& mesh, Findings* findings) {
+  const Workforce workforce{HandlerInventory(*check.instances), HealthIssuesOf(*check.instances),
                             check.account, *check.started};
   // Each may take as long as a question may.
   using Look = std::function<void(Findings*)>;
@@ -230,7 +230,7 @@ void CheckWork(const WorkCheck& check, const Mesh& mesh, Findings* findings) {
     one(&found);
     return found;
   };
-  for (const Findings& found : SideBySide(looks, look)) {
+  for (const Findings& found : ParallelMap(looks, look)) {
     findings->insert(findings->end(), found.begin(), found.end());
   }
 }

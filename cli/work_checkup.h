@@ -23,6 +23,6 @@ struct WorkCheck {
 };
 
 // What cannot be looked at is a finding, too.
-void CheckWork(const WorkCheck& check, const Mesh& mesh, Findings* findings);
+void CheckWork(const WorkCheck& check, const MeshClient& mesh, Findings* findings);
 
 }  // namespace muster::cli

@@ -21,7 +21,7 @@ TEST_F(DoctorTest, NamesBatchesThatWait) {
   batches_.batches[8] = batch;
   batches_.batches[8].set_batch(8);
   batches_.batches[8].set_state(v1::BATCH_STATE_COMPLETE);
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out,
               AllOf(HasSubstr("wrong: batch 7: waits: no controller answers; it goes on"),
@@ -31,7 +31,7 @@ TEST_F(DoctorTest, NamesBatchesThatWait) {
 TEST_F(DoctorTest, SaysThatABatchWaitsForWhichNobodyIsThere) {
   PutBatch(5, "bakery", "");
   PutBatch(6, "bakery", "6");
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: batch 5: waits: no processor has the handler of "
                                         "job bakery; start a processor with it\n"),
@@ -41,7 +41,7 @@ TEST_F(DoctorTest, SaysThatABatchWaitsForWhichNobodyIsThere) {
 
 TEST_F(DoctorTest, HasNothingAgainstABatchThatIsBoundToNoVersionAndHasProcessors) {
   PutBatch(7, "shop", "");
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kOk);
   EXPECT_THAT(done.out, HasSubstr("ok: batches: none waits with a problem\n"));
 }
@@ -50,9 +50,9 @@ TEST_F(DoctorTest, NamesJobsWhoseHandlerNobodyHas) {
   for (const char* job : {"shop", "bakery"}) {
     const std::string path = dir_ / absl::StrCat(job, ".yaml");
     std::ofstream(path) << job << ": 1";
-    ASSERT_EQ(RunThere({"job", "apply", path}).code, kOk);
+    ASSERT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
   }
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("ok: job shop: processors have handler version 7\n"),
                               HasSubstr("wrong: job bakery: no processor has its handler; start")));
@@ -67,11 +67,11 @@ class TroubleDoctorTest : public DoctorTest {
     mesh_.others.push_back(other);
     const std::string path = dir_ / "shop.yaml";
     std::ofstream(path) << "shop: 1";
-    EXPECT_EQ(RunThere({"job", "apply", path}).code, kOk);
+    EXPECT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
   }
 
   // p-2 in trouble; without a handler it does not get as far as to listen.
-  void Trouble(const std::string& why, bool has_handler) {
+  void HealthIssues(const std::string& why, bool has_handler) {
     v1::JobLoad* const load = mesh_.others[1].mutable_heartbeat()->add_jobs();
     load->set_job("shop");
     load->set_trouble(why);
@@ -80,8 +80,8 @@ class TroubleDoctorTest : public DoctorTest {
 };
 
 TEST_F(TroubleDoctorTest, FindsItWrongThatNobodyIsAtAHandlersAddress) {
-  Trouble("the handler at bills:7800 cannot be connected to", true);
-  const Done done = RunThere({"doctor"});
+  HealthIssues("the handler at bills:7800 cannot be connected to", true);
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: job shop: processor p-2 cannot work for it: the "
                                         "handler at bills:7800 cannot be connected to; once"),
@@ -89,35 +89,35 @@ TEST_F(TroubleDoctorTest, FindsItWrongThatNobodyIsAtAHandlersAddress) {
 }
 
 TEST_F(TroubleDoctorTest, FindsItWrongThatOneOfTwoProcessorsLacksTheProgram) {
-  Trouble("NOT_FOUND: no program 'bill' in PATH", false);
-  const Done done = RunThere({"doctor"});
+  HealthIssues("NOT_FOUND: no program 'bill' in PATH", false);
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("processor p-2 cannot work for it: NOT_FOUND: no program"),
                               Not(HasSubstr("processor p-1 cannot work"))));
 }
 
 TEST_F(TroubleDoctorTest, FindsItWrongThatTheScriptIsMissingEverywhere) {
-  Trouble("NOT_FOUND: no script /bill.py for python3", false);
+  HealthIssues("NOT_FOUND: no script /bill.py for python3", false);
   mesh_.others.erase(mesh_.others.begin());
-  const Done done = RunThere({"doctor"});
+  const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("cannot work for it: NOT_FOUND: no script /bill.py"),
                               Not(HasSubstr("no processor has its handler"))));
 }
 
 TEST_F(TroubleDoctorTest, TellsOfTwoVersionsBesideTheTrouble) {
-  Trouble("it fails", true);
+  HealthIssues("it fails", true);
   mesh_.others[1].mutable_info()->mutable_handlers(0)->set_version("8");
-  EXPECT_THAT(RunThere({"doctor"}).out,
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
               AllOf(HasSubstr("wrong: job shop: processor p-2 cannot work for it: it fails"),
                     HasSubstr("warning: job shop: processors have handler versions 7, 8")));
 }
 
 TEST_F(TroubleDoctorTest, IsSilentOfWhoLeaves) {
-  Trouble("it fails", true);
+  HealthIssues("it fails", true);
   mesh_.others[1].set_leaving(true);
-  EXPECT_THAT(RunThere({"doctor"}).out, AllOf(HasSubstr("ok: job shop: processors have handler"),
-                                              Not(HasSubstr("it fails"))));
+  EXPECT_THAT(RunOnServer({"doctor"}).out, AllOf(HasSubstr("ok: job shop: processors have handler"),
+                                                 Not(HasSubstr("it fails"))));
 }
 
 }  // namespace

@@ -38,13 +38,14 @@ struct WorkerOptions {
 };
 
 // What a processor did, for one of its jobs or for all that are meant.
-struct Deed {
+struct WorkerResult {
   std::string job;
   std::string what;
   ordered_json details;
 };
-using Deeds = std::vector<Deed>;
-using Verb = std::function<absl::StatusOr<Deeds>(const Mesh&, const Worker&, const WorkerOptions&)>;
+using WorkerResults = std::vector<WorkerResult>;
+using Verb = std::function<absl::StatusOr<WorkerResults>(const MeshClient&, const Worker&,
+                                                         const WorkerOptions&)>;
 
 void Print(const WorkerOptions& options, const Table& table, const ordered_json& json,
            const Environment& environment) {
@@ -66,16 +67,16 @@ void FailEach(const std::vector<absl::Status>& failures, const Environment& envi
   environment.exit_code = code;
 }
 
-absl::StatusOr<std::unique_ptr<Mesh>> OpenMesh(const WorkerOptions& options) {
-  MUSTER_RETURN_IF_ERROR(NeedServer(options.common, "processors are found by a server"));
-  return Mesh::Open(options.common.server);
+absl::StatusOr<std::unique_ptr<MeshClient>> OpenMesh(const WorkerOptions& options) {
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "processors are found by a server"));
+  return MeshClient::Open(options.common.server);
 }
 
 absl::Status NobodyWorksFor(const std::string& job) {
   return absl::NotFoundError(absl::StrCat("no processor works for job '", job, "'"));
 }
 
-absl::StatusOr<v1::QueryStateResponse> Query(const Mesh& mesh, const Worker& worker,
+absl::StatusOr<v1::QueryStateResponse> Query(const MeshClient& mesh, const Worker& worker,
                                              const std::string& job) {
   if (!worker.serves()) return absl::CancelledError("it leaves");
   v1::QueryStateRequest request;
@@ -87,7 +88,7 @@ absl::Status List(const WorkerOptions& options, const Environment& environment) 
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<Worker> workers, FindWorkers(*mesh, options.instance));
   const auto answers =
-      SideBySide(workers, [&](const Worker& one) { return Query(*mesh, one, options.job); });
+      ParallelMap(workers, [&](const Worker& one) { return Query(*mesh, one, options.job); });
   Table table = WorkerView::Columns();
   ordered_json json = ordered_json::array();
   std::vector<absl::Status> failures;
@@ -106,7 +107,7 @@ absl::Status List(const WorkerOptions& options, const Environment& environment) 
 }
 
 // Those that are there to do something. Unavailable: none is.
-absl::StatusOr<std::vector<Worker>> FindServing(Mesh& mesh, const WorkerOptions& options) {
+absl::StatusOr<std::vector<Worker>> FindServing(MeshClient& mesh, const WorkerOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(std::vector<Worker> workers, FindWorkers(mesh, options.instance));
   std::erase_if(workers, [](const Worker& worker) { return !worker.serves(); });
   if (!workers.empty()) return workers;
@@ -119,12 +120,12 @@ absl::StatusOr<std::vector<Worker>> FindServing(Mesh& mesh, const WorkerOptions&
 
 // What each processor did. One that has nothing to do with the job is passed over, unless it is
 // named, or nobody has.
-absl::Status DoOnEach(const WorkerOptions& options, const Verb& verb,
-                      const Environment& environment) {
+absl::Status ForEachWorker(const WorkerOptions& options, const Verb& verb,
+                           const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<Worker> workers, FindServing(*mesh, options));
   const auto answers =
-      SideBySide(workers, [&](const Worker& one) { return verb(*mesh, one, options); });
+      ParallelMap(workers, [&](const Worker& one) { return verb(*mesh, one, options); });
   Table table;
   for (const char* column : {"instance", "job", "answer"}) table.AddColumn(column);
   ordered_json json = ordered_json::array();
@@ -136,7 +137,7 @@ absl::Status DoOnEach(const WorkerOptions& options, const Verb& verb,
       failures.push_back(base::Annotate(status, workers[i].name()));
       continue;
     }
-    for (const Deed& deed : *answers[i]) {
+    for (const WorkerResult& deed : *answers[i]) {
       table.AddRow({workers[i].name(), deed.job.empty() ? "all" : deed.job, deed.what});
       json.push_back({{"instance", workers[i].name()}, {"job", deed.job}});
       json.back().update(deed.details);
@@ -150,7 +151,7 @@ absl::Status DoOnEach(const WorkerOptions& options, const Verb& verb,
 
 // Starts as many tasks as may be missing where there is work: those that find none leave again.
 // Answers how many.
-absl::StatusOr<int> StartMissing(const Mesh& mesh, const Worker& worker,
+absl::StatusOr<int> StartMissing(const MeshClient& mesh, const Worker& worker,
                                  const v1::ListenerState& state) {
   const int missing = state.options().max_dequeue_tasks() - state.active_dequeue_tasks();
   const bool listens = state.phase() == v1::LISTENER_PHASE_LISTENING;
@@ -163,13 +164,14 @@ absl::StatusOr<int> StartMissing(const Mesh& mesh, const Worker& worker,
   return missing;
 }
 
-absl::StatusOr<Deeds> Scale(const Mesh& mesh, const Worker& worker, const WorkerOptions& options) {
+absl::StatusOr<WorkerResults> Scale(const MeshClient& mesh, const Worker& worker,
+                                    const WorkerOptions& options) {
   v1::SetOptionsRequest request;
   request.set_job(options.job);
   request.mutable_options()->set_max_dequeue_tasks(options.threads);
   MUSTER_ASSIGN_OR_RETURN(const auto set,
                           worker.Call<v1::SetOptionsResponse>(mesh, &Stub::SetOptions, request));
-  Deeds deeds;
+  WorkerResults deeds;
   for (const v1::ListenerState& state : set.listeners()) {
     const absl::StatusOr<int> started = StartMissing(mesh, worker, state);
     MUSTER_RETURN_IF_ERROR(base::Annotate(
@@ -189,22 +191,25 @@ absl::StatusOr<Deeds> Scale(const Mesh& mesh, const Worker& worker, const Worker
   return deeds;
 }
 
-absl::StatusOr<Deeds> Pause(const Mesh& mesh, const Worker& worker, const WorkerOptions& options) {
+absl::StatusOr<WorkerResults> Pause(const MeshClient& mesh, const Worker& worker,
+                                    const WorkerOptions& options) {
   v1::PauseRequest request;
   request.set_job(options.job);
   MUSTER_RETURN_IF_ERROR(worker.Call<v1::PauseResponse>(mesh, &Stub::Pause, request).status());
-  return Deeds{{options.job, "paused", {{"answer", "paused"}}}};
+  return WorkerResults{{options.job, "paused", {{"answer", "paused"}}}};
 }
 
-absl::StatusOr<Deeds> Resume(const Mesh& mesh, const Worker& worker, const WorkerOptions& options) {
+absl::StatusOr<WorkerResults> Resume(const MeshClient& mesh, const Worker& worker,
+                                     const WorkerOptions& options) {
   v1::ResumeRequest request;
   request.set_job(options.job);
   MUSTER_RETURN_IF_ERROR(worker.Call<v1::ResumeResponse>(mesh, &Stub::Resume, request).status());
-  return Deeds{{options.job, "resumed", {{"answer", "resumed"}}}};
+  return WorkerResults{{options.job, "resumed", {{"answer", "resumed"}}}};
 }
 
 // Answers when it has stopped: the call may take the grace, and as long as others take.
-absl::StatusOr<Deeds> Drain(const Mesh& mesh, const Worker& worker, const WorkerOptions& options) {
+absl::StatusOr<WorkerResults> Drain(const MeshClient& mesh, const Worker& worker,
+                                    const WorkerOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const absl::Duration grace, base::ParseDuration(options.grace));
   v1::DrainRequest request;
   request.set_job(options.job);
@@ -212,11 +217,12 @@ absl::StatusOr<Deeds> Drain(const Mesh& mesh, const Worker& worker, const Worker
   MUSTER_ASSIGN_OR_RETURN(const auto drained,
                           worker.Call<v1::DrainResponse>(mesh, &Stub::Drain, request,
                                                          grace + rpc::kDefaultCallTimeout));
-  return Deeds{{options.job,
-                absl::StrCat("drained; ",
-                             Counted(static_cast<uint64_t>(drained.messages_released()), "message"),
-                             " given back"),
-                {{"answer", "drained"}, {"messages_released", drained.messages_released()}}}};
+  return WorkerResults{
+      {options.job,
+       absl::StrCat("drained; ",
+                    Counted(static_cast<uint64_t>(drained.messages_released()), "message"),
+                    " given back"),
+       {{"answer", "drained"}, {"messages_released", drained.messages_released()}}}};
 }
 
 using Action = std::function<absl::Status(const WorkerOptions&, const Environment&)>;
@@ -251,7 +257,7 @@ void AddWorker(CLI::App* app, const Environment& environment) {
   const auto add_deed = [&](const char* name, const char* about, Verb verb) {
     const Action action = [verb = std::move(verb)](const WorkerOptions& chosen,
                                                    const Environment& where) {
-      return DoOnEach(chosen, verb, where);
+      return ForEachWorker(chosen, verb, where);
     };
     return AddVerb(parent, name, about, options, action, environment);
   };

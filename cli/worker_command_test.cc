@@ -93,7 +93,7 @@ class TestProcessor final : public processor::JobListeners {
     for (const auto& [job, listener] : listeners_) all.push_back({job, listener});
     return all;
   }
-  std::map<std::string, std::string> Troubles() override { return {}; }
+  std::map<std::string, std::string> OpenIssues() override { return {}; }
   void Retire(absl::string_view job) override { retired_.emplace_back(job); }
 
  private:
@@ -131,7 +131,7 @@ class WorkerCommandTest : public ClientTest {
 TEST_F(WorkerCommandTest, ListsWhatEachProcessorDoesForEachJob) {
   one_.Put("pears", 5);
   const std::string heard = Rfc3339(clock_.Now());
-  const Done done = RunThere({"worker", "list"});
+  const Done done = RunOnServer({"worker", "list"});
   EXPECT_EQ(done.code, kOk) << done.err;
   const std::string wanted = absl::StrCat(
       "INSTANCE  JOB     PHASE      BUSY  ACTIVE  MAX  QUEUE  ITEMS/S   P95  HANDLER    "
@@ -146,7 +146,7 @@ TEST_F(WorkerCommandTest, ListsWhatEachProcessorDoesForEachJob) {
 
 TEST_F(WorkerCommandTest, ListsForPrograms) {
   const Done done =
-      RunThere({"worker", "list", "--instance", "p-2", "--job", "pears", "-o", "json"});
+      RunOnServer({"worker", "list", "--instance", "p-2", "--job", "pears", "-o", "json"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_EQ(done.out,
             absl::StrCat("[{\"instance\":\"p-2\",\"address\":\"", mesh_.others[1].info().address(),
@@ -159,13 +159,13 @@ TEST_F(WorkerCommandTest, ListsForPrograms) {
 }
 
 TEST_F(WorkerCommandTest, ListsOnlyThoseThatWorkForTheJob) {
-  EXPECT_THAT(RunThere({"worker", "list", "--job", "apples"}).out,
+  EXPECT_THAT(RunOnServer({"worker", "list", "--job", "apples"}).out,
               AllOf(HasSubstr("p-1"), Not(HasSubstr("pears")), Not(HasSubstr("p-2"))));
 }
 
 TEST_F(WorkerCommandTest, ListsOthersAndWhatWasHeardOfOneThatDoesNotAnswer) {
   one_.Die();
-  const Done done = RunThere({"worker", "list"});
+  const Done done = RunOnServer({"worker", "list"});
   EXPECT_EQ(done.code, kUnreachable);
   EXPECT_THAT(done.err, StartsWith("muster: p-1: localhost:"));
   EXPECT_THAT(done.out, AllOf(HasSubstr("p-1       apples  no answer     3       3    4"),
@@ -178,10 +178,10 @@ TEST_F(WorkerCommandTest, TellsWhatKeepsAProcessorFromWorking) {
   v1::JobLoad* const plums = heartbeat.add_jobs();  // for which it has no listener
   plums->set_job("plums");
   plums->set_trouble("no program 'bill' in PATH");
-  EXPECT_THAT(RunThere({"worker", "list"}).out,
+  EXPECT_THAT(RunOnServer({"worker", "list"}).out,
               AllOf(ContainsRegex("p-2 +pears +listening .* the handler at bills:7800 is away\n"),
                     ContainsRegex("p-2 +plums +cannot work .* no program 'bill' in PATH\n")));
-  const Done done = RunThere({"worker", "list", "--job", "plums", "-o", "json"});
+  const Done done = RunOnServer({"worker", "list", "--job", "plums", "-o", "json"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_THAT(done.out, AllOf(HasSubstr("\"job\":\"plums\",\"phase\":\"cannot work\""),
                               HasSubstr("\"trouble\":\"no program 'bill' in PATH\""),
@@ -191,18 +191,18 @@ TEST_F(WorkerCommandTest, TellsWhatKeepsAProcessorFromWorking) {
 TEST_F(WorkerCommandTest, AsksNobodyWhoLeaves) {
   mesh_.others[0].set_leaving(true);
   one_.Die();
-  const Done done = RunThere({"worker", "list"});
+  const Done done = RunOnServer({"worker", "list"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_THAT(done.out, HasSubstr("p-1       apples  leaving"));
-  EXPECT_EQ(RunThere({"worker", "pause", "--all"}).code, kOk);
-  const Done named = RunThere({"worker", "pause", "--instance", "p-1"});
+  EXPECT_EQ(RunOnServer({"worker", "pause", "--all"}).code, kOk);
+  const Done named = RunOnServer({"worker", "pause", "--instance", "p-1"});
   EXPECT_EQ(named.code, kUnreachable);
   EXPECT_EQ(named.err, "muster: p-1: it leaves, or has left\n");
 }
 
 TEST_F(WorkerCommandTest, ScalesAndStartsThreadsWhereThereIsWork) {
   one_.Put("pears", 5);
-  const Done done = RunThere({"worker", "scale", "6"});
+  const Done done = RunOnServer({"worker", "scale", "6"});
   EXPECT_EQ(done.code, kOk) << done.err;
   EXPECT_THAT(
       done.out,
@@ -215,7 +215,7 @@ TEST_F(WorkerCommandTest, ScalesAndStartsThreadsWhereThereIsWork) {
 
 TEST_F(WorkerCommandTest, ScalesOneJobOfOneProcessor) {
   const Done done =
-      RunThere({"worker", "scale", "2", "--instance", "p-1", "--job", "apples", "-o", "json"});
+      RunOnServer({"worker", "scale", "2", "--instance", "p-1", "--job", "apples", "-o", "json"});
   EXPECT_EQ(done.out,
             "[{\"instance\":\"p-1\",\"job\":\"apples\",\"threads_max\":2,\"threads_active\":0,"
             "\"started\":0,\"queue_depth\":0}]\n");
@@ -226,35 +226,35 @@ TEST_F(WorkerCommandTest, ScalesOneJobOfOneProcessor) {
 
 TEST_F(WorkerCommandTest, RefusesNumbersOfThreadsThatAreNone) {
   for (const char* threads : {"0", "1001", "many"}) {
-    EXPECT_EQ(RunThere({"worker", "scale", threads}).code, kUsage);
+    EXPECT_EQ(RunOnServer({"worker", "scale", threads}).code, kUsage);
   }
 }
 
 TEST_F(WorkerCommandTest, PausesAndResumes) {
-  EXPECT_EQ(RunThere({"worker", "pause", "--job", "pears"}).out,
+  EXPECT_EQ(RunOnServer({"worker", "pause", "--job", "pears"}).out,
             "INSTANCE  JOB    ANSWER\np-1       pears  paused\np-2       pears  paused\n");
   EXPECT_EQ(one_.phase("pears"), listener::ListenerPhase::kPaused);
   EXPECT_EQ(one_.phase("apples"), listener::ListenerPhase::kListening);
-  EXPECT_THAT(RunThere({"worker", "list"}).out, HasSubstr("p-2       pears   paused"));
-  EXPECT_EQ(RunThere({"worker", "resume", "-o", "json"}).out,
+  EXPECT_THAT(RunOnServer({"worker", "list"}).out, HasSubstr("p-2       pears   paused"));
+  EXPECT_EQ(RunOnServer({"worker", "resume", "-o", "json"}).out,
             "[{\"instance\":\"p-1\",\"job\":\"\",\"answer\":\"resumed\"},"
             "{\"instance\":\"p-2\",\"job\":\"\",\"answer\":\"resumed\"}]\n");
   EXPECT_EQ(two_.phase("pears"), listener::ListenerPhase::kListening);
 }
 
 TEST_F(WorkerCommandTest, PausesAllOnlyWhenItIsAskedTo) {
-  EXPECT_EQ(RunThere({"worker", "pause"}).code, kUsage);
-  EXPECT_THAT(RunThere({"worker", "pause"}).err, HasSubstr("--all"));
-  EXPECT_EQ(RunThere({"worker", "pause", "--all", "--instance", "p-1"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"worker", "pause"}).code, kUsage);
+  EXPECT_THAT(RunOnServer({"worker", "pause"}).err, HasSubstr("--all"));
+  EXPECT_EQ(RunOnServer({"worker", "pause", "--all", "--instance", "p-1"}).code, kUsage);
   EXPECT_EQ(one_.phase("pears"), listener::ListenerPhase::kListening);
-  EXPECT_EQ(RunThere({"worker", "pause", "--all"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"worker", "pause", "--all"}).code, kOk);
   EXPECT_EQ(one_.phase("pears"), listener::ListenerPhase::kPaused);
   EXPECT_EQ(two_.phase("pears"), listener::ListenerPhase::kPaused);
 }
 
 TEST_F(WorkerCommandTest, PausesTheOthersThoughOneDoesNotAnswer) {
   one_.Die();
-  const Done done = RunThere({"worker", "pause", "--all"});
+  const Done done = RunOnServer({"worker", "pause", "--all"});
   EXPECT_EQ(done.code, kUnreachable);
   EXPECT_THAT(done.err, StartsWith("muster: p-1: localhost:"));
   EXPECT_THAT(done.out, HasSubstr("p-2       all  paused"));
@@ -262,40 +262,40 @@ TEST_F(WorkerCommandTest, PausesTheOthersThoughOneDoesNotAnswer) {
 }
 
 TEST_F(WorkerCommandTest, SaysWhenNobodyWorksForAJobOrHasAName) {
-  const Done job = RunThere({"worker", "pause", "--job", "plums"});
+  const Done job = RunOnServer({"worker", "pause", "--job", "plums"});
   EXPECT_EQ(job.code, kError);
   EXPECT_EQ(job.err, "muster: no processor works for job 'plums'\n");
-  const Done of_one = RunThere({"worker", "pause", "--job", "apples", "--instance", "p-2"});
+  const Done of_one = RunOnServer({"worker", "pause", "--job", "apples", "--instance", "p-2"});
   EXPECT_EQ(of_one.code, kError);
   EXPECT_THAT(of_one.err, HasSubstr("p-2: this processor has no listener for job 'apples'"));
-  const Done name = RunThere({"worker", "pause", "--instance", "p-3"});
+  const Done name = RunOnServer({"worker", "pause", "--instance", "p-3"});
   EXPECT_EQ(name.code, kError);
   EXPECT_THAT(name.err, HasSubstr("has not heard of a processor 'p-3' lately"));
 }
 
 TEST_F(WorkerCommandTest, DrainsForGoodThoseThatAreNamed) {
-  EXPECT_EQ(RunThere({"worker", "drain", "--instance", "p-2", "--grace", "5s"}).out,
+  EXPECT_EQ(RunOnServer({"worker", "drain", "--instance", "p-2", "--grace", "5s"}).out,
             "INSTANCE  JOB  ANSWER\np-2       all  drained; 0 messages given back\n");
   EXPECT_EQ(two_.phase("pears"), listener::ListenerPhase::kStopped);
   EXPECT_THAT(two_.retired(), ElementsAre(""));
   EXPECT_EQ(one_.phase("pears"), listener::ListenerPhase::kListening);
-  EXPECT_EQ(RunThere({"worker", "drain", "--all", "--job", "apples"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"worker", "drain", "--all", "--job", "apples"}).code, kOk);
   EXPECT_THAT(one_.retired(), ElementsAre("apples"));
 }
 
 TEST_F(WorkerCommandTest, DrainsNobodyUnlessToldWhom) {
-  EXPECT_EQ(RunThere({"worker", "drain"}).code, kUsage);
-  EXPECT_EQ(RunThere({"worker", "drain", "--all", "--instance", "p-1"}).code, kUsage);
-  EXPECT_EQ(RunThere({"worker", "drain", "--all", "--grace", "soon"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"worker", "drain"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"worker", "drain", "--all", "--instance", "p-1"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"worker", "drain", "--all", "--grace", "soon"}).code, kUsage);
   EXPECT_THAT(one_.retired(), IsEmpty());
 }
 
 TEST_F(WorkerCommandTest, ShowsNothingWhereThereIsNoProcessorAndCannotPauseIt) {
   mesh_.others.clear();
-  const Done listed = RunThere({"worker", "list", "-o", "json"});
+  const Done listed = RunOnServer({"worker", "list", "-o", "json"});
   EXPECT_EQ(listed.code, kOk);
   EXPECT_EQ(listed.out, "[]\n");
-  const Done paused = RunThere({"worker", "pause", "--all"});
+  const Done paused = RunOnServer({"worker", "pause", "--all"});
   EXPECT_EQ(paused.code, kUnreachable);
   EXPECT_THAT(paused.err, HasSubstr("it has heard of no processor"));
 }

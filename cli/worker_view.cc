@@ -38,7 +38,7 @@ const v1::JobLoad* LoadOf(const Worker& worker, const std::string& job) {
 }
 
 // What is known of it without asking it.
-WorkerView HeardOf(const Worker& worker, const std::string& job) {
+WorkerView ViewFromHeartbeat(const Worker& worker, const std::string& job) {
   WorkerView view;
   view.instance = worker.name();
   view.address = worker.instance.info().address();
@@ -82,7 +82,7 @@ std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse
                               const std::string& job) {
   std::vector<WorkerView> views;
   for (const v1::ListenerState& state : answer.listeners()) {
-    WorkerView view = HeardOf(worker, state.job());
+    WorkerView view = ViewFromHeartbeat(worker, state.job());
     view.phase = PhaseName(state.phase());
     view.active = state.active_dequeue_tasks();
     view.max = state.options().max_dequeue_tasks();
@@ -95,7 +95,7 @@ std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse
   }
   AddUnserved(worker, job, &views);
   if (views.empty() && job.empty()) {
-    views.push_back(HeardOf(worker, ""));
+    views.push_back(ViewFromHeartbeat(worker, ""));
     views.back().phase = "no job";
   }
   return views;
@@ -161,9 +161,9 @@ std::vector<WorkerView> ViewsOf(const Worker& worker,
   if (absl::IsNotFound(answer.status())) return Asked(worker, {}, job);
   std::vector<WorkerView> views;
   for (const v1::JobLoad& load : worker.instance.heartbeat().jobs()) {
-    if (job.empty() || load.job() == job) views.push_back(HeardOf(worker, load.job()));
+    if (job.empty() || load.job() == job) views.push_back(ViewFromHeartbeat(worker, load.job()));
   }
-  if (views.empty() && job.empty()) views.push_back(HeardOf(worker, ""));
+  if (views.empty() && job.empty()) views.push_back(ViewFromHeartbeat(worker, ""));
   for (WorkerView& view : views) view.phase = worker.serves() ? "no answer" : "leaving";
   return views;
 }

@@ -6,7 +6,7 @@
 
 namespace muster::cli {
 
-absl::StatusOr<std::vector<Worker>> FindWorkers(Mesh& mesh, const std::string& name) {
+absl::StatusOr<std::vector<Worker>> FindWorkers(MeshClient& mesh, const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(std::vector<v1::Instance> instances, mesh.Instances(v1::ROLE_PROCESSOR));
   std::vector<Worker> workers;
   for (v1::Instance& instance : instances) {

@@ -26,7 +26,7 @@ struct Worker {
 
   // One call of its WorkerService. Thread-safe.
   template <typename Response, typename Method, typename Request>
-  absl::StatusOr<Response> Call(const Mesh& mesh, Method method, const Request& request,
+  absl::StatusOr<Response> Call(const MeshClient& mesh, Method method, const Request& request,
                                 absl::Duration timeout = rpc::kDefaultCallTimeout) const {
     const auto stub = v1::WorkerService::NewStub(peer.channel);
     Response response;
@@ -37,6 +37,6 @@ struct Worker {
 
 // Those that the initiator has heard lately, in order of name; with a name, that one only.
 // NotFound: there is none of that name.
-absl::StatusOr<std::vector<Worker>> FindWorkers(Mesh& mesh, const std::string& name);
+absl::StatusOr<std::vector<Worker>> FindWorkers(MeshClient& mesh, const std::string& name);
 
 }  // namespace muster::cli

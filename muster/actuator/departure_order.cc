@@ -2,11 +2,11 @@
 
 namespace muster::actuator {
 
-DepartureOrder::DepartureOrder(const std::vector<std::string>& let_go_first) {
+ScaleDownOrder::ScaleDownOrder(const std::vector<std::string>& let_go_first) {
   for (const std::string& name : let_go_first) wishes_.emplace(name, wishes_.size());
 }
 
-DepartureOrder::Rank DepartureOrder::RankOf(absl::string_view name, ReplicaState state,
+ScaleDownOrder::Rank ScaleDownOrder::RankOf(absl::string_view name, ReplicaState state,
                                             absl::Time started) const {
   const auto wish = wishes_.find(name);
   return {wish == wishes_.end() ? wishes_.size() : wish->second, state == ReplicaState::kReady,

@@ -1,4 +1,4 @@
-// DepartureOrder: who goes first when a target shrinks, where the actuator has the choice.
+// ScaleDownOrder: who goes first when a target shrinks, where the actuator has the choice.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ namespace muster::actuator {
 
 // Those first that the order names, as it names them; then those that are not ready, then the ready
 // ones, each time the newest first, and of equals by name.
-class DepartureOrder {
+class ScaleDownOrder {
  public:
   using Rank = std::tuple<size_t, bool, absl::Duration, absl::string_view>;
 
   // `let_go_first` outlives it.
-  explicit DepartureOrder(const std::vector<std::string>& let_go_first);
+  explicit ScaleDownOrder(const std::vector<std::string>& let_go_first);
 
   // Who has the lower one goes first. Holds `name`.
   Rank RankOf(absl::string_view name, ReplicaState state, absl::Time started) const;

@@ -16,7 +16,7 @@ const absl::Time kStart = absl::FromUnixSeconds(1'700'000'000);
 
 std::vector<std::string> InOrder(std::vector<Replica> replicas,
                                  const std::vector<std::string>& let_go_first) {
-  const DepartureOrder order(let_go_first);
+  const ScaleDownOrder order(let_go_first);
   const auto rank = [&order](const Replica& one) {
     return order.RankOf(one.name, one.state, one.started);
   };
@@ -31,14 +31,14 @@ Replica Named(const std::string& name, ReplicaState state, absl::Time started = 
   return {name, name, state, started};
 }
 
-TEST(DepartureOrderTest, TheNamedGoAsTheyAreNamedAndBeforeAllOthers) {
+TEST(ScaleDownOrderTest, TheNamedGoAsTheyAreNamedAndBeforeAllOthers) {
   EXPECT_THAT(InOrder({Named("a", ReplicaState::kStarting), Named("b", ReplicaState::kReady),
                        Named("c", ReplicaState::kReady)},
                       {"c", "gone", "b", "c"}),
               ElementsAre("c", "b", "a"));
 }
 
-TEST(DepartureOrderTest, ThenThoseThatAreNotReadyAndTheNewest) {
+TEST(ScaleDownOrderTest, ThenThoseThatAreNotReadyAndTheNewest) {
   EXPECT_THAT(InOrder({Named("old", ReplicaState::kReady),
                        Named("new", ReplicaState::kReady, kStart + absl::Seconds(9)),
                        Named("silent", ReplicaState::kStarting)},
@@ -47,7 +47,7 @@ TEST(DepartureOrderTest, ThenThoseThatAreNotReadyAndTheNewest) {
 }
 
 // An actuator may not know when a replica was started.
-TEST(DepartureOrderTest, TimesWithoutEndAreInOrderToo) {
+TEST(ScaleDownOrderTest, TimesWithoutEndAreInOrderToo) {
   EXPECT_THAT(InOrder({Named("ever", ReplicaState::kReady, absl::InfinitePast()),
                        Named("b", ReplicaState::kReady), Named("a", ReplicaState::kReady),
                        Named("never", ReplicaState::kReady, absl::InfiniteFuture())},

@@ -43,7 +43,7 @@ KubernetesActuator::KubernetesActuator(kubernetes::Client* client, Options optio
 
 void KubernetesActuator::SetTargets(Targets targets) {
   // Watches end when they are let go of, outside the lock.
-  std::map<std::string, std::shared_ptr<WatchedPods>> ended;
+  std::map<std::string, std::shared_ptr<PodCache>> ended;
   base::MutexLock lock(&mu_);
   targets_ = std::move(targets);
   for (auto watch = watches_.begin(); watch != watches_.end();) {
@@ -82,17 +82,17 @@ absl::StatusOr<std::vector<kubernetes::Pod>> KubernetesActuator::PodsOf(
   return kubernetes::ListPods(client_, workload.name_space, selector);
 }
 
-std::shared_ptr<WatchedPods> KubernetesActuator::WatchOf(const std::string& target,
-                                                         const kubernetes::Workload& workload,
-                                                         const std::string& selector) {
-  std::shared_ptr<WatchedPods> replaced;
+std::shared_ptr<PodCache> KubernetesActuator::WatchOf(const std::string& target,
+                                                      const kubernetes::Workload& workload,
+                                                      const std::string& selector) {
+  std::shared_ptr<PodCache> replaced;
   base::MutexLock lock(&mu_);
   if (targets_.count(target) == 0) return nullptr;
-  std::shared_ptr<WatchedPods>& watch = watches_[target];
+  std::shared_ptr<PodCache>& watch = watches_[target];
   if (watch == nullptr || watch->selector() != selector ||
       watch->name_space() != workload.name_space) {
     replaced = std::exchange(
-        watch, std::make_shared<WatchedPods>(client_, workload.name_space, selector, clock_));
+        watch, std::make_shared<PodCache>(client_, workload.name_space, selector, clock_));
   }
   return watch;
 }

@@ -56,9 +56,8 @@ class KubernetesActuator final : public actuator::Actuator {
                                                       const std::string& selector);
   // The watch of a target's pods; a new one where it is of others. nullptr: it is no target any
   // more.
-  std::shared_ptr<WatchedPods> WatchOf(const std::string& target,
-                                       const kubernetes::Workload& workload,
-                                       const std::string& selector);
+  std::shared_ptr<PodCache> WatchOf(const std::string& target, const kubernetes::Workload& workload,
+                                    const std::string& selector);
 
   // One try upon what is there now. Aborted: it changed meanwhile, or the order's moment passed.
   absl::StatusOr<actuator::Outcome> TryApply(const actuator::Order& order,
@@ -75,7 +74,7 @@ class KubernetesActuator final : public actuator::Actuator {
   base::Mutex mu_;
   Targets targets_ ABSL_GUARDED_BY(mu_);
   // Shared with those who read them at the moment.
-  std::map<std::string, std::shared_ptr<WatchedPods>> watches_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, std::shared_ptr<PodCache>> watches_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::actuator_kubernetes

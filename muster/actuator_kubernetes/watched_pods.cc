@@ -8,57 +8,57 @@
 
 namespace muster::actuator_kubernetes {
 
-WatchedPods::WatchedPods(kubernetes::Client* client, std::string name_space, std::string selector,
-                         base::Clock* clock)
+PodCache::PodCache(kubernetes::Client* client, std::string name_space, std::string selector,
+                   base::Clock* clock)
     : name_space_(std::move(name_space)),
       selector_(std::move(selector)),
       clock_(clock),
       watch_(client, {kubernetes::kPods, name_space_, "", ""}, selector_, this, clock),
       thread_([this](const std::stop_token& stop) { watch_.Run(stop); }) {}
 
-std::optional<std::vector<kubernetes::Pod>> WatchedPods::Current() const {
+std::optional<std::vector<kubernetes::Pod>> PodCache::Current() const {
   base::MutexLock lock(&mu_);
-  if (!is_current_ || clock_->Monotonic() - heard_at_ > kMaxSilence) return std::nullopt;
+  if (!is_current_ || clock_->Monotonic() - last_contact_ > kMaxSilence) return std::nullopt;
   std::vector<kubernetes::Pod> pods;
   for (const auto& [name, pod] : pods_) pods.push_back(pod);
   return pods;
 }
 
-void WatchedPods::OnAll(const std::vector<nlohmann::json>& objects) {
+void PodCache::OnAll(const std::vector<nlohmann::json>& objects) {
   base::MutexLock lock(&mu_);
   pods_.clear();
   for (const nlohmann::json& object : objects) {
     kubernetes::Pod pod = kubernetes::PodOf(object);
     pods_[pod.name] = std::move(pod);
   }
-  HeardLocked();
+  TouchLocked();
 }
 
-void WatchedPods::OnChanged(const nlohmann::json& object) {
+void PodCache::OnChanged(const nlohmann::json& object) {
   kubernetes::Pod pod = kubernetes::PodOf(object);
   base::MutexLock lock(&mu_);
   pods_[pod.name] = std::move(pod);
-  HeardLocked();
+  TouchLocked();
 }
 
-void WatchedPods::OnGone(const nlohmann::json& object) {
+void PodCache::OnGone(const nlohmann::json& object) {
   base::MutexLock lock(&mu_);
   pods_.erase(kubernetes::PodOf(object).name);
-  HeardLocked();
+  TouchLocked();
 }
 
-void WatchedPods::OnCurrent() {
+void PodCache::OnCurrent() {
   base::MutexLock lock(&mu_);
-  HeardLocked();
+  TouchLocked();
 }
 
-void WatchedPods::HeardLocked() {
+void PodCache::TouchLocked() {
   is_current_ = true;
   has_told_ = false;
-  heard_at_ = clock_->Monotonic();
+  last_contact_ = clock_->Monotonic();
 }
 
-void WatchedPods::OnTrouble(const absl::Status& why) {
+void PodCache::OnTrouble(const absl::Status& why) {
   base::MutexLock lock(&mu_);
   is_current_ = false;
   if (std::exchange(has_told_, true)) return;

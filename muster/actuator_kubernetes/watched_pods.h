@@ -1,4 +1,4 @@
-// WatchedPods: the pods of one target, kept up to date by a watch, so that looking at them each
+// PodCache: the pods of one target, kept up to date by a watch, so that looking at them each
 // second asks nothing of the API server.
 #pragma once
 
@@ -17,11 +17,11 @@
 namespace muster::actuator_kubernetes {
 
 // Thread-safe. Has a thread of its own, which ends at once when it is destroyed.
-class WatchedPods final : private kubernetes::WatchListener {
+class PodCache final : private kubernetes::WatchListener {
  public:
   // `client` and `clock` are not owned.
-  WatchedPods(kubernetes::Client* client, std::string name_space, std::string selector,
-              base::Clock* clock);
+  PodCache(kubernetes::Client* client, std::string name_space, std::string selector,
+           base::Clock* clock);
 
   const std::string& name_space() const { return name_space_; }
   const std::string& selector() const { return selector_; }
@@ -36,7 +36,7 @@ class WatchedPods final : private kubernetes::WatchListener {
   void OnCurrent() override;
   void OnTrouble(const absl::Status& why) override;
 
-  void HeardLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TouchLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_space_;
   const std::string selector_;
@@ -47,7 +47,7 @@ class WatchedPods final : private kubernetes::WatchListener {
   std::map<std::string, kubernetes::Pod> pods_ ABSL_GUARDED_BY(mu_);
   bool is_current_ ABSL_GUARDED_BY(mu_) = false;
   bool has_told_ ABSL_GUARDED_BY(mu_) = false;  // of the present trouble
-  absl::Duration heard_at_ ABSL_GUARDED_BY(mu_);
+  absl::Duration last_contact_ ABSL_GUARDED_BY(mu_);
 
   std::jthread thread_;  // last: it uses all of these
 };

@@ -27,9 +27,9 @@ constexpr char kChanges[] =
     R"({"type": "ADDED", "object": {"metadata": {"name": "c", "resourceVersion": "7"}}})"
     "\n";
 
-class WatchedPodsTest : public ::testing::Test {
+class PodCacheTest : public ::testing::Test {
  protected:
-  void Start() { pods_ = std::make_unique<WatchedPods>(client_.get(), "home", "app=x", &clock_); }
+  void Start() { pods_ = std::make_unique<PodCache>(client_.get(), "home", "app=x", &clock_); }
   // The names, or "-" while they are not up to date.
   std::string Names() {
     const auto current = pods_->Current();
@@ -46,23 +46,23 @@ class WatchedPodsTest : public ::testing::Test {
   base::FakeClock clock_;
   kubernetes::testing::ScriptedServer server_;
   std::unique_ptr<kubernetes::Client> client_ = server_.NewClient(&clock_, {.max_attempts = 1});
-  std::unique_ptr<WatchedPods> pods_;
+  std::unique_ptr<PodCache> pods_;
 };
 
-TEST_F(WatchedPodsTest, KnowsWhatTheWatchTells) {
+TEST_F(PodCacheTest, KnowsWhatTheWatchTells) {
   server_.Expect(Respond(200, kList));
   server_.Expect(RespondAndHang(kChanges));
   Start();
   Await("bc");
 }
 
-TEST_F(WatchedPodsTest, KnowsNothingBeforeTheFirstList) {
+TEST_F(PodCacheTest, KnowsNothingBeforeTheFirstList) {
   Start();
   server_.Await(1);
   EXPECT_EQ(Names(), "-");
 }
 
-TEST_F(WatchedPodsTest, SaysOnceThatTheWatchBrokeAndKnowsNothingUntilItIsBack) {
+TEST_F(PodCacheTest, SaysOnceThatTheWatchBrokeAndKnowsNothingUntilItIsBack) {
   const base::LogCapture log;
   server_.Expect(Respond(200, kList));
   server_.Expect(Respond(403, R"({"message": "no"})"));
@@ -79,7 +79,7 @@ TEST_F(WatchedPodsTest, SaysOnceThatTheWatchBrokeAndKnowsNothingUntilItIsBack) {
   EXPECT_THAT(log.lines(), Contains(HasSubstr("verb 'watch' on resource 'pods'")));
 }
 
-TEST_F(WatchedPodsTest, DoesNotTrustALongSilence) {
+TEST_F(PodCacheTest, DoesNotTrustALongSilence) {
   server_.Expect(Respond(200, kList));
   server_.Expect(RespondAndHang(kChanges));
   Start();

@@ -57,7 +57,7 @@ class Keeper {
  private:
   absl::Duration Now() const { return base::RealClock()->Monotonic(); }
   void Step();
-  void Hear(int fd, bool* open);
+  void ReadOutput(int fd, bool* open);
   void MarkReady();
   void LookForAgents();
   void LetGo();
@@ -86,7 +86,7 @@ absl::Status Keeper::Start() {
   // Before the program: whoever looks into the folder never misses a program that runs.
   MUSTER_RETURN_IF_ERROR(
       folder_.WriteRecord({folder_.instance(), order_.target, *self, base::RealClock()->Now()}));
-  handler_command::ProgramToStart program;
+  handler_command::ProcessSpec program;
   MUSTER_ASSIGN_OR_RETURN(program.path, handler_command::FindProgram(order_.program.front(), ""));
   program.argv = order_.program;
   program.death_signal = SIGTERM;
@@ -115,13 +115,13 @@ void Keeper::Step() {
   poll(events.data(), events.size(), static_cast<int>(absl::ToInt64Milliseconds(kKeeperTick)));
   signalfd_siginfo told;
   if (read(signals_.get(), &told, sizeof(told)) > 0) LetGo();
-  Hear(child_->output(), &output_open_);
-  Hear(child_->errors(), &errors_open_);
+  ReadOutput(child_->output(), &output_open_);
+  ReadOutput(child_->errors(), &errors_open_);
   MarkReady();
 }
 
 // A bounded part of what is there: a program that never stops talking is told to go all the same.
-void Keeper::Hear(int fd, bool* open) {
+void Keeper::ReadOutput(int fd, bool* open) {
   constexpr int kMaxChunks = 16;
   std::array<char, 8192> chunk;
   for (int i = 0; i < kMaxChunks && *open; ++i) {
@@ -162,8 +162,8 @@ void Keeper::LetGo() {
 
 void Keeper::TellEnd() {
   // What it said last, if it has ended. Whom it started may hold its pipes open.
-  Hear(child_->output(), &output_open_);
-  Hear(child_->errors(), &errors_open_);
+  ReadOutput(child_->output(), &output_open_);
+  ReadOutput(child_->errors(), &errors_open_);
   std::string how = child_->Kill();
   if (killed_) absl::StrAppend(&how, ", because it did not end within its grace");
   folder_.Clear(Mark::kReady);

@@ -34,7 +34,7 @@ class AgentDeathTest : public ::testing::Test {
   // An agent with `replicas`, all of which are ready.
   void StartAgent(const std::string& unattended_limit, int replicas) {
     const Program worker = Worker();
-    handler_command::ProgramToStart program;
+    handler_command::ProcessSpec program;
     program.path = MUSTER_ACTUATE;
     program.argv = {"agent", folder_.path(), MUSTER_KEEPER, "30s", unattended_limit, worker.path};
     program.argv.insert(program.argv.end(), worker.arguments.begin(), worker.arguments.end());
@@ -46,7 +46,7 @@ class AgentDeathTest : public ::testing::Test {
               static_cast<ssize_t>(order.size()));
     ASSERT_TRUE(Eventually([&] {
       int ready = 0;
-      for (const LivingReplica& living : folder_.TakeStock().living) {
+      for (const LivingReplica& living : folder_.TakeInventory().living) {
         ready += living.state == actuator::ReplicaState::kReady ? 1 : 0;
       }
       return ready == replicas;
@@ -54,7 +54,7 @@ class AgentDeathTest : public ::testing::Test {
   }
   std::set<std::string> Living() {
     std::set<std::string> names;
-    for (const LivingReplica& living : folder_.TakeStock().living) {
+    for (const LivingReplica& living : folder_.TakeInventory().living) {
       names.insert(living.record.instance);
     }
     return names;
@@ -100,7 +100,7 @@ TEST_F(AgentDeathTest, NoReplicaIsLeftWhenNoAgentComesBack) {
   StartAgent("200ms", 3);
   agent_->Kill();
   EXPECT_TRUE(Eventually([&] { return Living().empty(); }));
-  for (const DepartedReplica& departed : folder_.TakeStock().departed) {
+  for (const DepartedReplica& departed : folder_.TakeInventory().departed) {
     EXPECT_EQ(departed.departure, Departure::kUnattended);
     EXPECT_THAT(departed.end.how, HasSubstr("exited with status 0"));
   }

@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<ProcessActuator>> ProcessActuator::Open(Options o
   if (error) return absl::ErrnoToStatus(error.value(), "the state folder");
   std::unique_ptr<ProcessActuator> opened(new ProcessActuator(std::move(options), clock));
   base::MutexLock lock(&opened->mu_);
-  MUSTER_RETURN_IF_ERROR(opened->shelf_.Create());
+  MUSTER_RETURN_IF_ERROR(opened->store_.Create());
   MUSTER_ASSIGN_OR_RETURN(opened->presence_, AnnounceAgent(AgentsFile(opened->options_.folder)));
   MUSTER_ASSIGN_OR_RETURN(const Session session, opened->BeginLocked());
   if (!session.living.empty()) {
@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<ProcessActuator>> ProcessActuator::Open(Options o
 ProcessActuator::ProcessActuator(Options options, base::Clock* clock)
     : options_(std::move(options)),
       clock_(clock),
-      shelf_(options_.folder),
+      store_(options_.folder),
       targets_(options_.targets) {}
 
 void ProcessActuator::SetTargets(Targets targets) {
@@ -110,7 +110,7 @@ absl::StatusOr<actuator::TargetState> ProcessActuator::Observe(std::string_view 
   for (const LivingReplica& replica : session.living) {
     if (replica.record.target == target) state.replicas.push_back(replica.AsReplica());
   }
-  state.trouble = TroubleLocked(target);
+  state.trouble = HealthIssuesLocked(target);
   return state;
 }
 
@@ -122,7 +122,7 @@ absl::StatusOr<actuator::Outcome> ProcessActuator::Apply(const actuator::Order& 
   MUSTER_ASSIGN_OR_RETURN(Session session, BeginLocked());
   // It may have waited for the folder.
   MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
-  StandingOrders& orders = session.orders;
+  DesiredState& orders = session.orders;
   if (order.fencing_token < orders.highest_token) {
     const absl::Status stale = actuator::StaleToken(order, orders.highest_token);
     return absl::Status(
@@ -131,14 +131,15 @@ absl::StatusOr<actuator::Outcome> ProcessActuator::Apply(const actuator::Order& 
                      OrdersFile(options_.folder)));
   }
   const int before = orders.WantedOf(order.target);
-  const StandingOrders known = orders;
+  const DesiredState known = orders;
   orders.highest_token = order.fencing_token;
   orders.wanted[order.target] = order.replicas;
   // Before anything is done by it: whoever is refused by this token later is refused for good.
-  if (orders != known) MUSTER_RETURN_IF_ERROR(WriteOrders(OrdersFile(options_.folder), orders));
+  if (orders != known)
+    MUSTER_RETURN_IF_ERROR(WriteDesiredState(OrdersFile(options_.folder), orders));
   MUSTER_RETURN_IF_ERROR(FulfilLocked(order.target, program, order.let_go_first, &session));
   return actuator::Outcome{before, order.replicas,
-                           DetailOf(order, before, TroubleLocked(order.target))};
+                           DetailOf(order, before, HealthIssuesLocked(order.target))};
 }
 
 absl::StatusOr<Program> ProcessActuator::FindLocked(std::string_view target) const {
@@ -152,10 +153,10 @@ absl::StatusOr<Program> ProcessActuator::FindLocked(std::string_view target) con
 absl::StatusOr<ProcessActuator::Session> ProcessActuator::BeginLocked() {
   Session session;
   MUSTER_ASSIGN_OR_RETURN(session.lock, LockFolder(LockFile(options_.folder), kLockLimit));
-  MUSTER_ASSIGN_OR_RETURN(session.orders, ReadOrders(OrdersFile(options_.folder)));
+  MUSTER_ASSIGN_OR_RETURN(session.orders, ReadDesiredState(OrdersFile(options_.folder)));
   WaitForKeepersLocked();
-  Stock stock = shelf_.TakeStock();
-  const StandingOrders known = session.orders;
+  ReplicaInventory stock = store_.TakeInventory();
+  const DesiredState known = session.orders;
   const auto withdraw = [&session](const std::string& target) {
     const auto wanted = session.orders.wanted.find(target);
     if (wanted != session.orders.wanted.end() && wanted->second > 0) --wanted->second;
@@ -163,33 +164,33 @@ absl::StatusOr<ProcessActuator::Session> ProcessActuator::BeginLocked() {
   for (const LivingReplica& living : stock.living) {
     if (living.was_unattended) withdraw(living.record.target);
     // Who told it may have died before the signal.
-    if (living.state == ReplicaState::kDraining) shelf_.LetGo(living).IgnoreError();
+    if (living.state == ReplicaState::kDraining) store_.LetGo(living).IgnoreError();
   }
   for (const DepartedReplica& departed : stock.departed) {
     if (departed.departure == Departure::kUnattended) withdraw(departed.record.target);
   }
   if (session.orders != known) {
-    MUSTER_RETURN_IF_ERROR(WriteOrders(OrdersFile(options_.folder), session.orders));
+    MUSTER_RETURN_IF_ERROR(WriteDesiredState(OrdersFile(options_.folder), session.orders));
   }
   // Only where it was counted: a keeper may have marked another one meanwhile.
   for (const LivingReplica& living : stock.living) {
     if (living.was_unattended) living.folder.Clear(Mark::kUnattended);
   }
-  for (const DepartedReplica& departed : stock.departed) BuryLocked(departed);
+  for (const DepartedReplica& departed : stock.departed) DischargeLocked(departed);
   bool all_gone = true;
-  for (const ReplicaFolder& folder : stock.without_record) all_gone &= shelf_.Discard(folder);
-  session.living = all_gone ? std::move(stock.living) : shelf_.TakeStock().living;
+  for (const ReplicaFolder& folder : stock.without_record) all_gone &= store_.Discard(folder);
+  session.living = all_gone ? std::move(stock.living) : store_.TakeInventory().living;
   return session;
 }
 
-void ProcessActuator::BuryLocked(const DepartedReplica& departed) {
+void ProcessActuator::DischargeLocked(const DepartedReplica& departed) {
   if (departed.departure == Departure::kFailed) {
     const std::string why = DescribeDeparted(departed);
     base::Log(base::kWarning, "a replica ended though nobody told it to",
               {{"target", departed.record.target}, {"why", why}});
-    restraints_[departed.record.target].OnFailure(departed.end.ran, why, clock_->Monotonic());
+    backoffs_[departed.record.target].OnFailure(departed.end.ran, why, clock_->Monotonic());
   }
-  shelf_.Bury(departed);
+  store_.Discharge(departed);
 }
 
 absl::Status ProcessActuator::FulfilLocked(const std::string& target, const Program& program,
@@ -200,15 +201,15 @@ absl::Status ProcessActuator::FulfilLocked(const std::string& target, const Prog
   if (missing == 0) return absl::OkStatus();
   const absl::Status done = missing > 0 ? StartLocked(target, program, missing)
                                         : ShrinkLocked(target, let_go_first, -missing, *session);
-  session->living = shelf_.TakeStock().living;
+  session->living = store_.TakeInventory().living;
   return done;
 }
 
 absl::Status ProcessActuator::StartLocked(const std::string& target, const Program& program,
                                           int count) {
-  StartRestraint& restraint = restraints_[target];
+  RestartBackoff& backoff = backoffs_[target];
   const absl::Duration now = clock_->Monotonic();
-  if (restraint.WaitAt(now) > absl::ZeroDuration()) return restraint.refusal();
+  if (backoff.WaitAt(now) > absl::ZeroDuration()) return backoff.refusal();
   StartPlan plan{options_.keeper,
                  target,
                  {program.path},
@@ -219,12 +220,12 @@ absl::Status ProcessActuator::StartLocked(const std::string& target, const Progr
                  options_.unattended_limit};
   plan.program.insert(plan.program.end(), program.arguments.begin(), program.arguments.end());
   std::vector<pid_t> keepers;
-  const absl::Status started = OfProgram(shelf_.Start(plan, count, &keepers));
+  const absl::Status started = OfProgram(store_.Start(plan, count, &keepers));
   keepers_.insert(keepers.begin(), keepers.end());
   if (started.ok()) {
-    restraint.OnStart(now);
+    backoff.OnStart(now);
   } else {
-    restraint.OnRefusal(started, now);
+    backoff.OnRefusal(started, now);
   }
   return started;
 }
@@ -236,11 +237,12 @@ absl::Status ProcessActuator::ShrinkLocked(const std::string& target,
   std::vector<actuator::Replica> replicas;
   replicas.reserve(serving.size());
   for (const LivingReplica* replica : serving) replicas.push_back(replica->AsReplica());
-  const std::vector<std::string> chosen = ChooseToGo(std::move(replicas), let_go_first, count);
+  const std::vector<std::string> chosen =
+      ChooseForScaleDown(std::move(replicas), let_go_first, count);
   const std::set<std::string> to_go(chosen.begin(), chosen.end());
   for (const LivingReplica* replica : serving) {
     if (to_go.count(replica->record.instance) != 0) {
-      MUSTER_RETURN_IF_ERROR(shelf_.LetGo(*replica));
+      MUSTER_RETURN_IF_ERROR(store_.LetGo(*replica));
     }
   }
   return absl::OkStatus();
@@ -256,9 +258,9 @@ void ProcessActuator::WaitForKeepersLocked() {
   }
 }
 
-std::string ProcessActuator::TroubleLocked(std::string_view target) {
-  const auto restraint = restraints_.find(target);
-  return restraint == restraints_.end() ? "" : restraint->second.Tell(clock_->Monotonic());
+std::string ProcessActuator::HealthIssuesLocked(std::string_view target) {
+  const auto backoff = backoffs_.find(target);
+  return backoff == backoffs_.end() ? "" : backoff->second.Tell(clock_->Monotonic());
 }
 
 }  // namespace muster::actuator_process

@@ -81,7 +81,7 @@ class ProcessActuator final : public actuator::Actuator {
   // While the folder's lock is held.
   struct Session {
     handler_command::FileDescriptor lock;
-    StandingOrders orders;
+    DesiredState orders;
     std::vector<LivingReplica> living;
   };
 
@@ -91,7 +91,7 @@ class ProcessActuator final : public actuator::Actuator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Takes the folder's lock, and puts down what has become of the replicas.
   absl::StatusOr<Session> BeginLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void BuryLocked(const DepartedReplica& departed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DischargeLocked(const DepartedReplica& departed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Starts and lets go so that it is as the orders say. OK also while a start is held back.
   absl::Status FulfilLocked(const std::string& target, const Program& program,
                             const std::vector<std::string>& let_go_first, Session* session)
@@ -101,7 +101,7 @@ class ProcessActuator final : public actuator::Actuator {
   absl::Status ShrinkLocked(const std::string& target, const std::vector<std::string>& let_go_first,
                             int count, const Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WaitForKeepersLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::string TroubleLocked(std::string_view target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::string HealthIssuesLocked(std::string_view target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   base::Clock* const clock_;                  // not owned
@@ -110,9 +110,9 @@ class ProcessActuator final : public actuator::Actuator {
 
   // Held while the folder's lock is: calls come one after the other.
   base::Mutex mu_;
-  ReplicaShelf shelf_ ABSL_GUARDED_BY(mu_);
+  ReplicaStore store_ ABSL_GUARDED_BY(mu_);
   Targets targets_ ABSL_GUARDED_BY(mu_);
-  std::map<std::string, StartRestraint, std::less<>> restraints_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, RestartBackoff, std::less<>> backoffs_ ABSL_GUARDED_BY(mu_);
   std::set<pid_t> keepers_ ABSL_GUARDED_BY(mu_);  // children that were not waited for
 };
 

@@ -90,7 +90,7 @@ class ProcessActuatorTest : public ::testing::Test {
   }
   // Their keepers end, and nobody has looked since.
   bool AwaitEnds(size_t count) {
-    return Eventually([&] { return folder_.TakeStock().departed.size() == count; });
+    return Eventually([&] { return folder_.TakeInventory().departed.size() == count; });
   }
 
   base::FakeClock clock_;
@@ -167,7 +167,7 @@ TEST_F(ProcessActuatorTest, KillsWhoDoesNotEndWithinItsGrace) {
   ASSERT_TRUE(AwaitReady(1));
   ASSERT_TRUE(Apply(0).ok());
   ASSERT_TRUE(AwaitEnds(1));
-  EXPECT_THAT(folder_.TakeStock().departed.at(0).end.how,
+  EXPECT_THAT(folder_.TakeInventory().departed.at(0).end.how,
               AllOf(HasSubstr("was killed by signal 9"), HasSubstr("within its grace")));
   EXPECT_THAT(Replicas(), IsEmpty());
 }
@@ -185,7 +185,7 @@ TEST_F(ProcessActuatorTest, ReplacesWhatFailsLessAndLessOften) {
     EXPECT_THAT(Apply(2)->detail, HasSubstr("something is wrong"));
     EXPECT_THAT(Replicas(), IsEmpty());
     absl::Duration wait;
-    while (folder_.TakeStock().departed.empty() && folder_.Serving("work") == 0) {
+    while (folder_.TakeInventory().departed.empty() && folder_.Serving("work") == 0) {
       clock_.Advance(absl::Milliseconds(50));
       wait += absl::Milliseconds(50);
       Look();
@@ -314,7 +314,7 @@ TEST_F(ProcessActuatorTest, ReplacesAReplicaWhoseKeeperWasKilledAndTheProgramDra
   ASSERT_TRUE(Apply(1).ok());
   ASSERT_TRUE(AwaitReady(1));
   const std::string before = Replicas().at(0).name;
-  SendSignal(folder_.TakeStock().living.at(0).record.keeper, SIGKILL);
+  SendSignal(folder_.TakeInventory().living.at(0).record.keeper, SIGKILL);
   ASSERT_TRUE(AwaitEnds(1));
   EXPECT_THAT(Look().trouble, HasSubstr("its keeper was killed"));
   EXPECT_TRUE(Eventually([&] { return Exists("drained"); }));

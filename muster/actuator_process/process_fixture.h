@@ -71,7 +71,7 @@ inline std::vector<std::string> ProcessesWith(const std::string& text) {
 class StateFolder {
  public:
   ~StateFolder() {
-    for (const LivingReplica& living : TakeStock().living) {
+    for (const LivingReplica& living : TakeInventory().living) {
       // Its program is told to go by the kernel.
       SendSignal(living.record.keeper, SIGKILL);
     }
@@ -79,11 +79,11 @@ class StateFolder {
     EXPECT_THAT(ProcessesWith(path()), ::testing::IsEmpty());
   }
   std::string path() const { return folder_ / "state"; }
-  Stock TakeStock() const { return ReplicaShelf(path()).TakeStock(); }
+  ReplicaInventory TakeInventory() const { return ReplicaStore(path()).TakeInventory(); }
   // What processes there are, past the actuator.
   int Serving(const std::string& target) const {
     int serving = 0;
-    for (const LivingReplica& living : TakeStock().living) {
+    for (const LivingReplica& living : TakeInventory().living) {
       const bool counts =
           living.record.target == target && living.state != actuator::ReplicaState::kDraining;
       serving += counts ? 1 : 0;

@@ -6,9 +6,10 @@
 
 namespace muster::actuator_process {
 
-std::vector<std::string> ChooseToGo(std::vector<actuator::Replica> replicas,
-                                    const std::vector<std::string>& let_go_first, int count) {
-  const actuator::DepartureOrder order(let_go_first);
+std::vector<std::string> ChooseForScaleDown(std::vector<actuator::Replica> replicas,
+                                            const std::vector<std::string>& let_go_first,
+                                            int count) {
+  const actuator::ScaleDownOrder order(let_go_first);
   const auto rank = [&order](const actuator::Replica& replica) {
     return order.RankOf(replica.name, replica.state, replica.started);
   };

@@ -23,19 +23,19 @@ const std::vector<Replica> kReplicas = {
 };
 
 TEST(ReplicaChoiceTest, TakesThoseThatAreNotReadyThenTheNewest) {
-  EXPECT_THAT(ChooseToGo(kReplicas, {}, 4), ElementsAre("late", "early", "new", "old"));
-  EXPECT_THAT(ChooseToGo(kReplicas, {}, 1), ElementsAre("late"));
+  EXPECT_THAT(ChooseForScaleDown(kReplicas, {}, 4), ElementsAre("late", "early", "new", "old"));
+  EXPECT_THAT(ChooseForScaleDown(kReplicas, {}, 1), ElementsAre("late"));
 }
 
 TEST(ReplicaChoiceTest, TakesTheNamedBeforeAllOthersInTheirOrder) {
-  EXPECT_THAT(ChooseToGo(kReplicas, {"old", "nobody", "early", "old"}, 3),
+  EXPECT_THAT(ChooseForScaleDown(kReplicas, {"old", "nobody", "early", "old"}, 3),
               ElementsAre("old", "early", "late"));
 }
 
 TEST(ReplicaChoiceTest, TakesNoMoreThanThereAre) {
-  EXPECT_THAT(ChooseToGo(kReplicas, {}, 9), SizeIs(4));
-  EXPECT_THAT(ChooseToGo(kReplicas, {"old"}, 0), IsEmpty());
-  EXPECT_THAT(ChooseToGo(kReplicas, {"old"}, -1), IsEmpty());
+  EXPECT_THAT(ChooseForScaleDown(kReplicas, {}, 9), SizeIs(4));
+  EXPECT_THAT(ChooseForScaleDown(kReplicas, {"old"}, 0), IsEmpty());
+  EXPECT_THAT(ChooseForScaleDown(kReplicas, {"old"}, -1), IsEmpty());
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST(ReplicaFolderTest, StoresWhatItHasStoredBefore) {
   EXPECT_EQ(EncodeEnd(kEnd), R"({"how":"exited with status 3","last_lines":"some | lines",)"
                              R"("muster_replica_end":1,"ran_us":1500000})"
                              "\n");
-  EXPECT_EQ(EncodeOrders({7, {{"mail", 0}, {"work", 3}}}),
+  EXPECT_EQ(EncodeDesiredState({7, {{"mail", 0}, {"work", 3}}}),
             R"({"highest_token":7,"muster_orders":1,"wanted":{"mail":0,"work":3}})"
             "\n");
 }
@@ -29,8 +29,8 @@ TEST(ReplicaFolderTest, StoresWhatItHasStoredBefore) {
 TEST(ReplicaFolderTest, ReadsWhatItStores) {
   EXPECT_EQ(*DecodeRecord(EncodeRecord(kRecord)), kRecord);
   EXPECT_EQ(*DecodeEnd(EncodeEnd(kEnd)), kEnd);
-  const StandingOrders orders{7, {{"mail", 0}, {"work", 3}}};
-  EXPECT_EQ(*DecodeOrders(EncodeOrders(orders)), orders);
+  const DesiredState orders{7, {{"mail", 0}, {"work", 3}}};
+  EXPECT_EQ(*DecodeDesiredState(EncodeDesiredState(orders)), orders);
 }
 
 TEST(ReplicaFolderTest, TakesNoGarbage) {
@@ -42,7 +42,7 @@ TEST(ReplicaFolderTest, TakesNoGarbage) {
                            "{\"muster_replica\":1,\"instance\":3}", "\xff"}) {
     EXPECT_TRUE(absl::IsDataLoss(DecodeRecord(text).status())) << text;
     EXPECT_TRUE(absl::IsDataLoss(DecodeEnd(text).status())) << text;
-    EXPECT_TRUE(absl::IsDataLoss(DecodeOrders(text).status())) << text;
+    EXPECT_TRUE(absl::IsDataLoss(DecodeDesiredState(text).status())) << text;
   }
 }
 

@@ -99,10 +99,10 @@ actuator::Replica LivingReplica::AsReplica() const {
   return {record.instance, record.instance, state, record.started};
 }
 
-ReplicaShelf::ReplicaShelf(const std::string& folder)
+ReplicaStore::ReplicaStore(const std::string& folder)
     : replicas_(absl::StrCat(folder, "/replicas")), failed_(absl::StrCat(folder, "/failed")) {}
 
-absl::Status ReplicaShelf::Create() {
+absl::Status ReplicaStore::Create() {
   for (const std::string& folder : {replicas_, failed_}) {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -111,8 +111,8 @@ absl::Status ReplicaShelf::Create() {
   return absl::OkStatus();
 }
 
-Stock ReplicaShelf::TakeStock() const {
-  Stock stock;
+ReplicaInventory ReplicaStore::TakeInventory() const {
+  ReplicaInventory stock;
   for (const fs::path& path : FoldersIn(replicas_)) {
     const ReplicaFolder folder(path.string());
     absl::StatusOr<ReplicaRecord> record = folder.ReadRecord();
@@ -135,7 +135,7 @@ Stock ReplicaShelf::TakeStock() const {
   return stock;
 }
 
-absl::Status ReplicaShelf::Start(const StartPlan& plan, int count, std::vector<pid_t>* keepers) {
+absl::Status ReplicaStore::Start(const StartPlan& plan, int count, std::vector<pid_t>* keepers) {
   absl::Status first_error;
   for (int left = count; left > 0 && first_error.ok(); left -= kStartsAtATime) {
     std::vector<Launched> launched;
@@ -155,7 +155,7 @@ absl::Status ReplicaShelf::Start(const StartPlan& plan, int count, std::vector<p
 }
 
 // The mark first: if this process dies before the signal, the next one that sees it sends it.
-absl::Status ReplicaShelf::LetGo(const LivingReplica& replica) {
+absl::Status ReplicaStore::LetGo(const LivingReplica& replica) {
   MUSTER_RETURN_IF_ERROR(replica.folder.Set(Mark::kLeaving));
   SendSignal(replica.record.keeper, SIGTERM);
   return absl::OkStatus();
@@ -163,7 +163,7 @@ absl::Status ReplicaShelf::LetGo(const LivingReplica& replica) {
 
 // Its keeper may be about to write the record, and runs its program once it has. Under another name
 // it is known which came first: a record that is not there then never will be.
-bool ReplicaShelf::Discard(const ReplicaFolder& folder) {
+bool ReplicaStore::Discard(const ReplicaFolder& folder) {
   const ReplicaFolder aside(absl::StrCat(failed_, "/", folder.instance()));
   std::error_code error;
   fs::rename(folder.path(), aside.path(), error);
@@ -176,7 +176,7 @@ bool ReplicaShelf::Discard(const ReplicaFolder& folder) {
   return true;
 }
 
-void ReplicaShelf::Bury(const DepartedReplica& replica) {
+void ReplicaStore::Discharge(const DepartedReplica& replica) {
   if (replica.departure != Departure::kFailed) return Remove(replica.folder);
   std::error_code error;
   fs::rename(replica.folder.path(), absl::StrCat(failed_, "/", replica.record.instance), error);
@@ -184,7 +184,7 @@ void ReplicaShelf::Bury(const DepartedReplica& replica) {
   PruneFailed();
 }
 
-void ReplicaShelf::PruneFailed() {
+void ReplicaStore::PruneFailed() {
   std::vector<std::pair<fs::file_time_type, fs::path>> folders;
   for (const fs::path& path : FoldersIn(failed_)) {
     std::error_code ignored;

@@ -1,4 +1,4 @@
-// ReplicaShelf: the replicas of a state folder, each in a ReplicaFolder.
+// ReplicaStore: the replicas of a state folder, each in a ReplicaFolder.
 //
 //   FOLDER/replicas/INSTANCE/    lives, or has ended since somebody looked last
 //   FOLDER/failed/INSTANCE/      ended though nobody told it to; the last kKeptFailures
@@ -37,7 +37,7 @@ struct DepartedReplica {
   ReplicaEnd end;
 };
 
-struct Stock {
+struct ReplicaInventory {
   std::vector<LivingReplica> living;  // of all targets
   std::vector<DepartedReplica> departed;
   // Their agent died before their keeper wrote a record. Without the folder it never will.
@@ -56,15 +56,15 @@ struct StartPlan {
   absl::Duration unattended_limit;
 };
 
-// Not thread-safe, and for whoever holds the folder's lock; TakeStock changes nothing.
-class ReplicaShelf {
+// Not thread-safe, and for whoever holds the folder's lock; TakeInventory changes nothing.
+class ReplicaStore {
  public:
-  explicit ReplicaShelf(const std::string& folder);
+  explicit ReplicaStore(const std::string& folder);
 
   // Makes the folders.
   absl::Status Create();
 
-  Stock TakeStock() const;
+  ReplicaInventory TakeInventory() const;
 
   // Starts `count` side by side, and adds the pids of their keepers, which are children of this
   // process, to `keepers`. The first error; those that could be started are started all the same.
@@ -77,7 +77,7 @@ class ReplicaShelf {
   // since, and it stays.
   bool Discard(const ReplicaFolder& folder);
   // Removes its folder, or keeps it for people if it failed.
-  void Bury(const DepartedReplica& replica);
+  void Discharge(const DepartedReplica& replica);
 
  private:
   void PruneFailed();

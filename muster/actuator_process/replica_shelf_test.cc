@@ -19,9 +19,9 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class ReplicaShelfTest : public ::testing::Test {
+class ReplicaStoreTest : public ::testing::Test {
  protected:
-  ReplicaShelfTest() { EXPECT_TRUE(shelf_.Create().ok()); }
+  ReplicaStoreTest() { EXPECT_TRUE(store_.Create().ok()); }
 
   // As an agent makes it before it starts the keeper.
   ReplicaFolder Make(const std::string& instance) {
@@ -38,31 +38,31 @@ class ReplicaShelfTest : public ::testing::Test {
   }
 
   const base::TempDir folder_;
-  ReplicaShelf shelf_{folder_.path()};
+  ReplicaStore store_{folder_.path()};
   int discarded_ = 0;
 };
 
-TEST_F(ReplicaShelfTest, AKeeperThatComesAfterItsFolderWasDiscardedHasNoRecord) {
+TEST_F(ReplicaStoreTest, AKeeperThatComesAfterItsFolderWasDiscardedHasNoRecord) {
   const ReplicaFolder folder = Make("one");
-  ASSERT_THAT(shelf_.TakeStock().without_record, SizeIs(1));
-  EXPECT_TRUE(shelf_.Discard(folder));
+  ASSERT_THAT(store_.TakeInventory().without_record, SizeIs(1));
+  EXPECT_TRUE(store_.Discard(folder));
   EXPECT_TRUE(absl::IsNotFound(WriteRecord(folder)));
   EXPECT_TRUE(IsEmptyFolder("replicas"));
   EXPECT_TRUE(IsEmptyFolder("failed"));
 }
 
 // Its program runs, or is about to.
-TEST_F(ReplicaShelfTest, KeepsAReplicaWhoseKeeperWroteItsRecordJustNow) {
+TEST_F(ReplicaStoreTest, KeepsAReplicaWhoseKeeperWroteItsRecordJustNow) {
   const ReplicaFolder folder = Make("one");
-  ASSERT_THAT(shelf_.TakeStock().without_record, SizeIs(1));
+  ASSERT_THAT(store_.TakeInventory().without_record, SizeIs(1));
   ASSERT_TRUE(WriteRecord(folder).ok());
-  EXPECT_FALSE(shelf_.Discard(folder));
+  EXPECT_FALSE(store_.Discard(folder));
   EXPECT_TRUE(folder.ReadRecord().ok());
-  EXPECT_THAT(shelf_.TakeStock().without_record, IsEmpty());
+  EXPECT_THAT(store_.TakeInventory().without_record, IsEmpty());
   EXPECT_TRUE(IsEmptyFolder("failed"));
 }
 
-TEST_F(ReplicaShelfTest, AKeeperThatHasItsRecordIsNeverDiscarded) {
+TEST_F(ReplicaStoreTest, AKeeperThatHasItsRecordIsNeverDiscarded) {
   for (int round = 0; round < 150; ++round) {
     const ReplicaFolder folder = Make(absl::StrCat("r", round));
     std::atomic<int> ready = 0;
@@ -77,7 +77,7 @@ TEST_F(ReplicaShelfTest, AKeeperThatHasItsRecordIsNeverDiscarded) {
     together();
     // Sooner or later within the time that writing takes.
     for (int look = 0; look < round % 100; ++look) folder.Has(Mark::kReady);
-    const bool discarded = shelf_.Discard(folder);
+    const bool discarded = store_.Discard(folder);
     keeper.join();
     ASSERT_FALSE(written.ok() && discarded) << round;
     ASSERT_EQ(std::filesystem::exists(folder.path()), !discarded) << round;

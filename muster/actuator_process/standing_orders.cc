@@ -19,12 +19,12 @@ constexpr char kOrdersKey[] = "muster_orders";
 
 }  // namespace
 
-int StandingOrders::WantedOf(std::string_view target) const {
+int DesiredState::WantedOf(std::string_view target) const {
   const auto found = wanted.find(target);
   return found == wanted.end() ? 0 : found->second;
 }
 
-std::string EncodeOrders(const StandingOrders& orders) {
+std::string EncodeDesiredState(const DesiredState& orders) {
   return Json({{kOrdersKey, kOrdersVersion},
                {"highest_token", orders.highest_token},
                {"wanted", orders.wanted}})
@@ -32,13 +32,13 @@ std::string EncodeOrders(const StandingOrders& orders) {
          "\n";
 }
 
-absl::StatusOr<StandingOrders> DecodeOrders(absl::string_view text) {
+absl::StatusOr<DesiredState> DecodeDesiredState(absl::string_view text) {
   const Json object = Json::parse(text.begin(), text.end(), nullptr, false);
   if (!object.is_object() || object.value(kOrdersKey, Json()) != kOrdersVersion) {
     return absl::DataLossError(absl::StrCat("no '", kOrdersKey, "' of version ", kOrdersVersion));
   }
   try {
-    StandingOrders orders;
+    DesiredState orders;
     orders.highest_token = object.at("highest_token").get<int64_t>();
     for (const auto& [target, wanted] : object.at("wanted").items()) {
       orders.wanted.emplace(target, std::clamp(wanted.get<int>(), 0, kMaxReplicas));
@@ -49,17 +49,17 @@ absl::StatusOr<StandingOrders> DecodeOrders(absl::string_view text) {
   }
 }
 
-absl::StatusOr<StandingOrders> ReadOrders(const std::string& path) {
+absl::StatusOr<DesiredState> ReadDesiredState(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadStateFile(path);
-  if (absl::IsNotFound(text.status())) return StandingOrders();
+  if (absl::IsNotFound(text.status())) return DesiredState();
   MUSTER_RETURN_IF_ERROR(text.status());
-  absl::StatusOr<StandingOrders> orders = DecodeOrders(*text);
+  absl::StatusOr<DesiredState> orders = DecodeDesiredState(*text);
   if (!orders.ok()) return base::Annotate(orders.status(), path);
   return orders;
 }
 
-absl::Status WriteOrders(const std::string& path, const StandingOrders& orders) {
-  return WriteStateFile(path, EncodeOrders(orders));
+absl::Status WriteDesiredState(const std::string& path, const DesiredState& orders) {
+  return WriteStateFile(path, EncodeDesiredState(orders));
 }
 
 }  // namespace muster::actuator_process

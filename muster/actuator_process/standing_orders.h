@@ -1,4 +1,4 @@
-// StandingOrders: what the agents of a host have ordered, kept in a file so that a stale order is
+// DesiredState: what the agents of a host have ordered, kept in a file so that a stale order is
 // refused, and a replica replaced, by a process that has heard none of it.
 #pragma once
 
@@ -13,22 +13,22 @@
 
 namespace muster::actuator_process {
 
-struct StandingOrders {
+struct DesiredState {
   int64_t highest_token = 0;
   std::map<std::string, int, std::less<>> wanted;  // replicas, by target
 
   int WantedOf(std::string_view target) const;
 
-  friend bool operator==(const StandingOrders&, const StandingOrders&) = default;
+  friend bool operator==(const DesiredState&, const DesiredState&) = default;
 };
 
 // Stored as one line of JSON. DataLoss: not such a line.
-std::string EncodeOrders(const StandingOrders& orders);
-absl::StatusOr<StandingOrders> DecodeOrders(absl::string_view text);
+std::string EncodeDesiredState(const DesiredState& orders);
+absl::StatusOr<DesiredState> DecodeDesiredState(absl::string_view text);
 
 // No file: no orders. DataLoss naming the file: it was not written by muster. Then nobody knows
 // which agent leads, so nothing is started or let go until a person has removed it.
-absl::StatusOr<StandingOrders> ReadOrders(const std::string& path);
-absl::Status WriteOrders(const std::string& path, const StandingOrders& orders);
+absl::StatusOr<DesiredState> ReadDesiredState(const std::string& path);
+absl::Status WriteDesiredState(const std::string& path, const DesiredState& orders);
 
 }  // namespace muster::actuator_process

@@ -9,23 +9,23 @@
 
 namespace muster::actuator_process {
 
-StartRestraint::StartRestraint() : backoff_({.maximum = kMaxRestartWait}) {}
+RestartBackoff::RestartBackoff() : backoff_({.maximum = kMaxRestartWait}) {}
 
-void StartRestraint::OnFailure(absl::Duration ran, std::string why, absl::Duration now) {
+void RestartBackoff::OnFailure(absl::Duration ran, std::string why, absl::Duration now) {
   Fail(ran < kWellAfter, std::move(why), now);
 }
 
-void StartRestraint::OnRefusal(absl::Status why, absl::Duration now) {
+void RestartBackoff::OnRefusal(absl::Status why, absl::Duration now) {
   Fail(true, std::string(why.message()), now);
   refusal_ = std::move(why);
 }
 
-void StartRestraint::OnStart(absl::Duration now) {
+void RestartBackoff::OnStart(absl::Duration now) {
   refusal_ = absl::OkStatus();
   next_start_ = now;
 }
 
-void StartRestraint::Fail(bool in_a_row, std::string why, absl::Duration now) {
+void RestartBackoff::Fail(bool in_a_row, std::string why, absl::Duration now) {
   why_ = std::move(why);
   failed_at_ = now;
   if (WaitAt(now) > absl::ZeroDuration()) return;
@@ -33,11 +33,11 @@ void StartRestraint::Fail(bool in_a_row, std::string why, absl::Duration now) {
   next_start_ = now + backoff_.Interval(failures_);
 }
 
-absl::Duration StartRestraint::WaitAt(absl::Duration now) const {
+absl::Duration RestartBackoff::WaitAt(absl::Duration now) const {
   return std::max(absl::ZeroDuration(), next_start_ - now);
 }
 
-std::string StartRestraint::Tell(absl::Duration now) const {
+std::string RestartBackoff::Tell(absl::Duration now) const {
   const absl::Duration wait = WaitAt(now);
   if (why_.empty() || (now - failed_at_ >= kWellAfter && wait == absl::ZeroDuration())) return "";
   std::string text = absl::StrCat("the last failure of ", failures_, " in a row: ", why_);

@@ -1,4 +1,4 @@
-// StartRestraint: how long one target's program waits after it has failed, so that one which ends
+// RestartBackoff: how long one target's program waits after it has failed, so that one which ends
 // at once does not eat the host.
 #pragma once
 
@@ -11,9 +11,9 @@
 namespace muster::actuator_process {
 
 // Not thread-safe. Times are a clock's Monotonic().
-class StartRestraint {
+class RestartBackoff {
  public:
-  StartRestraint();
+  RestartBackoff();
 
   // A replica that nobody told to go ended after it `ran` so long; `why` is for people. Those that
   // end before the next start is due count once.

@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kAtOnce = absl::Milliseconds(3);
 
-class StartRestraintTest : public ::testing::Test {
+class RestartBackoffTest : public ::testing::Test {
  protected:
   // A start, and its end. Returns how long the next start waits.
   absl::Duration FailAfter(absl::Duration ran) {
@@ -22,16 +22,16 @@ class StartRestraintTest : public ::testing::Test {
     return restraint_.WaitAt(now_);
   }
 
-  StartRestraint restraint_;
+  RestartBackoff restraint_;
   absl::Duration now_ = absl::Hours(1);
 };
 
-TEST_F(StartRestraintTest, HoldsNobodyBackWhoHasNotFailed) {
+TEST_F(RestartBackoffTest, HoldsNobodyBackWhoHasNotFailed) {
   EXPECT_EQ(restraint_.WaitAt(now_), absl::ZeroDuration());
   EXPECT_EQ(restraint_.Tell(now_), "");
 }
 
-TEST_F(StartRestraintTest, WaitsLongerWithEachFailureAndNeverLongerThanItsBound) {
+TEST_F(RestartBackoffTest, WaitsLongerWithEachFailureAndNeverLongerThanItsBound) {
   absl::Duration before;
   for (int i = 0; i < 9; ++i) {
     const absl::Duration wait = FailAfter(kAtOnce);
@@ -41,19 +41,19 @@ TEST_F(StartRestraintTest, WaitsLongerWithEachFailureAndNeverLongerThanItsBound)
   for (int i = 0; i < 100; ++i) EXPECT_LE(FailAfter(kAtOnce), kMaxRestartWait);
 }
 
-TEST_F(StartRestraintTest, BeginsAnewWithOneThatWasWell) {
+TEST_F(RestartBackoffTest, BeginsAnewWithOneThatWasWell) {
   for (int i = 0; i < 9; ++i) FailAfter(kAtOnce);
   EXPECT_LT(FailAfter(kWellAfter), absl::Seconds(1));
   EXPECT_THAT(restraint_.Tell(now_), HasSubstr("failure of 1 in a row"));
 }
 
-TEST_F(StartRestraintTest, CountsThoseThatFailTogetherOnce) {
+TEST_F(RestartBackoffTest, CountsThoseThatFailTogetherOnce) {
   const absl::Duration wait = FailAfter(kAtOnce);
   for (int i = 0; i < 50; ++i) restraint_.OnFailure(kAtOnce, "too", now_);
   EXPECT_EQ(restraint_.WaitAt(now_), wait);
 }
 
-TEST_F(StartRestraintTest, TellsOfTheLastFailureUntilItIsLongAgo) {
+TEST_F(RestartBackoffTest, TellsOfTheLastFailureUntilItIsLongAgo) {
   FailAfter(kAtOnce);
   EXPECT_THAT(restraint_.Tell(now_), HasSubstr("why; the next start is in"));
   now_ += restraint_.WaitAt(now_);
@@ -62,7 +62,7 @@ TEST_F(StartRestraintTest, TellsOfTheLastFailureUntilItIsLongAgo) {
   EXPECT_EQ(restraint_.Tell(now_ + kWellAfter), "");
 }
 
-TEST_F(StartRestraintTest, RemembersWhyAProgramCannotBeExecuted) {
+TEST_F(RestartBackoffTest, RemembersWhyAProgramCannotBeExecuted) {
   restraint_.OnRefusal(absl::PermissionDeniedError("may not"), now_);
   EXPECT_EQ(restraint_.refusal(), absl::PermissionDeniedError("may not"));
   EXPECT_GT(restraint_.WaitAt(now_), absl::ZeroDuration());

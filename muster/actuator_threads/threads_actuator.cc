@@ -46,7 +46,7 @@ std::vector<std::string> AddressesOf(const std::vector<LiveProcessor>& processor
   return addresses;
 }
 
-void AddTrouble(const LiveProcessor& processor, const absl::Status& why, std::string* trouble) {
+void AddIssue(const LiveProcessor& processor, const absl::Status& why, std::string* trouble) {
   absl::StrAppend(trouble, trouble->empty() ? "" : "; ", processor.instance, " at ",
                   processor.address, ": ", why.ToString());
 }
@@ -150,7 +150,7 @@ std::vector<ThreadsActuator::Seen> ThreadsActuator::LookLocked(const std::string
     // One that did not answer is asked again at the next look.
     known[asked[i]->instance] = {asked[i]->address, StateOf(answers[i]),
                                  status.ok() ? now + kBelievedFor : now};
-    if (!status.ok()) AddTrouble(*asked[i], status, trouble);
+    if (!status.ok()) AddIssue(*asked[i], status, trouble);
   }
   std::vector<Seen> seen;
   seen.reserve(processors.size());
@@ -165,7 +165,7 @@ std::vector<ThreadsActuator::Seen> ThreadsActuator::LookLocked(const std::string
 // after the named ones; of the others the newest. Of the parked the oldest is let go first.
 ThreadsActuator::Plan ThreadsActuator::PlanOf(std::vector<Seen> seen,
                                               const actuator::Order& order) {
-  const actuator::DepartureOrder departures(order.let_go_first);
+  const actuator::ScaleDownOrder departures(order.let_go_first);
   const auto rank = [&departures](const Seen& one) {
     return departures.RankOf(one.processor.instance, one.state, one.processor.started);
   };
@@ -203,7 +203,7 @@ int ThreadsActuator::TellLocked(const std::string& target, const std::string& jo
     if (!answers[i].status.ok()) {
       // It may have been done all the same.
       known.until = -absl::InfiniteDuration();
-      AddTrouble(told[i].processor, answers[i].status, trouble);
+      AddIssue(told[i].processor, answers[i].status, trouble);
       continue;
     }
     ++answered;

@@ -80,7 +80,7 @@ class ThreadsActuator final : public actuator::Actuator {
   const ProcessorDirectory processors_;
   base::Clock* const clock_;  // not owned
   actuator::OrderGate gate_{clock_};
-  WorkerCalls calls_;
+  WorkerClient calls_;
 
   base::Mutex targets_mu_;
   Targets targets_ ABSL_GUARDED_BY(targets_mu_);

@@ -95,13 +95,13 @@ class RunningCall {
 
 }  // namespace
 
-WorkerCalls::WorkerCalls(rpc::ChannelOptions channel, absl::Duration limit)
+WorkerClient::WorkerClient(rpc::ChannelOptions channel, absl::Duration limit)
     : channel_(std::move(channel)), limit_(limit) {
   // Whoever looks each second need not be waited for.
   channel_.retry_unavailable = false;
 }
 
-std::vector<WorkerAnswer> WorkerCalls::Make(const std::vector<WorkerCall>& calls) {
+std::vector<WorkerAnswer> WorkerClient::Make(const std::vector<WorkerCall>& calls) {
   Outstanding outstanding;
   std::vector<std::unique_ptr<RunningCall>> running(calls.size());
   std::vector<WorkerAnswer> answers(calls.size());
@@ -119,7 +119,7 @@ std::vector<WorkerAnswer> WorkerCalls::Make(const std::vector<WorkerCall>& calls
   return answers;
 }
 
-void WorkerCalls::KeepOnly(const std::vector<std::string>& addresses) {
+void WorkerClient::KeepOnly(const std::vector<std::string>& addresses) {
   const std::set<std::string> kept(addresses.begin(), addresses.end());
   std::map<std::string, std::shared_ptr<Stub>> gone;  // die after the lock is let go
   base::MutexLock lock(&mu_);
@@ -130,12 +130,13 @@ void WorkerCalls::KeepOnly(const std::vector<std::string>& addresses) {
   }
 }
 
-size_t WorkerCalls::connections() const {
+size_t WorkerClient::connections() const {
   base::MutexLock lock(&mu_);
   return stubs_.size();
 }
 
-absl::StatusOr<std::shared_ptr<WorkerCalls::Stub>> WorkerCalls::StubOf(const std::string& address) {
+absl::StatusOr<std::shared_ptr<WorkerClient::Stub>> WorkerClient::StubOf(
+    const std::string& address) {
   base::MutexLock lock(&mu_);
   std::shared_ptr<Stub>& stub = stubs_[address];
   if (stub == nullptr) {

@@ -1,4 +1,4 @@
-// WorkerCalls: calls of many processors at a time, of which none waits for another.
+// WorkerClient: calls of many processors at a time, of which none waits for another.
 #pragma once
 
 #include <map>
@@ -32,9 +32,9 @@ struct WorkerAnswer {
 };
 
 // Thread-safe.
-class WorkerCalls {
+class WorkerClient {
  public:
-  WorkerCalls(rpc::ChannelOptions channel, absl::Duration limit);
+  WorkerClient(rpc::ChannelOptions channel, absl::Duration limit);
 
   // Answers in the order of `calls`, once all have answered or `limit` has passed, which is
   // DeadlineExceeded. Nothing is tried again.

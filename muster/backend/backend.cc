@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(absl::s
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("sync", url, kRocksDb, Elsewhere::kNats));
   sync_rocksdb::Options options;
   options.read_only = mode == Mode::kReadOnly;
-  return sync_rocksdb::RocksSyncStore::Open(dir, options);
+  return sync_rocksdb::RocksDbSyncStore::Open(dir, options);
 }
 
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url) {

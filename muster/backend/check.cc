@@ -40,8 +40,8 @@ class Check {
  private:
   std::string PathOf(absl::string_view part) const { return absl::StrCat(data_dir_, "/", part); }
 
-  template <typename Summary>
-  absl::Status Add(const absl::StatusOr<Summary>& part) {
+  template <typename CheckSummary>
+  absl::Status Add(const absl::StatusOr<CheckSummary>& part) {
     if (absl::IsNotFound(part.status())) return absl::OkStatus();
     ++parts_;
     if (absl::IsDataLoss(part.status())) {
@@ -54,7 +54,7 @@ class Check {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<damage::Summary> CheckQueues() {
+  absl::StatusOr<damage::CheckSummary> CheckQueues() {
     blob_file::Options read_only;
     read_only.read_only = true;
     const auto blobs = blob_file::FileBlobStore::Open(PathOf("blobs"), read_only);

@@ -25,7 +25,7 @@ struct DataDirCheck {
       check_body;
 };
 
-struct DataDirSummary : damage::Summary {
+struct DataDirSummary : damage::CheckSummary {
   uint64_t last_batch = 0;  // the highest number that the ledger speaks of
 };
 

@@ -20,7 +20,7 @@ bool MayPass(const absl::Status& trouble) {
 
 }  // namespace
 
-absl::Status Patience::WaitAfter(const absl::Status& trouble, const std::stop_token& stop) {
+absl::Status RetryBackoff::WaitAfter(const absl::Status& trouble, const std::stop_token& stop) {
   if (stop.stop_requested()) return absl::CancelledError("stopped");
   const absl::Duration now = clock_->Monotonic();
   if (failures_ == 0) began_ = now;

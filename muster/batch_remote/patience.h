@@ -1,4 +1,4 @@
-// Patience: how long a client goes on trying while nobody answers.
+// RetryBackoff: how long a client goes on trying while nobody answers.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 namespace muster::batch_remote {
 
 // Not thread-safe.
-class Patience {
+class RetryBackoff {
  public:
   // `clock` is not owned. `on_trouble` may be empty. It is told once of each trouble that lasts for
   // a second: what a server that has just started does not know yet is none.
-  Patience(absl::Duration patience, std::function<void(const absl::Status&)> on_trouble,
-           base::Clock* clock)
+  RetryBackoff(absl::Duration patience, std::function<void(const absl::Status&)> on_trouble,
+               base::Clock* clock)
       : patience_(patience), on_trouble_(std::move(on_trouble)), clock_(clock) {}
 
   // There was news: trouble begins anew after it.

@@ -28,9 +28,9 @@ class PatienceTest : public ::testing::Test {
 
   base::FakeClock clock_;
   std::vector<std::string> told_;
-  Patience patience_{absl::Minutes(1),
-                     [this](const absl::Status& trouble) { told_.emplace_back(trouble.message()); },
-                     &clock_};
+  RetryBackoff patience_{
+      absl::Minutes(1),
+      [this](const absl::Status& trouble) { told_.emplace_back(trouble.message()); }, &clock_};
 };
 
 TEST_F(PatienceTest, SaysNothingOfWhatPassesWithinASecond) {

@@ -17,7 +17,7 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
                                        const std::stop_token& stop) {
   const auto stub = v1::BatchService::NewStub(channel);
   ContentHash hash(&content);
-  Patience patience(options.patience, options.on_trouble, clock);
+  RetryBackoff patience(options.patience, options.on_trouble, clock);
   std::atomic<uint64_t> number = 0;
   // Most batches are new. Of one that is not, the initiator says so, and is then asked first.
   for (bool at_once = true;; at_once = false) {

@@ -38,11 +38,11 @@ UploadStream::UploadStream(v1::BatchService::Stub* stub, const input::ByteSource
       hash_(hash),
       on_durable_(std::move(on_durable)),
       stream_(stub->Submit(&context_)),
-      hearing_([this] { Hear(); }) {}
+      receiver_([this] { Receive(); }) {}
 
 UploadStream::~UploadStream() {
   context_.TryCancel();
-  if (hearing_.joinable()) hearing_.join();
+  if (receiver_.joinable()) receiver_.join();
 }
 
 absl::Status UploadStream::Run(const v1::SubmitHeader& header, bool at_once,
@@ -59,7 +59,7 @@ absl::Status UploadStream::Run(const v1::SubmitHeader& header, bool at_once,
     }
   }
   if (!sent.ok()) context_.TryCancel();  // the input cannot be read
-  hearing_.join();
+  receiver_.join();
   const absl::Status ended = rpc::FromGrpc(stream_->Finish());
   return sent.ok() ? ended : sent;
 }
@@ -90,17 +90,17 @@ std::optional<uint64_t> UploadStream::WhereToBegin(bool at_once) {
 
 std::optional<uint64_t> UploadStream::AwaitAccepted() {
   base::MutexLock lock(&mu_);
-  while (!ended_ && !accepted_at_.has_value()) heard_.Wait(&mu_);
+  while (!ended_ && !accepted_at_.has_value()) changed_.Wait(&mu_);
   return accepted_at_;
 }
 
 bool UploadStream::AwaitRoom(uint64_t sent) {
   base::MutexLock lock(&mu_);
-  while (!ended_ && sent >= durable_ + kAheadBytes) heard_.Wait(&mu_);
+  while (!ended_ && sent >= durable_ + kAheadBytes) changed_.Wait(&mu_);
   return !ended_;
 }
 
-void UploadStream::Hear() {
+void UploadStream::Receive() {
   v1::SubmitResponse response;
   bool complete = false;
   while (stream_->Read(&response)) {
@@ -119,11 +119,11 @@ void UploadStream::Hear() {
     base::MutexLock lock(&mu_);
     if (response.has_accepted()) accepted_at_ = durable;
     durable_ = std::max(durable_, durable);
-    heard_.NotifyAll();
+    changed_.NotifyAll();
   }
   base::MutexLock lock(&mu_);
   ended_ = true;
-  heard_.NotifyAll();
+  changed_.NotifyAll();
 }
 
 }  // namespace muster::batch_remote

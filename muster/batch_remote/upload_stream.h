@@ -57,7 +57,7 @@ class UploadStream {
   const std::optional<v1::BatchStatus>& sealed() const { return sealed_; }
 
  private:
-  void Hear();
+  void Receive();
   // Where to begin; nullopt: the stream has ended.
   std::optional<uint64_t> AwaitAccepted();
   std::optional<uint64_t> WhereToBegin(bool at_once);
@@ -72,7 +72,7 @@ class UploadStream {
   const std::unique_ptr<grpc::ClientReaderWriter<v1::SubmitRequest, v1::SubmitResponse>> stream_;
 
   base::Mutex mu_;
-  base::CondVar heard_;
+  base::CondVar changed_;
   std::optional<uint64_t> accepted_at_ ABSL_GUARDED_BY(mu_);
   uint64_t durable_ ABSL_GUARDED_BY(mu_) = 0;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
@@ -80,7 +80,7 @@ class UploadStream {
   // Of the hearing thread until it has ended.
   uint64_t batch_ = 0;
   std::optional<v1::BatchStatus> sealed_;
-  std::thread hearing_;
+  std::thread receiver_;
 };
 
 }  // namespace muster::batch_remote

@@ -21,7 +21,7 @@ absl::StatusOr<v1::BatchStatus> Watch(const std::shared_ptr<grpc::Channel>& chan
                                       const WatchOptions& options, base::Clock* clock,
                                       const std::stop_token& stop) {
   const auto stub = v1::BatchService::NewStub(channel);
-  Patience patience(options.patience, options.on_trouble, clock);
+  RetryBackoff patience(options.patience, options.on_trouble, clock);
   v1::BatchStatus last;
   while (true) {
     grpc::ClientContext context;

@@ -40,8 +40,8 @@ absl::Status CheckBlob(const std::string& name, const DurableDirectory& director
 }
 
 // A power cut may bring the file back to where it was: then it is found once more.
-absl::Status MoveOntoShelf(const fs::path& file, damage::Shelf* shelf) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string folder, shelf->FolderOf("blobs"));
+absl::Status MoveToQuarantine(const fs::path& file, damage::Quarantine* quarantine) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string folder, quarantine->FolderOf("blobs"));
   std::error_code error;
   fs::rename(file, fs::path(folder) / file.filename(), error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("keeping ", file.string()));
@@ -50,14 +50,14 @@ absl::Status MoveOntoShelf(const fs::path& file, damage::Shelf* shelf) {
 
 }  // namespace
 
-absl::StatusOr<damage::Summary> CheckBlobs(const std::string& dir,
-                                           const damage::CheckOptions& options) {
+absl::StatusOr<damage::CheckSummary> CheckBlobs(const std::string& dir,
+                                                const damage::CheckOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<DurableDirectory> directory,
-                          options.shelf == nullptr || !fs::exists(dir)
+                          options.quarantine == nullptr || !fs::exists(dir)
                               ? DurableDirectory::View(dir)
                               : DurableDirectory::Own(dir));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> names, BlobsIn(dir));
-  damage::Summary summary;
+  damage::CheckSummary summary;
   for (const std::string& name : names) {
     ++summary.records;
     const absl::Status blob = CheckBlob(name, *directory);
@@ -70,11 +70,11 @@ absl::StatusOr<damage::Summary> CheckBlobs(const std::string& dir,
                                 .why = std::string(blob.message()),
                                 .remedy = "the file is taken away"};
     MUSTER_RETURN_IF_ERROR(options.findings->Add(damage));
-    if (options.shelf == nullptr) continue;
+    if (options.quarantine == nullptr) continue;
     MUSTER_RETURN_IF_ERROR(
-        MoveOntoShelf(fs::path(dir) / absl::StrCat(name, kEnding), options.shelf));
+        MoveToQuarantine(fs::path(dir) / absl::StrCat(name, kEnding), options.quarantine));
   }
-  if (options.shelf != nullptr) MUSTER_RETURN_IF_ERROR(options.shelf->Sync());
+  if (options.quarantine != nullptr) MUSTER_RETURN_IF_ERROR(options.quarantine->Sync());
   return summary;
 }
 

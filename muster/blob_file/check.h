@@ -1,5 +1,5 @@
-// Checks every blob of a directory. A repair moves a damaged one onto the shelf: who holds its name
-// is told that it is gone, and makes what it held again.
+// Checks every blob of a directory. A repair moves a damaged one onto the quarantine: who holds its
+// name is told that it is gone, and makes what it held again.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace muster::blob_file {
 
 // NotFound: there is no such directory. FailedPrecondition: a process owns it (only a repair is in
 // its way), or a newer muster wrote a blob.
-absl::StatusOr<damage::Summary> CheckBlobs(const std::string& dir,
-                                           const damage::CheckOptions& options);
+absl::StatusOr<damage::CheckSummary> CheckBlobs(const std::string& dir,
+                                                const damage::CheckOptions& options);
 
 }  // namespace muster::blob_file

@@ -27,9 +27,9 @@ class BlobCheckTest : public ::testing::Test {
     EXPECT_TRUE(blobs->Put("bad", "body").ok());
   }
 
-  std::vector<std::string> Check(damage::Shelf* shelf = nullptr) {
-    damage::Collected findings;
-    const auto summary = CheckBlobs(dir_, {&findings, shelf});
+  std::vector<std::string> Check(damage::Quarantine* quarantine = nullptr) {
+    damage::CollectedFindings findings;
+    const auto summary = CheckBlobs(dir_, {&findings, quarantine});
     EXPECT_TRUE(summary.ok()) << summary.status();
     EXPECT_EQ(summary.ok() ? summary->damaged : 0, findings.all.size());
     return findings.names();
@@ -44,9 +44,9 @@ TEST_F(BlobCheckTest, FindsNothingInSoundBlobs) { EXPECT_THAT(Check(), IsEmpty()
 TEST_F(BlobCheckTest, NamesADamagedBlobAndMovesItAway) {
   std::ofstream(dir_ + "/bad.blob", std::ios::app) << "x";
   EXPECT_THAT(Check(), ElementsAre("blobs/bad.blob"));
-  damage::Shelf shelf(root_.path());
-  EXPECT_THAT(Check(&shelf), ElementsAre("blobs/bad.blob"));
-  EXPECT_TRUE(std::filesystem::exists(shelf.path() + "/blobs/bad.blob"));
+  damage::Quarantine quarantine(root_.path());
+  EXPECT_THAT(Check(&quarantine), ElementsAre("blobs/bad.blob"));
+  EXPECT_TRUE(std::filesystem::exists(quarantine.path() + "/blobs/bad.blob"));
   EXPECT_THAT(Check(), IsEmpty());
   const auto blobs = FileBlobStore::Open(dir_).value();
   EXPECT_EQ(blobs->Get("good").value(), "body");
@@ -55,15 +55,15 @@ TEST_F(BlobCheckTest, NamesADamagedBlobAndMovesItAway) {
 
 TEST_F(BlobCheckTest, RepairsNothingUnderAnOwner) {
   const auto owner = FileBlobStore::Open(dir_).value();
-  damage::Collected findings;
-  damage::Shelf shelf(root_.path());
-  EXPECT_TRUE(absl::IsFailedPrecondition(CheckBlobs(dir_, {&findings, &shelf}).status()));
+  damage::CollectedFindings findings;
+  damage::Quarantine quarantine(root_.path());
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckBlobs(dir_, {&findings, &quarantine}).status()));
 }
 
 TEST_F(BlobCheckTest, MakesNoDirectoryWhereNoneIs) {
-  damage::Collected findings;
-  damage::Shelf shelf(root_.path());
-  EXPECT_TRUE(absl::IsNotFound(CheckBlobs(root_ / "none", {&findings, &shelf}).status()));
+  damage::CollectedFindings findings;
+  damage::Quarantine quarantine(root_.path());
+  EXPECT_TRUE(absl::IsNotFound(CheckBlobs(root_ / "none", {&findings, &quarantine}).status()));
   EXPECT_FALSE(std::filesystem::exists(root_ / "none"));
 }
 

@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<JetStreamBlobStore>> JetStreamBlobStore::Open(
   MUSTER_RETURN_IF_ERROR(nats::ValidateBucket(options.bucket));
   MUSTER_RETURN_IF_ERROR(CheckPayload(*connection));
   std::unique_ptr<JetStreamBlobStore> store(new JetStreamBlobStore(connection, options));
-  const absl::Status made = store->keeper_.Ensure();
+  const absl::Status made = store->provisioner_.Ensure();
   if (!made.ok()) return base::Annotate(made, absl::StrCat("blob bucket '", options.bucket, "'"));
   store->RemoveOldOrphans();
   return store;
@@ -43,7 +43,7 @@ JetStreamBlobStore::JetStreamBlobStore(nats::Connection* connection, const Optio
     : bucket_(options.bucket),
       clock_(options.clock),
       jetstream_(connection, options.timeout),
-      keeper_(&jetstream_, BucketConfig(options.bucket, options.replicas), options.clock) {}
+      provisioner_(&jetstream_, BucketConfig(options.bucket, options.replicas), options.clock) {}
 
 // They cost room and nothing else, so that the store opens also where they cannot be removed.
 void JetStreamBlobStore::RemoveOldOrphans() {
@@ -86,7 +86,7 @@ absl::Status JetStreamBlobStore::WriteAll(absl::string_view nuid, absl::string_v
   const std::string subject = ChunkSubject(bucket_, nuid);
   const absl::Status written = WriteChunks(&jetstream_, subject, data);
   if (!nats::IsNobodyListens(written)) return written;
-  MUSTER_RETURN_IF_ERROR(keeper_.OnMissing());
+  MUSTER_RETURN_IF_ERROR(provisioner_.OnMissing());
   return WriteChunks(&jetstream_, subject, data);
 }
 
@@ -113,7 +113,7 @@ absl::StatusOr<nats::StoredMessage> JetStreamBlobStore::ReadLastMeta(absl::strin
   const std::string subject = MetaSubject(bucket_, name);
   auto message = jetstream_.LastMessage(StreamOf(bucket_), subject);
   if (!nats::IsNoStream(message.status())) return message;
-  MUSTER_RETURN_IF_ERROR(keeper_.OnMissing());
+  MUSTER_RETURN_IF_ERROR(provisioner_.OnMissing());
   return jetstream_.LastMessage(StreamOf(bucket_), subject);
 }
 

@@ -77,7 +77,7 @@ class JetStreamBlobStore final : public blob::BlobStore {
   const std::string bucket_;
   base::Clock* const clock_;  // not owned
   nats::JetStream jetstream_;
-  nats::StreamKeeper keeper_;
+  nats::StreamProvisioner provisioner_;
 };
 
 }  // namespace muster::blob_jetstream

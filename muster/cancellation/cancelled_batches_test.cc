@@ -13,7 +13,7 @@ class CancelledBatchesTest : public ::testing::Test {
  protected:
   const base::TempDir dir_;
   const std::unique_ptr<sync::OptimisticSyncStore> store_ =
-      sync_rocksdb::RocksSyncStore::Open(dir_ / "sync", {}).value();
+      sync_rocksdb::RocksDbSyncStore::Open(dir_ / "sync", {}).value();
 };
 
 TEST_F(CancelledBatchesTest, AreKnownToOthersOnceTheyHaveReadTheRecord) {

@@ -78,7 +78,7 @@ absl::StatusOr<report::StoredReceipt> CancelledReceipt(const ledger::Batch& batc
   return report::StoredReceipt{std::move(text), std::move(checksum)};
 }
 
-bool SaysSoFar(const report::StoredReceipt& receipt) {
+bool CountsMayChange(const report::StoredReceipt& receipt) {
   return absl::StrContains(receipt.text, kSoFarLine);
 }
 

@@ -52,6 +52,6 @@ absl::StatusOr<report::StoredReceipt> CancelledReceipt(const ledger::Batch& batc
                                                        const report::Tally& tally, absl::Time now);
 
 // Whether the counts in the text of a receipt may still change.
-bool SaysSoFar(const report::StoredReceipt& receipt);
+bool CountsMayChange(const report::StoredReceipt& receipt);
 
 }  // namespace muster::cancellation

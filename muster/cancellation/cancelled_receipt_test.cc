@@ -64,7 +64,7 @@ TEST(CancelledReceiptTest, IsThisTextWithItsChecksum) {
   ASSERT_TRUE(receipt.ok()) << receipt.status();
   EXPECT_EQ(receipt->text, kText);
   EXPECT_EQ(receipt->checksum, base::Sha256Hex(kText));
-  EXPECT_TRUE(SaysSoFar(*receipt));
+  EXPECT_TRUE(CountsMayChange(*receipt));
 }
 
 TEST(CancelledReceiptTest, IsFinalAndAlwaysTheSameOnceEveryItemIsCounted) {
@@ -74,7 +74,7 @@ TEST(CancelledReceiptTest, IsFinalAndAlwaysTheSameOnceEveryItemIsCounted) {
   const auto receipt = CancelledReceipt(batch, Counted(), kAsked);
   EXPECT_THAT(receipt->text,
               AllOf(HasSubstr("\ncounts final\njob "), HasSubstr("\nuncounted 0\n")));
-  EXPECT_FALSE(SaysSoFar(*receipt));
+  EXPECT_FALSE(CountsMayChange(*receipt));
   EXPECT_EQ(CancelledReceipt(batch, Counted(), kAsked + absl::Hours(1))->text, receipt->text);
 }
 
@@ -85,7 +85,7 @@ TEST(CancelledReceiptTest, TellsOfABatchOfWhichNothingWasCounted) {
                                    HasSubstr("\nitems_sha256 " + base::Sha256Hex("") + "\n")));
   ledger::Batch unsplit = GivenUp();
   unsplit.items = unsplit.transactions = 0;
-  EXPECT_FALSE(SaysSoFar(*CancelledReceipt(unsplit, report::EmptyTally(7), kAsked)));
+  EXPECT_FALSE(CountsMayChange(*CancelledReceipt(unsplit, report::EmptyTally(7), kAsked)));
 }
 
 TEST(CancelledReceiptTest, KeepsAReasonOnItsLine) {

@@ -9,7 +9,7 @@
 
 namespace muster::damage {
 
-class Collected final : public Findings {
+class CollectedFindings final : public Findings {
  public:
   absl::Status Add(const Damage& damage) override {
     all.push_back(damage);

@@ -2,7 +2,7 @@
 //
 //   each part's check ──Damage──► Findings ──► people
 //                        │
-//                        └─ repair: onto the Shelf (shelf.h) first, then out of the store
+//                        └─ repair: onto the Quarantine (quarantine.h) first, then out of the store
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace muster::damage {
 
-class Shelf;
+class Quarantine;
 
 // A record as it is stored.
 struct StoredRecord {
@@ -46,11 +46,11 @@ struct CheckOptions {
   Findings* findings = nullptr;  // not owned
   // Not owned. Set: the part is repaired, and what that takes away is put here. Otherwise nothing
   // at all is changed.
-  Shelf* shelf = nullptr;
+  Quarantine* quarantine = nullptr;
 };
 
 // What a check of one part comes to.
-struct Summary {
+struct CheckSummary {
   uint64_t records = 0;  // that were read, sound or not
   uint64_t damaged = 0;  // findings
 };

@@ -54,13 +54,13 @@ absl::Status SyncPath(const std::string& path) {
   return absl::OkStatus();
 }
 
-Shelf::Shelf(std::string data_dir) : data_dir_(std::move(data_dir)) {}
+Quarantine::Quarantine(std::string data_dir) : data_dir_(std::move(data_dir)) {}
 
-Shelf::~Shelf() {
+Quarantine::~Quarantine() {
   if (records_fd_ >= 0) close(records_fd_);
 }
 
-absl::Status Shelf::Make() {
+absl::Status Quarantine::Make() {
   if (!path_.empty()) return absl::OkStatus();
   const fs::path parent = fs::path(data_dir_) / kFolder;
   std::error_code error;
@@ -76,7 +76,7 @@ absl::Status Shelf::Make() {
   return absl::OkStatus();
 }
 
-absl::Status Shelf::Keep(const Damage& damage) {
+absl::Status Quarantine::Keep(const Damage& damage) {
   if (damage.records.empty()) return absl::OkStatus();
   if (absl::Status status = Make(); !status.ok()) return status;
   const std::string file = fs::path(path_) / kRecords;
@@ -89,7 +89,7 @@ absl::Status Shelf::Keep(const Damage& damage) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> Shelf::FolderOf(absl::string_view part) {
+absl::StatusOr<std::string> Quarantine::FolderOf(absl::string_view part) {
   if (absl::Status status = Make(); !status.ok()) return status;
   const fs::path folder = fs::path(path_) / std::string(part);
   std::error_code error;
@@ -98,7 +98,7 @@ absl::StatusOr<std::string> Shelf::FolderOf(absl::string_view part) {
   return folder.string();
 }
 
-absl::Status Shelf::Sync() {
+absl::Status Quarantine::Sync() {
   if (path_.empty()) return absl::OkStatus();
   if (records_fd_ >= 0 && fsync(records_fd_) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("syncing ", path_));

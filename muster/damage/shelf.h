@@ -1,4 +1,4 @@
-// Shelf: where a repair puts what it takes out of a data directory, byte for byte.
+// Quarantine: where a repair puts what it takes out of a data directory, byte for byte.
 //
 //   DATA_DIR/damaged/N/records.jsonl    a line of JSON per record
 //   DATA_DIR/damaged/N/PART/…           whole files: logs, tables, blobs
@@ -17,13 +17,13 @@
 namespace muster::damage {
 
 // Not thread-safe.
-class Shelf {
+class Quarantine {
  public:
   // Makes its folder when there is something to keep, not before.
-  explicit Shelf(std::string data_dir);
-  ~Shelf();
-  Shelf(const Shelf&) = delete;
-  Shelf& operator=(const Shelf&) = delete;
+  explicit Quarantine(std::string data_dir);
+  ~Quarantine();
+  Quarantine(const Quarantine&) = delete;
+  Quarantine& operator=(const Quarantine&) = delete;
 
   // Writes down the records of `damage`.
   absl::Status Keep(const Damage& damage);

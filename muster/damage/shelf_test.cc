@@ -20,25 +20,25 @@ std::vector<nlohmann::json> LinesOf(const std::string& path) {
   return lines;
 }
 
-TEST(ShelfTest, MakesNoFolderForNothing) {
+TEST(QuarantineTest, MakesNoFolderForNothing) {
   const base::TempDir dir;
-  Shelf shelf(dir.path());
-  EXPECT_TRUE(shelf.Keep({.part = "queue", .kind = "counters", .name = "n", .why = "w"}).ok());
-  EXPECT_TRUE(shelf.Sync().ok());
-  EXPECT_EQ(shelf.path(), "");
+  Quarantine quarantine(dir.path());
+  EXPECT_TRUE(quarantine.Keep({.part = "queue", .kind = "counters", .name = "n", .why = "w"}).ok());
+  EXPECT_TRUE(quarantine.Sync().ok());
+  EXPECT_EQ(quarantine.path(), "");
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
-TEST(ShelfTest, KeepsEachByteOfARecord) {
+TEST(QuarantineTest, KeepsEachByteOfARecord) {
   const base::TempDir dir;
-  Shelf shelf(dir.path());
+  Quarantine quarantine(dir.path());
   Damage damage{.part = "queue", .kind = "body", .name = "message \xff", .why = "its checksum"};
   damage.records = {{"body", std::string("\0\x01", 2), std::string("a\0\xff", 3)},
                     {"state", "k", ""}};
-  ASSERT_TRUE(shelf.Keep(damage).ok());
-  ASSERT_TRUE(shelf.Sync().ok());
-  EXPECT_EQ(shelf.path(), dir / "damaged/1");
-  const auto lines = LinesOf(shelf.path() + "/records.jsonl");
+  ASSERT_TRUE(quarantine.Keep(damage).ok());
+  ASSERT_TRUE(quarantine.Sync().ok());
+  EXPECT_EQ(quarantine.path(), dir / "damaged/1");
+  const auto lines = LinesOf(quarantine.path() + "/records.jsonl");
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0]["key"], "0001");
   EXPECT_EQ(lines[0]["value"], "YQD/");
@@ -46,9 +46,9 @@ TEST(ShelfTest, KeepsEachByteOfARecord) {
   EXPECT_EQ(lines[1]["family"], "state");
 }
 
-TEST(ShelfTest, GivesEachRepairAFolderOfItsOwn) {
+TEST(QuarantineTest, GivesEachRepairAFolderOfItsOwn) {
   const base::TempDir dir;
-  Shelf first(dir.path()), second(dir.path());
+  Quarantine first(dir.path()), second(dir.path());
   EXPECT_EQ(first.FolderOf("queue").value(), dir / "damaged/1/queue");
   EXPECT_EQ(first.FolderOf("queue").value(), dir / "damaged/1/queue");
   EXPECT_EQ(second.FolderOf("blobs").value(), dir / "damaged/2/blobs");

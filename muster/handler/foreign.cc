@@ -18,7 +18,7 @@ bool RejectUnlessUtf8(const JobSchema& schema, const Transaction& transaction, R
   return true;
 }
 
-std::string KeptWhy(absl::string_view why) { return base::Printable(why, kMaxWhyBytes); }
+std::string PrintableReason(absl::string_view why) { return base::Printable(why, kMaxWhyBytes); }
 
 OpenLines::OpenLines(const WorkItem& item, Results* results) : results_(results) {
   for (const Transaction& transaction : item.transactions()) {

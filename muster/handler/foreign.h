@@ -18,14 +18,14 @@ namespace muster::handler {
 // Of why an item was not processed, so much is kept.
 inline constexpr size_t kMaxWhyBytes = 512;
 // What a handler may ask an item to wait: longer than any message lives in a queue.
-inline constexpr absl::Duration kMaxAfter = absl::Hours(7 * 24);
+inline constexpr absl::Duration kMaxRetryDelay = absl::Hours(7 * 24);
 
 // A transaction with a field that is not UTF-8 cannot be told in text: rejects it, and answers
 // true.
 bool RejectUnlessUtf8(const JobSchema& schema, const Transaction& transaction, Results& results);
 
 // `why` as it is kept: printable, and cut.
-std::string KeptWhy(absl::string_view why);
+std::string PrintableReason(absl::string_view why);
 
 // The lines of an item that a handler may reject, each once: those that it was sent. Not
 // thread-safe.

@@ -79,7 +79,7 @@ class LentHandler final : public Handler {
 
 }  // namespace
 
-HandlerFactory Pooled(HandlerFactory make) {
+HandlerFactory PooledHandlers(HandlerFactory make) {
   // Shared: what was lent may outlive the factory, and copies of the factory lend from one pool.
   auto pool = std::make_shared<Pool>(std::move(make));
   return [pool](const JobSchema& schema) -> absl::StatusOr<HandlerPtr> {

@@ -1,4 +1,4 @@
-// Pooled: handlers that outlive their workers.
+// PooledHandlers: handlers that outlive their workers.
 #pragma once
 
 #include "muster/handler/handler.h"
@@ -14,6 +14,6 @@ namespace muster::handler {
 // different threads. All calls must be for the same job. Once the factory, its copies and all that
 // it lent are gone, the handlers are destroyed side by side, each on a thread of its own, since to
 // end a program takes a while.
-HandlerFactory Pooled(HandlerFactory make);
+HandlerFactory PooledHandlers(HandlerFactory make);
 
 }  // namespace muster::handler

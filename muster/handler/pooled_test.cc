@@ -59,7 +59,7 @@ class PooledTest : public ::testing::Test {
   int made_ = 0;
   bool broken_ = false;
   const JobSchema schema_{};
-  HandlerFactory factory_ = Pooled([this](const JobSchema&) { return Make(); });
+  HandlerFactory factory_ = PooledHandlers([this](const JobSchema&) { return Make(); });
 };
 
 TEST_F(PooledTest, LendsWhatWasGivenBack) {

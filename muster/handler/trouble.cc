@@ -6,35 +6,35 @@
 
 namespace muster::handler {
 
-void Trouble::Note(absl::string_view why) {
-  std::string printable = base::Printable(why, kMaxTroubleBytes);
+void HealthIssues::Note(absl::string_view why) {
+  std::string printable = base::Printable(why, kMaxIssueBytes);
   base::MutexLock lock(&mu_);
   why_ = std::move(printable);
   works_ = false;
 }
 
-void Trouble::Works() {
+void HealthIssues::Works() {
   base::MutexLock lock(&mu_);
   why_.clear();
   works_ = true;
 }
 
-void Trouble::SetProbe(Probe probe) {
+void HealthIssues::SetProbe(Probe probe) {
   base::MutexLock lock(&mu_);
   probe_ = std::move(probe);
 }
 
-std::string Trouble::why() const {
+std::string HealthIssues::why() const {
   Probe probe;
   {
     base::MutexLock lock(&mu_);
     if (!why_.empty() || probe_ == nullptr) return why_;
     probe = probe_;
   }
-  return base::Printable(probe(), kMaxTroubleBytes);
+  return base::Printable(probe(), kMaxIssueBytes);
 }
 
-bool Trouble::works() const {
+bool HealthIssues::works() const {
   base::MutexLock lock(&mu_);
   return works_;
 }

@@ -1,4 +1,4 @@
-// Trouble: what keeps a job's handlers from working, as they themselves tell it.
+// HealthIssues: what keeps a job's handlers from working, as they themselves tell it.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 namespace muster::handler {
 
 // One line in a table, and in each heartbeat; a stderr's last words fit.
-inline constexpr size_t kMaxTroubleBytes = 512;
+inline constexpr size_t kMaxIssueBytes = 512;
 
 // Told by all handlers of a job. Thread-safe.
-class Trouble {
+class HealthIssues {
  public:
   // Empty: it finds nothing.
   using Probe = std::function<std::string()>;

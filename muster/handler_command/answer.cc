@@ -110,7 +110,7 @@ class AnswerReader {
     MUSTER_RETURN_IF_ERROR(CheckMembers(answer, "", {"item", "outcome", "after_ms", "why"}));
     int64_t after_ms = 0;
     if (const auto after = answer.find("after_ms"); after != answer.end()) {
-      const int64_t max_ms = absl::ToInt64Milliseconds(handler::kMaxAfter);
+      const int64_t max_ms = absl::ToInt64Milliseconds(handler::kMaxRetryDelay);
       if (!after->is_number_unsigned() || after->get<uint64_t>() > static_cast<uint64_t>(max_ms)) {
         return Wrong("after_ms", absl::StrCat("is no whole number from 0 to ", max_ms));
       }
@@ -128,7 +128,7 @@ class AnswerReader {
 
   static absl::StatusOr<std::string> ReadWhy(const json& answer) {
     MUSTER_ASSIGN_OR_RETURN(const std::string* const why, FindText(answer, "", "why"));
-    return handler::KeptWhy(*why);
+    return handler::PrintableReason(*why);
   }
 
   absl::Status ReadGroups(const json& groups) {

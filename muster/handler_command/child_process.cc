@@ -76,7 +76,7 @@ struct Prepared {
 };
 
 // `program` and `pipes` must outlive the result.
-Prepared Prepare(const ProgramToStart& program, const Pipes& pipes) {
+Prepared Prepare(const ProcessSpec& program, const Pipes& pipes) {
   Prepared prepared;
   prepared.path = program.path.c_str();
   prepared.working_dir = program.working_dir.empty() ? nullptr : program.working_dir.c_str();
@@ -173,7 +173,7 @@ int OpenPidfd(pid_t pid) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ProgramToStart& program) {
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ProcessSpec& program) {
   MUSTER_ASSIGN_OR_RETURN(Pipes pipes, MakePipes());
   const Prepared prepared = Prepare(program, pipes);
   const pid_t pid = fork();

@@ -18,7 +18,7 @@
 
 namespace muster::handler_command {
 
-struct ProgramToStart {
+struct ProcessSpec {
   std::string path;               // absolute, or relative to this process's working directory
   std::vector<std::string> argv;  // argv[0] included
   // Variables on top of this process's own.
@@ -36,7 +36,7 @@ class ChildProcess {
   // when that thread ends (so that no program survives a worker that was killed): see Spawner.
   // NotFound, PermissionDenied, … when it cannot be executed; Unavailable when the machine cannot
   // start one more.
-  static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProgramToStart& program);
+  static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProcessSpec& program);
 
   // Kills it if it has not ended.
   ~ChildProcess();

@@ -27,11 +27,11 @@ constexpr size_t kMaxWhyBytes = 768;
 // 2^20 × any delay is above any maximum; further doubling would overflow.
 constexpr int kMaxDoublings = 20;
 // In a row, of one program: a single one may be its item's fault.
-constexpr int kFailuresThatAreTrouble = 2;
+constexpr int kFailuresUntilIssue = 2;
 
 class CommandHandler final : public handler::Handler {
  public:
-  CommandHandler(const handler::JobSchema& schema, CommandOptions options, ProgramToStart program,
+  CommandHandler(const handler::JobSchema& schema, CommandOptions options, ProcessSpec program,
                  std::shared_ptr<Spawner> spawner, std::unique_ptr<Watchdog> watchdog)
       : schema_(schema),
         options_(std::move(options)),
@@ -140,7 +140,7 @@ class CommandHandler final : public handler::Handler {
       return Failed(absl::StrCat("gave an answer that is refused: ", outcome.status().message()));
     }
     failures_ = 0;
-    if (options_.trouble != nullptr) options_.trouble->Works();
+    if (options_.health != nullptr) options_.health->Works();
     return *std::move(outcome);
   }
 
@@ -166,8 +166,8 @@ class CommandHandler final : public handler::Handler {
         std::min(options_.first_restart_delay * (1 << std::min(failures_, kMaxDoublings)),
                  options_.max_restart_delay);
     ++failures_;
-    if (options_.trouble != nullptr && failures_ >= kFailuresThatAreTrouble) {
-      options_.trouble->Note(why_);
+    if (options_.health != nullptr && failures_ >= kFailuresUntilIssue) {
+      options_.health->Note(why_);
     }
     restart_at_ = options_.clock->Monotonic() + delay;
     base::Log(base::kWarning, "handler program failed",
@@ -190,7 +190,7 @@ class CommandHandler final : public handler::Handler {
 
   const handler::JobSchema schema_;
   const CommandOptions options_;
-  const ProgramToStart program_;
+  const ProcessSpec program_;
   // Shared: it has to outlive the programs of all handlers, and the factory may be gone by then.
   const std::shared_ptr<Spawner> spawner_;
   const std::unique_ptr<Watchdog> watchdog_;
@@ -210,8 +210,7 @@ handler::HandlerFactory CommandHandlerFactory(CommandOptions options) {
   return [options = std::move(options), spawner](const handler::JobSchema& schema)
              -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
     if (options.argv.empty()) return absl::InvalidArgumentError("the command is empty");
-    ProgramToStart program{"", options.argv, options.env, options.working_dir,
-                           options.memory_limit};
+    ProcessSpec program{"", options.argv, options.env, options.working_dir, options.memory_limit};
     MUSTER_ASSIGN_OR_RETURN(program.path, FindProgram(options.argv[0], options.working_dir));
     MUSTER_RETURN_IF_ERROR(CheckScript(options.argv, options.working_dir));
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Watchdog> watchdog, Watchdog::Create(options.clock));

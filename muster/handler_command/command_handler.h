@@ -42,7 +42,7 @@ struct CommandOptions {
   bool death_is_proof = false;
   // Where the handlers tell that their programs fail again and again, and that one works; null:
   // nowhere. Shared with who reads it, whom they may outlive.
-  std::shared_ptr<handler::Trouble> trouble;
+  std::shared_ptr<handler::HealthIssues> health;
   base::Clock* clock = base::RealClock();  // not owned
 };
 

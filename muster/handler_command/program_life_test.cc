@@ -53,7 +53,7 @@ TEST_F(ProgramLifeTest, KeepsTheProgramWhenTheThreadThatStartedItEnds) {
 
 TEST_F(ProgramLifeTest, KeepsTheProgramWhenItsWorkerLeaves) {
   Program(absl::StrCat("while read -r line; do ", kAnswer, "; done"));
-  const handler::HandlerFactory lend = handler::Pooled(CommandHandlerFactory(options_));
+  const handler::HandlerFactory lend = handler::PooledHandlers(CommandHandlerFactory(options_));
   handler_ = *lend(schema_);
   Process();
   const std::string program = rows_[0].first;
@@ -322,21 +322,21 @@ TEST_F(ProgramLifeTest, RetriesWhenTheProgramCannotBeStarted) {
 }
 
 TEST_F(ProgramLifeTest, TellsOfTroubleWhenItFailsAgainAndAgain) {
-  options_.trouble = std::make_shared<handler::Trouble>();
+  options_.health = std::make_shared<handler::HealthIssues>();
   Program("echo 'no module bill' >&2; exit 3");
   EXPECT_EQ(Process().kind, Kind::kRetry);
-  EXPECT_EQ(options_.trouble->why(), "") << "it may be the item's fault";
+  EXPECT_EQ(options_.health->why(), "") << "it may be the item's fault";
   EXPECT_EQ(Process().kind, Kind::kRetry);
-  EXPECT_THAT(options_.trouble->why(),
+  EXPECT_THAT(options_.health->why(),
               AllOf(HasSubstr("the handler's program"), HasSubstr("no module bill")));
 }
 
 TEST_F(ProgramLifeTest, HasNoTroubleWhenAProgramOfAnyHandlerWorks) {
-  options_.trouble = std::make_shared<handler::Trouble>();
-  options_.trouble->Note("another one's program fails");
+  options_.health = std::make_shared<handler::HealthIssues>();
+  options_.health->Note("another one's program fails");
   Program(absl::StrCat("read -r line; ", kAnswer));
   EXPECT_EQ(Process().kind, Kind::kOk);
-  EXPECT_EQ(options_.trouble->why(), "");
+  EXPECT_EQ(options_.health->why(), "");
 }
 
 }  // namespace

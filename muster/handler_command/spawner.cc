@@ -15,7 +15,7 @@ Spawner::~Spawner() {
   thread_.join();
 }
 
-absl::StatusOr<std::unique_ptr<ChildProcess>> Spawner::Start(const ProgramToStart& program) {
+absl::StatusOr<std::unique_ptr<ChildProcess>> Spawner::Start(const ProcessSpec& program) {
   Order order{&program, std::nullopt};
   base::MutexLock lock(&mu_);
   while (order_ != nullptr) changed_.Wait(&mu_);

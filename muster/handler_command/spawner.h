@@ -23,11 +23,11 @@ class Spawner {
   Spawner& operator=(const Spawner&) = delete;
 
   // As ChildProcess::Start.
-  absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProgramToStart& program);
+  absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProcessSpec& program);
 
  private:
   struct Order {
-    const ProgramToStart* program;
+    const ProcessSpec* program;
     std::optional<absl::StatusOr<std::unique_ptr<ChildProcess>>> result;
   };
 

@@ -43,7 +43,7 @@ Outcome Caller::Process(const WorkItem& item, Results& results) {
                                       " bytes, and gRPC takes ", kMaxMessageBytes,
                                       ": make the job's items smaller"));
   }
-  auto place = FindPlace(item);
+  auto place = FindSlot(item);
   if (auto* outcome = std::get_if<Outcome>(&place)) return std::move(*outcome);
   const SessionPtr& session = std::get<SessionPtr>(place);
   // Only now: to wait for a place is no item's fault and must not eat its time.
@@ -58,15 +58,15 @@ absl::Duration Caller::Allowed(const WorkItem& item) const {
   return std::min(options_.deadline, item.deadline() - options_.clock->Now());
 }
 
-std::variant<Caller::SessionPtr, Outcome> Caller::FindPlace(const WorkItem& item) {
+std::variant<Caller::SessionPtr, Outcome> Caller::FindSlot(const WorkItem& item) {
   const absl::Duration until = options_.clock->Monotonic() + Allowed(item);
   while (true) {
     auto found = AwaitSession(item, until);
     if (std::holds_alternative<Outcome>(found)) return found;
     const SessionPtr& session = std::get<SessionPtr>(found);
-    const absl::Status place = session->TakePlace(until, item.stop_token());
+    const absl::Status place = session->AcquireSlot(until, item.stop_token());
     if (place.ok() && Allowed(item) > absl::ZeroDuration()) return found;
-    if (place.ok()) session->GiveBackPlace();
+    if (place.ok()) session->ReleaseSlot();
     if (absl::IsCancelled(place)) return Outcome::Release();
     if (!absl::IsAborted(place)) {
       return Outcome::Defer({}, "the handler has more items than it can take at a time");
@@ -138,7 +138,7 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
              {"name", ready->name()},
              {"version", ready->version()},
              {"concurrency", ready->concurrency()}});
-  if (options_.trouble != nullptr) options_.trouble->Works();
+  if (options_.health != nullptr) options_.health->Works();
   return session;
 }
 
@@ -166,7 +166,7 @@ std::optional<Caller::Obstacle> Caller::ObstacleOf(Session& session,
 
 void Caller::Tell(const Obstacle& obstacle) {
   const std::string what = absl::StrCat("the handler at ", options_.address, " ", obstacle.why);
-  if (options_.trouble != nullptr) options_.trouble->Note(what);
+  if (options_.health != nullptr) options_.health->Note(what);
   if (obstacle.is_refused && options_.on_refused) {
     options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", obstacle.why)));
   }

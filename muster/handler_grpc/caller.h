@@ -44,7 +44,7 @@ class Caller {
   absl::Duration Allowed(const handler::WorkItem& item) const;
 
   // A session with a place for the item, or what becomes of the item without one.
-  std::variant<SessionPtr, handler::Outcome> FindPlace(const handler::WorkItem& item);
+  std::variant<SessionPtr, handler::Outcome> FindSlot(const handler::WorkItem& item);
   // The session that there is, opened if need be; it may be over a moment later.
   std::variant<SessionPtr, handler::Outcome> AwaitSession(const handler::WorkItem& item,
                                                           absl::Duration until);

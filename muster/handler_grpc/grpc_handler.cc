@@ -59,8 +59,8 @@ class CallerMaker {
   // An address at which nobody is shows before there is an item, and a server that is back shows
   // before there is another one: who asks keeps the connection up, which is no call.
   void Watch(const std::shared_ptr<grpc::Channel>& channel) const {
-    if (options_.trouble == nullptr) return;
-    options_.trouble->SetProbe([channel, address = options_.address] {
+    if (options_.health == nullptr) return;
+    options_.health->SetProbe([channel, address = options_.address] {
       const bool fails =
           channel->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_TRANSIENT_FAILURE;
       return fails ? absl::StrCat("the handler at ", address, " cannot be connected to") : "";

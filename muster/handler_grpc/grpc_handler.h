@@ -42,7 +42,7 @@ struct GrpcOptions {
   absl::Duration reach_patience = kReachPatience;
   // Where the handlers tell whether the server can be called; null: nowhere. Shared with who reads
   // it, whom they may outlive.
-  std::shared_ptr<handler::Trouble> trouble;
+  std::shared_ptr<handler::HealthIssues> health;
   base::Clock* clock = base::RealClock();  // not owned
 };
 

@@ -213,7 +213,7 @@ TEST_F(GrpcHandlerTest, TellsAnAddressWithoutAHostInTheSameWordsEachTime) {
 }
 
 TEST_F(GrpcHandlerTest, TellsOfTroubleUntilTheHandlerIsReady) {
-  options_.trouble = std::make_shared<handler::Trouble>();
+  options_.health = std::make_shared<handler::HealthIssues>();
   options_.deadline = absl::Milliseconds(50);
   options_.max_hold_back = absl::ZeroDuration();
   std::atomic<int> version = 2;
@@ -223,31 +223,31 @@ TEST_F(GrpcHandlerTest, TellsOfTroubleUntilTheHandlerIsReady) {
     return talk.ServeAll();
   });
   EXPECT_EQ(Process().kind, Kind::kDefer);
-  EXPECT_THAT(options_.trouble->why(),
+  EXPECT_THAT(options_.health->why(),
               AllOf(HasSubstr(options_.address), HasSubstr("has version 2")));
   version = 1;
   options_.deadline = absl::Hours(1);
   handler_ = nullptr;
   factory_ = nullptr;
   EXPECT_EQ(Process().kind, Kind::kOk);
-  EXPECT_EQ(options_.trouble->why(), "");
+  EXPECT_EQ(options_.health->why(), "");
 }
 
 // While there is no call, gRPC looks only every five seconds at what its connections do.
 TEST_F(GrpcHandlerTest, TellsThatNobodyIsAtItsAddressBeforeThereIsAnItem) {
-  options_.trouble = std::make_shared<handler::Trouble>();
+  options_.health = std::make_shared<handler::HealthIssues>();
   Serve([](Talk& talk) { return talk.ServeAll(); });
   server_.reset();
   absl::StrReplaceAll({{"localhost", "127.0.0.1"}}, &options_.address);  // one address
   handler_ = MakeHandler();
-  while (options_.trouble->why().empty()) std::this_thread::yield();
-  EXPECT_THAT(options_.trouble->why(),
+  while (options_.health->why().empty()) std::this_thread::yield();
+  EXPECT_THAT(options_.health->why(),
               AllOf(HasSubstr(options_.address), HasSubstr("cannot be connected to")));
   rpc::ServerOptions options;
   options.addresses = {options_.address};
   server_ = rpc::Server::Start(options, {{v1::HandlerService::service_full_name(), service_.get()}})
                 .value();
-  while (!options_.trouble->why().empty()) std::this_thread::yield();
+  while (!options_.health->why().empty()) std::this_thread::yield();
   EXPECT_EQ(service_->calls(), 0) << "to connect is not to call";
 }
 

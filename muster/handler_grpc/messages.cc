@@ -72,7 +72,7 @@ absl::StatusOr<Outcome> ReadOk(const v1::HandlerResult& ok, const JobSchema& sch
 
 absl::StatusOr<std::string> ReadWhy(absl::string_view why) {
   if (why.empty()) return Wrong("why", "is empty");
-  return handler::KeptWhy(why);
+  return handler::PrintableReason(why);
 }
 
 // Of Retry and of Defer.
@@ -81,9 +81,9 @@ absl::StatusOr<Outcome> ReadPostponed(const Postponed& postponed,
                                       Outcome (*make)(absl::Duration, std::string)) {
   absl::Duration after;
   if (postponed.has_after()) after = proto_time::FromProto(postponed.after());
-  if (after < absl::ZeroDuration() || after > handler::kMaxAfter) {
-    return Wrong("after",
-                 absl::StrCat("is not within 0 to ", absl::FormatDuration(handler::kMaxAfter)));
+  if (after < absl::ZeroDuration() || after > handler::kMaxRetryDelay) {
+    return Wrong("after", absl::StrCat("is not within 0 to ",
+                                       absl::FormatDuration(handler::kMaxRetryDelay)));
   }
   MUSTER_ASSIGN_OR_RETURN(std::string why, ReadWhy(postponed.why()));
   return make(after, std::move(why));

@@ -126,12 +126,12 @@ TEST_F(MessagesTest, WantsAReasonAndADelayThatCanBe) {
   EXPECT_THAT(Wrong(), HasSubstr("why"));
   answer_.mutable_defer()->set_why("later");
   for (const absl::Duration after :
-       {-absl::Nanoseconds(1), handler::kMaxAfter + absl::Nanoseconds(1)}) {
+       {-absl::Nanoseconds(1), handler::kMaxRetryDelay + absl::Nanoseconds(1)}) {
     *answer_.mutable_defer()->mutable_after() = proto_time::ToProto(after);
     EXPECT_THAT(Wrong(), HasSubstr("after"));
   }
-  *answer_.mutable_defer()->mutable_after() = proto_time::ToProto(handler::kMaxAfter);
-  EXPECT_EQ(Decode()->delay, handler::kMaxAfter);
+  *answer_.mutable_defer()->mutable_after() = proto_time::ToProto(handler::kMaxRetryDelay);
+  EXPECT_EQ(Decode()->delay, handler::kMaxRetryDelay);
 }
 
 TEST_F(MessagesTest, LeavesOutWhatIsNotUtf8) {

@@ -79,7 +79,7 @@ absl::StatusOr<v1::Ready> Session::AwaitReady(absl::Duration deadline,
   }
 }
 
-absl::Status Session::TakePlace(absl::Duration deadline, const std::stop_token& stop) {
+absl::Status Session::AcquireSlot(absl::Duration deadline, const std::stop_token& stop) {
   const std::stop_callback on_stop(stop, [this] {
     base::MutexLock lock(&mu_);
     changed_.NotifyAll();
@@ -88,18 +88,18 @@ absl::Status Session::TakePlace(absl::Duration deadline, const std::stop_token& 
   while (true) {
     if (end_ != nullptr || cancelled_) return absl::AbortedError("the session is over");
     if (stop.stop_requested()) return absl::CancelledError("stopped");
-    if (places_taken_ < ready_->concurrency()) break;
+    if (slots_taken_ < ready_->concurrency()) break;
     if (clock_->WaitUntil(&changed_, &mu_, deadline)) {
       return absl::DeadlineExceededError("no place in time");
     }
   }
-  ++places_taken_;
+  ++slots_taken_;
   return absl::OkStatus();
 }
 
-void Session::GiveBackPlace() {
+void Session::ReleaseSlot() {
   base::MutexLock lock(&mu_);
-  --places_taken_;
+  --slots_taken_;
   changed_.NotifyAll();
 }
 
@@ -113,7 +113,7 @@ Reply Session::Ask(const v1::WorkRequest& item, absl::Duration deadline,
   Reply reply;
   base::MutexLock lock(&mu_);
   if (asked_.contains(name)) {
-    --places_taken_;
+    --slots_taken_;
     changed_.NotifyAll();
     return {Reply::Kind::kAskedAlready, {}};
   }
@@ -137,7 +137,7 @@ Reply Session::Ask(const v1::WorkRequest& item, absl::Duration deadline,
     }
   }
   asked_.erase(name);
-  --places_taken_;
+  --slots_taken_;
   changed_.NotifyAll();
   return reply;
 }

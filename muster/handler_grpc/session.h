@@ -69,9 +69,9 @@ class Session {
   absl::StatusOr<v1::Ready> AwaitReady(absl::Duration deadline, const std::stop_token& stop);
 
   // Waits until fewer items are unanswered than the handler can take, and counts one more: Ask or
-  // GiveBackPlace must follow. Only once it is ready. Otherwise as AwaitReady.
-  absl::Status TakePlace(absl::Duration deadline, const std::stop_token& stop);
-  void GiveBackPlace();
+  // ReleaseSlot must follow. Only once it is ready. Otherwise as AwaitReady.
+  absl::Status AcquireSlot(absl::Duration deadline, const std::stop_token& stop);
+  void ReleaseSlot();
 
   // Hands in an item, for which there is a place, and waits for its answer.
   Reply Ask(const v1::WorkRequest& item, absl::Duration deadline, const std::stop_token& stop);
@@ -112,7 +112,7 @@ class Session {
   bool closing_ ABSL_GUARDED_BY(mu_) = false;        // nothing follows the outbox
   bool reading_ended_ ABSL_GUARDED_BY(mu_) = false;  // nothing is worth writing any more
   std::unique_ptr<v1::Ready> ready_ ABSL_GUARDED_BY(mu_);
-  int places_taken_ ABSL_GUARDED_BY(mu_) = 0;
+  int slots_taken_ ABSL_GUARDED_BY(mu_) = 0;
   // By the item's name; null until its answer is there.
   std::map<std::string, std::unique_ptr<v1::HandlerAnswer>> asked_ ABSL_GUARDED_BY(mu_);
   // Names of abandoned items whose answers may still come, the oldest first.

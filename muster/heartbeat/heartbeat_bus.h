@@ -34,7 +34,7 @@ class HeartbeatBus {
 
   // False: it has lost its connection, or whoever carries its messages does not answer; nobody is
   // heard until that is mended. Takes as long as the answer; some seconds at most.
-  virtual bool CanHear() { return true; }
+  virtual bool CanReceive() { return true; }
 };
 
 }  // namespace muster::heartbeat

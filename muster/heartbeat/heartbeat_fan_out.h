@@ -7,10 +7,11 @@
 
 namespace muster::heartbeat {
 
-// As base::FanOut, for at most kMaxSubscriptions.
+// As base::FanOut, for at most kMaxHeartbeatSubscriptions.
 class HeartbeatFanOut final : public base::FanOut<v1::Heartbeat, HeartbeatBus::Subscription> {
  public:
-  HeartbeatFanOut() : base::FanOut<v1::Heartbeat, HeartbeatBus::Subscription>(kMaxSubscriptions) {}
+  HeartbeatFanOut()
+      : base::FanOut<v1::Heartbeat, HeartbeatBus::Subscription>(kMaxHeartbeatSubscriptions) {}
 };
 
 }  // namespace muster::heartbeat

@@ -9,6 +9,6 @@ namespace muster::heartbeat {
 inline constexpr size_t kMaxHeartbeatBytes = size_t{64} << 10;
 
 // In one process: its roster, and whoever else wants to know.
-inline constexpr int kMaxSubscriptions = 256;
+inline constexpr int kMaxHeartbeatSubscriptions = 256;
 
 }  // namespace muster::heartbeat

@@ -6,7 +6,7 @@
 
 namespace muster::heartbeat::conformance {
 
-INSTANTIATE_TEST_SUITE_P(Local, HeartbeatBusConformance, ::testing::Values(Engine([] {
+INSTANTIATE_TEST_SUITE_P(Local, HeartbeatBusConformance, ::testing::Values(HeartbeatBusEngine([] {
                            return std::make_unique<LocalHeartbeatBus>();
                          })));
 

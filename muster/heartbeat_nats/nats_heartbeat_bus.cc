@@ -13,7 +13,7 @@
 namespace muster::heartbeat_nats {
 namespace {
 
-constexpr const char* kSubjects = "muster.heartbeat.>";
+constexpr const char* kHeartbeatSubjects = "muster.heartbeat.>";
 
 // "processor" of ROLE_PROCESSOR.
 std::string RoleToken(v1::Role role) {
@@ -30,8 +30,8 @@ std::string SubjectOf(const v1::InstanceInfo& instance) {
 
 NatsHeartbeatBus::NatsHeartbeatBus(nats::Connection* connection)
     : connection_(connection),
-      hearing_(connection, {kSubjects}, "heartbeats",
-               [this](const nats::Incoming& message) { return Hear(message); }) {}
+      subscription_(connection, {kHeartbeatSubjects}, "heartbeats",
+                    [this](const nats::Incoming& message) { return OnMessage(message); }) {}
 
 absl::Status NatsHeartbeatBus::Publish(const v1::Heartbeat& heartbeat) {
   const std::string bytes = heartbeat.SerializeAsString();
@@ -41,21 +41,21 @@ absl::Status NatsHeartbeatBus::Publish(const v1::Heartbeat& heartbeat) {
                                                    heartbeat::kMaxHeartbeatBytes, " are allowed"));
   }
   return connection_->PublishNow({.subject = SubjectOf(heartbeat.instance()), .data = bytes},
-                                 kPublishTimeout);
+                                 kHeartbeatPublishTimeout);
 }
 
 absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus::Subscription>> NatsHeartbeatBus::Subscribe(
     Subscriber subscriber) {
   MUSTER_ASSIGN_OR_RETURN(auto subscription, fan_out_.Subscribe(std::move(subscriber)));
-  MUSTER_RETURN_IF_ERROR(hearing_.Begin(kPublishTimeout));
+  MUSTER_RETURN_IF_ERROR(subscription_.Begin(kHeartbeatPublishTimeout));
   return subscription;
 }
 
-bool NatsHeartbeatBus::CanHear() {
+bool NatsHeartbeatBus::CanReceive() {
   return connection_->connected() && connection_->Flush(kAnswerTimeout).ok();
 }
 
-absl::Status NatsHeartbeatBus::Hear(const nats::Incoming& message) {
+absl::Status NatsHeartbeatBus::OnMessage(const nats::Incoming& message) {
   v1::Heartbeat heartbeat;
   const bool is_one = message.data.size() <= heartbeat::kMaxHeartbeatBytes &&
                       heartbeat.ParseFromString(message.data) && heartbeat.has_instance();

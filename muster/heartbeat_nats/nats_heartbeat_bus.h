@@ -31,9 +31,9 @@ class NatsHeartbeatBus final : public heartbeat::HeartbeatBus {
   // Waits for a subscriber that is running.
   ~NatsHeartbeatBus() override = default;
 
-  // Waits until the server has it, at most kPublishTimeout: while there is no connection heartbeats
-  // are lost, rather than kept and told when they are no longer true. Unavailable: the server is
-  // not known to have it. InvalidArgument: longer than a heartbeat may be.
+  // Waits until the server has it, at most kHeartbeatPublishTimeout: while there is no connection
+  // heartbeats are lost, rather than kept and told when they are no longer true. Unavailable: the
+  // server is not known to have it. InvalidArgument: longer than a heartbeat may be.
   absl::Status Publish(const v1::Heartbeat& heartbeat) override;
 
   // As base::FanOut::Subscribe; subscribers run on a thread of the connection. A new one hears
@@ -42,17 +42,17 @@ class NatsHeartbeatBus final : public heartbeat::HeartbeatBus {
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) override;
 
   // Asks the server: a connection to one that hangs looks sound for up to half a minute.
-  bool CanHear() override;
+  bool CanReceive() override;
 
   // Messages on the subjects of heartbeats that were none.
-  int64_t malformed() const { return hearing_.malformed(); }
+  int64_t malformed() const { return subscription_.malformed(); }
 
  private:
-  absl::Status Hear(const nats::Incoming& message);
+  absl::Status OnMessage(const nats::Incoming& message);
 
   nats::Connection* const connection_;  // not owned
   heartbeat::HeartbeatFanOut fan_out_;
-  nats::Hearing hearing_;  // tells fan_out_
+  nats::LazySubscription subscription_;  // tells fan_out_
 };
 
 }  // namespace muster::heartbeat_nats

@@ -36,8 +36,8 @@ class BusWithServer final : public HeartbeatBus {
   const std::unique_ptr<heartbeat_nats::NatsHeartbeatBus> bus_;
 };
 
-std::vector<Engine> Engines() {
-  std::vector<Engine> engines;
+std::vector<HeartbeatBusEngine> Engines() {
+  std::vector<HeartbeatBusEngine> engines;
   for (const std::string& program : nats::testing::NatsServer::Programs()) {
     engines.emplace_back([program] { return std::make_unique<BusWithServer>(program); });
   }
@@ -53,8 +53,8 @@ INSTANTIATE_TEST_SUITE_P(Nats, HeartbeatBusConformance, ::testing::ValuesIn(Engi
 namespace muster::heartbeat_nats {
 namespace {
 
-using heartbeat::conformance::Ear;
 using heartbeat::conformance::From;
+using heartbeat::conformance::HeartbeatRecorder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -74,7 +74,7 @@ class NatsHeartbeatBusTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(NatsHeartbeatBusTest, ReachesEveryProcess) {
   Process sender(server_.url()), first(server_.url()), second(server_.url());
-  Ear a, b;
+  HeartbeatRecorder a, b;
   const auto of_a = first.bus.Subscribe(a.Subscriber()).value();
   const auto of_b = second.bus.Subscribe(b.Subscriber()).value();
   ASSERT_TRUE(sender.bus.Publish(From("p")).ok());
@@ -108,7 +108,7 @@ TEST_P(NatsHeartbeatBusTest, NamesRoleAndInstanceInTheSubject) {
 TEST_P(NatsHeartbeatBusTest, IgnoresWhatIsNoHeartbeatAndSaysSoOnce) {
   Process process(server_.url());
   const base::LogCapture log(base::kWarning);
-  Ear ear;
+  HeartbeatRecorder ear;
   const auto subscription = process.bus.Subscribe(ear.Subscriber()).value();
   const std::string too_long(heartbeat::kMaxHeartbeatBytes + 1, '\0');
   for (const std::string& bytes : {std::string(), std::string("\xff noise"), too_long}) {
@@ -131,28 +131,28 @@ TEST_P(NatsHeartbeatBusTest, RefusesAHeartbeatThatIsTooLong) {
 
 TEST_P(NatsHeartbeatBusTest, LosesHeartbeatsWithoutAServerAndIsHeardAgainAfterwards) {
   Process process(server_.url());
-  Ear ear;
+  HeartbeatRecorder ear;
   const auto subscription = process.bus.Subscribe(ear.Subscriber()).value();
-  EXPECT_TRUE(process.bus.CanHear());
+  EXPECT_TRUE(process.bus.CanReceive());
   server_.Kill();
   const absl::Status lost = process.bus.Publish(From("lost"));
   EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
-  EXPECT_FALSE(process.bus.CanHear());
+  EXPECT_FALSE(process.bus.CanReceive());
   server_.Restart();
   while (!process.bus.Publish(From("back")).ok()) {
   }
   ear.Await("back");
-  EXPECT_TRUE(process.bus.CanHear());
+  EXPECT_TRUE(process.bus.CanReceive());
 }
 
 TEST_P(NatsHeartbeatBusTest, HearsNobodyWhileItsServerHangs) {
   Process process(server_.url());
-  EXPECT_TRUE(process.bus.CanHear());
+  EXPECT_TRUE(process.bus.CanReceive());
   server_.Freeze();
   EXPECT_TRUE(process.connection->connected()) << "as far as nats.c knows";
-  EXPECT_FALSE(process.bus.CanHear());
+  EXPECT_FALSE(process.bus.CanReceive());
   server_.Thaw();
-  while (!process.bus.CanHear()) {
+  while (!process.bus.CanReceive()) {
   }
 }
 

@@ -13,7 +13,7 @@
 namespace muster::input {
 
 // Where a record stands: its position in its slice, from 0, and the physical line it begins at.
-struct RecordPlace {
+struct RecordPosition {
   int ordinal = 0;
   int64_t line = 0;
 };
@@ -29,7 +29,7 @@ struct RejectedRecord {
 struct ParsedRecords {
   int columns = 0;
   std::vector<absl::string_view> fields;  // of the sound records, `columns` each; none is null
-  std::vector<RecordPlace> records;       // the sound ones, in order
+  std::vector<RecordPosition> records;    // the sound ones, in order
   std::vector<RejectedRecord> rejected;   // the others, in order
 
   // Sound and rejected ones: the slice's transactions.

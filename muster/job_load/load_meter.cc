@@ -59,7 +59,7 @@ int64_t Finished(const ListenerCounters& counters) {
 
 }  // namespace
 
-v1::JobLoad LoadMeter::Measure(Observed now, absl::Duration window) {
+v1::JobLoad LoadMeter::Measure(ObservedLoad now, absl::Duration window) {
   const WorkTimes& times = before_.load.times;
   v1::JobLoad proto;
   proto.set_job(job_);

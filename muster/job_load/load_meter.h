@@ -12,7 +12,7 @@
 namespace muster::job_load {
 
 // Totals of what an instance has done for a job, since its listener was made.
-struct Observed {
+struct ObservedLoad {
   listener::ListenerLoad load;          // QueueListener::Load
   listener::ListenerCounters counters;  // QueueListener::counters
   uint64_t transactions = 0;            // that were processed
@@ -25,11 +25,11 @@ class LoadMeter {
 
   // The load over `window`, the time since the last call or, the first time, since the listener was
   // made. Depths are as the listener saw them last.
-  v1::JobLoad Measure(Observed now, absl::Duration window);
+  v1::JobLoad Measure(ObservedLoad now, absl::Duration window);
 
  private:
   const std::string job_;
-  Observed before_;
+  ObservedLoad before_;
 };
 
 }  // namespace muster::job_load

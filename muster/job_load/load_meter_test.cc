@@ -13,7 +13,7 @@ class LoadMeterTest : public ::testing::Test {
     return meter_.Measure(observed_, window);
   }
 
-  Observed observed_;
+  ObservedLoad observed_;
   LoadMeter meter_{"retail"};
 };
 

@@ -127,7 +127,7 @@ absl::Status Validate(const Access& access) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> Read(const Material& material) {
+absl::StatusOr<std::string> Read(const CredentialSource& material) {
   if (!material.file.empty()) return ReadCredential(material.file);
   return material.data;
 }

@@ -12,7 +12,7 @@
 namespace muster::kubernetes {
 
 // Bytes from a file, which is read again each time, or from a configuration.
-struct Material {
+struct CredentialSource {
   std::string file = "";
   std::string data = "";
 
@@ -20,12 +20,12 @@ struct Material {
 };
 
 struct Access {
-  std::string server;  // "https://10.0.0.1:443", without a slash at its end
-  Material authority;  // the certificates that sign the server's; none: the machine's
+  std::string server;          // "https://10.0.0.1:443", without a slash at its end
+  CredentialSource authority;  // the certificates that sign the server's; none: the machine's
   bool skip_verification = false;
-  Material certificate;  // the client's own, with its key
-  Material key;
-  Material token;  // a bearer token; tokens in files are rotated
+  CredentialSource certificate;  // the client's own, with its key
+  CredentialSource key;
+  CredentialSource token;  // a bearer token; tokens in files are rotated
   std::string default_namespace = "default";
 };
 
@@ -59,7 +59,7 @@ absl::StatusOr<Access> FindAccess(const std::string& kubeconfig, const Environme
 absl::Status Validate(const Access& access);
 
 // What `material` holds now. NotFound: its file is not there; InvalidArgument: it is too large.
-absl::StatusOr<std::string> Read(const Material& material);
+absl::StatusOr<std::string> Read(const CredentialSource& material);
 
 // The token as it goes into a header: without blanks around it. "" where there is none.
 // Unauthenticated: there is one, but it cannot be read, or is none.

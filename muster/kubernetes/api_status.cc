@@ -41,7 +41,7 @@ std::string Forbidden(const std::string& verb, const Address& address, const Ser
 
 }  // namespace
 
-absl::Duration AskedPatience(const HttpAnswer& answer) {
+absl::Duration RequestedRetryDelay(const HttpAnswer& answer) {
   const absl::Duration asked = answer.retry_after.has_value()
                                    ? *answer.retry_after
                                    : absl::Seconds(WordsOf(answer).retry_after_seconds);
@@ -70,7 +70,7 @@ absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const A
     case 410:
       return absl::OutOfRangeError(what);
     case 429:
-      return base::Throttled(what, std::max(AskedPatience(answer), kMinPatience));
+      return base::Throttled(what, std::max(RequestedRetryDelay(answer), kMinPatience));
     default:
       return absl::UnavailableError(what);
   }

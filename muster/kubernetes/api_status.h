@@ -22,6 +22,6 @@ namespace muster::kubernetes {
 absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const Address& address);
 
 // For how long the server asks to be left alone, by its header or in its words; zero: it does not.
-absl::Duration AskedPatience(const HttpAnswer& answer);
+absl::Duration RequestedRetryDelay(const HttpAnswer& answer);
 
 }  // namespace muster::kubernetes

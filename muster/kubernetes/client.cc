@@ -110,14 +110,14 @@ absl::StatusOr<json> Client::Attempt(const Call& call, absl::Duration limit,
                              .limit = limit},
                             stop);
   if (!answer.ok()) return AsUnavailable(answer.status(), what);
-  if (answer->code >= 400) *asked = AskedPatience(*answer);
+  if (answer->code >= 400) *asked = RequestedRetryDelay(*answer);
   MUSTER_RETURN_IF_ERROR(ToStatus(*answer, call.verb, call.address));
   json parsed = json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (parsed.is_object()) return parsed;
   return absl::UnavailableError(absl::StrCat(what, ": the answer is no JSON object"));
 }
 
-absl::Status Client::Watch(const Address& address, const std::string& query, Hear hear,
+absl::Status Client::Watch(const Address& address, const std::string& query, OnEvent on_event,
                            const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(Validate(address));
   const std::string what = absl::StrCat("watch ", Describe(address));
@@ -126,7 +126,7 @@ absl::Status Client::Watch(const Address& address, const std::string& query, Hea
     return lines.Take(piece, [&](absl::string_view line) {
       const json event = json::parse(line.begin(), line.end(), nullptr, false);
       if (!event.is_object()) return absl::UnavailableError("an event is no JSON object");
-      return hear(event);
+      return on_event(event);
     });
   };
   auto answer = http_->Stream(

@@ -52,10 +52,10 @@ class Client {
   absl::Status Delete(const Address& address);
 
   // Hears each event of a watch, {"type": …, "object": …}; an error ends it, and is returned.
-  using Hear = absl::FunctionRef<absl::Status(const nlohmann::json& event)>;
+  using OnEvent = absl::FunctionRef<absl::Status(const nlohmann::json& event)>;
   // One watch, one attempt: until the server ends it (OK), it breaks, or `stop`. `query` says from
   // where.
-  absl::Status Watch(const Address& address, const std::string& query, Hear hear,
+  absl::Status Watch(const Address& address, const std::string& query, OnEvent on_event,
                      const std::stop_token& stop);
 
  private:

@@ -78,7 +78,7 @@ size_t TakePiece(char* data, size_t one, size_t size, void* context) {
   return size;
 }
 
-void UseMaterial(CURL* easy, const Material& material, CURLoption file, CURLoption data) {
+void UseMaterial(CURL* easy, const CredentialSource& material, CURLoption file, CURLoption data) {
   if (!material.file.empty()) {
     curl_easy_setopt(easy, file, material.file.c_str());
   } else if (!material.data.empty()) {

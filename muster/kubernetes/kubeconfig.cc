@@ -37,7 +37,7 @@ struct Section {
 };
 
 absl::StatusOr<KubeFile> Load(const std::string& path) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, Read(Material{.file = path}));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, Read(CredentialSource{.file = path}));
   try {
     KubeFile file{path, YAML::Load(text)};
     if (file.root.IsMap()) return file;
@@ -93,8 +93,8 @@ std::string Resolved(const Section& section, const std::string& path) {
 }
 
 // "certificate-authority-data" goes before "certificate-authority".
-absl::StatusOr<Material> MaterialOf(const Section& section, const std::string& key) {
-  Material material;
+absl::StatusOr<CredentialSource> MaterialOf(const Section& section, const std::string& key) {
+  CredentialSource material;
   const std::string data_key = key + "-data";
   const std::string encoded = section.Text(data_key.c_str());
   if (encoded.empty()) {

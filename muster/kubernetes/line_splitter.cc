@@ -5,7 +5,7 @@
 namespace muster::kubernetes {
 
 absl::Status LineSplitter::Take(absl::string_view piece,
-                                absl::FunctionRef<absl::Status(absl::string_view line)> hear) {
+                                absl::FunctionRef<absl::Status(absl::string_view line)> on_line) {
   while (!piece.empty()) {
     const size_t end = piece.find('\n');
     const absl::string_view part = piece.substr(0, end);
@@ -17,7 +17,7 @@ absl::Status LineSplitter::Take(absl::string_view piece,
     piece.remove_prefix(end + 1);
     const std::string line = std::move(begun_);
     begun_.clear();
-    if (!line.empty()) MUSTER_RETURN_IF_ERROR(hear(line));
+    if (!line.empty()) MUSTER_RETURN_IF_ERROR(on_line(line));
   }
   return absl::OkStatus();
 }

@@ -14,10 +14,10 @@ class LineSplitter {
  public:
   explicit LineSplitter(size_t max_line_bytes) : max_line_bytes_(max_line_bytes) {}
 
-  // Hands each line that is whole, and not empty, to `hear`; stops at its first error.
+  // Hands each line that is whole, and not empty, to `on_line`; stops at its first error.
   // Unavailable: a line is too long.
   absl::Status Take(absl::string_view piece,
-                    absl::FunctionRef<absl::Status(absl::string_view line)> hear);
+                    absl::FunctionRef<absl::Status(absl::string_view line)> on_line);
 
  private:
   const size_t max_line_bytes_;

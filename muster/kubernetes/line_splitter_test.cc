@@ -15,20 +15,20 @@ class LineSplitterTest : public ::testing::Test {
  protected:
   absl::Status Take(absl::string_view piece) {
     return splitter_.Take(piece, [this](absl::string_view line) {
-      heard_.emplace_back(line);
+      received_.emplace_back(line);
       return line == "bad" ? absl::DataLossError("bad") : absl::OkStatus();
     });
   }
 
   LineSplitter splitter_{8};
-  std::vector<std::string> heard_;
+  std::vector<std::string> received_;
 };
 
 TEST_F(LineSplitterTest, PutsLinesTogetherWhereverTheyWereCut) {
   for (const char c : std::string("one\ntwo\n\nthree\nfo")) EXPECT_TRUE(Take({&c, 1}).ok());
-  EXPECT_THAT(heard_, ElementsAre("one", "two", "three"));
+  EXPECT_THAT(received_, ElementsAre("one", "two", "three"));
   EXPECT_TRUE(Take("ur\nfive\n").ok());
-  EXPECT_THAT(heard_, ElementsAre("one", "two", "three", "four", "five"));
+  EXPECT_THAT(received_, ElementsAre("one", "two", "three", "four", "five"));
 }
 
 TEST_F(LineSplitterTest, RefusesALineThatHasNoEnd) {
@@ -39,7 +39,7 @@ TEST_F(LineSplitterTest, RefusesALineThatHasNoEnd) {
 
 TEST_F(LineSplitterTest, StopsAtAnError) {
   EXPECT_EQ(Take("good\nbad\nmore\n").code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(heard_, ElementsAre("good", "bad"));
+  EXPECT_THAT(received_, ElementsAre("good", "bad"));
 }
 
 }  // namespace

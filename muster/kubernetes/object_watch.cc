@@ -38,15 +38,15 @@ ObjectWatch::ObjectWatch(Client* client, Address address, std::string selector,
 void ObjectWatch::Run(const std::stop_token& stop) {
   absl::Duration wait = kFirstBackoff;
   while (!stop.stop_requested()) {
-    heard_ = false;
+    received_ = false;
     const absl::Status status = version_.empty() ? List(stop) : Follow(stop);
     if (stop.stop_requested()) return;
     if (!status.ok()) listener_->OnTrouble(status);
     if (absl::IsOutOfRange(status)) version_.clear();
     // A watch follows its list at once, and is resumed at once when the server ends it. One that
     // breaks, or ends and has told nothing, is not asked for without rest.
-    wait = heard_ ? kFirstBackoff : std::min(wait * 2, kMaxBackoff);
-    if (status.ok() && heard_) continue;
+    wait = received_ ? kFirstBackoff : std::min(wait * 2, kMaxBackoff);
+    if (status.ok() && received_) continue;
     if (!base::SleepUnlessStopped(clock_, wait, stop)) return;
   }
 }
@@ -56,7 +56,7 @@ absl::Status ObjectWatch::List(const std::stop_token& stop) {
   if (all.version.empty()) return absl::UnavailableError("the list has no version to watch from");
   listener_->OnAll(all.items);
   version_ = all.version;
-  heard_ = true;
+  received_ = true;
   return absl::OkStatus();
 }
 
@@ -65,10 +65,10 @@ absl::Status ObjectWatch::Follow(const std::stop_token& stop) {
       "watch=true&allowWatchBookmarks=true&timeoutSeconds=", absl::ToInt64Seconds(kWatchLength),
       "&resourceVersion=", QueryEscaped(version_), "&labelSelector=", QueryEscaped(selector_));
   return client_->Watch(
-      address_, query, [this](const json& event) { return Hear(event); }, stop);
+      address_, query, [this](const json& event) { return OnEvent(event); }, stop);
 }
 
-absl::Status ObjectWatch::Hear(const json& event) {
+absl::Status ObjectWatch::OnEvent(const json& event) {
   const json* const object = FieldAt(event, {"object"});
   if (object == nullptr) return absl::UnavailableError("an event has no object");
   const std::string type = TextAt(event, {"type"});
@@ -84,7 +84,7 @@ absl::Status ObjectWatch::Hear(const json& event) {
   }
   const std::string version = TextAt(*object, {"metadata", "resourceVersion"});
   if (!version.empty()) version_ = version;
-  heard_ = true;
+  received_ = true;
   return absl::OkStatus();
 }
 

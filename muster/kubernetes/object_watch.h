@@ -47,7 +47,7 @@ class ObjectWatch {
  private:
   absl::Status List(const std::stop_token& stop);
   absl::Status Follow(const std::stop_token& stop);
-  absl::Status Hear(const nlohmann::json& event);
+  absl::Status OnEvent(const nlohmann::json& event);
 
   Client* const client_;  // not owned
   const Address address_;
@@ -55,8 +55,8 @@ class ObjectWatch {
   WatchListener* const listener_;  // not owned
   base::Clock* const clock_;       // not owned
 
-  std::string version_;  // heard of all up to here; empty: list first
-  bool heard_ = false;   // something since the last wait
+  std::string version_;    // heard of all up to here; empty: list first
+  bool received_ = false;  // something since the last wait
 };
 
 }  // namespace muster::kubernetes

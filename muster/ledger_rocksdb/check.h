@@ -28,7 +28,7 @@ struct LedgerCheckOptions {
   rocksdb::Env* env = nullptr;   // not owned; nullptr = the machine's
 };
 
-struct LedgerSummary : damage::Summary {
+struct LedgerSummary : damage::CheckSummary {
   uint64_t last_batch = 0;  // the highest number that any record speaks of
 };
 

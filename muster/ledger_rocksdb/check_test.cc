@@ -73,10 +73,10 @@ class LedgerCheckTest : public ::testing::Test {
   }
 
   std::vector<std::string> Check(bool repair = false) {
-    damage::Collected findings;
-    damage::Shelf shelf(root_.path());
+    damage::CollectedFindings findings;
+    damage::Quarantine quarantine(root_.path());
     LedgerCheckOptions options;
-    options.check = {&findings, repair ? &shelf : nullptr};
+    options.check = {&findings, repair ? &quarantine : nullptr};
     options.clock = &clock_;
     const auto summary = CheckLedger(dir_, options);
     EXPECT_TRUE(summary.ok()) << summary.status();

@@ -69,8 +69,8 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
            .on_settled = [this](const Lease& lease, bool in_time) { OnSettled(lease, in_time); },
            .on_error = on_error_},
           store, &leases_, &triggers_, &counters_, clock),
-      keeper_({.partitions = options_.partitions, .on_error = on_error_}, store, &leases_,
-              &counters_, clock) {}
+      renewer_({.partitions = options_.partitions, .on_error = on_error_}, store, &leases_,
+               &counters_, clock) {}
 
 ElasticListener::~ElasticListener() { Stop(absl::InfiniteDuration()).IgnoreError(); }
 

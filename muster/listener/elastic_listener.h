@@ -105,7 +105,7 @@ class ElasticListener final : public QueueListener {
   // These have threads, which use all of the above.
   Supervisor supervisor_;
   Settler settler_;
-  LeaseKeeper keeper_;
+  LeaseRenewer renewer_;
 
   mutable base::Mutex phase_mu_;
   Phase phase_ ABSL_GUARDED_BY(phase_mu_) = Phase::kNew;

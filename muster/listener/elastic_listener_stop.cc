@@ -48,12 +48,12 @@ absl::Status ElasticListener::StopOnce(absl::Duration grace) {
         absl::StrCat("stopping took longer than ", absl::FormatDuration(grace), "; ",
                      leases_.unsettled(), " messages are left to their leases"));
     settler_.Cancel();
-    keeper_.Stop();
+    renewer_.Stop();
     leases_.StopAll();
   }
   JoinTasks();
   settler_.Cancel();
-  keeper_.Stop();
+  renewer_.Stop();
   base::MutexLock lock(&phase_mu_);
   phase_ = Phase::kStopped;
   return status;

@@ -9,8 +9,8 @@
 
 namespace muster::listener {
 
-LeaseKeeper::LeaseKeeper(LeaseKeeperOptions options, queue::QueueStore* store, LeaseTable* leases,
-                         CounterSet* counters, base::Clock* clock)
+LeaseRenewer::LeaseRenewer(LeaseRenewerOptions options, queue::QueueStore* store,
+                           LeaseTable* leases, CounterSet* counters, base::Clock* clock)
     : options_(std::move(options)),
       store_(store),
       leases_(leases),
@@ -20,15 +20,15 @@ LeaseKeeper::LeaseKeeper(LeaseKeeperOptions options, queue::QueueStore* store, L
   thread_ = std::thread([this] { Run(); });
 }
 
-LeaseKeeper::~LeaseKeeper() { Stop(); }
+LeaseRenewer::~LeaseRenewer() { Stop(); }
 
-void LeaseKeeper::Stop() {
+void LeaseRenewer::Stop() {
   leases_->CloseRenewals();
   base::MutexLock lock(&join_mu_);
   if (thread_.joinable()) thread_.join();
 }
 
-void LeaseKeeper::Run() {
+void LeaseRenewer::Run() {
   for (;;) {
     Renewals due = leases_->AwaitDue(queue::kMaxSettle);
     if (due.empty()) return;
@@ -44,7 +44,7 @@ void LeaseKeeper::Run() {
   }
 }
 
-void LeaseKeeper::Renew(int partition, const Renewals& renewals) {
+void LeaseRenewer::Renew(int partition, const Renewals& renewals) {
   std::vector<queue::UpdateRequest> requests(renewals.size());
   for (size_t i = 0; i < renewals.size(); ++i) {
     requests[i].receipt = renewals[i].receipt;
@@ -66,8 +66,8 @@ void LeaseKeeper::Renew(int partition, const Renewals& renewals) {
   }
 }
 
-void LeaseKeeper::Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result,
-                       absl::Duration asked_at) {
+void LeaseRenewer::Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result,
+                        absl::Duration asked_at) {
   if (result.ok()) {
     leases_->Renewed(lease, std::move(result->receipt), asked_at);
   } else if (IsStale(result.status())) {

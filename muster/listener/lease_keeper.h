@@ -1,4 +1,4 @@
-// LeaseKeeper: extends the leases of messages that are still being worked on, from a thread of its
+// LeaseRenewer: extends the leases of messages that are still being worked on, from a thread of its
 // own that no handler can starve (D5).
 #pragma once
 
@@ -16,18 +16,18 @@
 
 namespace muster::listener {
 
-struct LeaseKeeperOptions {
+struct LeaseRenewerOptions {
   std::vector<queue::QueueId> partitions;
   std::function<void(const absl::Status&)> on_error;  // called with no lock held
 };
 
 // Thread-safe.
-class LeaseKeeper {
+class LeaseRenewer {
  public:
   // Starts the thread. `store`, `leases`, `counters` and `clock` are not owned.
-  LeaseKeeper(LeaseKeeperOptions options, queue::QueueStore* store, LeaseTable* leases,
-              CounterSet* counters, base::Clock* clock);
-  ~LeaseKeeper();
+  LeaseRenewer(LeaseRenewerOptions options, queue::QueueStore* store, LeaseTable* leases,
+               CounterSet* counters, base::Clock* clock);
+  ~LeaseRenewer();
 
   // Ends the thread and waits for it; leases that are still there run out. Twice is fine.
   void Stop();
@@ -39,7 +39,7 @@ class LeaseKeeper {
   void Renew(int partition, const Renewals& renewals);
   void Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result, absl::Duration asked_at);
 
-  const LeaseKeeperOptions options_;
+  const LeaseRenewerOptions options_;
   queue::QueueStore* const store_;  // not owned
   LeaseTable* const leases_;        // not owned
   CounterSet* const counters_;      // not owned

@@ -57,8 +57,8 @@ std::vector<LeasePtr> LeaseTable::Add(int partition, std::vector<queue::Message>
     lease->due_ = due_.emplace(due, lease);
     lease->stopped_ = stopped_;
   }
-  if (due < keeper_wakes_) {
-    keeper_wakes_ = due;
+  if (due < renewer_wakes_) {
+    renewer_wakes_ = due;
     due_changed_.NotifyAll();
   }
   return leases;
@@ -136,12 +136,12 @@ void LeaseTable::Remove(Lease& lease) {
 std::vector<LeaseTable::Renewal> LeaseTable::AwaitDue(int max) {
   base::MutexLock lock(&mu_);
   while (!renewals_closed_) {
-    if (keeper_wakes_ > clock_->Monotonic()) {
-      clock_->WaitUntil(&due_changed_, &mu_, keeper_wakes_);
+    if (renewer_wakes_ > clock_->Monotonic()) {
+      clock_->WaitUntil(&due_changed_, &mu_, renewer_wakes_);
       continue;
     }
     std::vector<Renewal> renewals = TakeDueLocked(max);
-    keeper_wakes_ = due_.empty() ? absl::InfiniteDuration() : due_.begin()->first;
+    renewer_wakes_ = due_.empty() ? absl::InfiniteDuration() : due_.begin()->first;
     if (!renewals.empty()) return renewals;
   }
   return {};

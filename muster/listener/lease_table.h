@@ -150,7 +150,7 @@ class LeaseTable {
   DueMap due_ ABSL_GUARDED_BY(mu_);  // every lease, by when it is to be renewed
   // When the keeper wakes by itself. Leases that are due later need not wake it, so a steady flow
   // of short-lived ones costs no notifications.
-  absl::Duration keeper_wakes_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
+  absl::Duration renewer_wakes_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
 };
 
 }  // namespace muster::listener

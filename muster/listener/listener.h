@@ -9,7 +9,7 @@
 //      trigger / safety check ──► QueueWorkDetected ──► start (n − active) tasks
 //                                                         │
 //      ┌──────────────────────── dequeue task ◄───────────┘
-//      │ Receive ─► LeaseKeeper ─► Subscriber ─► Settler ─► Put outputs, Delete   (own thread,
+//      │ Receive ─► LeaseRenewer ─► Subscriber ─► Settler ─► Put outputs, Delete   (own thread,
 //      group commit) └─ empty ─► QueueEmpty(idle_count) ─► sleep, or leave
 //
 // Read on: task_roster.h (who may leave), lease_table.h (what is in hand), settler.h (how it ends).

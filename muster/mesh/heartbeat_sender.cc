@@ -86,7 +86,7 @@ void HeartbeatSender::Send(bool leaving) {
   Shorten(&heartbeat);
   sent_at_ = now;
   cpu_ = usage.cpu;
-  if (roster_ != nullptr) roster_->Hear(heartbeat);
+  if (roster_ != nullptr) roster_->OnHeartbeat(heartbeat);
   Note(bus_->Publish(heartbeat));
 }
 

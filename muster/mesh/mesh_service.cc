@@ -35,7 +35,7 @@ grpc::Status MeshService::ListInstances(grpc::ServerContext* context,
     std::optional<v1::Role> role;
     if (request->role() != v1::ROLE_UNSPECIFIED) role = request->role();
     std::vector<RosterEntry> entries = roster_->List(role);
-    response->set_disconnected(!bus_->CanHear());
+    response->set_disconnected(!bus_->CanReceive());
     const bool with_load = request->with_load() && FitIntoOneAnswer(entries);
     for (RosterEntry& entry : entries) {
       v1::Instance* const instance = response->add_instances();

@@ -51,9 +51,9 @@ class MeshServiceTest : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber) override {
       return std::make_unique<Subscription>();
     }
-    bool CanHear() override { return can_hear_; }
+    bool CanReceive() override { return can_receive_; }
 
-    std::atomic<bool> can_hear_{true};
+    std::atomic<bool> can_receive_{true};
   };
 
   base::FakeClock clock_;
@@ -68,8 +68,8 @@ TEST_F(MeshServiceTest, ListsInstancesAndTheirLoadsWhenAsked) {
   v1::Heartbeat heartbeat = Heartbeat(v1::ROLE_PROCESSOR, "p", 7);
   heartbeat.mutable_instance()->set_address("localhost:7701");
   heartbeat.add_jobs()->set_job("retail");
-  roster_.Hear(heartbeat);
-  roster_.Hear(Heartbeat(v1::ROLE_CONTROLLER, "c", 1));
+  roster_.OnHeartbeat(heartbeat);
+  roster_.OnHeartbeat(Heartbeat(v1::ROLE_CONTROLLER, "c", 1));
   const auto all = List(v1::ROLE_UNSPECIFIED, false);
   ASSERT_TRUE(all.ok()) << all.status();
   ASSERT_EQ(all->instances_size(), 2);
@@ -82,15 +82,15 @@ TEST_F(MeshServiceTest, ListsInstancesAndTheirLoadsWhenAsked) {
 }
 
 TEST_F(MeshServiceTest, SaysWhoIsLeaving) {
-  roster_.Hear(Heartbeat(v1::ROLE_PROCESSOR, "p", 1));
+  roster_.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, "p", 1));
   clock_.Advance(4 * kHeartbeatInterval);
   EXPECT_TRUE(List(v1::ROLE_PROCESSOR, false)->instances(0).leaving());
 }
 
 TEST_F(MeshServiceTest, SaysThatItHearsNobodyWithoutAConnection) {
-  roster_.Hear(Heartbeat(v1::ROLE_PROCESSOR, "p", 1));
+  roster_.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, "p", 1));
   EXPECT_FALSE(List(v1::ROLE_UNSPECIFIED, false)->disconnected());
-  bus_.can_hear_ = false;
+  bus_.can_receive_ = false;
   const auto last_known = List(v1::ROLE_UNSPECIFIED, false);
   EXPECT_TRUE(last_known->disconnected());
   EXPECT_EQ(last_known->instances_size(), 1);
@@ -106,7 +106,7 @@ TEST_F(MeshServiceTest, LeavesLoadsOutThatNoAnswerHasRoomFor) {
   for (size_t i = 0; i <= kMaxLoadBytes / 60'000; ++i) {
     v1::Heartbeat heartbeat = Heartbeat(v1::ROLE_PROCESSOR, absl::StrCat("p", i), 1);
     heartbeat.add_jobs()->set_job(std::string(60'000, 'j'));
-    roster_.Hear(heartbeat);
+    roster_.OnHeartbeat(heartbeat);
   }
   const auto all = List(v1::ROLE_UNSPECIFIED, true);
   ASSERT_TRUE(all.ok()) << all.status();
@@ -118,7 +118,8 @@ TEST_F(MeshServiceTest, LeavesLoadsOutThatNoAnswerHasRoomFor) {
 TEST_F(MeshServiceTest, TheInstanceThatAnswersIsAmongThoseThatItHears) {
   heartbeat::LocalHeartbeatBus bus;
   const auto subscription =
-      bus.Subscribe([this](const v1::Heartbeat& heartbeat) { roster_.Hear(heartbeat); }).value();
+      bus.Subscribe([this](const v1::Heartbeat& heartbeat) { roster_.OnHeartbeat(heartbeat); })
+          .value();
   HeartbeatSender self(Instance(v1::ROLE_INITIATOR, "self"), nullptr, &bus, &roster_, &clock_);
   HeartbeatSender other(Instance(v1::ROLE_PROCESSOR, "other"), nullptr, &bus, nullptr, &clock_);
   self.Start();

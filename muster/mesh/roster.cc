@@ -17,7 +17,7 @@ bool IsSound(const v1::InstanceInfo& info) {
 
 Roster::Roster(base::Clock* clock, RosterOptions options) : clock_(clock), options_(options) {}
 
-void Roster::Hear(const v1::Heartbeat& heartbeat) {
+void Roster::OnHeartbeat(const v1::Heartbeat& heartbeat) {
   if (Take(heartbeat)) return;
   base::MutexLock lock(&mu_);
   ++ignored_;

@@ -46,7 +46,7 @@ class Roster {
   // A heartbeat came. One that was overtaken by a later one of its instance is ignored. When the
   // roster is full those that are leaving give way, those first that were heard longest ago; when
   // nobody is leaving a new instance is not taken up.
-  void Hear(const v1::Heartbeat& heartbeat);
+  void OnHeartbeat(const v1::Heartbeat& heartbeat);
 
   // In order of role and instance; nullopt: of all roles.
   std::vector<RosterEntry> List(std::optional<v1::Role> role = std::nullopt);

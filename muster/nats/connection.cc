@@ -85,8 +85,8 @@ class NatsConnection final : public Connection {
                            absl::FunctionRef<bool(Incoming)> take) override;
 
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(const std::string& subject,
-                                                          Hearer hearer) override {
-    auto subscription = std::make_unique<HeardSubscription>(std::move(hearer));
+                                                          MessageHandler handler) override {
+    auto subscription = std::make_unique<CallbackSubscription>(std::move(handler));
     MUSTER_RETURN_IF_ERROR(subscription->Begin(connection_, subject));
     return subscription;
   }
@@ -107,7 +107,7 @@ class NatsConnection final : public Connection {
   }
 
   absl::StatusOr<OptionsPtr> MakeOptions(const std::string& url);
-  absl::StatusOr<std::unique_ptr<OwnInbox>> BorrowInbox();
+  absl::StatusOr<std::unique_ptr<ReplyInbox>> TakeReplyInbox();
   natsStatus SetSecurity(natsOptions* options, const std::vector<std::string>& urls) const;
   absl::Status Send(const Outgoing& message, const std::string& reply);
   // What was sent waits no longer.
@@ -115,14 +115,14 @@ class NatsConnection final : public Connection {
   absl::StatusOr<Incoming> RequestOne(const Outgoing& request, absl::Duration timeout);
 
   const ConnectionOptions options_;
-  ReplyBook replies_;
+  PendingReplies replies_;
   std::atomic<bool> closing_{false};
   Event closed_;
   natsConnection* connection_ = nullptr;  // owned
   std::unique_ptr<Subscription> heard_replies_;
 
   base::Mutex mu_;
-  std::vector<std::unique_ptr<OwnInbox>> inboxes_ ABSL_GUARDED_BY(mu_);  // lent to nobody
+  std::vector<std::unique_ptr<ReplyInbox>> inboxes_ ABSL_GUARDED_BY(mu_);  // lent to nobody
 };
 
 void NatsConnection::OnDisconnected(natsConnection*, void* self) {
@@ -237,7 +237,7 @@ int64_t MillisecondsOf(absl::Duration timeout) {
 absl::Status NatsConnection::Flush(absl::Duration timeout) {
   base::Clock* const clock = base::RealClock();
   const absl::Duration deadline = clock->Monotonic() + timeout;
-  ReplyBook::Call echo(&replies_);
+  PendingReplies::Call echo(&replies_);
   MUSTER_RETURN_IF_ERROR(Send({.subject = echo.ReplySubject(0)}, ""));
   if (!prompt()) {
     const absl::Duration look = std::min(timeout, kLookWhetherConnected);
@@ -286,7 +286,7 @@ absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> NatsConnection::RequestAll
   }
   base::Clock* const clock = base::RealClock();
   const absl::Duration deadline = clock->Monotonic() + timeout;
-  ReplyBook::Call call(&replies_);
+  PendingReplies::Call call(&replies_);
   for (size_t i = 0; i < requests.size(); ++i) {
     MUSTER_RETURN_IF_ERROR(Send(requests[i], call.ReplySubject(i)));
   }
@@ -311,7 +311,7 @@ absl::Status NatsConnection::RequestMany(const Outgoing& request, absl::Duration
                                          absl::FunctionRef<bool(Incoming)> take) {
   base::Clock* const clock = base::RealClock();
   const absl::Duration deadline = clock->Monotonic() + timeout;
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<OwnInbox> inbox, BorrowInbox());
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<ReplyInbox> inbox, TakeReplyInbox());
   MUSTER_RETURN_IF_ERROR(Send(request, inbox->subject()));
   MUSTER_RETURN_IF_ERROR(SendOff(timeout));
   for (;;) {
@@ -325,16 +325,16 @@ absl::Status NatsConnection::RequestMany(const Outgoing& request, absl::Duration
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<OwnInbox>> NatsConnection::BorrowInbox() {
+absl::StatusOr<std::unique_ptr<ReplyInbox>> NatsConnection::TakeReplyInbox() {
   {
     base::MutexLock lock(&mu_);
     if (!inboxes_.empty()) {
-      std::unique_ptr<OwnInbox> inbox = std::move(inboxes_.back());
+      std::unique_ptr<ReplyInbox> inbox = std::move(inboxes_.back());
       inboxes_.pop_back();
       return inbox;
     }
   }
-  return OwnInbox::Open(connection_);
+  return ReplyInbox::Open(connection_);
 }
 
 }  // namespace

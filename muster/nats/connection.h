@@ -45,10 +45,10 @@ struct ConnectionOptions {
 class Connection {
  public:
   // Hears messages on a thread of its own, one after the other; be quick.
-  using Hearer = std::function<void(const Incoming&)>;
+  using MessageHandler = std::function<void(const Incoming&)>;
 
-  // Ends when it is destroyed; then the hearer is not running and never runs again. So do not
-  // destroy it from within the hearer.
+  // Ends when it is destroyed; then the handler is not running and never runs again. So do not
+  // destroy it from within the handler.
   class Subscription {
    public:
     virtual ~Subscription() = default;
@@ -87,7 +87,7 @@ class Connection {
                                    absl::FunctionRef<bool(Incoming reply)> take) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(const std::string& subject,
-                                                                  Hearer hearer) = 0;
+                                                                  MessageHandler handler) = 0;
 
   virtual bool connected() const = 0;
   bool prompt() const { return prompt_; }

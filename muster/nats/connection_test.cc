@@ -29,7 +29,7 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 
 class Heard {
  public:
-  Connection::Hearer Hearer() {
+  Connection::MessageHandler MessageHandler() {
     return [this](const Incoming& message) {
       base::MutexLock lock(&mu_);
       texts_.push_back(message.data);
@@ -71,7 +71,7 @@ class ConnectionTest : public ::testing::Test {
 
 TEST_F(ConnectionTest, HearsWhatIsPublished) {
   Heard heard;
-  const auto subscription = connection_->Subscribe("news.*", heard.Hearer()).value();
+  const auto subscription = connection_->Subscribe("news.*", heard.MessageHandler()).value();
   const std::string zero("a\0b", 3);
   for (const std::string& text : {zero, std::string("second"), std::string()}) {
     EXPECT_TRUE(connection_->Publish({.subject = "news.all", .data = text}).ok());
@@ -83,7 +83,7 @@ TEST_F(ConnectionTest, HearsWhatIsPublished) {
 TEST_F(ConnectionTest, HasPublishedNowWhatTheServerConfirms) {
   const auto other = Connection::Open(server_.url(), {}).value();
   Heard heard;
-  const auto subscription = other->Subscribe("news", heard.Hearer()).value();
+  const auto subscription = other->Subscribe("news", heard.MessageHandler()).value();
   ASSERT_TRUE(other->Flush(kPatience).ok());
   EXPECT_TRUE(connection_->PublishNow({.subject = "news", .data = "now"}, kPatience).ok());
   EXPECT_THAT(heard.Await(1), ElementsAre("now"));
@@ -104,8 +104,8 @@ TEST_F(ConnectionTest, PublishesNothingNowWhereNobodyConfirms) {
 
 TEST_F(ConnectionTest, HearsNothingOnceASubscriptionEnded) {
   Heard ended, stays;
-  auto subscription = connection_->Subscribe("news", ended.Hearer()).value();
-  const auto other = connection_->Subscribe("news", stays.Hearer()).value();
+  auto subscription = connection_->Subscribe("news", ended.MessageHandler()).value();
+  const auto other = connection_->Subscribe("news", stays.MessageHandler()).value();
   subscription.reset();
   EXPECT_TRUE(connection_->Publish({.subject = "news", .data = "late"}).ok());
   stays.Await(1);
@@ -180,7 +180,7 @@ TEST_F(ConnectionTest, TellsWhenItIsLostAndWhenItIsBack) {
 
 TEST_F(ConnectionTest, ComesBackAfterTheServerWasKilled) {
   Heard heard;
-  const auto subscription = connection_->Subscribe("news", heard.Hearer()).value();
+  const auto subscription = connection_->Subscribe("news", heard.MessageHandler()).value();
   server_.Kill();
   const auto lost = connection_->Request({.subject = "echo"}, absl::Milliseconds(50));
   EXPECT_TRUE(absl::IsUnavailable(lost.status())) << lost.status();
@@ -199,7 +199,7 @@ TEST_F(ConnectionTest, ComesBackAfterTheServerWasKilled) {
 // Hears of a connection's losses and returns.
 class Changes {
  public:
-  std::function<void(bool connected)> Hearer() {
+  std::function<void(bool connected)> MessageHandler() {
     return [this](bool connected) {
       base::MutexLock lock(&mu_);
       connected_ = connected;
@@ -245,9 +245,10 @@ bool FallsTo(size_t used_heap_bytes) {
 
 TEST_F(ConnectionTest, KeepsABoundedAmountForALostServerAndRefusesTheRestUntilItIsBack) {
   Changes changes;
-  const auto connection = Connection::Open(server_.url(), {.on_change = changes.Hearer()}).value();
+  const auto connection =
+      Connection::Open(server_.url(), {.on_change = changes.MessageHandler()}).value();
   Heard heard;
-  const auto subscription = connection->Subscribe("news", heard.Hearer()).value();
+  const auto subscription = connection->Subscribe("news", heard.MessageHandler()).value();
   ASSERT_TRUE(connection->Flush(kPatience).ok());
   server_.Kill();
   changes.Await(false);

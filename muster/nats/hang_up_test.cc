@@ -24,11 +24,11 @@ class HangsUp {
 
  private:
   void Talk(int guest) {
-    MadeUpServer::Say(guest,
-                      "INFO {\"server_id\":\"x\",\"version\":\"2.10.0\",\"proto\":1,"
-                      "\"headers\":true,\"max_payload\":1048576}\r\n");
-    MadeUpServer::HearUntil(guest, "PING\r\n");
-    MadeUpServer::Say(guest, "PONG\r\n");
+    FakeServer::Say(guest,
+                    "INFO {\"server_id\":\"x\",\"version\":\"2.10.0\",\"proto\":1,"
+                    "\"headers\":true,\"max_payload\":1048576}\r\n");
+    FakeServer::ReceiveUntil(guest, "PING\r\n");
+    FakeServer::Say(guest, "PONG\r\n");
     told_.get_future().wait();
     const linger reset{1, 0};
     setsockopt(guest, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
@@ -37,7 +37,7 @@ class HangsUp {
   }
 
   std::promise<void> told_, gone_;
-  MadeUpServer server_;
+  FakeServer server_;
 };
 
 // nats.c finds out that the connection is gone when it reads, or when it writes, whichever is

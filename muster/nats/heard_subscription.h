@@ -1,4 +1,4 @@
-// HeardSubscription: a subscription whose messages nats.c delivers on a thread of its own.
+// CallbackSubscription: a subscription whose messages nats.c delivers on a thread of its own.
 #pragma once
 
 #include <nats/nats.h>
@@ -17,11 +17,12 @@
 
 namespace muster::nats {
 
-class HeardSubscription final : public Connection::Subscription {
+class CallbackSubscription final : public Connection::Subscription {
  public:
-  explicit HeardSubscription(Connection::Hearer hearer) : hearer_(std::move(hearer)) {}
+  explicit CallbackSubscription(Connection::MessageHandler handler)
+      : handler_(std::move(handler)) {}
 
-  ~HeardSubscription() override {
+  ~CallbackSubscription() override {
     if (subscription_ == nullptr) return;
     natsSubscription_Unsubscribe(subscription_);
     ended_.Await();
@@ -40,11 +41,11 @@ class HeardSubscription final : public Connection::Subscription {
  private:
   static void OnMessage(natsConnection*, natsSubscription*, natsMsg* message, void* self) {
     const MessagePtr owned(message);
-    static_cast<HeardSubscription*>(self)->hearer_(IncomingOf(message));
+    static_cast<CallbackSubscription*>(self)->handler_(IncomingOf(message));
   }
-  static void OnEnd(void* self) { static_cast<HeardSubscription*>(self)->ended_.Set(); }
+  static void OnEnd(void* self) { static_cast<CallbackSubscription*>(self)->ended_.Set(); }
 
-  const Connection::Hearer hearer_;
+  const Connection::MessageHandler handler_;
   Event ended_;
   natsSubscription* subscription_ = nullptr;  // owned
 };

@@ -8,25 +8,25 @@
 
 namespace muster::nats {
 
-Hearing::Hearing(Connection* connection, std::vector<std::string> subjects, std::string kind,
-                 Take take)
+LazySubscription::LazySubscription(Connection* connection, std::vector<std::string> subjects,
+                                   std::string kind, Take take)
     : connection_(connection),
       subjects_(std::move(subjects)),
       kind_(std::move(kind)),
       take_(std::move(take)) {}
 
-Hearing::~Hearing() {
+LazySubscription::~LazySubscription() {
   std::vector<std::unique_ptr<Connection::Subscription>> subscriptions;
   base::MutexLock lock(&mu_);
   subscriptions = std::move(subscriptions_);  // end once the lock is let go
 }
 
-absl::Status Hearing::Begin(absl::Duration limit) {
+absl::Status LazySubscription::Begin(absl::Duration limit) {
   base::MutexLock lock(&mu_);
-  const auto hear = [this](const Incoming& message) { Hear(message); };
+  const auto on_message = [this](const Incoming& message) { OnMessage(message); };
   while (subscriptions_.size() < subjects_.size()) {
     MUSTER_ASSIGN_OR_RETURN(auto subscription,
-                            connection_->Subscribe(subjects_[subscriptions_.size()], hear));
+                            connection_->Subscribe(subjects_[subscriptions_.size()], on_message));
     subscriptions_.push_back(std::move(subscription));
   }
   // Without a connection the subscription waits for one.
@@ -34,7 +34,7 @@ absl::Status Hearing::Begin(absl::Duration limit) {
   return absl::OkStatus();
 }
 
-void Hearing::Hear(const Incoming& message) {
+void LazySubscription::OnMessage(const Incoming& message) {
   const absl::Status taken = take_(message);
   // Once: whoever sends such a message may send a million.
   if (taken.ok() || malformed_.fetch_add(1) > 0) return;

@@ -1,6 +1,6 @@
-// Hearing: what a bus hears of its subjects over core NATS, from its first subscriber on until its
-// end. Who only publishes hears nothing; and as it never ends before the bus, no subscriber can
-// come to wait for itself.
+// LazySubscription: what a bus hears of its subjects over core NATS, from its first subscriber on
+// until its end. Who only publishes hears nothing; and as it never ends before the bus, no
+// subscriber can come to wait for itself.
 #pragma once
 
 #include <atomic>
@@ -18,15 +18,16 @@
 namespace muster::nats {
 
 // Thread-safe.
-class Hearing {
+class LazySubscription {
  public:
   // Runs on a thread of the connection. An error says why the message is none for this bus.
   using Take = std::function<absl::Status(const Incoming&)>;
 
   // `connection` is not owned and outlives it. `kind` is for the log: "triggers".
-  Hearing(Connection* connection, std::vector<std::string> subjects, std::string kind, Take take);
+  LazySubscription(Connection* connection, std::vector<std::string> subjects, std::string kind,
+                   Take take);
   // Waits for a message that is being taken.
-  ~Hearing();
+  ~LazySubscription();
 
   // Hears from now on, or, while there is no connection, as soon as there is one. Waits for the
   // server to know, at most `limit`. Again it does nothing. As Connection::Subscribe.
@@ -36,7 +37,7 @@ class Hearing {
   int64_t malformed() const { return malformed_; }
 
  private:
-  void Hear(const Incoming& message);
+  void OnMessage(const Incoming& message);
 
   Connection* const connection_;  // not owned
   const std::vector<std::string> subjects_;

@@ -18,7 +18,7 @@ inline constexpr absl::Duration kLookWhetherConnected = absl::Milliseconds(50);
 // What is published meanwhile waits here; beyond it, publishing is refused.
 inline constexpr int kMaxReconnectBufferBytes = 8 << 20;
 // What arrived and was not heard yet. A pull brings at most some dozens of messages for each task,
-// so this is met only when a hearer hangs.
+// so this is met only when a handler hangs.
 inline constexpr int kMaxPendingMessages = 1 << 20;
 inline constexpr int kMaxPendingBytes = 512 << 20;
 

@@ -17,11 +17,11 @@
 
 namespace muster::nats {
 
-class MadeUpServer {
+class FakeServer {
  public:
   // `talk` has the first who connects, by a socket, on a thread of its own; the guest must leave,
   // or `talk` end, before the server may.
-  explicit MadeUpServer(std::function<void(int guest)> talk)
+  explicit FakeServer(std::function<void(int guest)> talk)
       : listener_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in place{};
     place.sin_family = AF_INET;
@@ -34,12 +34,12 @@ class MadeUpServer {
     thread_ =
         std::thread([this, talk = std::move(talk)] { talk(accept(listener_, nullptr, nullptr)); });
   }
-  ~MadeUpServer() {
+  ~FakeServer() {
     thread_.join();
     close(listener_);
   }
-  MadeUpServer(const MadeUpServer&) = delete;
-  MadeUpServer& operator=(const MadeUpServer&) = delete;
+  FakeServer(const FakeServer&) = delete;
+  FakeServer& operator=(const FakeServer&) = delete;
 
   const std::string& address() const { return address_; }
 
@@ -48,7 +48,7 @@ class MadeUpServer {
     (void)send(guest, text.data(), text.size(), MSG_NOSIGNAL);
   }
   // Returns when the guest has said `text`, or has left.
-  static void HearUntil(int guest, absl::string_view text) {
+  static void ReceiveUntil(int guest, absl::string_view text) {
     std::string heard;
     char byte = 0;
     while (!absl::EndsWith(heard, text) && recv(guest, &byte, 1, 0) == 1) heard += byte;

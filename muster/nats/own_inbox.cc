@@ -11,10 +11,10 @@
 
 namespace muster::nats {
 
-OwnInbox::OwnInbox() : subject_(absl::StrCat("_INBOX.", base::MakeInstanceId("pull"))) {}
+ReplyInbox::ReplyInbox() : subject_(absl::StrCat("_INBOX.", base::MakeInstanceId("pull"))) {}
 
-absl::StatusOr<std::unique_ptr<OwnInbox>> OwnInbox::Open(natsConnection* connection) {
-  std::unique_ptr<OwnInbox> inbox(new OwnInbox());
+absl::StatusOr<std::unique_ptr<ReplyInbox>> ReplyInbox::Open(natsConnection* connection) {
+  std::unique_ptr<ReplyInbox> inbox(new ReplyInbox());
   MUSTER_RETURN_IF_ERROR(ToStatus(
       natsConnection_SubscribeSync(&inbox->subscription_, connection, inbox->subject_.c_str()),
       absl::StrCat("subscribing to ", inbox->subject_)));
@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<OwnInbox>> OwnInbox::Open(natsConnection* connect
   return inbox;
 }
 
-absl::StatusOr<Incoming> OwnInbox::Next(absl::Duration timeout) {
+absl::StatusOr<Incoming> ReplyInbox::Next(absl::Duration timeout) {
   natsMsg* message = nullptr;
   const int64_t milliseconds = std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
   const natsStatus status = natsSubscription_NextMsg(&message, subscription_, milliseconds);

@@ -1,6 +1,6 @@
-// OwnInbox: a subject of its own for the replies to one request at a time. JetStream sends what is
-// pulled under the subject that it was published to, so that only the subscription tells whose it
-// is.
+// ReplyInbox: a subject of its own for the replies to one request at a time. JetStream sends what
+// is pulled under the subject that it was published to, so that only the subscription tells whose
+// it is.
 #pragma once
 
 #include <nats/nats.h>
@@ -15,13 +15,13 @@
 namespace muster::nats {
 
 // Not thread-safe.
-class OwnInbox {
+class ReplyInbox {
  public:
   // `connection` is not owned.
-  static absl::StatusOr<std::unique_ptr<OwnInbox>> Open(natsConnection* connection);
-  ~OwnInbox() { natsSubscription_Destroy(subscription_); }
-  OwnInbox(const OwnInbox&) = delete;
-  OwnInbox& operator=(const OwnInbox&) = delete;
+  static absl::StatusOr<std::unique_ptr<ReplyInbox>> Open(natsConnection* connection);
+  ~ReplyInbox() { natsSubscription_Destroy(subscription_); }
+  ReplyInbox(const ReplyInbox&) = delete;
+  ReplyInbox& operator=(const ReplyInbox&) = delete;
 
   const std::string& subject() const { return subject_; }
 
@@ -30,7 +30,7 @@ class OwnInbox {
   absl::StatusOr<Incoming> Next(absl::Duration timeout);
 
  private:
-  OwnInbox();
+  ReplyInbox();
 
   const std::string subject_;
   natsSubscription* subscription_ = nullptr;  // owned

@@ -10,25 +10,25 @@
 
 namespace muster::nats {
 
-ReplyBook::Call::Call(ReplyBook* book) : book_(book) {
-  base::MutexLock lock(&book_->mu_);
-  id_ = ++book_->last_call_;
-  book_->calls_.emplace(id_, this);
+PendingReplies::Call::Call(PendingReplies* pending) : pending_(pending) {
+  base::MutexLock lock(&pending_->mu_);
+  id_ = ++pending_->last_call_;
+  pending_->calls_.emplace(id_, this);
 }
 
-ReplyBook::Call::~Call() {
-  base::MutexLock lock(&book_->mu_);
-  book_->calls_.erase(id_);
+PendingReplies::Call::~Call() {
+  base::MutexLock lock(&pending_->mu_);
+  pending_->calls_.erase(id_);
 }
 
-std::string ReplyBook::Call::ReplySubject(size_t place) const {
-  return absl::StrCat(book_->prefix_, ".", id_, ".", place);
+std::string PendingReplies::Call::ReplySubject(size_t place) const {
+  return absl::StrCat(pending_->prefix_, ".", id_, ".", place);
 }
 
-std::optional<std::pair<size_t, Incoming>> ReplyBook::Call::Await(absl::Duration deadline) {
-  base::MutexLock lock(&book_->mu_);
+std::optional<std::pair<size_t, Incoming>> PendingReplies::Call::Await(absl::Duration deadline) {
+  base::MutexLock lock(&pending_->mu_);
   while (replies_.empty()) {
-    const bool late = book_->clock_->WaitUntil(&arrival_, &book_->mu_, deadline);
+    const bool late = pending_->clock_->WaitUntil(&arrival_, &pending_->mu_, deadline);
     if (late && replies_.empty()) return std::nullopt;
   }
   std::pair<size_t, Incoming> reply = std::move(replies_.front());
@@ -36,7 +36,7 @@ std::optional<std::pair<size_t, Incoming>> ReplyBook::Call::Await(absl::Duration
   return reply;
 }
 
-void ReplyBook::Deliver(Incoming reply) {
+void PendingReplies::Deliver(Incoming reply) {
   absl::string_view rest = reply.subject;
   if (!absl::ConsumePrefix(&rest, prefix_) || !absl::ConsumePrefix(&rest, ".")) return;
   const std::pair<absl::string_view, absl::string_view> address =

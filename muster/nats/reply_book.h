@@ -1,5 +1,5 @@
-// ReplyBook: who waits for which reply. Each request is sent with a reply subject of its own, and
-// one subscription hears them all:
+// PendingReplies: who waits for which reply. Each request is sent with a reply subject of its own,
+// and one subscription hears them all:
 //
 //   <prefix>.<call>.<place>       the place of the request among those of its call
 #pragma once
@@ -20,15 +20,16 @@
 namespace muster::nats {
 
 // Thread-safe.
-class ReplyBook {
+class PendingReplies {
  public:
   // `prefix` is nobody else's. `clock` is not owned.
-  ReplyBook(std::string prefix, base::Clock* clock) : prefix_(std::move(prefix)), clock_(clock) {}
+  PendingReplies(std::string prefix, base::Clock* clock)
+      : prefix_(std::move(prefix)), clock_(clock) {}
 
   // One caller's requests; replies that come after it are dropped. Not thread-safe.
   class Call {
    public:
-    explicit Call(ReplyBook* book);
+    explicit Call(PendingReplies* pending);
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
@@ -38,12 +39,12 @@ class ReplyBook {
     std::optional<std::pair<size_t, Incoming>> Await(absl::Duration deadline);
 
    private:
-    friend class ReplyBook;
+    friend class PendingReplies;
 
-    ReplyBook* const book_;  // not owned
+    PendingReplies* const pending_;  // not owned
     uint64_t id_ = 0;
     base::CondVar arrival_;
-    std::deque<std::pair<size_t, Incoming>> replies_;  // guarded by the book's mu_
+    std::deque<std::pair<size_t, Incoming>> replies_;  // guarded by the pending's mu_
   };
 
   // What every reply subject matches.

@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 // Greets its guest, and hangs up.
 std::function<void(int)> Greets(std::string greeting) {
   return [greeting = std::move(greeting)](int guest) {
-    MadeUpServer::Say(guest, greeting);
+    FakeServer::Say(guest, greeting);
     close(guest);
   };
 }
@@ -40,10 +40,10 @@ TEST(ServerVersionTest, IsWhatEachServerSays) {
 TEST(ServerVersionTest, IsUnknownOfWhoDoesNotGreet) {
   for (const char* greeting : {"", "HTTP/1.1 400 Bad Request\r\n", "INFO \r\n", "INFO {}\r\n",
                                "INFO {\"version\": 2}\r\n", "INFO {\"version\": \"2.10.1\""}) {
-    MadeUpServer server(Greets(greeting));
+    FakeServer server(Greets(greeting));
     EXPECT_TRUE(absl::IsUnavailable(VersionAt(server.address()).status())) << greeting;
   }
-  MadeUpServer endless(Greets(std::string(100'000, 'x')));
+  FakeServer endless(Greets(std::string(100'000, 'x')));
   EXPECT_TRUE(absl::IsUnavailable(VersionAt(endless.address()).status()));
   for (const char* nowhere : {"", ":", "127.0.0.1:1", "127.0.0.1:99999999", "[::1]", "no host:1"}) {
     EXPECT_TRUE(absl::IsUnavailable(VersionAt(nowhere).status())) << nowhere;

@@ -9,15 +9,16 @@
 
 namespace muster::nats {
 
-StreamKeeper::StreamKeeper(JetStream* jetstream, nlohmann::json config, base::Clock* clock)
+StreamProvisioner::StreamProvisioner(JetStream* jetstream, nlohmann::json config,
+                                     base::Clock* clock)
     : jetstream_(jetstream),
       config_(std::move(config)),
       name_(config_.value("name", "")),
       clock_(clock) {}
 
-absl::Status StreamKeeper::Ensure() { return jetstream_->EnsureStream(config_); }
+absl::Status StreamProvisioner::Ensure() { return jetstream_->EnsureStream(config_); }
 
-absl::Status StreamKeeper::OnMissing() {
+absl::Status StreamProvisioner::OnMissing() {
   const absl::Status there = jetstream_->GetStream(name_).status();
   if (there.ok()) {
     base::MutexLock lock(&mu_);
@@ -38,7 +39,7 @@ absl::Status StreamKeeper::OnMissing() {
 }
 
 // One sighting of long ago says nothing of what was in between.
-bool StreamKeeper::NoteMissing() {
+bool StreamProvisioner::NoteMissing() {
   base::MutexLock lock(&mu_);
   const absl::Duration now = clock_->Monotonic();
   if (!missing_since_.has_value() || now - seen_missing_ > kMaxBetweenSightings) {

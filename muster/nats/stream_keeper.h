@@ -1,5 +1,5 @@
-// StreamKeeper: makes a stream that a process cannot do without, and makes it again when the server
-// has lost it.
+// StreamProvisioner: makes a stream that a process cannot do without, and makes it again when the
+// server has lost it.
 //
 // What is made anew is empty, so the first word of it is not believed: a server that has just come
 // back, or another one that a connection was moved to, may not know yet what there is. The stream
@@ -20,10 +20,10 @@
 namespace muster::nats {
 
 // Thread-safe.
-class StreamKeeper {
+class StreamProvisioner {
  public:
   // `config` as of JetStream::EnsureStream. Neither pointer is owned.
-  StreamKeeper(JetStream* jetstream, nlohmann::json config, base::Clock* clock);
+  StreamProvisioner(JetStream* jetstream, nlohmann::json config, base::Clock* clock);
 
   // As JetStream::EnsureStream.
   absl::Status Ensure();

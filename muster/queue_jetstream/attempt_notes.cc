@@ -15,46 +15,47 @@
 namespace muster::queue_jetstream {
 namespace {
 
-// So many notes at most are lost on a stream that is gone.
+// So many records at most are lost on a stream that is gone.
 constexpr uint64_t kAskEvery = 64;
 
 }  // namespace
 
-std::string Encode(const AttemptNote& note) {
-  return absl::StrCat(note.sequence, " ", note.deliveries, " ", note.attempts, " ",
-                      note.ended ? "ended" : "began", note.suspect ? " suspect" : "");
+std::string Encode(const AttemptRecord& record) {
+  return absl::StrCat(record.sequence, " ", record.deliveries, " ", record.attempts, " ",
+                      record.ended ? "ended" : "began", record.suspect ? " suspect" : "");
 }
 
-std::optional<AttemptNote> DecodeAttemptNote(absl::string_view text) {
+std::optional<AttemptRecord> DecodeAttemptRecord(absl::string_view text) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
-  AttemptNote note;
-  if (words.size() < 4 || words.size() > 5 || !absl::SimpleAtoi(words[0], &note.sequence) ||
-      !absl::SimpleAtoi(words[1], &note.deliveries) ||
-      !absl::SimpleAtoi(words[2], &note.attempts)) {
+  AttemptRecord record;
+  if (words.size() < 4 || words.size() > 5 || !absl::SimpleAtoi(words[0], &record.sequence) ||
+      !absl::SimpleAtoi(words[1], &record.deliveries) ||
+      !absl::SimpleAtoi(words[2], &record.attempts)) {
     return std::nullopt;
   }
-  note.ended = words[3] == "ended";
-  note.suspect = words.size() == 5;
-  if ((!note.ended && words[3] != "began") || (note.suspect && words[4] != "suspect")) {
+  record.ended = words[3] == "ended";
+  record.suspect = words.size() == 5;
+  if ((!record.ended && words[3] != "began") || (record.suspect && words[4] != "suspect")) {
     return std::nullopt;
   }
-  return note;
+  return record;
 }
 
-absl::Status AttemptNotes::Open() {
+absl::Status AttemptLog::Open() {
   return jetstream_->EnsureStream(AttemptsStreamSettings(settings_));
 }
 
-absl::Status AttemptNotes::Write(const queue::QueueId& queue, const AttemptNote& note) {
-  const std::string text = Encode(note);
-  const nats::Outgoing message{.subject = AttemptSubjectOf(queue, note.sequence), .data = text};
-  return note.ended ? Ask(message) : Tell(message, 1);
+absl::Status AttemptLog::Write(const queue::QueueId& queue, const AttemptRecord& record) {
+  const std::string text = Encode(record);
+  const nats::Outgoing message{.subject = AttemptSubjectOf(queue, record.sequence), .data = text};
+  return record.ended ? Ask(message) : Tell(message, 1);
 }
 
-absl::Status AttemptNotes::WriteTogether(const queue::QueueId& queue,
-                                         absl::Span<const AttemptNote> notes) {
+absl::Status AttemptLog::WriteTogether(const queue::QueueId& queue,
+                                       absl::Span<const AttemptRecord> records) {
   std::map<uint64_t, std::vector<std::string>> pages;
-  for (const AttemptNote& note : notes) pages[PageOf(note.sequence)].push_back(Encode(note));
+  for (const AttemptRecord& record : records)
+    pages[PageOf(record.sequence)].push_back(Encode(record));
   for (const auto& [page, lines] : pages) {
     const std::string text = absl::StrJoin(lines, "\n");
     const nats::Outgoing message{.subject = AttemptPageSubjectOf(queue, page * kPageMessages),
@@ -64,67 +65,69 @@ absl::Status AttemptNotes::WriteTogether(const queue::QueueId& queue,
   return absl::OkStatus();
 }
 
-absl::Status AttemptNotes::Tell(const nats::Outgoing& message, size_t notes) {
+absl::Status AttemptLog::Tell(const nats::Outgoing& message, size_t records) {
   nats::Connection& connection = *jetstream_->connection();
   if (!connection.prompt() || !connection.connected()) return Ask(message);
-  const uint64_t told = told_.fetch_add(notes);
-  const bool ask = told / kAskEvery != (told + notes) / kAskEvery;
+  const uint64_t told = told_.fetch_add(records);
+  const bool ask = told / kAskEvery != (told + records) / kAskEvery;
   return ask ? Ask(message) : connection.Publish(message);
 }
 
-absl::Status AttemptNotes::Ask(const nats::Outgoing& message) {
+absl::Status AttemptLog::Ask(const nats::Outgoing& message) {
   const absl::Status written = jetstream_->Publish(message).status();
   if (!nats::IsNobodyListens(written)) return written;
   MUSTER_RETURN_IF_ERROR(Open());
   return jetstream_->Publish(message).status();
 }
 
-absl::StatusOr<std::vector<std::optional<AttemptNote>>> AttemptNotes::Find(
+absl::StatusOr<std::vector<std::optional<AttemptRecord>>> AttemptLog::Find(
     const queue::QueueId& queue, absl::Span<const uint64_t> sequences) {
-  std::vector<std::optional<AttemptNote>> found;
+  std::vector<std::optional<AttemptRecord>> found;
   std::map<uint64_t, Notes> pages;
   for (const uint64_t sequence : sequences) {
-    MUSTER_ASSIGN_OR_RETURN(std::optional<AttemptNote> note, FindAlone(queue, sequence));
-    if (!note.has_value()) {
+    MUSTER_ASSIGN_OR_RETURN(std::optional<AttemptRecord> record, FindAlone(queue, sequence));
+    if (!record.has_value()) {
       const auto [page, is_new] = pages.try_emplace(PageOf(sequence));
       if (is_new) {
         MUSTER_ASSIGN_OR_RETURN(page->second, ReadPage(queue, sequence));
       }
-      for (const AttemptNote& other : page->second) {
-        if (other.sequence == sequence) note = other;
+      for (const AttemptRecord& other : page->second) {
+        if (other.sequence == sequence) record = other;
       }
     }
-    found.push_back(note);
+    found.push_back(record);
   }
   return found;
 }
 
-absl::StatusOr<std::optional<AttemptNote>> AttemptNotes::FindAlone(const queue::QueueId& queue,
+absl::StatusOr<std::optional<AttemptRecord>> AttemptLog::FindAlone(const queue::QueueId& queue,
                                                                    uint64_t sequence) {
   const auto message = jetstream_->LastMessage(kAttemptsStream, AttemptSubjectOf(queue, sequence));
   if (absl::IsNotFound(message.status())) return std::nullopt;
   MUSTER_RETURN_IF_ERROR(message.status());
-  std::optional<AttemptNote> note = DecodeAttemptNote(message->data);
-  if (note.has_value() && note->sequence != sequence) note.reset();  // another one's slot by now
-  return note;
+  std::optional<AttemptRecord> record = DecodeAttemptRecord(message->data);
+  if (record.has_value() && record->sequence != sequence)
+    record.reset();  // another one's slot by now
+  return record;
 }
 
-absl::StatusOr<AttemptNotes::Notes> AttemptNotes::ReadPage(const queue::QueueId& queue,
-                                                           uint64_t sequence) {
+absl::StatusOr<AttemptLog::Notes> AttemptLog::ReadPage(const queue::QueueId& queue,
+                                                       uint64_t sequence) {
   const std::string subject = AttemptPageSubjectOf(queue, sequence);
-  Notes notes;
+  Notes records;
   for (uint64_t from = 1;;) {
     const auto message = jetstream_->NextMessage(kAttemptsStream, from, subject);
-    if (absl::IsNotFound(message.status())) return notes;
+    if (absl::IsNotFound(message.status())) return records;
     MUSTER_RETURN_IF_ERROR(message.status());
     for (const absl::string_view line : absl::StrSplit(message->data, '\n')) {
-      if (const std::optional<AttemptNote> note = DecodeAttemptNote(line)) notes.push_back(*note);
+      if (const std::optional<AttemptRecord> record = DecodeAttemptRecord(line))
+        records.push_back(*record);
     }
     from = message->sequence + 1;
   }
 }
 
-absl::Status AttemptNotes::Forget(const queue::QueueId& queue) {
+absl::Status AttemptLog::Forget(const queue::QueueId& queue) {
   const absl::Status purged = jetstream_->Purge(kAttemptsStream, AttemptSubjectsOf(queue)).status();
   return absl::IsNotFound(purged) ? absl::OkStatus() : purged;
 }

@@ -1,16 +1,16 @@
-// AttemptNotes: how many handler starts a message was charged, and whether its last holder died at
+// AttemptLog: how many handler starts a message was charged, and whether its last holder died at
 // work. The server counts deliveries, which is not the same: what is fetched and given back is
 // delivered, and no handler has started.
 //
-// A note lies in a slot of its queue, in a stream in the server's memory: it is written with every
-// handler start and is of use only to whoever receives the message next, which is seldom. Notes
-// that are lost with the server cost the honesty of a count: an attempt goes uncharged.
+// A record lies in a slot of its queue, in a stream in the server's memory: it is written with
+// every handler start and is of use only to whoever receives the message next, which is seldom.
+// Notes that are lost with the server cost the honesty of a count: an attempt goes uncharged.
 //
 // First attempts that begin together are noted together, a line for each, in the slot of their
 // page, and charge nothing: they say who is a suspect if the holder dies. What is said of a message
 // alone comes later than that, and counts.
 //
-// That a handler starts is told, not asked: over a prompt connection the note is on its way
+// That a handler starts is told, not asked: over a prompt connection the record is on its way
 // whatever becomes of this process, and the server keeps the order of what one connection says. To
 // wait for an answer to each would cost a small item more than its work.
 #pragma once
@@ -30,7 +30,7 @@
 
 namespace muster::queue_jetstream {
 
-struct AttemptNote {
+struct AttemptRecord {
   uint64_t sequence = 0;  // of the message
   int deliveries = 0;     // when it was written
   int attempts = 0;       // charged so far
@@ -38,15 +38,15 @@ struct AttemptNote {
   bool suspect = false;   // ended: an earlier holder died at work, and nobody has begun since
 };
 
-std::string Encode(const AttemptNote& note);
+std::string Encode(const AttemptRecord& record);
 // nullopt: no such text.
-std::optional<AttemptNote> DecodeAttemptNote(absl::string_view text);
+std::optional<AttemptRecord> DecodeAttemptRecord(absl::string_view text);
 
 // Thread-safe.
-class AttemptNotes {
+class AttemptLog {
  public:
   // `jetstream` is not owned.
-  AttemptNotes(nats::JetStream* jetstream, const Settings& settings)
+  AttemptLog(nats::JetStream* jetstream, const Settings& settings)
       : jetstream_(jetstream), settings_(settings) {}
 
   // Makes the stream.
@@ -54,21 +54,21 @@ class AttemptNotes {
   // OK: the stream has it, or, of an attempt that begins, it has left on a prompt connection. Now
   // and then one of those is awaited as well: a stream that the server has lost with its memory is
   // made again.
-  absl::Status Write(const queue::QueueId& queue, const AttemptNote& note);
+  absl::Status Write(const queue::QueueId& queue, const AttemptRecord& record);
   // The same of first attempts that begin together. On error some may be noted.
-  absl::Status WriteTogether(const queue::QueueId& queue, absl::Span<const AttemptNote> notes);
-  // One answer for each sequence: its note, if there is one.
-  absl::StatusOr<std::vector<std::optional<AttemptNote>>> Find(
+  absl::Status WriteTogether(const queue::QueueId& queue, absl::Span<const AttemptRecord> records);
+  // One answer for each sequence: its record, if there is one.
+  absl::StatusOr<std::vector<std::optional<AttemptRecord>>> Find(
       const queue::QueueId& queue, absl::Span<const uint64_t> sequences);
   absl::Status Forget(const queue::QueueId& queue);
 
  private:
-  using Notes = std::vector<AttemptNote>;
+  using Notes = std::vector<AttemptRecord>;
 
-  absl::Status Tell(const nats::Outgoing& message, size_t notes);
+  absl::Status Tell(const nats::Outgoing& message, size_t records);
   absl::Status Ask(const nats::Outgoing& message);
-  absl::StatusOr<std::optional<AttemptNote>> FindAlone(const queue::QueueId& queue,
-                                                       uint64_t sequence);
+  absl::StatusOr<std::optional<AttemptRecord>> FindAlone(const queue::QueueId& queue,
+                                                         uint64_t sequence);
   // All that is noted together with `sequence`, the oldest first.
   absl::StatusOr<Notes> ReadPage(const queue::QueueId& queue, uint64_t sequence);
 

@@ -1,4 +1,4 @@
-// What the tests of the engine stand on: a server of their own, and the ways of processes to it.
+// What the tests of the engine stand on: a server of their own, and the clients of processes to it.
 #pragma once
 
 #include <algorithm>

@@ -52,7 +52,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
           absl::StrCat("the NATS server takes messages of ", jetstream_.connection()->max_payload(),
                        " bytes only (max_payload); muster needs ", kMinPayloadBytes));
     }
-    return notes_.Open();
+    return attempt_log_.Open();
   }
 
   const queue::Traits& traits() const override { return traits_; }
@@ -110,9 +110,10 @@ class JetStreamQueueStore final : public queue::QueueStore {
   queue::Traits traits_;
   nats::JetStream jetstream_;
   nats::JetStream prompt_;
-  AttemptNotes notes_{&prompt_, options_.settings};
-  PoisonShelf poison_{&jetstream_};
-  QueueRegistry queues_{Ways{&jetstream_, &prompt_}, &notes_, &poison_, &options_};
+  AttemptLog attempt_log_{&prompt_, options_.settings};
+  DeadLetterStore poison_{&jetstream_};
+  QueueRegistry queues_{JetStreamClients{&jetstream_, &prompt_}, &attempt_log_, &poison_,
+                        &options_};
 };
 
 absl::Status JetStreamQueueStore::CheckBodies(absl::Span<const queue::NewMessage> messages) const {

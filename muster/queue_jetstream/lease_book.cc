@@ -4,40 +4,40 @@
 
 namespace muster::queue_jetstream {
 
-void LeaseBook::Put(uint64_t sequence, const Lease& lease) {
+void LeaseTable::Put(uint64_t sequence, const Lease& lease) {
   base::MutexLock lock(&mu_);
   leases_[sequence] = lease;
 }
 
-std::optional<Lease> LeaseBook::Find(uint64_t sequence, int deliveries) const {
+std::optional<Lease> LeaseTable::Find(uint64_t sequence, int deliveries) const {
   base::MutexLock lock(&mu_);
   const auto found = leases_.find(sequence);
   if (found == leases_.end() || found->second.deliveries != deliveries) return std::nullopt;
   return found->second;
 }
 
-void LeaseBook::End(uint64_t sequence, int deliveries) {
+void LeaseTable::End(uint64_t sequence, int deliveries) {
   base::MutexLock lock(&mu_);
   const auto found = leases_.find(sequence);
   if (found != leases_.end() && found->second.deliveries == deliveries) leases_.erase(found);
 }
 
-void LeaseBook::EndAll() {
+void LeaseTable::EndAll() {
   base::MutexLock lock(&mu_);
   leases_.clear();
 }
 
-void LeaseBook::Shift(absl::Duration by) {
+void LeaseTable::Shift(absl::Duration by) {
   base::MutexLock lock(&mu_);
   for (auto& [sequence, lease] : leases_) lease.ends += by;
 }
 
-void LeaseBook::Sweep(absl::Duration time) {
+void LeaseTable::Sweep(absl::Duration time) {
   base::MutexLock lock(&mu_);
   absl::erase_if(leases_, [time](const auto& entry) { return entry.second.ends < time; });
 }
 
-int64_t LeaseBook::CountAlive(absl::Duration time) const {
+int64_t LeaseTable::CountAlive(absl::Duration time) const {
   base::MutexLock lock(&mu_);
   return std::count_if(leases_.begin(), leases_.end(),
                        [time](const auto& entry) { return entry.second.ends > time; });

@@ -1,5 +1,5 @@
-// LeaseBook: the leases of one queue that this process holds. The server knows when a lease lapses,
-// but does not say so; and it takes an acknowledgement from whoever sends it.
+// LeaseTable: the leases of one queue that this process holds. The server knows when a lease
+// lapses, but does not say so; and it takes an acknowledgement from whoever sends it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Lease {
 };
 
 // By the sequence of the message. Thread-safe.
-class LeaseBook {
+class LeaseTable {
  public:
   // Replaces what was known of the message.
   void Put(uint64_t sequence, const Lease& lease);

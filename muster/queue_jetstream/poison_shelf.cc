@@ -79,8 +79,8 @@ absl::StatusOr<int64_t> Redriven(int64_t count, const absl::Status& failure) {
 
 }  // namespace
 
-absl::Status PoisonShelf::Add(const queue::QueueId& queue, const nats::StoredMessage& message,
-                              const queue::Cause& cause) {
+absl::Status DeadLetterStore::Add(const queue::QueueId& queue, const nats::StoredMessage& message,
+                                  const queue::Cause& cause) {
   return jetstream_
       ->Publish({.subject = PoisonSubjectOf(queue, absl::StrCat(message.sequence)),
                  .headers = {{kCauseHeader, EncodeCause(cause, message.time)}},
@@ -88,7 +88,7 @@ absl::Status PoisonShelf::Add(const queue::QueueId& queue, const nats::StoredMes
       .status();
 }
 
-absl::StatusOr<std::vector<uint64_t>> PoisonShelf::Sequences(const queue::QueueId& queue) {
+absl::StatusOr<std::vector<uint64_t>> DeadLetterStore::Sequences(const queue::QueueId& queue) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> subjects,
                           jetstream_->Subjects(AsideStreamOf(queue), PoisonSubjectOf(queue, "*")));
   std::vector<uint64_t> sequences;
@@ -102,9 +102,9 @@ absl::StatusOr<std::vector<uint64_t>> PoisonShelf::Sequences(const queue::QueueI
   return sequences;
 }
 
-absl::StatusOr<std::vector<queue::PoisonMessage>> PoisonShelf::List(const queue::QueueId& queue,
-                                                                    uint64_t after,
-                                                                    int max_messages) {
+absl::StatusOr<std::vector<queue::PoisonMessage>> DeadLetterStore::List(const queue::QueueId& queue,
+                                                                        uint64_t after,
+                                                                        int max_messages) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Sequences(queue));
   std::vector<queue::PoisonMessage> page;
   for (auto sequence = std::upper_bound(all.begin(), all.end(), after);
@@ -118,8 +118,8 @@ absl::StatusOr<std::vector<queue::PoisonMessage>> PoisonShelf::List(const queue:
   return page;
 }
 
-absl::StatusOr<int64_t> PoisonShelf::Redrive(const queue::QueueId& queue,
-                                             absl::Span<const uint64_t> sequences) {
+absl::StatusOr<int64_t> DeadLetterStore::Redrive(const queue::QueueId& queue,
+                                                 absl::Span<const uint64_t> sequences) {
   int64_t redriven = 0;
   for (const uint64_t sequence : sequences) {
     const auto stored = jetstream_->LastMessage(AsideStreamOf(queue),
@@ -141,11 +141,11 @@ absl::StatusOr<int64_t> PoisonShelf::Redrive(const queue::QueueId& queue,
   return redriven;
 }
 
-absl::StatusOr<int64_t> PoisonShelf::Purge(const queue::QueueId& queue) {
+absl::StatusOr<int64_t> DeadLetterStore::Purge(const queue::QueueId& queue) {
   return jetstream_->Purge(AsideStreamOf(queue), PoisonSubjectOf(queue, "*"));
 }
 
-absl::StatusOr<int64_t> PoisonShelf::Count(const queue::QueueId& queue) {
+absl::StatusOr<int64_t> DeadLetterStore::Count(const queue::QueueId& queue) {
   MUSTER_ASSIGN_OR_RETURN(const nats::StreamState state,
                           jetstream_->GetStream(AsideStreamOf(queue)));
   return static_cast<int64_t>(state.messages) - 1;  // the metadata

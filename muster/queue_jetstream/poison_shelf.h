@@ -1,6 +1,6 @@
-// PoisonShelf: the messages of a queue that were given up, each under a subject of its own in the
-// queue's second stream, with its cause in a header. So a message is there once, however often it
-// is set aside.
+// DeadLetterStore: the messages of a queue that were given up, each under a subject of its own in
+// the queue's second stream, with its cause in a header. So a message is there once, however often
+// it is set aside.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 namespace muster::queue_jetstream {
 
 // Statuses are JetStream's. Thread-safe.
-class PoisonShelf {
+class DeadLetterStore {
  public:
   // `jetstream` is not owned.
-  explicit PoisonShelf(nats::JetStream* jetstream) : jetstream_(jetstream) {}
+  explicit DeadLetterStore(nats::JetStream* jetstream) : jetstream_(jetstream) {}
 
   // Stores a copy of `message`, which is still in its queue.
   absl::Status Add(const queue::QueueId& queue, const nats::StoredMessage& message,

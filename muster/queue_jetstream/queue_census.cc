@@ -8,8 +8,8 @@
 
 namespace muster::queue_jetstream {
 
-absl::StatusOr<queue::QueueStats> QueueCensus::Take(const nats::StreamState& stream,
-                                                    const nats::ConsumerState& consumer) {
+absl::StatusOr<queue::QueueStats> QueueStatsReader::Collect(const nats::StreamState& stream,
+                                                            const nats::ConsumerState& consumer) {
   MUSTER_RETURN_IF_ERROR(RemoveLeftovers(stream, consumer));
   queue::QueueStats stats;
   const auto stored = static_cast<int64_t>(stream.messages);
@@ -24,8 +24,8 @@ absl::StatusOr<queue::QueueStats> QueueCensus::Take(const nats::StreamState& str
 }
 
 // Twice, because a message may be acknowledged between the two answers.
-absl::Status QueueCensus::RemoveLeftovers(const nats::StreamState& stream,
-                                          const nats::ConsumerState& consumer) {
+absl::Status QueueStatsReader::RemoveLeftovers(const nats::StreamState& stream,
+                                               const nats::ConsumerState& consumer) {
   const bool left_over = stream.messages > 0 && stream.first_sequence <= consumer.settled_sequence;
   const uint64_t suspect = left_over ? stream.first_sequence : 0;
   if (suspect_.exchange(suspect) != suspect || !left_over) return absl::OkStatus();

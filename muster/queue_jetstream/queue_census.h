@@ -1,4 +1,4 @@
-// QueueCensus: how many messages of a queue wait, and how many are in hand.
+// QueueStatsReader: how many messages of a queue wait, and how many are in hand.
 //
 // The stream knows what is stored, the consumer what was delivered and acknowledged. The server
 // writes them to disk apart: after its death they may disagree for good. Seen with 2.9.10:
@@ -23,15 +23,15 @@
 namespace muster::queue_jetstream {
 
 // Thread-safe.
-class QueueCensus {
+class QueueStatsReader {
  public:
   // Neither pointer is owned.
-  QueueCensus(queue::QueueId id, nats::JetStream* jetstream, base::Clock* clock)
+  QueueStatsReader(queue::QueueId id, nats::JetStream* jetstream, base::Clock* clock)
       : id_(std::move(id)), jetstream_(jetstream), clock_(clock) {}
 
   // All statistics but of poison. `stream` was asked for no later than `consumer`.
-  absl::StatusOr<queue::QueueStats> Take(const nats::StreamState& stream,
-                                         const nats::ConsumerState& consumer);
+  absl::StatusOr<queue::QueueStats> Collect(const nats::StreamState& stream,
+                                            const nats::ConsumerState& consumer);
 
  private:
   absl::Status RemoveLeftovers(const nats::StreamState& stream,

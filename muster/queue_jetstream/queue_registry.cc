@@ -40,8 +40,8 @@ absl::StatusOr<std::shared_ptr<StreamQueue>> QueueRegistry::Find(const QueueId& 
   base::MutexLock lock(&mu_);
   std::shared_ptr<StreamQueue>& made = queues_[queue];
   if (made == nullptr) {
-    made =
-        std::make_shared<StreamQueue>(queue, ways_, notes_, poison_, options_, consumer->ack_wait);
+    made = std::make_shared<StreamQueue>(queue, clients_, attempt_log_, poison_, options_,
+                                         consumer->ack_wait);
   }
   return made;
 }
@@ -71,11 +71,11 @@ std::optional<queue::Metadata> QueueRegistry::IfMade(const QueueId& queue) {
     if (!made_.contains(queue)) return std::nullopt;
   }
   absl::StatusOr<queue::Metadata> there = ReadMetadata(queue);
-  if (!there.ok() || !LookAtLease(queue).ok()) return std::nullopt;
+  if (!there.ok() || !RefreshLease(queue).ok()) return std::nullopt;
   return *std::move(there);
 }
 
-absl::Status QueueRegistry::LookAtLease(const QueueId& queue) {
+absl::Status QueueRegistry::RefreshLease(const QueueId& queue) {
   MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer,
                           jetstream_->GetConsumer(StreamOf(queue), kConsumer));
   base::MutexLock lock(&mu_);
@@ -134,7 +134,7 @@ absl::Status QueueRegistry::Delete(const QueueId& queue) {
   const absl::Status messages = jetstream_->DeleteStream(StreamOf(queue));
   if (!messages.ok() && !absl::IsNotFound(messages)) return messages;
   Forget(queue);
-  MUSTER_RETURN_IF_ERROR(notes_->Forget(queue));
+  MUSTER_RETURN_IF_ERROR(attempt_log_->Forget(queue));
   const absl::Status aside = jetstream_->DeleteStream(AsideStreamOf(queue));
   if (absl::IsNotFound(messages) && absl::IsNotFound(aside)) return NoQueue(queue);
   return absl::IsNotFound(aside) ? absl::OkStatus() : aside;
@@ -170,7 +170,7 @@ absl::StatusOr<queue::Metadata> QueueRegistry::ReadMetadata(const QueueId& queue
 
 absl::StatusOr<queue::Metadata> QueueRegistry::GetMetadata(const QueueId& queue) {
   MUSTER_RETURN_IF_ERROR(Find(queue).status());
-  if (const absl::Status looked = LookAtLease(queue); !looked.ok()) {
+  if (const absl::Status looked = RefreshLease(queue); !looked.ok()) {
     if (!absl::IsNotFound(looked)) return looked;
     Forget(queue);
     return NoQueue(queue);

@@ -29,8 +29,13 @@ absl::Status NoQueue(const queue::QueueId& queue);
 class QueueRegistry {
  public:
   // Nothing is owned; all outlives the registry.
-  QueueRegistry(Ways ways, AttemptNotes* notes, PoisonShelf* poison, const Options* options)
-      : ways_(ways), jetstream_(ways.bulk), notes_(notes), poison_(poison), options_(options) {}
+  QueueRegistry(JetStreamClients clients, AttemptLog* notes, DeadLetterStore* poison,
+                const Options* options)
+      : clients_(clients),
+        jetstream_(clients.bulk),
+        attempt_log_(notes),
+        poison_(poison),
+        options_(options) {}
 
   absl::Status Create(const queue::QueueId& queue, const queue::Metadata& metadata);
   absl::Status Delete(const queue::QueueId& queue);
@@ -61,14 +66,14 @@ class QueueRegistry {
   // Has the consumer's leases last as `metadata` says.
   absl::Status EnsureConsumer(const queue::QueueId& queue, const queue::Metadata& metadata);
   // Looks at how long the consumer has leases last. NotFound: there is none.
-  absl::Status LookAtLease(const queue::QueueId& queue);
+  absl::Status RefreshLease(const queue::QueueId& queue);
   absl::StatusOr<bool> IsAsMade(const queue::QueueId& queue);
   void Forget(const queue::QueueId& queue);
 
-  const Ways ways_;
+  const JetStreamClients clients_;
   nats::JetStream* const jetstream_;  // not owned
-  AttemptNotes* const notes_;         // not owned
-  PoisonShelf* const poison_;         // not owned
+  AttemptLog* const attempt_log_;     // not owned
+  DeadLetterStore* const poison_;     // not owned
   const Options* const options_;      // not owned
 
   base::Mutex mu_;

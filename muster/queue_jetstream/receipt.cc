@@ -53,7 +53,7 @@ queue::Receipt ReceiptOfPut(const queue::QueueId& queue, uint64_t sequence) {
   return Seal(queue, absl::StrCat(kPutPrefix, sequence));
 }
 
-absl::StatusOr<ReadReceipt> Read(const queue::QueueId& queue, absl::string_view receipt) {
+absl::StatusOr<ReadReceipt> ParseReceipt(const queue::QueueId& queue, absl::string_view receipt) {
   const absl::Status refused =
       absl::InvalidArgumentError(absl::StrCat("not a receipt of queue '", queue.ToString(), "'"));
   std::string bytes;

@@ -36,6 +36,6 @@ struct ReadReceipt {
 };
 
 // InvalidArgument: not a receipt of this queue.
-absl::StatusOr<ReadReceipt> Read(const queue::QueueId& queue, absl::string_view receipt);
+absl::StatusOr<ReadReceipt> ParseReceipt(const queue::QueueId& queue, absl::string_view receipt);
 
 }  // namespace muster::queue_jetstream

@@ -32,7 +32,7 @@ TEST(ReceiptTest, HoldsADelivery) {
       ParseAckSubject("$JS.ACK.MUSTER_acme_work.workers.3.17.40.1795278064276749950.9").value();
   const queue::Receipt receipt = ReceiptOf(kWork, delivery);
   EXPECT_EQ(receipt.find_first_of("+/ ?&"), std::string::npos) << "it goes into URLs";
-  const auto read = Read(kWork, receipt);
+  const auto read = ParseReceipt(kWork, receipt);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_FALSE(read->of_put);
   EXPECT_EQ(read->delivery.ack_subject, delivery.ack_subject);
@@ -40,14 +40,15 @@ TEST(ReceiptTest, HoldsADelivery) {
 }
 
 TEST(ReceiptTest, HoldsAPut) {
-  const auto read = Read(kWork, ReceiptOfPut(kWork, 17));
+  const auto read = ParseReceipt(kWork, ReceiptOfPut(kWork, 17));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->of_put);
   EXPECT_EQ(read->delivery.sequence, 17u);
 }
 
 TEST(ReceiptTest, IsGoodForItsQueueOnly) {
-  EXPECT_TRUE(absl::IsInvalidArgument(Read({"acme", "other"}, ReceiptOfPut(kWork, 17)).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(ParseReceipt({"acme", "other"}, ReceiptOfPut(kWork, 17)).status()));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr int64_t kMaxAckPending = 20'000;
 constexpr int64_t kMaxWaiting = 512;
 // Notes are small, and worthless once they are old.
 // Of a page there is a note by each of those who took a part of it.
-constexpr int kMaxNotesOfPage = 8;
+constexpr int kMaxRecordsOfPage = 8;
 constexpr int64_t kMaxAttemptsBytes = int64_t{64} << 20;
 constexpr absl::Duration kMaxAttemptsAge = absl::Hours(24 * 7);
 
@@ -73,7 +73,7 @@ json AttemptsStreamSettings(const Settings& settings) {
       {"discard", "old"},
       {"max_age", Nanoseconds(kMaxAttemptsAge)},
       {"max_bytes", kMaxAttemptsBytes},
-      {"max_msgs_per_subject", kMaxNotesOfPage},
+      {"max_msgs_per_subject", kMaxRecordsOfPage},
   };
 }
 

@@ -97,48 +97,50 @@ std::vector<absl::StatusOr<int>> StreamQueue::BeginAttempt(
     absl::Span<const queue::Receipt> receipts) {
   std::vector<absl::StatusOr<int>> results;
   results.reserve(receipts.size());
-  std::vector<AttemptNote> together;
+  std::vector<AttemptRecord> together;
   std::vector<size_t> places;  // as `together`
   for (const queue::Receipt& receipt : receipts) {
-    const absl::StatusOr<AttemptNote> charged = Charge(receipt);
+    const absl::StatusOr<AttemptRecord> charged = Charge(receipt);
     results.push_back(charged.ok() ? absl::StatusOr<int>(charged->attempts) : charged.status());
     if (!charged.ok()) continue;
-    // What was delivered before may have a note of its own, which would be taken for the newer one.
+    // What was delivered before may have a record of its own, which would be taken for the newer
+    // one.
     if (receipts.size() > 1 && charged->deliveries == 1) {
       // Nobody is charged for a neighbour's fault: should the holder die, each is a suspect.
       together.push_back(*charged);
       together.back().attempts = 0;
       places.push_back(results.size() - 1);
-    } else if (absl::Status noted = notes_->Write(id_, *charged); !noted.ok()) {
+    } else if (absl::Status noted = attempt_log_->Write(id_, *charged); !noted.ok()) {
       results.back() = noted;
     }
   }
-  if (absl::Status noted = notes_->WriteTogether(id_, together); !noted.ok()) {
+  if (absl::Status noted = attempt_log_->WriteTogether(id_, together); !noted.ok()) {
     for (const size_t place : places) results[place] = noted;
   }
   return results;
 }
 
-absl::StatusOr<AttemptNote> StreamQueue::Charge(const queue::Receipt& receipt) {
-  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, Read(id_, receipt));
+absl::StatusOr<AttemptRecord> StreamQueue::Charge(const queue::Receipt& receipt) {
+  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, ParseReceipt(id_, receipt));
   const Delivery& delivery = read.delivery;
   std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
   if (read.of_put || !lease.has_value() || lease->ends <= Now()) return NotHeld(id_);
   ++lease->attempts;
   lease->began = true;
   leases_.Put(delivery.sequence, *lease);
-  return AttemptNote{.sequence = delivery.sequence,
-                     .deliveries = delivery.deliveries,
-                     .attempts = lease->attempts};
+  return AttemptRecord{.sequence = delivery.sequence,
+                       .deliveries = delivery.deliveries,
+                       .attempts = lease->attempts};
 }
 
-absl::Status StreamQueue::Say(const std::vector<Word>& words, std::vector<absl::Status>* results) {
+absl::Status StreamQueue::SendAcks(const std::vector<AckRequest>& acks,
+                                   std::vector<absl::Status>* results) {
   std::vector<nats::Outgoing> outgoing;
-  for (const Word& word : words)
-    outgoing.push_back({.subject = word.ack_subject, .data = word.text});
+  for (const AckRequest& ack : acks)
+    outgoing.push_back({.subject = ack.ack_subject, .data = ack.text});
   MUSTER_ASSIGN_OR_RETURN(const auto answers,
                           jetstream_->connection()->RequestAll(outgoing, options_->timeout));
-  for (size_t i = 0; i < words.size(); ++i) (*results)[words[i].place] = answers[i].status();
+  for (size_t i = 0; i < acks.size(); ++i) (*results)[acks[i].place] = answers[i].status();
   return absl::OkStatus();
 }
 
@@ -146,13 +148,13 @@ absl::StatusOr<Lease> StreamQueue::LeaseOf(const Delivery& delivery) {
   const std::optional<Lease> known = leases_.Find(delivery.sequence, delivery.deliveries);
   if (known.has_value()) return *known;
   Lease lease{.deliveries = delivery.deliveries, .ends = Now()};
-  MUSTER_ASSIGN_OR_RETURN(const auto notes,
-                          notes_->Find(id_, absl::MakeConstSpan(&delivery.sequence, 1)));
-  if (!notes.front().has_value()) return lease;
-  const AttemptNote& note = *notes.front();
-  lease.attempts = note.attempts;
-  lease.began = !note.ended && note.deliveries == delivery.deliveries;
-  lease.interrupted = note.ended ? note.suspect : !lease.began;
+  MUSTER_ASSIGN_OR_RETURN(const auto records,
+                          attempt_log_->Find(id_, absl::MakeConstSpan(&delivery.sequence, 1)));
+  if (!records.front().has_value()) return lease;
+  const AttemptRecord& record = *records.front();
+  lease.attempts = record.attempts;
+  lease.began = !record.ended && record.deliveries == delivery.deliveries;
+  lease.interrupted = record.ended ? record.suspect : !lease.began;
   return lease;
 }
 
@@ -163,17 +165,18 @@ bool StreamQueue::HasLapsed(const Delivery& delivery) const {
 
 absl::Status StreamQueue::EndAttempt(const Delivery& delivery, bool refund) {
   MUSTER_ASSIGN_OR_RETURN(const Lease lease, LeaseOf(delivery));
-  AttemptNote note{.sequence = delivery.sequence, .deliveries = delivery.deliveries, .ended = true};
-  note.attempts = std::max(0, lease.attempts - (refund && lease.began ? 1 : 0));
-  note.suspect = lease.interrupted && !lease.began;
-  // Who has no note has no attempts.
-  if (!lease.began && note.attempts == 0 && !note.suspect) return absl::OkStatus();
-  return notes_->Write(id_, note);
+  AttemptRecord record{
+      .sequence = delivery.sequence, .deliveries = delivery.deliveries, .ended = true};
+  record.attempts = std::max(0, lease.attempts - (refund && lease.began ? 1 : 0));
+  record.suspect = lease.interrupted && !lease.began;
+  // Who has no record has no attempts.
+  if (!lease.began && record.attempts == 0 && !record.suspect) return absl::OkStatus();
+  return attempt_log_->Write(id_, record);
 }
 
-absl::StatusOr<StreamQueue::Word> StreamQueue::WordFor(const queue::UpdateRequest& request,
-                                                       size_t place) {
-  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, Read(id_, request.receipt));
+absl::StatusOr<StreamQueue::AckRequest> StreamQueue::AckRequestFor(
+    const queue::UpdateRequest& request, size_t place) {
+  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, ParseReceipt(id_, request.receipt));
   if (read.of_put) return OnlyDelete(id_);
   if (HasLapsed(read.delivery)) return NotHeld(id_);
   if (request.body.has_value()) {
@@ -183,28 +186,29 @@ absl::StatusOr<StreamQueue::Word> StreamQueue::WordFor(const queue::UpdateReques
     MUSTER_RETURN_IF_ERROR(EndAttempt(read.delivery, request.refund_attempt));
   }
   const bool lets_go = request.attempt_ended || request.visibility == absl::ZeroDuration();
-  return Word{place, read.delivery.ack_subject, lets_go ? GiveBack(request.visibility) : "+WPI"};
+  return AckRequest{place, read.delivery.ack_subject,
+                    lets_go ? GiveBack(request.visibility) : "+WPI"};
 }
 
 absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Update(
     absl::Span<const queue::UpdateRequest> requests) {
   std::vector<absl::Status> said(requests.size());
-  std::vector<Word> words;
+  std::vector<AckRequest> acks;
   for (size_t i = 0; i < requests.size(); ++i) {
-    absl::StatusOr<Word> word = WordFor(requests[i], i);
-    said[i] = word.status();
-    if (word.ok()) words.push_back(*std::move(word));
+    absl::StatusOr<AckRequest> ack = AckRequestFor(requests[i], i);
+    said[i] = ack.status();
+    if (ack.ok()) acks.push_back(*std::move(ack));
   }
   const absl::Duration ends = Now() + lease();
   const absl::Time now = options_->clock->Now();
-  MUSTER_RETURN_IF_ERROR(Say(words, &said));
+  MUSTER_RETURN_IF_ERROR(SendAcks(acks, &said));
   std::vector<absl::StatusOr<queue::UpdateResult>> results;
   for (size_t i = 0; i < requests.size(); ++i) {
     if (!said[i].ok()) {
       results.push_back(said[i]);
       continue;
     }
-    const Delivery delivery = Read(id_, requests[i].receipt)->delivery;
+    const Delivery delivery = ParseReceipt(id_, requests[i].receipt)->delivery;
     const bool lets_go =
         requests[i].attempt_ended || requests[i].visibility == absl::ZeroDuration();
     if (lets_go) {
@@ -222,22 +226,22 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Up
 absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
     absl::Span<const queue::Receipt> receipts) {
   std::vector<absl::Status> results(receipts.size());
-  std::vector<Word> words;
+  std::vector<AckRequest> acks;
   std::vector<Delivery> deliveries;
   for (size_t i = 0; i < receipts.size(); ++i) {
-    absl::StatusOr<ReadReceipt> read = Read(id_, receipts[i]);
+    absl::StatusOr<ReadReceipt> read = ParseReceipt(id_, receipts[i]);
     results[i] = read.status();
     if (!read.ok()) continue;
     if (read->of_put) {
       results[i] = jetstream_->DeleteMessage(StreamOf(id_), read->delivery.sequence);
       continue;
     }
-    words.push_back({i, read->delivery.ack_subject, "+ACK"});
+    acks.push_back({i, read->delivery.ack_subject, "+ACK"});
     deliveries.push_back(std::move(read->delivery));
   }
-  MUSTER_RETURN_IF_ERROR(Say(words, &results));
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (!results[words[i].place].ok()) continue;
+  MUSTER_RETURN_IF_ERROR(SendAcks(acks, &results));
+  for (size_t i = 0; i < acks.size(); ++i) {
+    if (!results[acks[i].place].ok()) continue;
     leases_.End(deliveries[i].sequence, deliveries[i].deliveries);
   }
   return results;
@@ -249,8 +253,8 @@ absl::Status StreamQueue::Clear() {
   return absl::OkStatus();
 }
 
-absl::Status StreamQueue::DeadLetterOne(const queue::DeadLetterRequest& request, Word* word) {
-  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, Read(id_, request.receipt));
+absl::Status StreamQueue::DeadLetterOne(const queue::DeadLetterRequest& request, AckRequest* ack) {
+  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, ParseReceipt(id_, request.receipt));
   if (read.of_put) return OnlyDelete(id_);
   if (HasLapsed(read.delivery)) return NotHeld(id_);
   MUSTER_ASSIGN_OR_RETURN(const nats::StoredMessage stored,
@@ -258,8 +262,8 @@ absl::Status StreamQueue::DeadLetterOne(const queue::DeadLetterRequest& request,
   queue::Cause cause = request.cause;
   if (cause.time == absl::Time()) cause.time = options_->clock->Now();
   MUSTER_RETURN_IF_ERROR(poison_->Add(id_, stored, cause));
-  word->ack_subject = read.delivery.ack_subject;
-  word->text = "+TERM";
+  ack->ack_subject = read.delivery.ack_subject;
+  ack->text = "+TERM";
   leases_.End(read.delivery.sequence, read.delivery.deliveries);
   return absl::OkStatus();
 }
@@ -267,24 +271,24 @@ absl::Status StreamQueue::DeadLetterOne(const queue::DeadLetterRequest& request,
 absl::StatusOr<std::vector<absl::Status>> StreamQueue::DeadLetter(
     absl::Span<const queue::DeadLetterRequest> requests) {
   std::vector<absl::Status> results(requests.size());
-  std::vector<Word> words;
+  std::vector<AckRequest> acks;
   for (size_t i = 0; i < requests.size(); ++i) {
-    Word word{i, "", ""};
-    results[i] = DeadLetterOne(requests[i], &word);
-    if (results[i].ok()) words.push_back(std::move(word));
+    AckRequest ack{i, "", ""};
+    results[i] = DeadLetterOne(requests[i], &ack);
+    if (results[i].ok()) acks.push_back(std::move(ack));
   }
-  MUSTER_RETURN_IF_ERROR(Say(words, &results));
+  MUSTER_RETURN_IF_ERROR(SendAcks(acks, &results));
   return results;
 }
 
 void StreamQueue::FollowLease(absl::Duration lease) {
   const int64_t before = lease_ns_.exchange(absl::ToInt64Nanoseconds(lease));
   const absl::Duration longer = lease - absl::Nanoseconds(before);
-  // The server counts from its last word of each, and compares with what it is set to now.
+  // The server counts from its last ack of each, and compares with what it is set to now.
   if (longer != absl::ZeroDuration()) leases_.Shift(longer);
 }
 
-absl::StatusOr<nats::ConsumerState> StreamQueue::LookAtConsumer() {
+absl::StatusOr<nats::ConsumerState> StreamQueue::RefreshConsumer() {
   MUSTER_ASSIGN_OR_RETURN(nats::ConsumerState consumer,
                           jetstream_->GetConsumer(StreamOf(id_), kConsumer));
   FollowLease(consumer.ack_wait);
@@ -293,8 +297,8 @@ absl::StatusOr<nats::ConsumerState> StreamQueue::LookAtConsumer() {
 
 absl::StatusOr<queue::QueueStats> StreamQueue::Stats() {
   MUSTER_ASSIGN_OR_RETURN(const nats::StreamState stream, jetstream_->GetStream(StreamOf(id_)));
-  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, LookAtConsumer());
-  MUSTER_ASSIGN_OR_RETURN(queue::QueueStats stats, census_.Take(stream, consumer));
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
+  MUSTER_ASSIGN_OR_RETURN(queue::QueueStats stats, stats_reader_.Collect(stream, consumer));
   MUSTER_ASSIGN_OR_RETURN(stats.poison, poison_->Count(id_));
   stats.total_out = std::max<int64_t>(0, stats.total_out - stats.poison);
   return stats;

@@ -23,7 +23,7 @@
 namespace muster::queue_jetstream {
 
 // To the server; neither is owned.
-struct Ways {
+struct JetStreamClients {
   nats::JetStream* bulk;    // for many messages at a time
   nats::JetStream* prompt;  // for what a worker waits for
 };
@@ -33,15 +33,15 @@ class StreamQueue {
  public:
   // Nothing is owned but copies; all outlives the queue. `lease`: how long the consumer has its
   // leases last.
-  StreamQueue(queue::QueueId id, Ways ways, AttemptNotes* notes, PoisonShelf* poison,
-              const Options* options, absl::Duration lease)
+  StreamQueue(queue::QueueId id, JetStreamClients clients, AttemptLog* notes,
+              DeadLetterStore* poison, const Options* options, absl::Duration lease)
       : id_(std::move(id)),
-        jetstream_(ways.bulk),
-        prompt_(ways.prompt),
-        notes_(notes),
+        jetstream_(clients.bulk),
+        prompt_(clients.prompt),
+        attempt_log_(notes),
         poison_(poison),
         options_(options),
-        census_(id_, jetstream_, options_->clock),
+        stats_reader_(id_, jetstream_, options_->clock),
         lease_ns_(absl::ToInt64Nanoseconds(lease)) {}
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages);
@@ -61,14 +61,14 @@ class StreamQueue {
 
  private:
   // What is said to the server about a delivery, and the place of its request among the caller's.
-  struct Word {
+  struct AckRequest {
     size_t place = 0;
     std::string ack_subject;
     std::string text;
   };
 
-  // Says all of `words` and puts what the server answers at their places in `results`.
-  absl::Status Say(const std::vector<Word>& words, std::vector<absl::Status>* results);
+  // Says all of `acks` and puts what the server answers at their places in `results`.
+  absl::Status SendAcks(const std::vector<AckRequest>& acks, std::vector<absl::Status>* results);
 
   // Deliveries as the server sent them, up to `max_messages`; when there is none it waits for
   // `patience`.
@@ -77,31 +77,31 @@ class StreamQueue {
   absl::Status Recall(absl::Span<queue::Message> messages, absl::Span<const Delivery> deliveries,
                       absl::Duration ends);
 
-  // In this process; its note is still to be written.
-  absl::StatusOr<AttemptNote> Charge(const queue::Receipt& receipt);
-  absl::StatusOr<Word> WordFor(const queue::UpdateRequest& request, size_t place);
+  // In this process; its record is still to be written.
+  absl::StatusOr<AttemptRecord> Charge(const queue::Receipt& receipt);
+  absl::StatusOr<AckRequest> AckRequestFor(const queue::UpdateRequest& request, size_t place);
   absl::Status EndAttempt(const Delivery& delivery, bool refund);
   // The lease under which a message was delivered; of another process's delivery, as far as its
-  // note tells.
+  // record tells.
   absl::StatusOr<Lease> LeaseOf(const Delivery& delivery);
   // Whether this process knows that somebody else may have the message by now. The server would
-  // take what a late holder says for the word of the new one.
+  // take what a late holder says for the ack of the new one.
   bool HasLapsed(const Delivery& delivery) const;
-  absl::Status DeadLetterOne(const queue::DeadLetterRequest& request, Word* word);
+  absl::Status DeadLetterOne(const queue::DeadLetterRequest& request, AckRequest* ack);
   // The state of the consumer, whose lease is followed.
-  absl::StatusOr<nats::ConsumerState> LookAtConsumer();
+  absl::StatusOr<nats::ConsumerState> RefreshConsumer();
   absl::Duration Now() const { return options_->clock->Monotonic(); }
   absl::Duration lease() const { return absl::Nanoseconds(lease_ns_.load()); }
 
   const queue::QueueId id_;
   nats::JetStream* const jetstream_;  // not owned
   nats::JetStream* const prompt_;     // not owned
-  AttemptNotes* const notes_;         // not owned
-  PoisonShelf* const poison_;         // not owned
+  AttemptLog* const attempt_log_;     // not owned
+  DeadLetterStore* const poison_;     // not owned
   const Options* const options_;      // not owned
-  QueueCensus census_;
+  QueueStatsReader stats_reader_;
   std::atomic<int64_t> lease_ns_;
-  LeaseBook leases_;
+  LeaseTable leases_;
 };
 
 }  // namespace muster::queue_jetstream

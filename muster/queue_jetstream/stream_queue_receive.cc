@@ -81,12 +81,12 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
   const absl::Status recalled = Recall(absl::MakeSpan(messages), deliveries, ends);
   if (recalled.ok()) return messages;
   // Nobody will know of them: they go back, as far as the server can be told.
-  std::vector<Word> words;
+  std::vector<AckRequest> acks;
   for (const Delivery& delivery : deliveries) {
-    words.push_back({words.size(), delivery.ack_subject, kAtOnceAgain});
+    acks.push_back({acks.size(), delivery.ack_subject, kAtOnceAgain});
   }
-  std::vector<absl::Status> said(words.size());
-  Say(words, &said).IgnoreError();
+  std::vector<absl::Status> said(acks.size());
+  SendAcks(acks, &said).IgnoreError();
   return recalled;
 }
 
@@ -96,15 +96,15 @@ absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
   for (const Delivery& delivery : deliveries) {
     if (delivery.deliveries > 1) again.push_back(delivery.sequence);
   }
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::optional<AttemptNote>> notes,
-                          notes_->Find(id_, again));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::optional<AttemptRecord>> records,
+                          attempt_log_->Find(id_, again));
   size_t next = 0;
   for (size_t i = 0; i < deliveries.size(); ++i) {
     Lease lease{.deliveries = deliveries[i].deliveries, .ends = ends};
     if (lease.deliveries > 1) {
-      if (const std::optional<AttemptNote>& note = notes[next++]; note.has_value()) {
-        lease.attempts = note->attempts;
-        lease.interrupted = note->ended ? note->suspect : true;
+      if (const std::optional<AttemptRecord>& record = records[next++]; record.has_value()) {
+        lease.attempts = record->attempts;
+        lease.interrupted = record->ended ? record->suspect : true;
       }
     }
     messages[i].attempts = lease.attempts;
@@ -116,7 +116,7 @@ absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
 
 absl::StatusOr<std::vector<queue::Message>> StreamQueue::Peek(int max_messages) {
   const std::string stream = StreamOf(id_);
-  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, LookAtConsumer());
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
   std::vector<queue::Message> messages;
   for (uint64_t from = consumer.delivered_sequence + 1;
        messages.size() < static_cast<size_t>(max_messages);) {

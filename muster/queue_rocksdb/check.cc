@@ -28,18 +28,18 @@ struct Pair {
 
 class Check {
  public:
-  Check(rocks::Workbench* bench, const QueueCheckOptions& options)
-      : bench_(bench),
+  Check(rocks::RepairSession* session, const QueueCheckOptions& options)
+      : session_(session),
         options_(options),
         now_us_(absl::ToUnixMicros(options.clock->Now())),
-        roll_(bench, options.account, now_us_) {}
+        catalog_(session, options.account, now_us_) {}
 
   absl::Status Run() {
-    MUSTER_RETURN_IF_ERROR(roll_.Read());
+    MUSTER_RETURN_IF_ERROR(catalog_.Read());
     MUSTER_RETURN_IF_ERROR(CheckPairs(kState, 0, &Check::CheckMessage));
     MUSTER_RETURN_IF_ERROR(CheckPairs(kPoison, kPoisonBodies, &Check::CheckPoison));
     MUSTER_RETURN_IF_ERROR(CheckDedup());
-    return roll_.Finish();
+    return catalog_.Finish();
   }
 
  private:
@@ -62,40 +62,40 @@ class Check {
   std::vector<damage::StoredRecord> Both(const Pair& pair, FamilyIndex family,
                                          const std::string& body_key) const;
 
-  rocks::Workbench* const bench_;  // not owned
+  rocks::RepairSession* const session_;  // not owned
   const QueueCheckOptions& options_;
   const int64_t now_us_;
-  QueueRoll roll_;
+  QueueCatalog catalog_;
 };
 
 absl::Status Check::CheckDedup() {
-  return bench_->ForEach(kDedup, [this](absl::string_view key, absl::string_view value) {
+  return session_->ForEach(kDedup, [this](absl::string_view key, absl::string_view value) {
     return CheckDedupRecord(key, value);
   });
 }
 
 absl::Status Check::CheckDedupRecord(absl::string_view key, absl::string_view value) {
-  bench_->Count(1);
+  session_->Count(1);
   const uint64_t number = ParseQueueNumber(key, 0).value_or(0);
   const auto dedup = DecodeDedup(value, key);
   MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue,
-                          roll_.Find(number, [&] { return dedup.has_value(); }));
+                          catalog_.Find(number, [&] { return dedup.has_value(); }));
   if (queue != nullptr && dedup.has_value()) {
     queue->next_seq = std::max(queue->next_seq, dedup->seq + 1);
     return absl::OkStatus();
   }
   const absl::string_view id = key.substr(std::min<size_t>(8, key.size()));
-  return roll_.TakeAway(
+  return catalog_.RemoveDamaged(
       kDedup, key, value,
-      absl::StrCat(queue == nullptr ? absl::StrCat("queue ", number) : roll_.NameOf(*queue),
+      absl::StrCat(queue == nullptr ? absl::StrCat("queue ", number) : catalog_.NameOf(*queue),
                    " dedup id '", absl::CHexEscape(id), "'"),
       queue == nullptr ? "there is no such queue" : "it is damaged");
 }
 
 absl::Status Check::CheckPairs(FamilyIndex family, uint64_t mask, CheckPair check) {
-  rocks::RecordCursor first = bench_->Read(family);
+  rocks::RecordCursor first = session_->Read(family);
   const std::string first_body = MessageKey(mask, 0);
-  rocks::RecordCursor body = bench_->Read(kBody, mask == 0 ? "" : first_body);
+  rocks::RecordCursor body = session_->Read(kBody, mask == 0 ? "" : first_body);
   const std::string end = mask == 0 ? MessageKey(kPoisonBodies, 0) : "";
   // The key that a body's first record has.
   const auto partner = [mask](absl::string_view key) {
@@ -117,12 +117,12 @@ absl::Status Check::CheckPairs(FamilyIndex family, uint64_t mask, CheckPair chec
     if (has_first && first.key() == pair.key) {
       pair.first = std::string(first.value());
       first.Next();
-      bench_->Count(1);
+      session_->Count(1);
     }
     if (has_body && body_partner == pair.key) {
       pair.body = std::string(body.value());
       body.Next();
-      bench_->Count(1);
+      session_->Count(1);
     }
     MUSTER_RETURN_IF_ERROR(CheckOnePair(family, mask, std::move(pair), check));
   }
@@ -134,7 +134,7 @@ absl::Status Check::CheckOnePair(FamilyIndex family, uint64_t mask, Pair pair, C
   if (mask != 0) body_key[0] = static_cast<char>(body_key[0] | 0x80);
   if (address.has_value()) {
     pair.address = *address;
-    MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue, roll_.Find(address->queue, [&] {
+    MUSTER_ASSIGN_OR_RETURN(QueueFacts* const queue, catalog_.Find(address->queue, [&] {
       return IsSound(family, pair, body_key);
     }));
     if (queue != nullptr) {
@@ -147,10 +147,10 @@ absl::Status Check::CheckOnePair(FamilyIndex family, uint64_t mask, Pair pair, C
   const std::string why = address.has_value() ? absl::StrCat("there is no queue ", address->queue)
                                               : "no record has such a key";
   if (pair.first.has_value()) {
-    MUSTER_RETURN_IF_ERROR(roll_.TakeAway(family, pair.key, *pair.first, name, why));
+    MUSTER_RETURN_IF_ERROR(catalog_.RemoveDamaged(family, pair.key, *pair.first, name, why));
   }
   if (!pair.body.has_value()) return absl::OkStatus();
-  return roll_.TakeAway(kBody, body_key, *pair.body, name, why);
+  return catalog_.RemoveDamaged(kBody, body_key, *pair.body, name, why);
 }
 
 bool Check::IsSound(FamilyIndex family, const Pair& pair, const std::string& body_key) {
@@ -164,8 +164,8 @@ bool Check::IsSound(FamilyIndex family, const Pair& pair, const std::string& bod
 std::vector<damage::StoredRecord> Check::Both(const Pair& pair, FamilyIndex family,
                                               const std::string& body_key) const {
   std::vector<damage::StoredRecord> records;
-  if (pair.first.has_value()) records.push_back(bench_->Stored(family, pair.key, *pair.first));
-  if (pair.body.has_value()) records.push_back(bench_->Stored(kBody, body_key, *pair.body));
+  if (pair.first.has_value()) records.push_back(session_->Stored(family, pair.key, *pair.first));
+  if (pair.body.has_value()) records.push_back(session_->Stored(kBody, body_key, *pair.body));
   return records;
 }
 
@@ -179,27 +179,27 @@ std::string Check::WhyNotBody(const Pair& pair, bool body_sound, const QueueFact
 
 absl::Status Check::CheckMessage(const Pair& pair, QueueFacts* queue) {
   const auto state = pair.first.has_value() ? DecodeState(*pair.first, pair.key) : std::nullopt;
-  if (state.has_value()) roll_.NoteLease(state->lease);
+  if (state.has_value()) catalog_.NoteLease(state->lease);
   std::string body = pair.body.value_or("");
   const bool body_sound = pair.body.has_value() && StripToBody(&body, pair.key);
-  Damage damage{.kind = "body", .name = roll_.NameOf(*queue, pair.address)};
+  Damage damage{.kind = "body", .name = catalog_.NameOf(*queue, pair.address)};
   damage.why = WhyNotBody(pair, body_sound, *queue, body);
   if (!damage.why.empty()) {
     damage.remedy = "the message is taken away; the run of its batch puts it again";
     damage.records = Both(pair, kState, pair.key);
-    return bench_->Found(std::move(damage));
+    return session_->Found(std::move(damage));
   }
   if (state.has_value()) return absl::OkStatus();
   damage.kind = "state";
   damage.why = pair.first.has_value() ? "it is damaged" : "it is not there";
   damage.remedy = "is made again: the message is ready";
-  if (pair.first.has_value()) damage.records = {bench_->Stored(kState, pair.key, *pair.first)};
-  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
+  if (pair.first.has_value()) damage.records = {session_->Stored(kState, pair.key, *pair.first)};
+  MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
   MessageState mended;
   mended.visible_us = mended.insertion_us = now_us_;
   // Whether it killed its holder is not known.
   mended.flags = kSuspect;
-  bench_->Put(kState, pair.key, EncodeState(mended, pair.key));
+  session_->Put(kState, pair.key, EncodeState(mended, pair.key));
   return absl::OkStatus();
 }
 
@@ -207,12 +207,12 @@ absl::Status Check::CheckPoison(const Pair& pair, QueueFacts* queue) {
   const std::string body_key = PoisonBodyKey(pair.address.queue, pair.address.seq);
   std::string body = pair.body.value_or("");
   const bool body_sound = pair.body.has_value() && StripToBody(&body, body_key);
-  Damage damage{.kind = "poison body", .name = roll_.NameOf(*queue, pair.address)};
+  Damage damage{.kind = "poison body", .name = catalog_.NameOf(*queue, pair.address)};
   damage.why = WhyNotBody(pair, body_sound, *queue, body);
   if (!damage.why.empty()) {
     damage.remedy = "the message is taken away; it was given up before";
     damage.records = Both(pair, kPoison, body_key);
-    return bench_->Found(std::move(damage));
+    return session_->Found(std::move(damage));
   }
   if (pair.first.has_value() && DecodePoison(*pair.first, pair.key).has_value()) {
     return absl::OkStatus();
@@ -220,26 +220,26 @@ absl::Status Check::CheckPoison(const Pair& pair, QueueFacts* queue) {
   damage.kind = "poison";
   damage.why = pair.first.has_value() ? "it is damaged" : "it is not there";
   damage.remedy = "is made again without the cause";
-  if (pair.first.has_value()) damage.records = {bench_->Stored(kPoison, pair.key, *pair.first)};
-  MUSTER_RETURN_IF_ERROR(bench_->Found(std::move(damage)));
+  if (pair.first.has_value()) damage.records = {session_->Stored(kPoison, pair.key, *pair.first)};
+  MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
   PoisonRecord mended;
   mended.insertion_us = mended.time_us = now_us_;
   mended.reason = "the record of its cause was damaged, and is lost";
-  bench_->Put(kPoison, pair.key, EncodePoison(mended, pair.key));
+  session_->Put(kPoison, pair.key, EncodePoison(mended, pair.key));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<damage::Summary> CheckQueues(const std::string& dir,
-                                            const QueueCheckOptions& options) {
+absl::StatusOr<damage::CheckSummary> CheckQueues(const std::string& dir,
+                                                 const QueueCheckOptions& options) {
   rocks::DatabaseOptions base;
   base.env = options.env;
-  MUSTER_ASSIGN_OR_RETURN(const auto bench,
-                          rocks::Workbench::Open(dir, "queue", QueueDatabase(base), options.check,
-                                                 /*may_begin_anew=*/true));
-  MUSTER_RETURN_IF_ERROR(Check(bench.get(), options).Run());
-  return bench->Finish();
+  MUSTER_ASSIGN_OR_RETURN(const auto session, rocks::RepairSession::Open(
+                                                  dir, "queue", QueueDatabase(base), options.check,
+                                                  /*may_begin_anew=*/true));
+  MUSTER_RETURN_IF_ERROR(Check(session.get(), options).Run());
+  return session->Finish();
 }
 
 }  // namespace muster::queue_rocksdb

@@ -38,7 +38,7 @@ struct QueueCheckOptions {
 
 // NotFound: there is no store. FailedPrecondition: a process has it open, or a newer muster wrote
 // it. DataLoss: it cannot be looked at, which the findings were told.
-absl::StatusOr<damage::Summary> CheckQueues(const std::string& dir,
-                                            const QueueCheckOptions& options);
+absl::StatusOr<damage::CheckSummary> CheckQueues(const std::string& dir,
+                                                 const QueueCheckOptions& options);
 
 }  // namespace muster::queue_rocksdb

@@ -86,17 +86,17 @@ class QueueCheckTest : public ::testing::Test {
 
   // "kind name: why" of each damage.
   std::vector<std::string> Check(bool repair = false) {
-    damage::Collected findings;
-    damage::Shelf shelf(root_.path());
+    damage::CollectedFindings findings;
+    damage::Quarantine quarantine(root_.path());
     QueueCheckOptions options;
-    options.check = {&findings, repair ? &shelf : nullptr};
+    options.check = {&findings, repair ? &quarantine : nullptr};
     options.account = "acme";
     options.clock = &clock_;
     options.check_body = check_body_;
     const auto summary = CheckQueues(dir_, options);
     EXPECT_TRUE(summary.ok()) << summary.status();
     if (summary.ok()) records_ = summary->records;
-    kept_ = shelf.path();
+    kept_ = quarantine.path();
     std::vector<std::string> lines;
     for (const damage::Damage& damage : findings.all) {
       EXPECT_EQ(damage.part, "queue");
@@ -149,12 +149,12 @@ TEST_F(QueueCheckTest, FindsNothingAfterMessagesWereTakenClearedAndPurged) {
 
 TEST_F(QueueCheckTest, RefusesAStoreThatIsOpen) {
   Open();
-  damage::Collected findings;
+  damage::CollectedFindings findings;
   QueueCheckOptions options;
   options.check.findings = &findings;
   options.clock = &clock_;
-  damage::Shelf shelf(root_.path());
-  options.check.shelf = &shelf;
+  damage::Quarantine quarantine(root_.path());
+  options.check.quarantine = &quarantine;
   EXPECT_TRUE(absl::IsFailedPrecondition(CheckQueues(dir_, options).status()));
 }
 
@@ -312,10 +312,10 @@ TEST_F(QueueCheckTest, LeavesTheFilesOfANewerMusterAlone) {
                           std::string(1, kFormatVersion + 1) + "whatever comes")
                     .ok());
   });
-  damage::Collected findings;
-  damage::Shelf shelf(root_.path());
+  damage::CollectedFindings findings;
+  damage::Quarantine quarantine(root_.path());
   QueueCheckOptions options;
-  options.check = {&findings, &shelf};
+  options.check = {&findings, &quarantine};
   options.clock = &clock_;
   const absl::Status status = CheckQueues(dir_, options).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;

@@ -25,7 +25,7 @@ namespace {
 const queue::QueueId kQueue{"acme", "work"};
 
 void Report(char what, const std::string& body) {
-  base::testing::Say(absl::StrCat(std::string(1, what), body));
+  base::testing::Send(absl::StrCat(std::string(1, what), body));
 }
 
 void PutForEver(RocksDbQueueStore* store, int64_t next) {
@@ -56,7 +56,7 @@ void DeleteForEver(RocksDbQueueStore* store) {
 }
 
 // `argument`: the first body's number, a space, and the directory.
-const base::testing::RegisteredVictim worker("worker", [](const std::string& argument) {
+const base::testing::RegisteredProcess worker("worker", [](const std::string& argument) {
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(argument, absl::MaxSplits(' ', 1));
   auto store = RocksDbQueueStore::Open(parts.second, Options());
@@ -80,13 +80,13 @@ struct Story {
   }
 };
 
-// Runs a victim on `dir`, kills it after `lines` lines, and adds all that it said to `story`.
+// Runs a process on `dir`, kills it after `lines` lines, and adds all that it said to `story`.
 void RunVictim(const std::string& dir, int64_t first, int lines, Story* story) {
-  base::testing::Victim victim("worker", absl::StrCat(first, " ", dir));
-  for (int n = 0; const auto line = victim.Hear(); ++n) {
+  base::testing::KillableProcess process("worker", absl::StrCat(first, " ", dir));
+  for (int n = 0; const auto line = process.Receive(); ++n) {
     story->Tell(*line);
     if (n < lines) continue;
-    EXPECT_TRUE(victim.Kill()) << "the victim ended by itself";
+    EXPECT_TRUE(process.Kill()) << "the process ended by itself";
   }
 }
 

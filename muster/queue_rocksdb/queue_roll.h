@@ -1,4 +1,4 @@
-// QueueRoll: the queues that a check finds in an embedded store: what their own records say, and
+// QueueCatalog: the queues that a check finds in an embedded store: what their own records say, and
 // what their messages show of them. A record of a queue that is lost is made again of the latter.
 #pragma once
 
@@ -31,11 +31,11 @@ struct QueueFacts {
 };
 
 // Read, then whatever finds messages, then Finish. Errors are the workbench's. Not thread-safe.
-class QueueRoll {
+class QueueCatalog {
  public:
-  // `bench` is not owned. `account` is that of a queue whose own record is lost.
-  QueueRoll(rocks::Workbench* bench, std::string account, int64_t now_us)
-      : bench_(bench), account_(std::move(account)), now_us_(now_us) {}
+  // `session` is not owned. `account` is that of a queue whose own record is lost.
+  QueueCatalog(rocks::RepairSession* session, std::string account, int64_t now_us)
+      : session_(session), account_(std::move(account)), now_us_(now_us) {}
 
   // The records of queues, their counters and the store. FailedPrecondition: a newer muster wrote
   // them.
@@ -50,8 +50,8 @@ class QueueRoll {
   std::string NameOf(const QueueFacts& queue, const MessageAddress& message) const;
   static std::string NameOf(const QueueFacts& queue);
   // Tells of a record that is of no use, and takes it away.
-  absl::Status TakeAway(FamilyIndex family, absl::string_view key, absl::string_view value,
-                        std::string name, std::string why);
+  absl::Status RemoveDamaged(FamilyIndex family, absl::string_view key, absl::string_view value,
+                             std::string name, std::string why);
 
  private:
   absl::Status ReadRecord(absl::string_view key, absl::string_view value);
@@ -62,7 +62,7 @@ class QueueRoll {
   absl::Status CheckStore();
   absl::Status CheckCounters(uint64_t number, const QueueFacts& queue);
 
-  rocks::Workbench* const bench_;  // not owned
+  rocks::RepairSession* const session_;  // not owned
   const std::string account_;
   const int64_t now_us_;
   std::map<uint64_t, QueueFacts> queues_;

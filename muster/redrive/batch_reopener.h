@@ -1,4 +1,4 @@
-// BatchReopener: gives items another chance in the two records that rule a batch.
+// LedgerBatchReopener: gives items another chance in the two records that rule a batch.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace muster::redrive {
 //
 // Thread-safe. Statuses are those of the two; a batch that the ledger does not know is the report's
 // alone.
-class BatchReopener final : public SecondChance {
+class LedgerBatchReopener final : public BatchReopener {
  public:
   // Neither is owned; both outlive this.
-  BatchReopener(ledger::BatchLedger* ledger, report::CountingDesk* desk)
-      : ledger_(ledger), desk_(desk) {}
+  LedgerBatchReopener(ledger::BatchLedger* ledger, report::ReportClient* report)
+      : ledger_(ledger), report_(report) {}
 
   absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override;
 
  private:
-  ledger::BatchLedger* const ledger_;  // not owned
-  report::CountingDesk* const desk_;   // not owned
+  ledger::BatchLedger* const ledger_;   // not owned
+  report::ReportClient* const report_;  // not owned
 };
 
 }  // namespace muster::redrive

@@ -28,8 +28,8 @@ void Select(const queue::PoisonMessage& message, Selection* selection) {
 
 class Redriver {
  public:
-  Redriver(const RedriveRequest* request, queue::QueueStore* queues, SecondChance* chance)
-      : request_(*request), queues_(*queues), chance_(*chance) {}
+  Redriver(const RedriveRequest* request, queue::QueueStore* queues, BatchReopener* reopener)
+      : request_(*request), queues_(*queues), reopener_(*reopener) {}
 
   absl::Status RedriveOldest() {
     // Counted before: those that are given up again meanwhile come behind.
@@ -99,7 +99,7 @@ class Redriver {
   // open batch.
   absl::Status Redrive(const Selection& selection) {
     for (const auto& [batch, items] : selection.items) {
-      MUSTER_RETURN_IF_ERROR(chance_.Grant(batch, items));
+      MUSTER_RETURN_IF_ERROR(reopener_.Grant(batch, items));
       summary_.batches.insert(batch);
     }
     MUSTER_ASSIGN_OR_RETURN(const int64_t moved,
@@ -111,15 +111,15 @@ class Redriver {
 
   const RedriveRequest& request_;
   queue::QueueStore& queues_;
-  SecondChance& chance_;
+  BatchReopener& reopener_;
   RedriveSummary summary_;
 };
 
 }  // namespace
 
 absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
-                                            queue::QueueStore& queues, SecondChance& chance) {
-  Redriver redriver(&request, &queues, &chance);
+                                            queue::QueueStore& queues, BatchReopener& reopener) {
+  Redriver redriver(&request, &queues, &reopener);
   if (request.messages.empty()) {
     MUSTER_RETURN_IF_ERROR(redriver.RedriveOldest());
   } else {

@@ -16,9 +16,9 @@
 namespace muster::redrive {
 
 // What must happen to a batch before items of it may be worked on again.
-class SecondChance {
+class BatchReopener {
  public:
-  virtual ~SecondChance() = default;
+  virtual ~BatchReopener() = default;
 
   // Items of `batch`, at most queue::kMaxListPoison, get another chance: OK once they may count
   // again, durably. Doing it twice is fine.
@@ -51,6 +51,6 @@ struct RedriveSummary {
 // still poison, or uncounted items of an open batch, which are put again; none is lost, none counts
 // twice.
 absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
-                                            queue::QueueStore& queues, SecondChance& chance);
+                                            queue::QueueStore& queues, BatchReopener& chance);
 
 }  // namespace muster::redrive

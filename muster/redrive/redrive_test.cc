@@ -22,7 +22,7 @@ using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
 // Notes who gets another chance, or refuses.
-class NotedChances final : public SecondChance {
+class NotedChances final : public BatchReopener {
  public:
   absl::Status answer;
   std::map<uint64_t, std::vector<uint64_t>> granted;

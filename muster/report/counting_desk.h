@@ -1,4 +1,4 @@
-// CountingDesk: what an initiator asks of whoever counts its batches: a report in its own process
+// ReportClient: what an initiator asks of whoever counts its batches: a report in its own process
 // (store_desk.h), or the controller in another one (muster/report_remote).
 //
 // Statuses are those of ReportStore; from another process also Unavailable and DeadlineExceeded,
@@ -20,12 +20,12 @@
 namespace muster::report {
 
 // Items of one question or answer: so many indexes fit a message, and a transaction stays short.
-inline constexpr size_t kMaxDeskItems = 4096;
+inline constexpr size_t kMaxReportItems = 4096;
 
 // Thread-safe. What answered OK is durable.
-class CountingDesk {
+class ReportClient {
  public:
-  virtual ~CountingDesk() = default;
+  virtual ~ReportClient() = default;
 
   // Makes a batch known, as ReportStore::RegisterBatch does, and answers where it stands.
   virtual absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) = 0;
@@ -36,7 +36,7 @@ class CountingDesk {
   virtual absl::StatusOr<uint64_t> HighestBatch() = 0;
 
   // Indexes below `item_count`, from `from` on, that have no row, in order; fewer than `max`: there
-  // are no more. InvalidArgument: `max` is not within 1 to kMaxDeskItems.
+  // are no more. InvalidArgument: `max` is not within 1 to kMaxReportItems.
   virtual absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                                uint64_t from, size_t max) = 0;
 
@@ -49,7 +49,7 @@ class CountingDesk {
   // As TakeTally.
   virtual absl::StatusOr<Tally> GetTally(uint64_t batch) = 0;
 
-  // As ReportStore::ReopenDeadLettered. InvalidArgument: more than kMaxDeskItems.
+  // As ReportStore::ReopenDeadLettered. InvalidArgument: more than kMaxReportItems.
   virtual absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) = 0;
 };
 

@@ -1,4 +1,4 @@
-// StoreDesk: the counting desk of the process that has the report.
+// LocalReportClient: the counting desk of the process that has the report.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace muster::report {
 
 // Thread-safe.
-class StoreDesk final : public CountingDesk {
+class LocalReportClient final : public ReportClient {
  public:
   // `report` is not owned and outlives the desk. `check_completion` is the controller's: any thread
   // may call it, and it answers at once.
-  StoreDesk(ReportStore* report, std::function<void(uint64_t batch)> check_completion)
+  LocalReportClient(ReportStore* report, std::function<void(uint64_t batch)> check_completion)
       : report_(report), check_completion_(std::move(check_completion)) {}
 
   absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) override;

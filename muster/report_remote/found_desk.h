@@ -1,4 +1,5 @@
-// FoundDesk: the counting desk of whichever controller is there: it looks for one with each call.
+// DiscoveringReportClient: the counting desk of whichever controller is there: it looks for one
+// with each call.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@
 namespace muster::report_remote {
 
 // HOST:PORT of every controller that is known now, the best one first.
-using KnownControllers = std::function<std::vector<std::string>()>;
+using ControllerAddresses = std::function<std::vector<std::string>()>;
 
-// Thread-safe. Beside what RemoteDesk answers: Unavailable, when no controller is known.
-class FoundDesk final : public report::CountingDesk {
+// Thread-safe. Beside what RemoteReportClient answers: Unavailable, when no controller is known.
+class DiscoveringReportClient final : public report::ReportClient {
  public:
-  FoundDesk(KnownControllers controllers, rpc::ChannelOptions channel_options,
-            absl::Duration timeout = rpc::kDefaultCallTimeout);
-  ~FoundDesk() override;
+  DiscoveringReportClient(ControllerAddresses controllers, rpc::ChannelOptions channel_options,
+                          absl::Duration timeout = rpc::kDefaultCallTimeout);
+  ~DiscoveringReportClient() override;
 
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override;
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override;
@@ -36,16 +37,16 @@ class FoundDesk final : public report::CountingDesk {
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
 
  private:
-  absl::StatusOr<std::shared_ptr<RemoteDesk>> Find();
+  absl::StatusOr<std::shared_ptr<RemoteReportClient>> Find();
 
-  const KnownControllers controllers_;
+  const ControllerAddresses controllers_;
   const rpc::ChannelOptions channel_options_;
   const absl::Duration timeout_;
 
   base::Mutex mu_;
   // Of the controller that was found last: there is one at a time.
   std::string address_ ABSL_GUARDED_BY(mu_);
-  std::shared_ptr<RemoteDesk> desk_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<RemoteReportClient> client_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::report_remote

@@ -13,16 +13,18 @@
 namespace muster::report_remote {
 
 template <typename Request, typename Response>
-absl::StatusOr<Response> RemoteDesk::Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
-                                                                       const Request&, Response*),
-                                          const Request& request) {
+absl::StatusOr<Response> RemoteReportClient::Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                                               const Request&,
+                                                                               Response*),
+                                                  const Request& request) {
   rpc::CallContext context(timeout_);
   Response response;
   MUSTER_RETURN_IF_ERROR(rpc::FromGrpc((stub_.get()->*method)(&context, request, &response)));
   return response;
 }
 
-absl::StatusOr<report::Progress> RemoteDesk::RegisterBatch(const report::BatchShape& shape) {
+absl::StatusOr<report::Progress> RemoteReportClient::RegisterBatch(
+    const report::BatchShape& shape) {
   v1::RegisterBatchRequest request;
   request.set_batch(shape.batch);
   *request.mutable_schema() = report_wire::ToProto(shape);
@@ -30,22 +32,23 @@ absl::StatusOr<report::Progress> RemoteDesk::RegisterBatch(const report::BatchSh
   return report_wire::FromProto(response.progress());
 }
 
-absl::StatusOr<report::Progress> RemoteDesk::GetProgress(uint64_t batch) {
+absl::StatusOr<report::Progress> RemoteReportClient::GetProgress(uint64_t batch) {
   v1::GetProgressRequest request;
   request.set_batch(batch);
   MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::GetProgress, request));
   return report_wire::FromProto(response.progress());
 }
 
-absl::StatusOr<uint64_t> RemoteDesk::HighestBatch() {
+absl::StatusOr<uint64_t> RemoteReportClient::HighestBatch() {
   MUSTER_ASSIGN_OR_RETURN(const auto response,
                           Call(&Stub::GetHighestBatch, v1::GetHighestBatchRequest()));
   return response.batch();
 }
 
-absl::StatusOr<std::vector<uint64_t>> RemoteDesk::UncountedItems(uint64_t batch,
-                                                                 uint64_t item_count, uint64_t from,
-                                                                 size_t max) {
+absl::StatusOr<std::vector<uint64_t>> RemoteReportClient::UncountedItems(uint64_t batch,
+                                                                         uint64_t item_count,
+                                                                         uint64_t from,
+                                                                         size_t max) {
   // Beyond what the field holds, it is too many all the same.
   constexpr size_t kMost = std::numeric_limits<int32_t>::max();
   v1::ListUncountedItemsRequest request;
@@ -57,27 +60,28 @@ absl::StatusOr<std::vector<uint64_t>> RemoteDesk::UncountedItems(uint64_t batch,
   return std::vector<uint64_t>(response.indexes().begin(), response.indexes().end());
 }
 
-absl::Status RemoteDesk::CheckCompletion(uint64_t batch) {
+absl::Status RemoteReportClient::CheckCompletion(uint64_t batch) {
   v1::CheckCompletionRequest request;
   request.set_batch(batch);
   return Call(&Stub::CheckCompletion, request).status();
 }
 
-absl::StatusOr<report::StoredReceipt> RemoteDesk::GetReceipt(uint64_t batch) {
+absl::StatusOr<report::StoredReceipt> RemoteReportClient::GetReceipt(uint64_t batch) {
   v1::GetStoredReceiptRequest request;
   request.set_batch(batch);
   MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::GetStoredReceipt, request));
   return report::StoredReceipt{response.text(), response.checksum()};
 }
 
-absl::StatusOr<report::Tally> RemoteDesk::GetTally(uint64_t batch) {
+absl::StatusOr<report::Tally> RemoteReportClient::GetTally(uint64_t batch) {
   v1::GetTallyRequest request;
   request.set_batch(batch);
   MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::GetTally, request));
   return report_wire::FromProto(response);
 }
 
-absl::Status RemoteDesk::ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
+absl::Status RemoteReportClient::ReopenDeadLettered(uint64_t batch,
+                                                    absl::Span<const uint64_t> items) {
   v1::ReopenDeadLetteredRequest request;
   request.set_batch(batch);
   request.mutable_indexes()->Add(items.begin(), items.end());

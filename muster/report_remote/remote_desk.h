@@ -1,4 +1,4 @@
-// RemoteDesk: the counting desk of a controller in another process.
+// RemoteReportClient: the counting desk of a controller in another process.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace muster::report_remote {
 
 // Thread-safe. Statuses are as the service gave them. Whether a call that is Unavailable is tried
 // again, the channel decides.
-class RemoteDesk final : public report::CountingDesk {
+class RemoteReportClient final : public report::ReportClient {
  public:
   // Each call ends after `timeout` at the latest.
-  explicit RemoteDesk(const std::shared_ptr<grpc::Channel>& channel,
-                      absl::Duration timeout = rpc::kDefaultCallTimeout)
+  explicit RemoteReportClient(const std::shared_ptr<grpc::Channel>& channel,
+                              absl::Duration timeout = rpc::kDefaultCallTimeout)
       : stub_(v1::ReportService::NewStub(channel)), timeout_(timeout) {}
 
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override;

@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connec
   }
 }
 
-void Tally(const report::ItemFacts& item, int sign, report::Progress* progress) {
+void AddToProgress(const report::ItemFacts& item, int sign, report::Progress* progress) {
   const bool dead = item.outcome == report::ItemOutcome::kDeadLettered;
   progress->items_counted += dead ? 0 : sign;
   progress->items_dead += dead ? sign : 0;

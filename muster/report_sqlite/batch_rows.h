@@ -21,7 +21,7 @@ absl::StatusOr<report::Progress> LoadProgress(Connection* connection, uint64_t b
 absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connection);
 
 // Adds the item to the totals, or with sign −1 takes it back.
-void Tally(const report::ItemFacts& item, int sign, report::Progress* progress);
+void AddToProgress(const report::ItemFacts& item, int sign, report::Progress* progress);
 
 absl::Status StoreProgress(Connection* connection, const report::Progress& progress);
 

@@ -157,7 +157,7 @@ absl::StatusOr<ItemVerdict> CommitRun::CountItem(const CountedItem& item, Merger
   }
   MUSTER_ASSIGN_OR_RETURN(const bool is_new, items_->Insert(item, now_));
   if (!is_new) return CountRepeat(item, &batch, mergers);
-  Tally(item, 1, &batch.progress);
+  AddToProgress(item, 1, &batch.progress);
   MUSTER_RETURN_IF_ERROR(Merge(item, &batch, mergers));
   return ItemVerdict{VerdictOf(item), ""};
 }
@@ -180,8 +180,8 @@ absl::StatusOr<ItemVerdict> CommitRun::CountRepeat(const CountedItem& item, Batc
   ItemFacts revived = item;
   revived.attempts += stored.attempts;
   MUSTER_RETURN_IF_ERROR(items_->Replace(revived, now_));
-  Tally(stored, -1, &batch->progress);
-  Tally(revived, 1, &batch->progress);
+  AddToProgress(stored, -1, &batch->progress);
+  AddToProgress(revived, 1, &batch->progress);
   MUSTER_RETURN_IF_ERROR(Merge(item, batch, mergers));
   return ItemVerdict{Verdict::kCounted, ""};
 }

@@ -112,7 +112,7 @@ absl::Status Writer::ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_
     MUSTER_RETURN_IF_ERROR(row.status());
     if (row->outcome != report::ItemOutcome::kDeadLettered) continue;
     MUSTER_RETURN_IF_ERROR(items_.Delete(batch, index));
-    Tally(*row, -1, &progress);
+    AddToProgress(*row, -1, &progress);
   }
   MUSTER_RETURN_IF_ERROR(StoreProgress(connection_.get(), progress));
   return transaction.Commit();

@@ -202,7 +202,7 @@ TEST_F(SqliteReportTest, SaysUnavailableWhileNoMoreFilesCanBeOpened) {
 // Somebody waits for that; to open it takes longer than all the rest.
 TEST_F(SqliteReportTest, RegistersABatchWithoutOpeningTheReportAgain) {
   const std::unique_ptr<ReportStore> store = Open();
-  report::StoreDesk desk(store.get(), {});
+  report::LocalReportClient desk(store.get(), {});
   ASSERT_TRUE(desk.RegisterBatch(Retail(7)).ok());
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);

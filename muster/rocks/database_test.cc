@@ -94,17 +94,17 @@ TEST_F(DatabaseTest, CreatesAgainWhereTheFirstOpenWasCutShortBeforeItsEnd) {
   EXPECT_TRUE(Open().ok());
 }
 
-const base::testing::RegisteredVictim other_process("owner", [](const std::string& dir) {
+const base::testing::RegisteredProcess other_process("owner", [](const std::string& dir) {
   DatabaseOptions options;
   options.families = {{"records"}, {"bodies", FamilyUse::kBodies, size_t{1} << 20}};
   const auto database = Database::Open(dir, options);
-  base::testing::Say(database.ok() ? "open" : "not open");
-  base::testing::AwaitDeath();
+  base::testing::Send(database.ok() ? "open" : "not open");
+  base::testing::AwaitKill();
 });
 
 TEST_F(DatabaseTest, RefusesADirectoryThatAnotherProcessUses) {
-  base::testing::Victim process("owner", dir_);
-  ASSERT_EQ(process.Hear(), "open");
+  base::testing::KillableProcess process("owner", dir_);
+  ASSERT_EQ(process.Receive(), "open");
   const absl::Status status = Open().status();
   EXPECT_TRUE(base::IsBusy(status)) << status;
   EXPECT_THAT(status.message(),

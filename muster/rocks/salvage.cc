@@ -216,7 +216,7 @@ class Salvage {
     MUSTER_RETURN_IF_ERROR(Tell("table", why, "all tables that can be read are kept"));
     if (!repairs()) return why;
     absl::Status listed = LinkFiles(dir_, fresh_);
-    if (listed.ok()) listed = ListTablesAgain(fresh_, options_);
+    if (listed.ok()) listed = RebuildManifest(fresh_, options_);
     if (listed.ok()) return OpenFresh();
     RemoveFresh();
     if (!absl::IsDataLoss(listed)) return listed;

@@ -106,7 +106,7 @@ absl::Status CheckSetAside(const std::string& lost, const rocksdb::Options& opti
 
 }  // namespace
 
-absl::Status ListTablesAgain(const std::string& dir, const DatabaseOptions& options) {
+absl::Status RebuildManifest(const std::string& dir, const DatabaseOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const size_t before, CountData(dir));
   MUSTER_RETURN_IF_ERROR(AddTableOfEachFamily(dir, options));
   MUSTER_RETURN_IF_ERROR(Repair(dir, options));

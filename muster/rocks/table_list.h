@@ -12,6 +12,6 @@ namespace muster::rocks {
 // Lists whatever can be read in `dir`, logs and tables, and drops the rest: call it on a copy that
 // nobody has open. DataLoss: there were some, and none can be read. Other errors say nothing of the
 // files.
-absl::Status ListTablesAgain(const std::string& dir, const DatabaseOptions& options);
+absl::Status RebuildManifest(const std::string& dir, const DatabaseOptions& options);
 
 }  // namespace muster::rocks

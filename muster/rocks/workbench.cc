@@ -10,17 +10,16 @@
 
 namespace muster::rocks {
 
-absl::StatusOr<std::unique_ptr<Workbench>> Workbench::Open(const std::string& dir, std::string part,
-                                                           const DatabaseOptions& options,
-                                                           const damage::CheckOptions& check,
-                                                           bool may_begin_anew) {
-  std::unique_ptr<Workbench> bench(new Workbench(std::move(part), options, check));
-  MUSTER_ASSIGN_OR_RETURN(bench->database_,
-                          OpenToSalvage(dir, options, bench->Salvage(may_begin_anew)));
-  return bench;
+absl::StatusOr<std::unique_ptr<RepairSession>> RepairSession::Open(
+    const std::string& dir, std::string part, const DatabaseOptions& options,
+    const damage::CheckOptions& check, bool may_begin_anew) {
+  std::unique_ptr<RepairSession> session(new RepairSession(std::move(part), options, check));
+  MUSTER_ASSIGN_OR_RETURN(session->database_,
+                          OpenToSalvage(dir, options, session->Salvage(may_begin_anew)));
+  return session;
 }
 
-SalvageOptions Workbench::Salvage(bool may_begin_anew) {
+SalvageOptions RepairSession::Salvage(bool may_begin_anew) {
   SalvageOptions salvage;
   salvage.may_begin_anew = may_begin_anew;
   salvage.on_damage = [this](const FileDamage& file) {
@@ -30,18 +29,18 @@ SalvageOptions Workbench::Salvage(bool may_begin_anew) {
     damage.mendable = file.mendable;
     return Tell(damage);
   };
-  if (check_.shelf != nullptr) {
-    salvage.keep_in = [this] { return check_.shelf->FolderOf(part_); };
+  if (check_.quarantine != nullptr) {
+    salvage.keep_in = [this] { return check_.quarantine->FolderOf(part_); };
   }
   return salvage;
 }
 
-RecordCursor Workbench::Read(size_t family, absl::string_view from) const {
+RecordCursor RepairSession::Read(size_t family, absl::string_view from) const {
   return {database_.get(), family, from};
 }
 
-absl::Status Workbench::ForEach(size_t family, Visit visit, absl::string_view from,
-                                absl::string_view end) const {
+absl::Status RepairSession::ForEach(size_t family, Visit visit, absl::string_view from,
+                                    absl::string_view end) const {
   RecordCursor record = Read(family, from);
   for (; record.valid() && (end.empty() || record.key() < end); record.Next()) {
     MUSTER_RETURN_IF_ERROR(visit(record.key(), record.value()));
@@ -49,18 +48,18 @@ absl::Status Workbench::ForEach(size_t family, Visit visit, absl::string_view fr
   return record.status();
 }
 
-damage::StoredRecord Workbench::Stored(size_t family, absl::string_view key,
-                                       absl::string_view value) const {
+damage::StoredRecord RepairSession::Stored(size_t family, absl::string_view key,
+                                           absl::string_view value) const {
   return {options_.families[family].name, std::string(key), std::string(value)};
 }
 
-absl::Status Workbench::Tell(const damage::Damage& damage) {
+absl::Status RepairSession::Tell(const damage::Damage& damage) {
   ++summary_.damaged;
-  if (check_.shelf != nullptr) MUSTER_RETURN_IF_ERROR(check_.shelf->Keep(damage));
+  if (check_.quarantine != nullptr) MUSTER_RETURN_IF_ERROR(check_.quarantine->Keep(damage));
   return check_.findings->Add(damage);
 }
 
-absl::Status Workbench::Found(damage::Damage damage) {
+absl::Status RepairSession::Found(damage::Damage damage) {
   damage.part = part_;
   for (const damage::StoredRecord& record : damage.records) {
     size_t family = 0;
@@ -70,13 +69,13 @@ absl::Status Workbench::Found(damage::Damage damage) {
   return Tell(damage);
 }
 
-void Workbench::Put(size_t family, absl::string_view key, absl::string_view value) {
+void RepairSession::Put(size_t family, absl::string_view key, absl::string_view value) {
   mend_.Put(database_->family(family), ToSlice(key), ToSlice(value));
 }
 
-absl::StatusOr<damage::Summary> Workbench::Finish() {
-  if (check_.shelf == nullptr) return summary_;
-  MUSTER_RETURN_IF_ERROR(check_.shelf->Sync());
+absl::StatusOr<damage::CheckSummary> RepairSession::Finish() {
+  if (check_.quarantine == nullptr) return summary_;
+  MUSTER_RETURN_IF_ERROR(check_.quarantine->Sync());
   MUSTER_FAILPOINT("repair.after_records_kept");
   if (mend_.Count() > 0) MUSTER_RETURN_IF_ERROR(database_->Write(&mend_, Durability::kPower));
   return summary_;

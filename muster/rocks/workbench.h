@@ -1,6 +1,6 @@
-// Workbench: where the records of one database are checked and mended. A check of a part reads
+// RepairSession: where the records of one database are checked and mended. A check of a part reads
 // through the families, says what it finds, and puts beside it what mends it; at the end a repair
-// writes all of that at once, after what it takes away lies on the shelf.
+// writes all of that at once, after what it takes away lies on the quarantine.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,15 @@
 namespace muster::rocks {
 
 // Not thread-safe.
-class Workbench {
+class RepairSession {
  public:
   // `part` is what Damage calls it. Errors as OpenToSalvage; what `check` points to outlives the
   // workbench.
-  static absl::StatusOr<std::unique_ptr<Workbench>> Open(const std::string& dir, std::string part,
-                                                         const DatabaseOptions& options,
-                                                         const damage::CheckOptions& check,
-                                                         bool may_begin_anew);
+  static absl::StatusOr<std::unique_ptr<RepairSession>> Open(const std::string& dir,
+                                                             std::string part,
+                                                             const DatabaseOptions& options,
+                                                             const damage::CheckOptions& check,
+                                                             bool may_begin_anew);
 
   using Visit = absl::FunctionRef<absl::Status(absl::string_view key, absl::string_view value)>;
   // Hands over each record of `family` from `from` on, those before `end` only; "": to the last.
@@ -47,10 +48,10 @@ class Workbench {
   void Put(size_t family, absl::string_view key, absl::string_view value);
 
   // Writes the repair, if there is one to write.
-  absl::StatusOr<damage::Summary> Finish();
+  absl::StatusOr<damage::CheckSummary> Finish();
 
  private:
-  Workbench(std::string part, const DatabaseOptions& options, const damage::CheckOptions& check)
+  RepairSession(std::string part, const DatabaseOptions& options, const damage::CheckOptions& check)
       : part_(std::move(part)), options_(options), check_(check) {}
   absl::Status Tell(const damage::Damage& damage);
   SalvageOptions Salvage(bool may_begin_anew);
@@ -60,7 +61,7 @@ class Workbench {
   const damage::CheckOptions check_;
   std::unique_ptr<Database> database_;
   rocksdb::WriteBatch mend_;
-  damage::Summary summary_;
+  damage::CheckSummary summary_;
 };
 
 }  // namespace muster::rocks

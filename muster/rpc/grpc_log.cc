@@ -24,8 +24,8 @@ void RouteGrpcLog() {
   std::call_once(once, [] { gpr_set_log_function(&Forward); });
 }
 
-GrpcLogAsDetail::GrpcLogAsDetail() { everything_is_detail = true; }
+ScopedGrpcDebugLog::ScopedGrpcDebugLog() { everything_is_detail = true; }
 
-GrpcLogAsDetail::~GrpcLogAsDetail() { everything_is_detail = false; }
+ScopedGrpcDebugLog::~ScopedGrpcDebugLog() { everything_is_detail = false; }
 
 }  // namespace muster::rpc

@@ -10,12 +10,12 @@ void RouteGrpcLog();
 
 // While it lives, what gRPC says on this thread is logged as a detail, for debugging: whoever calls
 // tells of failures himself. One at a time in a thread.
-class GrpcLogAsDetail {
+class ScopedGrpcDebugLog {
  public:
-  GrpcLogAsDetail();
-  ~GrpcLogAsDetail();
-  GrpcLogAsDetail(const GrpcLogAsDetail&) = delete;
-  GrpcLogAsDetail& operator=(const GrpcLogAsDetail&) = delete;
+  ScopedGrpcDebugLog();
+  ~ScopedGrpcDebugLog();
+  ScopedGrpcDebugLog(const ScopedGrpcDebugLog&) = delete;
+  ScopedGrpcDebugLog& operator=(const ScopedGrpcDebugLog&) = delete;
 };
 
 }  // namespace muster::rpc

@@ -30,7 +30,7 @@ TEST(GrpcLog, IsADetailWhileItsCallerTellsOfFailures) {
   RouteGrpcLog();
   const base::LogCapture log;
   {
-    const GrpcLogAsDetail quiet;
+    const ScopedGrpcDebugLog quiet;
     gpr_log(GPR_ERROR, "no address was added");
   }
   gpr_log(GPR_ERROR, "the handshake failed");

@@ -16,7 +16,7 @@ class Refusal final : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-grpc::ServerGenericBidiReactor* OtherwiseService::CreateReactor(
+grpc::ServerGenericBidiReactor* FallbackService::CreateReactor(
     grpc::GenericCallbackServerContext*) {
   return new Refusal(answer_());
 }

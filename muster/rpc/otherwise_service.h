@@ -1,4 +1,4 @@
-// OtherwiseService: answers the calls of every service that a server does not have, in place of
+// FallbackService: answers the calls of every service that a server does not have, in place of
 // gRPC's Unimplemented: for a server whose services are still to come.
 #pragma once
 
@@ -11,11 +11,11 @@
 namespace muster::rpc {
 
 // Thread-safe.
-class OtherwiseService final : public grpc::CallbackGenericService {
+class FallbackService final : public grpc::CallbackGenericService {
  public:
   // `answer` is called on gRPC's threads, with each call: be quick. What it answers is no OK; it
   // goes out as any other answer does (call.h).
-  explicit OtherwiseService(std::function<absl::Status()> answer) : answer_(std::move(answer)) {}
+  explicit FallbackService(std::function<absl::Status()> answer) : answer_(std::move(answer)) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override;

@@ -89,11 +89,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   server->health_ = std::make_unique<HealthService>(names, builder.AddCompletionQueue());
   builder.RegisterService(server->health_.get());
   if (options.otherwise) {
-    server->otherwise_ = std::make_unique<OtherwiseService>(options.otherwise);
-    builder.RegisterCallbackGenericService(server->otherwise_.get());
+    server->fallback_ = std::make_unique<FallbackService>(options.otherwise);
+    builder.RegisterCallbackGenericService(server->fallback_.get());
   }
   {
-    const GrpcLogAsDetail quiet;  // why it did not start, TakeAddresses tells in words
+    const ScopedGrpcDebugLog quiet;  // why it did not start, TakeAddresses tells in words
     server->server_ = builder.BuildAndStart();
     if (server->server_ == nullptr) server->health_->End();
   }

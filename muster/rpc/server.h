@@ -30,7 +30,7 @@ class ServerBuilder;
 namespace muster::rpc {
 
 class HealthService;
-class OtherwiseService;
+class FallbackService;
 
 struct ServerOptions {
   // HOST:PORT each; at least one. Port 0: one that is free.
@@ -94,7 +94,7 @@ class Server {
 
   // Both outlive server_.
   std::unique_ptr<HealthService> health_;
-  std::unique_ptr<OtherwiseService> otherwise_;  // null: there is none
+  std::unique_ptr<FallbackService> fallback_;  // null: there is none
   std::vector<Address> wanted_;
   std::vector<int> ports_;  // as wanted_; filled in while server_ is built, 0 where that failed
   std::vector<std::string> addresses_;

@@ -16,19 +16,19 @@ absl::Duration SaneAge(absl::Duration age) {
 }  // namespace
 
 // Of all queues of the target together.
-struct CohortLedger::Totals {
+struct BacklogTracker::Totals {
   int64_t waiting = 0;  // ready and in flight
   int64_t out = 0;
   absl::Duration oldest_age = absl::ZeroDuration();
 };
 
-void CohortLedger::Announce(const Announcement& announcement) {
+void BacklogTracker::Announce(const Announcement& announcement) {
   if (announcement.items <= 0 || announcement.at <= read_at_) return;
   if (announcement.at == absl::InfiniteFuture() || IsKnown(announcement.id)) return;
   Add(announcement.at, Sane(announcement.items));
 }
 
-bool CohortLedger::IsKnown(uint64_t id) {
+bool BacklogTracker::IsKnown(uint64_t id) {
   if (id == 0) return false;
   if (std::find(known_ids_.begin(), known_ids_.end(), id) != known_ids_.end()) return true;
   known_ids_.push_back(id);
@@ -36,7 +36,7 @@ bool CohortLedger::IsKnown(uint64_t id) {
   return false;
 }
 
-void CohortLedger::Reconcile(absl::Span<const QueueReading> readings, absl::Time now) {
+void BacklogTracker::Reconcile(absl::Span<const QueueReading> readings, absl::Time now) {
   StepBack(now);
   if (readings.empty()) return;
   absl::Time at = now;
@@ -50,7 +50,7 @@ void CohortLedger::Reconcile(absl::Span<const QueueReading> readings, absl::Time
   if (at > read_at_) Agree(totals, at);
 }
 
-void CohortLedger::Agree(const Totals& totals, absl::Time at) {
+void BacklogTracker::Agree(const Totals& totals, absl::Time at) {
   const int64_t done = totals.out - read_out_;
   if (read_at_ != absl::InfinitePast() && done > 0) {
     TakeOldest(std::min(done, PutBy(at)));  // nothing is done before it is put
@@ -73,7 +73,7 @@ void CohortLedger::Agree(const Totals& totals, absl::Time at) {
   read_out_ = totals.out;
 }
 
-int64_t CohortLedger::PutBy(absl::Time at) const {
+int64_t BacklogTracker::PutBy(absl::Time at) const {
   int64_t items = items_;
   for (auto cohort = cohorts_.rbegin(); cohort != cohorts_.rend() && cohort->arrived > at;
        ++cohort) {
@@ -82,7 +82,7 @@ int64_t CohortLedger::PutBy(absl::Time at) const {
   return items;
 }
 
-void CohortLedger::StepBack(absl::Time now) {
+void BacklogTracker::StepBack(absl::Time now) {
   for (auto cohort = cohorts_.rbegin(); cohort != cohorts_.rend() && cohort->arrived > now;
        ++cohort) {
     cohort->arrived = now;
@@ -90,7 +90,7 @@ void CohortLedger::StepBack(absl::Time now) {
   read_at_ = std::min(read_at_, now);
 }
 
-void CohortLedger::Add(absl::Time arrived, int64_t items) {
+void BacklogTracker::Add(absl::Time arrived, int64_t items) {
   items = std::min(items, kMaxItems - items_);
   if (items <= 0) return;
   items_ += items;
@@ -108,7 +108,7 @@ void CohortLedger::Add(absl::Time arrived, int64_t items) {
   if (cohorts_.size() > kMaxCohorts) MergeNeighbours();
 }
 
-void CohortLedger::TakeOldest(int64_t items) {
+void BacklogTracker::TakeOldest(int64_t items) {
   int64_t taken = 0;
   while (taken < items && !cohorts_.empty()) {
     const int64_t part = std::min(items - taken, cohorts_.front().items);
@@ -119,7 +119,7 @@ void CohortLedger::TakeOldest(int64_t items) {
   items_ -= taken;
 }
 
-int64_t CohortLedger::TakeNewest(int64_t items, absl::Time not_after) {
+int64_t BacklogTracker::TakeNewest(int64_t items, absl::Time not_after) {
   int64_t taken = 0;
   for (size_t i = cohorts_.size(); i-- > 0 && taken < items;) {
     if (cohorts_[i].arrived > not_after) continue;
@@ -134,7 +134,7 @@ int64_t CohortLedger::TakeNewest(int64_t items, absl::Time not_after) {
 
 // Each two become one. It costs a look at all of them, but only once for as many new ones as half
 // the bound.
-void CohortLedger::MergeNeighbours() {
+void BacklogTracker::MergeNeighbours() {
   std::deque<Cohort> merged;
   for (size_t i = 0; i < cohorts_.size(); i += 2) {
     merged.push_back(cohorts_[i]);

@@ -1,4 +1,4 @@
-// CohortLedger: the work of one target that is not done yet, by when it was put. Announcements
+// BacklogTracker: the work of one target that is not done yet, by when it was put. Announcements
 // tell of it at once, readings of the queues correct what they told.
 //
 //   announced, later than the readings    the readings cannot know it: it is added to what they say
@@ -24,10 +24,10 @@ struct Cohort {
 };
 
 // Not thread-safe. Its memory is bounded: neighbours are merged, and then count as the older one.
-class CohortLedger {
+class BacklogTracker {
  public:
   // Announcements within `resolution` of a cohort join it.
-  explicit CohortLedger(absl::Duration resolution) : resolution_(resolution) {}
+  explicit BacklogTracker(absl::Duration resolution) : resolution_(resolution) {}
 
   // Ignored: items that are not above 0, an id that was announced before, and what the readings
   // know already.

@@ -42,13 +42,13 @@ void SeasonalForecast::See(absl::Time now, int64_t ever) {
   }
   if (quarter == *quarter_) return;
   const bool next = quarter == *quarter_ + 1;
-  if (next && whole_) {
+  if (next && seen_from_start_) {
     const auto items = static_cast<double>(std::max<int64_t>(0, ever - ever_at_start_));
     Learn(*quarter_, items / kQuarterSeconds);
   }
   quarter_ = quarter;
   ever_at_start_ = ever;
-  whole_ = next;
+  seen_from_start_ = next;
 }
 
 double SeasonalForecast::Expect(int64_t quarter) const {

@@ -37,7 +37,7 @@ class SeasonalForecast {
   int64_t learned_ = 0;                         // quarters of an hour
   std::optional<int64_t> quarter_;              // the one that has not ended
   int64_t ever_at_start_ = 0;                   // … and the items when it began
-  bool whole_ = false;                          // … and whether its beginning was seen
+  bool seen_from_start_ = false;                // … and whether its beginning was seen
 };
 
 }  // namespace muster::scaling

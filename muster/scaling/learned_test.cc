@@ -37,22 +37,22 @@ TEST(RecentArrivalsTest, KnowsTheNinetyNinthPercentileOfItsBatches) {
   EXPECT_EQ(arrivals.LargeBatch(), 198);
 }
 
-TEST(ReckoningTest, AddsUpWhatWasDoneSinceAnInstant) {
-  Reckoning reckoning;
-  reckoning.See(LearnedSecond(0), 10);
-  reckoning.See(LearnedSecond(10), 20);
-  reckoning.See(LearnedSecond(20), 0);
-  reckoning.See(LearnedSecond(30), 50);
-  EXPECT_NEAR(reckoning.DoneSince(LearnedSecond(5)), 250, 1e-9);
-  EXPECT_NEAR(reckoning.DoneSince(LearnedSecond(15)), 100, 1e-9);
-  EXPECT_EQ(reckoning.DoneSince(LearnedSecond(30)), 0);
-  EXPECT_EQ(reckoning.DoneSince(absl::InfiniteFuture()), 0);
+TEST(CompletionEstimateTest, AddsUpWhatWasDoneSinceAnInstant) {
+  CompletionEstimate estimate;
+  estimate.See(LearnedSecond(0), 10);
+  estimate.See(LearnedSecond(10), 20);
+  estimate.See(LearnedSecond(20), 0);
+  estimate.See(LearnedSecond(30), 50);
+  EXPECT_NEAR(estimate.DoneSince(LearnedSecond(5)), 250, 1e-9);
+  EXPECT_NEAR(estimate.DoneSince(LearnedSecond(15)), 100, 1e-9);
+  EXPECT_EQ(estimate.DoneSince(LearnedSecond(30)), 0);
+  EXPECT_EQ(estimate.DoneSince(absl::InfiniteFuture()), 0);
 }
 
-TEST(ReckoningTest, LooksBackForMinutesOnly) {
-  Reckoning reckoning;
-  for (int second = 0; second < 10'000; ++second) reckoning.See(LearnedSecond(second), 1);
-  EXPECT_NEAR(reckoning.DoneSince(absl::InfinitePast()), 300, 1);
+TEST(CompletionEstimateTest, LooksBackForMinutesOnly) {
+  CompletionEstimate estimate;
+  for (int second = 0; second < 10'000; ++second) estimate.See(LearnedSecond(second), 1);
+  EXPECT_NEAR(estimate.DoneSince(absl::InfinitePast()), 300, 1);
 }
 
 class ObservedSpeedTest : public ::testing::Test {

@@ -26,6 +26,6 @@ inline constexpr absl::Duration kOldestWork = absl::Hours(24 * 14);
 inline constexpr size_t kRememberedAnnouncements = 1024;
 
 // How far back the work that was done since a reading is reckoned.
-inline constexpr absl::Duration kLongestReckoning = absl::Minutes(5);
+inline constexpr absl::Duration kEstimateHorizon = absl::Minutes(5);
 
 }  // namespace muster::scaling

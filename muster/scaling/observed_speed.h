@@ -33,7 +33,7 @@ class ObservedSpeed {
 
   void Learn(const Reading& from, const Reading& to);
 
-  Reckoning replicas_;  // replica-seconds that were there to work
+  CompletionEstimate replicas_;  // replica-seconds that were there to work
   std::optional<Reading> last_;
   int tasks_ = 0;
   double items_ = 0;

@@ -11,7 +11,7 @@ constexpr absl::Duration kSpacing = absl::Milliseconds(500);
 
 }  // namespace
 
-void Reckoning::See(absl::Time now, double items_per_second) {
+void CompletionEstimate::See(absl::Time now, double items_per_second) {
   Look look{now, 0, items_per_second};
   if (!looks_.empty()) {
     const Look& last = looks_.back();
@@ -20,10 +20,10 @@ void Reckoning::See(absl::Time now, double items_per_second) {
   // Looks in quick succession (a burst of triggers) share one place; the sum stays exact.
   if (looks_.size() > 1 && now - looks_[looks_.size() - 2].at < kSpacing) looks_.pop_back();
   looks_.push_back(look);
-  while (looks_.size() > 1 && looks_[1].at <= now - kLongestReckoning) looks_.pop_front();
+  while (looks_.size() > 1 && looks_[1].at <= now - kEstimateHorizon) looks_.pop_front();
 }
 
-double Reckoning::DoneSince(absl::Time since) const {
+double CompletionEstimate::DoneSince(absl::Time since) const {
   if (looks_.empty() || since >= looks_.back().at) return 0;
   const auto after =
       std::upper_bound(looks_.begin(), looks_.end(), since,

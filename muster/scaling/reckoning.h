@@ -1,5 +1,6 @@
-// Reckoning: what the replicas have probably done since the queues were last read. Statistics can
-// be half a minute old; without this, work that is long done would seem to near its deadline.
+// CompletionEstimate: what the replicas have probably done since the queues were last read.
+// Statistics can be half a minute old; without this, work that is long done would seem to near its
+// deadline.
 #pragma once
 
 #include <deque>
@@ -8,8 +9,8 @@
 
 namespace muster::scaling {
 
-// Not thread-safe. Bounded: looks back for kLongestReckoning.
-class Reckoning {
+// Not thread-safe. Bounded: looks back for kEstimateHorizon.
+class CompletionEstimate {
  public:
   // From `now` on, until the next call, this much is done while there is work.
   void See(absl::Time now, double items_per_second);

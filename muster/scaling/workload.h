@@ -16,7 +16,7 @@ class Workload {
  public:
   // Statistics older than `stale_after` are as good as none.
   Workload(absl::Duration resolution, absl::Duration stale_after)
-      : ledger_(resolution), stale_after_(stale_after) {}
+      : tracker_(resolution), stale_after_(stale_after) {}
 
   void Announce(const Announcement& announcement);
 
@@ -27,9 +27,9 @@ class Workload {
   void StepBack(absl::Time now);
 
   Backlog backlog() const {
-    return {&ledger_.cohorts(), static_cast<double>(ledger_.items()), done_};
+    return {&tracker_.cohorts(), static_cast<double>(tracker_.items()), done_};
   }
-  bool empty() const { return static_cast<double>(ledger_.items()) <= done_; }
+  bool empty() const { return static_cast<double>(tracker_.items()) <= done_; }
 
   // Looks in a row that found no statistics of the queues.
   int misses() const { return misses_; }
@@ -38,14 +38,14 @@ class Workload {
   double ObservedItemsPerSecond() const { return speed_.ItemsPerSecond(); }
 
   // All items that ever came to be known.
-  int64_t ever() const { return ledger_.ever(); }
+  int64_t ever() const { return tracker_.ever(); }
 
   const RecentArrivals& arrivals() const { return arrivals_; }
 
  private:
-  CohortLedger ledger_;
+  BacklogTracker tracker_;
   const absl::Duration stale_after_;
-  Reckoning reckoning_;
+  CompletionEstimate completed_;
   RecentArrivals arrivals_;
   ObservedSpeed speed_;
   double done_ = 0;

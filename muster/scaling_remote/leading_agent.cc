@@ -57,10 +57,10 @@ bool IsNotLeader(const absl::Status& status) {
   return reason.has_value() && reason->reason == "NOT_LEADER";
 }
 
-LeadingAgent::LeadingAgent(KnownAgents agents, rpc::ChannelOptions channel_options)
+ScalingLeaderClient::ScalingLeaderClient(AgentAddresses agents, rpc::ChannelOptions channel_options)
     : agents_(std::move(agents)), channel_options_(WithoutRetries(std::move(channel_options))) {}
 
-absl::Status LeadingAgent::Ask(Call call) {
+absl::Status ScalingLeaderClient::Ask(Call call) {
   MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> agents, Candidates());
   if (agents.empty()) {
     return absl::UnavailableError(
@@ -88,7 +88,8 @@ absl::Status LeadingAgent::Ask(Call call) {
                                              "); one does within seconds"));
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> LeadingAgent::Connect(const std::string& address) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ScalingLeaderClient::Connect(
+    const std::string& address) {
   {
     base::MutexLock lock(&mu_);
     if (address == leader_) return channel_;
@@ -96,7 +97,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> LeadingAgent::Connect(const std::
   return rpc::OpenChannel(address, channel_options_);
 }
 
-absl::StatusOr<std::vector<std::string>> LeadingAgent::Candidates() {
+absl::StatusOr<std::vector<std::string>> ScalingLeaderClient::Candidates() {
   MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> agents, agents_());
   base::MutexLock lock(&mu_);
   const auto led = std::find(agents.begin(), agents.end(), leader_);
@@ -104,8 +105,8 @@ absl::StatusOr<std::vector<std::string>> LeadingAgent::Candidates() {
   return agents;
 }
 
-void LeadingAgent::Found(const std::string& address,
-                         const std::shared_ptr<grpc::Channel>& channel) {
+void ScalingLeaderClient::Found(const std::string& address,
+                                const std::shared_ptr<grpc::Channel>& channel) {
   base::MutexLock lock(&mu_);
   leader_ = address;
   channel_ = channel;

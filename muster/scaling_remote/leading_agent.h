@@ -1,4 +1,4 @@
-// LeadingAgent: the scaling agent of a mesh that leads, whichever it is now.
+// ScalingLeaderClient: the scaling agent of a mesh that leads, whichever it is now.
 //
 //   known agents ──► ask one ──► it leads: its answer
 //                      ▲    ├──► another one leads: ask that one next
@@ -27,22 +27,22 @@
 namespace muster::scaling_remote {
 
 // HOST:PORT of every scaling agent that is known now.
-using KnownAgents = std::function<absl::StatusOr<std::vector<std::string>>()>;
+using AgentAddresses = std::function<absl::StatusOr<std::vector<std::string>>()>;
 
 // "NOT_LEADER", as ScalingService says it.
 bool IsNotLeader(const absl::Status& status);
 
 // Thread-safe.
-class LeadingAgent {
+class ScalingLeaderClient {
  public:
-  LeadingAgent(KnownAgents agents, rpc::ChannelOptions channel_options);
+  ScalingLeaderClient(AgentAddresses agents, rpc::ChannelOptions channel_options);
 
   // What one call was answered. `last`: nobody is left who could be asked after this one.
   using Call = absl::FunctionRef<absl::Status(v1::ScalingService::Stub& stub, bool last)>;
 
   // Makes the call to one agent after the other, until one leads and answers; what it answers is
   // the result, with the agent's address if it is Unavailable or DeadlineExceeded. Unavailable: no
-  // agent is known, or none leads. What goes wrong with KnownAgents comes back as it is.
+  // agent is known, or none leads. What goes wrong with AgentAddresses comes back as it is.
   absl::Status Ask(Call call);
 
   // One unary call: Unary<v1::GetRulesResponse>(&Stub::GetRules, request, timeout). An agent that
@@ -68,7 +68,7 @@ class LeadingAgent {
   absl::StatusOr<std::vector<std::string>> Candidates();
   void Found(const std::string& address, const std::shared_ptr<grpc::Channel>& channel);
 
-  const KnownAgents agents_;
+  const AgentAddresses agents_;
   const rpc::ChannelOptions channel_options_;
 
   base::Mutex mu_;

@@ -12,8 +12,8 @@ namespace muster::scaling_remote {
 namespace {
 
 using testing::AgentState;
+using testing::FakeAgent;
 using ::testing::HasSubstr;
-using testing::MadeUpAgent;
 
 constexpr absl::Duration kLong = absl::Minutes(2);
 
@@ -33,9 +33,9 @@ class LeadingAgentTest : public ::testing::Test {
     return rules->text();
   }
 
-  MadeUpAgent one_, two_;
+  FakeAgent one_, two_;
   absl::StatusOr<std::vector<std::string>> known_;
-  LeadingAgent leader_{[this] { return known_; }, {}};
+  ScalingLeaderClient leader_{[this] { return known_; }, {}};
 };
 
 TEST_F(LeadingAgentTest, AsksTheFirstThatLeads) {
@@ -44,7 +44,7 @@ TEST_F(LeadingAgentTest, AsksTheFirstThatLeads) {
 }
 
 TEST_F(LeadingAgentTest, GoesToTheOneThatIsSaidToLead) {
-  MadeUpAgent unheard;
+  FakeAgent unheard;
   unheard.Tell([](AgentState& state) { state.rules.set_text("unheard"); });
   one_.StepDown(unheard.address());
   two_.StepDown("");

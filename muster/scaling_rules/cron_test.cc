@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-CronFields Cron(absl::string_view text) {
+CronFields Parsed(absl::string_view text) {
   const absl::StatusOr<CronFields> fields = ParseCron(text);
   EXPECT_TRUE(fields.ok()) << fields.status();
   return fields.value_or(CronFields());
@@ -35,7 +35,7 @@ std::vector<int> Set(const Bits& bits) {
 
 // Days of October 2026, which begins on a Thursday.
 std::vector<int> DaysOfOctober(absl::string_view text) {
-  const CronFields fields = Cron(text);
+  const CronFields fields = Parsed(text);
   std::vector<int> days;
   for (int day = 1; day <= 31; ++day) {
     if (fields.IsOn(absl::CivilDay(2026, 10, day))) days.push_back(day);
@@ -44,26 +44,26 @@ std::vector<int> DaysOfOctober(absl::string_view text) {
 }
 
 TEST(CronTest, ReadsNumbersListsRangesAndSteps) {
-  const CronFields fields = Cron("55 8-10,20 1,15-17 */5 0-6/3");
+  const CronFields fields = Parsed("55 8-10,20 1,15-17 */5 0-6/3");
   EXPECT_THAT(Set(fields.minutes), ElementsAre(55));
   EXPECT_THAT(Set(fields.hours), ElementsAre(8, 9, 10, 20));
   EXPECT_THAT(Set(fields.days), ElementsAre(1, 15, 16, 17));
   EXPECT_THAT(Set(fields.months), ElementsAre(1, 6, 11));
   EXPECT_THAT(Set(fields.weekdays), ElementsAre(0, 3, 6));
-  EXPECT_THAT(Set(Cron("*/20 * * * *").minutes), ElementsAre(0, 20, 40));
-  EXPECT_THAT(Set(Cron("10-59/25 * * * *").minutes), ElementsAre(10, 35));
+  EXPECT_THAT(Set(Parsed("*/20 * * * *").minutes), ElementsAre(0, 20, 40));
+  EXPECT_THAT(Set(Parsed("10-59/25 * * * *").minutes), ElementsAre(10, 35));
 }
 
 TEST(CronTest, ReadsNamesOfMonthsAndWeekdays) {
-  const CronFields fields = Cron("0 0 * jan,Nov-DEC mon-FRI");
+  const CronFields fields = Parsed("0 0 * jan,Nov-DEC mon-FRI");
   EXPECT_THAT(Set(fields.months), ElementsAre(1, 11, 12));
   EXPECT_THAT(Set(fields.weekdays), ElementsAre(1, 2, 3, 4, 5));
 }
 
 TEST(CronTest, KnowsSundayAsZeroAndAsSeven) {
-  EXPECT_THAT(Set(Cron("0 0 * * 0").weekdays), ElementsAre(0));
-  EXPECT_THAT(Set(Cron("0 0 * * 7").weekdays), ElementsAre(0));
-  EXPECT_THAT(Set(Cron("0 0 * * 5-7").weekdays), ElementsAre(0, 5, 6));
+  EXPECT_THAT(Set(Parsed("0 0 * * 0").weekdays), ElementsAre(0));
+  EXPECT_THAT(Set(Parsed("0 0 * * 7").weekdays), ElementsAre(0));
+  EXPECT_THAT(Set(Parsed("0 0 * * 5-7").weekdays), ElementsAre(0, 5, 6));
 }
 
 TEST(CronTest, TakesADayThatFitsEitherFieldWhenBothAreGiven) {
@@ -78,9 +78,9 @@ TEST(CronTest, TakesADayThatFitsBothFieldsWhenOneBeginsWithAStar) {
 }
 
 TEST(CronTest, FollowsTheClockWhenMinuteOrHourBeginWithAStar) {
-  EXPECT_TRUE(Cron("* 8 * * *").follows_clock);
-  EXPECT_TRUE(Cron("30 */2 * * *").follows_clock);
-  EXPECT_FALSE(Cron("30 1-3 * * *").follows_clock);
+  EXPECT_TRUE(Parsed("* 8 * * *").follows_clock);
+  EXPECT_TRUE(Parsed("30 */2 * * *").follows_clock);
+  EXPECT_FALSE(Parsed("30 1-3 * * *").follows_clock);
 }
 
 TEST(CronTest, NamesTheFieldOfAMistake) {

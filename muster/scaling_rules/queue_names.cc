@@ -34,7 +34,7 @@ bool IsMadeOf(absl::string_view name, absl::string_view queue) {
 
 }  // namespace
 
-bool Means(absl::string_view name, absl::string_view queue) {
+bool MatchesQueue(absl::string_view name, absl::string_view queue) {
   return IsWrittenSo(name, queue) || IsMadeOf(name, queue);
 }
 

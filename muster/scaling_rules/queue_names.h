@@ -8,6 +8,6 @@ namespace muster::scaling_rules {
 // Whether `queue` is the queue of this name, or one of its partitions: "retail-in-0" and
 // "retail-in-12" are what "retail-in" means. Names that no queue can have mean those that are made
 // of them: "my_job-in" means the queue that muster made for "my_job-in-0".
-bool Means(absl::string_view name, absl::string_view queue);
+bool MatchesQueue(absl::string_view name, absl::string_view queue);
 
 }  // namespace muster::scaling_rules

@@ -47,7 +47,7 @@ absl::Status RuledPolicy::Use(std::shared_ptr<const Rules> rules) {
     return absl::NotFoundError(absl::StrCat("the rules have no target '", target_, "'"));
   }
   rules_ = std::move(rules);
-  timetable_.emplace(rules_, target_);
+  schedule_.emplace(rules_, target_);
   operands_.Use(*rules_, target_);
   reactions_.Use(rules_, target_);
   return absl::OkStatus();
@@ -71,7 +71,7 @@ void RuledPolicy::StepBack(absl::Time now) {
 void RuledPolicy::SetBounds(const Observation& observation) {
   account_.Charge(observation.now, PaidFor(observation.fleet));
   trace_ = RuleTrace{};
-  trace_.ruling = timetable_->At(observation.now, observation.estimates.cold_start);
+  trace_.ruling = schedule_->At(observation.now, observation.estimates.cold_start);
   const Ruling& ruling = trace_.ruling;
   trace_.bounds = {ruling.range.min, ruling.range.max, ruling.standby};
   if (!ruling.budget) return;

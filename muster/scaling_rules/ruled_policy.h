@@ -69,7 +69,7 @@ class RuledPolicy final : public scaling::Policy {
   const std::string target_;
   const std::unique_ptr<scaling::Policy> policy_;
   std::shared_ptr<const Rules> rules_;
-  std::optional<Timetable> timetable_;
+  std::optional<ConstraintSchedule> schedule_;
   Operands operands_;
   Reactions reactions_;
   BudgetAccount account_;

@@ -11,9 +11,9 @@ namespace muster::scaling_rules {
 namespace {
 
 // What holds when budgets run out, readings are lost, or the clock steps back.
-using RuledPolicyTroubleTest = RuledPolicyTest;
+using RuledPolicyFailureTest = RuledPolicyTest;
 
-TEST_F(RuledPolicyTroubleTest, LetsNobodyGoUnseen) {
+TEST_F(RuledPolicyFailureTest, LetsNobodyGoUnseen) {
   Rule("");
   seen_.fleet.ready = 8;
   EXPECT_EQ(Run(8), 8);
@@ -25,7 +25,7 @@ TEST_F(RuledPolicyTroubleTest, LetsNobodyGoUnseen) {
   EXPECT_EQ(Decide(10).replicas, 10);  // announcements still come
 }
 
-TEST_F(RuledPolicyTroubleTest, KeepsWhatItWasAskedToKeepOnceReadingsAreLost) {
+TEST_F(RuledPolicyFailureTest, KeepsWhatItWasAskedToKeepOnceReadingsAreLost) {
   for (const auto& [keep, expected] : std::vector<std::pair<std::string, int>>{
            {"max(current, floor)", 8}, {"current", 8}, {"floor", 2}}) {
     SCOPED_TRACE(keep);
@@ -51,7 +51,7 @@ TEST_F(RuledPolicyTroubleTest, KeepsWhatItWasAskedToKeepOnceReadingsAreLost) {
   }
 }
 
-TEST_F(RuledPolicyTroubleTest, ShrinksToWhatIsLeftOfTheBudgetButNotBelowWorkOrFloor) {
+TEST_F(RuledPolicyFailureTest, ShrinksToWhatIsLeftOfTheBudgetButNotBelowWorkOrFloor) {
   Rule("constraints: [{name: c, rank: 1, target: t, range: [2, 50], budget: 100 replica-min/h}]\n");
   EXPECT_EQ(Run(50), 20);  // 100 replica-minutes, over five minutes
   EXPECT_EQ(Decide(50).binding, Binding::kMax);
@@ -74,7 +74,7 @@ TEST_F(RuledPolicyTroubleTest, ShrinksToWhatIsLeftOfTheBudgetButNotBelowWorkOrFl
 // The time of those that follow lies before what was measured and done so far.
 constexpr absl::Duration kBack = -absl::Hours(1);
 
-TEST_F(RuledPolicyTroubleTest, SeesNewReadingsAfterTheClockSteppedBack) {
+TEST_F(RuledPolicyFailureTest, SeesNewReadingsAfterTheClockSteppedBack) {
   Rule(absl::StrCat("  most: {queue: q, metric: depth, agg: max, over: 10m}\nreactive:\n",
                     When(1, "depth > 0", "set: 9"), When(2, "most > 0", "set: 12")));
   Measure(5);
@@ -86,7 +86,7 @@ TEST_F(RuledPolicyTroubleTest, SeesNewReadingsAfterTheClockSteppedBack) {
   EXPECT_EQ(Decide(3).replicas, 12);
 }
 
-TEST_F(RuledPolicyTroubleTest, EndsACoolDownWhenTheClockStepsBack) {
+TEST_F(RuledPolicyFailureTest, EndsACoolDownWhenTheClockStepsBack) {
   Rule("stabilizer: {up_cooldown: 1m}\n");
   EXPECT_EQ(Run(5), 5);
   Pass(kBack);
@@ -96,7 +96,7 @@ TEST_F(RuledPolicyTroubleTest, EndsACoolDownWhenTheClockStepsBack) {
   EXPECT_EQ(Run(12), 12);
 }
 
-TEST_F(RuledPolicyTroubleTest, StandsByAStepWhenTheClockStepsBackAndThenTakesTheNext) {
+TEST_F(RuledPolicyFailureTest, StandsByAStepWhenTheClockStepsBackAndThenTakesTheNext) {
   Rule(absl::StrCat("reactive:\n", When(1, "depth > 0", "scale: '+50%'")));
   seen_.fleet.ready = 4;
   Measure(1);
@@ -109,7 +109,7 @@ TEST_F(RuledPolicyTroubleTest, StandsByAStepWhenTheClockStepsBackAndThenTakesThe
   EXPECT_EQ(Run(4), 9);
 }
 
-TEST_F(RuledPolicyTroubleTest, BeginsItsAccountAnewWhenTheClockStepsBack) {
+TEST_F(RuledPolicyFailureTest, BeginsItsAccountAnewWhenTheClockStepsBack) {
   Rule("constraints: [{name: c, rank: 1, target: t, range: [0, 50], budget: 100 replica-min/h}]\n");
   EXPECT_EQ(Run(50), 20);
   Decide(50);  // these are paid for from now on
@@ -124,7 +124,7 @@ TEST_F(RuledPolicyTroubleTest, BeginsItsAccountAnewWhenTheClockStepsBack) {
   EXPECT_NEAR(policy_->trace().budget_spent, 80, 1e-6);
 }
 
-TEST_F(RuledPolicyTroubleTest, NoticesLostReadingsAfterTheClockSteppedBack) {
+TEST_F(RuledPolicyFailureTest, NoticesLostReadingsAfterTheClockSteppedBack) {
   Rule("on_metric_loss: {after: 3, keep: current}\n");
   seen_.fleet.ready = 8;
   EXPECT_EQ(Decide(8).replicas, 8);

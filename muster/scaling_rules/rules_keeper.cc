@@ -6,13 +6,13 @@
 
 namespace muster::scaling_rules {
 
-RulesKeeper::RulesKeeper(std::string file_name, Rules rules, std::string text)
+ActiveRules::ActiveRules(std::string file_name, Rules rules, std::string text)
     : file_name_(std::move(file_name)) {
   state_.rules = std::make_shared<const Rules>(std::move(rules));
   state_.text = std::move(text);
 }
 
-absl::Status RulesKeeper::Offer(absl::string_view text) {
+absl::Status ActiveRules::Offer(absl::string_view text) {
   absl::StatusOr<Rules> rules = ParseRules(text, file_name_);
   if (!rules.ok()) {
     Refuse(rules.status());
@@ -27,13 +27,13 @@ absl::Status RulesKeeper::Offer(absl::string_view text) {
   return absl::OkStatus();
 }
 
-void RulesKeeper::Refuse(const absl::Status& why) {
+void ActiveRules::Refuse(const absl::Status& why) {
   base::MutexLock lock(&mu_);
   ++state_.refusals;
   state_.refusal = why;
 }
 
-RulesKeeper::State RulesKeeper::state() const {
+ActiveRules::State ActiveRules::state() const {
   base::MutexLock lock(&mu_);
   return state_;
 }

@@ -1,4 +1,4 @@
-// RulesKeeper: the rules in force. New ones replace them only when they are sound.
+// ActiveRules: the rules in force. New ones replace them only when they are sound.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 namespace muster::scaling_rules {
 
 // Thread-safe.
-class RulesKeeper {
+class ActiveRules {
  public:
   // `file_name` stands in mistakes; `text` is what `rules` were read from.
-  RulesKeeper(std::string file_name, Rules rules, std::string text = "");
+  ActiveRules(std::string file_name, Rules rules, std::string text = "");
 
   // What a rules file says now. OK: these rules are in force. Else, as ParseRules: those before
   // them still are, and the refusal is counted.

@@ -12,7 +12,7 @@ RulesWatch::RulesWatch(std::string path, std::string text, Rules rules, absl::Du
     : path_(std::move(path)),
       period_(period),
       clock_(clock),
-      keeper_(path_, std::move(rules), text),
+      active_rules_(path_, std::move(rules), text),
       last_text_(std::move(text)),
       last_look_(clock->Monotonic()) {}
 
@@ -32,7 +32,7 @@ RulesWatch::Seen RulesWatch::Poll() {
   if (!text.ok()) {
     if (text.status() == last_error_) return Seen::kNothingNew;
     last_error_ = text.status();
-    keeper_.Refuse(text.status());
+    active_rules_.Refuse(text.status());
     return Seen::kRefused;
   }
   // A file that can be read again is looked at anew: what it says may be what is in force already.
@@ -40,7 +40,7 @@ RulesWatch::Seen RulesWatch::Poll() {
   last_error_ = absl::OkStatus();
   if (*text == last_text_ && !was_away) return Seen::kNothingNew;
   last_text_ = *std::move(text);
-  return keeper_.Offer(last_text_).ok() ? Seen::kNewRules : Seen::kRefused;
+  return active_rules_.Offer(last_text_).ok() ? Seen::kNewRules : Seen::kRefused;
 }
 
 }  // namespace muster::scaling_rules

@@ -1,4 +1,5 @@
-// RulesWatch: looks at a rules file every now and then, and offers what has changed to its keeper.
+// RulesWatch: looks at a rules file every now and then, and offers what has changed to its
+// active_rules.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 namespace muster::scaling_rules {
 
 // It compares content, not times of change: editors and mounted config maps replace files, and may
-// carry old times along. Not thread-safe; its keeper is.
+// carry old times along. Not thread-safe; its active_rules is.
 class RulesWatch {
  public:
   // As LoadRulesFile: without sound rules there is nothing to start with. `clock` is not owned.
@@ -25,8 +26,8 @@ class RulesWatch {
   // a file that cannot be read. A file that is put back as it was before the mistake is new rules.
   Seen Poll();
 
-  RulesKeeper& keeper() { return keeper_; }
-  const RulesKeeper& keeper() const { return keeper_; }
+  ActiveRules& active_rules() { return active_rules_; }
+  const ActiveRules& active_rules() const { return active_rules_; }
 
  private:
   RulesWatch(std::string path, std::string text, Rules rules, absl::Duration period,
@@ -35,7 +36,7 @@ class RulesWatch {
   const std::string path_;
   const absl::Duration period_;
   base::Clock* const clock_;
-  RulesKeeper keeper_;
+  ActiveRules active_rules_;
   std::string last_text_;
   absl::Status last_error_;  // of reading
   absl::Duration last_look_;

@@ -35,9 +35,11 @@ class RulesWatchTest : public ::testing::Test {
     clock_.Advance(absl::Seconds(2));
     return watch_->Poll();
   }
-  int Max() const { return watch_->keeper().state().rules->targets[0].range.max; }
-  int64_t Refusals() const { return watch_->keeper().state().refusals; }
-  std::string Refusal() const { return std::string(watch_->keeper().state().refusal.message()); }
+  int Max() const { return watch_->active_rules().state().rules->targets[0].range.max; }
+  int64_t Refusals() const { return watch_->active_rules().state().refusals; }
+  std::string Refusal() const {
+    return std::string(watch_->active_rules().state().refusal.message());
+  }
 
   const base::TempDir dir_;
   const std::string path_ = dir_ / "rules.yaml";
@@ -47,11 +49,11 @@ class RulesWatchTest : public ::testing::Test {
 
 TEST_F(RulesWatchTest, TakesSoundRulesUp) {
   EXPECT_EQ(Poll(), Seen::kNothingNew);
-  const auto before = watch_->keeper().state();
+  const auto before = watch_->active_rules().state();
   Write(WithMax(7));
   EXPECT_EQ(Poll(), Seen::kNewRules);
   EXPECT_EQ(Max(), 7);
-  EXPECT_EQ(watch_->keeper().state().revision, before.revision + 1);
+  EXPECT_EQ(watch_->active_rules().state().revision, before.revision + 1);
   EXPECT_EQ(before.rules->targets[0].range.max, 5);  // for whoever still decides by them
   EXPECT_EQ(Poll(), Seen::kNothingNew);
 }

@@ -74,8 +74,9 @@ const std::vector<std::string>& TargetKinds() {
 // How two queues are one; nullopt: they are not.
 std::optional<std::string> OverlapOf(const std::string& queue, const std::string& taken) {
   if (queue == taken) return "";
-  if (Means(taken, queue)) return absl::StrCat(", a partition of ", base::Quoted(taken), ",");
-  if (!Means(queue, taken)) return std::nullopt;
+  if (MatchesQueue(taken, queue))
+    return absl::StrCat(", a partition of ", base::Quoted(taken), ",");
+  if (!MatchesQueue(queue, taken)) return std::nullopt;
   return absl::StrCat(", of which ", base::Quoted(taken), " is a partition,");
 }
 

@@ -15,7 +15,7 @@ absl::Duration LeadOf(const Prewarm& prewarm, absl::Duration cold_start) {
 
 }  // namespace
 
-Timetable::Timetable(std::shared_ptr<const Rules> rules, absl::string_view target)
+ConstraintSchedule::ConstraintSchedule(std::shared_ptr<const Rules> rules, absl::string_view target)
     : rules_(std::move(rules)), target_(rules_->FindTarget(target)) {
   for (const Constraint& constraint : rules_->constraints) {
     if (constraint.target == target) constraints_.push_back(&constraint);
@@ -24,7 +24,7 @@ Timetable::Timetable(std::shared_ptr<const Rules> rules, absl::string_view targe
                    [](const Constraint* a, const Constraint* b) { return a->rank < b->rank; });
 }
 
-Ruling Timetable::InForce(absl::Time now) const {
+Ruling ConstraintSchedule::InForce(absl::Time now) const {
   Ruling ruling;
   ruling.range = target_->range;
   for (const Constraint* const constraint : constraints_) {
@@ -46,8 +46,8 @@ Ruling Timetable::InForce(absl::Time now) const {
 }
 
 // Only what will rule when the window opens is raised before: an outranked floor never comes.
-void Timetable::Prewarmed(const Constraint& coming, absl::Time now, absl::Duration cold_start,
-                          Ruling* ruling) const {
+void ConstraintSchedule::Prewarmed(const Constraint& coming, absl::Time now,
+                                   absl::Duration cold_start, Ruling* ruling) const {
   const absl::Duration lead = LeadOf(coming.prewarm, cold_start);
   if (!coming.when || lead == absl::ZeroDuration() || coming.when->IsOpen(now)) return;
   const absl::Time start = coming.when->NextStart(now, now + lead);
@@ -64,7 +64,7 @@ void Timetable::Prewarmed(const Constraint& coming, absl::Time now, absl::Durati
   }
 }
 
-Ruling Timetable::At(absl::Time now, absl::Duration cold_start) const {
+Ruling ConstraintSchedule::At(absl::Time now, absl::Duration cold_start) const {
   Ruling ruling = InForce(now);
   for (const Constraint* const constraint : constraints_) {
     Prewarmed(*constraint, now, cold_start, &ruling);
@@ -72,7 +72,7 @@ Ruling Timetable::At(absl::Time now, absl::Duration cold_start) const {
   return ruling;
 }
 
-absl::Time Timetable::NextChange(absl::Time now, absl::Duration cold_start) const {
+absl::Time ConstraintSchedule::NextChange(absl::Time now, absl::Duration cold_start) const {
   const Ruling before = At(now, cold_start);
   absl::Time at = now;
   // A window may open or close without any effect; then the next one is looked at.

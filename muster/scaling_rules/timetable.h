@@ -1,4 +1,4 @@
-// Timetable: which constraints of a target rule at an instant.
+// ConstraintSchedule: which constraints of a target rule at an instant.
 #pragma once
 
 #include <memory>
@@ -28,10 +28,10 @@ struct Ruling {
 };
 
 // Immutable. Thread-safe.
-class Timetable {
+class ConstraintSchedule {
  public:
   // Of a target that `rules` have.
-  Timetable(std::shared_ptr<const Rules> rules, absl::string_view target);
+  ConstraintSchedule(std::shared_ptr<const Rules> rules, absl::string_view target);
 
   // `cold_start` is how long `prewarm: auto` looks ahead, kMaxPrewarm at most. A range's max gives
   // way when a coming window's min is above it.

@@ -21,17 +21,17 @@ absl::Time Clock(int hour, int minute, int second = 0) {
                          absl::UTCTimeZone());
 }
 
-Timetable TableOf(const std::string& constraints) {
+ConstraintSchedule TableOf(const std::string& constraints) {
   auto rules = ParseRules(
       absl::StrCat("targets: {t: {kind: process, name: p, queues: [q], min: 1, max: 100}}\n",
                    "constraints:\n", constraints),
       "rules.yaml");
   EXPECT_TRUE(rules.ok()) << rules.status();
-  return Timetable(std::make_shared<const Rules>(std::move(*rules)), "t");
+  return ConstraintSchedule(std::make_shared<const Rules>(std::move(*rules)), "t");
 }
 
-TEST(TimetableTest, LeavesTheTargetItsOwnLimitsWhereNothingIsSaid) {
-  const Timetable table = TableOf("  []");
+TEST(ConstraintScheduleTest, LeavesTheTargetItsOwnLimitsWhereNothingIsSaid) {
+  const ConstraintSchedule table = TableOf("  []");
   const Ruling ruling = table.At(Clock(8, 0), kNoColdStart);
   EXPECT_EQ(ruling.range, (Range{1, 100}));
   EXPECT_EQ(ruling.range_by, "");
@@ -40,8 +40,8 @@ TEST(TimetableTest, LeavesTheTargetItsOwnLimitsWhereNothingIsSaid) {
   EXPECT_EQ(table.NextChange(Clock(8, 0), kNoColdStart), absl::InfiniteFuture());
 }
 
-TEST(TimetableTest, LetsTheHighestRankThatIsInForceRule) {
-  const Timetable table = TableOf(
+TEST(ConstraintScheduleTest, LetsTheHighestRankThatIsInForceRule) {
+  const ConstraintSchedule table = TableOf(
       "- {name: high, rank: 9, target: t, range: [5, 50], when: {from: '08:00', for: 2h}}\n"
       "- {name: low, rank: 1, target: t, range: [2, 20]}\n"
       "- {name: middle, rank: 5, target: t, range: [3, 30], when: {from: '09:00', for: 2h}}\n");
@@ -52,8 +52,8 @@ TEST(TimetableTest, LetsTheHighestRankThatIsInForceRule) {
   EXPECT_EQ(table.At(Clock(11, 0), kNoColdStart).range_by, "low");
 }
 
-TEST(TimetableTest, LeavesWhatAConstraintDoesNotStateToThoseBelow) {
-  const Timetable table = TableOf(
+TEST(ConstraintScheduleTest, LeavesWhatAConstraintDoesNotStateToThoseBelow) {
+  const ConstraintSchedule table = TableOf(
       "- {name: all, rank: 1, target: t, range: [2, 20], budget: 600 replica-min/h, standby: 1}\n"
       "- {name: ready, rank: 9, target: t, standby: 7}\n");
   const Ruling ruling = table.At(Clock(8, 0), kNoColdStart);
@@ -64,8 +64,8 @@ TEST(TimetableTest, LeavesWhatAConstraintDoesNotStateToThoseBelow) {
   EXPECT_EQ(ruling.standby_by, "ready");
 }
 
-TEST(TimetableTest, RaisesTheFloorAColdStartBeforeTheWindow) {
-  const Timetable table = TableOf(
+TEST(ConstraintScheduleTest, RaisesTheFloorAColdStartBeforeTheWindow) {
+  const ConstraintSchedule table = TableOf(
       "- {name: base, rank: 1, target: t, range: [2, 20]}\n"
       "- {name: peak, rank: 9, target: t, range: [30, 90], standby: 4,"
       " when: {from: '08:00', for: 1h, prewarm: auto}}\n");
@@ -83,16 +83,16 @@ TEST(TimetableTest, RaisesTheFloorAColdStartBeforeTheWindow) {
   EXPECT_EQ(table.At(Clock(6, 59), absl::Hours(5)).range, (Range{2, 20}));
 }
 
-TEST(TimetableTest, RaisesNoFloorThatWillBeOutranked) {
-  const Timetable table = TableOf(
+TEST(ConstraintScheduleTest, RaisesNoFloorThatWillBeOutranked) {
+  const ConstraintSchedule table = TableOf(
       "- {name: frugal, rank: 9, target: t, range: [1, 10]}\n"
       "- {name: peak, rank: 5, target: t, range: [30, 90], when: {from: '08:00', prewarm: 10m}}\n");
   EXPECT_EQ(table.At(Clock(7, 55), kNoColdStart).range, (Range{1, 10}));
   EXPECT_EQ(table.NextChange(Clock(7, 0), kNoColdStart), absl::InfiniteFuture());
 }
 
-TEST(TimetableTest, KnowsWhenItsRulingChangesNext) {
-  const Timetable table = TableOf(
+TEST(ConstraintScheduleTest, KnowsWhenItsRulingChangesNext) {
+  const ConstraintSchedule table = TableOf(
       "- {name: base, rank: 1, target: t, range: [2, 20]}\n"
       "- {name: none, rank: 0, target: t, range: [2, 30], when: {from: '07:30', for: 1m}}\n"
       "- {name: peak, rank: 9, target: t, range: [30, 90],"

@@ -12,7 +12,7 @@ void AppendNumber(int64_t number, std::string* bytes) {
 
 }  // namespace
 
-void DecisionLog::Add(int64_t second, const scaling::Decision& decision) {
+void DecisionHash::Add(int64_t second, const scaling::Decision& decision) {
   std::string entry;
   for (const int64_t number :
        {int64_t{decision.replicas}, int64_t{decision.tasks}, int64_t{decision.standby},

@@ -1,4 +1,4 @@
-// DecisionLog: what was decided, as one hash, so that two runs can be told apart at a glance.
+// DecisionHash: what was decided, as one hash, so that two runs can be told apart at a glance.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace muster::scaling_sim {
 
 // A decision is logged when it differs from the one before it in replicas, tasks, standby, wanted,
 // reason or feasibility.
-class DecisionLog {
+class DecisionHash {
  public:
   void Add(int64_t second, const scaling::Decision& decision);
   // 32 hex digits.

@@ -16,8 +16,9 @@ scaling::Estimates WhatIsKnown(const SimOptions& options) {
   scaling::Estimates estimates;
   estimates.items_per_second = options.rate() * options.faults.rate_factor;
   estimates.service_time = options.service_time;
-  const Spread cold_start(options.cold_start_shape, absl::ToInt64Microseconds(options.cold_start),
-                          options.cold_start_sigma);
+  const Distribution cold_start(options.cold_start_shape,
+                                absl::ToInt64Microseconds(options.cold_start),
+                                options.cold_start_sigma);
   estimates.cold_start = absl::Microseconds(cold_start.P95Us());
   return estimates;
 }
@@ -71,7 +72,7 @@ class Agent {
   const base::UniformSource triggers_;
   StaleReadings readings_;
   scaling::Observation observation_;
-  DecisionLog log_;
+  DecisionHash log_;
 };
 
 // Lets the seconds pass, and knows when it is over.

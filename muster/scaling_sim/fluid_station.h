@@ -49,7 +49,7 @@ class FluidStation final : public Station {
   const int64_t service_us_;
   const int64_t sla_us_;
   const int tasks_;
-  const Spread cold_start_;
+  const Distribution cold_start_;
   const base::UniformSource uniform_;
   size_t next_ = 0;  // of seconds_
   int64_t now_us_ = 0;

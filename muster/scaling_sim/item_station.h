@@ -55,10 +55,10 @@ class ItemStation final : public Station {
   void DrainBusy(int replicas);
 
   const std::vector<Instant> instants_;
-  const Spread service_;
+  const Distribution service_;
   const int64_t sla_us_;
   const int tasks_;
-  const Spread cold_start_;
+  const Distribution cold_start_;
   const base::UniformSource service_uniform_;
   const base::UniformSource cold_start_uniform_;
   size_t next_ = 0;  // of instants_

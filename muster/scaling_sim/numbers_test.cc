@@ -29,9 +29,9 @@ TEST(PortableMathTest, YieldsTheSameBitsAsEver) {
   EXPECT_EQ(PortableExp(1), 0x1.5bf0a8b14576ap+1);
 }
 
-TEST(SpreadTest, HasTheMeanAndThePercentileThatItPromises) {
+TEST(DistributionTest, HasTheMeanAndThePercentileThatItPromises) {
   for (const Shape shape : {Shape::kFixed, Shape::kExponential, Shape::kLognormal}) {
-    const Spread spread(shape, 1'000'000, 0.5);
+    const Distribution spread(shape, 1'000'000, 0.5);
     const base::UniformSource uniform = Stream(3, RandomStream::kService);
     std::vector<int64_t> times(200'000);
     double sum = 0;

@@ -30,10 +30,10 @@ double StandardNormal(const base::UniformSource& uniform) {
 
 }  // namespace
 
-Spread::Spread(Shape shape, int64_t mean_us, double sigma)
+Distribution::Distribution(Shape shape, int64_t mean_us, double sigma)
     : shape_(shape), mean_us_(mean_us), sigma_(sigma) {}
 
-int64_t Spread::P95Us() const {
+int64_t Distribution::P95Us() const {
   switch (shape_) {
     case Shape::kFixed:
       return mean_us_;
@@ -45,12 +45,12 @@ int64_t Spread::P95Us() const {
   return mean_us_;
 }
 
-double Spread::Factor(const base::UniformSource& uniform) const {
+double Distribution::Factor(const base::UniformSource& uniform) const {
   if (shape_ == Shape::kExponential) return -PortableLog(1 - uniform());
   return PortableExp(sigma_ * StandardNormal(uniform) - sigma_ * sigma_ / 2);  // its mean is 1
 }
 
-int64_t Spread::Draw(const base::UniformSource& uniform) const {
+int64_t Distribution::Draw(const base::UniformSource& uniform) const {
   return shape_ == Shape::kFixed ? mean_us_ : Scaled(mean_us_, Factor(uniform));
 }
 

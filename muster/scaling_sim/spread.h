@@ -14,10 +14,10 @@ enum class Shape {
   kLognormal,
 };
 
-class Spread {
+class Distribution {
  public:
   // `mean_us` is at least 0. `sigma`: of the logarithm, for kLognormal.
-  Spread(Shape shape, int64_t mean_us, double sigma);
+  Distribution(Shape shape, int64_t mean_us, double sigma);
 
   Shape shape() const { return shape_; }
   int64_t mean_us() const { return mean_us_; }

@@ -32,11 +32,11 @@ JetStreamSyncStore::JetStreamSyncStore(nats::Connection* connection, const Optio
     : bucket_(options.bucket),
       read_only_(options.read_only),
       jetstream_(connection, options.timeout),
-      keeper_(&jetstream_, BucketConfig(bucket_, options.replicas), options.clock) {}
+      provisioner_(&jetstream_, BucketConfig(bucket_, options.replicas), options.clock) {}
 
 absl::Status JetStreamSyncStore::PrepareBucket() {
   if (read_only_) return jetstream_.GetStream(StreamOf(bucket_)).status();
-  return keeper_.Ensure();
+  return provisioner_.Ensure();
 }
 
 absl::StatusOr<sync::VersionedData> JetStreamSyncStore::Get(absl::string_view key) {
@@ -72,7 +72,7 @@ absl::StatusOr<nats::StoredMessage> JetStreamSyncStore::ReadLast(absl::string_vi
     return absl::FailedPreconditionError(
         absl::StrCat("the bucket is gone: ", message.status().message()));
   }
-  MUSTER_RETURN_IF_ERROR(keeper_.OnMissing());
+  MUSTER_RETURN_IF_ERROR(provisioner_.OnMissing());
   return read();
 }
 
@@ -97,7 +97,7 @@ absl::StatusOr<bool> JetStreamSyncStore::WriteOver(absl::string_view key, absl::
   };
   absl::StatusOr<nats::PubAck> ack = write();
   if (nats::IsNobodyListens(ack.status())) {
-    if (const absl::Status there = keeper_.OnMissing(); !there.ok()) {
+    if (const absl::Status there = provisioner_.OnMissing(); !there.ok()) {
       return base::Annotate(there, Naming("writing", key));
     }
     ack = write();

@@ -68,7 +68,7 @@ class JetStreamSyncStore final : public sync::OptimisticSyncStore {
   const std::string bucket_;
   const bool read_only_;
   nats::JetStream jetstream_;
-  nats::StreamKeeper keeper_;
+  nats::StreamProvisioner provisioner_;
 };
 
 }  // namespace muster::sync_jetstream

@@ -12,24 +12,24 @@
 
 namespace muster::sync_rocksdb {
 
-absl::StatusOr<damage::Summary> CheckSync(const std::string& dir,
-                                          const damage::CheckOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(const auto bench,
-                          rocks::Workbench::Open(dir, "sync", SyncDatabase({}), options,
-                                                 /*may_begin_anew=*/true));
+absl::StatusOr<damage::CheckSummary> CheckSync(const std::string& dir,
+                                               const damage::CheckOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const auto session,
+                          rocks::RepairSession::Open(dir, "sync", SyncDatabase({}), options,
+                                                     /*may_begin_anew=*/true));
   const auto check = [&](absl::string_view key, absl::string_view value) -> absl::Status {
-    bench->Count(1);
+    session->Count(1);
     const absl::Status decoded = DecodeRecord(key, value).status();
     if (!absl::IsDataLoss(decoded)) return decoded;
     damage::Damage damage{.kind = "record",
                           .name = absl::StrCat("key '", absl::CHexEscape(key), "'"),
                           .why = std::string(decoded.message()),
                           .remedy = "the record is taken away"};
-    damage.records = {bench->Stored(0, key, value)};
-    return bench->Found(std::move(damage));
+    damage.records = {session->Stored(0, key, value)};
+    return session->Found(std::move(damage));
   };
-  MUSTER_RETURN_IF_ERROR(bench->ForEach(0, check));
-  return bench->Finish();
+  MUSTER_RETURN_IF_ERROR(session->ForEach(0, check));
+  return session->Finish();
 }
 
 }  // namespace muster::sync_rocksdb

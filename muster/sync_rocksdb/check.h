@@ -11,7 +11,7 @@ namespace muster::sync_rocksdb {
 
 // NotFound: there is no store. FailedPrecondition: a process has it open, or a newer muster wrote a
 // record. DataLoss: it cannot be looked at, which the findings were told.
-absl::StatusOr<damage::Summary> CheckSync(const std::string& dir,
-                                          const damage::CheckOptions& options);
+absl::StatusOr<damage::CheckSummary> CheckSync(const std::string& dir,
+                                               const damage::CheckOptions& options);
 
 }  // namespace muster::sync_rocksdb

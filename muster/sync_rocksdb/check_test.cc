@@ -23,13 +23,13 @@ TEST(SyncCheckTest, NamesADamagedRecordAndTakesItAway) {
   const base::TempDir root;
   const std::string dir = root / "sync";
   {
-    const auto store = RocksSyncStore::Open(dir).value();
+    const auto store = RocksDbSyncStore::Open(dir).value();
     ASSERT_TRUE(store->TryWrite("good", "1", sync::kAbsent).value());
     ASSERT_TRUE(store->TryWrite("bad", "1", sync::kAbsent).value());
   }
-  const auto check = [&](damage::Shelf* shelf) {
-    damage::Collected findings;
-    const auto summary = CheckSync(dir, {&findings, shelf});
+  const auto check = [&](damage::Quarantine* quarantine) {
+    damage::CollectedFindings findings;
+    const auto summary = CheckSync(dir, {&findings, quarantine});
     EXPECT_TRUE(summary.ok()) << summary.status();
     EXPECT_EQ(summary.ok() ? summary->damaged : 0, findings.all.size());
     return findings.names();
@@ -40,10 +40,10 @@ TEST(SyncCheckTest, NamesADamagedRecordAndTakesItAway) {
     ASSERT_TRUE(database->db()->Put({}, database->family(0), "bad", "longer than a header").ok());
   }
   EXPECT_THAT(check(nullptr), ElementsAre("key 'bad'"));
-  damage::Shelf shelf(root.path());
-  EXPECT_THAT(check(&shelf), ElementsAre("key 'bad'"));
+  damage::Quarantine quarantine(root.path());
+  EXPECT_THAT(check(&quarantine), ElementsAre("key 'bad'"));
   EXPECT_THAT(check(nullptr), IsEmpty());
-  const auto store = RocksSyncStore::Open(dir).value();
+  const auto store = RocksDbSyncStore::Open(dir).value();
   EXPECT_EQ(store->Get("good")->data, "1");
   EXPECT_EQ(store->Get("bad")->version, sync::kAbsent);
 }

@@ -33,21 +33,21 @@ rocks::DatabaseOptions SyncDatabase(const Options& options) {
   return database_options;
 }
 
-absl::StatusOr<std::unique_ptr<RocksSyncStore>> RocksSyncStore::Open(const std::string& dir,
-                                                                     const Options& options) {
+absl::StatusOr<std::unique_ptr<RocksDbSyncStore>> RocksDbSyncStore::Open(const std::string& dir,
+                                                                         const Options& options) {
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<rocks::Database> database,
                           rocks::Database::Open(dir, SyncDatabase(options)));
-  return std::unique_ptr<RocksSyncStore>(new RocksSyncStore(std::move(database)));
+  return std::unique_ptr<RocksDbSyncStore>(new RocksDbSyncStore(std::move(database)));
 }
 
-RocksSyncStore::RocksSyncStore(std::unique_ptr<rocks::Database> database)
+RocksDbSyncStore::RocksDbSyncStore(std::unique_ptr<rocks::Database> database)
     : database_(std::move(database)) {}
 
-base::Mutex* RocksSyncStore::MutexOf(absl::string_view key) {
+base::Mutex* RocksDbSyncStore::MutexOf(absl::string_view key) {
   return &write_mu_[base::Fingerprint(key).low % kMutexes];
 }
 
-absl::StatusOr<sync::VersionedData> RocksSyncStore::Get(absl::string_view key) {
+absl::StatusOr<sync::VersionedData> RocksDbSyncStore::Get(absl::string_view key) {
   MUSTER_RETURN_IF_ERROR(sync::ValidateKey(key));
   std::string value;
   const rocksdb::Status status =
@@ -59,8 +59,8 @@ absl::StatusOr<sync::VersionedData> RocksSyncStore::Get(absl::string_view key) {
   return DecodeRecord(key, value);
 }
 
-absl::StatusOr<bool> RocksSyncStore::TryWrite(absl::string_view key, absl::string_view data,
-                                              uint64_t version) {
+absl::StatusOr<bool> RocksDbSyncStore::TryWrite(absl::string_view key, absl::string_view data,
+                                                uint64_t version) {
   MUSTER_RETURN_IF_ERROR(sync::ValidateKey(key));
   MUSTER_RETURN_IF_ERROR(sync::ValidateData(key, data));
   base::MutexLock lock(MutexOf(key));

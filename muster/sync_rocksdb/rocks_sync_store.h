@@ -1,4 +1,4 @@
-// RocksSyncStore: the OptimisticSyncStore of the embedded shapes, in a RocksDB directory of its
+// RocksDbSyncStore: the OptimisticSyncStore of the embedded shapes, in a RocksDB directory of its
 // own.
 #pragma once
 
@@ -25,12 +25,12 @@ struct Options {
 rocks::DatabaseOptions SyncDatabase(const Options& options);
 
 // Thread-safe. What it acknowledged has been fsynced.
-class RocksSyncStore final : public sync::OptimisticSyncStore {
+class RocksDbSyncStore final : public sync::OptimisticSyncStore {
  public:
   // Creates `dir` if need be. FailedPrecondition: another process has it open. NotFound: read-only
   // and not there.
-  static absl::StatusOr<std::unique_ptr<RocksSyncStore>> Open(const std::string& dir,
-                                                              const Options& options = Options());
+  static absl::StatusOr<std::unique_ptr<RocksDbSyncStore>> Open(const std::string& dir,
+                                                                const Options& options = Options());
 
   absl::StatusOr<sync::VersionedData> Get(absl::string_view key) override;
   absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
@@ -40,7 +40,7 @@ class RocksSyncStore final : public sync::OptimisticSyncStore {
   // Writers of different records share an fsync; the few that share a mutex by chance wait for it.
   static constexpr size_t kMutexes = 16;
 
-  explicit RocksSyncStore(std::unique_ptr<rocks::Database> database);
+  explicit RocksDbSyncStore(std::unique_ptr<rocks::Database> database);
 
   base::Mutex* MutexOf(absl::string_view key);
 

@@ -21,7 +21,7 @@ namespace {
 class RocksHome final : public StoreHome {
  public:
   std::unique_ptr<OptimisticSyncStore> Open() override {
-    auto store = sync_rocksdb::RocksSyncStore::Open(dir_ / "sync");
+    auto store = sync_rocksdb::RocksDbSyncStore::Open(dir_ / "sync");
     EXPECT_TRUE(store.ok()) << store.status();
     return store.ok() ? *std::move(store) : nullptr;
   }
@@ -42,10 +42,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class RocksSyncStoreTest : public ::testing::Test {
+class RocksDbSyncStoreTest : public ::testing::Test {
  protected:
-  std::unique_ptr<RocksSyncStore> Open() {
-    auto store = RocksSyncStore::Open(dir_.path());
+  std::unique_ptr<RocksDbSyncStore> Open() {
+    auto store = RocksDbSyncStore::Open(dir_.path());
     EXPECT_TRUE(store.ok()) << store.status();
     return *std::move(store);
   }
@@ -63,7 +63,7 @@ class RocksSyncStoreTest : public ::testing::Test {
   const base::TempDir dir_;
 };
 
-TEST_F(RocksSyncStoreTest, NamesADamagedRecordAndKeepsTheRestUsable) {
+TEST_F(RocksDbSyncStoreTest, NamesADamagedRecordAndKeepsTheRestUsable) {
   {
     auto store = Open();
     ASSERT_TRUE(*store->TryWrite("good", "1", sync::kAbsent));
@@ -79,48 +79,48 @@ TEST_F(RocksSyncStoreTest, NamesADamagedRecordAndKeepsTheRestUsable) {
   EXPECT_EQ(store->Get("good")->data, "1");
 }
 
-TEST_F(RocksSyncStoreTest, LetsOneOwnerIn) {
+TEST_F(RocksDbSyncStoreTest, LetsOneOwnerIn) {
   auto owner = Open();
-  EXPECT_EQ(RocksSyncStore::Open(dir_.path()).status().code(),
+  EXPECT_EQ(RocksDbSyncStore::Open(dir_.path()).status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(RocksSyncStoreTest, ReadsBesideTheOwnerButDoesNotWrite) {
+TEST_F(RocksDbSyncStoreTest, ReadsBesideTheOwnerButDoesNotWrite) {
   auto owner = Open();
   ASSERT_TRUE(*owner->TryWrite("k", "1", sync::kAbsent));
-  auto reader = RocksSyncStore::Open(dir_.path(), {.read_only = true});
+  auto reader = RocksDbSyncStore::Open(dir_.path(), {.read_only = true});
   ASSERT_TRUE(reader.ok()) << reader.status();
   EXPECT_EQ((*reader)->Get("k")->data, "1");
   EXPECT_EQ((*reader)->TryWrite("k", "2", 1).status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(RocksSyncStoreTest, WhatWasAcknowledgedSurvivesAPowerCut) {
+TEST_F(RocksDbSyncStoreTest, WhatWasAcknowledgedSurvivesAPowerCut) {
   rocks::testing::FaultyEnv env;
-  auto store = RocksSyncStore::Open(dir_ / "before", {.env = &env});
+  auto store = RocksDbSyncStore::Open(dir_ / "before", {.env = &env});
   ASSERT_TRUE(store.ok()) << store.status();
   ASSERT_TRUE(*(*store)->TryWrite("k", "1", sync::kAbsent));
   ASSERT_TRUE(*(*store)->TryWrite("k", "2", 1));
   env.CopyAsAfterPowerCut(dir_ / "before", dir_ / "after");
-  auto after = RocksSyncStore::Open(dir_ / "after");
+  auto after = RocksDbSyncStore::Open(dir_ / "after");
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ((*after)->Get("k")->data, "2");
 }
 
-const base::testing::RegisteredVictim drawer("drawer", [](const std::string& dir) {
-  auto store = RocksSyncStore::Open(dir);
+const base::testing::RegisteredProcess drawer("drawer", [](const std::string& dir) {
+  auto store = RocksDbSyncStore::Open(dir);
   sync::UniqueIdGenerator ids(store->get(), "ids", {.range_size = 1});
-  while (true) base::testing::Say(absl::StrCat(ids.NextId().value()));
+  while (true) base::testing::Send(absl::StrCat(ids.NextId().value()));
 });
 
-// Each id that the victim said was fsynced before: none may come again.
-TEST_F(RocksSyncStoreTest, IdsDrawnBeforeAKillNeverComeAgain) {
-  base::testing::Victim victim("drawer", dir_.path());
+// Each id that the process said was fsynced before: none may come again.
+TEST_F(RocksDbSyncStoreTest, IdsDrawnBeforeAKillNeverComeAgain) {
+  base::testing::KillableProcess process("drawer", dir_.path());
   int64_t last = 0;
-  for (int n = 0; const auto id = victim.Hear(); ++n) {
+  for (int n = 0; const auto id = process.Receive(); ++n) {
     ASSERT_TRUE(absl::SimpleAtoi(*id, &last));
     if (n < 100) continue;
-    ASSERT_TRUE(victim.Kill());
+    ASSERT_TRUE(process.Kill());
   }
   ASSERT_GE(last, 100);
   auto store = Open();

@@ -7,11 +7,12 @@
 
 namespace muster::trigger {
 
-// As base::FanOut, for at most kMaxSubscriptions.
+// As base::FanOut, for at most kMaxTriggerSubscriptions.
 class FanOut final : public base::FanOut<InterRoleCommunicationEvent, TriggerBus::Subscription> {
  public:
   FanOut()
-      : base::FanOut<InterRoleCommunicationEvent, TriggerBus::Subscription>(kMaxSubscriptions) {}
+      : base::FanOut<InterRoleCommunicationEvent, TriggerBus::Subscription>(
+            kMaxTriggerSubscriptions) {}
 };
 
 }  // namespace muster::trigger

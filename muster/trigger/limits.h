@@ -5,6 +5,6 @@ namespace muster::trigger {
 
 // Every event goes to every subscriber of the process. A process listens to a few queues with a few
 // partitions each; thousands of subscriptions mean that somebody forgets to end them.
-inline constexpr int kMaxSubscriptions = 4096;
+inline constexpr int kMaxTriggerSubscriptions = 4096;
 
 }  // namespace muster::trigger

@@ -14,7 +14,7 @@
 
 namespace muster::trigger::conformance {
 
-INSTANTIATE_TEST_SUITE_P(Local, TriggerBusConformance, ::testing::Values(Engine([] {
+INSTANTIATE_TEST_SUITE_P(Local, TriggerBusConformance, ::testing::Values(TriggerBusEngine([] {
                            return std::make_unique<trigger_local::LocalTriggerBus>();
                          })));
 
@@ -76,7 +76,7 @@ TEST(LocalTriggerBusTest, HoldsABoundedNumberOfSubscriptions) {
   LocalTriggerBus bus;
   std::vector<std::unique_ptr<trigger::TriggerBus::Subscription>> subscriptions;
   const auto nothing = [](const InterRoleCommunicationEvent&) {};
-  for (int i = 0; i < trigger::kMaxSubscriptions; ++i) {
+  for (int i = 0; i < trigger::kMaxTriggerSubscriptions; ++i) {
     subscriptions.push_back(bus.Subscribe(nothing).value());
   }
   EXPECT_EQ(bus.Subscribe(nothing).status().code(), absl::StatusCode::kResourceExhausted);

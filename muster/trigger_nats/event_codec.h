@@ -17,7 +17,7 @@
 namespace muster::trigger_nats {
 
 // What the subjects of all events match.
-inline constexpr const char* kSubjects[] = {"muster.trigger.>", "muster.event.*"};
+inline constexpr const char* kEventSubjects[] = {"muster.trigger.>", "muster.event.*"};
 
 std::string SubjectOf(const trigger::InterRoleCommunicationEvent& event);
 std::string EncodeEvent(const trigger::InterRoleCommunicationEvent& event);

@@ -7,6 +7,6 @@ namespace muster::trigger_nats {
 
 // A publisher waits at most this long for the server to confirm. A trigger that is later than this
 // has hardly a use: the safety check of the listeners is on its way.
-inline constexpr absl::Duration kPublishTimeout = absl::Seconds(1);
+inline constexpr absl::Duration kTriggerPublishTimeout = absl::Seconds(1);
 
 }  // namespace muster::trigger_nats

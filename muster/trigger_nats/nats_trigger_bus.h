@@ -27,8 +27,8 @@ class NatsTriggerBus final : public trigger::TriggerBus {
   // Waits for a subscriber that is running.
   ~NatsTriggerBus() override = default;
 
-  // Waits until the server has the event, at most kPublishTimeout. Unavailable: it is not known to
-  // have it. InvalidArgument: an event that NATS does not take.
+  // Waits until the server has the event, at most kTriggerPublishTimeout. Unavailable: it is not
+  // known to have it. InvalidArgument: an event that NATS does not take.
   absl::Status Publish(const trigger::InterRoleCommunicationEvent& event) override;
 
   // As FanOut::Subscribe; subscribers run on a thread of the connection. A new one hears whatever
@@ -37,14 +37,14 @@ class NatsTriggerBus final : public trigger::TriggerBus {
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) override;
 
   // Messages on the subjects of triggers that were none.
-  int64_t malformed() const { return hearing_.malformed(); }
+  int64_t malformed() const { return subscription_.malformed(); }
 
  private:
-  absl::Status Hear(const nats::Incoming& message);
+  absl::Status OnMessage(const nats::Incoming& message);
 
   nats::Connection* const connection_;  // not owned
   trigger::FanOut fan_out_;
-  nats::Hearing hearing_;  // tells fan_out_
+  nats::LazySubscription subscription_;  // tells fan_out_
 };
 
 }  // namespace muster::trigger_nats

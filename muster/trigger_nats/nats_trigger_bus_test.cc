@@ -36,8 +36,8 @@ class BusWithServer final : public TriggerBus {
   trigger_nats::NatsTriggerBus bus_{connection_.get()};
 };
 
-std::vector<Engine> Engines() {
-  std::vector<Engine> engines;
+std::vector<TriggerBusEngine> Engines() {
+  std::vector<TriggerBusEngine> engines;
   for (const std::string& program : nats::testing::NatsServer::Programs()) {
     engines.emplace_back([program] { return std::make_unique<BusWithServer>(program); });
   }
@@ -56,7 +56,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using trigger::WorkDetected;
-using trigger::conformance::Ear;
+using trigger::conformance::TriggerRecorder;
 
 // What one process of several has.
 struct Process {
@@ -79,18 +79,18 @@ class NatsTriggerBusTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(NatsTriggerBusTest, ReachesEverySubscriberOfEveryProcess) {
   Process publisher(server_.url()), first(server_.url()), second(server_.url());
-  Ear a, b, c;
+  TriggerRecorder a, b, c;
   const auto of_a = first.bus.Subscribe(a.Subscriber()).value();
   const auto of_b = first.bus.Subscribe(b.Subscriber()).value();
   const auto of_c = second.bus.Subscribe(c.Subscriber()).value();
   ASSERT_TRUE(publisher.bus.Publish(WorkDetected("me", "acme", "in", 1)).ok());
-  for (Ear* ear : {&a, &b, &c}) ear->Await("in");
+  for (TriggerRecorder* ear : {&a, &b, &c}) ear->Await("in");
 }
 
 TEST_P(NatsTriggerBusTest, IgnoresWhatIsNoEventAndSaysSoOnce) {
   Process process(server_.url());
   const base::LogCapture log(base::kWarning);
-  Ear ear;
+  TriggerRecorder ear;
   const auto subscription = process.bus.Subscribe(ear.Subscriber()).value();
   const std::string noise("\0\xff\xfe noise", 9);
   for (const std::string& bytes : {std::string(), std::string("hello"), noise}) {
@@ -106,7 +106,7 @@ TEST_P(NatsTriggerBusTest, IgnoresWhatIsNoEventAndSaysSoOnce) {
 
 TEST_P(NatsTriggerBusTest, CarriesNamesThatNoSubjectCouldHold) {
   Process process(server_.url());
-  Ear ear;
+  TriggerRecorder ear;
   const auto subscription = process.bus.Subscribe(ear.Subscriber()).value();
   for (const char* queue : {"", "a.b", "* >", "end"}) {
     ASSERT_TRUE(process.bus.Publish(WorkDetected("me", "an account", queue, 1)).ok()) << queue;
@@ -117,7 +117,7 @@ TEST_P(NatsTriggerBusTest, CarriesNamesThatNoSubjectCouldHold) {
 
 TEST_P(NatsTriggerBusTest, HearsAgainAfterTheServerWasKilled) {
   Process process(server_.url());
-  Ear before, meanwhile;
+  TriggerRecorder before, meanwhile;
   const auto subscription = process.bus.Subscribe(before.Subscriber()).value();
   server_.Kill();
   const absl::Status lost = process.bus.Publish(WorkDetected("me", "acme", "lost", 1));
@@ -133,7 +133,7 @@ TEST_P(NatsTriggerBusTest, HearsAgainAfterTheServerWasKilled) {
 TEST_P(NatsTriggerBusTest, AFirstSubscriberWithoutAServerHearsOnceItIsBack) {
   Process process(server_.url());
   server_.Kill();
-  Ear ear;
+  TriggerRecorder ear;
   const auto subscription = process.bus.Subscribe(ear.Subscriber()).value();
   server_.Restart();
   process.AwaitConnection();

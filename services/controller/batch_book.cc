@@ -15,10 +15,10 @@ constexpr size_t kItemsPerRead = 4096;
 
 }  // namespace
 
-BatchBook::BatchBook(ledger::BatchRecords* ledger, report::ReportStore* report)
+LedgerCache::LedgerCache(ledger::BatchRecords* ledger, report::ReportStore* report)
     : ledger_(ledger), report_(report) {}
 
-absl::Status BatchBook::Check(const report::CountedItem& item) {
+absl::Status LedgerCache::Check(const report::CountedItem& item) {
   const absl::StatusOr<Page*> page = Open(item.batch);
   if (absl::IsNotFound(page.status())) {
     return absl::InvalidArgumentError(absl::StrCat("nobody here knows of batch ", item.batch));
@@ -37,19 +37,19 @@ absl::Status BatchBook::Check(const report::CountedItem& item) {
                                                  " was made of another slice than its ledger has"));
 }
 
-void BatchBook::Note(const report::Progress& progress) {
+void LedgerCache::Note(const report::Progress& progress) {
   const auto page = pages_.find(progress.batch);
   if (page != pages_.end()) page->second.counted = progress.items();
 }
 
-absl::StatusOr<bool> BatchBook::WouldComplete(uint64_t batch, uint64_t more) {
+absl::StatusOr<bool> LedgerCache::WouldComplete(uint64_t batch, uint64_t more) {
   MUSTER_ASSIGN_OR_RETURN(const Page* page, Open(batch));
   MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger_->Get(batch));
   return recorded.state == ledger::BatchState::kSealed &&
          static_cast<uint64_t>(page->counted) + more >= recorded.items;
 }
 
-absl::StatusOr<BatchBook::Page*> BatchBook::Open(uint64_t batch) {
+absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
   const auto known = pages_.find(batch);
   if (known != pages_.end()) return &known->second;
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
@@ -66,7 +66,7 @@ absl::StatusOr<BatchBook::Page*> BatchBook::Open(uint64_t batch) {
   return &page;
 }
 
-absl::Status BatchBook::ReadTo(uint64_t batch, uint64_t index, Page* page) {
+absl::Status LedgerCache::ReadTo(uint64_t batch, uint64_t index, Page* page) {
   while (page->items.size() <= index) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::ItemBoundary> more,
                             ledger_->Items(batch, page->items.size(), kItemsPerRead));

@@ -1,5 +1,5 @@
-// BatchBook: what the controller remembers of the batches whose results arrive, so that a result is
-// held against its batch's ledger before it may count.
+// LedgerCache: what the controller remembers of the batches whose results arrive, so that a result
+// is held against its batch's ledger before it may count.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 namespace muster::controller {
 
 // Not thread-safe.
-class BatchBook {
+class LedgerCache {
  public:
   // Neither is owned; both outlive the book.
-  BatchBook(ledger::BatchRecords* ledger, report::ReportStore* report);
+  LedgerCache(ledger::BatchRecords* ledger, report::ReportStore* report);
 
   // OK: the item is one of its batch. InvalidArgument saying why: it is not, and never will be (no
   // such batch, no such item, another content). Anything else is a store's error.

@@ -85,7 +85,7 @@ void ControllerRole::MakeCounting(const host::Stores& stores) {
                         instance = host_.instance](const report::Progress& progress) {
     TellCounted(bus, instance, progress.batch);
   };
-  counting_ = std::make_unique<JobCounting>(
+  counting_ = std::make_unique<ControllerSupervisor>(
       host_.account, std::move(options), std::move(events),
       Dependencies{stores.queues, stores.bus, records_.get(), report_.get(), stores.blobs, clock_});
 }

@@ -51,7 +51,7 @@ class ControllerRole final : public host::Role {
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<host::Membership> membership_;
   std::unique_ptr<ledger_remote::RemoteBatchRecords> records_;
-  std::unique_ptr<JobCounting> counting_;
+  std::unique_ptr<ControllerSupervisor> counting_;
   std::unique_ptr<ReportService> report_service_;
 };
 

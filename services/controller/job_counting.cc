@@ -22,17 +22,17 @@ absl::Duration PatienceAfter(int failures) {
 
 }  // namespace
 
-JobCounting::JobCounting(std::string account, Options options, Events events,
-                         Dependencies dependencies)
+ControllerSupervisor::ControllerSupervisor(std::string account, Options options, Events events,
+                                           Dependencies dependencies)
     : account_(std::move(account)),
       options_(std::move(options)),
       events_(std::move(events)),
       deps_(dependencies),
       thread_([this] { Run(); }) {}
 
-JobCounting::~JobCounting() { Stop(); }
+ControllerSupervisor::~ControllerSupervisor() { Stop(); }
 
-absl::Status JobCounting::Begin(const std::string& job) {
+absl::Status ControllerSupervisor::Begin(const std::string& job) {
   base::MutexLock lock(&mu_);
   if (stopping_) return absl::UnavailableError("this controller is about to stop");
   if (const auto begun = jobs_.find(job); begun != jobs_.end()) {
@@ -46,7 +46,7 @@ absl::Status JobCounting::Begin(const std::string& job) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Controller>> JobCounting::Start(const std::string& job) {
+absl::StatusOr<std::unique_ptr<Controller>> ControllerSupervisor::Start(const std::string& job) {
   Options options = options_;
   options.partitions = {wire::OutputQueue(account_, job, 0)};
   Events events;
@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<Controller>> JobCounting::Start(const std::string
   return controller;
 }
 
-void JobCounting::CheckCompletion(uint64_t batch) {
+void ControllerSupervisor::CheckCompletion(uint64_t batch) {
   const auto job = [&]() -> absl::StatusOr<std::string> {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, deps_.report->Read());
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, reader->GetProgress(batch));
@@ -73,7 +73,7 @@ void JobCounting::CheckCompletion(uint64_t batch) {
 }
 
 // On the controller's thread, which must end before the controller can.
-void JobCounting::OnError(const std::string& job, const absl::Status& why) {
+void ControllerSupervisor::OnError(const std::string& job, const absl::Status& why) {
   base::MutexLock lock(&mu_);
   Counting& counting = jobs_[job];
   const absl::Duration now = deps_.clock->Monotonic();
@@ -87,7 +87,7 @@ void JobCounting::OnError(const std::string& job, const absl::Status& why) {
              {"again_after", absl::FormatDuration(PatienceAfter(counting.failures))}});
 }
 
-std::pair<absl::Duration, std::string> JobCounting::NextLocked() const {
+std::pair<absl::Duration, std::string> ControllerSupervisor::NextLocked() const {
   std::pair<absl::Duration, std::string> next = {absl::InfiniteDuration(), ""};
   for (const auto& [job, counting] : jobs_) {
     if (counting.failed && counting.again_at < next.first) next = {counting.again_at, job};
@@ -95,7 +95,7 @@ std::pair<absl::Duration, std::string> JobCounting::NextLocked() const {
   return next;
 }
 
-void JobCounting::Run() {
+void ControllerSupervisor::Run() {
   base::MutexLock lock(&mu_);
   while (!stopping_) {
     const auto [due, job] = NextLocked();
@@ -107,7 +107,7 @@ void JobCounting::Run() {
   }
 }
 
-void JobCounting::RestartLocked(const std::string& job) {
+void ControllerSupervisor::RestartLocked(const std::string& job) {
   std::unique_ptr<Controller> old = std::move(jobs_[job].controller);
   jobs_[job].failed = false;  // the new one may fail before it is in its place
   mu_.Unlock();
@@ -130,7 +130,7 @@ void JobCounting::RestartLocked(const std::string& job) {
   counting.again_at = counting.begun + PatienceAfter(counting.failures);
 }
 
-void JobCounting::Stop() {
+void ControllerSupervisor::Stop() {
   std::vector<std::unique_ptr<Controller>> controllers;
   {
     base::MutexLock lock(&mu_);

@@ -1,5 +1,5 @@
-// JobCounting: a controller for each job whose results are to be counted, and a new one in place of
-// each that stopped because a store did not work.
+// ControllerSupervisor: a controller for each job whose results are to be counted, and a new one in
+// place of each that stopped because a store did not work.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@
 namespace muster::controller {
 
 // Thread-safe.
-class JobCounting {
+class ControllerSupervisor {
  public:
   // `options` are those of every controller, but for its partitions. on_complete and on_error of
   // `events` are not used.
-  JobCounting(std::string account, Options options, Events events, Dependencies dependencies);
-  ~JobCounting();  // Stop()s
+  ControllerSupervisor(std::string account, Options options, Events events,
+                       Dependencies dependencies);
+  ~ControllerSupervisor();  // Stop()s
 
   // The job's results are counted from now on. Errors are the queue store's; ask again. Also what
   // is in the way of those that were begun before, while that is a base::Mismatch.

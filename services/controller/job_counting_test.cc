@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class JobCountingTest : public ControllerTest {
+class ControllerSupervisorTest : public ControllerTest {
  protected:
   // What was logged of job "shop", in order.
   std::vector<std::string> Told() const {
@@ -30,11 +30,11 @@ class JobCountingTest : public ControllerTest {
   const base::LogCapture log_;
 };
 
-TEST_F(JobCountingTest, TellsThatItGoesOnWhenAStoreDidNotWork) {
+TEST_F(ControllerSupervisorTest, TellsThatItGoesOnWhenAStoreDidNotWork) {
   OpenBatch(1);
   PutQuietly({Result(0)});
   report_->FailNext({.status = absl::InternalError("the connection was closed")});
-  JobCounting counting(wire::kLocalAccount, Instantly(), host_->events(), dependencies());
+  ControllerSupervisor counting(wire::kLocalAccount, Instantly(), host_->events(), dependencies());
   ASSERT_TRUE(counting.Begin("shop").ok());
   while (Told().empty()) std::this_thread::yield();
   // The lease of the result that was in hand lapses, too.

@@ -47,7 +47,7 @@ ReportService::ReportService(report::ReportStore* report,
                              std::function<void(uint64_t batch)> check_completion,
                              std::function<absl::Status(const std::string& job)> begin_counting)
     : report_(report),
-      desk_(report, std::move(check_completion)),
+      report_client_(report, std::move(check_completion)),
       begin_counting_(std::move(begin_counting)) {}
 
 grpc::Status ReportService::GetReport(grpc::ServerContext* context,
@@ -80,7 +80,8 @@ grpc::Status ReportService::GetProgress(grpc::ServerContext* context,
                                         const v1::GetProgressRequest* request,
                                         v1::GetProgressResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, desk_.GetProgress(request->batch()));
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
+                            report_client_.GetProgress(request->batch()));
     *response->mutable_progress() = report_wire::ToProto(progress);
     return absl::OkStatus();
   });
@@ -90,7 +91,7 @@ grpc::Status ReportService::GetHighestBatch(grpc::ServerContext* context,
                                             const v1::GetHighestBatchRequest*,
                                             v1::GetHighestBatchResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(const uint64_t batch, desk_.HighestBatch());
+    MUSTER_ASSIGN_OR_RETURN(const uint64_t batch, report_client_.HighestBatch());
     response->set_batch(batch);
     return absl::OkStatus();
   });
@@ -100,7 +101,8 @@ grpc::Status ReportService::GetStoredReceipt(grpc::ServerContext* context,
                                              const v1::GetStoredReceiptRequest* request,
                                              v1::GetStoredReceiptResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(report::StoredReceipt receipt, desk_.GetReceipt(request->batch()));
+    MUSTER_ASSIGN_OR_RETURN(report::StoredReceipt receipt,
+                            report_client_.GetReceipt(request->batch()));
     response->set_text(std::move(receipt.text));
     response->set_checksum(std::move(receipt.checksum));
     return absl::OkStatus();
@@ -111,7 +113,7 @@ grpc::Status ReportService::GetTally(grpc::ServerContext* context,
                                      const v1::GetTallyRequest* request,
                                      v1::GetTallyResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(const report::Tally tally, desk_.GetTally(request->batch()));
+    MUSTER_ASSIGN_OR_RETURN(const report::Tally tally, report_client_.GetTally(request->batch()));
     *response = report_wire::ToProto(tally);
     return absl::OkStatus();
   });
@@ -122,13 +124,14 @@ grpc::Status ReportService::ListUncountedItems(grpc::ServerContext* context,
                                                v1::ListUncountedItemsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     const int max = request->max();
-    if (max < 1 || static_cast<size_t>(max) > report::kMaxDeskItems) {
+    if (max < 1 || static_cast<size_t>(max) > report::kMaxReportItems) {
       return rpc::BadField(
-          "max", absl::StrCat("is ", max, ", must be within 1 to ", report::kMaxDeskItems));
+          "max", absl::StrCat("is ", max, ", must be within 1 to ", report::kMaxReportItems));
     }
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> indexes,
-                            desk_.UncountedItems(request->batch(), request->item_count(),
-                                                 request->from(), static_cast<size_t>(max)));
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::vector<uint64_t> indexes,
+        report_client_.UncountedItems(request->batch(), request->item_count(), request->from(),
+                                      static_cast<size_t>(max)));
     response->mutable_indexes()->Add(indexes.begin(), indexes.end());
     return absl::OkStatus();
   });
@@ -139,7 +142,7 @@ grpc::Status ReportService::RegisterBatch(grpc::ServerContext* context,
                                           v1::RegisterBatchResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const report::BatchShape shape, ShapeIn(*request));
-    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, desk_.RegisterBatch(shape));
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, report_client_.RegisterBatch(shape));
     if (begin_counting_) MUSTER_RETURN_IF_ERROR(begin_counting_(shape.job));
     *response->mutable_progress() = report_wire::ToProto(progress);
     return absl::OkStatus();
@@ -149,7 +152,7 @@ grpc::Status ReportService::RegisterBatch(grpc::ServerContext* context,
 grpc::Status ReportService::CheckCompletion(grpc::ServerContext* context,
                                             const v1::CheckCompletionRequest* request,
                                             v1::CheckCompletionResponse*) {
-  return rpc::Answer(*context, [&] { return desk_.CheckCompletion(request->batch()); });
+  return rpc::Answer(*context, [&] { return report_client_.CheckCompletion(request->batch()); });
 }
 
 grpc::Status ReportService::ReopenDeadLettered(grpc::ServerContext* context,
@@ -157,11 +160,11 @@ grpc::Status ReportService::ReopenDeadLettered(grpc::ServerContext* context,
                                                v1::ReopenDeadLetteredResponse*) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     const auto& indexes = request->indexes();
-    if (static_cast<size_t>(indexes.size()) > report::kMaxDeskItems) {
+    if (static_cast<size_t>(indexes.size()) > report::kMaxReportItems) {
       return rpc::BadField("indexes", absl::StrCat("are ", indexes.size(), ", must be at most ",
-                                                   report::kMaxDeskItems));
+                                                   report::kMaxReportItems));
     }
-    return desk_.ReopenDeadLettered(
+    return report_client_.ReopenDeadLettered(
         request->batch(), absl::MakeConstSpan(indexes.data(), static_cast<size_t>(indexes.size())));
   });
 }

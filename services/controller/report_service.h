@@ -51,7 +51,7 @@ class ReportService final : public v1::ReportService::Service {
 
  private:
   report::ReportStore* const report_;  // not owned
-  report::StoreDesk desk_;
+  report::LocalReportClient report_client_;
   const std::function<absl::Status(const std::string& job)> begin_counting_;
 };
 

@@ -156,10 +156,10 @@ TEST_F(ReportServiceTest, NamesTheFieldThatIsWrong) {
 }
 
 TEST_F(ReportServiceTest, NamesTheNumberThatIsOutOfBounds) {
-  report_remote::RemoteDesk desk(channel_, kLong);
+  report_remote::RemoteReportClient report_client(channel_, kLong);
   Register();
-  EXPECT_THAT(Fields(desk.UncountedItems(kBatch, 1, 0, 0).status()), ElementsAre("max"));
-  EXPECT_THAT(Fields(desk.ReopenDeadLettered(kBatch, std::vector<uint64_t>(4097))),
+  EXPECT_THAT(Fields(report_client.UncountedItems(kBatch, 1, 0, 0).status()), ElementsAre("max"));
+  EXPECT_THAT(Fields(report_client.ReopenDeadLettered(kBatch, std::vector<uint64_t>(4097))),
               ElementsAre("indexes"));
 }
 

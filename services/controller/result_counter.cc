@@ -51,7 +51,7 @@ ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, c
       deps_(dependencies),
       stop_(std::move(stop)),
       retry_({}, dependencies.clock),
-      book_(dependencies.ledger, dependencies.report) {}
+      ledger_cache_(dependencies.ledger, dependencies.report) {}
 
 absl::StatusOr<int> ResultCounter::Receive() {
   const int page = deps_.queues->traits().max_receive;
@@ -166,7 +166,7 @@ absl::Status ResultCounter::Check(const report::CountedItem& item) {
   if (away != away_.end() && now < away->second.until) {
     return absl::UnavailableError("its ledger does not answer");
   }
-  absl::Status fits = book_.Check(item);
+  absl::Status fits = ledger_cache_.Check(item);
   if (!base::IsTransient(fits)) {
     if (away != away_.end()) away_.erase(away);
     return fits;
@@ -182,7 +182,7 @@ absl::Status ResultCounter::Check(const report::CountedItem& item) {
 
 absl::StatusOr<bool> ResultCounter::HoldsTheLast() {
   for (const auto& [batch, items] : items_of_batch_) {
-    const absl::StatusOr<bool> last = book_.WouldComplete(batch, items);
+    const absl::StatusOr<bool> last = ledger_cache_.WouldComplete(batch, items);
     if (base::IsTransient(last.status())) continue;  // then it is counted a moment later
     MUSTER_RETURN_IF_ERROR(last.status());
     if (*last) return true;
@@ -212,7 +212,7 @@ absl::Status ResultCounter::Commit() {
   MUSTER_FAILPOINT("controller.after_commit");
   LogVerdicts(*summary);
   for (const report::Progress& progress : summary->progress) {
-    book_.Note(progress);
+    ledger_cache_.Note(progress);
     if (events_->on_progress) events_->on_progress(progress);
     MUSTER_RETURN_IF_ERROR(FinishIfPossible(progress));
   }

@@ -57,7 +57,7 @@ class ResultCounter {
   void ComeAgain(uint64_t batch, queue::Receipt receipt);
   void PutBack();
   void LeaveToNewer(const absl::Status& why);
-  // BatchBook::Check, but a ledger that was away a moment ago is not asked.
+  // LedgerCache::Check, but a ledger that was away a moment ago is not asked.
   absl::Status Check(const report::CountedItem& item);
   absl::Status Commit();
   absl::Status Settle();
@@ -80,7 +80,7 @@ class ResultCounter {
   const Dependencies deps_;
   const std::stop_token stop_;
   base::RetryPolicy retry_;
-  BatchBook book_;
+  LedgerCache ledger_cache_;
 
   // The hand.
   std::vector<report::CountedItem> items_;

@@ -17,12 +17,12 @@ absl::StatusOr<std::unique_ptr<Membership>> Membership::Join(
   mesh::Roster* const roster = &joined->roster_;
   joined->sender_ =
       std::make_unique<mesh::HeartbeatSender>(self, std::move(complete), bus, roster, clock);
-  const auto hear = [roster, sender = joined->sender_.get(),
-                     own = self.instance()](const v1::Heartbeat& heartbeat) {
-    roster->Hear(heartbeat);
+  const auto on_heartbeat = [roster, sender = joined->sender_.get(),
+                             own = self.instance()](const v1::Heartbeat& heartbeat) {
+    roster->OnHeartbeat(heartbeat);
     if (heartbeat.sequence() == 1 && heartbeat.instance().instance() != own) sender->Greet();
   };
-  MUSTER_ASSIGN_OR_RETURN(joined->hearing_, bus->Subscribe(hear));
+  MUSTER_ASSIGN_OR_RETURN(joined->subscription_, bus->Subscribe(on_heartbeat));
   joined->sender_->Start();
   return joined;
 }

@@ -45,7 +45,7 @@ class Membership {
   mesh::Roster roster_;
   mesh::MeshService service_;
   std::unique_ptr<mesh::HeartbeatSender> sender_;
-  std::unique_ptr<heartbeat::HeartbeatBus::Subscription> hearing_;
+  std::unique_ptr<heartbeat::HeartbeatBus::Subscription> subscription_;
 };
 
 }  // namespace muster::host

@@ -69,7 +69,7 @@ int64_t Admission::Waiting(const job::JobDefinition& job) {
 
 std::optional<absl::Duration> Admission::DrainTime(const job::JobDefinition& job, int64_t waiting) {
   if (const auto told = AgentsDrainTime(job)) return std::min(*told, kLongestDrain);
-  const double items_per_second = deps_.speeds->ItemsPerSecond(job.name);
+  const double items_per_second = deps_.throughput->ItemsPerSecond(job.name);
   if (!(items_per_second > 0)) return std::nullopt;
   return std::min(absl::Seconds(static_cast<double>(waiting) / items_per_second), kLongestDrain);
 }

@@ -28,8 +28,8 @@ class Admission {
   // What is pointed to is not owned.
   struct Dependencies {
     queue::QueueStore* queues = nullptr;
-    JobSpeeds* speeds = nullptr;
-    scaling_remote::LeadingAgent* agent = nullptr;
+    JobThroughput* throughput = nullptr;
+    scaling_remote::ScalingLeaderClient* agent = nullptr;
     base::Clock* clock = nullptr;
     std::string account;  // of the jobs' queues
   };

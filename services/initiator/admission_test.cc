@@ -20,13 +20,13 @@ namespace muster::initiator {
 namespace {
 
 using scaling_remote::testing::AgentState;
-using scaling_remote::testing::MadeUpAgent;
+using scaling_remote::testing::FakeAgent;
 using ::testing::HasSubstr;
 
 // Queues that have nothing but a depth.
-class MadeUpDepths final : public queue::InterceptedStore {
+class FakeQueueDepths final : public queue::InterceptedStore {
  public:
-  MadeUpDepths() : InterceptedStore(nullptr) {}
+  FakeQueueDepths() : InterceptedStore(nullptr) {}
 
   absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& queue) override {
     ++looks;
@@ -75,13 +75,13 @@ class AdmissionTest : public ::testing::Test {
   }
 
   base::FakeClock clock_;
-  MadeUpDepths queues_;
-  MadeUpProcessors processors_{&clock_};
-  std::unique_ptr<JobSpeeds> speeds_ = processors_.Speeds();
-  MadeUpAgent agent_;
+  FakeQueueDepths queues_;
+  FakeProcessors processors_{&clock_};
+  std::unique_ptr<JobThroughput> throughput_ = processors_.Throughput();
+  FakeAgent agent_;
   std::vector<std::string> agents_;
-  scaling_remote::LeadingAgent leader_{[this] { return agents_; }, {}};
-  Admission admission_{{&queues_, speeds_.get(), &leader_, &clock_, "acme"}};
+  scaling_remote::ScalingLeaderClient leader_{[this] { return agents_; }, {}};
+  Admission admission_{{&queues_, throughput_.get(), &leader_, &clock_, "acme"}};
   job::JobDefinition job_;
 };
 

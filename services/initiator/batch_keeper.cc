@@ -27,15 +27,15 @@ absl::Duration PatienceAfter(int failures) {
 
 }  // namespace
 
-BatchKeeper::BatchKeeper(const BatchTools& tools, KeeperOptions options)
+BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions options)
     : tools_(tools),
       options_(options),
       job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
       cancel_acks_(tools.stores.clock) {}
 
-BatchKeeper::~BatchKeeper() { Stop(); }
+BatchScheduler::~BatchScheduler() { Stop(); }
 
-absl::Status BatchKeeper::Start() {
+absl::Status BatchScheduler::Start() {
   MUSTER_ASSIGN_OR_RETURN(
       subscription_, tools_.stores.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, tools_.stores.ledger->List());
@@ -46,7 +46,7 @@ absl::Status BatchKeeper::Start() {
   return absl::OkStatus();
 }
 
-void BatchKeeper::Stop() {
+void BatchScheduler::Stop() {
   subscription_.reset();
   stop_.request_stop();
   {
@@ -61,17 +61,17 @@ void BatchKeeper::Stop() {
   threads_.clear();
 }
 
-void BatchKeeper::Advance(uint64_t batch, absl::Duration after) {
+void BatchScheduler::Advance(uint64_t batch, absl::Duration after) {
   base::MutexLock lock(&mu_);
   AdvanceLocked(batch, after);
 }
 
-void BatchKeeper::NoteSender(uint64_t batch) {
+void BatchScheduler::NoteSender(uint64_t batch) {
   base::MutexLock lock(&mu_);
   ++AdvanceLocked(batch, absl::ZeroDuration()).senders;
 }
 
-void BatchKeeper::NoteSenderGone(uint64_t batch) {
+void BatchScheduler::NoteSenderGone(uint64_t batch) {
   base::MutexLock lock(&mu_);
   const auto entry = entries_.find(batch);
   if (entry == entries_.end() || entry->second.senders == 0) return;  // it was over meanwhile
@@ -80,12 +80,12 @@ void BatchKeeper::NoteSenderGone(uint64_t batch) {
   AnnounceLocked();
 }
 
-BatchKeeper::Entry& BatchKeeper::AdvanceLocked(uint64_t batch, absl::Duration after) {
+BatchScheduler::Entry& BatchScheduler::AdvanceLocked(uint64_t batch, absl::Duration after) {
   Entry& entry = entries_[batch];
   const absl::Duration now = tools_.stores.clock->Monotonic();
   const bool is_new = entry.work == nullptr;
   if (is_new) {
-    entry.work = std::make_shared<OpenBatch>(batch, tools_, &job_queues_);
+    entry.work = std::make_shared<BatchEngine>(batch, tools_, &job_queues_);
     entry.left_at = now;
   }
   const absl::Duration step_at = now + after;
@@ -95,7 +95,7 @@ BatchKeeper::Entry& BatchKeeper::AdvanceLocked(uint64_t batch, absl::Duration af
 }
 
 // Best effort: who does not hear of it works in vain, and nothing else.
-void BatchKeeper::TellWorkers(uint64_t cancelled) {
+void BatchScheduler::PublishCancellation(uint64_t cancelled) {
   absl::Status told;
   if (tools_.cancelled != nullptr) told = tools_.cancelled->Add(cancelled);
   told.Update(tools_.stores.bus->Publish(
@@ -105,16 +105,16 @@ void BatchKeeper::TellWorkers(uint64_t cancelled) {
             {{"batch", cancelled}, {"why", told.ToString()}});
 }
 
-absl::StatusOr<int> BatchKeeper::Cancel(uint64_t batch, const std::string& reason,
-                                        const std::vector<std::string>& workers,
-                                        absl::Duration patience) {
+absl::StatusOr<int> BatchScheduler::Cancel(uint64_t batch, const std::string& reason,
+                                           const std::vector<std::string>& workers,
+                                           absl::Duration patience) {
   return cancel_acks_.Collect(batch, workers, patience, [&] { return Cancel(batch, reason); });
 }
 
-absl::Status BatchKeeper::Cancel(uint64_t batch, const std::string& reason) {
+absl::Status BatchScheduler::Cancel(uint64_t batch, const std::string& reason) {
   MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Cancel(
       batch, tools_.stores.clock->Now(), base::Printable(reason, kMaxKeptReasonBytes)));
-  TellWorkers(batch);
+  PublishCancellation(batch);
   if (const auto upload = tools_.uploads->Held(batch); upload != nullptr) {
     upload->Refuse(absl::CancelledError(absl::StrCat("batch ", batch, " is cancelled")));
   }
@@ -123,7 +123,7 @@ absl::Status BatchKeeper::Cancel(uint64_t batch, const std::string& reason) {
 }
 
 // As far as one can tell: how much content there will be is known only when it is there.
-double BatchKeeper::SplitShare(const ledger::Batch& batch) {
+double BatchScheduler::SplitShare(const ledger::Batch& batch) {
   if (batch.state != ledger::BatchState::kOpen) return 1;
   if (batch.source_path != tools_.uploads->PathOf(batch.number)) return 0;
   uint64_t arrived = batch.content.size();
@@ -134,7 +134,7 @@ double BatchKeeper::SplitShare(const ledger::Batch& batch) {
 }
 
 // Nobody will come by himself who was interrupted, and the batch would wait for ever.
-absl::Status BatchKeeper::CheckSender(const ledger::Batch& batch) {
+absl::Status BatchScheduler::CheckSender(const ledger::Batch& batch) {
   if (batch.state != ledger::BatchState::kOpen || !batch.content.empty()) return absl::OkStatus();
   if (batch.source_path != tools_.uploads->PathOf(batch.number)) return absl::OkStatus();
   {
@@ -144,51 +144,52 @@ absl::Status BatchKeeper::CheckSender(const ledger::Batch& batch) {
     const absl::Duration alone = tools_.stores.clock->Monotonic() - entry->second.left_at;
     if (alone < options_.sender_grace) return absl::OkStatus();
   }
-  if (tools_.uploads->HasWhole(batch.number)) return absl::OkStatus();
+  if (tools_.uploads->IsSealed(batch.number)) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("the rest of its upload is missing: submit it again with --request-id ",
                    batch.request_id, ", or `muster batch cancel ", batch.number, "`"));
 }
 
-absl::StatusOr<Standing> BatchKeeper::Get(uint64_t number) {
-  Standing standing;
-  MUSTER_ASSIGN_OR_RETURN(standing.batch, tools_.stores.ledger->Get(number));
-  standing.split_share = SplitShare(standing.batch);
-  const absl::Status unsent = CheckSender(standing.batch);
+absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
+  BatchStatus batch_status;
+  MUSTER_ASSIGN_OR_RETURN(batch_status.batch, tools_.stores.ledger->Get(number));
+  batch_status.split_share = SplitShare(batch_status.batch);
+  const absl::Status unsent = CheckSender(batch_status.batch);
   {
     base::MutexLock lock(&mu_);
     const auto entry = entries_.find(number);
     if (entry != entries_.end()) {
-      standing.split = entry->second.work->split_progress();
-      standing.problem = entry->second.problem;
-      standing.problem.Update(unsent);
-      if (entry->second.counted.has_value() && !IsOver(standing.batch.state)) {
-        standing.counted = *entry->second.counted;
-        return standing;
+      batch_status.split = entry->second.work->split_progress();
+      batch_status.problem = entry->second.problem;
+      batch_status.problem.Update(unsent);
+      if (entry->second.counted.has_value() && !IsOver(batch_status.batch.state)) {
+        batch_status.counted = *entry->second.counted;
+        return batch_status;
       }
     }
   }
   // Of what was not put nothing is counted, and a submission is not to wait to hear that.
-  if (!IsOver(standing.batch.state) && standing.batch.enqueued_items == 0) return standing;
-  absl::StatusOr<report::Progress> counted = tools_.desk->GetProgress(number);
+  if (!IsOver(batch_status.batch.state) && batch_status.batch.enqueued_items == 0)
+    return batch_status;
+  absl::StatusOr<report::Progress> counted = tools_.report_client->GetProgress(number);
   if (counted.ok()) {
-    standing.counted = *std::move(counted);
+    batch_status.counted = *std::move(counted);
   } else if (absl::IsNotFound(counted.status()) &&
-             standing.batch.state == ledger::BatchState::kComplete) {
+             batch_status.batch.state == ledger::BatchState::kComplete) {
     return absl::UnavailableError(
         absl::StrCat("the report does not know batch ", number, ", which is complete"));
-  } else if (!absl::IsNotFound(counted.status()) && IsOver(standing.batch.state)) {
+  } else if (!absl::IsNotFound(counted.status()) && IsOver(batch_status.batch.state)) {
     return counted.status();
   }
-  return standing;
+  return batch_status;
 }
 
-absl::StatusOr<bool> BatchKeeper::IsCancelled(uint64_t number) {
+absl::StatusOr<bool> BatchScheduler::IsCancelled(uint64_t number) {
   MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, tools_.stores.ledger->Get(number));
   return batch.state == ledger::BatchState::kCancelled;
 }
 
-void BatchKeeper::AwaitNews(uint64_t* seen, absl::Duration deadline) {
+void BatchScheduler::AwaitNews(uint64_t* seen, absl::Duration deadline) {
   base::MutexLock lock(&mu_);
   while (!stopping_ && news_count_ == *seen) {
     if (tools_.stores.clock->WaitUntil(&news_, &mu_, deadline)) break;
@@ -196,12 +197,12 @@ void BatchKeeper::AwaitNews(uint64_t* seen, absl::Duration deadline) {
   *seen = news_count_;
 }
 
-void BatchKeeper::AnnounceLocked() {
+void BatchScheduler::AnnounceLocked() {
   ++news_count_;
   news_.NotifyAll();
 }
 
-void BatchKeeper::OnEvent(const trigger::InterRoleCommunicationEvent& event) {
+void BatchScheduler::OnEvent(const trigger::InterRoleCommunicationEvent& event) {
   if (const auto* acknowledged = std::get_if<trigger::CancelAcknowledgedEvent>(&event.payload)) {
     cancel_acks_.Hear(acknowledged->batch, event.from);
   }
@@ -216,8 +217,8 @@ void BatchKeeper::OnEvent(const trigger::InterRoleCommunicationEvent& event) {
                  std::min(at, entry->second.ask_at));
 }
 
-void BatchKeeper::ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration step_at,
-                                 absl::Duration ask_at) {
+void BatchScheduler::ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration step_at,
+                                    absl::Duration ask_at) {
   due_.erase({entry->due(), batch});
   entry->step_at = step_at;
   entry->ask_at = ask_at;
@@ -226,19 +227,19 @@ void BatchKeeper::ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration st
   due_changed_.NotifyOne();
 }
 
-std::optional<std::pair<absl::Duration, uint64_t>> BatchKeeper::NextLocked() const {
+std::optional<std::pair<absl::Duration, uint64_t>> BatchScheduler::NextLocked() const {
   if (due_.empty()) return std::nullopt;
   return *due_.begin();
 }
 
-void BatchKeeper::Run() {
+void BatchScheduler::Run() {
   base::MutexLock lock(&mu_);
   while (!stopping_) {
     const absl::Duration now = tools_.stores.clock->Monotonic();
     const auto next = NextLocked();
     const absl::Duration due = next.has_value() ? next->first : absl::InfiniteDuration();
     if (due <= now) {
-      Tend(next->second);
+      ProcessDue(next->second);
     } else if (sweep_at_ <= now) {
       sweep_at_ = now + kSweepInterval;
       mu_.Unlock();
@@ -250,7 +251,7 @@ void BatchKeeper::Run() {
   }
 }
 
-void BatchKeeper::Sweep() {
+void BatchScheduler::Sweep() {
   const absl::Time before = tools_.stores.clock->Now() - options_.content_retention;
   absl::Status swept;
   const absl::StatusOr<std::vector<ledger::Batch>> batches = tools_.stores.ledger->List();
@@ -268,7 +269,7 @@ void BatchKeeper::Sweep() {
   base::Log(base::kWarning, "old content stays for now", {{"why", swept.ToString()}});
 }
 
-void BatchKeeper::Tend(uint64_t batch) {
+void BatchScheduler::ProcessDue(uint64_t batch) {
   Entry& entry = entries_[batch];
   const absl::Duration now = tools_.stores.clock->Monotonic();
   const bool step_it = entry.step_at <= now;
@@ -277,16 +278,16 @@ void BatchKeeper::Tend(uint64_t batch) {
   if (!due_.empty()) due_changed_.NotifyOne();
   entry.busy = true;
   if (step_it) entry.step_at = absl::InfiniteDuration();
-  const std::shared_ptr<OpenBatch> work = entry.work;
+  const std::shared_ptr<BatchEngine> work = entry.work;
 
   mu_.Unlock();
-  absl::StatusOr<Standstill> step = Standstill::kNeedsResults;
+  absl::StatusOr<StepResult> step = StepResult::kNeedsResults;
   if (step_it) step = work->Step(stop_.get_token());
-  if (step.ok() && *step == Standstill::kRefused) CancelRefused(batch, work->refusal());
+  if (step.ok() && *step == StepResult::kRefused) CancelRefused(batch, work->refusal());
   mu_.Lock();
 
   // More content may be there by now, and should not wait for a controller's answer.
-  const bool waits_for_content = step.ok() && *step == Standstill::kNeedsContent;
+  const bool waits_for_content = step.ok() && *step == StepResult::kNeedsContent;
   if (entry.ask_at <= now || !waits_for_content) AskLocked(batch, &entry);
   entry.busy = false;
   if (step_it) {
@@ -297,17 +298,17 @@ void BatchKeeper::Tend(uint64_t batch) {
   AnnounceLocked();
 }
 
-void BatchKeeper::AskLocked(uint64_t batch, Entry* entry) {
+void BatchScheduler::AskLocked(uint64_t batch, Entry* entry) {
   entry->ask_at = absl::InfiniteDuration();  // what is counted from now on is a reason to ask again
   entry->asked = tools_.stores.clock->Monotonic();
   mu_.Unlock();
-  absl::StatusOr<report::Progress> counted = tools_.desk->GetProgress(batch);
+  absl::StatusOr<report::Progress> counted = tools_.report_client->GetProgress(batch);
   mu_.Lock();
   if (counted.ok()) entry->counted = *std::move(counted);
 }
 
-void BatchKeeper::NoteStepLocked(uint64_t batch, Entry* entry,
-                                 const absl::StatusOr<Standstill>& step) {
+void BatchScheduler::NoteStepLocked(uint64_t batch, Entry* entry,
+                                    const absl::StatusOr<StepResult>& step) {
   if (!step.ok()) {
     NoteProblemLocked(batch, entry, step.status());
     return;
@@ -316,18 +317,18 @@ void BatchKeeper::NoteStepLocked(uint64_t batch, Entry* entry,
   entry->problem = absl::OkStatus();
   // step_at is earlier where somebody asked for another step meanwhile.
   const bool again = entry->step_at != absl::InfiniteDuration();
-  if (*step == Standstill::kDone && !again) {
+  if (*step == StepResult::kDone && !again) {
     entries_.erase(batch);
     return;
   }
   absl::Duration step_at = entry->step_at;
-  if (*step == Standstill::kNeedsResults) {
+  if (*step == StepResult::kNeedsResults) {
     step_at = std::min(step_at, tools_.stores.clock->Monotonic() + options_.loss_check_interval);
   }
   ScheduleLocked(batch, entry, step_at, entry->ask_at);
 }
 
-void BatchKeeper::NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem) {
+void BatchScheduler::NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem) {
   if (stopping_) return;
   // Once for each problem, however often it is met.
   if (entry->problem != problem) {
@@ -340,7 +341,7 @@ void BatchKeeper::NoteProblemLocked(uint64_t batch, Entry* entry, const absl::St
   ScheduleLocked(batch, entry, std::min(entry->step_at, later), entry->ask_at);
 }
 
-void BatchKeeper::CancelRefused(uint64_t batch, const absl::Status& why) {
+void BatchScheduler::CancelRefused(uint64_t batch, const absl::Status& why) {
   base::Log(base::kError, "a batch is cancelled: its content is not what the job reads",
             {{"batch", batch}, {"why", why.ToString()}});
   if (const auto upload = tools_.uploads->Held(batch); upload != nullptr) upload->Refuse(why);

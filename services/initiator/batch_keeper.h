@@ -1,4 +1,4 @@
-// BatchKeeper: sees every batch of this initiator through that is not complete yet, with a few
+// BatchScheduler: sees every batch of this initiator through that is not complete yet, with a few
 // threads however many batches there are, and knows where each stands.
 //
 // A batch is stepped (open_batch.h) when it is new, when more of its content has arrived, when
@@ -30,7 +30,7 @@
 
 namespace muster::initiator {
 
-struct KeeperOptions {
+struct SchedulerOptions {
   int threads = 4;  // batches that are split at a time
   // Between two looks whether a queue has lost items of a batch that is not complete.
   absl::Duration loss_check_interval = absl::Seconds(2);
@@ -44,7 +44,7 @@ struct KeeperOptions {
 };
 
 // Where a batch stands.
-struct Standing {
+struct BatchStatus {
   ledger::Batch batch;
   report::Progress counted;            // all zero before anything was counted
   std::optional<SplitProgress> split;  // while it is worked on
@@ -53,14 +53,14 @@ struct Standing {
 };
 
 // Thread-safe.
-class BatchKeeper {
+class BatchScheduler {
  public:
-  BatchKeeper(const BatchTools& tools, KeeperOptions options);
-  ~BatchKeeper();  // Stop()s
+  BatchScheduler(const EngineDependencies& tools, SchedulerOptions options);
+  ~BatchScheduler();  // Stop()s
 
   // Takes up every batch that the ledger does not call complete or cancelled.
   absl::Status Start();
-  // Batches stay where they are; a new keeper goes on with them.
+  // Batches stay where they are; a new scheduler goes on with them.
   void Stop();
 
   // The batch is new, or more of its content has arrived, or it has changed in the ledger: looks at
@@ -82,18 +82,18 @@ class BatchKeeper {
 
   // NotFound: no such batch. Unavailable: it is not known how far a batch is counted that nobody
   // works on here any more.
-  absl::StatusOr<Standing> Get(uint64_t batch);
+  absl::StatusOr<BatchStatus> Get(uint64_t batch);
 
   // As the ledger says, which alone is asked. NotFound: no such batch.
   absl::StatusOr<bool> IsCancelled(uint64_t batch);
 
   // Waits until there is more news of any batch than `seen`, which it then sets, or the monotonic
-  // clock reaches `deadline`, or the keeper stops. 0: none was seen.
+  // clock reaches `deadline`, or the scheduler stops. 0: none was seen.
   void AwaitNews(uint64_t* seen, absl::Duration deadline);
 
  private:
   struct Entry {
-    std::shared_ptr<OpenBatch> work;
+    std::shared_ptr<BatchEngine> work;
     bool busy = false;                                 // a thread has it
     absl::Duration step_at = absl::ZeroDuration();     // monotonic; when to step it
     absl::Duration ask_at = absl::InfiniteDuration();  // when to ask how far it is counted
@@ -117,10 +117,10 @@ class BatchKeeper {
   std::optional<std::pair<absl::Duration, uint64_t>> NextLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Steps the batch, and asks how far it is counted; lets go of mu_ meanwhile.
-  void Tend(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ProcessDue(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Asks how far it is counted; lets go of mu_ meanwhile. Whoever calls is busy with it.
   void AskLocked(uint64_t batch, Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void NoteStepLocked(uint64_t batch, Entry* entry, const absl::StatusOr<Standstill>& step)
+  void NoteStepLocked(uint64_t batch, Entry* entry, const absl::StatusOr<StepResult>& step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -129,13 +129,13 @@ class BatchKeeper {
   double SplitShare(const ledger::Batch& batch);
   // OK: its content is whole, or somebody sends it.
   absl::Status CheckSender(const ledger::Batch& batch);
-  void TellWorkers(uint64_t cancelled);
+  void PublishCancellation(uint64_t cancelled);
   // Deletes content that nobody needs any more.
   void Sweep();
   void AnnounceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const BatchTools tools_;
-  const KeeperOptions options_;
+  const EngineDependencies tools_;
+  const SchedulerOptions options_;
   JobQueues job_queues_;
   CancelAcks cancel_acks_;
   std::stop_source stop_;

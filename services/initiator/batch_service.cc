@@ -51,16 +51,17 @@ bool SaysTheSame(v1::BatchStatus a, v1::BatchStatus b) {
 }  // namespace
 
 absl::StatusOr<v1::BatchStatus> BatchService::StatusOf(uint64_t batch) const {
-  MUSTER_ASSIGN_OR_RETURN(const Standing standing, deps_.keeper->Get(batch));
+  MUSTER_ASSIGN_OR_RETURN(const BatchStatus batch_status, deps_.scheduler->Get(batch));
   const absl::Time now = deps_.clock->Now();
-  return initiator::StatusOf(standing, static_cast<uint64_t>(absl::ToUnixMicros(now)), now);
+  return initiator::StatusOf(batch_status, static_cast<uint64_t>(absl::ToUnixMicros(now)), now);
 }
 
 grpc::Status BatchService::Submit(
     grpc::ServerContext* context,
     grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>* stream) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    SubmitCall call(deps_.submissions, deps_.keeper, deps_.uploads, deps_.clock, context, stream);
+    SubmitCall call(deps_.submissions, deps_.scheduler, deps_.uploads, deps_.clock, context,
+                    stream);
     MUSTER_RETURN_IF_ERROR(call.Run());
     v1::SubmitResponse response;
     MUSTER_ASSIGN_OR_RETURN(*response.mutable_sealed()->mutable_status(), StatusOf(call.batch()));
@@ -133,7 +134,7 @@ absl::Status BatchService::Watch(grpc::ServerContext* context, const v1::WatchBa
     if (state == v1::BATCH_STATE_COMPLETE || state == v1::BATCH_STATE_CANCELLED) {
       return absl::OkStatus();
     }
-    deps_.keeper->AwaitNews(&news, deps_.clock->Monotonic() + kWatchInterval);
+    deps_.scheduler->AwaitNews(&news, deps_.clock->Monotonic() + kWatchInterval);
   }
   return absl::CancelledError("nobody watches any more");
 }
@@ -147,8 +148,8 @@ grpc::Status BatchService::CancelBatch(grpc::ServerContext* context,
     }
     const auto processors = deps_.processors ? deps_.processors() : std::vector<std::string>();
     MUSTER_ASSIGN_OR_RETURN(const int acknowledged,
-                            deps_.keeper->Cancel(request->batch(), request->reason(), processors,
-                                                 kAcknowledgePatience));
+                            deps_.scheduler->Cancel(request->batch(), request->reason(), processors,
+                                                    kAcknowledgePatience));
     response->set_processors(static_cast<int>(processors.size()));
     response->set_acknowledged(acknowledged);
     base::Log(base::kInfo, "a batch is cancelled on request",
@@ -180,18 +181,18 @@ grpc::Status BatchService::GetReceipt(grpc::ServerContext* context,
 }
 
 absl::StatusOr<report::StoredReceipt> BatchService::Receipt(uint64_t number) {
-  MUSTER_ASSIGN_OR_RETURN(const Standing standing, deps_.keeper->Get(number));
-  const ledger::Batch& batch = standing.batch;
-  if (batch.state == ledger::BatchState::kComplete) return deps_.desk->GetReceipt(number);
+  MUSTER_ASSIGN_OR_RETURN(const BatchStatus batch_status, deps_.scheduler->Get(number));
+  const ledger::Batch& batch = batch_status.batch;
+  if (batch.state == ledger::BatchState::kComplete) return deps_.report_client->GetReceipt(number);
   if (batch.state == ledger::BatchState::kCancelled) return ReceiptOfCancelled(batch);
   return absl::FailedPreconditionError(
       absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), ": ",
-                   standing.counted.items(), " of its ", batch.items, " items are counted"));
+                   batch_status.counted.items(), " of its ", batch.items, " items are counted"));
 }
 
 absl::StatusOr<report::StoredReceipt> BatchService::ReceiptOfCancelled(const ledger::Batch& batch) {
   const absl::Time now = deps_.clock->Now();
-  absl::StatusOr<report::Tally> tally = deps_.desk->GetTally(batch.number);
+  absl::StatusOr<report::Tally> tally = deps_.report_client->GetTally(batch.number);
   if (absl::IsNotFound(tally.status())) tally = report::EmptyTally(batch.number);
   MUSTER_RETURN_IF_ERROR(tally.status());
   return cancellation::CancelledReceipt(batch, *tally, now);

@@ -28,10 +28,10 @@ class BatchService final : public v1::BatchService::Service {
   // Not owned.
   struct Dependencies {
     Submissions* submissions = nullptr;
-    BatchKeeper* keeper = nullptr;
+    BatchScheduler* scheduler = nullptr;
     Uploads* uploads = nullptr;
     ledger::BatchLedger* ledger = nullptr;
-    report::CountingDesk* desk = nullptr;
+    report::ReportClient* report_client = nullptr;
     base::Clock* clock = nullptr;
     // The instances of the processors that are there; empty: nobody knows.
     std::function<std::vector<std::string>()> processors = nullptr;

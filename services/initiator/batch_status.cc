@@ -12,14 +12,14 @@ namespace {
 using proto_time::ToProto;
 
 // Each is at most the one before, whatever moment each was looked at.
-v1::BatchFlow FlowOf(const Standing& standing) {
-  const ledger::Batch& batch = standing.batch;
-  const auto counted = static_cast<uint64_t>(standing.counted.transactions);
+v1::BatchFlow FlowOf(const BatchStatus& batch_status) {
+  const ledger::Batch& batch = batch_status.batch;
+  const auto counted = static_cast<uint64_t>(batch_status.counted.transactions);
   uint64_t read = batch.transactions;
   uint64_t queued = batch.enqueued_items == batch.items ? batch.transactions : 0;
-  if (standing.split.has_value()) {
-    read = std::max(read, standing.split->transactions_read);
-    queued = std::max(queued, standing.split->transactions_enqueued);
+  if (batch_status.split.has_value()) {
+    read = std::max(read, batch_status.split->transactions_read);
+    queued = std::max(queued, batch_status.split->transactions_enqueued);
   }
   read = std::max(read, counted);
   queued = std::clamp(queued, counted, read);
@@ -28,12 +28,12 @@ v1::BatchFlow FlowOf(const Standing& standing) {
   flow.set_queued(static_cast<int64_t>(queued));
   flow.set_processed(static_cast<int64_t>(counted));
   flow.set_committed(static_cast<int64_t>(counted));
-  flow.set_split(standing.split_share);
+  flow.set_split(batch_status.split_share);
   return flow;
 }
 
-void SetTimes(const Standing& standing, absl::Time now, v1::BatchStatus* status) {
-  const ledger::Batch& batch = standing.batch;
+void SetTimes(const BatchStatus& batch_status, absl::Time now, v1::BatchStatus* status) {
+  const ledger::Batch& batch = batch_status.batch;
   *status->mutable_created() = ToProto(batch.created);
   if (batch.state == ledger::BatchState::kComplete && batch.completed.has_value()) {
     *status->mutable_completed() = ToProto(*batch.completed);
@@ -53,9 +53,9 @@ bool IsOver(ledger::BatchState state) {
   return state == ledger::BatchState::kComplete || state == ledger::BatchState::kCancelled;
 }
 
-v1::BatchStatus StatusOf(const Standing& standing, uint64_t revision, absl::Time now) {
-  const ledger::Batch& batch = standing.batch;
-  const report::Progress& counted = standing.counted;
+v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, absl::Time now) {
+  const ledger::Batch& batch = batch_status.batch;
+  const report::Progress& counted = batch_status.counted;
   v1::BatchStatus status;
   status.set_batch(batch.number);
   status.set_revision(revision);
@@ -67,7 +67,7 @@ v1::BatchStatus StatusOf(const Standing& standing, uint64_t revision, absl::Time
   status.set_state(ledger::ProgressOf(batch).state());
   status.set_cancel_reason(batch.cancel_reason);
   status.set_complete(batch.state == ledger::BatchState::kComplete);
-  *status.mutable_progress() = FlowOf(standing);
+  *status.mutable_progress() = FlowOf(batch_status);
   status.set_transactions(counted.transactions);
   status.set_aggregated(counted.aggregated);
   status.set_rejected(counted.rejected);
@@ -76,9 +76,9 @@ v1::BatchStatus StatusOf(const Standing& standing, uint64_t revision, absl::Time
   status.set_items(counted.items());
   status.set_items_dead(counted.items_dead);
   status.set_attempts(counted.attempts);
-  SetTimes(standing, now, &status);
+  SetTimes(batch_status, now, &status);
   if (batch.trace.has_value()) status.set_traceparent(batch.trace->ToTraceparent());
-  if (!standing.problem.ok()) status.set_problem(std::string(standing.problem.message()));
+  if (!batch_status.problem.ok()) status.set_problem(std::string(batch_status.problem.message()));
   return status;
 }
 

@@ -1,4 +1,4 @@
-// A batch's standing as BatchService tells it.
+// A batch's batch_status as BatchService tells it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace muster::initiator {
 
 // `now` is what an incomplete batch's rate is reckoned to.
-v1::BatchStatus StatusOf(const Standing& standing, uint64_t revision, absl::Time now);
+v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, absl::Time now);
 
 // Whether nothing of the batch will change any more, but for a redrive.
 bool IsOver(ledger::BatchState state);

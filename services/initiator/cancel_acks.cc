@@ -17,7 +17,7 @@ absl::StatusOr<int> CancelAcks::Collect(uint64_t batch, const std::vector<std::s
   Awaited& awaited = awaited_[batch];
   const auto count = [&] {
     return std::count_if(instances.begin(), instances.end(), [&](const std::string& instance) {
-      return awaited.heard.contains(instance);
+      return awaited.acknowledged.contains(instance);
     });
   };
   while (cancelled.ok() && count() < static_cast<int64_t>(instances.size())) {
@@ -29,11 +29,11 @@ absl::StatusOr<int> CancelAcks::Collect(uint64_t batch, const std::vector<std::s
   return acknowledged;
 }
 
-void CancelAcks::Hear(uint64_t batch, const std::string& instance) {
+void CancelAcks::OnAcknowledged(uint64_t batch, const std::string& instance) {
   base::MutexLock lock(&mu_);
   const auto awaited = awaited_.find(batch);
   if (awaited == awaited_.end()) return;  // nobody asks
-  awaited->second.heard.insert(instance);
+  awaited->second.acknowledged.insert(instance);
   changed_.NotifyAll();
 }
 

@@ -28,12 +28,12 @@ class CancelAcks {
                               absl::Duration patience, const std::function<absl::Status()>& cancel);
 
   // Never blocks.
-  void Hear(uint64_t batch, const std::string& instance);
+  void OnAcknowledged(uint64_t batch, const std::string& instance);
 
  private:
   struct Awaited {
     int waiting = 0;  // calls of Collect
-    std::set<std::string> heard;
+    std::set<std::string> acknowledged;
   };
 
   base::Clock* const clock_;  // not owned

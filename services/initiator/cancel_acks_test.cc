@@ -20,9 +20,9 @@ class CancelAcksTest : public ::testing::Test {
 
 TEST_F(CancelAcksTest, WaitForNobodyLongerThanUntilAllHaveAnswered) {
   const auto cancel = [this] {
-    acks_.Hear(7, "a");
-    acks_.Hear(7, "b");
-    acks_.Hear(7, "a");
+    acks_.OnAcknowledged(7, "a");
+    acks_.OnAcknowledged(7, "b");
+    acks_.OnAcknowledged(7, "a");
     return absl::OkStatus();
   };
   EXPECT_EQ(acks_.Collect(7, {"a", "b"}, kPatience, cancel).value(), 2);
@@ -32,10 +32,10 @@ TEST_F(CancelAcksTest, WaitForNobodyLongerThanUntilAllHaveAnswered) {
 TEST_F(CancelAcksTest, CountThoseWhoAnswerWhileTheyAreWaitedFor) {
   std::thread later([this] {
     clock_.AwaitSleepers(1);
-    acks_.Hear(7, "b");
+    acks_.OnAcknowledged(7, "b");
   });
   const auto cancel = [this] {
-    acks_.Hear(7, "a");
+    acks_.OnAcknowledged(7, "a");
     return absl::OkStatus();
   };
   EXPECT_EQ(acks_.Collect(7, {"a", "b"}, kPatience, cancel).value(), 2);
@@ -48,9 +48,9 @@ TEST_F(CancelAcksTest, GiveUpOnThoseWhoSayNothing) {
     clock_.Advance(kPatience);
   });
   const auto cancel = [this] {
-    acks_.Hear(7, "a");
-    acks_.Hear(7, "nobody asked");
-    acks_.Hear(8, "b");
+    acks_.OnAcknowledged(7, "a");
+    acks_.OnAcknowledged(7, "nobody asked");
+    acks_.OnAcknowledged(8, "b");
     return absl::OkStatus();
   };
   EXPECT_EQ(acks_.Collect(7, {"a", "b"}, kPatience, cancel).value(), 1);
@@ -64,7 +64,7 @@ TEST_F(CancelAcksTest, AreNotWaitedForWhenNothingWasCancelled) {
 
 TEST_F(CancelAcksTest, OfAnEarlierCancellationDoNotCount) {
   const auto cancel = [this] {
-    acks_.Hear(7, "a");
+    acks_.OnAcknowledged(7, "a");
     return absl::OkStatus();
   };
   EXPECT_EQ(acks_.Collect(7, {"a"}, kPatience, cancel).value(), 1);

@@ -29,14 +29,14 @@ class HandlerVersionsTest : public ::testing::Test {
   void AllSpeak() { clock_.Advance(2 * mesh::kHeartbeatInterval); }
 
   // A heartbeat of a processor that has `version` of the handler of `job`.
-  void Hear(const std::string& processor, const std::string& job, const std::string& version,
-            bool leaving = false) {
+  void OnHeartbeat(const std::string& processor, const std::string& job, const std::string& version,
+                   bool leaving = false) {
     v1::Heartbeat heartbeat = mesh::Heartbeat(v1::ROLE_PROCESSOR, processor, ++sequence_);
     v1::HandlerVersion* const handler = heartbeat.mutable_instance()->add_handlers();
     handler->set_job(job);
     handler->set_version(version);
     heartbeat.set_leaving(leaving);
-    roster_.Hear(heartbeat);
+    roster_.OnHeartbeat(heartbeat);
   }
 
   // The version, or the name of the status.
@@ -57,16 +57,16 @@ class HandlerVersionsTest : public ::testing::Test {
 };
 
 TEST_F(HandlerVersionsTest, IsTheOneThatMostProcessorsHave) {
-  Hear("a", "shop", "1");
+  OnHeartbeat("a", "shop", "1");
   EXPECT_EQ(Current("shop"), "1");
-  Hear("b", "shop", "2");
-  Hear("c", "shop", "2");
-  Hear("d", "bakery", "1");
+  OnHeartbeat("b", "shop", "2");
+  OnHeartbeat("c", "shop", "2");
+  OnHeartbeat("d", "bakery", "1");
   EXPECT_EQ(Current("shop"), "2");
 }
 
 TEST_F(HandlerVersionsTest, IsTheJobFilesWhereThatSaysIt) {
-  Hear("a", "shop", "1");
+  OnHeartbeat("a", "shop", "1");
   job::CommandHandlerSpec command;
   command.version = "file";
   job::GrpcHandlerSpec grpc;
@@ -82,33 +82,33 @@ TEST_F(HandlerVersionsTest, IsTheJobFilesWhereThatSaysIt) {
 TEST_F(HandlerVersionsTest, IsNoneWhileNoProcessorIsThere) { EXPECT_EQ(Current("shop"), ""); }
 
 TEST_F(HandlerVersionsTest, IsNoneOfThoseThatWereThere) {
-  Hear("a", "shop", "1");
-  Hear("b", "shop", "1");
+  OnHeartbeat("a", "shop", "1");
+  OnHeartbeat("b", "shop", "1");
   EXPECT_EQ(Current("shop"), "1");
-  Hear("a", "shop", "1", /*leaving=*/true);
+  OnHeartbeat("a", "shop", "1", /*leaving=*/true);
   EXPECT_EQ(Current("shop"), "1");
   clock_.Advance(4 * mesh::kHeartbeatInterval);  // nothing is heard of the other one any more
   EXPECT_EQ(Current("shop"), "");
 }
 
 TEST_F(HandlerVersionsTest, IsNoneWhereProcessorsWorkForOtherJobsOnly) {
-  Hear("a", "bakery", "1");
+  OnHeartbeat("a", "bakery", "1");
   EXPECT_EQ(Current("shop"), "");
 }
 
 TEST_F(HandlerVersionsTest, AreUnknownUntilEachProcessorHadTimeToSpeak) {
   versions_ = std::make_unique<HandlerVersions>(&jobs_, &roster_, &clock_);
   EXPECT_EQ(Current("shop"), "UNAVAILABLE");
-  Hear("a", "shop", "1");
+  OnHeartbeat("a", "shop", "1");
   EXPECT_EQ(Current("shop"), "1");
-  Hear("a", "shop", "1", /*leaving=*/true);
+  OnHeartbeat("a", "shop", "1", /*leaving=*/true);
   AllSpeak();
   EXPECT_EQ(Current("shop"), "");
 }
 
 // What was submitted right after its job was applied is bound like all that comes later.
 TEST_F(HandlerVersionsTest, OfANewJobAreUnknownUntilThoseThatAreThereHadTimeToTakeItUp) {
-  Hear("a", "shop", "1");
+  OnHeartbeat("a", "shop", "1");
   Apply("bakery");
   EXPECT_EQ(Current("bakery"), "UNAVAILABLE");
   AllSpeak();
@@ -122,14 +122,14 @@ TEST_F(HandlerVersionsTest, OfANewJobAreNoneAtOnceWhereNobodyCouldTakeItUp) {
 
 // As an initiator may have, whose clock is ahead.
 TEST_F(HandlerVersionsTest, WaitForNoClockThatIsAhead) {
-  Hear("a", "shop", "1");
+  OnHeartbeat("a", "shop", "1");
   Apply("bakery");
   clock_.StepWallClock(-absl::Hours(1));
   EXPECT_EQ(Current("bakery"), "");
 }
 
 TEST_F(HandlerVersionsTest, PassOnThatTheJobCannotBeLookedUp) {
-  Hear("a", "bakery", "1");
+  OnHeartbeat("a", "bakery", "1");
   EXPECT_EQ(Current("deleted"), "NOT_FOUND");
 }
 

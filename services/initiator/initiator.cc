@@ -68,7 +68,7 @@ absl::Status Changed(const BatchSource& source, const Batch& batch, absl::string
 
 }  // namespace
 
-struct Initiator::Run {
+struct BatchEnqueuer::Run {
   Run(wire::WorkItemEncoder item_encoder, size_t partitions)
       : encoder(std::move(item_encoder)), messages(partitions) {}
 
@@ -98,8 +98,8 @@ absl::Status RecordUnderNewNumber(ledger::BatchLedger* ledger, sync::UniqueIdGen
   return created;
 }
 
-Initiator::Initiator(const job::JobDefinition* job, BatchSource* source, Dependencies dependencies,
-                     Options options)
+BatchEnqueuer::BatchEnqueuer(const job::JobDefinition* job, BatchSource* source,
+                             Dependencies dependencies, Options options)
     : job_(job),
       source_(source),
       deps_(dependencies),
@@ -107,14 +107,14 @@ Initiator::Initiator(const job::JobDefinition* job, BatchSource* source, Depende
       partitions_(wire::InputQueues(options_.account, job->name, job->queue.partitions)),
       retry_(base::RetryOptions(), dependencies.clock) {}
 
-Initiator::Run Initiator::NewRun(const Batch& batch) const {
+BatchEnqueuer::Run BatchEnqueuer::NewRun(const Batch& batch) const {
   return Run(wire::WorkItemEncoder(IdentityOf(batch, source_->header()),
                                    job_->input.max_record_bytes, deps_.blobs),
              partitions_.size());
 }
 
-absl::StatusOr<Submission> Initiator::Submit(const SubmitRequest& request,
-                                             const std::stop_token& stop) {
+absl::StatusOr<Submission> BatchEnqueuer::Submit(const SubmitRequest& request,
+                                                 const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(CreateQueues(deps_.queues, options_.account, *job_));
   if (request.always_new) return Begin(request, stop);
   absl::StatusOr<Batch> prior = deps_.ledger->FindByRequestId(request.request_id);
@@ -124,8 +124,8 @@ absl::StatusOr<Submission> Initiator::Submit(const SubmitRequest& request,
   return Continue(request, *std::move(prior), stop);
 }
 
-absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request,
-                                            const std::stop_token& stop) {
+absl::StatusOr<Submission> BatchEnqueuer::Begin(const SubmitRequest& request,
+                                                const std::stop_token& stop) {
   Batch batch;
   batch.request_id = request.request_id;
   batch.job = job_->name;
@@ -145,8 +145,8 @@ absl::StatusOr<Submission> Initiator::Begin(const SubmitRequest& request,
   return Submission{std::move(batch), Start::kNew};
 }
 
-absl::StatusOr<Submission> Initiator::Continue(const SubmitRequest& request, Batch batch,
-                                               const std::stop_token& stop) {
+absl::StatusOr<Submission> BatchEnqueuer::Continue(const SubmitRequest& request, Batch batch,
+                                                   const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(VerifySource(batch, stop));
   const bool same_version =
       batch.handler_version.empty() || batch.handler_version == request.handler_version;
@@ -164,7 +164,7 @@ absl::StatusOr<Submission> Initiator::Continue(const SubmitRequest& request, Bat
       ". Finish it with the job it was begun with, or start anew with --new"));
 }
 
-absl::Status Initiator::VerifySource(const Batch& batch, const std::stop_token& stop) {
+absl::Status BatchEnqueuer::VerifySource(const Batch& batch, const std::stop_token& stop) {
   if (source_->header_fingerprint() != batch.source_header) {
     return Changed(*source_, batch, "its header differs");
   }
@@ -183,7 +183,7 @@ absl::Status Initiator::VerifySource(const Batch& batch, const std::stop_token& 
                  absl::StrCat("what follows its first ", batch.transactions, " records differs"));
 }
 
-absl::Status Initiator::VerifyItems(const Batch& batch, const std::stop_token& stop) {
+absl::Status BatchEnqueuer::VerifyItems(const Batch& batch, const std::stop_token& stop) {
   for (uint64_t first = 0; first < batch.items;) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
                             deps_.ledger->Items(batch.number, first, kItemsPage));
@@ -206,7 +206,7 @@ absl::Status Initiator::VerifyItems(const Batch& batch, const std::stop_token& s
   return absl::OkStatus();
 }
 
-absl::Status Initiator::Enqueue(uint64_t number, const std::stop_token& stop) {
+absl::Status BatchEnqueuer::Enqueue(uint64_t number, const std::stop_token& stop) {
   MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
   progress_.bytes_read = batch.source_bytes;
   progress_.transactions_read = batch.transactions;
@@ -217,8 +217,8 @@ absl::Status Initiator::Enqueue(uint64_t number, const std::stop_token& stop) {
   return absl::OkStatus();
 }
 
-absl::Status Initiator::PutRecorded(const Batch& batch, uint64_t first, uint64_t end,
-                                    const std::stop_token& stop) {
+absl::Status BatchEnqueuer::PutRecorded(const Batch& batch, uint64_t first, uint64_t end,
+                                        const std::stop_token& stop) {
   Run run = NewRun(batch);
   int wanted = std::min(options_.first_run_items, options_.run_items);
   for (; first < end; wanted = std::min(2 * wanted, options_.run_items)) {
@@ -242,7 +242,7 @@ absl::Status Initiator::PutRecorded(const Batch& batch, uint64_t first, uint64_t
   return absl::OkStatus();
 }
 
-absl::Status Initiator::SplitRest(const Batch& batch, const std::stop_token& stop) {
+absl::Status BatchEnqueuer::SplitRest(const Batch& batch, const std::stop_token& stop) {
   input::SliceStart start = source_->FirstRecord();
   if (batch.items > 0) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> last,
@@ -281,8 +281,8 @@ absl::Status Initiator::SplitRest(const Batch& batch, const std::stop_token& sto
   return absl::OkStatus();
 }
 
-absl::Status Initiator::AddItem(const Batch& batch, uint64_t index, const ItemBoundary& item,
-                                absl::string_view slice, Run* run) {
+absl::Status BatchEnqueuer::AddItem(const Batch& batch, uint64_t index, const ItemBoundary& item,
+                                    absl::string_view slice, Run* run) {
   MUSTER_ASSIGN_OR_RETURN(std::string body,
                           run->encoder.Encode(static_cast<uint32_t>(index), item, slice));
   run->bytes += body.size();
@@ -297,7 +297,7 @@ absl::Status Initiator::AddItem(const Batch& batch, uint64_t index, const ItemBo
   return absl::OkStatus();
 }
 
-absl::Status Initiator::Put(const Batch& batch, Run* run, const std::stop_token& stop) {
+absl::Status BatchEnqueuer::Put(const Batch& batch, Run* run, const std::stop_token& stop) {
   if (run->items == 0) return absl::OkStatus();
   if (!run->unrecorded.empty()) {
     const uint64_t first = run->next_index - run->unrecorded.size();
@@ -326,7 +326,7 @@ absl::Status Initiator::Put(const Batch& batch, Run* run, const std::stop_token&
   return options_.before_next_run ? options_.before_next_run() : absl::OkStatus();
 }
 
-absl::Status Initiator::Refill(uint64_t number, absl::Span<const uint64_t> indexes) {
+absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> indexes) {
   MUSTER_ASSIGN_OR_RETURN(Batch batch, deps_.ledger->Get(number));
   MUSTER_ASSIGN_OR_RETURN(batch.refills, deps_.ledger->BeginRefill(number));
   MUSTER_FAILPOINT("initiator.after_refill_begun");
@@ -351,7 +351,8 @@ absl::Status Initiator::Refill(uint64_t number, absl::Span<const uint64_t> index
   return Put(batch, &run, {});
 }
 
-absl::Status Initiator::DeleteBlobs(uint64_t number, const absl::flat_hash_set<uint64_t>& keep) {
+absl::Status BatchEnqueuer::DeleteBlobs(uint64_t number,
+                                        const absl::flat_hash_set<uint64_t>& keep) {
   MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
   for (uint64_t first = 0; first < batch.items;) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
@@ -368,7 +369,7 @@ absl::Status Initiator::DeleteBlobs(uint64_t number, const absl::flat_hash_set<u
   return absl::OkStatus();
 }
 
-void Initiator::Trigger(const queue::QueueId& queue, int64_t messages) {
+void BatchEnqueuer::Trigger(const queue::QueueId& queue, int64_t messages) {
   // Best effort: a listener that misses it finds the work with its safety check.
   const absl::Status published =
       deps_.bus->Publish({options_.instance, trigger::CloudQueueWorkDetectedTriggerEvent{

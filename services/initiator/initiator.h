@@ -95,10 +95,10 @@ absl::Status RecordUnderNewNumber(
     const std::function<absl::Status(ledger::Batch*)>& on_number = {});
 
 // Thread-compatible: one thread works on one batch at a time; progress() is thread-safe.
-class Initiator {
+class BatchEnqueuer {
  public:
-  Initiator(const job::JobDefinition* job, BatchSource* source, Dependencies dependencies,
-            Options options);
+  BatchEnqueuer(const job::JobDefinition* job, BatchSource* source, Dependencies dependencies,
+                Options options);
 
   // Makes the job's queues where they are missing, and finds the batch that `request` continues or
   // repeats, or begins a new one. FailedPrecondition:

@@ -27,63 +27,67 @@ constexpr absl::Duration kRedriveTime = absl::Seconds(5);
 
 }  // namespace
 
-class InitiatorRole::Reopener final : public redrive::SecondChance {
+class InitiatorRole::Reopener final : public redrive::BatchReopener {
  public:
   // Nothing is owned.
-  Reopener(ledger::BatchLedger* ledger, report::CountingDesk* desk, BatchKeeper* keeper)
-      : reopener_(ledger, desk), keeper_(keeper) {}
+  Reopener(ledger::BatchLedger* ledger, report::ReportClient* report_client,
+           BatchScheduler* scheduler)
+      : reopener_(ledger, report_client), scheduler_(scheduler) {}
 
   absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
     MUSTER_RETURN_IF_ERROR(reopener_.Grant(batch, items));
     // Not at once: the items are not in their queue yet, and are not lost for that.
-    keeper_->Advance(batch, kRedriveTime);
+    scheduler_->Advance(batch, kRedriveTime);
     return absl::OkStatus();
   }
 
  private:
-  redrive::BatchReopener reopener_;
-  BatchKeeper* const keeper_;  // not owned
+  redrive::LedgerBatchReopener reopener_;
+  BatchScheduler* const scheduler_;  // not owned
 };
 
 struct InitiatorRole::Parts {
   Parts(InitiatorRole* role, const host::Stores& stores)
       : agent([role] { return role->membership_->AddressesOf(v1::ROLE_SCALING_AGENT); },
               role->host_.channel()),
-        desk([role] { return role->Controllers(); }, role->host_.channel(), kControllerTimeout),
+        report_client([role] { return role->Controllers(); }, role->host_.channel(),
+                      kControllerTimeout),
         jobs(stores.sync, role->clock_),
         versions(&jobs, &role->membership_->roster(), role->clock_),
-        admission({stores.queues, role->speeds_.get(), &agent, role->clock_, role->host_.account}),
+        admission(
+            {stores.queues, role->throughput_.get(), &agent, role->clock_, role->host_.account}),
         cancelled(stores.sync),
         quotes(&jobs, &agent, role->host_.account),
         numbers(stores.sync, kBatchNumbers,
                 {.range_size = kReservedNumbers,
                  .begin_at =
                      [role, this, began = role->clock_->Monotonic()](bool lost) {
-                       return FirstBatchNumber(role->ledger_.get(), &desk, role->clock_, lost,
-                                               role->clock_->Monotonic() - began);
+                       return FirstBatchNumber(role->ledger_.get(), &report_client, role->clock_,
+                                               lost, role->clock_->Monotonic() - began);
                      }}),
-        keeper(role->Tools(stores, this), KeeperOptions()),
+        scheduler(role->Tools(stores, this), SchedulerOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [this](const job::JobDefinition& job) { return versions.Current(job); },
                      [this](const job::JobDefinition& job) { return admission.Admit(job); },
                      role->clock_, role->options_.trace_sample}),
-        reopener(role->ledger_.get(), &desk, &keeper),
-        batch_service({&submissions, &keeper, role->uploads_.get(), role->ledger_.get(), &desk,
-                       role->clock_, [role] { return role->Processors(); }, &quotes}),
+        reopener(role->ledger_.get(), &report_client, &scheduler),
+        batch_service({&submissions, &scheduler, role->uploads_.get(), role->ledger_.get(),
+                       &report_client, role->clock_, [role] { return role->Processors(); },
+                       &quotes}),
         job_service(&jobs, stores.bus, role->host_.instance,
                     [role](absl::string_view job) { return role->FindRunningBatch(job); }),
         queue_service(stores.queues, &reopener),
-        ledger_service(role->ledger_.get(), [this](uint64_t batch) { keeper.Advance(batch); }) {}
+        ledger_service(role->ledger_.get(), [this](uint64_t batch) { scheduler.Advance(batch); }) {}
 
-  scaling_remote::LeadingAgent agent;
-  report_remote::FoundDesk desk;
+  scaling_remote::ScalingLeaderClient agent;
+  report_remote::DiscoveringReportClient report_client;
   job_registry::JobRegistry jobs;
   HandlerVersions versions;
   Admission admission;
   cancellation::CancelledBatches cancelled;
   Quotes quotes;
   sync::UniqueIdGenerator numbers;
-  BatchKeeper keeper;
+  BatchScheduler scheduler;
   Submissions submissions;
   Reopener reopener;
   BatchService batch_service;
@@ -101,12 +105,13 @@ InitiatorRole::~InitiatorRole() = default;
 absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) {
   if (ledger_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenData());
   if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
-  if (speeds_ == nullptr) {
+  if (throughput_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(
-        speeds_, JobSpeeds::Open(stores.heartbeats, &membership_->roster(), host_.account, clock_));
+        throughput_,
+        JobThroughput::Open(stores.heartbeats, &membership_->roster(), host_.account, clock_));
   }
   parts_ = std::make_unique<Parts>(this, stores);
-  return parts_->keeper.Start();
+  return parts_->scheduler.Start();
 }
 
 absl::Status InitiatorRole::OpenData() {
@@ -133,13 +138,13 @@ absl::Status InitiatorRole::Join(const host::Stores& stores) {
   return absl::OkStatus();
 }
 
-BatchTools InitiatorRole::Tools(const host::Stores& stores, Parts* parts) const {
-  BatchTools tools;
+EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts* parts) const {
+  EngineDependencies tools;
   tools.stores = {stores.queues, stores.bus, ledger_.get(), &parts->numbers, stores.blobs, clock_};
   tools.options.account = host_.account;
   tools.options.instance = host_.instance;
   tools.uploads = uploads_.get();
-  tools.desk = &parts->desk;
+  tools.report_client = &parts->report_client;
   tools.cancelled = &parts->cancelled;
   tools.jobs = &parts->jobs;
   return tools;
@@ -179,12 +184,12 @@ void InitiatorRole::Drain(absl::Duration) {
   if (membership_ != nullptr) membership_->Leave();
   if (parts_ == nullptr) return;
   parts_->batch_service.StopWatches();
-  parts_->keeper.Stop();
+  parts_->scheduler.Stop();
 }
 
 void InitiatorRole::Close() {
   parts_.reset();
-  speeds_.reset();
+  throughput_.reset();
   membership_.reset();
 }
 

@@ -51,15 +51,15 @@ class InitiatorRole final : public host::Role {
   void Close() override;
 
  private:
-  // Gives items another chance, and has the keeper see to their batch.
+  // Gives items another chance, and has the scheduler see to their batch.
   class Reopener;
   // What is there from Open to Close, in the order in which it is made.
   struct Parts;
 
   absl::Status OpenData();
   absl::Status Join(const host::Stores& stores);
-  // Of `parts`, only what is made before the keeper.
-  BatchTools Tools(const host::Stores& stores, Parts* parts) const;
+  // Of `parts`, only what is made before the scheduler.
+  EngineDependencies Tools(const host::Stores& stores, Parts* parts) const;
   std::vector<std::string> Controllers() const;
   // The instances of those that are there.
   std::vector<std::string> Processors() const;
@@ -72,7 +72,7 @@ class InitiatorRole final : public host::Role {
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<host::Membership> membership_;
-  std::unique_ptr<JobSpeeds> speeds_;
+  std::unique_ptr<JobThroughput> throughput_;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -24,9 +24,9 @@ using ledger::BatchState;
 using ::testing::HasSubstr;
 
 // A real data directory, an input of `rows` lines, and a job that cuts it into items of ten.
-class InitiatorTest : public ::testing::Test {
+class BatchEnqueuerTest : public ::testing::Test {
  protected:
-  InitiatorTest() {
+  BatchEnqueuerTest() {
     job_.name = "sum";
     job_.revision = "r1";
     job_.input.columns = {{"n", "n"}};
@@ -55,11 +55,11 @@ class InitiatorTest : public ::testing::Test {
     auto source = BatchSource::Open(input_, job_.input);
     if (!source.ok()) return source.status();
     source_ = *std::move(source);
-    initiator_ =
-        std::make_unique<Initiator>(&job_, source_.get(),
-                                    Dependencies{queues_.get(), bus_.get(), ledger_.get(),
-                                                 numbers_.get(), blobs_.get(), base::RealClock()},
-                                    Options{.account = "acme", .run_items = 4});
+    initiator_ = std::make_unique<BatchEnqueuer>(
+        &job_, source_.get(),
+        Dependencies{queues_.get(), bus_.get(), ledger_.get(), numbers_.get(), blobs_.get(),
+                     base::RealClock()},
+        Options{.account = "acme", .run_items = 4});
     return initiator_->Submit(request);
   }
 
@@ -89,11 +89,11 @@ class InitiatorTest : public ::testing::Test {
   std::unique_ptr<trigger::TriggerBus> bus_;
   std::unique_ptr<sync::UniqueIdGenerator> numbers_;
   std::unique_ptr<BatchSource> source_;
-  std::unique_ptr<Initiator> initiator_;
+  std::unique_ptr<BatchEnqueuer> initiator_;
 };
 
 // Whoever works on the items goes by the job as it is now: a batch may be of an earlier definition.
-TEST_F(InitiatorTest, MakesQueuesWithTheVisibilityOfItsJobAndLeavesThoseThatAreThere) {
+TEST_F(BatchEnqueuerTest, MakesQueuesWithTheVisibilityOfItsJobAndLeavesThoseThatAreThere) {
   const queue::QueueId there = wire::InputQueue("acme", "sum", 0);
   ASSERT_TRUE(queues_->CreateQueue(there, queue::WithVisibility({}, absl::Minutes(1))).ok());
   job_.queue.visibility = absl::Minutes(9);
@@ -107,7 +107,7 @@ TEST_F(InitiatorTest, MakesQueuesWithTheVisibilityOfItsJobAndLeavesThoseThatAreT
   EXPECT_EQ(visibility(wire::OutputQueue("acme", "sum", 0)), std::nullopt);
 }
 
-TEST_F(InitiatorTest, PutsEveryRecordExactlyOnceOverAllPartitionsAndSeals) {
+TEST_F(BatchEnqueuerTest, PutsEveryRecordExactlyOnceOverAllPartitionsAndSeals) {
   WriteInput(95);
   const auto submission = Submit();
   ASSERT_TRUE(submission.ok()) << submission.status();
@@ -131,7 +131,7 @@ TEST_F(InitiatorTest, PutsEveryRecordExactlyOnceOverAllPartitionsAndSeals) {
   EXPECT_EQ(all, expected);
 }
 
-TEST_F(InitiatorTest, GoesOnWhereTheLedgerEnds) {
+TEST_F(BatchEnqueuerTest, GoesOnWhereTheLedgerEnds) {
   WriteInput(200);
   ASSERT_TRUE(Submit().ok());
   std::stop_source stop;
@@ -151,7 +151,7 @@ TEST_F(InitiatorTest, GoesOnWhereTheLedgerEnds) {
   for (const auto& [index, slices] : queued) EXPECT_EQ(slices.size(), 1u) << "item " << index;
 }
 
-TEST_F(InitiatorTest, ARecordedItemThatWasNotAcknowledgedIsPutAgain) {
+TEST_F(BatchEnqueuerTest, ARecordedItemThatWasNotAcknowledgedIsPutAgain) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
   // A crash between ledger and queue: the ledger knows an item that the queue never got.
@@ -167,7 +167,7 @@ TEST_F(InitiatorTest, ARecordedItemThatWasNotAcknowledgedIsPutAgain) {
   EXPECT_EQ(Queued().size(), 3u);
 }
 
-TEST_F(InitiatorTest, EnqueuingTwiceChangesNothing) {
+TEST_F(BatchEnqueuerTest, EnqueuingTwiceChangesNothing) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
   ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
@@ -177,7 +177,7 @@ TEST_F(InitiatorTest, EnqueuingTwiceChangesNothing) {
             3);
 }
 
-TEST_F(InitiatorTest, RefillsJustTheItemsThatAreAskedFor) {
+TEST_F(BatchEnqueuerTest, RefillsJustTheItemsThatAreAskedFor) {
   base::LogCapture log;
   WriteInput(50);
   ASSERT_TRUE(Submit().ok());
@@ -192,7 +192,7 @@ TEST_F(InitiatorTest, RefillsJustTheItemsThatAreAskedFor) {
   EXPECT_EQ(ledger_->Get(1)->refills, 1u);
 }
 
-TEST_F(InitiatorTest, GivesItemsTheTraceOfTheirBatchHoweverOftenTheyArePut) {
+TEST_F(BatchEnqueuerTest, GivesItemsTheTraceOfTheirBatchHoweverOftenTheyArePut) {
   WriteInput(30);
   const auto trace = base::TraceContext::FromTraceparent(
       "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
@@ -211,7 +211,7 @@ TEST_F(InitiatorTest, GivesItemsTheTraceOfTheirBatchHoweverOftenTheyArePut) {
   EXPECT_EQ(items, 5);
 }
 
-TEST_F(InitiatorTest, RefusesAnotherContentUnderTheSameName) {
+TEST_F(BatchEnqueuerTest, RefusesAnotherContentUnderTheSameName) {
   WriteInput(30, "0");
   ASSERT_TRUE(Submit().ok());
   ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
@@ -221,7 +221,7 @@ TEST_F(InitiatorTest, RefusesAnotherContentUnderTheSameName) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("10 transactions from line 2 differ"));
 }
 
-TEST_F(InitiatorTest, RefusesAShorterAndALongerInput) {
+TEST_F(BatchEnqueuerTest, RefusesAShorterAndALongerInput) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
   ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
@@ -231,7 +231,7 @@ TEST_F(InitiatorTest, RefusesAShorterAndALongerInput) {
   EXPECT_THAT(std::string(Submit().status().message()), HasSubstr("bytes"));
 }
 
-TEST_F(InitiatorTest, RefusesAnInputThatChangedWhereItWasNotSplitYet) {
+TEST_F(BatchEnqueuerTest, RefusesAnInputThatChangedWhereItWasNotSplitYet) {
   WriteInput(200);
   ASSERT_TRUE(Submit().ok());
   WriteInput(200);
@@ -245,7 +245,7 @@ TEST_F(InitiatorTest, RefusesAnInputThatChangedWhereItWasNotSplitYet) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("what follows its first 0 records differs"));
 }
 
-TEST_F(InitiatorTest, PassesOverNumbersThatTheLedgerHasAlready) {
+TEST_F(BatchEnqueuerTest, PassesOverNumbersThatTheLedgerHasAlready) {
   WriteInput(10);
   ASSERT_TRUE(Submit({"first", "1", "", true, false}).ok());
   // As after a backup that held the ledger, but not the state of the number generator.
@@ -257,7 +257,7 @@ TEST_F(InitiatorTest, PassesOverNumbersThatTheLedgerHasAlready) {
   EXPECT_GT(submission->batch.number, 2u);
 }
 
-TEST_F(InitiatorTest, StopsReadingAnInputWhenAsked) {
+TEST_F(BatchEnqueuerTest, StopsReadingAnInputWhenAsked) {
   WriteInput(10);
   ASSERT_TRUE(Submit().ok());
   std::stop_source stop;
@@ -266,7 +266,7 @@ TEST_F(InitiatorTest, StopsReadingAnInputWhenAsked) {
       initiator_->Submit({"req", "1", "", true, false}, stop.get_token()).status()));
 }
 
-TEST_F(InitiatorTest, AnOpenBatchIsBoundToItsRevisionAndHandler) {
+TEST_F(BatchEnqueuerTest, AnOpenBatchIsBoundToItsRevisionAndHandler) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Submit({"req", "2", "", true, false}).status()));
@@ -274,7 +274,7 @@ TEST_F(InitiatorTest, AnOpenBatchIsBoundToItsRevisionAndHandler) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Submit().status()));
 }
 
-TEST_F(InitiatorTest, ABatchThatIsBoundToNoVersionGoesOnWithAny) {
+TEST_F(BatchEnqueuerTest, ABatchThatIsBoundToNoVersionGoesOnWithAny) {
   WriteInput(30);
   ASSERT_TRUE(Submit({"req", "", "", true, false}).ok());
   const auto submission = Submit({"req", "2", "", true, false});
@@ -287,7 +287,7 @@ TEST_F(InitiatorTest, ABatchThatIsBoundToNoVersionGoesOnWithAny) {
   EXPECT_THAT(std::string(other.message()), HasSubstr("job revision r1 and handler version any"));
 }
 
-TEST_F(InitiatorTest, AFinishedBatchOfAnotherRevisionMakesRoomForANewOne) {
+TEST_F(BatchEnqueuerTest, AFinishedBatchOfAnotherRevisionMakesRoomForANewOne) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
   ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
@@ -301,7 +301,7 @@ TEST_F(InitiatorTest, AFinishedBatchOfAnotherRevisionMakesRoomForANewOne) {
   EXPECT_EQ(submission->batch.number, 2u);
 }
 
-TEST_F(InitiatorTest, ALargeSliceIsClaimCheckedAndItsBlobGoesWithTheBatch) {
+TEST_F(BatchEnqueuerTest, ALargeSliceIsClaimCheckedAndItsBlobGoesWithTheBatch) {
   std::mt19937 random(1);  // the same noise every time; it does not compress
   std::string noise(700'000, '\0');
   for (char& c : noise) c = static_cast<char>('-' + random() % 80);

@@ -128,7 +128,7 @@ absl::Status JobService::Apply(const v1::ApplyJobRequest& request, v1::ApplyJobR
   }
   MUSTER_RETURN_IF_ERROR(applied.status());
   // Also when nothing has changed: the call before, whose answer was lost, may have told nobody.
-  TellOthers(applied->entry.name);
+  PublishJobChanged(applied->entry.name);
   FillJob(applied->entry, applied->job, response->mutable_job());
   response->set_revised(applied->revised);
   return absl::OkStatus();
@@ -177,11 +177,11 @@ absl::Status JobService::Delete(const v1::DeleteJobRequest& request) {
         "` says what it waits for, `muster batch cancel ", *batch, "` gives it up"));
   }
   MUSTER_RETURN_IF_ERROR(registry_->Delete(request.name()));
-  TellOthers(request.name());
+  PublishJobChanged(request.name());
   return absl::OkStatus();
 }
 
-void JobService::TellOthers(absl::string_view job) {
+void JobService::PublishJobChanged(absl::string_view job) {
   const absl::Status told = bus_->Publish(
       {.from = instance_, .payload = trigger::JobChangedEvent{.job = std::string(job)}});
   if (told.ok()) return;

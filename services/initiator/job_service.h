@@ -45,7 +45,7 @@ class JobService final : public v1::JobService::Service {
   absl::Status Get(const v1::GetJobRequest& request, v1::GetJobResponse* response);
   absl::Status List(const v1::ListJobsRequest& request, v1::ListJobsResponse* response);
   absl::Status Delete(const v1::DeleteJobRequest& request);
-  void TellOthers(absl::string_view job);
+  void PublishJobChanged(absl::string_view job);
 
   job_registry::JobRegistry* const registry_;  // not owned
   trigger::TriggerBus* const bus_;             // not owned

@@ -49,29 +49,29 @@ double ThreadSeconds(const v1::JobLoad& load, absl::Duration window) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<JobSpeeds>> JobSpeeds::Open(heartbeat::HeartbeatBus* bus,
-                                                           mesh::Roster* roster,
-                                                           absl::string_view account,
-                                                           base::Clock* clock) {
-  std::unique_ptr<JobSpeeds> speeds(new JobSpeeds(roster, account, clock));
-  const auto hear = [speeds = speeds.get()](const v1::Heartbeat& heartbeat) {
-    speeds->Hear(heartbeat);
+absl::StatusOr<std::unique_ptr<JobThroughput>> JobThroughput::Open(heartbeat::HeartbeatBus* bus,
+                                                                   mesh::Roster* roster,
+                                                                   absl::string_view account,
+                                                                   base::Clock* clock) {
+  std::unique_ptr<JobThroughput> throughput(new JobThroughput(roster, account, clock));
+  const auto on_heartbeat = [throughput = throughput.get()](const v1::Heartbeat& heartbeat) {
+    throughput->OnHeartbeat(heartbeat);
   };
-  MUSTER_ASSIGN_OR_RETURN(speeds->hearing_, bus->Subscribe(hear));
-  return speeds;
+  MUSTER_ASSIGN_OR_RETURN(throughput->subscription_, bus->Subscribe(on_heartbeat));
+  return throughput;
 }
 
-JobSpeeds::JobSpeeds(mesh::Roster* roster, absl::string_view account, base::Clock* clock)
+JobThroughput::JobThroughput(mesh::Roster* roster, absl::string_view account, base::Clock* clock)
     : roster_(roster), queues_(absl::StrCat(account, "/")), clock_(clock) {}
 
-bool JobSpeeds::IsOurs(const v1::JobLoad& load) const {
+bool JobThroughput::IsOurs(const v1::JobLoad& load) const {
   return std::any_of(load.partitions().begin(), load.partitions().end(),
                      [this](const v1::PartitionLoad& partition) {
                        return absl::StartsWith(partition.queue(), queues_);
                      });
 }
 
-void JobSpeeds::Hear(const v1::Heartbeat& heartbeat) {
+void JobThroughput::OnHeartbeat(const v1::Heartbeat& heartbeat) {
   if (heartbeat.instance().role() != v1::ROLE_PROCESSOR) return;
   const absl::Duration window =
       std::clamp(proto_time::FromProto(heartbeat.window()), absl::ZeroDuration(), kLongestWindow);
@@ -89,7 +89,7 @@ void JobSpeeds::Hear(const v1::Heartbeat& heartbeat) {
   }
 }
 
-JobSpeeds::Learned& JobSpeeds::FindOrAddLocked(const std::string& job) {
+JobThroughput::Learned& JobThroughput::FindOrAddLocked(const std::string& job) {
   if (learned_.size() >= kMaxJobs && learned_.count(job) == 0) {
     const auto earlier = [](const auto& a, const auto& b) { return a.second.at < b.second.at; };
     learned_.erase(std::min_element(learned_.begin(), learned_.end(), earlier));
@@ -97,7 +97,7 @@ JobSpeeds::Learned& JobSpeeds::FindOrAddLocked(const std::string& job) {
   return learned_[job];
 }
 
-int JobSpeeds::ThreadsFor(const std::string& job) {
+int JobThroughput::ThreadsFor(const std::string& job) {
   int threads = 0;
   for (const mesh::RosterEntry& entry : roster_->List(v1::ROLE_PROCESSOR)) {
     if (entry.leaving) continue;
@@ -109,7 +109,7 @@ int JobSpeeds::ThreadsFor(const std::string& job) {
   return threads;
 }
 
-double JobSpeeds::ItemsPerSecond(const std::string& job) {
+double JobThroughput::ItemsPerSecond(const std::string& job) {
   const int threads = ThreadsFor(job);
   base::MutexLock lock(&mu_);
   const auto learned = learned_.find(job);

@@ -1,4 +1,4 @@
-// JobSpeeds: how fast the processors that are there can work for each job, as their heartbeats
+// JobThroughput: how fast the processors that are there can work for each job, as their heartbeats
 // tell.
 //
 // A heartbeat says how long an item took where one was finished since the last one: of slow items
@@ -21,13 +21,13 @@
 namespace muster::initiator {
 
 // Thread-safe.
-class JobSpeeds {
+class JobThroughput {
  public:
   // Learns from what is heard from now on. Nothing is owned; `account` is that of the jobs' queues.
-  static absl::StatusOr<std::unique_ptr<JobSpeeds>> Open(heartbeat::HeartbeatBus* bus,
-                                                         mesh::Roster* roster,
-                                                         absl::string_view account,
-                                                         base::Clock* clock);
+  static absl::StatusOr<std::unique_ptr<JobThroughput>> Open(heartbeat::HeartbeatBus* bus,
+                                                             mesh::Roster* roster,
+                                                             absl::string_view account,
+                                                             base::Clock* clock);
 
   // What all threads of the processors that are there can finish together when none is idle. 0: no
   // processor works for the job, or none was heard of that has finished an item.
@@ -41,9 +41,9 @@ class JobSpeeds {
     absl::Duration at;  // monotonic; when both were added to
   };
 
-  JobSpeeds(mesh::Roster* roster, absl::string_view account, base::Clock* clock);
+  JobThroughput(mesh::Roster* roster, absl::string_view account, base::Clock* clock);
 
-  void Hear(const v1::Heartbeat& heartbeat);
+  void OnHeartbeat(const v1::Heartbeat& heartbeat);
   // Jobs come and go: the one that was heard of longest ago gives way.
   Learned& FindOrAddLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int ThreadsFor(const std::string& job);
@@ -55,7 +55,8 @@ class JobSpeeds {
 
   base::Mutex mu_;
   std::map<std::string, Learned> learned_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<heartbeat::HeartbeatBus::Subscription> hearing_;  // the last: it uses the others
+  std::unique_ptr<heartbeat::HeartbeatBus::Subscription>
+      subscription_;  // the last: it uses the others
 };
 
 }  // namespace muster::initiator

@@ -13,21 +13,21 @@
 namespace muster::initiator {
 namespace {
 
-class JobSpeedsTest : public ::testing::Test {
+class JobThroughputTest : public ::testing::Test {
  protected:
-  double Speed(const std::string& job = "shop") { return speeds_->ItemsPerSecond(job); }
+  double Speed(const std::string& job = "shop") { return throughput_->ItemsPerSecond(job); }
 
   base::FakeClock clock_;
-  MadeUpProcessors processors_{&clock_};
-  std::unique_ptr<JobSpeeds> speeds_ = processors_.Speeds();
+  FakeProcessors processors_{&clock_};
+  std::unique_ptr<JobThroughput> throughput_ = processors_.Throughput();
 };
 
-TEST_F(JobSpeedsTest, AreThreadsByTheTimeThatAnItemTakes) {
+TEST_F(JobThroughputTest, AreThreadsByTheTimeThatAnItemTakes) {
   processors_.Say("a", {.threads_max = 4, .service_time = absl::Seconds(8)});
   EXPECT_DOUBLE_EQ(Speed(), 0.5);
 }
 
-TEST_F(JobSpeedsTest, AreZeroWhereNobodyWorksForTheJobOrHasFinishedAnItem) {
+TEST_F(JobThroughputTest, AreZeroWhereNobodyWorksForTheJobOrHasFinishedAnItem) {
   EXPECT_EQ(Speed(), 0);
   processors_.Say("a", {.threads_max = 4});
   EXPECT_EQ(Speed(), 0);
@@ -35,7 +35,7 @@ TEST_F(JobSpeedsTest, AreZeroWhereNobodyWorksForTheJobOrHasFinishedAnItem) {
   EXPECT_EQ(Speed("bakery"), 0);
 }
 
-TEST_F(JobSpeedsTest, AreThoseOfAllProcessorsTogether) {
+TEST_F(JobThroughputTest, AreThoseOfAllProcessorsTogether) {
   processors_.Say("a", {.threads_max = 4, .service_time = absl::Seconds(8)});
   processors_.Say("b", {.threads_max = 12});
   EXPECT_DOUBLE_EQ(Speed(), 2) << "b takes as long for an item as a";
@@ -45,7 +45,7 @@ TEST_F(JobSpeedsTest, AreThoseOfAllProcessorsTogether) {
 }
 
 // 20 items in 2 s of a thread, and 200 in 2 s of another: 55 a second of each thread.
-TEST_F(JobSpeedsTest, WeighFastAndSlowProcessorsByTheItemsTheyFinish) {
+TEST_F(JobThroughputTest, WeighFastAndSlowProcessorsByTheItemsTheyFinish) {
   processors_.Say(
       "slow", {.threads_max = 1, .items_per_second = 10, .service_time = absl::Milliseconds(100)});
   processors_.Say(
@@ -53,7 +53,7 @@ TEST_F(JobSpeedsTest, WeighFastAndSlowProcessorsByTheItemsTheyFinish) {
   EXPECT_DOUBLE_EQ(Speed(), 110);
 }
 
-TEST_F(JobSpeedsTest, AreRememberedWhileNothingIsFinished) {
+TEST_F(JobThroughputTest, AreRememberedWhileNothingIsFinished) {
   processors_.Say("a", {.threads_max = 1, .service_time = absl::Minutes(10)});
   for (int i = 0; i < 3; ++i) {
     clock_.Advance(mesh::kHeartbeatInterval);
@@ -62,7 +62,7 @@ TEST_F(JobSpeedsTest, AreRememberedWhileNothingIsFinished) {
   EXPECT_DOUBLE_EQ(Speed(), 1 / 600.0);
 }
 
-TEST_F(JobSpeedsTest, AreRememberedAcrossDaysAndForgottenWithTheNextItem) {
+TEST_F(JobThroughputTest, AreRememberedAcrossDaysAndForgottenWithTheNextItem) {
   processors_.Say("a", {.threads_max = 1, .service_time = absl::Minutes(10)});
   clock_.Advance(absl::Hours(24 * 365));
   processors_.Say("a", {.threads_max = 1});
@@ -72,7 +72,7 @@ TEST_F(JobSpeedsTest, AreRememberedAcrossDaysAndForgottenWithTheNextItem) {
 }
 
 // A minute later the item of 4 s counts as half of one: 1.5 items in 2 s + 1 s.
-TEST_F(JobSpeedsTest, FollowItemsThatBecomeQuicker) {
+TEST_F(JobThroughputTest, FollowItemsThatBecomeQuicker) {
   processors_.Say("a", {.threads_max = 1, .service_time = absl::Seconds(4)});
   clock_.Advance(absl::Minutes(1));
   processors_.Say("a", {.threads_max = 1, .service_time = absl::Seconds(1)});
@@ -80,7 +80,7 @@ TEST_F(JobSpeedsTest, FollowItemsThatBecomeQuicker) {
 }
 
 // Two threads that are busy all the time do 1,000 items a second of which their handlers take 20 %.
-TEST_F(JobSpeedsTest, CountWhatAnItemCostsBesideItsHandler) {
+TEST_F(JobThroughputTest, CountWhatAnItemCostsBesideItsHandler) {
   processors_.Say("a", {.threads_max = 4,
                         .threads = 2,
                         .busy_share = 1,
@@ -90,7 +90,7 @@ TEST_F(JobSpeedsTest, CountWhatAnItemCostsBesideItsHandler) {
 }
 
 // Three of four threads are still at an item: that one was finished tells nothing of them.
-TEST_F(JobSpeedsTest, AreByTheHandlersTimeWhileFewItemsAreFinished) {
+TEST_F(JobThroughputTest, AreByTheHandlersTimeWhileFewItemsAreFinished) {
   processors_.Say("a", {.threads_max = 4,
                         .threads = 4,
                         .busy_share = 1,
@@ -99,7 +99,7 @@ TEST_F(JobSpeedsTest, AreByTheHandlersTimeWhileFewItemsAreFinished) {
   EXPECT_DOUBLE_EQ(Speed(), 2);
 }
 
-TEST_F(JobSpeedsTest, DoNotTakeARateForTheirs) {
+TEST_F(JobThroughputTest, DoNotTakeARateForTheirs) {
   processors_.Say("a", {.threads_max = 4,
                         .threads = 4,
                         .busy_share = 0.01,
@@ -108,7 +108,7 @@ TEST_F(JobSpeedsTest, DoNotTakeARateForTheirs) {
   EXPECT_DOUBLE_EQ(Speed(), 40) << "of idle threads it tells what came in";
 }
 
-TEST_F(JobSpeedsTest, AreNotThoseOfProcessorsThatLeaveOrHaveGone) {
+TEST_F(JobThroughputTest, AreNotThoseOfProcessorsThatLeaveOrHaveGone) {
   processors_.Say("a", {.threads_max = 1, .service_time = absl::Seconds(1)});
   processors_.Say("b", {.threads_max = 2, .service_time = absl::Seconds(1)});
   EXPECT_DOUBLE_EQ(Speed(), 3);
@@ -118,14 +118,14 @@ TEST_F(JobSpeedsTest, AreNotThoseOfProcessorsThatLeaveOrHaveGone) {
   EXPECT_EQ(Speed(), 0);
 }
 
-TEST_F(JobSpeedsTest, AreNotThoseOfAnotherAccount) {
+TEST_F(JobThroughputTest, AreNotThoseOfAnotherAccount) {
   processors_.Say("a", {.account = "acme2", .threads_max = 1, .service_time = absl::Seconds(1)});
   EXPECT_EQ(Speed(), 0);
   processors_.Say("b", {.threads_max = 1, .service_time = absl::Seconds(4)});
   EXPECT_DOUBLE_EQ(Speed(), 0.25);
 }
 
-TEST_F(JobSpeedsTest, SurviveFiguresThatNobodyCouldMean) {
+TEST_F(JobThroughputTest, SurviveFiguresThatNobodyCouldMean) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double figure : {nan, infinity, -infinity, -1.0, 1e308}) {
@@ -145,7 +145,7 @@ TEST_F(JobSpeedsTest, SurviveFiguresThatNobodyCouldMean) {
   }
 }
 
-TEST_F(JobSpeedsTest, KeepThoseOfTheJobsThatWereHeardOfLast) {
+TEST_F(JobThroughputTest, KeepThoseOfTheJobsThatWereHeardOfLast) {
   processors_.Say("a", {.job = "first", .threads_max = 1, .service_time = absl::Seconds(1)});
   for (int i = 0; i < 1000; ++i) {
     clock_.Advance(absl::Milliseconds(1));

@@ -5,14 +5,14 @@
 
 namespace muster::initiator {
 
-LossCheck::LossCheck(const job::JobDefinition& job, const std::string& account,
-                     queue::QueueStore* queues, report::CountingDesk* desk)
+LostItemDetector::LostItemDetector(const job::JobDefinition& job, const std::string& account,
+                                   queue::QueueStore* queues, report::ReportClient* report_client)
     : inputs_(wire::InputQueues(account, job.name, job.queue.partitions)),
       output_(wire::OutputQueue(account, job.name, 0)),
       queues_(queues),
-      desk_(desk) {}
+      report_client_(report_client) {}
 
-absl::StatusOr<bool> LossCheck::QueuesHoldNothing() {
+absl::StatusOr<bool> LostItemDetector::QueuesHoldNothing() {
   // Input first: a result is in the output queue before its item leaves the input queue, so nothing
   // can slip through between the two looks.
   for (const queue::QueueId& input : inputs_) {
@@ -23,14 +23,15 @@ absl::StatusOr<bool> LossCheck::QueuesHoldNothing() {
   return stats.stored() == 0;
 }
 
-absl::StatusOr<std::vector<uint64_t>> LossCheck::UncountedItems(uint64_t batch,
-                                                                uint64_t item_count) {
+absl::StatusOr<std::vector<uint64_t>> LostItemDetector::UncountedItems(uint64_t batch,
+                                                                       uint64_t item_count) {
   std::vector<uint64_t> uncounted;
   for (uint64_t from = 0;; from = uncounted.back() + 1) {
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> page,
-                            desk_->UncountedItems(batch, item_count, from, report::kMaxDeskItems));
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::vector<uint64_t> page,
+        report_client_->UncountedItems(batch, item_count, from, report::kMaxReportItems));
     uncounted.insert(uncounted.end(), page.begin(), page.end());
-    if (page.size() < report::kMaxDeskItems) return uncounted;
+    if (page.size() < report::kMaxReportItems) return uncounted;
   }
 }
 

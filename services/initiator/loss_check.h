@@ -1,5 +1,5 @@
-// LossCheck: finds the items of a sealed batch that are in no queue and were not counted either. A
-// queue may lose what it acknowledged; the ledger does not.
+// LostItemDetector: finds the items of a sealed batch that are in no queue and were not counted
+// either. A queue may lose what it acknowledged; the ledger does not.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 namespace muster::initiator {
 
 // Thread-compatible.
-class LossCheck {
+class LostItemDetector {
  public:
   // Neither store is owned.
-  LossCheck(const job::JobDefinition& job, const std::string& account, queue::QueueStore* queues,
-            report::CountingDesk* desk);
+  LostItemDetector(const job::JobDefinition& job, const std::string& account,
+                   queue::QueueStore* queues, report::ReportClient* report_client);
 
   // Whether the job's queues are empty: only then is it sure that what is not counted is lost.
   absl::StatusOr<bool> QueuesHoldNothing();
@@ -28,8 +28,8 @@ class LossCheck {
  private:
   const std::vector<queue::QueueId> inputs_;
   const queue::QueueId output_;
-  queue::QueueStore* const queues_;   // not owned
-  report::CountingDesk* const desk_;  // not owned
+  queue::QueueStore* const queues_;            // not owned
+  report::ReportClient* const report_client_;  // not owned
 };
 
 }  // namespace muster::initiator

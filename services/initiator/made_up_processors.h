@@ -1,4 +1,4 @@
-// MadeUpProcessors: what tests have processors say of the jobs that they work for.
+// FakeProcessors: what tests have processors say of the jobs that they work for.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 namespace muster::initiator {
 
 // Of one heartbeat.
-struct Said {
+struct ReportedLoad {
   std::string account = "acme";
   std::string job = "shop";
   int threads_max = 0;
@@ -29,17 +29,17 @@ struct Said {
   bool leaving = false;
 };
 
-class MadeUpProcessors {
+class FakeProcessors {
  public:
-  explicit MadeUpProcessors(base::Clock* clock) : clock_(clock), roster_(clock) {}
+  explicit FakeProcessors(base::Clock* clock) : clock_(clock), roster_(clock) {}
 
   // Of account "acme"; hears what is said from now on.
-  std::unique_ptr<JobSpeeds> Speeds() {
-    return JobSpeeds::Open(&bus_, &roster_, "acme", clock_).value();
+  std::unique_ptr<JobThroughput> Throughput() {
+    return JobThroughput::Open(&bus_, &roster_, "acme", clock_).value();
   }
 
   // A heartbeat of `processor` about the last two seconds.
-  void Say(const std::string& processor, const Said& said) {
+  void Say(const std::string& processor, const ReportedLoad& said) {
     v1::Heartbeat heartbeat = mesh::Heartbeat(v1::ROLE_PROCESSOR, processor, ++sequence_);
     *heartbeat.mutable_window() = proto_time::ToProto(mesh::kHeartbeatInterval);
     heartbeat.set_leaving(said.leaving);
@@ -53,7 +53,7 @@ class MadeUpProcessors {
     if (said.service_time.has_value()) {
       *load.mutable_service_time()->mutable_mean() = proto_time::ToProto(*said.service_time);
     }
-    roster_.Hear(heartbeat);
+    roster_.OnHeartbeat(heartbeat);
     EXPECT_TRUE(bus_.Publish(heartbeat).ok());
   }
 

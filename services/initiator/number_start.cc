@@ -18,16 +18,17 @@ int64_t SecondsSince2020(absl::Time now) {
 
 }  // namespace
 
-absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger, report::CountingDesk* desk,
-                                         base::Clock* clock, bool lost, absl::Duration up) {
+absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger,
+                                         report::ReportClient* report_client, base::Clock* clock,
+                                         bool lost, absl::Duration up) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger->List());
   uint64_t highest = 0;
   for (const ledger::Batch& batch : batches) highest = std::max(highest, batch.number);
   // A report that cannot be asked may know of others' batches.
-  const absl::StatusOr<uint64_t> counted = desk->HighestBatch();
+  const absl::StatusOr<uint64_t> counted = report_client->HighestBatch();
   const bool may_be_new = !lost && highest == 0;
   if (may_be_new && counted.ok() && *counted == 0) return 1;
-  if (may_be_new && !counted.ok() && up < kTimeToHear) {
+  if (may_be_new && !counted.ok() && up < kHeartbeatWarmup) {
     return base::Annotate(absl::UnavailableError(counted.status().message()),
                           "it is not known yet whether there were batches before");
   }

@@ -29,12 +29,13 @@ namespace muster::initiator {
 inline constexpr int64_t kNumbersInHand = 100'000;
 
 // Who has just begun may not have heard of the controller yet.
-inline const absl::Duration kTimeToHear = 3 * mesh::kHeartbeatInterval;
+inline const absl::Duration kHeartbeatWarmup = 3 * mesh::kHeartbeatInterval;
 
 // Nothing is owned. `lost`: this process had numbers of the record, so that it was there. `up`: how
 // long it is there. Errors are the ledger's. Unavailable: the report cannot be asked yet, and may
 // be in a moment; a new mesh begins at 1 even if its first batch is submitted in its first second.
-absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger, report::CountingDesk* desk,
-                                         base::Clock* clock, bool lost, absl::Duration up);
+absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger,
+                                         report::ReportClient* report_client, base::Clock* clock,
+                                         bool lost, absl::Duration up);
 
 }  // namespace muster::initiator

@@ -15,7 +15,7 @@ namespace muster::initiator {
 namespace {
 
 // A report that is away when it is told to.
-class MoodyDesk final : public report::CountingDesk {
+class MoodyDesk final : public report::ReportClient {
  public:
   absl::StatusOr<uint64_t> HighestBatch() override { return highest; }
 
@@ -50,8 +50,8 @@ class NumberStartTest : public ::testing::Test {
     clock_.Advance(year_2026 - clock_.Now());
   }
 
-  absl::StatusOr<int64_t> First(bool lost = false, absl::Duration up = kTimeToHear) {
-    return FirstBatchNumber(ledger_.get(), &desk_, &clock_, lost, up);
+  absl::StatusOr<int64_t> First(bool lost = false, absl::Duration up = kHeartbeatWarmup) {
+    return FirstBatchNumber(ledger_.get(), &report_client_, &clock_, lost, up);
   }
   void Record(uint64_t number) {
     ledger::Batch batch;
@@ -70,27 +70,27 @@ class NumberStartTest : public ::testing::Test {
   const std::unique_ptr<ledger::BatchLedger> ledger_ =
       backend::OpenBatchLedger(backend::DataDirUrls(dir_.path()).ledger, backend::Mode::kReadWrite)
           .value();
-  MoodyDesk desk_;
+  MoodyDesk report_client_;
 };
 
 TEST_F(NumberStartTest, IsOneOfANewMesh) { EXPECT_EQ(*First(), 1); }
 
 TEST_F(NumberStartTest, IsBeyondEveryCounterOnceAnybodyKnowsOfABatch) {
-  desk_.highest = 3;  // another initiator's
+  report_client_.highest = 3;  // another initiator's
   EXPECT_EQ(*First(), kSecondsTo2026);
-  desk_.highest = 0;
+  report_client_.highest = 0;
   Record(2);
   EXPECT_EQ(*First(), kSecondsTo2026);
 }
 
 TEST_F(NumberStartTest, TakesAReportThatIsAwayForOneThatKnowsBatches) {
-  desk_.highest = absl::UnavailableError("no controller");
+  report_client_.highest = absl::UnavailableError("no controller");
   EXPECT_EQ(*First(), kSecondsTo2026);
 }
 
 TEST_F(NumberStartTest, WaitsForAReportThatWasNotHeardOfYet) {
-  desk_.highest = absl::UnavailableError("no controller");
-  const absl::Duration soon = kTimeToHear - absl::Milliseconds(1);
+  report_client_.highest = absl::UnavailableError("no controller");
+  const absl::Duration soon = kHeartbeatWarmup - absl::Milliseconds(1);
   EXPECT_TRUE(absl::IsUnavailable(First(false, soon).status()));
   EXPECT_EQ(*First(/*lost=*/true, soon), kSecondsTo2026);
   Record(2);
@@ -102,7 +102,7 @@ TEST_F(NumberStartTest, IsNotOneAgainForWhoHadNumbersThatNobodyElseKnows) {
 }
 
 TEST_F(NumberStartTest, LeavesRoomBehindACounterThatWasFasterThanTheClock) {
-  desk_.highest = 7'000'000'000;
+  report_client_.highest = 7'000'000'000;
   Record(8'000'000'000);
   EXPECT_EQ(*First(), 8'000'000'000 + kNumbersInHand);
 }

@@ -1,4 +1,4 @@
-// OpenBatch: one batch on its way from its source to its receipt, in steps.
+// BatchEngine: one batch on its way from its source to its receipt, in steps.
 //
 //   split and put what has arrived ─► seal ─► results are counted ─► done
 //                  ▲                                      │
@@ -35,11 +35,11 @@
 namespace muster::initiator {
 
 // What open batches work with. Nothing is owned; all outlives them.
-struct BatchTools {
+struct EngineDependencies {
   Dependencies stores;
   Options options;
   Uploads* uploads = nullptr;
-  report::CountingDesk* desk = nullptr;
+  report::ReportClient* report_client = nullptr;
   // Where cancelled batches are written down for workers; may be null.
   cancellation::CancelledBatches* cancelled = nullptr;
   // Where processors find the jobs of batches; may be null: they have them from elsewhere.
@@ -47,7 +47,7 @@ struct BatchTools {
 };
 
 // What a step came to.
-enum class Standstill {
+enum class StepResult {
   kNeedsContent,  // all that has arrived is split: more of the upload must come
   kNeedsResults,  // all is put: results must be counted
   kRefused,       // the content is nothing that the job can be run on: refusal() says why
@@ -62,15 +62,15 @@ struct SplitProgress {
 };
 
 // One thread steps; the rest is thread-safe.
-class OpenBatch {
+class BatchEngine {
  public:
   // `queues` is not owned and outlives the batch.
-  OpenBatch(uint64_t number, const BatchTools& tools, JobQueues* queues)
+  BatchEngine(uint64_t number, const EngineDependencies& tools, JobQueues* queues)
       : number_(number), tools_(tools), queues_(queues) {}
 
   // Goes as far as it can. DataLoss: a record is corrupt, or the queue loses items again and again.
   // Cancelled: `stop`. After any error the next step tries again.
-  absl::StatusOr<Standstill> Step(const std::stop_token& stop);
+  absl::StatusOr<StepResult> Step(const std::stop_token& stop);
 
   // For the thread that steps.
   const absl::Status& refusal() const { return refusal_; }
@@ -97,17 +97,17 @@ class OpenBatch {
   absl::Status DeleteBlobs(const ledger::Batch& batch);
 
   const uint64_t number_;
-  const BatchTools tools_;
+  const EngineDependencies tools_;
   JobQueues* const queues_;  // not owned
   std::optional<job::JobDefinition> job_;
   std::unique_ptr<BatchSource> source_;
-  std::optional<LossCheck> losses_;
+  std::optional<LostItemDetector> lost_items_;
   int refills_ = 0;
   absl::Duration job_trusted_until_ = -absl::InfiniteDuration();  // monotonic
   absl::Status refusal_;
-  std::unique_ptr<Initiator> initiator_;  // set once, when all of the above is
+  std::unique_ptr<BatchEnqueuer> enqueuer_;  // set once, when all of the above is
 
-  std::atomic<const Progress*> progress_ = nullptr;  // initiator_'s, for other threads
+  std::atomic<const Progress*> progress_ = nullptr;  // enqueuer_'s, for other threads
 
   bool registered_ = false;                // where results are counted
   std::future<absl::Status> registering_;  // last: its thread uses the others

@@ -137,7 +137,7 @@ grpc::Status QueueService::Redrive(grpc::ServerContext* context, const v1::Redri
     MUSTER_ASSIGN_OR_RETURN(redrive::RedriveRequest parsed, ParseRedrive(*request));
     parsed.is_cancelled = [context] { return context->IsCancelled(); };
     MUSTER_ASSIGN_OR_RETURN(const redrive::RedriveSummary summary,
-                            redrive::RedriveItems(parsed, *queues_, *chance_));
+                            redrive::RedriveItems(parsed, *queues_, *reopener_));
     response->set_redriven(summary.messages);
     response->mutable_batches()->Add(summary.batches.begin(), summary.batches.end());
     return absl::OkStatus();

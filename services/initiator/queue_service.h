@@ -13,8 +13,8 @@ namespace muster::initiator {
 class QueueService final : public v1::QueueService::Service {
  public:
   // Neither is owned; both outlive the service.
-  QueueService(queue::QueueStore* queues, redrive::SecondChance* chance)
-      : queues_(queues), chance_(chance) {}
+  QueueService(queue::QueueStore* queues, redrive::BatchReopener* reopener)
+      : queues_(queues), reopener_(reopener) {}
 
   grpc::Status ListQueues(grpc::ServerContext* context, const v1::ListQueuesRequest* request,
                           v1::ListQueuesResponse* response) override;
@@ -32,8 +32,8 @@ class QueueService final : public v1::QueueService::Service {
                           v1::PurgeQueueResponse* response) override;
 
  private:
-  queue::QueueStore* const queues_;      // not owned
-  redrive::SecondChance* const chance_;  // not owned
+  queue::QueueStore* const queues_;         // not owned
+  redrive::BatchReopener* const reopener_;  // not owned
 };
 
 }  // namespace muster::initiator

@@ -37,8 +37,8 @@ class QueueServiceTest : public ::testing::Test {
     queues_ = OrDie(queue_rocksdb::RocksDbQueueStore::Open(dir_ / "queue", options));
     ledger_ = OrDie(ledger_rocksdb::RocksDbBatchLedger::Open(dir_ / "ledger", {}));
     report_ = OrDie(report_sqlite::OpenSqliteReport(dir_ / "report.db", {.clock = &clock_}));
-    desk_ = std::make_unique<report::StoreDesk>(report_.get(), [](uint64_t) {});
-    reopener_ = std::make_unique<redrive::BatchReopener>(ledger_.get(), desk_.get());
+    report_client_ = std::make_unique<report::LocalReportClient>(report_.get(), [](uint64_t) {});
+    reopener_ = std::make_unique<redrive::LedgerBatchReopener>(ledger_.get(), report_client_.get());
     service_ = std::make_unique<QueueService>(queues_.get(), reopener_.get());
     rpc::ServerOptions listening;
     listening.addresses = {"localhost:0"};
@@ -162,8 +162,8 @@ class QueueServiceTest : public ::testing::Test {
   std::unique_ptr<queue::QueueStore> queues_;
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<report::ReportStore> report_;
-  std::unique_ptr<report::StoreDesk> desk_;
-  std::unique_ptr<redrive::BatchReopener> reopener_;
+  std::unique_ptr<report::LocalReportClient> report_client_;
+  std::unique_ptr<redrive::LedgerBatchReopener> reopener_;
   std::unique_ptr<QueueService> service_;
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<Stub> stub_;

@@ -124,8 +124,8 @@ TEST_F(QueueServiceTest, OpensTheBatchOfARedrivenItemAgain) {
   GiveUp(ItemBody(1));
   EXPECT_EQ(OrDie(Redrive({}, 1)), 1);
   EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kSealed);
-  EXPECT_THAT(*desk_->UncountedItems(kBatch, 2, 0, 10), ElementsAre(1));
-  EXPECT_EQ(desk_->GetProgress(kBatch)->aggregated, 10);
+  EXPECT_THAT(*report_client_->UncountedItems(kBatch, 2, 0, 10), ElementsAre(1));
+  EXPECT_EQ(report_client_->GetProgress(kBatch)->aggregated, 10);
 }
 
 TEST_F(QueueServiceTest, LeavesPoisonWhereItIsWhenItsBatchCannotBeOpened) {

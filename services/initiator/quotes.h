@@ -16,7 +16,8 @@ namespace muster::initiator {
 class Quotes {
  public:
   // What is pointed to is not owned. `account` is that of the jobs' queues.
-  Quotes(job_registry::JobRegistry* jobs, scaling_remote::LeadingAgent* agent, std::string account)
+  Quotes(job_registry::JobRegistry* jobs, scaling_remote::ScalingLeaderClient* agent,
+         std::string account)
       : jobs_(jobs), agent_(agent), account_(std::move(account)) {}
 
   // Errors are those of BatchService.Quote, and what else the agent says. The items are as many as
@@ -24,8 +25,8 @@ class Quotes {
   absl::StatusOr<v1::QuoteResponse> Quote(const v1::QuoteRequest& request, absl::Duration timeout);
 
  private:
-  job_registry::JobRegistry* const jobs_;      // not owned
-  scaling_remote::LeadingAgent* const agent_;  // not owned
+  job_registry::JobRegistry* const jobs_;             // not owned
+  scaling_remote::ScalingLeaderClient* const agent_;  // not owned
   const std::string account_;
 };
 

@@ -22,7 +22,7 @@ namespace muster::initiator {
 namespace {
 
 using scaling_remote::testing::AgentState;
-using scaling_remote::testing::MadeUpAgent;
+using scaling_remote::testing::FakeAgent;
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kPatience = absl::Minutes(2);
@@ -79,9 +79,9 @@ class QuotesTest : public ::testing::Test {
   base::FakeClock clock_;
   sync::testing::MemorySyncStore store_;
   job_registry::JobRegistry jobs_{&store_, &clock_};
-  MadeUpAgent standby_, agent_;
+  FakeAgent standby_, agent_;
   std::vector<std::string> known_ = {standby_.address(), agent_.address()};
-  scaling_remote::LeadingAgent leader_{[this] { return known_; }, {}};
+  scaling_remote::ScalingLeaderClient leader_{[this] { return known_; }, {}};
   Quotes quotes_{&jobs_, &leader_, "acme"};
   BatchService service_{{.quotes = &quotes_}};
   std::unique_ptr<rpc::Server> server_;

@@ -61,7 +61,7 @@ absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what) {
 }
 
 absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header,
-                                                 const std::optional<WholeContent>& whole) {
+                                                 const std::optional<InlineContent>& whole) {
   MUSTER_RETURN_IF_ERROR(Validate(header));
   MUSTER_ASSIGN_OR_RETURN(const std::optional<base::TraceContext> trace, TraceOf(header));
   for (bool admitted = false;; admitted = true) {
@@ -90,7 +90,7 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
   if (!is_new) MUSTER_RETURN_IF_ERROR(known.status());
   // An upload that was cut off goes on, whatever has become of its job: the batch is bound to what
   // the job was.
-  if (!is_new && known->state == ledger::BatchState::kOpen && !IsWhole(*known)) {
+  if (!is_new && known->state == ledger::BatchState::kOpen && !HasAllContent(*known)) {
     MUSTER_RETURN_IF_ERROR(CheckSame(header, known->job_revision, *known));
     return *known;
   }
@@ -107,8 +107,8 @@ absl::Status Submissions::ClearPlace(uint64_t number) {
   return absl::IsNotFound(owner) ? deps_.uploads->Delete(number) : absl::OkStatus();
 }
 
-bool Submissions::IsWhole(const ledger::Batch& batch) const {
-  return !batch.content.empty() || deps_.uploads->HasWhole(batch.number);
+bool Submissions::HasAllContent(const ledger::Batch& batch) const {
+  return !batch.content.empty() || deps_.uploads->IsSealed(batch.number);
 }
 
 absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::string& revision,
@@ -132,7 +132,7 @@ absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::s
 absl::StatusOr<ledger::Batch> Submissions::Record(const v1::SubmitHeader& header,
                                                   const job::JobDefinition& job,
                                                   const std::optional<base::TraceContext>& trace,
-                                                  const std::optional<WholeContent>& whole) {
+                                                  const std::optional<InlineContent>& whole) {
   ledger::Batch batch;
   batch.request_id = header.request_id();
   batch.job = job.name;
@@ -151,7 +151,7 @@ absl::StatusOr<ledger::Batch> Submissions::Record(const v1::SubmitHeader& header
     batch.content = std::string(whole->data);
     batch.source_size = whole->data.size();
     batch.source_content = whole->hash;
-    items = SplitWhole(job, whole->data);
+    items = SplitInline(job, whole->data);
   }
   // Content that an earlier installation left under this number is not this batch's.
   const auto place = [&](ledger::Batch* numbered) {

@@ -54,7 +54,7 @@ class Submissions {
   // The batch of this header, recorded; one that is new with the content that is `whole`, if any.
   // Errors are those of BatchService.Submit for a header.
   absl::StatusOr<ledger::Batch> Begin(const v1::SubmitHeader& header,
-                                      const std::optional<WholeContent>& whole = std::nullopt);
+                                      const std::optional<InlineContent>& whole = std::nullopt);
 
  private:
   // The batch that `header` goes on with. nullopt: it begins a new one, of `job`.
@@ -65,11 +65,11 @@ class Submissions {
                                 const ledger::Batch& batch);
   absl::Status ClearPlace(uint64_t number);
   // Whether nobody need send more of it.
-  bool IsWhole(const ledger::Batch& batch) const;
+  bool HasAllContent(const ledger::Batch& batch) const;
   absl::StatusOr<ledger::Batch> Record(const v1::SubmitHeader& header,
                                        const job::JobDefinition& job,
                                        const std::optional<base::TraceContext>& trace,
-                                       const std::optional<WholeContent>& whole);
+                                       const std::optional<InlineContent>& whole);
 
   const Dependencies deps_;
   // Held from the look for a batch of a request to its record: two headers are one batch. Others

@@ -63,8 +63,8 @@ absl::StatusOr<base::Fingerprint128> HashIn(const v1::SubmitSeal& seal) {
 }
 
 // What follows a header at once, before any of it is recorded.
-absl::StatusOr<WholeContent> WholeIn(const v1::SubmitRequest& content,
-                                     const v1::SubmitRequest& seal) {
+absl::StatusOr<InlineContent> WholeIn(const v1::SubmitRequest& content,
+                                      const v1::SubmitRequest& seal) {
   if (!content.has_chunk() || !seal.has_seal()) {
     return rpc::BadField("header.at_once", "must be followed by one chunk and the seal");
   }
@@ -77,14 +77,14 @@ absl::StatusOr<WholeContent> WholeIn(const v1::SubmitRequest& content,
     return WithOffset(absl::OutOfRangeError("the whole content is one chunk"), chunk.data().size());
   }
   MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 hash, HashIn(seal.seal()));
-  if (base::Fingerprint(chunk.data()) == hash) return WholeContent{chunk.data(), hash};
+  if (base::Fingerprint(chunk.data()) == hash) return InlineContent{chunk.data(), hash};
   return absl::DataLossError("what arrived is not what was sent");
 }
 
 }  // namespace
 
 SubmitCall::~SubmitCall() {
-  if (is_sender_) keeper_->NoteSenderGone(batch_.number);
+  if (is_sender_) scheduler_->NoteSenderGone(batch_.number);
 }
 
 absl::Status SubmitCall::Run() {
@@ -98,9 +98,9 @@ absl::Status SubmitCall::Run() {
 absl::Status SubmitCall::TakeAtOnce(const v1::SubmitHeader& header) {
   v1::SubmitRequest content, seal;
   if (!stream_->Read(&content) || !stream_->Read(&seal)) return CutOff();
-  MUSTER_ASSIGN_OR_RETURN(const WholeContent whole, WholeIn(content, seal));
-  std::optional<WholeContent> kept;
-  if (whole.data.size() <= kMaxKeptBytes) kept = whole;
+  MUSTER_ASSIGN_OR_RETURN(const InlineContent whole, WholeIn(content, seal));
+  std::optional<InlineContent> kept;
+  if (whole.data.size() <= kMaxInlineContentBytes) kept = whole;
   MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(header, kept));
   MUSTER_RETURN_IF_ERROR(Accept());
   // What is recorded as a whole is compared with by its seal.
@@ -134,14 +134,14 @@ absl::Status SubmitCall::TakeOver() {
   MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
   ticket_ = upload_->TakeOver();
   MUSTER_RETURN_IF_ERROR(CheckCancelled());
-  keeper_->NoteSender(batch_.number);
+  scheduler_->NoteSender(batch_.number);
   is_sender_ = true;
   return absl::OkStatus();
 }
 
 // Whoever cancels a batch tells its upload, if there is one by then.
 absl::Status SubmitCall::CheckCancelled() const {
-  MUSTER_ASSIGN_OR_RETURN(const bool cancelled, keeper_->IsCancelled(batch_.number));
+  MUSTER_ASSIGN_OR_RETURN(const bool cancelled, scheduler_->IsCancelled(batch_.number));
   if (!cancelled) return absl::OkStatus();
   return AsCancelled(absl::CancelledError(absl::StrCat("batch ", batch_.number, " is cancelled")));
 }
@@ -151,7 +151,7 @@ absl::Status SubmitCall::Accept() {
     if (batch_.content.empty()) {
       MUSTER_RETURN_IF_ERROR(TakeOver());
     } else {
-      keeper_->Advance(batch_.number);
+      scheduler_->Advance(batch_.number);
     }
   }
   v1::SubmitResponse response;
@@ -166,7 +166,7 @@ absl::Status SubmitCall::Accept() {
 void SubmitCall::BeginToSync() {
   if (upload_ == nullptr) return;
   const auto answer = [this](uint64_t durable) {
-    keeper_->Advance(batch_.number);
+    scheduler_->Advance(batch_.number);
     v1::SubmitResponse response;
     response.mutable_durable()->set_durable_offset(durable);
     (void)stream_->Write(response);  // whoever went away is noticed where the content is read
@@ -216,7 +216,7 @@ absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
   MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 hash, HashIn(seal));
   MUSTER_RETURN_IF_ERROR(AsCancelled(EndSyncing()));
   if (!batch_.content.empty()) MUSTER_RETURN_IF_ERROR(CheckCancelled());
-  if (upload_ == nullptr && uploads_->HasWhole(batch_.number)) {
+  if (upload_ == nullptr && uploads_->IsSealed(batch_.number)) {
     MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
     ticket_ = upload_->TakeOver();
   }
@@ -225,7 +225,7 @@ absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
   if (absl::IsDataLoss(sealed)) return Drop(std::move(sealed));
   MUSTER_RETURN_IF_ERROR(Explained(std::move(sealed)));
   if (batch_.state == ledger::BatchState::kOpen && upload_ != nullptr) {
-    keeper_->Advance(batch_.number);
+    scheduler_->Advance(batch_.number);
   }
   return absl::OkStatus();
 }
@@ -248,7 +248,7 @@ absl::Status SubmitCall::Explained(absl::Status refused) const {
 
 absl::Status SubmitCall::Drop(absl::Status why) {
   upload_->Refuse(why);
-  MUSTER_RETURN_IF_ERROR(keeper_->Cancel(batch_.number, std::string(why.message())));
+  MUSTER_RETURN_IF_ERROR(scheduler_->Cancel(batch_.number, std::string(why.message())));
   MUSTER_RETURN_IF_ERROR(uploads_->Delete(batch_.number));
   base::Log(base::kError, "an upload is dropped: it has another hash than its seal",
             {{"batch", batch_.number}});

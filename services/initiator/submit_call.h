@@ -23,10 +23,10 @@ class SubmitCall {
   using Stream = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
 
   // Nothing is owned.
-  SubmitCall(Submissions* submissions, BatchKeeper* keeper, Uploads* uploads, base::Clock* clock,
-             grpc::ServerContext* context, Stream* stream)
+  SubmitCall(Submissions* submissions, BatchScheduler* scheduler, Uploads* uploads,
+             base::Clock* clock, grpc::ServerContext* context, Stream* stream)
       : submissions_(submissions),
-        keeper_(keeper),
+        scheduler_(scheduler),
         uploads_(uploads),
         clock_(clock),
         context_(context),
@@ -69,7 +69,7 @@ class SubmitCall {
   uint64_t DurableSize() const;
 
   Submissions* const submissions_;      // not owned
-  BatchKeeper* const keeper_;           // not owned
+  BatchScheduler* const scheduler_;     // not owned
   Uploads* const uploads_;              // not owned
   base::Clock* const clock_;            // not owned
   grpc::ServerContext* const context_;  // not owned
@@ -77,7 +77,7 @@ class SubmitCall {
   ledger::Batch batch_;
   std::shared_ptr<Upload> upload_;  // null: all of the content is here, or was once
   uint64_t ticket_ = 0;
-  bool is_sender_ = false;              // the keeper knows
+  bool is_sender_ = false;              // the scheduler knows
   std::optional<UploadSyncer> syncer_;  // while content may arrive; uses all of these
 };
 

@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(const std::string& folder
 
 std::string Uploads::PathOf(uint64_t batch) const { return absl::StrCat(folder_, "/", batch); }
 
-bool Uploads::HasWhole(uint64_t batch) const {
+bool Uploads::IsSealed(uint64_t batch) const {
   std::error_code error;
   return std::filesystem::exists(PathOf(batch), error) && !error;
 }

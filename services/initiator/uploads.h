@@ -25,7 +25,7 @@ class Uploads {
   std::string PathOf(uint64_t batch) const;
 
   // Whether all of the batch's content is there.
-  bool HasWhole(uint64_t batch) const;
+  bool IsSealed(uint64_t batch) const;
   // What somebody holds of it at the moment; null: nobody does.
   std::shared_ptr<Upload> Held(uint64_t batch);
 

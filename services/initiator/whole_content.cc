@@ -19,13 +19,13 @@ struct HeldText {
 
 }  // namespace
 
-std::vector<ledger::ItemBoundary> SplitWhole(const job::JobDefinition& job,
-                                             absl::string_view content) {
+std::vector<ledger::ItemBoundary> SplitInline(const job::JobDefinition& job,
+                                              absl::string_view content) {
   std::vector<ledger::ItemBoundary> items;
   const auto source = BatchSource::Over(SourceOf(std::string(content)), "", job.input);
   if (!source.ok()) return items;
   input::SliceReader slices = (*source)->Slices((*source)->FirstRecord(), SliceLimitsOf(job));
-  while (items.size() < kMaxKeptItems) {
+  while (items.size() < kMaxInlineItems) {
     const absl::StatusOr<std::optional<input::Slice>> slice = slices.Next();
     if (!slice.ok() || !slice->has_value()) return items;
     const absl::StatusOr<ledger::ItemBoundary> item = (*source)->BoundaryOf(**slice);

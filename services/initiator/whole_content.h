@@ -16,20 +16,20 @@
 namespace muster::initiator {
 
 // Each look at a batch copies its record.
-inline constexpr size_t kMaxKeptBytes = size_t{16} << 10;
+inline constexpr size_t kMaxInlineContentBytes = size_t{16} << 10;
 // The items that are recorded with it; each look at one of them reads all.
-inline constexpr size_t kMaxKeptItems = 128;
+inline constexpr size_t kMaxInlineItems = 128;
 
-// Sealed: `hash` is that of `data`, which is not owned and has 1 to kMaxKeptBytes bytes.
-struct WholeContent {
+// Sealed: `hash` is that of `data`, which is not owned and has 1 to kMaxInlineContentBytes bytes.
+struct InlineContent {
   absl::string_view data;
   base::Fingerprint128 hash;
 };
 
-// Its items, kMaxKeptItems at most; none where it is nothing that the job can be run on.
+// Its items, kMaxInlineItems at most; none where it is nothing that the job can be run on.
 // Whoever splits the batch goes on behind them, and says what is wrong.
-std::vector<ledger::ItemBoundary> SplitWhole(const job::JobDefinition& job,
-                                             absl::string_view content);
+std::vector<ledger::ItemBoundary> SplitInline(const job::JobDefinition& job,
+                                              absl::string_view content);
 
 // `content`, to be read.
 std::shared_ptr<const input::ByteSource> SourceOf(std::string content);

@@ -211,18 +211,18 @@ TEST_F(GrpcJobTest, IsInTroubleFromARefusalUntilTheHandlerIsReady) {
   counting_.Refuse("no column 'price'");
   const job_registry::JobEntry apples = Apply(DefinitionAt(address()));
   Start();
-  EXPECT_THAT(service_->Troubles(), IsEmpty());
+  EXPECT_THAT(service_->OpenIssues(), IsEmpty());
   Put(apples, "braeburn");
   Await([&] { return Jobs().empty(); });
   const auto refused = ElementsAre(Pair("apples", HasSubstr("no column 'price'")));
-  EXPECT_THAT(service_->Troubles(), refused);
+  EXPECT_THAT(service_->OpenIssues(), refused);
   counting_.Refuse("");
   Tell();
   Await([&] { return ListenerOf("apples") != nullptr; });
-  EXPECT_THAT(service_->Troubles(), refused) << "nobody has called it yet";
+  EXPECT_THAT(service_->OpenIssues(), refused) << "nobody has called it yet";
   Put(apples, "pippin");
   EXPECT_EQ(AwaitResult("apples"), "counted");
-  EXPECT_THAT(service_->Troubles(), IsEmpty());
+  EXPECT_THAT(service_->OpenIssues(), IsEmpty());
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ CommandOptions Isolated(CommandOptions options) {
 
 JobHandler LinkedHandler(const job::JobDefinition& job, const handler::LinkedHandler& linked,
                          base::Clock* clock) {
-  JobHandler handler{linked.factory, linked.version, {}, std::make_shared<handler::Trouble>()};
+  JobHandler handler{linked.factory, linked.version, {}, std::make_shared<handler::HealthIssues>()};
   if (job.text.size() > kMaxServedJobBytes) return handler;
   CommandOptions served;
   served.argv = {"/proc/self/exe", kServeHandler};
@@ -72,8 +72,8 @@ JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandl
   options.deadline = command.deadline;
   options.clock = clock;
   const handler::HandlerFactory isolated = CommandHandlerFactory(Isolated(options));
-  options.trouble = std::make_shared<handler::Trouble>();
-  return {CommandHandlerFactory(options), command.version, isolated, options.trouble};
+  options.health = std::make_shared<handler::HealthIssues>();
+  return {CommandHandlerFactory(options), command.version, isolated, options.health};
 }
 
 bool HasAny(const rpc::TlsFiles& tls) {
@@ -95,8 +95,8 @@ JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& ac
   options.version = grpc.version;
   options.deadline = grpc.deadline;
   options.clock = clock;
-  options.trouble = std::make_shared<handler::Trouble>();
-  return {handler_grpc::GrpcHandlerFactory(options), grpc.version, {}, options.trouble};
+  options.health = std::make_shared<handler::HealthIssues>();
+  return {handler_grpc::GrpcHandlerFactory(options), grpc.version, {}, options.health};
 }
 
 // A stream to what was stdout; from now on, what a handler prints there goes to stderr.

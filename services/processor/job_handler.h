@@ -25,7 +25,7 @@ struct JobHandler {
   // Empty when the job file is too long to be handed to that process.
   handler::HandlerFactory isolated;
   // Where its handlers tell what keeps them from working; those of `isolated` do not.
-  std::shared_ptr<handler::Trouble> trouble;
+  std::shared_ptr<handler::HealthIssues> health;
 };
 
 // How a process calls the handlers that are servers.

@@ -36,7 +36,7 @@ class JobListeners {
 
   // What keeps it from working, by job; also for jobs that have no listener because of it. Those
   // that others are there for are not among them.
-  virtual std::map<std::string, std::string> Troubles() = 0;
+  virtual std::map<std::string, std::string> OpenIssues() = 0;
 
   // From now on no other listener takes the place of this job's. Empty: of none, and no new job
   // gets one. Stops nothing.

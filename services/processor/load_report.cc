@@ -6,7 +6,7 @@
 namespace muster::processor {
 
 void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
-  std::map<std::string, std::string> troubles = listeners_->Troubles();
+  std::map<std::string, std::string> open_issues = listeners_->OpenIssues();
   std::map<std::string, Metered> meters;
   for (const JobListener& served : listeners_->Listeners()) {
     v1::HandlerVersion* const handler = heartbeat->mutable_instance()->add_handlers();
@@ -20,11 +20,11 @@ void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
     v1::JobLoad* const load = heartbeat->add_jobs();
     *load = metered.meter.Measure(
         {served.listener->Load(), served.listener->counters(), served.transactions}, window);
-    if (const auto trouble = troubles.extract(served.job)) load->set_trouble(trouble.mapped());
+    if (const auto trouble = open_issues.extract(served.job)) load->set_trouble(trouble.mapped());
     meters.emplace(served.job, std::move(metered));
   }
   meters_ = std::move(meters);
-  for (const auto& [job, trouble] : troubles) {
+  for (const auto& [job, trouble] : open_issues) {
     v1::JobLoad* const load = heartbeat->add_jobs();
     load->set_job(job);
     load->set_trouble(trouble);

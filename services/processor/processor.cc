@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
   const WorkerSetup* const setup = &processor->setup_;
   // A worker is gone after a second without work; its handler, and a program with it, stays for the
   // next one.
-  const handler::HandlerFactory lend = handler::Pooled(handlers);
+  const handler::HandlerFactory lend = handler::PooledHandlers(handlers);
   MUSTER_RETURN_IF_ERROR(lend(setup->schema).status());
   const auto subscribers = [setup,
                             lend]() -> absl::StatusOr<std::unique_ptr<listener::Subscriber>> {

@@ -56,7 +56,7 @@ absl::Status ProcessorService::Start(const Dependencies& dependencies,
   deps_ = dependencies;
   jobs_ = jobs;
   revisions_ =
-      std::make_unique<RevisionBook>(jobs, handlers_, deps_.blobs, options_.handlers, clock_);
+      std::make_unique<RevisionCache>(jobs, handlers_, deps_.blobs, options_.handlers, clock_);
   // Before the first look, so that no change falls between the two.
   MUSTER_ASSIGN_OR_RETURN(subscription_,
                           deps_.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
@@ -124,7 +124,7 @@ void ProcessorService::GiveUp(uint64_t batch) {
 }
 
 // Not from the worker that was refused: its listener waits for it. Earlier revisions are not
-// stopped for (RevisionBook): the job's own one may suit the handler.
+// stopped for (RevisionCache): the job's own one may suit the handler.
 void ProcessorService::StopRefused(const Refusal& refusal) {
   const ServedPtr served = refusal.served.lock();
   if (served == nullptr || ServedAs(served->as_of.name) != served) return;
@@ -132,7 +132,7 @@ void ProcessorService::StopRefused(const Refusal& refusal) {
     base::MutexLock lock(&mu_);
     if (!IsWantedLocked(served->as_of.name)) return;
   }
-  complaints_.Say(served->as_of.name, {InWords(refusal.why), served->as_of});
+  health_issues_.Report(served->as_of.name, {InWords(refusal.why), served->as_of});
   Forget(served);
   DrainAside(served);
 }
@@ -157,7 +157,7 @@ absl::Status ProcessorService::Look() {
     if (ThreadsFor(job.name) > 0) Serve(job);
   }
   for (const std::string& job : gone) Drop(job);
-  complaints_.KeepOnly(jobs);
+  health_issues_.KeepOnly(jobs);
   return absl::OkStatus();
 }
 
@@ -178,14 +178,15 @@ void ProcessorService::Serve(const job_registry::JobSummary& job) {
   }
   const ServedPtr old = ServedAs(job.name);
   if (old != nullptr && IsSame(old->as_of, job)) {
-    return complaints_.CanWork(old->as_of);
+    return health_issues_.CanWork(old->as_of);
   }
   const auto made = std::make_shared<Served>();
   if (const absl::Status status = Make(job, made); !status.ok()) {
     look_soon_ |= base::IsTransient(status);
-    return complaints_.Say(job.name, {InWords(status), std::nullopt, IsOthers(*made, status)});
+    return health_issues_.Report(job.name,
+                                 {InWords(status), std::nullopt, IsOthers(*made, status)});
   }
-  complaints_.CanWork(made->as_of);
+  health_issues_.CanWork(made->as_of);
   Replace(old, made);
 }
 
@@ -201,7 +202,7 @@ absl::Status ProcessorService::Make(const job_registry::JobSummary& job, const S
   MUSTER_ASSIGN_OR_RETURN(made->definition, job::ParseJob(entry.definition, ""));
   MUSTER_ASSIGN_OR_RETURN(const JobHandler handler,
                           FindHandler(made->definition, *handlers_, AccessOf(made), clock_));
-  made->trouble = handler.trouble;
+  made->health = handler.health;
   MUSTER_RETURN_IF_ERROR(CreateQueues(made->definition));
   Options options;
   options.account = options_.account;
@@ -275,7 +276,7 @@ void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
   }
   // From here on others see it, and may have stopped it already.
   if (const absl::Status started = made->processor->Start(); !started.ok()) {
-    complaints_.Say(job, {InWords(started)});
+    health_issues_.Report(job, {InWords(started)});
     Forget(made);
   } else {
     base::Log(base::kInfo, old == nullptr ? "works for a job" : "works for a job that has changed",
@@ -353,20 +354,21 @@ std::vector<JobListener> ProcessorService::Listeners() {
 }
 
 // A refusal is over once the handler was called again and is ready.
-std::map<std::string, std::string> ProcessorService::Troubles() {
+std::map<std::string, std::string> ProcessorService::OpenIssues() {
   std::map<std::string, ServedPtr> served;
   {
     base::MutexLock lock(&mu_);
     served = served_;
   }
   for (const auto& [job, one] : served) {
-    if (one->trouble->works()) complaints_.IsAccepted(job);
+    if (one->health->works()) health_issues_.IsAccepted(job);
   }
-  std::map<std::string, std::string> troubles = complaints_.Troubles();
+  std::map<std::string, std::string> open_issues = health_issues_.OpenIssues();
   for (const auto& [job, one] : served) {
-    if (std::string why = one->trouble->why(); !why.empty()) troubles.emplace(job, std::move(why));
+    if (std::string why = one->health->why(); !why.empty())
+      open_issues.emplace(job, std::move(why));
   }
-  return troubles;
+  return open_issues;
 }
 
 void ProcessorService::Retire(absl::string_view job) {

@@ -9,7 +9,7 @@
 // makes another one.
 //
 // An item of a job that has changed since is worked on with the revision that its batch is bound to
-// (RevisionBook), by the old Processor or the new one.
+// (RevisionCache), by the old Processor or the new one.
 #pragma once
 
 #include <future>
@@ -81,7 +81,7 @@ class ProcessorService final : public JobListeners {
   void Close();
 
   std::vector<JobListener> Listeners() override;
-  std::map<std::string, std::string> Troubles() override;
+  std::map<std::string, std::string> OpenIssues() override;
   void Retire(absl::string_view job) override;
 
  private:
@@ -90,7 +90,7 @@ class ProcessorService final : public JobListeners {
     job_registry::JobSummary as_of;
     job::JobDefinition definition;
     std::unique_ptr<Processor> processor;  // uses the definition
-    std::shared_ptr<handler::Trouble> trouble;
+    std::shared_ptr<handler::HealthIssues> health;
   };
   using ServedPtr = std::shared_ptr<Served>;  // shared: see JobListener
 
@@ -148,10 +148,10 @@ class ProcessorService final : public JobListeners {
   // Set by Start, before there is a thread.
   Dependencies deps_;
   job_registry::JobRegistry* jobs_ = nullptr;  // not owned
-  std::unique_ptr<RevisionBook> revisions_;
+  std::unique_ptr<RevisionCache> revisions_;
   std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
 
-  Complaints complaints_;
+  HealthIssues health_issues_;
 
   base::Mutex mu_;
   base::CondVar changed_;

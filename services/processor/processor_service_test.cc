@@ -286,7 +286,7 @@ TEST_F(ProcessorServiceTest, StopsWhatRunsOfACancelledBatchAndAcknowledgesIt) {
 
 TEST_F(ProcessorServiceTest, EndsWithoutHavingBegun) {
   ProcessorService service(&handlers_, options_, base::RealClock());
-  EXPECT_THAT(service.Troubles(), IsEmpty());
+  EXPECT_THAT(service.OpenIssues(), IsEmpty());
   EXPECT_THAT(service.Listeners(), IsEmpty());
   service.Stop(absl::ZeroDuration());
 }

@@ -10,12 +10,12 @@
 
 namespace muster::processor {
 
-RevisionBook::RevisionBook(job_registry::JobRegistry* jobs,
-                           const handler::HandlerRegistry* handlers, blob::BlobStore* blobs,
-                           HandlerAccess access, base::Clock* clock)
+RevisionCache::RevisionCache(job_registry::JobRegistry* jobs,
+                             const handler::HandlerRegistry* handlers, blob::BlobStore* blobs,
+                             HandlerAccess access, base::Clock* clock)
     : jobs_(jobs), handlers_(handlers), blobs_(blobs), access_(std::move(access)), clock_(clock) {}
 
-absl::StatusOr<std::shared_ptr<const Revision>> RevisionBook::Find(const std::string& revision) {
+absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Find(const std::string& revision) {
   {
     base::MutexLock lock(&mu_);
     const auto entry = entries_.find(revision);
@@ -35,7 +35,7 @@ absl::StatusOr<std::shared_ptr<const Revision>> RevisionBook::Find(const std::st
   return made;
 }
 
-absl::StatusOr<std::shared_ptr<const Revision>> RevisionBook::Make(
+absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Make(
     const std::string& revision) const {
   MUSTER_ASSIGN_OR_RETURN(const job_registry::JobEntry entry, jobs_->FindRevision(revision));
   const auto made = std::make_shared<Revision>();
@@ -48,11 +48,11 @@ absl::StatusOr<std::shared_ptr<const Revision>> RevisionBook::Make(
   made->setup.instance = access_.instance;
   made->setup.blobs = blobs_;
   made->setup.isolated = handler.isolated;
-  made->handlers = handler::Pooled(handler.factory);
+  made->handlers = handler::PooledHandlers(handler.factory);
   return made;
 }
 
-void RevisionBook::MakeRoomLocked() {
+void RevisionCache::MakeRoomLocked() {
   if (entries_.size() <= kMaxRevisions) return;
   const auto asked_before = [](const auto& a, const auto& b) {
     return a.second.asked < b.second.asked;

@@ -1,4 +1,5 @@
-// RevisionBook: earlier revisions of jobs, as the registry still has them, ready to be worked with.
+// RevisionCache: earlier revisions of jobs, as the registry still has them, ready to be worked
+// with.
 #pragma once
 
 #include <map>
@@ -19,11 +20,11 @@ namespace muster::processor {
 
 // Thread-safe. Asks the registry once for each revision, and again for one that it did not get
 // after a while (limits.h).
-class RevisionBook final : public RevisionSource {
+class RevisionCache final : public RevisionSource {
  public:
   // None of the pointers is owned; all outlive the book. `access.instance` stands in results, too.
-  RevisionBook(job_registry::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
-               blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock);
+  RevisionCache(job_registry::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
+                blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock);
 
   absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) override;
 

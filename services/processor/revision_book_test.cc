@@ -20,9 +20,9 @@ class IdleHandler final : public handler::Handler {
   }
 };
 
-class RevisionBookTest : public ::testing::Test {
+class RevisionCacheTest : public ::testing::Test {
  protected:
-  RevisionBookTest() {
+  RevisionCacheTest() {
     handlers_.Register(
         {"idle", "7", [](const handler::JobSchema&) { return std::make_unique<IdleHandler>(); }});
   }
@@ -43,10 +43,10 @@ class RevisionBookTest : public ::testing::Test {
       backend::OpenSyncStore(backend::DataDirUrls(dir_.path()).sync).value();
   job_registry::JobRegistry jobs_{sync_.get(), &clock_};
   handler::HandlerRegistry handlers_;
-  RevisionBook book_{&jobs_, &handlers_, nullptr, {.instance = "worker-1"}, &clock_};
+  RevisionCache book_{&jobs_, &handlers_, nullptr, {.instance = "worker-1"}, &clock_};
 };
 
-TEST_F(RevisionBookTest, FindsWhatAnEarlierDefinitionNeeds) {
+TEST_F(RevisionCacheTest, FindsWhatAnEarlierDefinitionNeeds) {
   const std::string revision = Apply(5).revision;
   Apply(6);
   const auto found = book_.Find(revision);
@@ -59,13 +59,13 @@ TEST_F(RevisionBookTest, FindsWhatAnEarlierDefinitionNeeds) {
   EXPECT_EQ(*book_.Find(revision), *found);
 }
 
-TEST_F(RevisionBookTest, FindsARevisionOfADeletedJob) {
+TEST_F(RevisionCacheTest, FindsARevisionOfADeletedJob) {
   const std::string revision = Apply(5).revision;
   ASSERT_TRUE(jobs_.Delete("apples").ok());
   EXPECT_TRUE(book_.Find(revision).ok());
 }
 
-TEST_F(RevisionBookTest, LooksAgainAfterAWhileForWhatItDidNotFind) {
+TEST_F(RevisionCacheTest, LooksAgainAfterAWhileForWhatItDidNotFind) {
   const std::string revision = Apply(5, "mine").revision;
   EXPECT_TRUE(absl::IsNotFound(book_.Find(revision).status()));
   handlers_.Register(
@@ -75,7 +75,7 @@ TEST_F(RevisionBookTest, LooksAgainAfterAWhileForWhatItDidNotFind) {
   EXPECT_TRUE(book_.Find(revision).ok());
 }
 
-TEST_F(RevisionBookTest, KeepsNoMoreThanItMay) {
+TEST_F(RevisionCacheTest, KeepsNoMoreThanItMay) {
   const std::string first = Apply(1).revision;
   const auto kept = book_.Find(first);
   ASSERT_TRUE(kept.ok());

@@ -108,7 +108,7 @@ class WorkerServiceTest : public ::testing::Test, public JobListeners {
     for (const auto& [job, listener] : listeners_) all.push_back({job, listener});
     return all;
   }
-  std::map<std::string, std::string> Troubles() override { return {}; }
+  std::map<std::string, std::string> OpenIssues() override { return {}; }
   void Retire(absl::string_view job) override { retired_.emplace_back(job); }
 
   // Calls `method` of the stub; the response is kept in `response`.

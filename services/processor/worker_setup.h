@@ -17,7 +17,7 @@
 namespace muster::processor {
 
 // Batches that something was said about. Thread-safe.
-class SaidOnce {
+class LoggedBatches {
  public:
   // True for the first call with `batch`.
   bool Insert(uint64_t batch) {
@@ -47,7 +47,7 @@ struct WorkerSetup {
   cancellation::CancelledBatches* cancelled = nullptr;
   // Of items that were processed, this one's attempts included; for progress bars, not for books.
   mutable std::atomic<uint64_t> transactions_processed{0};
-  mutable SaidOnce misfits;  // one line in the log for a batch, not for each of its items
+  mutable LoggedBatches misfits;  // one line in the log for a batch, not for each of its items
 };
 
 // One revision of a job, and all that it takes to work on its items.

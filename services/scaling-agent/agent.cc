@@ -50,7 +50,7 @@ Agent::Agent(AgentOptions options, AgentDependencies deps,
       rules_(std::move(rules)),
       election_(options_.election, deps_.sync, deps_.clock),
       overrides_(deps_.sync, deps_.clock),
-      book_(deps_.clock),
+      decision_log_(deps_.clock),
       election_thread_(
           kElecting, [this] { HoldLead(); }, deps_.clock),
       rules_thread_(
@@ -61,10 +61,11 @@ Agent::Agent(AgentOptions options, AgentDependencies deps,
 Agent::~Agent() { Stop(); }
 
 absl::Status Agent::Start() {
-  if (hearing_ == nullptr) {
+  if (subscription_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(
-        hearing_, deps_.bus->Subscribe(
-                      [this](const trigger::InterRoleCommunicationEvent& event) { Hear(event); }));
+        subscription_,
+        deps_.bus->Subscribe(
+            [this](const trigger::InterRoleCommunicationEvent& event) { OnTrigger(event); }));
   }
   {
     base::MutexLock lock(&mu_);
@@ -82,7 +83,7 @@ void Agent::Stop() {
     base::MutexLock lock(&mu_);
     if (std::exchange(has_stopped_, true)) return;
   }
-  hearing_.reset();
+  subscription_.reset();
   rules_thread_.Stop();
   for (const auto& loop : Targets()) loop->Stop();
   records_thread_.Stop();
@@ -92,13 +93,13 @@ void Agent::Stop() {
     base::Log(base::kWarning, "the lead was not given up; it runs out by itself",
               {{"why", released.ToString()}});
   }
-  book_.EndFollowers();
+  decision_log_.EndFollowers();
 }
 
-void Agent::Hear(const trigger::InterRoleCommunicationEvent& event) {
+void Agent::OnTrigger(const trigger::InterRoleCommunicationEvent& event) {
   const auto* const work = std::get_if<trigger::CloudQueueWorkDetectedTriggerEvent>(&event.payload);
   if (work == nullptr || work->storage_account != options_.loop.account) return;
-  for (const auto& loop : Targets()) loop->HearWork(work->queue_name, work->payload_size);
+  for (const auto& loop : Targets()) loop->OnWork(work->queue_name, work->payload_size);
 }
 
 void Agent::HoldLead() {
@@ -111,14 +112,14 @@ void Agent::HoldLead() {
             {{"instance", options_.election.instance},
              {"token", election_.leader().token},
              {"leader", election_.leader().holder}});
-  if (!leads_now) book_.EndFollowers();
+  if (!leads_now) decision_log_.EndFollowers();
   for (const auto& loop : Targets()) loop->Wake();
 }
 
 void Agent::WatchRules() {
   const auto seen = rules_->Poll();
   if (seen == scaling_rules::RulesWatch::Seen::kNothingNew) return;
-  const scaling_rules::RulesKeeper::State state = rules();
+  const scaling_rules::ActiveRules::State state = rules();
   if (seen == scaling_rules::RulesWatch::Seen::kRefused) {
     base::Log(base::kWarning, "the changed rules are refused; those before stay in force",
               {{"revision", state.revision}, {"why", state.refusal.message()}});
@@ -129,7 +130,7 @@ void Agent::WatchRules() {
 }
 
 void Agent::UseRules() {
-  const scaling_rules::RulesKeeper::State state = rules();
+  const scaling_rules::ActiveRules::State state = rules();
   const auto in_force =
       std::make_shared<const RulesInForce>(RulesInForce{state.rules, state.text, state.revision});
   Loops before;
@@ -149,7 +150,7 @@ void Agent::UseRules() {
   // their orders could reach what the name means from now on.
   for (const auto& [name, loop] : before) {
     loop->Stop();
-    if (state.rules->FindTarget(name) == nullptr) book_.Forget(name);
+    if (state.rules->FindTarget(name) == nullptr) decision_log_.Forget(name);
   }
   if (deps_.use_targets) deps_.use_targets(*state.rules);
   for (const auto& [name, loop] : after) loop->UseRules(in_force);
@@ -174,7 +175,7 @@ std::shared_ptr<TargetLoop> Agent::MakeLoop(const scaling_rules::Target& target,
   deps.sync = deps_.sync;
   deps.actuator = deps_.actuator;
   deps.overrides = &overrides_;
-  deps.book = &book_;
+  deps.decision_log = &decision_log_;
   deps.clock = deps_.clock;
   deps.token = [this] { return election_.Held(); };
   deps.roster = deps_.roster;
@@ -246,7 +247,7 @@ v1::GetAgentResponse Agent::About() const {
   about.set_leader(leader.address);
   about.set_fencing_token(leader.token);
   about.set_actuator(std::string(deps_.actuator->kind()));
-  const scaling_rules::RulesKeeper::State state = rules();
+  const scaling_rules::ActiveRules::State state = rules();
   about.set_mode(ModeToProto(state.rules->mode));
   about.set_rules_revision(state.revision);
   about.set_rules_refusals(state.refusals);

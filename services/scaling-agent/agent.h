@@ -67,7 +67,7 @@ class Agent {
 
   bool leads() const { return election_.Token().has_value(); }
   v1::GetAgentResponse About() const;
-  scaling_rules::RulesKeeper::State rules() const { return rules_->keeper().state(); }
+  scaling_rules::ActiveRules::State rules() const { return rules_->active_rules().state(); }
 
   // nullptr: the rules have no such target. Shared with the agent, which may drop it.
   std::shared_ptr<TargetLoop> Find(absl::string_view target) const;
@@ -76,7 +76,7 @@ class Agent {
   // queues. NotFound: there is none. Unavailable: nothing was seen of it yet.
   absl::StatusOr<Snapshot> Known(absl::string_view target, absl::string_view queue) const;
 
-  DecisionBook* decisions() { return &book_; }
+  DecisionLog* decisions() { return &decision_log_; }
   // As of Overrides; the target decides anew at once.
   absl::Status SetOverride(const Override& override);
   absl::Status ClearOverride(const std::string& target);
@@ -87,7 +87,7 @@ class Agent {
   void HoldLead();
   void WatchRules();
   void KeepRecords();
-  void Hear(const trigger::InterRoleCommunicationEvent& event);
+  void OnTrigger(const trigger::InterRoleCommunicationEvent& event);
   void UseRules();
   std::shared_ptr<TargetLoop> MakeLoop(const scaling_rules::Target& target,
                                        const std::shared_ptr<const RulesInForce>& rules);
@@ -98,7 +98,7 @@ class Agent {
   const std::unique_ptr<scaling_rules::RulesWatch> rules_;
   LeaderElection election_;
   Overrides overrides_;
-  DecisionBook book_;
+  DecisionLog decision_log_;
 
   // Of the thread that holds the lead, and of the one that keeps records.
   bool led_ = false;
@@ -111,10 +111,10 @@ class Agent {
   bool has_begun_ ABSL_GUARDED_BY(mu_) = false;
   bool has_stopped_ ABSL_GUARDED_BY(mu_) = false;
 
-  std::unique_ptr<trigger::TriggerBus::Subscription> hearing_;
-  PacedThread election_thread_;
-  PacedThread rules_thread_;
-  PacedThread records_thread_;
+  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
+  PeriodicThread election_thread_;
+  PeriodicThread rules_thread_;
+  PeriodicThread records_thread_;
 };
 
 }  // namespace muster::scaling_agent

@@ -25,7 +25,7 @@ bool SaysTheSame(const v1::ScalingDecision& a, const v1::ScalingDecision& b) {
   return said(a) == said(b);
 }
 
-std::optional<v1::ScalingDecision> DecisionBook::Follower::Next(absl::Duration deadline) {
+std::optional<v1::ScalingDecision> DecisionLog::Follower::Next(absl::Duration deadline) {
   base::MutexLock lock(&mu_);
   while (news_.empty() && !ended_ && clock_->Monotonic() < deadline) {
     clock_->WaitUntil(&changed_, &mu_, deadline);
@@ -36,12 +36,12 @@ std::optional<v1::ScalingDecision> DecisionBook::Follower::Next(absl::Duration d
   return next;
 }
 
-bool DecisionBook::Follower::ended() const {
+bool DecisionLog::Follower::ended() const {
   base::MutexLock lock(&mu_);
   return ended_ && news_.empty();
 }
 
-void DecisionBook::Follower::Tell(const v1::ScalingDecision& decision) {
+void DecisionLog::Follower::Tell(const v1::ScalingDecision& decision) {
   if (!target_.empty() && target_ != decision.target()) return;
   base::MutexLock lock(&mu_);
   if (news_.size() >= kFollowerBacklog) news_.pop_front();
@@ -49,13 +49,13 @@ void DecisionBook::Follower::Tell(const v1::ScalingDecision& decision) {
   changed_.NotifyAll();
 }
 
-void DecisionBook::Follower::End() {
+void DecisionLog::Follower::End() {
   base::MutexLock lock(&mu_);
   ended_ = true;
   changed_.NotifyAll();
 }
 
-void DecisionBook::Add(const v1::GetDecisionResponse& made) {
+void DecisionLog::Add(const v1::GetDecisionResponse& made) {
   base::MutexLock lock(&mu_);
   std::deque<Kept>& kept = kept_[made.decision().target()];
   if (kept.size() >= kKeptDecisions) kept.pop_front();
@@ -63,7 +63,7 @@ void DecisionBook::Add(const v1::GetDecisionResponse& made) {
   TellLocked(made.decision());
 }
 
-void DecisionBook::SetAction(const std::string& decision, const v1::ScalingAction& action) {
+void DecisionLog::SetAction(const std::string& decision, const v1::ScalingAction& action) {
   base::MutexLock lock(&mu_);
   for (auto& [target, kept] : kept_) {
     const auto found = std::find_if(kept.rbegin(), kept.rend(), [&](const Kept& one) {
@@ -77,20 +77,20 @@ void DecisionBook::SetAction(const std::string& decision, const v1::ScalingActio
   }
 }
 
-void DecisionBook::Forget(const std::string& target) {
+void DecisionLog::Forget(const std::string& target) {
   base::MutexLock lock(&mu_);
   kept_.erase(target);
 }
 
-std::optional<v1::ScalingDecision> DecisionBook::Last(const std::string& target) const {
+std::optional<v1::ScalingDecision> DecisionLog::Last(const std::string& target) const {
   base::MutexLock lock(&mu_);
   const auto kept = kept_.find(target);
   if (kept == kept_.end() || kept->second.empty()) return std::nullopt;
   return kept->second.back().made.decision();
 }
 
-const DecisionBook::Kept* DecisionBook::FindLocked(const std::string& decision,
-                                                   const std::string& target) const {
+const DecisionLog::Kept* DecisionLog::FindLocked(const std::string& decision,
+                                                 const std::string& target) const {
   const Kept* found = nullptr;
   for (const auto& [name, kept] : kept_) {
     if (!target.empty() && target != name) continue;
@@ -102,8 +102,8 @@ const DecisionBook::Kept* DecisionBook::FindLocked(const std::string& decision,
   return found;
 }
 
-absl::StatusOr<v1::GetDecisionResponse> DecisionBook::Find(const std::string& decision,
-                                                           const std::string& target) const {
+absl::StatusOr<v1::GetDecisionResponse> DecisionLog::Find(const std::string& decision,
+                                                          const std::string& target) const {
   base::MutexLock lock(&mu_);
   const Kept* const found = FindLocked(decision, target);
   if (found != nullptr) return found->made;
@@ -111,7 +111,7 @@ absl::StatusOr<v1::GetDecisionResponse> DecisionBook::Find(const std::string& de
   return absl::NotFoundError(absl::StrCat("no decision '", decision, "' is kept here"));
 }
 
-std::vector<v1::ScalingDecision> DecisionBook::List(const std::string& target, size_t most) const {
+std::vector<v1::ScalingDecision> DecisionLog::List(const std::string& target, size_t most) const {
   base::MutexLock lock(&mu_);
   std::vector<const Kept*> all;
   for (const auto& [name, kept] : kept_) {
@@ -126,7 +126,7 @@ std::vector<v1::ScalingDecision> DecisionBook::List(const std::string& target, s
   return decisions;
 }
 
-absl::StatusOr<std::shared_ptr<DecisionBook::Follower>> DecisionBook::Follow(
+absl::StatusOr<std::shared_ptr<DecisionLog::Follower>> DecisionLog::Follow(
     const std::string& target) {
   base::MutexLock lock(&mu_);
   followers_.remove_if([](const std::weak_ptr<Follower>& follower) { return follower.expired(); });
@@ -139,7 +139,7 @@ absl::StatusOr<std::shared_ptr<DecisionBook::Follower>> DecisionBook::Follow(
   return follower;
 }
 
-void DecisionBook::EndFollowers() {
+void DecisionLog::EndFollowers() {
   base::MutexLock lock(&mu_);
   for (const std::weak_ptr<Follower>& weak : followers_) {
     if (const auto follower = weak.lock()) follower->End();
@@ -147,7 +147,7 @@ void DecisionBook::EndFollowers() {
   followers_.clear();
 }
 
-void DecisionBook::TellLocked(const v1::ScalingDecision& decision) {
+void DecisionLog::TellLocked(const v1::ScalingDecision& decision) {
   for (const std::weak_ptr<Follower>& weak : followers_) {
     if (const auto follower = weak.lock()) follower->Tell(decision);
   }

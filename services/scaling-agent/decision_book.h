@@ -1,4 +1,4 @@
-// DecisionBook: the decisions that are kept, and those who follow them.
+// DecisionLog: the decisions that are kept, and those who follow them.
 #pragma once
 
 #include <deque>
@@ -23,7 +23,7 @@ namespace muster::scaling_agent {
 bool SaysTheSame(const v1::ScalingDecision& a, const v1::ScalingDecision& b);
 
 // Thread-safe. Keeps the last kKeptDecisions of each target.
-class DecisionBook {
+class DecisionLog {
  public:
   // Hears of decisions from its making on; ends with the book's followers, or when it is dropped.
   class Follower {
@@ -33,7 +33,7 @@ class DecisionBook {
     bool ended() const;
 
    private:
-    friend class DecisionBook;
+    friend class DecisionLog;
     Follower(std::string target, base::Clock* clock) : target_(std::move(target)), clock_(clock) {}
     void Tell(const v1::ScalingDecision& decision);
     void End();
@@ -47,7 +47,7 @@ class DecisionBook {
   };
 
   // `clock` is not owned, and outlives the followers.
-  explicit DecisionBook(base::Clock* clock) : clock_(clock) {}
+  explicit DecisionLog(base::Clock* clock) : clock_(clock) {}
 
   void Add(const v1::GetDecisionResponse& made);
   // Followers hear of it where its state or its numbers are others than before. Nothing happens

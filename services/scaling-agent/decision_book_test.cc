@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::Eq;
 using ::testing::Optional;
 
-class DecisionBookTest : public ::testing::Test {
+class DecisionLogTest : public ::testing::Test {
  protected:
   static v1::GetDecisionResponse Made(const std::string& target, int number) {
     v1::GetDecisionResponse made;
@@ -30,97 +30,97 @@ class DecisionBookTest : public ::testing::Test {
   }
   std::vector<std::string> List(const std::string& target, size_t most = 100) const {
     std::vector<std::string> ids;
-    for (const v1::ScalingDecision& decision : book_.List(target, most))
+    for (const v1::ScalingDecision& decision : decision_log_.List(target, most))
       ids.push_back(decision.id());
     return ids;
   }
   // What a follower has heard, without waiting.
-  static std::string Next(DecisionBook::Follower* follower) {
+  static std::string Next(DecisionLog::Follower* follower) {
     const auto next = follower->Next(-absl::InfiniteDuration());
     return next.has_value() ? next->id() : "";
   }
 
   base::FakeClock clock_;
-  DecisionBook book_{&clock_};
+  DecisionLog decision_log_{&clock_};
 };
 
-TEST_F(DecisionBookTest, ListsTheNewestFirstOfOneTargetOrAll) {
-  book_.Add(Made("a", 1));
-  book_.Add(Made("b", 1));
-  book_.Add(Made("a", 2));
+TEST_F(DecisionLogTest, ListsTheNewestFirstOfOneTargetOrAll) {
+  decision_log_.Add(Made("a", 1));
+  decision_log_.Add(Made("b", 1));
+  decision_log_.Add(Made("a", 2));
   EXPECT_THAT(List("a"), ElementsAre("a-2", "a-1"));
   EXPECT_THAT(List(""), ElementsAre("a-2", "b-1", "a-1"));
   EXPECT_THAT(List("", 2), ElementsAre("a-2", "b-1"));
-  EXPECT_EQ(book_.Last("b")->id(), "b-1");
-  EXPECT_EQ(book_.Last("c"), std::nullopt);
-  book_.Forget("a");
+  EXPECT_EQ(decision_log_.Last("b")->id(), "b-1");
+  EXPECT_EQ(decision_log_.Last("c"), std::nullopt);
+  decision_log_.Forget("a");
   EXPECT_THAT(List(""), ElementsAre("b-1"));
 }
 
-TEST_F(DecisionBookTest, FindsOneByItsIdOrTheLast) {
-  EXPECT_TRUE(absl::IsNotFound(book_.Find("", "").status()));
-  book_.Add(Made("a", 1));
-  book_.Add(Made("b", 1));
-  EXPECT_EQ(book_.Find("a-1", "")->decision().id(), "a-1");
-  EXPECT_EQ(book_.Find("", "a")->decision().id(), "a-1");
-  EXPECT_EQ(book_.Find("", "")->decision().id(), "b-1");
-  EXPECT_TRUE(absl::IsNotFound(book_.Find("a-2", "").status()));
-  EXPECT_TRUE(absl::IsNotFound(book_.Find("", "c").status()));
+TEST_F(DecisionLogTest, FindsOneByItsIdOrTheLast) {
+  EXPECT_TRUE(absl::IsNotFound(decision_log_.Find("", "").status()));
+  decision_log_.Add(Made("a", 1));
+  decision_log_.Add(Made("b", 1));
+  EXPECT_EQ(decision_log_.Find("a-1", "")->decision().id(), "a-1");
+  EXPECT_EQ(decision_log_.Find("", "a")->decision().id(), "a-1");
+  EXPECT_EQ(decision_log_.Find("", "")->decision().id(), "b-1");
+  EXPECT_TRUE(absl::IsNotFound(decision_log_.Find("a-2", "").status()));
+  EXPECT_TRUE(absl::IsNotFound(decision_log_.Find("", "c").status()));
 }
 
-TEST_F(DecisionBookTest, KeepsAThousandOfEachTarget) {
-  book_.Add(Made("b", 1));
-  for (int i = 0; i < 1001; ++i) book_.Add(Made("a", i));
+TEST_F(DecisionLogTest, KeepsAThousandOfEachTarget) {
+  decision_log_.Add(Made("b", 1));
+  for (int i = 0; i < 1001; ++i) decision_log_.Add(Made("a", i));
   EXPECT_EQ(List("a", 5000).size(), 1000u);
-  EXPECT_TRUE(absl::IsNotFound(book_.Find("a-0", "").status()));
-  EXPECT_TRUE(book_.Find("a-1", "").ok());
-  EXPECT_TRUE(book_.Find("b-1", "").ok());
+  EXPECT_TRUE(absl::IsNotFound(decision_log_.Find("a-0", "").status()));
+  EXPECT_TRUE(decision_log_.Find("a-1", "").ok());
+  EXPECT_TRUE(decision_log_.Find("b-1", "").ok());
 }
 
-TEST_F(DecisionBookTest, TellsFollowersOfDecisionsAndOfWhatBecameOfThem) {
-  const auto all = *book_.Follow("");
-  const auto one = *book_.Follow("b");
-  book_.Add(Made("a", 1));
-  book_.Add(Made("b", 1));
+TEST_F(DecisionLogTest, TellsFollowersOfDecisionsAndOfWhatBecameOfThem) {
+  const auto all = *decision_log_.Follow("");
+  const auto one = *decision_log_.Follow("b");
+  decision_log_.Add(Made("a", 1));
+  decision_log_.Add(Made("b", 1));
   v1::ScalingAction action;
   action.set_state(v1::ScalingAction::STATE_DONE);
-  book_.SetAction("b-1", action);
-  book_.SetAction("b-99", action);
+  decision_log_.SetAction("b-1", action);
+  decision_log_.SetAction("b-99", action);
   action.set_detail("in other words");
-  book_.SetAction("b-1", action);
+  decision_log_.SetAction("b-1", action);
   EXPECT_EQ(Next(all.get()), "a-1");
   EXPECT_EQ(Next(all.get()), "b-1");
   EXPECT_EQ(one->Next(-absl::InfiniteDuration())->action().state(),
             v1::ScalingAction::STATE_UNSPECIFIED);
   EXPECT_EQ(one->Next(-absl::InfiniteDuration())->action().state(), v1::ScalingAction::STATE_DONE);
   EXPECT_EQ(Next(one.get()), "");
-  EXPECT_EQ(book_.Last("b")->action().state(), v1::ScalingAction::STATE_DONE);
-  EXPECT_EQ(book_.Last("b")->action().detail(), "in other words");
+  EXPECT_EQ(decision_log_.Last("b")->action().state(), v1::ScalingAction::STATE_DONE);
+  EXPECT_EQ(decision_log_.Last("b")->action().detail(), "in other words");
   action.set_after(7);
-  book_.SetAction("b-1", action);
+  decision_log_.SetAction("b-1", action);
   EXPECT_EQ(Next(one.get()), "b-1");
 }
 
-TEST_F(DecisionBookTest, ASlowFollowerMissesTheOldest) {
-  const auto slow = *book_.Follow("");
-  for (int i = 0; i < static_cast<int>(kFollowerBacklog) + 3; ++i) book_.Add(Made("a", i));
+TEST_F(DecisionLogTest, ASlowFollowerMissesTheOldest) {
+  const auto slow = *decision_log_.Follow("");
+  for (int i = 0; i < static_cast<int>(kFollowerBacklog) + 3; ++i) decision_log_.Add(Made("a", i));
   EXPECT_EQ(Next(slow.get()), "a-3");
 }
 
-TEST_F(DecisionBookTest, FollowersThatWaitAreSentAwayAtTheEnd) {
-  const auto follower = *book_.Follow("");
+TEST_F(DecisionLogTest, FollowersThatWaitAreSentAwayAtTheEnd) {
+  const auto follower = *decision_log_.Follow("");
   std::thread waits([&] { EXPECT_EQ(follower->Next(absl::InfiniteDuration()), std::nullopt); });
-  book_.EndFollowers();
+  decision_log_.EndFollowers();
   waits.join();
   EXPECT_TRUE(follower->ended());
 }
 
-TEST_F(DecisionBookTest, TakesSoManyFollowersAndNoMore) {
-  std::vector<std::shared_ptr<DecisionBook::Follower>> followers;
-  for (size_t i = 0; i < kMaxFollowers; ++i) followers.push_back(*book_.Follow(""));
-  EXPECT_TRUE(absl::IsResourceExhausted(book_.Follow("").status()));
+TEST_F(DecisionLogTest, TakesSoManyFollowersAndNoMore) {
+  std::vector<std::shared_ptr<DecisionLog::Follower>> followers;
+  for (size_t i = 0; i < kMaxFollowers; ++i) followers.push_back(*decision_log_.Follow(""));
+  EXPECT_TRUE(absl::IsResourceExhausted(decision_log_.Follow("").status()));
   followers.pop_back();
-  EXPECT_TRUE(book_.Follow("").ok());
+  EXPECT_TRUE(decision_log_.Follow("").ok());
 }
 
 TEST(SaysTheSameTest, OnlyNumbersReasonsAndVerdictsAreNews) {

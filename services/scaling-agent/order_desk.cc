@@ -19,28 +19,28 @@ bool AsksTheSame(const Order& a, const Order& b) {
 
 }  // namespace
 
-OrderDesk::OrderDesk(std::string target, actuator::Actuator* actuator, Token token,
-                     OnAnswer on_answer, base::Clock* clock)
+ActuationWorker::ActuationWorker(std::string target, actuator::Actuator* actuator, Token token,
+                                 OnAnswer on_answer, base::Clock* clock)
     : target_(std::move(target)),
       actuator_(actuator),
       token_(std::move(token)),
       on_answer_(std::move(on_answer)),
       clock_(clock) {}
 
-bool OrderDesk::NeedsLocked(const Order& order) const {
+bool ActuationWorker::NeedsLocked(const Order& order) const {
   const bool is_done = done_.has_value() && AsksTheSame(*done_, order);
   if (is_dry()) return !is_done;
-  if (!sight_.was_seen) return !is_done;
-  if (sight_.state.wanted != order.replicas) return true;
+  if (!view_.was_seen) return !is_done;
+  if (view_.state.wanted != order.replicas) return true;
   return order.tasks != 0 && !is_done;
 }
 
-bool OrderDesk::Needs(const Order& order) const {
+bool ActuationWorker::Needs(const Order& order) const {
   base::MutexLock lock(&mu_);
   return NeedsLocked(order);
 }
 
-void OrderDesk::Want(Order order) {
+void ActuationWorker::Want(Order order) {
   std::optional<Order> replaced;
   {
     base::MutexLock lock(&mu_);
@@ -56,7 +56,7 @@ void OrderDesk::Want(Order order) {
   }
 }
 
-void OrderDesk::Rest() {
+void ActuationWorker::Rest() {
   base::MutexLock lock(&mu_);
   wanted_.reset();
   done_.reset();
@@ -65,18 +65,18 @@ void OrderDesk::Rest() {
   ordered_ = absl::OkStatus();
 }
 
-void OrderDesk::Step() {
+void ActuationWorker::Step() {
   if (std::optional<Order> order = TakeDue()) Give(*std::move(order));
   Look();
 }
 
 // Not for ever: what hindered it may have passed without a trace.
-bool OrderDesk::IsInVainLocked(const Order& order) const {
+bool ActuationWorker::IsInVainLocked(const Order& order) const {
   return done_.has_value() && done_->decision == order.decision && AsksTheSame(*done_, order) &&
-         sight_.state.wanted == reached_ && clock_->Monotonic() - done_at_ < kUnmetOrderPause;
+         view_.state.wanted == reached_ && clock_->Monotonic() - done_at_ < kUnmetOrderPause;
 }
 
-std::optional<Order> OrderDesk::TakeDue() {
+std::optional<Order> ActuationWorker::TakeDue() {
   base::MutexLock lock(&mu_);
   if (!wanted_.has_value() || clock_->Monotonic() < not_before_ || !NeedsLocked(*wanted_) ||
       IsInVainLocked(*wanted_)) {
@@ -86,7 +86,7 @@ std::optional<Order> OrderDesk::TakeDue() {
   return wanted_;
 }
 
-void OrderDesk::Give(Order order) {
+void ActuationWorker::Give(Order order) {
   // Whoever leads now may have ordered otherwise; and so may who leads before it is carried out.
   const std::optional<HeldToken> held = token_();
   const bool leads = held.has_value() && held->token == order.fencing_token;
@@ -102,10 +102,10 @@ void OrderDesk::Give(Order order) {
       done_ = order;
       reached_ = outcome->after;
       done_at_ = now;
-      sight_.ordered = clock_->Now();
+      view_.ordered = clock_->Now();
       pause_ = absl::ZeroDuration();
       not_before_ = now + kLookPeriod;
-      if (sight_.was_seen && !is_dry()) sight_.state.wanted = outcome->after;
+      if (view_.was_seen && !is_dry()) view_.state.wanted = outcome->after;
     } else {
       pause_ = std::clamp(2 * pause_, kFirstOrderPause, kMaxOrderPause);
       not_before_ = now + pause_;
@@ -121,26 +121,26 @@ void OrderDesk::Give(Order order) {
   on_answer_(order.decision, outcome);
 }
 
-void OrderDesk::Look() {
+void ActuationWorker::Look() {
   absl::StatusOr<actuator::TargetState> state = actuator_->Observe(target_);
   base::MutexLock lock(&mu_);
   looked_ = state.status();
   if (!state.ok()) return;
-  sight_.state = *std::move(state);
-  sight_.was_seen = true;
+  view_.state = *std::move(state);
+  view_.was_seen = true;
   seen_at_ = clock_->Monotonic();
 }
 
-Sight OrderDesk::sight() const {
+TargetView ActuationWorker::view() const {
   base::MutexLock lock(&mu_);
-  Sight sight = sight_;
-  sight.is_fresh = clock_->Monotonic() - seen_at_ <= kTargetStateLifetime;
-  sight.trouble = base::Annotate(ordered_, "the actuator refused an order");
-  if (!looked_.ok()) sight.trouble = base::Annotate(looked_, "the actuator shows nothing");
-  if (sight.trouble.ok() && sight.was_seen && !sight.is_fresh) {
-    sight.trouble = absl::UnavailableError("the actuator does not answer");
+  TargetView view = view_;
+  view.is_fresh = clock_->Monotonic() - seen_at_ <= kTargetStateLifetime;
+  view.trouble = base::Annotate(ordered_, "the actuator refused an order");
+  if (!looked_.ok()) view.trouble = base::Annotate(looked_, "the actuator shows nothing");
+  if (view.trouble.ok() && view.was_seen && !view.is_fresh) {
+    view.trouble = absl::UnavailableError("the actuator does not answer");
   }
-  return sight;
+  return view;
 }
 
 }  // namespace muster::scaling_agent

@@ -1,6 +1,6 @@
-// OrderDesk: looks at one target through the actuator, and gives it the order that was decided
-// last: again and again while what is shown differs, with growing patience while it is refused. One
-// that could only be met in part waits for the platform to show something else.
+// ActuationWorker: looks at one target through the actuator, and gives it the order that was
+// decided last: again and again while what is shown differs, with growing patience while it is
+// refused. One that could only be met in part waits for the platform to show something else.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 namespace muster::scaling_agent {
 
 // What the actuator showed last.
-struct Sight {
+struct TargetView {
   actuator::TargetState state;
   bool was_seen = false;                      // ever
   bool is_fresh = false;                      // not too long ago
@@ -29,7 +29,7 @@ struct Sight {
 
 // Thread-safe; one Step at a time. Step blocks for as long as the actuator does; nothing else
 // waits.
-class OrderDesk {
+class ActuationWorker {
  public:
   // The fencing token while we lead, and until when.
   using Token = std::function<std::optional<HeldToken>()>;
@@ -38,8 +38,8 @@ class OrderDesk {
       std::function<void(const std::string& decision, const absl::StatusOr<actuator::Outcome>&)>;
 
   // `actuator` and `clock` are not owned.
-  OrderDesk(std::string target, actuator::Actuator* actuator, Token token, OnAnswer on_answer,
-            base::Clock* clock);
+  ActuationWorker(std::string target, actuator::Actuator* actuator, Token token, OnAnswer on_answer,
+                  base::Clock* clock);
 
   // Whether such an order would change anything, as far as is known.
   bool Needs(const actuator::Order& order) const;
@@ -51,7 +51,7 @@ class OrderDesk {
   // Gives the order if it is due, and looks.
   void Step();
 
-  Sight sight() const;
+  TargetView view() const;
   // The actuator only tells what it would do.
   bool is_dry() const { return actuator_->kind() == "dry-run"; }
 
@@ -77,7 +77,7 @@ class OrderDesk {
   absl::Duration done_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   absl::Duration not_before_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   absl::Duration pause_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();
-  Sight sight_ ABSL_GUARDED_BY(mu_);
+  TargetView view_ ABSL_GUARDED_BY(mu_);
   absl::Duration seen_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   absl::Status looked_ ABSL_GUARDED_BY(mu_);
   absl::Status ordered_ ABSL_GUARDED_BY(mu_);

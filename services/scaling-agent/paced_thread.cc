@@ -5,23 +5,23 @@
 
 namespace muster::scaling_agent {
 
-PacedThread::PacedThread(Pace pace, std::function<void()> step, base::Clock* clock)
+PeriodicThread::PeriodicThread(Pace pace, std::function<void()> step, base::Clock* clock)
     : pace_(pace), step_(std::move(step)), clock_(clock) {}
 
-PacedThread::~PacedThread() { Stop(); }
+PeriodicThread::~PeriodicThread() { Stop(); }
 
-void PacedThread::Start() {
+void PeriodicThread::Start() {
   base::MutexLock lock(&thread_mu_);
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
 }
 
-void PacedThread::Wake() {
+void PeriodicThread::Wake() {
   base::MutexLock lock(&mu_);
   if (!woken_.has_value()) woken_ = clock_->Monotonic();
   changed_.NotifyAll();
 }
 
-void PacedThread::Stop() {
+void PeriodicThread::Stop() {
   {
     base::MutexLock lock(&mu_);
     stopping_ = true;
@@ -31,11 +31,11 @@ void PacedThread::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void PacedThread::Run() {
+void PeriodicThread::Run() {
   while (AwaitTurn()) step_();
 }
 
-bool PacedThread::AwaitTurn() {
+bool PeriodicThread::AwaitTurn() {
   base::MutexLock lock(&mu_);
   while (!stopping_) {
     // What comes just before the period's end is gathered, too.

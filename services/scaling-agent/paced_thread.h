@@ -1,5 +1,5 @@
-// PacedThread: takes the same step again and again, on a thread of its own: once a period, and soon
-// when it is woken.
+// PeriodicThread: takes the same step again and again, on a thread of its own: once a period, and
+// soon when it is woken.
 #pragma once
 
 #include <functional>
@@ -20,13 +20,13 @@ struct Pace {
 };
 
 // Thread-safe.
-class PacedThread {
+class PeriodicThread {
  public:
   // `clock` is not owned. A step may Wake the thread, but not Stop it.
-  PacedThread(Pace pace, std::function<void()> step, base::Clock* clock);
-  ~PacedThread();  // Stop()s
-  PacedThread(const PacedThread&) = delete;
-  PacedThread& operator=(const PacedThread&) = delete;
+  PeriodicThread(Pace pace, std::function<void()> step, base::Clock* clock);
+  ~PeriodicThread();  // Stop()s
+  PeriodicThread(const PeriodicThread&) = delete;
+  PeriodicThread& operator=(const PeriodicThread&) = delete;
 
   // Takes the first step at once. Again it does nothing.
   void Start();

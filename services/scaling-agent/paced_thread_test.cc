@@ -7,7 +7,7 @@
 namespace muster::scaling_agent {
 namespace {
 
-class PacedThreadTest : public ::testing::Test {
+class PeriodicThreadTest : public ::testing::Test {
  protected:
   void Step() {
     base::MutexLock lock(&mu_);
@@ -28,10 +28,10 @@ class PacedThreadTest : public ::testing::Test {
   base::Mutex mu_;
   base::CondVar changed_;
   int steps_ ABSL_GUARDED_BY(mu_) = 0;
-  PacedThread thread_{{absl::Seconds(1), absl::Milliseconds(50)}, [this] { Step(); }, &clock_};
+  PeriodicThread thread_{{absl::Seconds(1), absl::Milliseconds(50)}, [this] { Step(); }, &clock_};
 };
 
-TEST_F(PacedThreadTest, StepsAtOnceAndThenOnceAPeriod) {
+TEST_F(PeriodicThreadTest, StepsAtOnceAndThenOnceAPeriod) {
   thread_.Start();
   AwaitSteps(1);
   clock_.Advance(absl::Milliseconds(999));
@@ -40,7 +40,7 @@ TEST_F(PacedThreadTest, StepsAtOnceAndThenOnceAPeriod) {
   AwaitSteps(2);
 }
 
-TEST_F(PacedThreadTest, StepsSoonWhenItIsWokenButNotTooOften) {
+TEST_F(PeriodicThreadTest, StepsSoonWhenItIsWokenButNotTooOften) {
   thread_.Start();
   AwaitSteps(1);
   clock_.Advance(absl::Milliseconds(20));
@@ -51,8 +51,8 @@ TEST_F(PacedThreadTest, StepsSoonWhenItIsWokenButNotTooOften) {
   AwaitSteps(2);
 }
 
-TEST_F(PacedThreadTest, GathersWhatComesTogetherForOneStep) {
-  PacedThread gathering(
+TEST_F(PeriodicThreadTest, GathersWhatComesTogetherForOneStep) {
+  PeriodicThread gathering(
       {absl::Seconds(1), absl::Milliseconds(50), absl::Milliseconds(100)}, [this] { Step(); },
       &clock_);
   gathering.Start();
@@ -69,15 +69,15 @@ TEST_F(PacedThreadTest, GathersWhatComesTogetherForOneStep) {
   gathering.Stop();
 }
 
-TEST_F(PacedThreadTest, AWakeBeforeTheStartIsNoExtraStep) {
+TEST_F(PeriodicThreadTest, AWakeBeforeTheStartIsNoExtraStep) {
   thread_.Wake();
   thread_.Start();
   thread_.Start();
   AwaitSteps(1);
 }
 
-TEST_F(PacedThreadTest, StopsWhileItSleepsTwiceAndBeforeItsStart) {
-  PacedThread never(
+TEST_F(PeriodicThreadTest, StopsWhileItSleepsTwiceAndBeforeItsStart) {
+  PeriodicThread never(
       {absl::Seconds(1)}, [] { FAIL(); }, &clock_);
   never.Stop();
   thread_.Start();

@@ -9,7 +9,7 @@ absl::string_view NameOf(absl::string_view queue, const std::vector<std::string>
   absl::string_view found;
   for (const std::string& name : names) {
     if (name == queue) return name;
-    if (found.empty() && Means(name, queue)) found = name;
+    if (found.empty() && MatchesQueue(name, queue)) found = name;
   }
   return found;
 }
@@ -22,7 +22,7 @@ absl::string_view WithoutPartition(absl::string_view name) {
 
 std::optional<std::string> JobOf(absl::string_view name, const std::vector<std::string>& jobs) {
   for (const std::string& job : jobs) {
-    if (Means(wire::InputName(job), name)) return job;
+    if (MatchesQueue(wire::InputName(job), name)) return job;
   }
   absl::string_view job = WithoutPartition(name);
   if (!absl::ConsumeSuffix(&job, wire::InputName("")) || job.empty()) return std::nullopt;

@@ -10,7 +10,7 @@
 
 namespace muster::scaling_agent {
 
-using scaling_rules::Means;
+using scaling_rules::MatchesQueue;
 
 // Of the names in the rules, the one that means `queue`; the exact one first, "" if none does.
 absl::string_view NameOf(absl::string_view queue, const std::vector<std::string>& names);

@@ -25,8 +25,9 @@ void AddTo(const queue::QueueStats& stats, scaling::QueueReading* reading) {
 }
 
 bool IsOfOne(const std::vector<std::string>& jobs, absl::string_view name) {
-  return std::any_of(jobs.begin(), jobs.end(),
-                     [name](const std::string& job) { return Means(wire::InputName(job), name); });
+  return std::any_of(jobs.begin(), jobs.end(), [name](const std::string& job) {
+    return MatchesQueue(wire::InputName(job), name);
+  });
 }
 
 std::string TellUnknown(const std::vector<std::string>& unknown,
@@ -198,7 +199,7 @@ absl::Status QueueWatch::unknown() const {
   return absl::NotFoundError(unknown_);
 }
 
-void QueueWatch::Heard(absl::string_view queue) {
+void QueueWatch::OnTrigger(absl::string_view queue) {
   base::MutexLock lock(&mu_);
   const auto known = partitions_.find(std::string(NameOf(queue, names_)));
   const bool is_known = known != partitions_.end() &&

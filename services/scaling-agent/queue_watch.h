@@ -43,7 +43,7 @@ class QueueWatch {
   absl::Status unknown() const;
 
   // A trigger named this queue: if it is not known, the next look searches for it.
-  void Heard(absl::string_view queue);
+  void OnTrigger(absl::string_view queue);
 
  private:
   using Partitions = std::map<std::string, std::vector<queue::QueueId>>;  // by name

@@ -108,7 +108,7 @@ TEST_F(QueueWatchTest, ANameThatMeansNoQueueIsToldAfterAWhileUntilThereIsOne) {
   EXPECT_TRUE(watch.trouble().ok());
   EXPECT_THAT(watch.readings(), SizeIs(2)) << "a warning, and no more";
   queues_.Create("later-0");
-  watch.Heard("later-0");
+  watch.OnTrigger("later-0");
   watch.Look();
   EXPECT_TRUE(watch.unknown().ok());
 }
@@ -148,7 +148,7 @@ TEST_F(QueueWatchTest, FindsAQueueAsSoonAsATriggerNamesIt) {
   queues_.Put("later-0", 2);
   watch.Look();
   EXPECT_EQ(watch.readings()[0].ready, 0) << "it does not list queues at each look";
-  watch.Heard("later-0");
+  watch.OnTrigger("later-0");
   watch.Look();
   EXPECT_EQ(watch.readings()[0].ready, 2);
 }

@@ -128,7 +128,7 @@ absl::Status ScalingService::Watch(grpc::ServerContext* context,
                                    grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) const {
   MUSTER_RETURN_IF_ERROR(CheckLeads());
   MUSTER_RETURN_IF_ERROR(CheckTarget(request.target()));
-  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<DecisionBook::Follower> follower,
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<DecisionLog::Follower> follower,
                           agent_->decisions()->Follow(request.target()));
   // Whoever has the headers misses nothing from now on.
   writer->SendInitialMetadata();
@@ -193,7 +193,7 @@ grpc::Status ScalingService::GetRules(grpc::ServerContext* context, const v1::Ge
                                       v1::GetRulesResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_RETURN_IF_ERROR(CheckLeads());
-    scaling_rules::RulesKeeper::State state = agent_->rules();
+    scaling_rules::ActiveRules::State state = agent_->rules();
     response->set_text(std::move(state.text));
     response->set_revision(state.revision);
     return absl::OkStatus();

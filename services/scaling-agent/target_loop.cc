@@ -24,7 +24,7 @@ TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
       options_(std::move(options)),
       deps_(std::move(deps)),
       watch_(options_.account, target.queues, deps_.queues, deps_.clock, deps_.jobs),
-      desk_(
+      actuation_(
           target.id, deps_.actuator, deps_.token,
           [this](const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome) {
             OnAnswer(decision, outcome);
@@ -36,7 +36,7 @@ TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
       fleet_(options_.speed, options_.max_tasks),
       queues_thread_(
           kLooking, [this] { LookAtQueues(); }, deps_.clock),
-      desk_thread_(
+      actuation_thread_(
           kLooking, [this] { Act(); }, deps_.clock),
       decides_thread_(
           kDeciding, [this] { Decide(); }, deps_.clock) {}
@@ -45,13 +45,13 @@ TargetLoop::~TargetLoop() { Stop(); }
 
 void TargetLoop::Start() {
   queues_thread_.Start();
-  desk_thread_.Start();
+  actuation_thread_.Start();
   decides_thread_.Start();
 }
 
 void TargetLoop::Stop() {
   decides_thread_.Stop();
-  desk_thread_.Stop();
+  actuation_thread_.Stop();
   queues_thread_.Stop();
 }
 
@@ -65,9 +65,9 @@ void TargetLoop::LookAtQueues() {
 
 void TargetLoop::Act() {
   if (!deps_.token().has_value()) return;
-  const bool was_blind = !desk_.sight().is_fresh;
-  desk_.Step();
-  if (was_blind && desk_.sight().is_fresh) Wake();
+  const bool was_blind = !actuation_.view().is_fresh;
+  actuation_.Step();
+  if (was_blind && actuation_.view().is_fresh) Wake();
 }
 
 bool TargetLoop::IsFor(const scaling_rules::Target& target) const {
@@ -87,9 +87,9 @@ bool TargetLoop::HasQueue(absl::string_view queue) const {
   return !NameOf(queue, target_.queues).empty();
 }
 
-void TargetLoop::HearWork(absl::string_view queue, int64_t items) {
+void TargetLoop::OnWork(absl::string_view queue, int64_t items) {
   if (!HasQueue(queue)) return;
-  watch_.Heard(queue);
+  watch_.OnTrigger(queue);
   if (items > 0) {
     const absl::Time now = deps_.clock->Now();
     items = std::min(items, scaling::kMaxItems);
@@ -150,7 +150,7 @@ bool TargetLoop::FollowLead() {
   }
   if (!held.has_value() && term_.has_value()) {
     term_.reset();
-    desk_.Rest();
+    actuation_.Rest();
   }
   if (!term_.has_value()) {
     base::MutexLock lock(&mu_);
@@ -160,7 +160,7 @@ bool TargetLoop::FollowLead() {
 }
 
 void TargetLoop::BeginTerm(int64_t token) {
-  desk_.Rest();
+  actuation_.Rest();
   const absl::Status begun = policy_.Begin(*rules_);
   {
     base::MutexLock lock(&mu_);
@@ -170,7 +170,7 @@ void TargetLoop::BeginTerm(int64_t token) {
   term_ = Term{token, deps_.clock->Monotonic(), deps_.clock->Now(), 0, std::nullopt};
   ids_.BeginAnew();
   queues_thread_.Wake();
-  desk_thread_.Wake();
+  actuation_thread_.Wake();
 }
 
 absl::Time TargetLoop::TimeOfDecision() {
@@ -198,11 +198,11 @@ FleetSigns TargetLoop::SignsAt(absl::Time now) const {
   for (const mesh::RosterEntry& entry : deps_.roster()) {
     signs.workers.push_back(LoadOf(entry, options_.account, target_.queues));
   }
-  Sight sight = desk_.sight();
-  signs.state = std::move(sight.state);
-  signs.is_seen = sight.was_seen && sight.is_fresh;
-  signs.has_platform = !desk_.is_dry() && sight.was_seen;
-  signs.ordered = std::max(sight.ordered, absl::UnixEpoch());
+  TargetView view = actuation_.view();
+  signs.state = std::move(view.state);
+  signs.is_seen = view.was_seen && view.is_fresh;
+  signs.has_platform = !actuation_.is_dry() && view.was_seen;
+  signs.ordered = std::max(view.ordered, absl::UnixEpoch());
   if (!term_.has_value()) return signs;
   signs.ordered = std::max(signs.ordered, term_->began);
   signs.trusts_platform = deps_.clock->Monotonic() - term_->since < kSettleTime;
@@ -259,9 +259,9 @@ void TargetLoop::NoteSeen(const scaling::Observation& observation) {
   base::MutexLock lock(&mu_);
   snapshot_ = Snapshot{name(), observation, policy_.options()};
   deciding_ = policy_.recording();
-  hearing_ = has_lost_reports_
-                 ? absl::UnavailableError("the heartbeats of most replicas do not come")
-                 : absl::OkStatus();
+  heartbeat_status_ = has_lost_reports_
+                          ? absl::UnavailableError("the heartbeats of most replicas do not come")
+                          : absl::OkStatus();
 }
 
 void TargetLoop::Conclude(const Weighed& weighed) {
@@ -292,21 +292,21 @@ void TargetLoop::Conclude(const Weighed& weighed) {
     term_->last = decision;
     Publish(record);
   }
-  if (rules_->rules->mode != scaling_rules::Mode::kAct) return desk_.Rest();
+  if (rules_->rules->mode != scaling_rules::Mode::kAct) return actuation_.Rest();
   // Without a look at what there is, an order could be a wild one.
-  if (!desk_.sight().was_seen) return;
-  desk_.Want(std::move(order));
-  if (is_new) desk_thread_.Wake();
+  if (!actuation_.view().was_seen) return;
+  actuation_.Want(std::move(order));
+  if (is_new) actuation_thread_.Wake();
 }
 
 v1::ScalingAction TargetLoop::ActionFor(const actuator::Order& order) const {
   v1::ScalingAction action;
-  const Sight sight = desk_.sight();
-  action.set_before(sight.state.wanted);
+  const TargetView view = actuation_.view();
+  action.set_before(view.state.wanted);
   action.set_after(order.replicas);
   if (rules_->rules->mode != scaling_rules::Mode::kAct) {
     action.set_state(v1::ScalingAction::STATE_NOT_ASKED);
-  } else if (desk_.Needs(order)) {
+  } else if (actuation_.Needs(order)) {
     action.set_state(v1::ScalingAction::STATE_ORDERED);
   } else {
     action.set_state(v1::ScalingAction::STATE_NOTHING_TO_DO);
@@ -323,26 +323,27 @@ void TargetLoop::Publish(const v1::GetDecisionResponse& record) {
              {"before", decision.replicas_before()},
              {"binding", decision.binding()},
              {"why", decision.explanation()}});
-  deps_.book->Add(record);
+  deps_.decision_log->Add(record);
 }
 
 void TargetLoop::OnAnswer(const std::string& decision,
                           const absl::StatusOr<actuator::Outcome>& outcome) {
-  deps_.book->SetAction(decision, ActionOf(outcome, desk_.is_dry(), deps_.clock->Now()));
+  deps_.decision_log->SetAction(decision,
+                                ActionOf(outcome, actuation_.is_dry(), deps_.clock->Now()));
   Wake();
 }
 
-std::string TargetLoop::Trouble() const {
+std::string TargetLoop::HealthIssues() const {
   std::vector<std::string> troubles;
   const auto add = [&troubles](const absl::Status& status) {
     if (!status.ok()) troubles.push_back(std::string(status.message()));
   };
   add(watch_.trouble());
   add(watch_.unknown());
-  add(desk_.sight().trouble);
+  add(actuation_.view().trouble);
   base::MutexLock lock(&mu_);
   add(deciding_);
-  add(hearing_);
+  add(heartbeat_status_);
   return absl::StrJoin(troubles, "; ");
 }
 
@@ -352,7 +353,7 @@ std::optional<Snapshot> TargetLoop::snapshot() const {
 }
 
 v1::ScalingTarget TargetLoop::Status() const {
-  return StatusOf({name(), target_.queues, Trouble(), deps_.book->Last(name()),
+  return StatusOf({name(), target_.queues, HealthIssues(), deps_.decision_log->Last(name()),
                    deps_.overrides->Of(name()), snapshot()});
 }
 

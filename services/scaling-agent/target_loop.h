@@ -2,9 +2,9 @@
 // stops the decisions:
 //
 //   queues    ─► QueueWatch ──┐
-//   triggers  ────────────────┼─► decides ─► DecisionBook
+//   triggers  ────────────────┼─► decides ─► DecisionLog
 //   heartbeats ───────────────┤      │
-//   actuator  ◄─► OrderDesk ◄─┴──────┘
+//   actuator  ◄─► ActuationWorker ◄─┴──────┘
 //
 // It decides upon each trigger and once a second, while this agent leads. While it cannot see all
 // there is, nobody goes: without the queues' statistics, without the actuator's answer, without the
@@ -55,9 +55,9 @@ struct LoopDependencies {
   sync::OptimisticSyncStore* sync = nullptr;
   actuator::Actuator* actuator = nullptr;
   Overrides* overrides = nullptr;
-  DecisionBook* book = nullptr;
+  DecisionLog* decision_log = nullptr;
   base::Clock* clock = nullptr;
-  OrderDesk::Token token;                                  // while this agent leads
+  ActuationWorker::Token token;                            // while this agent leads
   std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors
   std::function<std::vector<std::string>()> jobs;          // as of QueueWatch
 };
@@ -84,7 +84,7 @@ class TargetLoop {
   bool IsFor(const scaling_rules::Target& target) const;
   void UseRules(std::shared_ptr<const RulesInForce> rules);
   // Work was put into a queue of the account; most are others'.
-  void HearWork(absl::string_view queue, int64_t items);
+  void OnWork(absl::string_view queue, int64_t items);
   // Something has changed: decides soon.
   void Wake();
 
@@ -118,14 +118,14 @@ class TargetLoop {
   void Publish(const v1::GetDecisionResponse& record);
   void NoteSeen(const scaling::Observation& observation);
   void OnAnswer(const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome);
-  std::string Trouble() const;
+  std::string HealthIssues() const;
 
   const scaling_rules::Target target_;  // as it was first; its numbers may have changed since
   const LoopOptions options_;
   const LoopDependencies deps_;
 
   QueueWatch watch_;
-  OrderDesk desk_;
+  ActuationWorker actuation_;
   DecisionIds ids_;
 
   // Of the thread that decides.
@@ -142,12 +142,12 @@ class TargetLoop {
   std::shared_ptr<const RulesInForce> next_rules_ ABSL_GUARDED_BY(mu_);
   std::vector<scaling::Announcement> announced_ ABSL_GUARDED_BY(mu_);
   std::optional<Snapshot> snapshot_ ABSL_GUARDED_BY(mu_);
-  absl::Status deciding_ ABSL_GUARDED_BY(mu_);  // what hinders it
-  absl::Status hearing_ ABSL_GUARDED_BY(mu_);   // the replicas
+  absl::Status deciding_ ABSL_GUARDED_BY(mu_);          // what hinders it
+  absl::Status heartbeat_status_ ABSL_GUARDED_BY(mu_);  // the replicas
 
-  PacedThread queues_thread_;
-  PacedThread desk_thread_;
-  PacedThread decides_thread_;
+  PeriodicThread queues_thread_;
+  PeriodicThread actuation_thread_;
+  PeriodicThread decides_thread_;
 };
 
 }  // namespace muster::scaling_agent

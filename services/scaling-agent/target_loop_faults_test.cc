@@ -17,15 +17,15 @@ using ::testing::StartsWith;
 
 class TargetLoopFaultsTest : public TargetLoopFixture {
  protected:
-  size_t Decisions() const { return book_.List("billing", kKeptDecisions).size(); }
+  size_t Decisions() const { return decision_log_.List("billing", kKeptDecisions).size(); }
 };
 
 TEST_F(TargetLoopFaultsTest, NobodyGoesBeforeAllCanHaveBeenHeard) {
   HaveReplicas({"a", "b"});
   UseRules("constraints: [{name: none, rank: 1, target: billing, range: [0, 0]}]\n");
   Second(5);
-  EXPECT_EQ(Last(), "2 no-metrics") << book_.Last("billing")->explanation();
-  EXPECT_THAT(book_.Last("billing")->explanation(), HasSubstr("nobody goes"));
+  EXPECT_EQ(Last(), "2 no-metrics") << decision_log_.Last("billing")->explanation();
+  EXPECT_THAT(decision_log_.Last("billing")->explanation(), HasSubstr("nobody goes"));
   EXPECT_THAT(actuator_.ordered(), IsEmpty());
   Settle();
   EXPECT_EQ(actuator_.ordered().back(), 0);
@@ -92,15 +92,16 @@ TEST_F(TargetLoopFaultsTest, WhenHeartbeatsStopItGrowsForWhatTheQueuesShowOnly) 
   ASSERT_THAT(Last(), StartsWith("2 "));
   const std::vector<std::string> all = std::exchange(working_, {});
   Second(25);
-  EXPECT_THAT(Last(), StartsWith("2 ")) << book_.Last("billing")->explanation();
+  EXPECT_THAT(Last(), StartsWith("2 ")) << decision_log_.Last("billing")->explanation();
   EXPECT_THAT(actuator_.ordered(), IsEmpty());
   EXPECT_THAT(loop_->Status().trouble(), HasSubstr("the heartbeats of most replicas do not come"));
   EXPECT_EQ(loop_->snapshot()->observation.fleet.ready, 2);
 
   for (int i = 0; i < 3; ++i) queues_.Put("in-0", 1000);
   Second();
-  EXPECT_GT(book_.Last("billing")->replicas(), 2);
-  EXPECT_LT(book_.Last("billing")->replicas(), 7) << book_.Last("billing")->explanation();
+  EXPECT_GT(decision_log_.Last("billing")->replicas(), 2);
+  EXPECT_LT(decision_log_.Last("billing")->replicas(), 7)
+      << decision_log_.Last("billing")->explanation();
   working_ = all;
   Second(3);
   EXPECT_EQ(loop_->Status().trouble(), "");
@@ -119,7 +120,7 @@ TEST_F(TargetLoopFaultsTest, AMinuteWithoutTheServerLetsNobodyGoBeforeAllIsSeenA
   queues_.store()->Fail(absl::UnavailableError("no server"));
   const std::vector<std::string> all = std::exchange(working_, {});
   for (int i = 0; i < 60; ++i) {
-    loop_->HearWork("in-0", 5000);
+    loop_->OnWork("in-0", 5000);
     Second();
   }
   EXPECT_EQ(Decisions(), decided);
@@ -130,7 +131,7 @@ TEST_F(TargetLoopFaultsTest, AMinuteWithoutTheServerLetsNobodyGoBeforeAllIsSeenA
   beating_ = all;  // idle for all that it knows
   Second(2);
   EXPECT_THAT(actuator_.ordered(), IsEmpty());
-  EXPECT_THAT(Last(), StartsWith("5 ")) << book_.Last("billing")->explanation();
+  EXPECT_THAT(Last(), StartsWith("5 ")) << decision_log_.Last("billing")->explanation();
   EXPECT_LE(Decisions() - decided, 3u) << "what was put before the outage is old";
   Second(120);
   EXPECT_EQ(actuator_.ordered().back(), 3) << "the floor";
@@ -178,12 +179,12 @@ TEST_F(TargetLoopFaultsTest, AnActuatorThatRefusesIsTroubleAndDoesNotStopDecisio
   actuator_.FailApply(absl::PermissionDeniedError("lacks verb 'update'"));
   queues_.Put("in-0", 5);
   Second(5);
-  const v1::ScalingDecision refused = *book_.Last("billing");
+  const v1::ScalingDecision refused = *decision_log_.Last("billing");
   EXPECT_EQ(refused.action().state(), v1::ScalingAction::STATE_FAILED);
   EXPECT_THAT(loop_->Status().trouble(), HasSubstr("lacks verb 'update'"));
   actuator_.FailApply(absl::OkStatus());
   Second(20);
-  EXPECT_EQ(book_.Find(refused.id(), "")->decision().action().state(),
+  EXPECT_EQ(decision_log_.Find(refused.id(), "")->decision().action().state(),
             v1::ScalingAction::STATE_DONE);
   EXPECT_EQ(loop_->Status().trouble(), "");
 }
@@ -199,7 +200,7 @@ TEST_F(TargetLoopFaultsTest, AnActuatorThatHangsDoesNotStopDecisions) {
   loop_->Decide();
   EXPECT_EQ(loop_->snapshot()->observation.now, clock_.Now());
   EXPECT_THAT(loop_->Status().trouble(), HasSubstr("does not answer"));
-  EXPECT_EQ(book_.Last("billing")->replicas(), 2) << "nobody goes";
+  EXPECT_EQ(decision_log_.Last("billing")->replicas(), 2) << "nobody goes";
   actuator_.barrier()->Open();
   acts.join();
 }
@@ -208,7 +209,7 @@ TEST_F(TargetLoopFaultsTest, AWallClockThatIsPutBackDoesNotStopDecisions) {
   Settle();
   clock_.StepWallClock(-absl::Seconds(20));
   Second();
-  loop_->HearWork("in-0", 5);
+  loop_->OnWork("in-0", 5);
   loop_->Decide();
   EXPECT_EQ(Last(), "1 deadline");
   clock_.StepWallClock(-absl::Hours(20));
@@ -218,9 +219,9 @@ TEST_F(TargetLoopFaultsTest, AWallClockThatIsPutBackDoesNotStopDecisions) {
 
 TEST_F(TargetLoopFaultsTest, ManyAnnouncementsBetweenTwoDecisionsAreBounded) {
   Settle();
-  for (size_t i = 0; i < kMaxPendingAnnouncements + 100; ++i) loop_->HearWork("in-0", 1);
-  loop_->HearWork("in-0", 0);
-  loop_->HearWork("in-0", -5);
+  for (size_t i = 0; i < kMaxPendingAnnouncements + 100; ++i) loop_->OnWork("in-0", 1);
+  loop_->OnWork("in-0", 0);
+  loop_->OnWork("in-0", -5);
   loop_->Decide();
   EXPECT_EQ(Last(), "1 deadline");
 }

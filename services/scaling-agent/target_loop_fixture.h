@@ -49,7 +49,7 @@ class TargetLoopFixture : public ::testing::Test {
     deps.sync = &sync_;
     deps.actuator = &actuator_;
     deps.overrides = &overrides_;
-    deps.book = &book_;
+    deps.decision_log = &decision_log_;
     deps.clock = &clock_;
     deps.token = [this] { return token_; };
     deps.roster = [this] { return roster_.List(v1::ROLE_PROCESSOR); };
@@ -62,8 +62,8 @@ class TargetLoopFixture : public ::testing::Test {
   // As its threads would, one second later.
   void Second(int seconds = 1) {
     for (int i = 0; i < seconds; ++i) {
-      for (const std::string& name : beating_) roster_.Hear(BeatOf(name, ++beats_));
-      for (const std::string& name : working_) roster_.Hear(BusyBeatOf(name, ++beats_, 10));
+      for (const std::string& name : beating_) roster_.OnHeartbeat(BeatOf(name, ++beats_));
+      for (const std::string& name : working_) roster_.OnHeartbeat(BusyBeatOf(name, ++beats_, 10));
       loop_->LookAtQueues();
       loop_->FillIds().IgnoreError();
       loop_->Decide();
@@ -87,7 +87,7 @@ class TargetLoopFixture : public ::testing::Test {
   }
   // "3 deadline": the last decision.
   std::string Last() const {
-    const auto last = book_.Last("billing");
+    const auto last = decision_log_.Last("billing");
     return last.has_value() ? absl::StrCat(last->replicas(), " ", last->binding()) : "";
   }
 
@@ -96,7 +96,7 @@ class TargetLoopFixture : public ::testing::Test {
   sync::testing::MemorySyncStore sync_;
   FakeActuator actuator_;
   Overrides overrides_{&sync_, &clock_};
-  DecisionBook book_{&clock_};
+  DecisionLog decision_log_{&clock_};
   mesh::Roster roster_{&clock_};
   std::optional<HeldToken> token_ = HeldToken{1};
   std::vector<std::string> beating_, working_;

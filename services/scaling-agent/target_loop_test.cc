@@ -22,13 +22,13 @@ TEST_F(TargetLoopTest, StartsTheFirstReplicaForWorkThatWasAnnounced) {
   Settle();
   EXPECT_EQ(Last(), "0 nothing");
   EXPECT_THAT(actuator_.ordered(), IsEmpty());
-  loop_->HearWork("in-0", 5);
+  loop_->OnWork("in-0", 5);
   loop_->Decide();
   EXPECT_EQ(Last(), "1 deadline");
-  EXPECT_EQ(book_.Last("billing")->action().state(), v1::ScalingAction::STATE_ORDERED);
+  EXPECT_EQ(decision_log_.Last("billing")->action().state(), v1::ScalingAction::STATE_ORDERED);
   loop_->Act();
   EXPECT_THAT(actuator_.ordered(), ElementsAre(1));
-  const v1::ScalingDecision done = *book_.Last("billing");
+  const v1::ScalingDecision done = *decision_log_.Last("billing");
   EXPECT_EQ(done.action().state(), v1::ScalingAction::STATE_DONE);
   EXPECT_EQ(done.action().after(), 1);
   EXPECT_THAT(done.explanation(), HasSubstr("Grow from 0 to 1 replica."));
@@ -47,19 +47,19 @@ TEST_F(TargetLoopTest, AnnouncementsThatNobodyCouldMeanHideNoWork) {
   HaveReplicas({"a"});
   beating_.clear();
   for (int i = 0; i < 10; ++i) {
-    roster_.Hear(BusyBeatOf("a", ++beats_, 100));
+    roster_.OnHeartbeat(BusyBeatOf("a", ++beats_, 100));
     Second();
   }
-  for (size_t i = 0; i < kMaxPendingAnnouncements; ++i) loop_->HearWork("in-0", 1);
-  for (int i = 0; i < 2; ++i) loop_->HearWork("in-0", std::numeric_limits<int64_t>::max());
+  for (size_t i = 0; i < kMaxPendingAnnouncements; ++i) loop_->OnWork("in-0", 1);
+  for (int i = 0; i < 2; ++i) loop_->OnWork("in-0", std::numeric_limits<int64_t>::max());
   loop_->Decide();
   EXPECT_EQ(Last(), "10 max");
 }
 
 TEST_F(TargetLoopTest, OthersWorkIsNone) {
   Settle();
-  loop_->HearWork("other-0", 5);
-  loop_->HearWork("in-x", 5);
+  loop_->OnWork("other-0", 5);
+  loop_->OnWork("in-x", 5);
   Second(2);
   EXPECT_EQ(Last(), "0 nothing");
 }
@@ -67,7 +67,7 @@ TEST_F(TargetLoopTest, OthersWorkIsNone) {
 TEST_F(TargetLoopTest, KeepsOneDecisionForAsLongAsItSaysTheSame) {
   Settle();
   Second(20);
-  EXPECT_EQ(book_.List("billing", 100).size(), 1u);
+  EXPECT_EQ(decision_log_.List("billing", 100).size(), 1u);
 }
 
 TEST_F(TargetLoopTest, IdleReplicasAreLetGoByTheirNames) {
@@ -100,7 +100,7 @@ TEST_F(TargetLoopTest, GrowsInOneActionByWhatItHasLearned) {
   // 20 items a second each: by the minute, 4,000 items need four or so.
   queues_.Put("in-0", 1000);
   for (int i = 0; i < 3; ++i) queues_.Put("in-0", 1000);
-  loop_->HearWork("in-0", 4000);
+  loop_->OnWork("in-0", 4000);
   loop_->Decide();
   loop_->Act();
   ASSERT_EQ(actuator_.ordered().size(), 1u);
@@ -115,7 +115,8 @@ TEST_F(TargetLoopTest, AnOverrideHoldsUntilItExpiresOrIsCleared) {
   ASSERT_TRUE(overrides_.Set({"billing", 4, clock_.Now() + absl::Seconds(30), "ops"}).ok());
   Second();
   EXPECT_EQ(Last(), "4 override");
-  EXPECT_THAT(book_.Last("billing")->explanation(), HasSubstr("That was ops. It holds until "));
+  EXPECT_THAT(decision_log_.Last("billing")->explanation(),
+              HasSubstr("That was ops. It holds until "));
   EXPECT_EQ(actuator_.ordered().back(), 4);
   EXPECT_EQ(loop_->Status().override().replicas(), 4);
   clock_.Advance(absl::Seconds(30));
@@ -161,14 +162,14 @@ TEST_F(TargetLoopTest, WhoDoesNotLeadDecidesNothingAndAsksNobody) {
 
 TEST_F(TargetLoopTest, AnotherTermBeginsWithItsOwnTokenAndLaterIds) {
   Settle();
-  const std::string first = book_.Last("billing")->id();
+  const std::string first = decision_log_.Last("billing")->id();
   token_ = std::nullopt;
   Second(3);
   token_ = HeldToken{5};
   queues_.Put("in-0", 5);
   Second(2);
   EXPECT_EQ(first, "billing-1");
-  const auto all = book_.List("billing", 100);
+  const auto all = decision_log_.List("billing", 100);
   EXPECT_EQ(all[all.size() - 2].id(), "billing-101") << "the first one of the second term";
   EXPECT_EQ(actuator_.orders().back().fencing_token, 5);
 }
@@ -178,7 +179,7 @@ TEST_F(TargetLoopTest, WhoOnlyObservesOrdersNothing) {
   queues_.Put("in-0", 5);
   Second(3);
   EXPECT_EQ(Last(), "1 deadline");
-  EXPECT_EQ(book_.Last("billing")->action().state(), v1::ScalingAction::STATE_NOT_ASKED);
+  EXPECT_EQ(decision_log_.Last("billing")->action().state(), v1::ScalingAction::STATE_NOT_ASKED);
   EXPECT_THAT(actuator_.ordered(), IsEmpty());
   UseRules("", "act");
   Second();

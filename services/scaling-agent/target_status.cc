@@ -37,14 +37,14 @@ void FillSeen(const Snapshot& seen, v1::ScalingTarget* status) {
 
 }  // namespace
 
-v1::ScalingTarget StatusOf(const Standing& standing) {
+v1::ScalingTarget StatusOf(const TargetReport& report) {
   v1::ScalingTarget status;
-  status.set_target(standing.target);
-  for (const std::string& queue : standing.queues) status.add_queues(queue);
-  status.set_trouble(standing.trouble);
-  if (standing.last.has_value()) *status.mutable_decision() = *standing.last;
-  if (standing.override.has_value()) *status.mutable_override() = ToProto(*standing.override);
-  if (standing.seen.has_value()) FillSeen(*standing.seen, &status);
+  status.set_target(report.target);
+  for (const std::string& queue : report.queues) status.add_queues(queue);
+  status.set_trouble(report.trouble);
+  if (report.last.has_value()) *status.mutable_decision() = *report.last;
+  if (report.override.has_value()) *status.mutable_override() = ToProto(*report.override);
+  if (report.seen.has_value()) FillSeen(*report.seen, &status);
   return status;
 }
 

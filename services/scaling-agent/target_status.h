@@ -19,7 +19,7 @@ struct Snapshot {
   scaling::DeadlineOptions options;
 };
 
-struct Standing {
+struct TargetReport {
   std::string target;
   std::vector<std::string> queues;
   std::string trouble;                      // empty: there is none
@@ -28,6 +28,6 @@ struct Standing {
   std::optional<Snapshot> seen;
 };
 
-v1::ScalingTarget StatusOf(const Standing& standing);
+v1::ScalingTarget StatusOf(const TargetReport& report);
 
 }  // namespace muster::scaling_agent

@@ -143,8 +143,8 @@ TEST_F(FaultsOnClusterTest, AServerThatHangsIsUnavailableUntilItIsBack) {
 
 // Its watch's thread stands in the middle of a request that will never be answered.
 TEST_F(FaultsOnClusterTest, AWatchOfAServerThatHangsEndsAtOnce) {
-  auto pods = std::make_unique<actuator_kubernetes::WatchedPods>(
-      client_.get(), cluster_->name_space(), "app=processor", base::RealClock());
+  auto pods = std::make_unique<actuator_kubernetes::PodCache>(client_.get(), cluster_->name_space(),
+                                                              "app=processor", base::RealClock());
   EXPECT_TRUE(Eventually([&] { return pods->Current().has_value(); }));
   relay_->Block();
   pods.reset();

@@ -46,15 +46,15 @@ TEST_F(BatchServiceTest, SaysInTheReceiptThatABatchWasCancelledAndWhatIsCountedS
   const auto submitted = Submit("unwanted", Input(100));
   ASSERT_TRUE(submitted.ok()) << submitted.status();
   AwaitQueued(submitted->batch(), 5);
-  ASSERT_TRUE(keeper_->Cancel(submitted->batch(), "sent twice").ok());
+  ASSERT_TRUE(scheduler_->Cancel(submitted->batch(), "sent twice").ok());
   EXPECT_THAT(Receipt(submitted->batch()),
               AllOf(HasSubstr("\nstate cancelled\n"), HasSubstr("\ncancel_reason sent twice\n"),
                     HasSubstr("\ncounts so_far\nas_of 2"), HasSubstr("\naggregated 0\n"),
                     HasSubstr("\nuncounted 100\n")));
   // Nobody has told this processor: it does what was put all the same.
   StartProcessor();
-  for (uint64_t seen = 0; keeper_->Get(submitted->batch())->counted.items() < 5;) {
-    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(100));
+  for (uint64_t seen = 0; scheduler_->Get(submitted->batch())->counted.items() < 5;) {
+    scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(100));
   }
   EXPECT_THAT(Receipt(submitted->batch()),
               AllOf(HasSubstr("\ncounts final\n"), HasSubstr("\naggregated 100\n"),
@@ -65,7 +65,7 @@ TEST_F(BatchServiceTest, HasTheReceiptOfABatchThatWasCancelledBeforeAnythingArri
   Upload upload(stub_.get());
   upload.SendHeader(Header("unwanted"));
   const uint64_t batch = upload.Hear().accepted().batch();
-  ASSERT_TRUE(keeper_->Cancel(batch, "").ok());
+  ASSERT_TRUE(scheduler_->Cancel(batch, "").ok());
   EXPECT_THAT(Receipt(batch), AllOf(HasSubstr("\ncancel_reason \ncounts final\n"),
                                     HasSubstr("\ntransactions 0\n")));
   upload.End().IgnoreError();
@@ -88,7 +88,7 @@ TEST_F(BatchServiceTest, RefusesTheRestOfAnUploadThatWasCancelled) {
   Upload upload(stub_.get());
   upload.SendHeader(Header("unwanted"));
   upload.Hear();
-  ASSERT_TRUE(keeper_->Cancel(1, "unwanted").ok());
+  ASSERT_TRUE(scheduler_->Cancel(1, "unwanted").ok());
   upload.SendChunk(0, "key\n");
   const absl::Status refused = upload.End();
   EXPECT_TRUE(absl::IsCancelled(refused)) << refused;

@@ -17,26 +17,26 @@ TEST_F(BatchServiceTest, AsksHowFarABatchIsCountedOnlyOnceSomethingIsPut) {
   Upload upload(stub_.get());
   upload.SendHeader(Header("slow"));
   const uint64_t batch = upload.Hear().accepted().batch();
-  for (uint64_t seen = 0; desk_->registered() == 0;) {
-    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+  for (uint64_t seen = 0; report_client_->registered() == 0;) {
+    scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
   }
-  keeper_->Stop();  // the step that registered it is over
-  EXPECT_EQ(desk_->progress_asked(), 0);
-  EXPECT_EQ(keeper_->Get(batch)->counted.items(), 0);
-  EXPECT_EQ(desk_->progress_asked(), 0);
+  scheduler_->Stop();  // the step that registered it is over
+  EXPECT_EQ(report_client_->progress_asked(), 0);
+  EXPECT_EQ(scheduler_->Get(batch)->counted.items(), 0);
+  EXPECT_EQ(report_client_->progress_asked(), 0);
   upload.context.TryCancel();
 }
 
 // The first items need not wait for a controller; the others are not put for one that is away.
 TEST_F(BatchServiceTest, PutsOneRunOfItemsWhileTheReportIsTold) {
-  desk_->HoldRegistrations(true);
+  report_client_->HoldRegistrations(true);
   const auto submitted = Submit("told", Input(1000));
   ASSERT_TRUE(submitted.ok()) << submitted.status();
   AwaitQueued(submitted->batch(), 16);
-  EXPECT_EQ(desk_->registered(), 0);
-  desk_->HoldRegistrations(false);
+  EXPECT_EQ(report_client_->registered(), 0);
+  report_client_->HoldRegistrations(false);
   AwaitQueued(submitted->batch(), 50);
-  EXPECT_GE(desk_->registered(), 1);  // each look for losses tells the report again
+  EXPECT_GE(report_client_->registered(), 1);  // each look for losses tells the report again
 }
 
 TEST_F(BatchServiceTest, AsksForTheQueuesOfAJobOnceForManyBatches) {
@@ -75,7 +75,7 @@ TEST_F(BatchServiceTest, PutsAgainWhatWasInQueuesThatWereDeleted) {
     ASSERT_TRUE(queues_->DeleteQueue(input).ok());
   }
   for (uint64_t seen = 0; ledger_->Get(submitted->batch())->refills == 0;) {
-    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+    scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
   }
   StartProcessor();
   const auto last = Watch(submitted->batch());
@@ -89,7 +89,7 @@ TEST_F(BatchServiceTest, SaysWhyABatchWaitsAsLongAsItDoes) {
     request.set_batch(1);
     v1::GetBatchResponse response;
     for (uint64_t seen = 0;;
-         keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(100))) {
+         scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(100))) {
       rpc::CallContext context;
       EXPECT_TRUE(stub_->GetBatch(&context, request, &response).ok());
       if (response.status().problem().empty() != there) return response.status().problem();

@@ -103,7 +103,7 @@ class CountedStore final : public queue::InterceptedStore {
 };
 
 // Counts what it is asked, and may leave the caller waiting.
-class CountedDesk final : public report::CountingDesk {
+class CountedDesk final : public report::ReportClient {
  public:
   CountedDesk(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion)
       : behind_(report, std::move(check_completion)) {}
@@ -145,7 +145,7 @@ class CountedDesk final : public report::CountingDesk {
   }
 
  private:
-  report::StoreDesk behind_;
+  report::LocalReportClient behind_;
   std::atomic<int> registered_{0};
   std::atomic<int> progress_asked_{0};
   base::Mutex mu_;
@@ -164,12 +164,12 @@ class BatchServiceTest : public ::testing::Test {
     events.on_progress = [this](const report::Progress& progress) {
       EXPECT_TRUE(bus_->Publish({"controller", trigger::BatchCountedEvent{progress.batch}}).ok());
     };
-    events.on_complete = [this](uint64_t batch) { keeper_->Advance(batch); };
+    events.on_complete = [this](uint64_t batch) { scheduler_->Advance(batch); };
     controller_ = controller::Controller::Create(counting, std::move(events),
                                                  {queues_.get(), bus_.get(), ledger_.get(),
                                                   report_.get(), blobs_.get(), base::RealClock()})
                       .value();
-    desk_ = std::make_unique<CountedDesk>(
+    report_client_ = std::make_unique<CountedDesk>(
         report_.get(), [this](uint64_t batch) { controller_->CheckCompletion(batch); });
     StartInitiator();
     EXPECT_TRUE(controller_->Start().ok());
@@ -183,18 +183,18 @@ class BatchServiceTest : public ::testing::Test {
 
   // As a new process would, over what is stored.
   void StartInitiator() {
-    initiator::BatchTools tools;
+    initiator::EngineDependencies tools;
     tools.stores = {&counted_queues_, bus_.get(),   ledger_.get(),
                     &numbers_,        blobs_.get(), base::RealClock()};
     tools.options.account = kAccount;
     tools.uploads = uploads_.get();
-    tools.desk = desk_.get();
-    initiator::KeeperOptions keeping;
+    tools.report_client = report_client_.get();
+    initiator::SchedulerOptions keeping;
     keeping.loss_check_interval = absl::Milliseconds(200);
     keeping.sender_grace = sender_grace_;
     keeping.content_retention = content_retention_;
-    keeper_ = std::make_unique<initiator::BatchKeeper>(tools, keeping);
-    ASSERT_TRUE(keeper_->Start().ok());
+    scheduler_ = std::make_unique<initiator::BatchScheduler>(tools, keeping);
+    ASSERT_TRUE(scheduler_->Start().ok());
     submissions_ = std::make_unique<initiator::Submissions>(
         initiator::Submissions::Dependencies{&jobs_, ledger_.get(), &numbers_, uploads_.get(),
                                              [this](const job::JobDefinition&) {
@@ -207,9 +207,9 @@ class BatchServiceTest : public ::testing::Test {
                                                return admission_.Admit(job);
                                              },
                                              base::RealClock(), trace_sample_});
-    service_ = std::make_unique<initiator::BatchService>(
-        initiator::BatchService::Dependencies{submissions_.get(), keeper_.get(), uploads_.get(),
-                                              ledger_.get(), desk_.get(), base::RealClock()});
+    service_ = std::make_unique<initiator::BatchService>(initiator::BatchService::Dependencies{
+        submissions_.get(), scheduler_.get(), uploads_.get(), ledger_.get(), report_client_.get(),
+        base::RealClock()});
     rpc::ServerOptions options;
     options.addresses = {"localhost:0"};
     server_ = rpc::Server::Start(options, {{v1::BatchService::service_full_name(), service_.get()}})
@@ -220,7 +220,7 @@ class BatchServiceTest : public ::testing::Test {
 
   void StopInitiator() {
     service_->StopWatches();
-    keeper_->Stop();
+    scheduler_->Stop();
     server_->Drain(absl::ZeroDuration());
   }
 
@@ -264,7 +264,7 @@ class BatchServiceTest : public ::testing::Test {
   void AwaitQueued(uint64_t batch, uint64_t items) {
     uint64_t seen = 0;
     while (ledger_->Get(batch)->enqueued_items != items) {
-      keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+      scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
     }
   }
 
@@ -346,22 +346,22 @@ class BatchServiceTest : public ::testing::Test {
   std::function<void()> on_version_;  // called before a batch is bound to a version
   std::function<void()> on_admit_;    // called before the mesh is asked about a new batch
   double trace_sample_ = 0;
-  absl::Duration sender_grace_ = initiator::KeeperOptions().sender_grace;
-  absl::Duration content_retention_ = initiator::KeeperOptions().content_retention;
+  absl::Duration sender_grace_ = initiator::SchedulerOptions().sender_grace;
+  absl::Duration content_retention_ = initiator::SchedulerOptions().content_retention;
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
   sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
   // What is said of processors stays true as long as a test takes.
   base::FakeClock heartbeat_clock_;
-  initiator::MadeUpProcessors processors_{&heartbeat_clock_};
-  const std::unique_ptr<initiator::JobSpeeds> speeds_ = processors_.Speeds();
-  scaling_remote::LeadingAgent no_agent_{[] { return std::vector<std::string>(); }, {}};
+  initiator::FakeProcessors processors_{&heartbeat_clock_};
+  const std::unique_ptr<initiator::JobThroughput> throughput_ = processors_.Throughput();
+  scaling_remote::ScalingLeaderClient no_agent_{[] { return std::vector<std::string>(); }, {}};
   initiator::Admission admission_{
-      {queues_.get(), speeds_.get(), &no_agent_, base::RealClock(), kAccount}};
+      {queues_.get(), throughput_.get(), &no_agent_, base::RealClock(), kAccount}};
 
   std::unique_ptr<controller::Controller> controller_;
-  std::unique_ptr<CountedDesk> desk_;
+  std::unique_ptr<CountedDesk> report_client_;
   std::unique_ptr<processor::Processor> processor_;
-  std::unique_ptr<initiator::BatchKeeper> keeper_;
+  std::unique_ptr<initiator::BatchScheduler> scheduler_;
   std::unique_ptr<initiator::Submissions> submissions_;
   std::unique_ptr<initiator::BatchService> service_;
   std::unique_ptr<rpc::Server> server_;

@@ -107,7 +107,7 @@ class ProcessorProgramTest : public ::testing::TestWithParam<std::string> {
                             .value();
     const auto source = initiator::BatchSource::Open(input_, job_.input).value();
     sync::UniqueIdGenerator numbers(sync_.get(), "batch-numbers", {.range_size = 1});
-    initiator::Initiator initiator(
+    initiator::BatchEnqueuer initiator(
         &job_, source.get(),
         {queues_.get(), bus_.get(), ledger.get(), &numbers, blobs_.get(), base::RealClock()},
         {.account = kAccount});

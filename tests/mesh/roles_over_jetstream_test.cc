@@ -93,7 +93,7 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
     source_ = initiator::BatchSource::Open(input_, job_.input).value();
     numbers_ = std::make_unique<sync::UniqueIdGenerator>(submitting_.sync.get(), "ids/batch",
                                                          sync::UniqueIdOptions{.range_size = 1});
-    initiator_ = std::make_unique<initiator::Initiator>(
+    initiator_ = std::make_unique<initiator::BatchEnqueuer>(
         &job_, source_.get(),
         initiator::Dependencies{submitting_.queues.get(), submitting_.bus.get(), ledger_.get(),
                                 numbers_.get(), submitting_.blobs.get(), base::RealClock()},
@@ -216,7 +216,7 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<initiator::BatchSource> source_;
   std::unique_ptr<sync::UniqueIdGenerator> numbers_;
-  std::unique_ptr<initiator::Initiator> initiator_;
+  std::unique_ptr<initiator::BatchEnqueuer> initiator_;
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<controller::Controller> controller_;
 

@@ -133,7 +133,7 @@ TEST_F(CutUploadTest, IsAProblemOfItsBatchUntilSomebodyGoesOn) {
   Restart(absl::ZeroDuration());
   CutOff();
   for (uint64_t seen = 0; Problem(1).empty();) {
-    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+    scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
   }
   EXPECT_EQ(Problem(1), kMissing);
   Restart(absl::ZeroDuration());
@@ -152,14 +152,14 @@ TEST_F(CutUploadTest, IsNoProblemWhileItsSenderMayComeBack) {
 
 TEST_F(CutUploadTest, IsNoneWhereAllHasArrivedAndIsNotSplitYet) {
   Restart(absl::ZeroDuration());
-  desk_->HoldRegistrations(true);
+  report_client_->HoldRegistrations(true);
   for (const int lines : {1000, 5000}) {  // in its record, and in a file
     const auto submitted = Submit(absl::StrCat("whole ", lines), Input(lines));
     ASSERT_TRUE(submitted.ok()) << submitted.status();
     EXPECT_EQ(ledger_->Get(submitted->batch())->state, ledger::BatchState::kOpen);
     EXPECT_EQ(Problem(submitted->batch()), "");
   }
-  desk_->HoldRegistrations(false);
+  report_client_->HoldRegistrations(false);
 }
 
 TEST_F(BatchServiceTest, TakesContentThatDoesNotWaitUntilItsHeaderIsAccepted) {

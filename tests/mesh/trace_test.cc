@@ -83,14 +83,14 @@ class TraceTest : public BatchServiceTest {
   }
 
   void RedriveAll(uint64_t batch) {
-    redrive::BatchReopener reopener(ledger_.get(), desk_.get());
+    redrive::LedgerBatchReopener reopener(ledger_.get(), report_client_.get());
     for (const queue::QueueId& id : wire::InputQueues(kAccount, "count", 2)) {
       redrive::RedriveRequest request;
       request.queue = id;
       const auto redriven = redrive::RedriveItems(request, *queues_, reopener);
       EXPECT_TRUE(redriven.ok()) << redriven.status();
     }
-    keeper_->Advance(batch, absl::Seconds(5));
+    scheduler_->Advance(batch, absl::Seconds(5));
   }
 
   TracedHandler::Notes notes_;

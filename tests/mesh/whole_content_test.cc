@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-class WholeContentTest : public BatchServiceTest {
+class InlineContentTest : public BatchServiceTest {
  protected:
   static v1::SubmitHeader AtOnce(const std::string& request_id) {
     v1::SubmitHeader header = Header(request_id);
@@ -34,7 +34,7 @@ class WholeContentTest : public BatchServiceTest {
   bool HasFile(uint64_t batch) const { return std::filesystem::exists(uploads_->PathOf(batch)); }
 };
 
-TEST_F(WholeContentTest, IsRecordedInOneStepWithItsBatchAndItsItems) {
+TEST_F(InlineContentTest, IsRecordedInOneStepWithItsBatchAndItsItems) {
   const std::string text = Input(100);
   bool recorded_later = false;
   const base::ArmedFailpoint armed("initiator.after_items_recorded", 1,
@@ -49,7 +49,7 @@ TEST_F(WholeContentTest, IsRecordedInOneStepWithItsBatchAndItsItems) {
   EXPECT_EQ(Watch(1)->aggregated(), 100);
 }
 
-TEST_F(WholeContentTest, SeesItsBatchThroughAfterARestart) {
+TEST_F(InlineContentTest, SeesItsBatchThroughAfterARestart) {
   counted_queues_.SetDown(true);
   ASSERT_TRUE(Submit("short", Input(100)).ok());
   StopInitiator();
@@ -60,7 +60,7 @@ TEST_F(WholeContentTest, SeesItsBatchThroughAfterARestart) {
   EXPECT_EQ(Watch(1)->aggregated(), 100);
 }
 
-TEST_F(WholeContentTest, IsNoBatchBeforeItsSeal) {
+TEST_F(InlineContentTest, IsNoBatchBeforeItsSeal) {
   {
     Upload cut_off(stub_.get());
     cut_off.SendHeader(AtOnce("cut off"));
@@ -71,7 +71,7 @@ TEST_F(WholeContentTest, IsNoBatchBeforeItsSeal) {
   EXPECT_EQ(Submit("cut off", Input(100))->batch(), 1);
 }
 
-TEST_F(WholeContentTest, MustFollowAHeaderThatSaysSo) {
+TEST_F(InlineContentTest, MustFollowAHeaderThatSaysSo) {
   const auto refuse = [this](const auto& send) {
     Upload upload(stub_.get());
     upload.SendHeader(AtOnce("other"));
@@ -90,7 +90,7 @@ TEST_F(WholeContentTest, MustFollowAHeaderThatSaysSo) {
   EXPECT_TRUE(ledger_->List()->empty());
 }
 
-TEST_F(WholeContentTest, IsTheSameToWhoeverSendsItInPieces) {
+TEST_F(InlineContentTest, IsTheSameToWhoeverSendsItInPieces) {
   const std::string text = Input(100);
   ASSERT_EQ(Send("again", text, base::Fingerprint(text)), absl::OkStatus());
   const auto seal = [&](const base::Fingerprint128& hash) {
@@ -106,16 +106,16 @@ TEST_F(WholeContentTest, IsTheSameToWhoeverSendsItInPieces) {
   EXPECT_EQ(rpc::Reason(reused)->reason, "REQUEST_ID_REUSED");
 }
 
-TEST_F(WholeContentTest, HasAFileWhereItIsLong) {
-  const std::string text = Input(1 + static_cast<int>(initiator::kMaxKeptBytes / 6));
-  ASSERT_GT(text.size(), initiator::kMaxKeptBytes);
+TEST_F(InlineContentTest, HasAFileWhereItIsLong) {
+  const std::string text = Input(1 + static_cast<int>(initiator::kMaxInlineContentBytes / 6));
+  ASSERT_GT(text.size(), initiator::kMaxInlineContentBytes);
   ASSERT_EQ(Send("long", text, base::Fingerprint(text)), absl::OkStatus());
   EXPECT_TRUE(HasFile(1));
   EXPECT_EQ(ledger_->Get(1)->content, "");
   EXPECT_EQ(Submit("long", text)->batch(), 1);
 }
 
-TEST_F(WholeContentTest, LeavesNoBatchWhereAnythingIsWrongWithIt) {
+TEST_F(InlineContentTest, LeavesNoBatchWhereAnythingIsWrongWithIt) {
   const std::string text = Input(10);
   EXPECT_TRUE(absl::IsDataLoss(Send("damaged", text, base::Fingerprint("other"))));
   EXPECT_TRUE(absl::IsInvalidArgument(Send("none", "", base::Fingerprint(""))));
@@ -137,23 +137,23 @@ TEST_F(WholeContentTest, LeavesNoBatchWhereAnythingIsWrongWithIt) {
 }
 
 // What the first one could not sync, the second one must not confirm.
-TEST_F(WholeContentTest, IsSyncedBeforeItIsConfirmedAgain) {
+TEST_F(InlineContentTest, IsSyncedBeforeItIsConfirmedAgain) {
   counted_queues_.SetDown(true);
   ASSERT_TRUE(Submit("again", Input(10)).ok());
-  keeper_->Stop();
+  scheduler_->Stop();
   bool synced = false;
   const base::ArmedFailpoint armed("rocks.before_sync", 1, [&] { synced = true; });
   ASSERT_TRUE(Submit("again", Input(10)).ok());
   EXPECT_TRUE(synced);
 }
 
-TEST_F(WholeContentTest, IsCancelledToWhoeverSubmitsItMeanwhile) {
+TEST_F(InlineContentTest, IsCancelledToWhoeverSubmitsItMeanwhile) {
   counted_queues_.SetDown(true);
   Upload upload(stub_.get());
   ASSERT_TRUE(Submit("given up", Input(10)).ok());
   upload.SendHeader(Header("given up"));
   ASSERT_EQ(upload.Hear().accepted().batch(), 1);
-  ASSERT_TRUE(keeper_->Cancel(1, "").ok());
+  ASSERT_TRUE(scheduler_->Cancel(1, "").ok());
   upload.SendSeal(Input(10).size(), base::Fingerprint(Input(10)));
   const absl::Status sealed = upload.End();
   EXPECT_TRUE(absl::IsCancelled(sealed)) << sealed;
@@ -161,19 +161,19 @@ TEST_F(WholeContentTest, IsCancelledToWhoeverSubmitsItMeanwhile) {
   EXPECT_EQ(rpc::Reason(sealed)->reason, "BATCH_CANCELLED");
 }
 
-TEST_F(WholeContentTest, IsRecordedWithItsFirstItemsOnlyWhereThereAreMany) {
-  const int lines = 20 * static_cast<int>(initiator::kMaxKeptItems);
+TEST_F(InlineContentTest, IsRecordedWithItsFirstItemsOnlyWhereThereAreMany) {
+  const int lines = 20 * static_cast<int>(initiator::kMaxInlineItems);
   std::string text = "key\n";
   for (int i = 0; i <= lines; ++i) text += "k\n";
   counted_queues_.SetDown(true);
   ASSERT_TRUE(Submit("many", text).ok());
-  EXPECT_EQ(ledger_->Get(1)->items, initiator::kMaxKeptItems);
+  EXPECT_EQ(ledger_->Get(1)->items, initiator::kMaxInlineItems);
   counted_queues_.SetDown(false);
   StartProcessor();
   EXPECT_EQ(Watch(1)->aggregated(), lines + 1);
 }
 
-TEST_F(WholeContentTest, EndsTheBatchWhereTheJobCannotReadIt) {
+TEST_F(InlineContentTest, EndsTheBatchWhereTheJobCannotReadIt) {
   ASSERT_TRUE(Submit("no such column", "other\n1\n").ok());
   const auto last = Watch(1);
   ASSERT_TRUE(last.ok()) << last.status();
@@ -181,7 +181,7 @@ TEST_F(WholeContentTest, EndsTheBatchWhereTheJobCannotReadIt) {
   EXPECT_NE(last->cancel_reason(), "");
 }
 
-TEST_F(WholeContentTest, IsForgottenSomeTimeAfterItsBatchIsOver) {
+TEST_F(InlineContentTest, IsForgottenSomeTimeAfterItsBatchIsOver) {
   StartProcessor();
   ASSERT_TRUE(Submit("old", Input(100)).ok());
   ASSERT_TRUE(Watch(1)->complete());
@@ -190,7 +190,7 @@ TEST_F(WholeContentTest, IsForgottenSomeTimeAfterItsBatchIsOver) {
   content_retention_ = absl::ZeroDuration();
   StartInitiator();
   for (uint64_t seen = 0; !ledger_->Get(1)->content.empty();) {
-    keeper_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(10));
+    scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(10));
   }
   EXPECT_TRUE(Submit("old", Input(100))->complete());
   EXPECT_TRUE(absl::IsFailedPrecondition(Submit("old", Input(99)).status()));

@@ -53,21 +53,21 @@ void MakePipe(int* ends) {
 }  // namespace
 
 // One short line is one atomic write into the pipe.
-void Say(absl::string_view line) {
+void Send(absl::string_view line) {
   const std::string text = absl::StrCat(line, "\n");
   if (write(kSayFd, text.data(), text.size()) < 0) _exit(1);
 }
 
-void AwaitDeath() {
+void AwaitKill() {
   while (true) pause();
 }
 
-RegisteredVictim::RegisteredVictim(std::string name, Act act) {
+RegisteredProcess::RegisteredProcess(std::string name, Act act) {
   if (Acts().empty()) ::testing::AddGlobalTestEnvironment(new Stage);
   Acts()[std::move(name)] = std::move(act);
 }
 
-Victim::Victim(const std::string& name, const std::string& argument) {
+KillableProcess::KillableProcess(const std::string& name, const std::string& argument) {
   int ends[2];
   MakePipe(ends);
   posix_spawn_file_actions_t actions;
@@ -83,18 +83,18 @@ Victim::Victim(const std::string& name, const std::string& argument) {
   unsetenv(kArgumentVariable);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  heard_ = fdopen(ends[0], "r");
+  received_ = fdopen(ends[0], "r");
 }
 
-Victim::~Victim() {
+KillableProcess::~KillableProcess() {
   Kill();
-  fclose(heard_);
+  fclose(received_);
 }
 
-std::optional<std::string> Victim::Hear() {
+std::optional<std::string> KillableProcess::Receive() {
   char* line = nullptr;
   size_t room = 0;
-  const ssize_t length = getline(&line, &room, heard_);
+  const ssize_t length = getline(&line, &room, received_);
   std::optional<std::string> heard;
   // A last line without its end was cut off by the kill.
   if (length > 0 && line[length - 1] == '\n') heard.emplace(line, static_cast<size_t>(length) - 1);
@@ -102,7 +102,7 @@ std::optional<std::string> Victim::Hear() {
   return heard;
 }
 
-bool Victim::Kill() {
+bool KillableProcess::Kill() {
   if (process_ <= 0) return killed_;
   kill(process_, SIGKILL);
   int status = 0;

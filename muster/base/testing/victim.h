@@ -1,11 +1,11 @@
-// Victim: a second process for a test to kill. It is this test program again, which does what was
-// registered under a name instead of running tests: a process that has started threads (RocksDB's)
-// must not go on after a mere fork.
+// KillableProcess: a second process for a test to kill. It is this test program again, which does
+// what was registered under a name instead of running tests: a process that has started threads
+// (RocksDB's) must not go on after a mere fork.
 //
-//   const RegisteredVictim writer("writer", [](const std::string& dir) { …; Say("done"); });
+//   const RegisteredProcess writer("writer", [](const std::string& dir) { …; Send("done"); });
 //
-//   Victim victim("writer", dir.path());
-//   EXPECT_EQ(victim.Hear(), "done");
+//   KillableProcess victim("writer", dir.path());
+//   EXPECT_EQ(victim.Receive(), "done");
 //   victim.Kill();
 #pragma once
 
@@ -21,39 +21,39 @@
 namespace muster::base::testing {
 
 // In the victim: one line for the test to hear. Thread-safe; ends the process when nobody listens.
-void Say(absl::string_view line);
+void Send(absl::string_view line);
 // In the victim: waits to be killed.
-[[noreturn]] void AwaitDeath();
+[[noreturn]] void AwaitKill();
 
 // At namespace scope of a test.
-class RegisteredVictim {
+class RegisteredProcess {
  public:
   // A victim ends with 0 when `act` returns.
-  RegisteredVictim(std::string name, std::function<void(const std::string& argument)> act);
+  RegisteredProcess(std::string name, std::function<void(const std::string& argument)> act);
 };
 
 // In the test. Not thread-safe.
-class Victim {
+class KillableProcess {
  public:
   // Starts what was registered under `name`.
-  Victim(const std::string& name, const std::string& argument);
+  KillableProcess(const std::string& name, const std::string& argument);
   // Kills it.
-  ~Victim();
-  Victim(const Victim&) = delete;
-  Victim& operator=(const Victim&) = delete;
+  ~KillableProcess();
+  KillableProcess(const KillableProcess&) = delete;
+  KillableProcess& operator=(const KillableProcess&) = delete;
 
   pid_t id() const { return process_; }
 
   // The next line that it said; nullopt once it is gone. What it said before it was killed can
   // still be heard.
-  std::optional<std::string> Hear();
+  std::optional<std::string> Receive();
 
   // With SIGKILL; returns when it is gone. False when it ended by itself. Killing twice is fine.
   bool Kill();
 
  private:
   pid_t process_ = 0;
-  FILE* heard_ = nullptr;  // owned
+  FILE* received_ = nullptr;  // owned
   bool killed_ = false;
 };
 

@@ -10,7 +10,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
 
-Engine::Engine(Opener opener) : open(std::move(opener)) {}
+HeartbeatBusEngine::HeartbeatBusEngine(Opener opener) : open(std::move(opener)) {}
 
 v1::Heartbeat From(absl::string_view instance) {
   v1::Heartbeat heartbeat;
@@ -20,7 +20,7 @@ v1::Heartbeat From(absl::string_view instance) {
   return heartbeat;
 }
 
-HeartbeatBus::Subscriber Ear::Subscriber() {
+HeartbeatBus::Subscriber HeartbeatRecorder::Subscriber() {
   return [this](const v1::Heartbeat& heartbeat) {
     base::MutexLock lock(&mu_);
     heard_.push_back(heartbeat);
@@ -28,7 +28,7 @@ HeartbeatBus::Subscriber Ear::Subscriber() {
   };
 }
 
-v1::Heartbeat Ear::Await(absl::string_view instance) {
+v1::Heartbeat HeartbeatRecorder::Await(absl::string_view instance) {
   base::MutexLock lock(&mu_);
   while (true) {
     for (const v1::Heartbeat& heartbeat : heard_) {
@@ -38,7 +38,7 @@ v1::Heartbeat Ear::Await(absl::string_view instance) {
   }
 }
 
-std::vector<std::string> Ear::heard() const {
+std::vector<std::string> HeartbeatRecorder::heard() const {
   base::MutexLock lock(&mu_);
   std::vector<std::string> instances;
   for (const v1::Heartbeat& heartbeat : heard_) {
@@ -65,19 +65,19 @@ void HeartbeatBusConformance::Publish(const v1::Heartbeat& heartbeat) {
 }
 
 TEST_P(HeartbeatBusConformance, CarriesTheWholeHeartbeatToEverySubscriber) {
-  Ear a, b;
+  HeartbeatRecorder a, b;
   const auto of_a = Subscribe(a.Subscriber()), of_b = Subscribe(b.Subscriber());
   v1::Heartbeat sent = From("p");
   sent.set_cpu_cores(1.5);
   sent.add_jobs()->set_job("retail");
   Publish(sent);
-  for (Ear* ear : {&a, &b}) {
+  for (HeartbeatRecorder* ear : {&a, &b}) {
     EXPECT_EQ(ear->Await("p").SerializeAsString(), sent.SerializeAsString());
   }
 }
 
 TEST_P(HeartbeatBusConformance, KeepsTheOrderOfOnePublisher) {
-  Ear ear;
+  HeartbeatRecorder ear;
   const auto subscription = Subscribe(ear.Subscriber());
   for (const char* instance : {"1", "2", "3"}) Publish(From(instance));
   ear.Await("3");
@@ -85,7 +85,7 @@ TEST_P(HeartbeatBusConformance, KeepsTheOrderOfOnePublisher) {
 }
 
 TEST_P(HeartbeatBusConformance, IsSilentAfterASubscriptionEnded) {
-  Ear ended, other;
+  HeartbeatRecorder ended, other;
   auto subscription = Subscribe(ended.Subscriber());
   const auto of_other = Subscribe(other.Subscriber());
   Publish(From("before"));
@@ -97,7 +97,7 @@ TEST_P(HeartbeatBusConformance, IsSilentAfterASubscriptionEnded) {
 }
 
 TEST_P(HeartbeatBusConformance, ASubscriptionMayOutliveTheBus) {
-  Ear ear;
+  HeartbeatRecorder ear;
   const auto subscription = Subscribe(ear.Subscriber());
   bus_.reset();
 }

@@ -2,7 +2,7 @@
 // muster::heartbeat::conformance says
 //
 //   INSTANTIATE_TEST_SUITE_P(Local, HeartbeatBusConformance,
-//   ::testing::Values(Engine(&OpenLocal)));
+//   ::testing::Values(HeartbeatBusEngine(&OpenLocal)));
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@
 namespace muster::heartbeat::conformance {
 
 // The bus under test.
-struct Engine {
+struct HeartbeatBusEngine {
   // Opens a bus with no other users.
   using Opener = std::function<std::unique_ptr<HeartbeatBus>()>;
 
-  // Lives in the .cc, so that whoever makes an Engine links the tests.
-  explicit Engine(Opener opener);
+  // Lives in the .cc, so that whoever makes an HeartbeatBusEngine links the tests.
+  explicit HeartbeatBusEngine(Opener opener);
 
   Opener open;
 };
@@ -32,7 +32,7 @@ struct Engine {
 v1::Heartbeat From(absl::string_view instance);
 
 // The heartbeats that it has heard, in order. Thread-safe.
-class Ear {
+class HeartbeatRecorder {
  public:
   HeartbeatBus::Subscriber Subscriber();
 
@@ -46,7 +46,7 @@ class Ear {
   std::vector<v1::Heartbeat> heard_ ABSL_GUARDED_BY(mu_);
 };
 
-class HeartbeatBusConformance : public ::testing::TestWithParam<Engine> {
+class HeartbeatBusConformance : public ::testing::TestWithParam<HeartbeatBusEngine> {
  protected:
   void SetUp() override;
 

@@ -25,7 +25,7 @@ absl::Status NoTarget(absl::string_view target) {
 
 }  // namespace
 
-MadeUpAgent::MadeUpAgent() {
+FakeAgent::FakeAgent() {
   state_.agent.set_leads(true);
   rpc::ServerOptions options;
   options.addresses = {"localhost:0"};
@@ -33,26 +33,26 @@ MadeUpAgent::MadeUpAgent() {
   address_ = server_->addresses().front();
 }
 
-MadeUpAgent::~MadeUpAgent() { Die(); }
+FakeAgent::~FakeAgent() { Die(); }
 
-void MadeUpAgent::StepDown(const std::string& leader) {
+void FakeAgent::StepDown(const std::string& leader) {
   Tell([&](AgentState& state) {
     state.agent.set_leads(false);
     state.agent.set_leader(leader);
   });
 }
 
-void MadeUpAgent::AwaitCalls(int calls) {
+void FakeAgent::AwaitCalls(int calls) {
   base::MutexLock lock(&mu_);
   while (state_.calls < calls) changed_.Wait(&mu_);
 }
 
-void MadeUpAgent::AwaitTold() {
+void FakeAgent::AwaitTold() {
   base::MutexLock lock(&mu_);
   while (told_ < state_.decisions.size()) changed_.Wait(&mu_);
 }
 
-void MadeUpAgent::Die() {
+void FakeAgent::Die() {
   {
     base::MutexLock lock(&mu_);
     dying_ = true;
@@ -61,7 +61,7 @@ void MadeUpAgent::Die() {
   server_.reset();
 }
 
-absl::Status MadeUpAgent::LeadsLocked() {
+absl::Status FakeAgent::LeadsLocked() {
   ++state_.calls;
   changed_.NotifyAll();
   if (state_.agent.leads()) return state_.trouble;
@@ -70,15 +70,15 @@ absl::Status MadeUpAgent::LeadsLocked() {
   return rpc::WithReason(absl::FailedPreconditionError("this agent does not lead"), reason);
 }
 
-v1::ScalingTarget* MadeUpAgent::FindLocked(absl::string_view name) {
+v1::ScalingTarget* FakeAgent::FindLocked(absl::string_view name) {
   const auto found =
       std::find_if(state_.targets.begin(), state_.targets.end(),
                    [&](const v1::ScalingTarget& one) { return one.target() == name; });
   return found == state_.targets.end() ? nullptr : &*found;
 }
 
-grpc::Status MadeUpAgent::GetAgent(grpc::ServerContext* context, const v1::GetAgentRequest*,
-                                   v1::GetAgentResponse* response) {
+grpc::Status FakeAgent::GetAgent(grpc::ServerContext* context, const v1::GetAgentRequest*,
+                                 v1::GetAgentResponse* response) {
   return rpc::Answer(*context, [&] {
     base::MutexLock lock(&mu_);
     *response = state_.agent;
@@ -86,9 +86,9 @@ grpc::Status MadeUpAgent::GetAgent(grpc::ServerContext* context, const v1::GetAg
   });
 }
 
-grpc::Status MadeUpAgent::ListTargets(grpc::ServerContext* context,
-                                      const v1::ListTargetsRequest* request,
-                                      v1::ListTargetsResponse* response) {
+grpc::Status FakeAgent::ListTargets(grpc::ServerContext* context,
+                                    const v1::ListTargetsRequest* request,
+                                    v1::ListTargetsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(LeadsLocked());
@@ -102,9 +102,9 @@ grpc::Status MadeUpAgent::ListTargets(grpc::ServerContext* context,
   });
 }
 
-grpc::Status MadeUpAgent::GetDecision(grpc::ServerContext* context,
-                                      const v1::GetDecisionRequest* request,
-                                      v1::GetDecisionResponse* response) {
+grpc::Status FakeAgent::GetDecision(grpc::ServerContext* context,
+                                    const v1::GetDecisionRequest* request,
+                                    v1::GetDecisionResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(LeadsLocked());
@@ -119,9 +119,9 @@ grpc::Status MadeUpAgent::GetDecision(grpc::ServerContext* context,
   });
 }
 
-grpc::Status MadeUpAgent::ListDecisions(grpc::ServerContext* context,
-                                        const v1::ListDecisionsRequest* request,
-                                        v1::ListDecisionsResponse* response) {
+grpc::Status FakeAgent::ListDecisions(grpc::ServerContext* context,
+                                      const v1::ListDecisionsRequest* request,
+                                      v1::ListDecisionsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(LeadsLocked());
@@ -140,15 +140,15 @@ grpc::Status MadeUpAgent::ListDecisions(grpc::ServerContext* context,
   });
 }
 
-grpc::Status MadeUpAgent::WatchDecisions(grpc::ServerContext* context,
-                                         const v1::WatchDecisionsRequest* request,
-                                         grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) {
+grpc::Status FakeAgent::WatchDecisions(grpc::ServerContext* context,
+                                       const v1::WatchDecisionsRequest* request,
+                                       grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) {
   return rpc::Answer(*context, [&] { return Watch(*request, writer); });
 }
 
 // Tells of decisions that are made from now on.
-absl::Status MadeUpAgent::Watch(const v1::WatchDecisionsRequest& request,
-                                grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) {
+absl::Status FakeAgent::Watch(const v1::WatchDecisionsRequest& request,
+                              grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) {
   base::MutexLock lock(&mu_);
   MUSTER_RETURN_IF_ERROR(LeadsLocked());
   while (state_.holds_watches && !dying_) changed_.Wait(&mu_);
@@ -170,9 +170,9 @@ absl::Status MadeUpAgent::Watch(const v1::WatchDecisionsRequest& request,
   return state_.trouble;
 }
 
-grpc::Status MadeUpAgent::SetOverride(grpc::ServerContext* context,
-                                      const v1::SetOverrideRequest* request,
-                                      v1::SetOverrideResponse* response) {
+grpc::Status FakeAgent::SetOverride(grpc::ServerContext* context,
+                                    const v1::SetOverrideRequest* request,
+                                    v1::SetOverrideResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(LeadsLocked());
@@ -189,9 +189,9 @@ grpc::Status MadeUpAgent::SetOverride(grpc::ServerContext* context,
   });
 }
 
-grpc::Status MadeUpAgent::ClearOverride(grpc::ServerContext* context,
-                                        const v1::ClearOverrideRequest* request,
-                                        v1::ClearOverrideResponse*) {
+grpc::Status FakeAgent::ClearOverride(grpc::ServerContext* context,
+                                      const v1::ClearOverrideRequest* request,
+                                      v1::ClearOverrideResponse*) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(LeadsLocked());
@@ -203,8 +203,8 @@ grpc::Status MadeUpAgent::ClearOverride(grpc::ServerContext* context,
   });
 }
 
-grpc::Status MadeUpAgent::GetRules(grpc::ServerContext* context, const v1::GetRulesRequest*,
-                                   v1::GetRulesResponse* response) {
+grpc::Status FakeAgent::GetRules(grpc::ServerContext* context, const v1::GetRulesRequest*,
+                                 v1::GetRulesResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(LeadsLocked());
@@ -213,8 +213,8 @@ grpc::Status MadeUpAgent::GetRules(grpc::ServerContext* context, const v1::GetRu
   });
 }
 
-grpc::Status MadeUpAgent::Simulate(grpc::ServerContext* context, const v1::SimulateRequest* request,
-                                   v1::SimulateResponse* response) {
+grpc::Status FakeAgent::Simulate(grpc::ServerContext* context, const v1::SimulateRequest* request,
+                                 v1::SimulateResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(LeadsLocked());

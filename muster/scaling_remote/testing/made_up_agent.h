@@ -1,4 +1,4 @@
-// MadeUpAgent: a scaling agent on a port of its own, that says what a test told it to.
+// FakeAgent: a scaling agent on a port of its own, that says what a test told it to.
 #pragma once
 
 #include <memory>
@@ -36,10 +36,10 @@ struct AgentState {
 
 // Keeps to what the contract says of NOT_LEADER, of targets and decisions that are not there, and
 // of pages; it decides nothing. Thread-safe.
-class MadeUpAgent final : public v1::ScalingService::Service {
+class FakeAgent final : public v1::ScalingService::Service {
  public:
-  MadeUpAgent();
-  ~MadeUpAgent() override;
+  FakeAgent();
+  ~FakeAgent() override;
 
   const std::string& address() const { return address_; }
 

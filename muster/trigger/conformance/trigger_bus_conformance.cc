@@ -16,9 +16,9 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
 
-Engine::Engine(Opener opener) : open(std::move(opener)) {}
+TriggerBusEngine::TriggerBusEngine(Opener opener) : open(std::move(opener)) {}
 
-TriggerBus::Subscriber Ear::Subscriber() {
+TriggerBus::Subscriber TriggerRecorder::Subscriber() {
   return [this](const InterRoleCommunicationEvent& event) {
     base::MutexLock lock(&mu_);
     heard_.push_back(std::get<CloudQueueWorkDetectedTriggerEvent>(event.payload).queue_name);
@@ -26,16 +26,16 @@ TriggerBus::Subscriber Ear::Subscriber() {
   };
 }
 
-bool Ear::HeardLocked(absl::string_view queue) const {
+bool TriggerRecorder::HeardLocked(absl::string_view queue) const {
   return std::find(heard_.begin(), heard_.end(), queue) != heard_.end();
 }
 
-void Ear::Await(absl::string_view queue) {
+void TriggerRecorder::Await(absl::string_view queue) {
   base::MutexLock lock(&mu_);
   while (!HeardLocked(queue)) changed_.Wait(&mu_);
 }
 
-std::vector<std::string> Ear::heard() const {
+std::vector<std::string> TriggerRecorder::heard() const {
   base::MutexLock lock(&mu_);
   return heard_;
 }
@@ -91,7 +91,7 @@ TEST_P(TriggerBusConformance, CarriesEventsThatAreNoTriggers) {
 }
 
 TEST_P(TriggerBusConformance, ReachesEverySubscriber) {
-  Ear a, b;
+  TriggerRecorder a, b;
   const auto subscription_a = Subscribe(a.Subscriber());
   const auto subscription_b = Subscribe(b.Subscriber());
   Publish("in");
@@ -100,7 +100,7 @@ TEST_P(TriggerBusConformance, ReachesEverySubscriber) {
 }
 
 TEST_P(TriggerBusConformance, KeepsTheOrderOfOnePublisher) {
-  Ear ear;
+  TriggerRecorder ear;
   const auto subscription = Subscribe(ear.Subscriber());
   for (const char* queue : {"q1", "q2", "q3"}) Publish(queue);
   ear.Await("q3");
@@ -110,7 +110,7 @@ TEST_P(TriggerBusConformance, KeepsTheOrderOfOnePublisher) {
 TEST_P(TriggerBusConformance, PublishesToNobodyWithoutAnError) { Publish("in"); }
 
 TEST_P(TriggerBusConformance, IsSilentAfterASubscriptionEnded) {
-  Ear ended, other;
+  TriggerRecorder ended, other;
   auto subscription = Subscribe(ended.Subscriber());
   const auto other_subscription = Subscribe(other.Subscriber());
   Publish("before");
@@ -123,7 +123,7 @@ TEST_P(TriggerBusConformance, IsSilentAfterASubscriptionEnded) {
 
 TEST_P(TriggerBusConformance, DoesNotReplayWhatWasPublishedBeforeTheSubscription) {
   Publish("early");
-  Ear ear;
+  TriggerRecorder ear;
   const auto subscription = Subscribe(ear.Subscriber());
   Publish("late");
   ear.Await("late");
@@ -131,7 +131,7 @@ TEST_P(TriggerBusConformance, DoesNotReplayWhatWasPublishedBeforeTheSubscription
 }
 
 TEST_P(TriggerBusConformance, ASubscriptionMayOutliveTheBus) {
-  Ear ear;
+  TriggerRecorder ear;
   const auto subscription = Subscribe(ear.Subscriber());
   bus_.reset();
 }
@@ -162,7 +162,7 @@ TEST_P(TriggerBusConformance, ASubscriberNeverRunsOnceItsSubscriptionHasEnded) {
 }
 
 TEST_P(TriggerBusConformance, ASubscriberMayEndAnothersSubscription) {
-  Ear other;
+  TriggerRecorder other;
   base::Mutex mu;
   base::CondVar changed;
   bool ended = false;
@@ -212,7 +212,7 @@ TEST_P(TriggerBusConformance, TwoSubscribersMayEndEachOthersSubscriptions) {
 }
 
 TEST_P(TriggerBusConformance, ASubscriberMaySubscribeAnother) {
-  Ear later;
+  TriggerRecorder later;
   base::Mutex mu;
   base::CondVar changed;
   std::vector<std::unique_ptr<TriggerBus::Subscription>> added;

@@ -1,7 +1,8 @@
 // What every TriggerBus must do. An engine's test includes this, and in namespace
 // muster::trigger::conformance says
 //
-//   INSTANTIATE_TEST_SUITE_P(Local, TriggerBusConformance, ::testing::Values(Engine(&OpenLocal)));
+//   INSTANTIATE_TEST_SUITE_P(Local, TriggerBusConformance,
+//   ::testing::Values(TriggerBusEngine(&OpenLocal)));
 //
 // The suite waits for the events that it sent; what it claims of events that must not come holds
 // for a bus that delivers late, too.
@@ -20,18 +21,18 @@
 namespace muster::trigger::conformance {
 
 // The bus under test.
-struct Engine {
+struct TriggerBusEngine {
   // Opens a bus with no other users.
   using Opener = std::function<std::unique_ptr<TriggerBus>()>;
 
-  // Lives in the .cc, so that whoever makes an Engine links the tests.
-  explicit Engine(Opener opener);
+  // Lives in the .cc, so that whoever makes an TriggerBusEngine links the tests.
+  explicit TriggerBusEngine(Opener opener);
 
   Opener open;
 };
 
 // The queue names of the work-detected events that it has heard, in order. Thread-safe.
-class Ear {
+class TriggerRecorder {
  public:
   TriggerBus::Subscriber Subscriber();
 
@@ -47,7 +48,7 @@ class Ear {
   std::vector<std::string> heard_ ABSL_GUARDED_BY(mu_);
 };
 
-class TriggerBusConformance : public ::testing::TestWithParam<Engine> {
+class TriggerBusConformance : public ::testing::TestWithParam<TriggerBusEngine> {
  protected:
   void SetUp() override;
 
