@@ -20,11 +20,11 @@
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
-#include "muster/base/temp_dir.h"
+#include "muster/bus/local/local_trigger_bus.h"
+#include "muster/bus/work_detected.h"
 #include "muster/listener/listener.h"
-#include "muster/queue_rocksdb/rocksdb_queue_store.h"
-#include "muster/trigger/work_detected.h"
-#include "muster/trigger_local/local_trigger_bus.h"
+#include "muster/os/temp_dir.h"
+#include "muster/queue/rocksdb/rocksdb_queue_store.h"
 
 namespace muster {
 namespace {
@@ -95,7 +95,7 @@ class TimedSubscriber final : public listener::Subscriber {
 };
 
 double Measure(const listener::QueueListener& listener, queue::QueueStore& store,
-               trigger::TriggerBus& bus, const queue::QueueId& queue, Stage& stage) {
+               bus::TriggerBus& bus, const queue::QueueId& queue, Stage& stage) {
   stage.AwaitIdle();
   // Nor is the disk still busy with the round before.
   while (listener.QueryState().unsettled_messages > 0) std::this_thread::yield();
@@ -103,17 +103,17 @@ double Measure(const listener::QueueListener& listener, queue::QueueStore& store
   message.body = "work";
   Check(store.Put(queue, {message}).status());
   const Instant sent = std::chrono::steady_clock::now();
-  Check(bus.Publish(trigger::WorkDetected("bench", queue.account, queue.name, 1)));
+  Check(bus.Publish(bus::WorkDetected("bench", queue.account, queue.name, 1)));
   return std::chrono::duration<double, std::micro>(stage.AwaitBegan() - sent).count();
 }
 
 void Run(int rounds) {
-  const base::TempDir dir;
-  auto store = queue_rocksdb::RocksDbQueueStore::Open(dir.path(), {.holders_in_process = true});
+  const os::TempDir dir;
+  auto store = queue::rocksdb::RocksDbQueueStore::Open(dir.path(), {.holders_in_process = true});
   Check(store.status());
   const queue::QueueId queue{"bench", "wake"};
   Check((*store)->CreateQueue(queue, {}));
-  trigger_local::LocalTriggerBus bus;
+  bus::local::LocalTriggerBus bus;
   Stage stage;
   listener::ListenerOptions options;
   options.partitions = {queue};

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "cli/environment.h"
 #include "cli/main.h"
 #include "cli/misuse.h"
-#include "cli/table.h"
+#include "cli/output/environment.h"
+#include "cli/output/table.h"
 #include "muster/base/clock.h"
 
 namespace muster::cli {

@@ -5,7 +5,7 @@
 #include "CLI/CLI.hpp"
 #include "cli/completion_scripts.h"
 #include "cli/completion_tree.h"
-#include "cli/environment.h"
+#include "cli/output/environment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -6,8 +6,8 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "cli/environment.h"
 #include "cli/misuse.h"
+#include "cli/output/environment.h"
 
 namespace muster::cli {
 namespace {

@@ -1,9 +1,9 @@
 // The `muster` program as a library, so that anybody can build one with handlers of one's own:
 //
 //   int main(int argc, char** argv) {
-//     muster::handler::HandlerRegistry handlers;
+//     handler::HandlerRegistry handlers;
 //     handlers.Register({"mine", "1", MakeMine});
-//     return muster::cli::Main(argc, argv, handlers);
+//     return cli::Main(argc, argv, handlers);
 //   }
 #pragma once
 

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cli/table.h"
+#include "cli/output/table.h"
 #include "muster/base/nearest_name.h"
 
 namespace muster::cli {

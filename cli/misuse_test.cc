@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/environment.h"
+#include "cli/output/environment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::cli {
 namespace {

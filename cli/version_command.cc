@@ -2,7 +2,7 @@
 #include <ostream>
 
 #include "CLI/CLI.hpp"
-#include "cli/environment.h"
+#include "cli/output/environment.h"
 
 namespace muster::cli {
 

@@ -13,15 +13,14 @@ set(include_dir ${CMAKE_INSTALL_INCLUDEDIR}/muster)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/muster)
 
 get_property(libraries GLOBAL PROPERTY MUSTER_LIBRARIES)
-list(FILTER libraries EXCLUDE REGEX "conformance$|_testing$|^example_")
+list(FILTER libraries EXCLUDE REGEX "_conformance$|_fakes$|^example_")
 foreach(library ${libraries})
   install(TARGETS muster_${library} EXPORT muster ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   get_property(folder GLOBAL PROPERTY MUSTER_FOLDER_${library})
   if(NOT library MATCHES "^proto")
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
       DESTINATION ${include_dir}/${folder}
-      FILES_MATCHING PATTERN "*.h" REGEX "/(conformance|testing)$" EXCLUDE
-      REGEX "(_fixture|/model_[a-z]+)\\.h$" EXCLUDE)
+      FILES_MATCHING PATTERN "*.h")
   endif()
 endforeach()
 install(DIRECTORY ${PROJECT_BINARY_DIR}/proto/generated/ ${PROJECT_BINARY_DIR}/proto/generated_grpc/

@@ -1,8 +1,8 @@
 # muster_library(NAME LAYER n SRCS … DEPS … EXTERNAL …)
 # muster_test(NAME SRCS … DEPS … EXTERNAL … [LABELS …] [TIMEOUT seconds] [ONE_THREAD])
 #
-# A library is a folder of the tree, and its name is the folder's (muster/queue → queue,
-# services/initiator → initiator). Two rules are checked while CMake configures, and a breach
+# A library is a folder of the tree, and its name is the folder's path (muster/queue/rocksdb →
+# queue_rocksdb, services/initiator/batch → initiator_batch, tests/fakes/nats → nats_fakes). Two rules are checked while CMake configures, and a breach
 # stops the build:
 #   1. a library depends only on libraries of a strictly lower layer, so siblings never meet;
 #   2. a file includes only headers of its own folder and of the libraries that DEPS names.
@@ -69,28 +69,13 @@ function(muster_library name)
   endif()
   add_library(muster::${name} ALIAS muster_${name})
   set_target_properties(muster_${name} PROPERTIES EXPORT_NAME ${name})
-  if(NOT MUSTER_TESTS AND name MATCHES "conformance$|_testing$")
+  if(NOT MUSTER_TESTS AND folder MATCHES "^tests/")
     set_target_properties(muster_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
   target_include_directories(muster_${name} ${scope}
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/muster>)
   target_compile_features(muster_${name} ${scope} cxx_std_20)
   target_link_libraries(muster_${name} ${scope} ${deps} ${ARG_EXTERNAL_PUBLIC})
-endfunction()
-
-# Sets `result` where one of the libraries in ARGN is gRPC's generated code or depends on it.
-function(muster_reaches_grpc result)
-  foreach(dep ${ARGN})
-    get_property(deps GLOBAL PROPERTY MUSTER_DEPS_${dep})
-    if(NOT dep STREQUAL proto_grpc)
-      muster_reaches_grpc(reached ${deps})
-    endif()
-    if(dep STREQUAL proto_grpc OR reached)
-      set(${result} TRUE PARENT_SCOPE)
-      return()
-    endif()
-  endforeach()
-  set(${result} FALSE PARENT_SCOPE)
 endfunction()
 
 # What a sanitizer must know of gRPC, as the environment of a test that has it.
@@ -111,7 +96,10 @@ function(muster_test name)
   cmake_parse_arguments(ARG "ONE_THREAD" "TIMEOUT" "SRCS;DEPS;EXTERNAL;LABELS" ${ARGN})
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   list(TRANSFORM ARG_SRCS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
-  muster_check_includes(${name} ${folder} "${ARG_DEPS}" ${paths})
+  set_property(GLOBAL APPEND PROPERTY MUSTER_TEST_PROGRAMS ${name})
+  set_property(GLOBAL PROPERTY MUSTER_TEST_FOLDER_${name} ${folder})
+  set_property(GLOBAL PROPERTY MUSTER_TEST_DEPS_${name} "${ARG_DEPS}")
+  set_property(GLOBAL PROPERTY MUSTER_TEST_SRCS_${name} "${paths}")
   set(deps ${ARG_DEPS})
   list(TRANSFORM deps PREPEND muster::)
   add_executable(${name} ${ARG_SRCS})
@@ -130,8 +118,17 @@ function(muster_test name)
   if("slow" IN_LIST ARG_LABELS)
     set_tests_properties(${name} PROPERTIES COST 100)
   endif()
-  muster_reaches_grpc(has_grpc ${ARG_DEPS})
-  if(has_grpc)
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${MUSTER_GRPC_TEST_ENVIRONMENT}")
-  endif()
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${MUSTER_GRPC_TEST_ENVIRONMENT}")
+endfunction()
+
+# Checks what the test programs include. Called when all folders are added: a test stands beside what it
+# tests, and may use the fakes and the engines that are built on it.
+function(muster_check_tests)
+  get_property(tests GLOBAL PROPERTY MUSTER_TEST_PROGRAMS)
+  foreach(test ${tests})
+    get_property(folder GLOBAL PROPERTY MUSTER_TEST_FOLDER_${test})
+    get_property(deps GLOBAL PROPERTY MUSTER_TEST_DEPS_${test})
+    get_property(files GLOBAL PROPERTY MUSTER_TEST_SRCS_${test})
+    muster_check_includes(${test} ${folder} "${deps}" ${files})
+  endforeach()
 endfunction()

@@ -23,7 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
 #include "muster/base/instance_id.h"
-#include "muster/batch_remote/submit.h"
+#include "muster/client/submit.h"
 #include "muster/input/byte_source.h"
 #include "muster/rpc/channel.h"
 #include "muster/v1/batch_service.grpc.pb.h"
@@ -62,7 +62,7 @@ uint64_t Submit(const Channel& channel, const std::string& job,
   header.set_request_id(muster::base::MakeInstanceId("bench"));
   header.set_always_new(true);
   const absl::StatusOr<v1::BatchStatus> submitted =
-      muster::batch_remote::Submit(channel, header, content, {}, muster::base::RealClock(), {});
+      muster::client::Submit(channel, header, content, {}, muster::base::RealClock(), {});
   if (!submitted.ok()) Die(submitted.status().message());
   return submitted->batch();
 }

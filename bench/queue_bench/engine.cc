@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "bench/queue_bench/bodies.h"
 #include "bench/queue_bench/check.h"
-#include "muster/queue_rocksdb/rocksdb_queue_store.h"
+#include "muster/queue/rocksdb/rocksdb_queue_store.h"
 
 namespace muster::queue_bench {
 namespace {
@@ -34,8 +34,8 @@ Engine::Engine(std::string directory) : directory_(std::move(directory)) { Open(
 Engine::~Engine() = default;
 
 void Engine::Open() {
-  const queue_rocksdb::Options options{.holders_in_process = true};
-  auto opened = queue_rocksdb::RocksDbQueueStore::Open(directory_, options);
+  const queue::rocksdb::Options options{.holders_in_process = true};
+  auto opened = queue::rocksdb::RocksDbQueueStore::Open(directory_, options);
   Check(opened.status());
   store_ = *std::move(opened);
 }

@@ -26,7 +26,7 @@ class RawStore final : public Side {
   void Take(int count) override;
 
  private:
-  std::unique_ptr<rocksdb::DB> db_;
+  std::unique_ptr<::rocksdb::DB> db_;
   std::atomic<uint64_t> next_{0};
   uint64_t taken_ = 0;
 };

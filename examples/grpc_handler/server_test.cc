@@ -27,9 +27,9 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/handler/grpc/grpc_handler.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/sample_item.h"
-#include "muster/handler_grpc/grpc_handler.h"
 #include "muster/job/job_file.h"
 
 namespace muster {
@@ -154,12 +154,12 @@ class GrpcServerExampleTest : public ::testing::TestWithParam<Language> {
   }
 
   handler::JobSchema schema_;  // of the example's job
-  handler_grpc::GrpcOptions options_;
+  handler::grpc::GrpcOptions options_;
   std::optional<RunningServer> server_;
 };
 
 TEST_P(GrpcServerExampleTest, AddsUpExactlyAndRejectsWhatMakesNoSense) {
-  const auto handler = handler_grpc::GrpcHandlerFactory(options_)(schema_).value();
+  const auto handler = handler::grpc::GrpcHandlerFactory(options_)(schema_).value();
   const handler::SampleItem item({{"ada", "0.1"},
                                   {"bob", "3.99"},
                                   {"ada", "0.2"},
@@ -202,7 +202,7 @@ TEST_P(GrpcServerExampleTest, RefusesAJobThatItCannotWorkOn) {
     stop.request_stop();
   };
   const handler::JobSchema schema{"other", "r", {"price"}, {}};
-  const auto handler = handler_grpc::GrpcHandlerFactory(options_)(schema).value();
+  const auto handler = handler::grpc::GrpcHandlerFactory(options_)(schema).value();
   const handler::SampleItem item({{"1"}}, context);
   handler::Results results(&schema, item.size());
   EXPECT_EQ(handler->Process(item.get(), results).kind, Outcome::Kind::kRelease);
@@ -210,7 +210,7 @@ TEST_P(GrpcServerExampleTest, RefusesAJobThatItCannotWorkOn) {
 }
 
 TEST_P(GrpcServerExampleTest, WorksForAllWorkersOfAProcessor) {
-  const handler::HandlerFactory factory = handler_grpc::GrpcHandlerFactory(options_);
+  const handler::HandlerFactory factory = handler::grpc::GrpcHandlerFactory(options_);
   std::vector<std::unique_ptr<handler::Handler>> workers;
   for (int i = 0; i < 20; ++i) workers.push_back(factory(schema_).value());
   ExpectOkOfAll(workers, schema_);
@@ -224,7 +224,7 @@ class DrainingServerExampleTest : public GrpcServerExampleTest {};
 TEST_P(DrainingServerExampleTest, EndsItsCallsAndItselfWhenToldToStop) {
   options_.first_hold_back = absl::Hours(1);
   options_.max_hold_back = absl::Hours(1);
-  const handler::HandlerFactory factory = handler_grpc::GrpcHandlerFactory(options_);
+  const handler::HandlerFactory factory = handler::grpc::GrpcHandlerFactory(options_);
   std::vector<std::unique_ptr<handler::Handler>> workers;
   workers.push_back(factory(schema_).value());
   ExpectOkOfAll(workers, schema_);

@@ -10,10 +10,10 @@
 #include "absl/strings/str_join.h"
 #include "examples/retail/handler.h"
 #include "gtest/gtest.h"
-#include "muster/base/testing/seed.h"
+#include "muster/handler/command/command_handler.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/sample_item.h"
-#include "muster/handler_command/command_handler.h"
+#include "tests/fakes/base/seed.h"
 
 namespace retail {
 namespace {
@@ -40,11 +40,11 @@ class LanguagesTest : public testing::Test {
     HandlerRegistry registry;
     RegisterRetail(registry);
     cpp_ = *(*registry.Find("retail"))->factory(schema_);
-    muster::handler_command::CommandOptions options;
+    muster::handler::command::CommandOptions options;
     options.argv = {"python3", "bill.py"};
     options.working_dir = RETAIL_FOLDER;
     options.deadline = absl::Minutes(5);
-    python_ = *muster::handler_command::CommandHandlerFactory(options)(schema_);
+    python_ = *muster::handler::command::CommandHandlerFactory(options)(schema_);
   }
 
   // Everything that `handler` says of the lines, as text.

@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "muster/backend/nats_url.h"
 #include "muster/base/status_macros.h"
-#include "muster/blob_file/file_blob_store.h"
-#include "muster/heartbeat/local_heartbeat_bus.h"
-#include "muster/ledger_rocksdb/rocksdb_batch_ledger.h"
-#include "muster/queue_rocksdb/rocksdb_queue_store.h"
-#include "muster/report_sqlite/sqlite_report_store.h"
-#include "muster/sync_rocksdb/rocks_sync_store.h"
-#include "muster/trigger_local/local_trigger_bus.h"
+#include "muster/blob/file/file_blob_store.h"
+#include "muster/bus/local/local_heartbeat_bus.h"
+#include "muster/bus/local/local_trigger_bus.h"
+#include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
+#include "muster/queue/rocksdb/rocksdb_queue_store.h"
+#include "muster/report/sqlite/sqlite_report_store.h"
+#include "muster/sync/rocksdb/rocks_sync_store.h"
 
 namespace muster::backend {
 namespace {
@@ -45,52 +45,52 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_v
                                                                   Holders holders,
                                                                   base::Clock* clock) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("queue", url, kRocksDb, Elsewhere::kNats));
-  queue_rocksdb::Options options;
+  queue::rocksdb::Options options;
   options.clock = clock;
   options.read_only = mode == Mode::kReadOnly;
   options.holders_in_process = holders == Holders::kInProcess;
-  return queue_rocksdb::RocksDbQueueStore::Open(dir, options);
+  return queue::rocksdb::RocksDbQueueStore::Open(dir, options);
 }
 
 absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(absl::string_view url,
                                                                      Mode mode) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("ledger", url, kRocksDb));
-  ledger_rocksdb::Options options;
+  ledger::rocksdb::Options options;
   options.read_only = mode == Mode::kReadOnly;
-  return ledger_rocksdb::RocksDbBatchLedger::Open(dir, options);
+  return ledger::rocksdb::RocksDbBatchLedger::Open(dir, options);
 }
 
 absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(absl::string_view url,
                                                                          Mode mode) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("sync", url, kRocksDb, Elsewhere::kNats));
-  sync_rocksdb::Options options;
+  sync::rocksdb::Options options;
   options.read_only = mode == Mode::kReadOnly;
-  return sync_rocksdb::RocksDbSyncStore::Open(dir, options);
+  return sync::rocksdb::RocksDbSyncStore::Open(dir, options);
 }
 
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("blob", url, kFile, Elsewhere::kNats));
-  return blob_file::FileBlobStore::Open(dir);
+  return blob::file::FileBlobStore::Open(dir);
 }
 
 absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::string_view url,
                                                                      Mode mode,
                                                                      base::Clock* clock) {
   MUSTER_ASSIGN_OR_RETURN(const std::string file, Rest("report", url, kSqlite));
-  report_sqlite::SqliteOptions options;
+  report::sqlite::SqliteOptions options;
   options.clock = clock;
   options.read_only = mode == Mode::kReadOnly;
-  return report_sqlite::OpenSqliteReport(file, options);
+  return report::sqlite::OpenSqliteReport(file, options);
 }
 
-absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> OpenTriggerBus(absl::string_view url) {
+absl::StatusOr<std::unique_ptr<bus::TriggerBus>> OpenTriggerBus(absl::string_view url) {
   MUSTER_RETURN_IF_ERROR(Rest("trigger bus", url, kLocal, Elsewhere::kNats).status());
-  return std::make_unique<trigger_local::LocalTriggerBus>();
+  return std::make_unique<bus::local::LocalTriggerBus>();
 }
 
-absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url) {
+absl::StatusOr<std::unique_ptr<bus::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url) {
   MUSTER_RETURN_IF_ERROR(Rest("heartbeat bus", url, kLocal, Elsewhere::kNats).status());
-  return std::make_unique<heartbeat::LocalHeartbeatBus>();
+  return std::make_unique<bus::local::LocalHeartbeatBus>();
 }
 
 DataDirUrls::DataDirUrls(absl::string_view data_dir)

@@ -20,12 +20,12 @@
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
 #include "muster/blob/blob_store.h"
-#include "muster/heartbeat/heartbeat_bus.h"
+#include "muster/bus/heartbeat_bus.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_store.h"
 #include "muster/sync/optimistic_sync_store.h"
-#include "muster/trigger/trigger_bus.h"
 
 namespace muster::backend {
 
@@ -53,8 +53,8 @@ absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);
 absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::string_view url,
                                                                      Mode mode, base::Clock* clock);
-absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> OpenTriggerBus(absl::string_view url);
-absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url);
+absl::StatusOr<std::unique_ptr<bus::TriggerBus>> OpenTriggerBus(absl::string_view url);
+absl::StatusOr<std::unique_ptr<bus::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url);
 
 // Where the backends of one machine lie in a data directory.
 struct DataDirUrls {

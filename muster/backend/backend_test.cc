@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/temp_dir.h"
+#include "muster/os/temp_dir.h"
 
 namespace muster::backend {
 namespace {
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 class BackendTest : public ::testing::Test {
  protected:
-  const base::TempDir root_;
+  const os::TempDir root_;
   const std::string dir_ = root_ / "data";
   const DataDirUrls urls_{dir_};
 };

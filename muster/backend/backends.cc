@@ -4,11 +4,11 @@
 
 #include "muster/backend/nats_url.h"
 #include "muster/base/status_macros.h"
-#include "muster/blob_jetstream/jetstream_blob_store.h"
-#include "muster/heartbeat_nats/nats_heartbeat_bus.h"
-#include "muster/queue_jetstream/jetstream_queue_store.h"
-#include "muster/sync_jetstream/jetstream_sync_store.h"
-#include "muster/trigger_nats/nats_trigger_bus.h"
+#include "muster/blob/jetstream/jetstream_blob_store.h"
+#include "muster/bus/nats/nats_heartbeat_bus.h"
+#include "muster/bus/nats/nats_trigger_bus.h"
+#include "muster/queue/jetstream/jetstream_queue_store.h"
+#include "muster/sync/jetstream/jetstream_sync_store.h"
 
 namespace muster::backend {
 
@@ -45,47 +45,46 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore>> Backends::OpenQueueStore(absl
                                                                             base::Clock* clock) {
   if (!IsNatsUrl(url)) return backend::OpenQueueStore(url, mode, holders, clock);
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
-  queue_jetstream::Options options;
+  queue::jetstream::Options options;
   options.settings.replicas = options_.replicas;
   options.settings.lease = options_.lease;
   options.ack_survives = options_.ack_survives;
   options.clock = clock;
   MUSTER_ASSIGN_OR_RETURN(options.prompt, ConnectPrompt(url));
-  return queue_jetstream::OpenJetStreamQueues(connection, options);
+  return queue::jetstream::OpenJetStreamQueues(connection, options);
 }
 
 absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> Backends::OpenSyncStore(
     absl::string_view url, Mode mode) {
   if (!IsNatsUrl(url)) return backend::OpenSyncStore(url, mode);
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
-  sync_jetstream::Options options;
+  sync::jetstream::Options options;
   options.bucket = options_.bucket;
   options.replicas = options_.replicas;
   options.read_only = mode == Mode::kReadOnly;
-  return sync_jetstream::JetStreamSyncStore::Open(connection, options);
+  return sync::jetstream::JetStreamSyncStore::Open(connection, options);
 }
 
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> Backends::OpenBlobStore(absl::string_view url) {
   if (!IsNatsUrl(url)) return backend::OpenBlobStore(url);
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
-  blob_jetstream::Options options;
+  blob::jetstream::Options options;
   options.bucket = options_.bucket;
   options.replicas = options_.replicas;
-  return blob_jetstream::JetStreamBlobStore::Open(connection, options);
+  return blob::jetstream::JetStreamBlobStore::Open(connection, options);
 }
 
-absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> Backends::OpenTriggerBus(
-    absl::string_view url) {
+absl::StatusOr<std::unique_ptr<bus::TriggerBus>> Backends::OpenTriggerBus(absl::string_view url) {
   if (!IsNatsUrl(url)) return backend::OpenTriggerBus(url);
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
-  return std::make_unique<trigger_nats::NatsTriggerBus>(connection);
+  return std::make_unique<bus::nats::NatsTriggerBus>(connection);
 }
 
-absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus>> Backends::OpenHeartbeatBus(
+absl::StatusOr<std::unique_ptr<bus::HeartbeatBus>> Backends::OpenHeartbeatBus(
     absl::string_view url) {
   if (!IsNatsUrl(url)) return backend::OpenHeartbeatBus(url);
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
-  return std::make_unique<heartbeat_nats::NatsHeartbeatBus>(connection);
+  return std::make_unique<bus::nats::NatsHeartbeatBus>(connection);
 }
 
 }  // namespace muster::backend

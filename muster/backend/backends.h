@@ -12,11 +12,11 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
-#include "muster/heartbeat/heartbeat_bus.h"
+#include "muster/bus/heartbeat_bus.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/nats/connection.h"
 #include "muster/queue/queue_store.h"
 #include "muster/sync/optimistic_sync_store.h"
-#include "muster/trigger/trigger_bus.h"
 
 namespace muster::backend {
 
@@ -50,9 +50,9 @@ class Backends {
   absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
       absl::string_view url, Mode mode = Mode::kReadWrite);
   absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);
-  absl::StatusOr<std::unique_ptr<trigger::TriggerBus>> OpenTriggerBus(absl::string_view url);
+  absl::StatusOr<std::unique_ptr<bus::TriggerBus>> OpenTriggerBus(absl::string_view url);
   // "local:" or "nats://…".
-  absl::StatusOr<std::unique_ptr<heartbeat::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url);
+  absl::StatusOr<std::unique_ptr<bus::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url);
 
  private:
   absl::StatusOr<nats::Connection*> Connect(absl::string_view url);

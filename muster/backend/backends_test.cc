@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/temp_dir.h"
-#include "muster/nats/testing/nats_server.h"
-#include "muster/trigger/work_detected.h"
+#include "muster/bus/work_detected.h"
+#include "muster/os/temp_dir.h"
+#include "tests/fakes/nats/nats_server.h"
 
 namespace muster::backend {
 namespace {
@@ -35,7 +35,7 @@ TEST_P(BackendsTest, OpensWhatIsOnANatsServer) {
   std::promise<std::string> heard;
   const auto subscription =
       (*bus)->Subscribe([&](const auto& event) { heard.set_value(event.from); }).value();
-  EXPECT_TRUE((*bus)->Publish(trigger::WorkDetected("me", "acme", "in", 1)).ok());
+  EXPECT_TRUE((*bus)->Publish(bus::WorkDetected("me", "acme", "in", 1)).ok());
   EXPECT_EQ(heard.get_future().get(), "me");
   EXPECT_TRUE(backends_.OpenHeartbeatBus(server_.url()).value()->Publish({}).ok());
 }
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Servers, BackendsTest,
                          [](const auto& server) { return absl::StrCat("Server", server.index); });
 
 TEST(BackendsUrlTest, OpensWhatIsOnThisMachineToo) {
-  const base::TempDir root;
+  const os::TempDir root;
   const DataDirUrls urls(root / "data");
   Backends backends;
   EXPECT_TRUE(backends.OpenSyncStore(urls.sync).ok());

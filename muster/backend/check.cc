@@ -4,12 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
-#include "muster/blob_file/check.h"
-#include "muster/blob_file/file_blob_store.h"
-#include "muster/ledger_rocksdb/check.h"
-#include "muster/queue_rocksdb/check.h"
-#include "muster/rocks/directory_lock.h"
-#include "muster/sync_rocksdb/check.h"
+#include "muster/blob/file/check.h"
+#include "muster/blob/file/file_blob_store.h"
+#include "muster/ledger/rocksdb/check.h"
+#include "muster/queue/rocksdb/check.h"
+#include "muster/rocksdb/directory_lock.h"
+#include "muster/sync/rocksdb/check.h"
 
 namespace muster::backend {
 namespace {
@@ -22,17 +22,17 @@ class Check {
   absl::StatusOr<DataDirSummary> Run() {
     // All before anything is mended.
     for (const char* part : {"queue", "ledger", "sync"}) {
-      MUSTER_RETURN_IF_ERROR(rocks::CheckNobodyOwns(PathOf(part)));
+      MUSTER_RETURN_IF_ERROR(rocksdb::CheckNobodyOwns(PathOf(part)));
     }
-    MUSTER_RETURN_IF_ERROR(Add(blob_file::CheckBlobs(PathOf("blobs"), options_.check)));
+    MUSTER_RETURN_IF_ERROR(Add(blob::file::CheckBlobs(PathOf("blobs"), options_.check)));
     MUSTER_RETURN_IF_ERROR(Add(CheckQueues()));
-    ledger_rocksdb::LedgerCheckOptions ledger;
+    ledger::rocksdb::LedgerCheckOptions ledger;
     ledger.check = options_.check;
     ledger.clock = options_.clock;
-    const auto checked = ledger_rocksdb::CheckLedger(PathOf("ledger"), ledger);
+    const auto checked = ledger::rocksdb::CheckLedger(PathOf("ledger"), ledger);
     if (checked.ok()) summary_.last_batch = checked->last_batch;
     MUSTER_RETURN_IF_ERROR(Add(checked));
-    MUSTER_RETURN_IF_ERROR(Add(sync_rocksdb::CheckSync(PathOf("sync"), options_.check)));
+    MUSTER_RETURN_IF_ERROR(Add(sync::rocksdb::CheckSync(PathOf("sync"), options_.check)));
     if (parts_ > 0) return summary_;
     return absl::NotFoundError(absl::StrCat("no data in directory ", data_dir_));
   }
@@ -54,11 +54,11 @@ class Check {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<damage::CheckSummary> CheckQueues() {
-    blob_file::Options read_only;
+  absl::StatusOr<os::CheckSummary> CheckQueues() {
+    blob::file::Options read_only;
     read_only.read_only = true;
-    const auto blobs = blob_file::FileBlobStore::Open(PathOf("blobs"), read_only);
-    queue_rocksdb::QueueCheckOptions queue;
+    const auto blobs = blob::file::FileBlobStore::Open(PathOf("blobs"), read_only);
+    queue::rocksdb::QueueCheckOptions queue;
     queue.check = options_.check;
     queue.account = options_.account;
     queue.clock = options_.clock;
@@ -67,7 +67,7 @@ class Check {
         return options_.check_body(id, body, blobs->get());
       };
     }
-    return queue_rocksdb::CheckQueues(PathOf("queue"), queue);
+    return queue::rocksdb::CheckQueues(PathOf("queue"), queue);
   }
 
   const std::string& data_dir_;

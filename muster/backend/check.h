@@ -10,13 +10,13 @@
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
 #include "muster/blob/blob_store.h"
-#include "muster/damage/damage.h"
+#include "muster/os/damage.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::backend {
 
 struct DataDirCheck {
-  damage::CheckOptions check;
+  os::CheckOptions check;
   std::string account;           // of a queue whose name is lost
   base::Clock* clock = nullptr;  // not owned
   // What is wrong with a message's body, though its bytes are sound. `blobs` are those that are
@@ -25,7 +25,7 @@ struct DataDirCheck {
       check_body;
 };
 
-struct DataDirSummary : damage::CheckSummary {
+struct DataDirSummary : os::CheckSummary {
   uint64_t last_batch = 0;  // the highest number that the ledger speaks of
 };
 

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "gtest/gtest.h"
-#include "muster/base/testing/seed.h"
+#include "tests/fakes/base/seed.h"
 
 namespace muster::base {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/testing/seed.h"
+#include "tests/fakes/base/seed.h"
 
 namespace muster::base {
 namespace {

@@ -43,11 +43,11 @@ bool ArmFailpointToKill(absl::string_view text);
 
 }  // namespace muster::base
 
-#define MUSTER_FAILPOINT(name)                                              \
-  do {                                                                      \
-    if (::muster::base::failpoints_armed.load(std::memory_order_relaxed)) { \
-      ::muster::base::PassFailpoint(name);                                  \
-    }                                                                       \
+#define MUSTER_FAILPOINT(name)                                    \
+  do {                                                            \
+    if (base::failpoints_armed.load(std::memory_order_relaxed)) { \
+      base::PassFailpoint(name);                                  \
+    }                                                             \
   } while (false)
 
 #else

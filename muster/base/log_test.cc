@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/log_capture.h"
+#include "tests/fakes/base/log_capture.h"
 
 namespace muster::base {
 namespace {

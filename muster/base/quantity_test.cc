@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/testing/seed.h"
+#include "tests/fakes/base/seed.h"
 
 namespace muster::base {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
 #include "muster/base/status_macros.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::base {
 namespace {

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::base {
 namespace {

@@ -1,7 +1,7 @@
 // Handler: the seam to the user's code. This header, schema.h, work_item.h and results.h are all
 // that a handler in C++ includes.
 //
-//   class Retail final : public muster::handler::Handler {
+//   class Retail final : public handler::Handler {
 //     Outcome Process(const WorkItem& item, Results& results) override {
 //       for (const Transaction& t : item.transactions()) results.Count(t, {…});
 //       return Outcome::Ok();

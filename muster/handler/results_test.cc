@@ -11,8 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/testing/seed.h"
 #include "muster/handler/sample_item.h"
+#include "tests/fakes/base/seed.h"
 
 namespace muster::handler {
 namespace {

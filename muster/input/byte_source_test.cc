@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "muster/base/temp_dir.h"
+#include "muster/os/temp_dir.h"
 
 namespace muster::input {
 namespace {
@@ -25,7 +25,7 @@ class FileSourceTest : public ::testing::Test {
     return std::string(FileSource::Open(path).status().message());
   }
 
-  base::TempDir dir_;
+  os::TempDir dir_;
 };
 
 TEST_F(FileSourceTest, ReadsAtAnyOffsetAndStopsAtTheEnd) {

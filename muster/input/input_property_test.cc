@@ -8,13 +8,13 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "muster/base/testing/seed.h"
 #include "muster/input/byte_scan.h"
 #include "muster/input/byte_source.h"
 #include "muster/input/record_parser.h"
-#include "muster/input/reference_reader.h"
 #include "muster/input/slice_reader.h"
 #include "muster/input/utf8.h"
+#include "tests/fakes/base/seed.h"
+#include "tests/fakes/input/reference_reader.h"
 
 namespace muster::input {
 namespace {

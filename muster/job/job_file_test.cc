@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "muster/base/temp_dir.h"
 #include "muster/job/limits.h"
+#include "muster/os/temp_dir.h"
 #include "muster/yaml/limits.h"
 
 namespace muster::job {
@@ -157,7 +157,7 @@ TEST(JobFileTest, TakesPositionsWithoutAHeader) {
 }
 
 TEST(JobFileTest, KnowsTheFolderThatCommandsRunIn) {
-  const base::TempDir dir;
+  const os::TempDir dir;
   const std::string text = ReadAll(kRoot / "tests/job/valid/smallest.yaml");
   std::ofstream(dir / "job.yaml") << text;
   const JobDefinition job = *LoadJobFile(dir / "job.yaml");
@@ -167,7 +167,7 @@ TEST(JobFileTest, KnowsTheFolderThatCommandsRunIn) {
 }
 
 TEST(JobFileTest, SaysWhyAFileCannotBeRead) {
-  const base::TempDir dir;
+  const os::TempDir dir;
   EXPECT_EQ(LoadJobFile(dir / "none.yaml").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(LoadJobFile(dir.path()).status().message()), HasSubstr("is a folder"));
   std::ofstream(dir / "large.yaml") << std::string(kMaxJobFileBytes + 1, '#');

@@ -7,8 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/temp_dir.h"
 #include "muster/kubernetes/limits.h"
+#include "muster/os/temp_dir.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -35,7 +35,7 @@ class AccessTest : public ::testing::Test {
     return dir_ / name;
   }
 
-  const base::TempDir dir_;
+  const os::TempDir dir_;
 };
 
 TEST_F(AccessTest, IsWhatAClusterTellsItsPods) {

@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "muster/base/log_capture.h"
 #include "muster/base/retry_policy.h"
-#include "muster/base/temp_dir.h"
-#include "muster/kubernetes/testing/scripted_server.h"
+#include "muster/os/temp_dir.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/kubernetes/scripted_server.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -293,7 +293,7 @@ TEST_F(KubernetesClientTest, LetsNoNameLeadElsewhere) {
 }
 
 TEST_F(KubernetesClientTest, ReadsATokenAgainThatWasRotated) {
-  const base::TempDir dir;
+  const os::TempDir dir;
   Access access = server_.access();
   access.token = {.file = dir / "token"};
   const auto client = Client::Open(access, &clock_).value();
@@ -310,7 +310,7 @@ TEST_F(KubernetesClientTest, ReadsATokenAgainThatWasRotated) {
 }
 
 TEST_F(KubernetesClientTest, SendsNoTokenThatWouldEndItsHeader) {
-  const base::TempDir dir;
+  const os::TempDir dir;
   Access access = server_.access();
   access.token = {.file = dir / "token"};
   const auto client = Client::Open(access, &clock_).value();

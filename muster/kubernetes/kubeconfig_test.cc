@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/temp_dir.h"
 #include "muster/kubernetes/access.h"
+#include "muster/os/temp_dir.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -46,7 +46,7 @@ class KubeconfigTest : public ::testing::Test {
     return KubeconfigAccess(One(cluster, user)).status();
   }
 
-  const base::TempDir dir_;
+  const os::TempDir dir_;
 };
 
 TEST_F(KubeconfigTest, FollowsItsCurrentContext) {

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
 #include "muster/base/mutex.h"
 #include "muster/kubernetes/json_fields.h"
-#include "muster/kubernetes/testing/scripted_server.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/kubernetes/scripted_server.h"
 
 namespace muster::kubernetes {
 namespace {

@@ -32,7 +32,7 @@ VerdictRules RulesOf(const ListenerOptions& options) {
 
 ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
                                  SubscriberFactory subscribers, queue::QueueStore* store,
-                                 trigger::TriggerBus* bus, base::Clock* clock)
+                                 bus::TriggerBus* bus, base::Clock* clock)
     : options_(std::move(options)),
       events_(std::move(events)),
       store_(store),
@@ -118,7 +118,7 @@ absl::Status ElasticListener::Start() {
   if (bus_ != nullptr) {
     MUSTER_ASSIGN_OR_RETURN(
         subscription_,
-        bus_->Subscribe([this](const trigger::InterRoleCommunicationEvent& e) { OnTrigger(e); }));
+        bus_->Subscribe([this](const bus::InterRoleCommunicationEvent& e) { OnTrigger(e); }));
   }
   phase_ = Phase::kStarted;
   supervisor_.Start();
@@ -216,8 +216,8 @@ void ElasticListener::LeaveToOthers(const queue::QueueId& queue, const std::stri
   supervisor_.WakeIn(delay, WakeReason::kAnnounce);
 }
 
-void ElasticListener::OnTrigger(const trigger::InterRoleCommunicationEvent& event) {
-  const auto* work = std::get_if<trigger::CloudQueueWorkDetectedTriggerEvent>(&event.payload);
+void ElasticListener::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
+  const auto* work = std::get_if<bus::CloudQueueWorkDetectedTriggerEvent>(&event.payload);
   if (work == nullptr) return;
   if (!partitions_.contains(queue::QueueId{work->storage_account, work->queue_name})) return;
   counters_.Add(&ListenerCounters::triggers_heard);

@@ -36,7 +36,7 @@ class ElasticListener final : public QueueListener {
  public:
   // `options` are valid. Starts the supervisor, the lease keeper and the settler, all asleep.
   ElasticListener(ListenerOptions options, ListenerEvents events, SubscriberFactory subscribers,
-                  queue::QueueStore* store, trigger::TriggerBus* bus, base::Clock* clock);
+                  queue::QueueStore* store, bus::TriggerBus* bus, base::Clock* clock);
   ~ElasticListener() override;
 
   absl::Status Start() override;
@@ -61,7 +61,7 @@ class ElasticListener final : public QueueListener {
   base::IdleBackoffOptions IdleIntervals() const;
 
   void LeaveToOthers(const queue::QueueId& queue, const std::string& wanted, absl::Duration delay);
-  void OnTrigger(const trigger::InterRoleCommunicationEvent& event);
+  void OnTrigger(const bus::InterRoleCommunicationEvent& event);
   void OnWake(WakeReason reason);
   void WakeIdle(WakeReason reason);
   void WakeBusy(WakeReason reason);
@@ -80,7 +80,7 @@ class ElasticListener final : public QueueListener {
   const ListenerOptions options_;
   const ListenerEvents events_;
   queue::QueueStore* const store_;  // not owned
-  trigger::TriggerBus* const bus_;  // not owned; may be null
+  bus::TriggerBus* const bus_;      // not owned; may be null
   base::Clock* const clock_;        // not owned
   const std::function<void(const absl::Status&)> on_error_;
   const absl::flat_hash_set<queue::QueueId> partitions_;
@@ -110,7 +110,7 @@ class ElasticListener final : public QueueListener {
   mutable base::Mutex phase_mu_;
   Phase phase_ ABSL_GUARDED_BY(phase_mu_) = Phase::kNew;
   bool paused_ ABSL_GUARDED_BY(phase_mu_) = false;
-  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_ ABSL_GUARDED_BY(phase_mu_);
+  std::unique_ptr<bus::TriggerBus::Subscription> subscription_ ABSL_GUARDED_BY(phase_mu_);
 
   TaskThreads threads_;
 

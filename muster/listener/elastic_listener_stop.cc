@@ -60,7 +60,7 @@ absl::Status ElasticListener::StopOnce(absl::Duration grace) {
 }
 
 void ElasticListener::StopSenders() {
-  std::unique_ptr<trigger::TriggerBus::Subscription> subscription;
+  std::unique_ptr<bus::TriggerBus::Subscription> subscription;
   {
     base::MutexLock lock(&phase_mu_);
     phase_ = Phase::kStopping;

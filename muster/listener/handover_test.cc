@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "muster/trigger/work_detected.h"
-#include "muster/trigger_local/local_trigger_bus.h"
+#include "muster/bus/local/local_trigger_bus.h"
+#include "muster/bus/work_detected.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::listener {
 namespace {
@@ -22,8 +22,8 @@ using ::testing::UnorderedElementsAre;
 class HandoverTest : public ::testing::Test {
  protected:
   HandoverTest() {
-    subscription_ = *bus_.Subscribe([this](const trigger::InterRoleCommunicationEvent& event) {
-      const auto& work = std::get<trigger::CloudQueueWorkDetectedTriggerEvent>(event.payload);
+    subscription_ = *bus_.Subscribe([this](const bus::InterRoleCommunicationEvent& event) {
+      const auto& work = std::get<bus::CloudQueueWorkDetectedTriggerEvent>(event.payload);
       heard_.push_back(absl::StrCat(event.from, ": ", work.payload_size, " in ",
                                     work.storage_account, "/", work.queue_name, " for ",
                                     work.wanted));
@@ -38,13 +38,13 @@ class HandoverTest : public ::testing::Test {
   }
 
   base::FakeClock clock_;
-  trigger_local::LocalTriggerBus bus_;
+  bus::local::LocalTriggerBus bus_;
   CounterSet counters_;
   TriggerSender sender_{&bus_, "me", &counters_};
   Handover handover_{&sender_, &clock_};
   const queue::QueueId in_ = {"acme", "in"};
   std::vector<std::string> heard_;
-  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
+  std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
 };
 
 TEST_F(HandoverTest, AnnouncesAMessageWhenItIsVisibleAndOnlyOnce) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::listener {
 namespace {

@@ -11,7 +11,7 @@ namespace muster::listener {
 
 absl::StatusOr<std::unique_ptr<QueueListener>> QueueListener::Create(
     ListenerOptions options, ListenerEvents events, SubscriberFactory subscribers,
-    queue::QueueStore* store, trigger::TriggerBus* bus, base::Clock* clock) {
+    queue::QueueStore* store, bus::TriggerBus* bus, base::Clock* clock) {
   MUSTER_RETURN_IF_ERROR(ValidateListenerOptions(options, store->traits()));
   if (!subscribers) return absl::InvalidArgumentError("a listener needs a subscriber factory");
   if (!options.work_rule) options.work_rule = DefaultWorkRule();

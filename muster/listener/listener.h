@@ -26,13 +26,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/listener/counters.h"
 #include "muster/listener/subscriber.h"
 #include "muster/listener/work_meter.h"
 #include "muster/listener/work_rule.h"
 #include "muster/queue/limits.h"
 #include "muster/queue/queue_store.h"
-#include "muster/trigger/trigger_bus.h"
 
 namespace muster::listener {
 
@@ -143,7 +143,7 @@ class QueueListener {
   // InvalidArgument when an option is out of its bounds.
   static absl::StatusOr<std::unique_ptr<QueueListener>> Create(
       ListenerOptions options, ListenerEvents events, SubscriberFactory subscribers,
-      queue::QueueStore* store, trigger::TriggerBus* bus, base::Clock* clock);
+      queue::QueueStore* store, bus::TriggerBus* bus, base::Clock* clock);
 
   // Stops first, with an infinite grace.
   virtual ~QueueListener() = default;

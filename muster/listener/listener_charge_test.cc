@@ -3,7 +3,7 @@
 #include <thread>
 #include <vector>
 
-#include "muster/listener/listener_settlement_fixture.h"
+#include "tests/fakes/listener/listener_settlement_fixture.h"
 
 namespace muster::listener {
 namespace {

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "muster/listener/listener_fixture.h"
+#include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "muster/listener/listener_fixture.h"
+#include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
 namespace {
@@ -130,12 +130,12 @@ TEST_F(ListenerHandoverTest, LeavesToOthersWhatALikeOneAnnouncesOnceItKnowsTheKi
   PassTime(absl::Seconds(20), {unfit.get()});
   const int takes = Takes("v2");
   const auto announce = [&](const std::string& wanted) {
-    ASSERT_TRUE(bus_.Publish({"another",
-                              trigger::CloudQueueWorkDetectedTriggerEvent{.storage_account = "acme",
-                                                                          .queue_name = "input",
-                                                                          .payload_size = 1,
-                                                                          .wanted = wanted}})
-                    .ok());
+    ASSERT_TRUE(
+        bus_.Publish({"another", bus::CloudQueueWorkDetectedTriggerEvent{.storage_account = "acme",
+                                                                         .queue_name = "input",
+                                                                         .payload_size = 1,
+                                                                         .wanted = wanted}})
+            .ok());
   };
   announce("v1");
   PassTime(absl::Seconds(1), {unfit.get()});

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "muster/listener/listener_fixture.h"
+#include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
 namespace {

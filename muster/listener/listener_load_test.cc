@@ -1,5 +1,5 @@
 // How busy a listener says it is.
-#include "muster/listener/listener_fixture.h"
+#include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
 namespace {

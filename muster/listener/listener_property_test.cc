@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "muster/listener/listener_fixture.h"
+#include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
 namespace {

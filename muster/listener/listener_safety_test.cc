@@ -2,7 +2,7 @@
 #include <atomic>
 #include <string>
 
-#include "muster/listener/listener_fixture.h"
+#include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "muster/listener/listener_settlement_fixture.h"
+#include "tests/fakes/listener/listener_settlement_fixture.h"
 
 namespace muster::listener {
 namespace {

@@ -1,7 +1,7 @@
 // Stopping and pausing: senders before receivers, nothing lost, no thread left behind.
 #include <thread>
 
-#include "muster/listener/listener_fixture.h"
+#include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
 namespace {
@@ -80,8 +80,8 @@ TEST_F(ListenerStopTest, TellsOtherListenersOfWhatItReleased) {
   Put("a");
   Fire();
   gate.AwaitArrivals(1);
-  const auto subscription = bus_.Subscribe([this](const trigger::InterRoleCommunicationEvent& e) {
-    if (trigger::IsFor(e, "acme", "input")) Note("trigger in");
+  const auto subscription = bus_.Subscribe([this](const bus::InterRoleCommunicationEvent& e) {
+    if (bus::IsFor(e, "acme", "input")) Note("trigger in");
   });
   EXPECT_TRUE(listener_->Stop(absl::Seconds(5)).ok());
   EXPECT_THAT(notes(), Contains("trigger in"));

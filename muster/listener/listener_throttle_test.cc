@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "muster/base/retry_policy.h"
-#include "muster/listener/listener_fixture.h"
 #include "muster/queue/throttled_store.h"
+#include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
 namespace {

@@ -1,7 +1,7 @@
 // Waking up for work that is announced: triggers and work rules (req. 35, 38, 39, 41–45).
 #include <atomic>
 
-#include "muster/listener/listener_fixture.h"
+#include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
 namespace {
@@ -29,8 +29,8 @@ TEST_F(ListenerTriggerTest, WorksWithoutTimePassingWhenATriggerComes) {
 
 TEST_F(ListenerTriggerTest, IgnoresTriggersOfOtherAccountsAndQueues) {
   StartAndSettleDown();
-  ASSERT_TRUE(bus_.Publish(trigger::WorkDetected("x", "acme", "other", 1)).ok());
-  ASSERT_TRUE(bus_.Publish(trigger::WorkDetected("x", "other", "input", 1)).ok());
+  ASSERT_TRUE(bus_.Publish(bus::WorkDetected("x", "acme", "other", 1)).ok());
+  ASSERT_TRUE(bus_.Publish(bus::WorkDetected("x", "other", "input", 1)).ok());
   EXPECT_EQ(listener_->counters().triggers_heard, 0);
   EXPECT_EQ(store_.calls(Verb::kStats), 1);
 }
@@ -172,8 +172,8 @@ TEST_F(ListenerTriggerTest, AsksForMoreTasksWhileItIsBusy) {
 TEST_F(ListenerTriggerTest, AnnouncesTheOutputsThatItPut) {
   handler_ = [](Delivery&, DeliveryContext&) { return Ok({"result"}); };
   StartAndSettleDown();
-  const auto subscription = bus_.Subscribe([this](const trigger::InterRoleCommunicationEvent& e) {
-    if (trigger::IsFor(e, "acme", "out")) Note("trigger out");
+  const auto subscription = bus_.Subscribe([this](const bus::InterRoleCommunicationEvent& e) {
+    if (bus::IsFor(e, "acme", "out")) Note("trigger out");
   });
   Put("a");
   Fire();

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::listener {
 namespace {

@@ -11,15 +11,15 @@ constexpr absl::Duration kAnnounceInterval = absl::Milliseconds(5);
 
 }  // namespace
 
-TriggerSender::TriggerSender(trigger::TriggerBus* bus, std::string instance, CounterSet* counters)
+TriggerSender::TriggerSender(bus::TriggerBus* bus, std::string instance, CounterSet* counters)
     : bus_(bus), instance_(std::move(instance)), counters_(counters) {}
 
 void TriggerSender::Send(const queue::QueueId& queue, int64_t messages, const std::string& wanted) {
   if (bus_ == nullptr) return;
-  const trigger::CloudQueueWorkDetectedTriggerEvent work{.storage_account = queue.account,
-                                                         .queue_name = queue.name,
-                                                         .payload_size = messages,
-                                                         .wanted = wanted};
+  const bus::CloudQueueWorkDetectedTriggerEvent work{.storage_account = queue.account,
+                                                     .queue_name = queue.name,
+                                                     .payload_size = messages,
+                                                     .wanted = wanted};
   if (bus_->Publish({instance_, work}).ok()) counters_->Add(&ListenerCounters::triggers_sent);
 }
 

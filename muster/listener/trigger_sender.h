@@ -6,9 +6,9 @@
 
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/listener/counters.h"
 #include "muster/queue/queue_store.h"
-#include "muster/trigger/trigger_bus.h"
 
 namespace muster::listener {
 
@@ -17,13 +17,13 @@ namespace muster::listener {
 class TriggerSender {
  public:
   // `bus` may be null: then nothing is sent. Neither pointer is owned.
-  TriggerSender(trigger::TriggerBus* bus, std::string instance, CounterSet* counters);
+  TriggerSender(bus::TriggerBus* bus, std::string instance, CounterSet* counters);
 
   // `wanted`: as in the event.
   void Send(const queue::QueueId& queue, int64_t messages, const std::string& wanted = "");
 
  private:
-  trigger::TriggerBus* const bus_;  // not owned
+  bus::TriggerBus* const bus_;  // not owned
   const std::string instance_;
   CounterSet* const counters_;  // not owned
 };

@@ -4,9 +4,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "muster/trigger/work_detected.h"
-#include "muster/trigger_local/local_trigger_bus.h"
+#include "muster/bus/local/local_trigger_bus.h"
+#include "muster/bus/work_detected.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::listener {
 namespace {
@@ -16,20 +16,20 @@ using ::testing::ElementsAre;
 class BurstAnnouncerTest : public ::testing::Test {
  protected:
   BurstAnnouncerTest() {
-    subscription_ = *bus_.Subscribe([this](const trigger::InterRoleCommunicationEvent& event) {
-      ASSERT_TRUE(trigger::IsFor(event, "acme", "out"));
+    subscription_ = *bus_.Subscribe([this](const bus::InterRoleCommunicationEvent& event) {
+      ASSERT_TRUE(bus::IsFor(event, "acme", "out"));
       heard_.push_back(
-          std::get<trigger::CloudQueueWorkDetectedTriggerEvent>(event.payload).payload_size);
+          std::get<bus::CloudQueueWorkDetectedTriggerEvent>(event.payload).payload_size);
     });
   }
 
   base::FakeClock clock_;
-  trigger_local::LocalTriggerBus bus_;
+  bus::local::LocalTriggerBus bus_;
   CounterSet counters_;
   TriggerSender sender_{&bus_, "me", &counters_};
   BurstAnnouncer announcer_{{"acme", "out"}, &sender_, &clock_};
   std::vector<int64_t> heard_;
-  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
+  std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
 };
 
 TEST_F(BurstAnnouncerTest, AnnouncesTheFirstPutOfABurstAndTheEnd) {

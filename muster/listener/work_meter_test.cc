@@ -1,7 +1,7 @@
 #include "muster/listener/work_meter.h"
 
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::listener {
 namespace {

@@ -15,7 +15,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/nats/limits.h"
-#include "muster/nats/testing/nats_server.h"
+#include "tests/fakes/nats/nats_server.h"
 
 namespace muster::nats {
 namespace {

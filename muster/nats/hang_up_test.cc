@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/nats/connection.h"
-#include "muster/nats/made_up_server.h"
+#include "tests/fakes/nats/made_up_server.h"
 
 namespace muster::nats {
 namespace {

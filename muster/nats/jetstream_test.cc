@@ -10,8 +10,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/mismatch.h"
-#include "muster/nats/testing/nats_server.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/nats/nats_server.h"
 
 namespace muster::nats {
 namespace {

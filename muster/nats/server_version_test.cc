@@ -6,8 +6,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/nats/made_up_server.h"
-#include "muster/nats/testing/nats_server.h"
+#include "tests/fakes/nats/made_up_server.h"
+#include "tests/fakes/nats/nats_server.h"
 
 namespace muster::nats {
 namespace {

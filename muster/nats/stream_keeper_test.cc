@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
 #include "muster/base/mismatch.h"
 #include "muster/nats/limits.h"
-#include "muster/nats/testing/nats_server.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/nats/nats_server.h"
 
 namespace muster::nats {
 namespace {

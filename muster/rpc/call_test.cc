@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
 #include "muster/rpc/limits.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::rpc {
 namespace {

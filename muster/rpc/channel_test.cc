@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "muster/rpc/call.h"
 #include "muster/rpc/limits.h"
-#include "muster/rpc/rpc_fixture.h"
+#include "tests/fakes/rpc/rpc_fixture.h"
 
 namespace muster::rpc {
 namespace {

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "muster/rpc/rpc_fixture.h"
+#include "tests/fakes/rpc/rpc_fixture.h"
 
 namespace muster::rpc {
 namespace {

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "grpc/support/log.h"
 #include "gtest/gtest.h"
-#include "muster/base/log_capture.h"
+#include "tests/fakes/base/log_capture.h"
 
 namespace muster::rpc {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "muster/base/log_capture.h"
-#include "muster/base/temp_dir.h"
+#include "muster/os/temp_dir.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/policy_guard.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/log_capture.h"
 
 namespace muster::rpc {
 namespace {
@@ -152,7 +152,7 @@ class PolicyGuardTest : public ::testing::Test {
   bool Allows(const std::string& name) { return guard_->Check(Named(name), "a.B/C").ok(); }
 
   int writes_ = 0;
-  const base::TempDir folder_;
+  const os::TempDir folder_;
   const std::string path_ = folder_ / "policy.yaml";
   base::FakeClock clock_;
   base::LogCapture log_;

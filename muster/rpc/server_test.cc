@@ -11,11 +11,11 @@
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "muster/base/log_capture.h"
 #include "muster/rpc/limits.h"
-#include "muster/rpc/rpc_fixture.h"
-#include "muster/rpc/testing/reflection_client.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/rpc/reflection_client.h"
+#include "tests/fakes/rpc/rpc_fixture.h"
 
 namespace muster::rpc {
 namespace {

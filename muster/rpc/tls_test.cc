@@ -7,9 +7,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/temp_dir.h"
-#include "muster/rpc/rpc_fixture.h"
-#include "muster/rpc/testing/test_certificates.h"
+#include "muster/os/temp_dir.h"
+#include "tests/fakes/rpc/rpc_fixture.h"
+#include "tests/fakes/rpc/test_certificates.h"
 
 namespace muster::rpc {
 namespace {
@@ -57,7 +57,7 @@ class TlsTest : public RpcTest {
 
   void WritePolicy(const std::string& text) { std::ofstream(policy_) << text; }
 
-  const base::TempDir folder_;
+  const os::TempDir folder_;
   const std::string roots_ = folder_ / "roots.pem";
   const std::string server_link_ = folder_ / "server";
   const std::string ops_link_ = folder_ / "ops";

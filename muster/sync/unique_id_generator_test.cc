@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/sync/testing/memory_sync_store.h"
+#include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::sync {
 namespace {

@@ -11,9 +11,9 @@
 #include "muster/base/log.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status_macros.h"
+#include "muster/bus/work_detected.h"
+#include "muster/item/result_limits.h"
 #include "muster/queue/limits.h"
-#include "muster/trigger/work_detected.h"
-#include "muster/wire/result_limits.h"
 #include "services/controller/result_counter.h"
 
 namespace muster::controller {
@@ -24,7 +24,7 @@ constexpr absl::Duration kGatherPause = absl::Milliseconds(2);
 // A page of messages, each full of results, may overfill the hand: the bound leaves room for one
 // below the report's.
 constexpr int kMaxHand =
-    static_cast<int>(report::kMaxCommitItems - queue::kMaxReceive * wire::kMaxTogether);
+    static_cast<int>(report::kMaxCommitItems - queue::kMaxReceive * item::kMaxTogether);
 static_assert(kMaxHand > 0);
 
 class DrainingController final : public Controller {
@@ -43,7 +43,7 @@ class DrainingController final : public Controller {
   void Stop() override;
 
  private:
-  void OnTrigger(const trigger::InterRoleCommunicationEvent& event);
+  void OnTrigger(const bus::InterRoleCommunicationEvent& event);
   void Run();
   // Gathers and counts until the partitions are empty, then sleeps until there is a reason not to.
   absl::Status Turn();
@@ -70,7 +70,7 @@ class DrainingController final : public Controller {
   base::CondVar wake_;
   bool work_detected_ ABSL_GUARDED_BY(mu_) = true;  // look once at the start
   std::set<uint64_t> asked_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
+  std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
   std::thread thread_;
 };
 
@@ -85,9 +85,9 @@ absl::Status DrainingController::Start() {
   return absl::OkStatus();
 }
 
-void DrainingController::OnTrigger(const trigger::InterRoleCommunicationEvent& event) {
+void DrainingController::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
   const auto is_for = [&event](const queue::QueueId& id) {
-    return trigger::IsFor(event, id.account, id.name);
+    return bus::IsFor(event, id.account, id.name);
   };
   if (std::none_of(options_.partitions.begin(), options_.partitions.end(), is_for)) return;
   base::MutexLock lock(&mu_);

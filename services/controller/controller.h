@@ -18,17 +18,17 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/blob/blob_store.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_store.h"
-#include "muster/trigger/trigger_bus.h"
 
 namespace muster::controller {
 
 // What a controller works with. Nothing is owned; all outlives it.
 struct Dependencies {
   queue::QueueStore* queues = nullptr;
-  trigger::TriggerBus* bus = nullptr;
+  bus::TriggerBus* bus = nullptr;
   ledger::BatchRecords* ledger = nullptr;
   report::ReportStore* report = nullptr;
   blob::BlobStore* blobs = nullptr;

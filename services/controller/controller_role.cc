@@ -20,9 +20,9 @@ namespace {
 // wait.
 constexpr absl::Duration kInitiatorTimeout = absl::Seconds(5);
 
-void TellCounted(trigger::TriggerBus* bus, const std::string& instance, uint64_t batch) {
+void TellCounted(bus::TriggerBus* bus, const std::string& instance, uint64_t batch) {
   // Best effort: an initiator that misses it asks once in a while.
-  const absl::Status told = bus->Publish({instance, trigger::BatchCountedEvent{batch}});
+  const absl::Status told = bus->Publish({instance, bus::BatchCountedEvent{batch}});
   if (told.ok()) return;
   base::Log(base::kWarning, "progress was not multicast",
             {{"batch", batch}, {"why", told.ToString()}});
@@ -73,8 +73,8 @@ void ControllerRole::MakeRecords() {
     }
     return addresses;
   };
-  records_ = std::make_unique<ledger_remote::RemoteBatchRecords>(initiators, host_.channel(),
-                                                                 kInitiatorTimeout);
+  records_ = std::make_unique<ledger::remote::RemoteBatchRecords>(initiators, host_.channel(),
+                                                                  kInitiatorTimeout);
 }
 
 void ControllerRole::MakeCounting(const host::Stores& stores) {

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/ledger_remote/remote_batch_records.h"
+#include "muster/ledger/remote/remote_batch_records.h"
 #include "muster/report/report_store.h"
 #include "services/controller/job_counting.h"
 #include "services/controller/report_service.h"
@@ -50,7 +50,7 @@ class ControllerRole final : public host::Role {
 
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<host::Membership> membership_;
-  std::unique_ptr<ledger_remote::RemoteBatchRecords> records_;
+  std::unique_ptr<ledger::remote::RemoteBatchRecords> records_;
   std::unique_ptr<ControllerSupervisor> counting_;
   std::unique_ptr<ReportService> report_service_;
 };

@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/controller/controller_fixture.h"
+#include "tests/fakes/controller/controller_fixture.h"
 
 namespace muster::controller {
 namespace {

@@ -3,10 +3,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/report/remote/remote_desk.h"
+#include "muster/report/sqlite/connection.h"
 #include "muster/report/store_desk.h"
-#include "muster/report_remote/remote_desk.h"
-#include "muster/report_sqlite/connection.h"
-#include "services/controller/report_service_fixture.h"
+#include "tests/fakes/controller/report_service_fixture.h"
 
 namespace muster::controller {
 namespace {
@@ -25,7 +25,7 @@ class ReportClientTest : public ReportServiceTest, public ::testing::WithParamIn
  protected:
   ReportClientTest() {
     if (GetParam() == Where::kThere) {
-      report_client_ = std::make_unique<report_remote::RemoteReportClient>(channel_, kLong);
+      report_client_ = std::make_unique<report::remote::RemoteReportClient>(channel_, kLong);
     } else {
       report_client_ = std::make_unique<report::LocalReportClient>(
           report_.get(), [this](uint64_t batch) { NoteCheck(batch); });
@@ -160,7 +160,7 @@ TEST_P(ReportClientTest, TalliesWithTheDigestsOfAReceipt) {
 TEST_P(ReportClientTest, TalliesNothingWhereTotalsAndRowsContradictEachOther) {
   Register();
   Count({Item(0, "ann"), Item(1, "bob")});
-  auto shell = report_sqlite::Connection::Open(path(), report_sqlite::OpenMode::kWrite);
+  auto shell = report::sqlite::Connection::Open(path(), report::sqlite::OpenMode::kWrite);
   ASSERT_TRUE((*shell)->Execute("DELETE FROM muster_item WHERE item = 1").ok());
   EXPECT_TRUE(absl::IsDataLoss(report_client_->GetTally(kBatch).status()));
 }
@@ -188,7 +188,7 @@ TEST_P(ReportClientTest, KnowsNothingOfABatchThatNobodyRegistered) {
 TEST_P(ReportClientTest, IsUnavailableWhileSomebodyElseWritesToTheReport) {
   Register();
   Count({Dead(0)});
-  auto shell = report_sqlite::Connection::Open(path(), report_sqlite::OpenMode::kWrite);
+  auto shell = report::sqlite::Connection::Open(path(), report::sqlite::OpenMode::kWrite);
   ASSERT_TRUE((*shell)->Execute("BEGIN IMMEDIATE").ok());
   EXPECT_TRUE(absl::IsUnavailable(report_client_->ReopenDeadLettered(kBatch, {0})));
   EXPECT_TRUE(report_client_->GetProgress(kBatch).ok());

@@ -5,7 +5,7 @@
 #include "muster/base/log.h"
 #include "muster/base/mismatch.h"
 #include "muster/base/status_macros.h"
-#include "muster/wire/queue_names.h"
+#include "muster/item/queue_names.h"
 
 namespace muster::controller {
 namespace {
@@ -48,7 +48,7 @@ absl::Status ControllerSupervisor::Begin(const std::string& job) {
 
 absl::StatusOr<std::unique_ptr<Controller>> ControllerSupervisor::Start(const std::string& job) {
   Options options = options_;
-  options.partitions = {wire::OutputQueue(account_, job, 0)};
+  options.partitions = {item::OutputQueue(account_, job, 0)};
   Events events;
   events.on_progress = events_.on_progress;
   events.on_error = [this, job](const absl::Status& why) { OnError(job, why); };

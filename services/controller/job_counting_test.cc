@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/log_capture.h"
-#include "services/controller/controller_fixture.h"
+#include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/controller/controller_fixture.h"
 
 namespace muster::controller {
 namespace {
@@ -34,7 +34,7 @@ TEST_F(ControllerSupervisorTest, TellsThatItGoesOnWhenAStoreDidNotWork) {
   OpenBatch(1);
   PutQuietly({Result(0)});
   report_->FailNext({.status = absl::InternalError("the connection was closed")});
-  ControllerSupervisor counting(wire::kLocalAccount, Instantly(), host_->events(), dependencies());
+  ControllerSupervisor counting(item::kLocalAccount, Instantly(), host_->events(), dependencies());
   ASSERT_TRUE(counting.Begin("shop").ok());
   while (Told().empty()) std::this_thread::yield();
   // The lease of the result that was in hand lapses, too.

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "muster/base/status_macros.h"
+#include "muster/report/rows.h"
+#include "muster/report/schema.h"
 #include "muster/report/visit.h"
-#include "muster/report_wire/rows.h"
-#include "muster/report_wire/schema.h"
 
 namespace muster::controller {
 namespace {
@@ -31,14 +31,14 @@ class PageWriter {
     MUSTER_RETURN_IF_ERROR(Flush());
     left_ = max_rows_;
     v1::GetReportResponse schema;
-    *schema.mutable_schema() = report_wire::ToProto(group);
+    *schema.mutable_schema() = report::ToProto(group);
     if (!write_(schema)) written_ = NobodyListens();
     return written_;
   }
 
   void Add(const GroupRow& row) {
     if (left_-- <= 0 || !written_.ok()) return;
-    v1::PartialRow encoded = report_wire::ToProto(row);
+    v1::PartialRow encoded = report::ToProto(row);
     const size_t bytes = encoded.ByteSizeLong() + kRowOverheadBytes;
     if (bytes_ + bytes > kReportPageBytes) written_ = Flush();
     *page_.mutable_rows()->add_rows() = std::move(encoded);
@@ -79,7 +79,7 @@ absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectio
   MUSTER_RETURN_IF_ERROR(reader.GetProgress(request.batch()).status());
   size_t bytes = 0;
   const auto add = [&](const report::RejectionRow& row) {
-    v1::RejectedTransaction rejected = report_wire::ToProto(row);
+    v1::RejectedTransaction rejected = report::ToProto(row);
     bytes += rejected.ByteSizeLong() + kRowOverheadBytes;
     const bool is_first = response->rejections().empty();
     if (is_first || bytes <= kReportAnswerBytes) {

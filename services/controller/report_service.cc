@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status_macros.h"
-#include "muster/report_wire/progress.h"
-#include "muster/report_wire/schema.h"
-#include "muster/report_wire/tally.h"
+#include "muster/report/progress.h"
+#include "muster/report/report_wire_tally.h"
+#include "muster/report/schema.h"
 #include "muster/rpc/call.h"
 #include "muster/rpc/status.h"
 #include "services/controller/report_pages.h"
@@ -30,7 +30,7 @@ absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& reque
   absl::Status wrong = report::ValidateBatchShape(shape);
   if (!wrong.ok()) return rpc::BadField("batch", wrong.message());
   for (int i = 0; i < schema.groups_size(); ++i) {
-    absl::StatusOr<report::GroupShape> group = report_wire::FromProto(schema.groups(i));
+    absl::StatusOr<report::GroupShape> group = report::FromProto(schema.groups(i));
     wrong = group.status();
     if (wrong.ok()) {
       shape.groups.push_back(*std::move(group));
@@ -82,7 +82,7 @@ grpc::Status ReportService::GetProgress(grpc::ServerContext* context,
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
                             report_client_.GetProgress(request->batch()));
-    *response->mutable_progress() = report_wire::ToProto(progress);
+    *response->mutable_progress() = report::ToProto(progress);
     return absl::OkStatus();
   });
 }
@@ -114,7 +114,7 @@ grpc::Status ReportService::GetTally(grpc::ServerContext* context,
                                      v1::GetTallyResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const report::Tally tally, report_client_.GetTally(request->batch()));
-    *response = report_wire::ToProto(tally);
+    *response = report::ToProto(tally);
     return absl::OkStatus();
   });
 }
@@ -144,7 +144,7 @@ grpc::Status ReportService::RegisterBatch(grpc::ServerContext* context,
     MUSTER_ASSIGN_OR_RETURN(const report::BatchShape shape, ShapeIn(*request));
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, report_client_.RegisterBatch(shape));
     if (begin_counting_) MUSTER_RETURN_IF_ERROR(begin_counting_(shape.job));
-    *response->mutable_progress() = report_wire::ToProto(progress);
+    *response->mutable_progress() = report::ToProto(progress);
     return absl::OkStatus();
   });
 }

@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/report_remote/remote_desk.h"
+#include "muster/report/remote/remote_desk.h"
 #include "muster/rpc/call.h"
 #include "services/controller/report_pages.h"
-#include "services/controller/report_service_fixture.h"
+#include "tests/fakes/controller/report_service_fixture.h"
 
 namespace muster::controller {
 namespace {
@@ -156,7 +156,7 @@ TEST_F(ReportServiceTest, NamesTheFieldThatIsWrong) {
 }
 
 TEST_F(ReportServiceTest, NamesTheNumberThatIsOutOfBounds) {
-  report_remote::RemoteReportClient report_client(channel_, kLong);
+  report::remote::RemoteReportClient report_client(channel_, kLong);
   Register();
   EXPECT_THAT(Fields(report_client.UncountedItems(kBatch, 1, 0, 0).status()), ElementsAre("max"));
   EXPECT_THAT(Fields(report_client.ReopenDeadLettered(kBatch, std::vector<uint64_t>(4097))),

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/arena.h"
 #include "muster/base/status_macros.h"
+#include "muster/item/result_limits.h"
 #include "muster/v1/item_result.pb.h"
-#include "muster/wire/result_limits.h"
 
 namespace muster::controller {
 namespace {
@@ -145,9 +145,9 @@ absl::StatusOr<DecodedResults> DecodeResults(absl::string_view body, blob::BlobS
     results.push_back(absl::DataLossError("the message is no result of a work item"));
   } else if (whole->together().empty()) {
     results.push_back(DecodeOne(whole, blobs));
-  } else if (static_cast<size_t>(whole->together_size()) > wire::kMaxTogether) {
+  } else if (static_cast<size_t>(whole->together_size()) > item::kMaxTogether) {
     results.push_back(absl::DataLossError(absl::StrCat("the message has ", whole->together_size(),
-                                                       " results; at most ", wire::kMaxTogether)));
+                                                       " results; at most ", item::kMaxTogether)));
   } else {
     for (const std::string& part : whole->together()) {
       results.push_back(DecodePart(whole->batch(), part, blobs));

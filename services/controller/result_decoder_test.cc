@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/base/hex.h"
+#include "muster/item/result_limits.h"
 #include "muster/v1/item_result.pb.h"
-#include "muster/wire/result_limits.h"
 
 namespace muster::controller {
 namespace {
@@ -121,9 +121,9 @@ TEST(ResultDecoderTest, BlamesNoResultForItsNeighbour) {
 
 TEST(ResultDecoderTest, ReadsNoMoreTogetherThanMayBeAndNoneOfAnotherBatch) {
   const std::string sound = base::BytesFromHex(kAggregated);
-  const std::vector<std::string> most(wire::kMaxTogether, sound);
+  const std::vector<std::string> most(item::kMaxTogether, sound);
   EXPECT_TRUE(FirstError(DecodeResults(Together(5, most), nullptr)).ok());
-  const std::vector<std::string> more(wire::kMaxTogether + 1, sound);
+  const std::vector<std::string> more(item::kMaxTogether + 1, sound);
   EXPECT_TRUE(absl::IsDataLoss(FirstError(DecodeResults(Together(5, more), nullptr))));
   EXPECT_TRUE(absl::IsDataLoss(FirstError(DecodeResults(Together(6, {sound}), nullptr))));
 }

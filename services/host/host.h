@@ -100,8 +100,8 @@ class Host {
   std::unique_ptr<queue::QueueStore> queues_;
   std::unique_ptr<sync::OptimisticSyncStore> sync_;
   std::unique_ptr<blob::BlobStore> blobs_;
-  std::unique_ptr<trigger::TriggerBus> bus_;
-  std::unique_ptr<heartbeat::HeartbeatBus> heartbeats_;
+  std::unique_ptr<bus::TriggerBus> bus_;
+  std::unique_ptr<bus::HeartbeatBus> heartbeats_;
 };
 
 }  // namespace muster::host

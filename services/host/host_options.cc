@@ -11,8 +11,8 @@
 #include "muster/base/instance_id.h"
 #include "muster/base/quantity.h"
 #include "muster/base/safe_name.h"
+#include "muster/item/queue_names.h"
 #include "muster/rpc/address.h"
-#include "muster/wire/queue_names.h"
 #include "services/host/limits.h"
 
 namespace muster::host {
@@ -118,7 +118,7 @@ void AddNats(CLI::App* app, HostOptions* options) {
 
 HostOptions::HostOptions(const RoleInfo& role)
     : listen({absl::StrCat("127.0.0.1:", role.port)}),
-      account(wire::kLocalAccount),
+      account(item::kLocalAccount),
       instance(base::MakeInstanceId(role.name)) {}
 
 StoreUrls HostOptions::stores() const {

@@ -12,17 +12,17 @@
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
-#include "muster/base/log_capture.h"
 #include "muster/base/mismatch.h"
 #include "muster/base/mutex.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
-#include "muster/nats/testing/nats_server.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/queue_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/nats/nats_server.h"
 
 namespace muster::host {
 namespace {

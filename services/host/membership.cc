@@ -3,20 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "muster/base/proto_time.h"
 #include "muster/base/status_macros.h"
-#include "muster/proto_time/proto_time.h"
 
 namespace muster::host {
 
 absl::StatusOr<std::unique_ptr<Membership>> Membership::Join(
-    heartbeat::HeartbeatBus* bus, v1::InstanceInfo self, mesh::HeartbeatSender::Complete complete,
+    bus::HeartbeatBus* bus, v1::InstanceInfo self, bus::HeartbeatSender::Complete complete,
     base::Clock* clock) {
   std::unique_ptr<Membership> joined(new Membership(bus, clock));
   self.set_version(MUSTER_VERSION);
-  *self.mutable_started() = proto_time::ToProto(clock->Now());
-  mesh::Roster* const roster = &joined->roster_;
+  *self.mutable_started() = base::ToProto(clock->Now());
+  bus::Roster* const roster = &joined->roster_;
   joined->sender_ =
-      std::make_unique<mesh::HeartbeatSender>(self, std::move(complete), bus, roster, clock);
+      std::make_unique<bus::HeartbeatSender>(self, std::move(complete), bus, roster, clock);
   const auto on_heartbeat = [roster, sender = joined->sender_.get(),
                              own = self.instance()](const v1::Heartbeat& heartbeat) {
     roster->OnHeartbeat(heartbeat);
@@ -30,15 +30,15 @@ absl::StatusOr<std::unique_ptr<Membership>> Membership::Join(
 Membership::~Membership() = default;
 
 std::vector<std::string> Membership::AddressesOf(v1::Role role) {
-  std::vector<mesh::RosterEntry> entries = roster_.List(role);
-  std::erase_if(entries, [](const mesh::RosterEntry& entry) {
+  std::vector<bus::RosterEntry> entries = roster_.List(role);
+  std::erase_if(entries, [](const bus::RosterEntry& entry) {
     return entry.leaving || entry.heartbeat.instance().address().empty();
   });
   std::stable_sort(
       entries.begin(), entries.end(),
-      [](const mesh::RosterEntry& a, const mesh::RosterEntry& b) { return a.heard > b.heard; });
+      [](const bus::RosterEntry& a, const bus::RosterEntry& b) { return a.heard > b.heard; });
   std::vector<std::string> addresses;
-  for (const mesh::RosterEntry& entry : entries) {
+  for (const bus::RosterEntry& entry : entries) {
     const std::string& address = entry.heartbeat.instance().address();
     // An instance that was started again at the same address is there once.
     if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {

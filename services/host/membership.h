@@ -7,11 +7,11 @@
 
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
-#include "muster/heartbeat/heartbeat_bus.h"
-#include "muster/mesh/heartbeat_sender.h"
-#include "muster/mesh/mesh_service.h"
-#include "muster/mesh/roster.h"
+#include "muster/bus/heartbeat_bus.h"
+#include "muster/bus/heartbeat_sender.h"
+#include "muster/bus/roster.h"
 #include "muster/v1/heartbeat.pb.h"
+#include "services/host/mesh_service.h"
 
 namespace muster::host {
 
@@ -21,9 +21,9 @@ class Membership {
   // Hears the others from now on, and sends heartbeats as `self`, the next one soon when somebody
   // new is heard, whose version and start it fills
   // in. `complete` as in HeartbeatSender. `bus` and `clock` are not owned and outlive it.
-  static absl::StatusOr<std::unique_ptr<Membership>> Join(heartbeat::HeartbeatBus* bus,
+  static absl::StatusOr<std::unique_ptr<Membership>> Join(bus::HeartbeatBus* bus,
                                                           v1::InstanceInfo self,
-                                                          mesh::HeartbeatSender::Complete complete,
+                                                          bus::HeartbeatSender::Complete complete,
                                                           base::Clock* clock);
   ~Membership();  // Leave()s
   Membership(const Membership&) = delete;
@@ -32,20 +32,20 @@ class Membership {
   // Says that the instance leaves; others are still heard.
   void Leave() { sender_->Leave(); }
 
-  mesh::Roster& roster() { return roster_; }
-  mesh::MeshService& service() { return service_; }
+  bus::Roster& roster() { return roster_; }
+  MeshService& service() { return service_; }
 
   // HOST:PORT of every instance of `role` that is there, the one that was heard last first.
   std::vector<std::string> AddressesOf(v1::Role role);
 
  private:
-  Membership(heartbeat::HeartbeatBus* bus, base::Clock* clock)
+  Membership(bus::HeartbeatBus* bus, base::Clock* clock)
       : roster_(clock), service_(&roster_, bus) {}
 
-  mesh::Roster roster_;
-  mesh::MeshService service_;
-  std::unique_ptr<mesh::HeartbeatSender> sender_;
-  std::unique_ptr<heartbeat::HeartbeatBus::Subscription> subscription_;
+  bus::Roster roster_;
+  MeshService service_;
+  std::unique_ptr<bus::HeartbeatSender> sender_;
+  std::unique_ptr<bus::HeartbeatBus::Subscription> subscription_;
 };
 
 }  // namespace muster::host

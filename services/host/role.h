@@ -8,11 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/blob/blob_store.h"
-#include "muster/heartbeat/heartbeat_bus.h"
+#include "muster/bus/heartbeat_bus.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/queue/queue_store.h"
 #include "muster/rpc/server.h"
 #include "muster/sync/optimistic_sync_store.h"
-#include "muster/trigger/trigger_bus.h"
 
 namespace muster::host {
 
@@ -22,8 +22,8 @@ struct Stores {
   queue::QueueStore* queues = nullptr;
   sync::OptimisticSyncStore* sync = nullptr;
   blob::BlobStore* blobs = nullptr;
-  trigger::TriggerBus* bus = nullptr;
-  heartbeat::HeartbeatBus* heartbeats = nullptr;
+  bus::TriggerBus* bus = nullptr;
+  bus::HeartbeatBus* heartbeats = nullptr;
   std::string address;  // HOST:PORT by which others reach this instance
 };
 

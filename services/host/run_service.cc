@@ -7,14 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
-#include "muster/base/stop_signals.h"
+#include "muster/os/stop_signals.h"
 #include "services/host/host.h"
 #include "services/host/limits.h"
 
 namespace muster::host {
 namespace {
 
-base::StopOptions OnStop(const std::string& name, const HostOptions& options) {
+os::StopOptions OnStop(const std::string& name, const HostOptions& options) {
   return {.grace = options.drain_grace + kExitSlack,
           .exit_code = kHurried,
           .when_late = absl::StrCat(name, ": a handler does not stop; leaving it behind"),
@@ -25,7 +25,7 @@ base::StopOptions OnStop(const std::string& name, const HostOptions& options) {
 
 absl::Status RunRole(const std::string& program, const HostOptions& options,
                      const MakeRole& make_role) {
-  const base::StopSignals signals(OnStop(program, options));
+  const os::StopSignals signals(OnStop(program, options));
   base::Clock* const clock = base::RealClock();
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Role> role, make_role(options, clock));
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Host> host,

@@ -8,10 +8,10 @@
 #include "muster/backend/backend.h"
 #include "muster/base/status_macros.h"
 #include "muster/v1/heartbeat.pb.h"
-#include "services/initiator/admission.h"
-#include "services/initiator/batch_status.h"
-#include "services/initiator/handler_versions.h"
-#include "services/initiator/number_start.h"
+#include "services/initiator/batch/batch_status.h"
+#include "services/initiator/batch/number_start.h"
+#include "services/initiator/submit/admission.h"
+#include "services/initiator/submit/handler_versions.h"
 
 namespace muster::initiator {
 namespace {
@@ -27,11 +27,11 @@ constexpr absl::Duration kRedriveTime = absl::Seconds(5);
 
 }  // namespace
 
-class InitiatorRole::Reopener final : public redrive::BatchReopener {
+class InitiatorRole::Reopener final : public item::BatchReopener {
  public:
   // Nothing is owned.
   Reopener(ledger::BatchLedger* ledger, report::ReportClient* report_client,
-           BatchScheduler* scheduler)
+           initiator::batch::BatchScheduler* scheduler)
       : reopener_(ledger, report_client), scheduler_(scheduler) {}
 
   absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
@@ -42,8 +42,8 @@ class InitiatorRole::Reopener final : public redrive::BatchReopener {
   }
 
  private:
-  redrive::LedgerBatchReopener reopener_;
-  BatchScheduler* const scheduler_;  // not owned
+  item::LedgerBatchReopener reopener_;
+  initiator::batch::BatchScheduler* const scheduler_;  // not owned
 };
 
 struct InitiatorRole::Parts {
@@ -65,7 +65,7 @@ struct InitiatorRole::Parts {
                        return FirstBatchNumber(role->ledger_.get(), &report_client, role->clock_,
                                                lost, role->clock_->Monotonic() - began);
                      }}),
-        scheduler(role->Tools(stores, this), SchedulerOptions()),
+        scheduler(role->Tools(stores, this), initiator::batch::SchedulerOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [this](const job::JobDefinition& job) { return versions.Current(job); },
                      [this](const job::JobDefinition& job) { return admission.Admit(job); },
@@ -79,21 +79,21 @@ struct InitiatorRole::Parts {
         queue_service(stores.queues, &reopener),
         ledger_service(role->ledger_.get(), [this](uint64_t batch) { scheduler.Advance(batch); }) {}
 
-  scaling_remote::ScalingLeaderClient agent;
-  report_remote::DiscoveringReportClient report_client;
-  job_registry::JobRegistry jobs;
-  HandlerVersions versions;
-  Admission admission;
-  cancellation::CancelledBatches cancelled;
-  Quotes quotes;
+  client::ScalingLeaderClient agent;
+  report::remote::DiscoveringReportClient report_client;
+  job::JobRegistry jobs;
+  initiator::submit::HandlerVersions versions;
+  initiator::submit::Admission admission;
+  item::CancelledBatches cancelled;
+  initiator::api::Quotes quotes;
   sync::UniqueIdGenerator numbers;
-  BatchScheduler scheduler;
-  Submissions submissions;
+  initiator::batch::BatchScheduler scheduler;
+  initiator::submit::Submissions submissions;
   Reopener reopener;
-  BatchService batch_service;
-  JobService job_service;
-  QueueService queue_service;
-  LedgerService ledger_service;
+  initiator::api::BatchService batch_service;
+  initiator::api::JobService job_service;
+  initiator::api::QueueService queue_service;
+  initiator::api::LedgerService ledger_service;
 };
 
 InitiatorRole::InitiatorRole(const host::HostOptions& host, RoleOptions options, base::Clock* clock)
@@ -106,9 +106,9 @@ absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) 
   if (ledger_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenData());
   if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
   if (throughput_ == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(
-        throughput_,
-        JobThroughput::Open(stores.heartbeats, &membership_->roster(), host_.account, clock_));
+    MUSTER_ASSIGN_OR_RETURN(throughput_,
+                            initiator::submit::JobThroughput::Open(
+                                stores.heartbeats, &membership_->roster(), host_.account, clock_));
   }
   parts_ = std::make_unique<Parts>(this, stores);
   return parts_->scheduler.Start();
@@ -121,7 +121,8 @@ absl::Status InitiatorRole::OpenData() {
     return absl::InvalidArgumentError(
         absl::StrCat("the data directory ", host_.data_dir, ": ", error.message()));
   }
-  MUSTER_ASSIGN_OR_RETURN(uploads_, Uploads::Open(absl::StrCat(host_.data_dir, "/uploads")));
+  MUSTER_ASSIGN_OR_RETURN(
+      uploads_, initiator::batch::Uploads::Open(absl::StrCat(host_.data_dir, "/uploads")));
   MUSTER_ASSIGN_OR_RETURN(ledger_,
                           backend::OpenBatchLedger(backend::DataDirUrls(host_.data_dir).ledger,
                                                    backend::Mode::kReadWrite));
@@ -138,8 +139,9 @@ absl::Status InitiatorRole::Join(const host::Stores& stores) {
   return absl::OkStatus();
 }
 
-EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts* parts) const {
-  EngineDependencies tools;
+initiator::batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores,
+                                                          Parts* parts) const {
+  initiator::batch::EngineDependencies tools;
   tools.stores = {stores.queues, stores.bus, ledger_.get(), &parts->numbers, stores.blobs, clock_};
   tools.options.account = host_.account;
   tools.options.instance = host_.instance;
@@ -157,7 +159,7 @@ std::vector<std::string> InitiatorRole::Controllers() const {
 
 std::vector<std::string> InitiatorRole::Processors() const {
   std::vector<std::string> instances;
-  for (const mesh::RosterEntry& entry : membership_->roster().List(v1::ROLE_PROCESSOR)) {
+  for (const bus::RosterEntry& entry : membership_->roster().List(v1::ROLE_PROCESSOR)) {
     if (!entry.leaving) instances.push_back(entry.heartbeat.instance().instance());
   }
   return instances;
@@ -167,7 +169,7 @@ absl::StatusOr<std::optional<uint64_t>> InitiatorRole::FindRunningBatch(
     absl::string_view job) const {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger_->List());
   for (const ledger::Batch& batch : batches) {
-    if (batch.job == job && !IsOver(batch.state)) return batch.number;
+    if (batch.job == job && !initiator::batch::IsOver(batch.state)) return batch.number;
   }
   return std::nullopt;
 }

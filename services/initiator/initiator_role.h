@@ -11,32 +11,33 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/job_registry/job_registry.h"
+#include "muster/client/leading_agent.h"
+#include "muster/item/batch_reopener.h"
+#include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
-#include "muster/redrive/batch_reopener.h"
-#include "muster/report_remote/found_desk.h"
-#include "muster/scaling_remote/leading_agent.h"
+#include "muster/report/remote/found_desk.h"
 #include "muster/sync/unique_id_generator.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
 #include "services/host/role.h"
-#include "services/initiator/batch_keeper.h"
-#include "services/initiator/batch_service.h"
-#include "services/initiator/initiator.h"
-#include "services/initiator/job_service.h"
-#include "services/initiator/job_speeds.h"
-#include "services/initiator/ledger_service.h"
-#include "services/initiator/queue_service.h"
-#include "services/initiator/quotes.h"
-#include "services/initiator/submissions.h"
-#include "services/initiator/uploads.h"
+#include "services/initiator/api/batch_service.h"
+#include "services/initiator/api/job_service.h"
+#include "services/initiator/api/ledger_service.h"
+#include "services/initiator/api/queue_service.h"
+#include "services/initiator/api/quotes.h"
+#include "services/initiator/batch/batch_keeper.h"
+#include "services/initiator/batch/initiator.h"
+#include "services/initiator/batch/uploads.h"
+#include "services/initiator/submit/job_speeds.h"
+#include "services/initiator/submit/submissions.h"
 
 namespace muster::initiator {
 
 struct RoleOptions {
   // HOST:PORT of the controller, when its heartbeats are not heard here.
   std::string controller;
-  double trace_sample = kDefaultTraceSample;  // as Options::trace_sample
+  double trace_sample =
+      initiator::batch::kDefaultTraceSample;  // as initiator::batch::Options::trace_sample
 };
 
 class InitiatorRole final : public host::Role {
@@ -59,20 +60,21 @@ class InitiatorRole final : public host::Role {
   absl::Status OpenData();
   absl::Status Join(const host::Stores& stores);
   // Of `parts`, only what is made before the scheduler.
-  EngineDependencies Tools(const host::Stores& stores, Parts* parts) const;
+  initiator::batch::EngineDependencies Tools(const host::Stores& stores, Parts* parts) const;
   std::vector<std::string> Controllers() const;
   // The instances of those that are there.
   std::vector<std::string> Processors() const;
-  absl::StatusOr<std::optional<uint64_t>> FindRunningBatch(absl::string_view job) const;
+  absl::StatusOr<std::optional<uint64_t>> initiator::api::FindRunningBatch(
+      absl::string_view job) const;
 
   const host::HostOptions host_;
   const RoleOptions options_;
   base::Clock* const clock_;  // not owned
 
   std::unique_ptr<ledger::BatchLedger> ledger_;
-  std::unique_ptr<Uploads> uploads_;
+  std::unique_ptr<initiator::batch::Uploads> uploads_;
   std::unique_ptr<host::Membership> membership_;
-  std::unique_ptr<JobThroughput> throughput_;
+  std::unique_ptr<initiator::submit::JobThroughput> throughput_;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -1,8 +1,8 @@
 // Items of batches that are cancelled.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/cancellation/cancelled_batches.h"
-#include "services/processor/item_worker_fixture.h"
+#include "muster/item/cancelled_batches.h"
+#include "tests/fakes/processor/item_worker_fixture.h"
 
 namespace muster::processor {
 namespace {
@@ -11,7 +11,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 TEST_F(ItemWorkerTest, LeavesTheItemsOfACancelledBatchUnrun) {
-  cancellation::CancelledBatches cancelled(nullptr);
+  item::CancelledBatches cancelled(nullptr);
   setup_.cancelled = &cancelled;
   const queue::Message item = Item("a,1\n", 1);
   EXPECT_EQ(ResultOf(Work(item)).transactions(), 1);
@@ -25,7 +25,7 @@ TEST_F(ItemWorkerTest, LeavesTheItemsOfACancelledBatchUnrun) {
 }
 
 TEST_F(ItemWorkerTest, StopsAnItemWhoseBatchIsCancelledMeanwhileAndIsDoneWithIt) {
-  cancellation::CancelledBatches cancelled(nullptr);
+  item::CancelledBatches cancelled(nullptr);
   setup_.cancelled = &cancelled;
   const Settlement settled = Work(Item("a,1\n", 1), [&](const handler::WorkItem& item, Results&) {
     EXPECT_FALSE(item.stop_token().stop_requested());
@@ -39,7 +39,7 @@ TEST_F(ItemWorkerTest, StopsAnItemWhoseBatchIsCancelledMeanwhileAndIsDoneWithIt)
 }
 
 TEST_F(ItemWorkerTest, CountsAnItemThatWasDoneAlthoughItsBatchIsCancelled) {
-  cancellation::CancelledBatches cancelled(nullptr);
+  item::CancelledBatches cancelled(nullptr);
   setup_.cancelled = &cancelled;
   const Settlement settled =
       Work(Item("a,1\n", 1), [&](const handler::WorkItem& item, Results& results) {

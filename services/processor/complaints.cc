@@ -19,11 +19,11 @@ void HealthIssues::Report(const std::string& job, HealthIssue issue) {
             {{"job", job}, {"why", why}});
 }
 
-void HealthIssues::CanWork(const job_registry::JobSummary& job) {
+void HealthIssues::CanWork(const job::JobSummary& job) {
   base::MutexLock lock(&mu_);
   const auto issue = by_job_.find(job.name);
   if (issue == by_job_.end()) return;
-  const std::optional<job_registry::JobSummary>& refused = issue->second.refused;
+  const std::optional<job::JobSummary>& refused = issue->second.refused;
   const bool stands =
       refused.has_value() && refused->revision == job.revision && refused->updated == job.updated;
   if (!stands) by_job_.erase(issue);
@@ -35,9 +35,9 @@ void HealthIssues::IsAccepted(const std::string& job) {
   if (issue != by_job_.end() && issue->second.refused.has_value()) by_job_.erase(issue);
 }
 
-void HealthIssues::KeepOnly(const std::vector<job_registry::JobSummary>& jobs) {
+void HealthIssues::KeepOnly(const std::vector<job::JobSummary>& jobs) {
   std::set<std::string> there;
-  for (const job_registry::JobSummary& job : jobs) there.insert(job.name);
+  for (const job::JobSummary& job : jobs) there.insert(job.name);
   base::MutexLock lock(&mu_);
   std::erase_if(by_job_, [&there](const auto& entry) { return !there.contains(entry.first); });
 }

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "muster/base/mutex.h"
-#include "muster/job_registry/job_registry.h"
+#include "muster/job/job_registry.h"
 
 namespace muster::processor {
 
 struct HealthIssue {
   std::string why;
   // What the job's handler has refused; nullopt: it did not come to that.
-  std::optional<job_registry::JobSummary> refused = std::nullopt;
+  std::optional<job::JobSummary> refused = std::nullopt;
   bool is_others = false;  // the job's linked handler is not in this program
 };
 
@@ -26,11 +26,11 @@ class HealthIssues {
 
   // `job` can be worked for, as far as that shows before its handler is called: what the handler
   // has refused stands, until it has another job to look at.
-  void CanWork(const job_registry::JobSummary& job);
+  void CanWork(const job::JobSummary& job);
   // Its handler takes the job.
   void IsAccepted(const std::string& job);
   // Takes back what was said of all other jobs, which are no more.
-  void KeepOnly(const std::vector<job_registry::JobSummary>& jobs);
+  void KeepOnly(const std::vector<job::JobSummary>& jobs);
 
   // What stands, by job, printable and of bounded length; without that which is others' work.
   std::map<std::string, std::string> OpenIssues() const;

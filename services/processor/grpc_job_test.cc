@@ -9,9 +9,9 @@
 #include "gtest/gtest.h"
 #include "muster/base/mutex.h"
 #include "muster/rpc/server.h"
-#include "muster/rpc/testing/test_certificates.h"
 #include "muster/v1/handler_service.grpc.pb.h"
-#include "services/processor/processor_service_fixture.h"
+#include "tests/fakes/processor/processor_service_fixture.h"
+#include "tests/fakes/rpc/test_certificates.h"
 
 namespace muster::processor {
 namespace {
@@ -106,7 +106,7 @@ class GrpcJobTest : public ProcessorServiceTest {
 
 TEST_F(GrpcJobTest, TellsTheHandlerWhichProcessorCalls) {
   Serve();
-  const job_registry::JobEntry apples = Apply(DefinitionAt(address()));
+  const job::JobEntry apples = Apply(DefinitionAt(address()));
   Start();
   Put(apples, "braeburn");
   EXPECT_EQ(AwaitResult("apples"), "counted");
@@ -115,7 +115,7 @@ TEST_F(GrpcJobTest, TellsTheHandlerWhichProcessorCalls) {
 
 TEST_F(GrpcJobTest, TellsItInTheNameOfAnEarlierRevisionToo) {
   Serve();
-  const job_registry::JobEntry before = Apply(DefinitionAt(address()));
+  const job::JobEntry before = Apply(DefinitionAt(address()));
   Apply(DefinitionAt(address(), ", env: {RATES: new}"));
   Start();
   Put(before, "braeburn");
@@ -147,7 +147,7 @@ TEST_F(GrpcJobTest, ShowsItsCertificateToAServerThatAsksForOne) {
   options.tls = rpc::FilesBehind(dir_ / "server", dir_ / "roots.pem");
   Serve(options);
   options_.handlers.tls = rpc::FilesBehind(dir_ / "processor", dir_ / "roots.pem");
-  const job_registry::JobEntry apples = Apply(DefinitionAt(address()));
+  const job::JobEntry apples = Apply(DefinitionAt(address()));
   Start();
   Put(apples, "braeburn");
   EXPECT_EQ(AwaitResult("apples"), "counted");
@@ -164,7 +164,7 @@ TEST_F(GrpcJobTest, WorksForNoJobWithACertificateThatIsNotThere) {
 TEST_F(GrpcJobTest, StopsWorkingForAJobThatTheHandlerRefusesAndSaysSoOnce) {
   Serve();
   counting_.Refuse("no column 'price'");
-  const job_registry::JobEntry apples = Apply(DefinitionAt(address()));
+  const job::JobEntry apples = Apply(DefinitionAt(address()));
   Start();
   const auto listener = ListenerOf("apples");
   Put(apples, "braeburn");
@@ -182,7 +182,7 @@ TEST_F(GrpcJobTest, StopsWorkingForAJobThatTheHandlerRefusesAndSaysSoOnce) {
 TEST_F(GrpcJobTest, WorksAgainForAJobThatTheHandlerRefusesNoMore) {
   Serve();
   counting_.Refuse("no column 'price'");
-  const job_registry::JobEntry apples = Apply(DefinitionAt(address()));
+  const job::JobEntry apples = Apply(DefinitionAt(address()));
   Start();
   Put(apples, "braeburn");
   Await([&] { return Jobs().empty(); });
@@ -196,8 +196,8 @@ TEST_F(GrpcJobTest, WorksAgainForAJobThatTheHandlerRefusesNoMore) {
 TEST_F(GrpcJobTest, LeavesOtherJobsAloneWhenAHandlerRefusesOne) {
   Serve();
   counting_.Refuse("no column 'price'");
-  const job_registry::JobEntry apples = Apply(DefinitionAt(address())),
-                               pears = Apply(Definition("pears", 5));
+  const job::JobEntry apples = Apply(DefinitionAt(address())),
+                      pears = Apply(Definition("pears", 5));
   Start();
   Put(apples, "braeburn");
   Await([&] { return ListenerOf("apples") == nullptr; });
@@ -209,7 +209,7 @@ TEST_F(GrpcJobTest, LeavesOtherJobsAloneWhenAHandlerRefusesOne) {
 TEST_F(GrpcJobTest, IsInTroubleFromARefusalUntilTheHandlerIsReady) {
   Serve();
   counting_.Refuse("no column 'price'");
-  const job_registry::JobEntry apples = Apply(DefinitionAt(address()));
+  const job::JobEntry apples = Apply(DefinitionAt(address()));
   Start();
   EXPECT_THAT(service_->OpenIssues(), IsEmpty());
   Put(apples, "braeburn");

@@ -66,7 +66,7 @@ Settlement SettlementOf(handler::Outcome outcome) {
 }
 
 // What a worker must have for the items of a batch, whichever worker is asked.
-std::string WantedBy(const wire::BatchIdentity& identity) {
+std::string WantedBy(const item::BatchIdentity& identity) {
   return base::Printable(absl::StrCat("job ", identity.job, " revision ", identity.job_revision,
                                       " handler version ", identity.handler_version),
                          kMaxWantedBytes);
@@ -120,7 +120,7 @@ void ItemWorker::OnMessages(absl::Span<listener::Delivery> deliveries,
 }
 
 Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attempt) {
-  absl::StatusOr<wire::WorkItem> item = wire::DecodeWorkItem(message.body, setup_->blobs);
+  absl::StatusOr<item::WorkItem> item = item::DecodeWorkItem(message.body, setup_->blobs);
   if (absl::IsDataLoss(item.status())) {
     return Settle(Settlement::Kind::kDead, absl::ZeroDuration(),
                   std::string(item.status().message()));
@@ -135,7 +135,7 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
   return LeaveToOthers(*item, WantedBy(item->identity), std::string(worker.status().message()));
 }
 
-Settlement ItemWorker::LeaveToOthers(const wire::WorkItem& item, std::string wanted,
+Settlement ItemWorker::LeaveToOthers(const item::WorkItem& item, std::string wanted,
                                      std::string why) const {
   if (setup_->misfits.Insert(item.identity.batch)) {
     base::Log(base::kError, "no fitting worker for the items of a batch",
@@ -147,7 +147,7 @@ Settlement ItemWorker::LeaveToOthers(const wire::WorkItem& item, std::string wan
 }
 
 Settlement ItemWorker::LeaveToNewer(const queue::Message& message, const absl::Status& why) const {
-  const absl::StatusOr<wire::WorkItem> header = wire::DecodeWorkItemHeader(message.body);
+  const absl::StatusOr<item::WorkItem> header = item::DecodeWorkItemHeader(message.body);
   if (!header.ok()) {
     return Settle(Settlement::Kind::kDead, absl::ZeroDuration(),
                   std::string(header.status().message()));
@@ -160,7 +160,7 @@ bool ItemWorker::IsGivenUp(uint64_t batch) const {
   return setup_->cancelled != nullptr && setup_->cancelled->Contains(batch);
 }
 
-Settlement ItemWorker::WorkUnlessGivenUp(ItemWorker& worker, const wire::WorkItem& item,
+Settlement ItemWorker::WorkUnlessGivenUp(ItemWorker& worker, const item::WorkItem& item,
                                          Attempt attempt) const {
   if (setup_->cancelled == nullptr) return worker.WorkOnFitting(item, attempt);
   const auto running = setup_->cancelled->Run(item.identity.batch, attempt.stop_token);
@@ -171,7 +171,7 @@ Settlement ItemWorker::WorkUnlessGivenUp(ItemWorker& worker, const wire::WorkIte
   return is_done || !IsGivenUp(item.identity.batch) ? settlement : Unrun();
 }
 
-absl::StatusOr<ItemWorker*> ItemWorker::WorkerFor(const wire::BatchIdentity& identity) {
+absl::StatusOr<ItemWorker*> ItemWorker::WorkerFor(const item::BatchIdentity& identity) {
   std::optional<std::string> misfit = Misfit(identity, *setup_);
   if (!misfit.has_value()) return this;
   const bool other_revision =
@@ -184,7 +184,7 @@ absl::StatusOr<ItemWorker*> ItemWorker::WorkerFor(const wire::BatchIdentity& ide
   return base::Annotate(other.status(), *misfit);
 }
 
-absl::StatusOr<ItemWorker*> ItemWorker::OtherWorker(const wire::BatchIdentity& identity) {
+absl::StatusOr<ItemWorker*> ItemWorker::OtherWorker(const item::BatchIdentity& identity) {
   if (other_revision_ == nullptr || other_revision_->job.revision != identity.job_revision) {
     MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<const Revision> revision,
                             setup_->revisions->Find(identity.job_revision));
@@ -199,7 +199,7 @@ absl::StatusOr<ItemWorker*> ItemWorker::OtherWorker(const wire::BatchIdentity& i
   return other_worker_.get();
 }
 
-std::optional<std::string> ItemWorker::Misfit(const wire::BatchIdentity& identity,
+std::optional<std::string> ItemWorker::Misfit(const item::BatchIdentity& identity,
                                               const WorkerSetup& setup) {
   const bool fits_version =
       identity.handler_version.empty() || identity.handler_version == setup.handler_version;
@@ -215,21 +215,21 @@ std::optional<std::string> ItemWorker::Misfit(const wire::BatchIdentity& identit
                       setup.handler_version);
 }
 
-Settlement ItemWorker::WorkOnFitting(const wire::WorkItem& item, const Attempt& attempt) {
+Settlement ItemWorker::WorkOnFitting(const item::WorkItem& item, const Attempt& attempt) {
   return item.oversized_bytes.has_value() ? RejectOversized(item, attempt) : WorkOn(item, attempt);
 }
 
-Settlement ItemWorker::RejectOversized(const wire::WorkItem& item, const Attempt& attempt) const {
+Settlement ItemWorker::RejectOversized(const item::WorkItem& item, const Attempt& attempt) const {
   return Aggregate(
       item, attempt, {},
       {{item.first_line, input::OversizedReason(*item.oversized_bytes, item.limit_bytes)}});
 }
 
-absl::Status ItemWorker::Parse(const wire::WorkItem& item) {
+absl::Status ItemWorker::Parse(const item::WorkItem& item) {
   if (!parser_.has_value() || item.identity.positions != positions_ ||
       item.identity.header_fields != header_fields_) {
     const input::InputFormat& format = setup_->job->input;
-    const wire::BatchIdentity& identity = item.identity;
+    const item::BatchIdentity& identity = item.identity;
     MUSTER_RETURN_IF_ERROR(
         input::RecordParser::CheckPositions(format, identity.positions, identity.header_fields));
     positions_ = identity.positions;
@@ -243,7 +243,7 @@ absl::Status ItemWorker::Parse(const wire::WorkItem& item) {
                                           " transactions, its slice ", records_.total()));
 }
 
-Settlement ItemWorker::WorkOn(const wire::WorkItem& item, const Attempt& attempt) {
+Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt) {
   if (const absl::Status parsed = Parse(item); !parsed.ok()) {
     return Settle(Settlement::Kind::kDead, absl::ZeroDuration(), std::string(parsed.message()));
   }
@@ -318,7 +318,7 @@ handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
   return handler::Outcome::Ok();
 }
 
-Settlement ItemWorker::Aggregate(const wire::WorkItem& item, const Attempt& attempt,
+Settlement ItemWorker::Aggregate(const item::WorkItem& item, const Attempt& attempt,
                                  const std::vector<handler::GroupPartial>& groups,
                                  const std::vector<handler::Rejection>& rejections) const {
   absl::StatusOr<std::string> result =
@@ -328,7 +328,7 @@ Settlement ItemWorker::Aggregate(const wire::WorkItem& item, const Attempt& atte
   return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), result.status().ToString());
 }
 
-std::string ItemWorker::VersionThatGivesUp(const wire::BatchIdentity& identity) {
+std::string ItemWorker::VersionThatGivesUp(const item::BatchIdentity& identity) {
   // Whichever revision it was worked on with, it was with the version that it is bound to.
   if (!identity.handler_version.empty()) return identity.handler_version;
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(identity);
@@ -337,7 +337,7 @@ std::string ItemWorker::VersionThatGivesUp(const wire::BatchIdentity& identity) 
 
 std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& message,
                                                      const queue::Cause& cause) {
-  const absl::StatusOr<wire::WorkItem> item = wire::DecodeWorkItemHeader(message.body);
+  const absl::StatusOr<item::WorkItem> item = item::DecodeWorkItemHeader(message.body);
   if (!item.ok()) {
     // Nobody can tell whose item it was. Its batch stays incomplete until it is put again.
     base::Log(base::kError, "a message that is no work item goes to the poison queue",

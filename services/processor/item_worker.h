@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "muster/handler/handler.h"
 #include "muster/input/record_parser.h"
+#include "muster/item/work_item_codec.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
-#include "muster/wire/work_item_codec.h"
 #include "services/processor/worker_setup.h"
 
 namespace muster::processor {
@@ -43,27 +43,27 @@ class ItemWorker final : public listener::Subscriber {
  private:
   // This worker, or one for the revision that the item's batch is bound to. The error says why
   // there is none.
-  absl::StatusOr<ItemWorker*> WorkerFor(const wire::BatchIdentity& identity);
-  absl::StatusOr<ItemWorker*> OtherWorker(const wire::BatchIdentity& identity);
+  absl::StatusOr<ItemWorker*> WorkerFor(const item::BatchIdentity& identity);
+  absl::StatusOr<ItemWorker*> OtherWorker(const item::BatchIdentity& identity);
   // Why the item must be left to a worker with another setup, if it must.
-  static std::optional<std::string> Misfit(const wire::BatchIdentity& identity,
+  static std::optional<std::string> Misfit(const item::BatchIdentity& identity,
                                            const WorkerSetup& setup);
   // What a dead-lettered item is told to have been worked on with: others may have tried it, too,
   // if its batch is bound to no version.
-  std::string VersionThatGivesUp(const wire::BatchIdentity& identity);
+  std::string VersionThatGivesUp(const item::BatchIdentity& identity);
   bool IsGivenUp(uint64_t batch) const;
   // The item is put back, uncharged; the first of its batch is told of.
-  listener::Settlement LeaveToOthers(const wire::WorkItem& item, std::string wanted,
+  listener::Settlement LeaveToOthers(const item::WorkItem& item, std::string wanted,
                                      std::string why) const;
   // An item that only newer processors can read.
   listener::Settlement LeaveToNewer(const queue::Message& message, const absl::Status& why) const;
   // By `worker`, whom the item fits, until its batch is given up.
-  listener::Settlement WorkUnlessGivenUp(ItemWorker& worker, const wire::WorkItem& item,
+  listener::Settlement WorkUnlessGivenUp(ItemWorker& worker, const item::WorkItem& item,
                                          Attempt attempt) const;
-  listener::Settlement WorkOnFitting(const wire::WorkItem& item, const Attempt& attempt);
-  listener::Settlement WorkOn(const wire::WorkItem& item, const Attempt& attempt);
-  listener::Settlement RejectOversized(const wire::WorkItem& item, const Attempt& attempt) const;
-  listener::Settlement Aggregate(const wire::WorkItem& item, const Attempt& attempt,
+  listener::Settlement WorkOnFitting(const item::WorkItem& item, const Attempt& attempt);
+  listener::Settlement WorkOn(const item::WorkItem& item, const Attempt& attempt);
+  listener::Settlement RejectOversized(const item::WorkItem& item, const Attempt& attempt) const;
+  listener::Settlement Aggregate(const item::WorkItem& item, const Attempt& attempt,
                                  const std::vector<handler::GroupPartial>& groups,
                                  const std::vector<handler::Rejection>& rejections) const;
   // The handler for this attempt: a suspect gets the one in a process of its own.
@@ -74,7 +74,7 @@ class ItemWorker final : public listener::Subscriber {
   handler::Outcome RunOneByOne(handler::Handler& handler, const handler::ItemContext& context,
                                handler::Results& results);
   // Into records_. DataLoss when the item does not fit its job or its own count.
-  absl::Status Parse(const wire::WorkItem& item);
+  absl::Status Parse(const item::WorkItem& item);
 
   const WorkerSetup* const setup_;  // not owned
   const std::unique_ptr<handler::Handler> handler_;

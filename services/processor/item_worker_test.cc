@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/v1/item_result.pb.h"
-#include "services/processor/item_worker_fixture.h"
+#include "tests/fakes/processor/item_worker_fixture.h"
 
 namespace muster::processor {
 namespace {

@@ -12,16 +12,16 @@
 
 #include "absl/base/config.h"
 #include "muster/base/status_macros.h"
-#include "muster/handler_command/command_handler.h"
-#include "muster/handler_command/serve.h"
-#include "muster/handler_grpc/grpc_handler.h"
+#include "muster/handler/command/command_handler.h"
+#include "muster/handler/command/serve.h"
+#include "muster/handler/grpc/grpc_handler.h"
 #include "muster/job/job_file.h"
 
 namespace muster::processor {
 namespace {
 
-using handler_command::CommandHandlerFactory;
-using handler_command::CommandOptions;
+using handler::command::CommandHandlerFactory;
+using handler::command::CommandOptions;
 
 // What a suspect may take. A linked handler has no deadline of its own; this one only ends what
 // hangs for good.
@@ -83,7 +83,7 @@ bool HasAny(const rpc::TlsFiles& tls) {
 // It is in a process of its own anyhow.
 JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& access,
                        base::Clock* clock) {
-  handler_grpc::GrpcOptions options;
+  handler::grpc::GrpcOptions options;
   options.address = grpc.address;
   if (HasAny(access.tls)) options.tls = access.tls;
   options.allow_plaintext = access.allow_plaintext;
@@ -96,7 +96,7 @@ JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& ac
   options.deadline = grpc.deadline;
   options.clock = clock;
   options.health = std::make_shared<handler::HealthIssues>();
-  return {handler_grpc::GrpcHandlerFactory(options), grpc.version, {}, options.health};
+  return {handler::grpc::GrpcHandlerFactory(options), grpc.version, {}, options.health};
 }
 
 // A stream to what was stdout; from now on, what a handler prints there goes to stderr.
@@ -135,7 +135,7 @@ absl::Status ServeHandler(const handler::HandlerRegistry& handlers) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<handler::Handler> handler, linked->factory(schema));
   std::FILE* const out = TakeStdout();
   if (out == nullptr) return absl::ErrnoToStatus(errno, "stdout");
-  return handler_command::Serve(*handler, schema, stdin, out);
+  return handler::command::Serve(*handler, schema, stdin, out);
 }
 
 }  // namespace muster::processor

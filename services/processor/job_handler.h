@@ -9,10 +9,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/handler/grpc/limits.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/registry.h"
 #include "muster/handler/trouble.h"
-#include "muster/handler_grpc/limits.h"
 #include "muster/job/job.h"
 #include "muster/rpc/tls.h"
 
@@ -38,7 +38,7 @@ struct HandlerAccess {
   std::function<void(const absl::Status&)> on_refused = {};
   // Nobody was at its address for reach_patience, and never before. As on_refused.
   std::function<void(const absl::Status&)> on_unreached = {};
-  absl::Duration reach_patience = handler_grpc::kReachPatience;
+  absl::Duration reach_patience = handler::grpc::kReachPatience;
 };
 
 // NotFound: the job names a linked handler that this program does not have. `clock` is not owned.

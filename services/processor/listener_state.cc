@@ -1,6 +1,6 @@
 #include "services/processor/listener_state.h"
 
-#include "muster/proto_time/proto_time.h"
+#include "muster/base/proto_time.h"
 
 namespace muster::processor {
 namespace {
@@ -31,8 +31,8 @@ v1::ListenerPhase PhaseOf(listener::ListenerPhase phase) {
 
 void FillOptions(const listener::ListenerOptions& options, v1::ListenerOptions* proto) {
   proto->set_dequeue_batch_size(options.dequeue_batch_size);
-  *proto->mutable_minimum_idle_interval() = proto_time::ToProto(options.minimum_idle_interval);
-  *proto->mutable_maximum_idle_interval() = proto_time::ToProto(options.maximum_idle_interval);
+  *proto->mutable_minimum_idle_interval() = base::ToProto(options.minimum_idle_interval);
+  *proto->mutable_maximum_idle_interval() = base::ToProto(options.maximum_idle_interval);
   proto->set_max_dequeue_tasks(options.max_dequeue_tasks);
 }
 
@@ -70,7 +70,7 @@ v1::ListenerState StateOf(const JobListener& served, absl::Time now) {
   state.set_unsettled_messages(info.unsettled_messages);
   FillOptions(options, state.mutable_options());
   FillTotals(listener.counters(), state.mutable_totals());
-  *state.mutable_taken() = proto_time::ToProto(now);
+  *state.mutable_taken() = base::ToProto(now);
   return state;
 }
 

@@ -16,7 +16,7 @@ void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
     const auto before = meters_.find(served.job);
     const bool same = before != meters_.end() && before->second.listener.lock() == served.listener;
     Metered metered = same ? std::move(before->second)
-                           : Metered{served.listener, job_load::LoadMeter(served.job)};
+                           : Metered{served.listener, listener::LoadMeter(served.job)};
     v1::JobLoad* const load = heartbeat->add_jobs();
     *load = metered.meter.Measure(
         {served.listener->Load(), served.listener->counters(), served.transactions}, window);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "muster/job_load/load_meter.h"
+#include "muster/listener/load_meter.h"
 #include "muster/v1/heartbeat.pb.h"
 #include "services/processor/job_listeners.h"
 
@@ -26,7 +26,7 @@ class LoadReport {
   JobListeners* const listeners_;  // not owned
   struct Metered {
     std::weak_ptr<listener::QueueListener> listener;  // whose totals these are
-    job_load::LoadMeter meter;
+    listener::LoadMeter meter;
   };
   std::map<std::string, Metered> meters_;  // by job
 };

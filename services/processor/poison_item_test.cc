@@ -6,9 +6,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/log_capture.h"
 #include "muster/v1/item_result.pb.h"
-#include "services/processor/item_worker_fixture.h"
+#include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/processor/item_worker_fixture.h"
 
 namespace muster::processor {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "muster/base/status_macros.h"
 #include "muster/handler/pooled.h"
-#include "muster/wire/queue_names.h"
+#include "muster/item/queue_names.h"
 #include "services/processor/item_worker.h"
 #include "services/processor/result_codec.h"
 
@@ -14,9 +14,9 @@ namespace {
 
 listener::ListenerOptions ListenerOptionsOf(const job::JobDefinition& job, const Options& options) {
   listener::ListenerOptions listener;
-  listener.partitions = wire::InputQueues(options.account, job.name,
+  listener.partitions = item::InputQueues(options.account, job.name,
                                           std::max(job.queue.partitions, options.min_partitions));
-  listener.output_queue = wire::OutputQueue(options.account, job.name, 0);
+  listener.output_queue = item::OutputQueue(options.account, job.name, 0);
   listener.pack_outputs = PackResults;
   listener.instance = options.instance;
   listener.visibility = job.queue.visibility.value_or(listener.visibility);

@@ -10,12 +10,12 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/blob/blob_store.h"
-#include "muster/cancellation/cancelled_batches.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/handler/handler.h"
+#include "muster/item/cancelled_batches.h"
 #include "muster/job/job.h"
 #include "muster/listener/listener.h"
 #include "muster/queue/queue_store.h"
-#include "muster/trigger/trigger_bus.h"
 #include "services/processor/worker_setup.h"
 
 namespace muster::processor {
@@ -23,11 +23,11 @@ namespace muster::processor {
 // What a processor works with. Nothing is owned; all outlives it.
 struct Dependencies {
   queue::QueueStore* queues = nullptr;
-  trigger::TriggerBus* bus = nullptr;
+  bus::TriggerBus* bus = nullptr;
   blob::BlobStore* blobs = nullptr;
   base::Clock* clock = nullptr;
   // Batches whose items are taken and not worked on; null: there are none.
-  cancellation::CancelledBatches* cancelled = nullptr;
+  item::CancelledBatches* cancelled = nullptr;
 };
 
 struct Options {

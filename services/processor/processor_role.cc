@@ -19,8 +19,8 @@ ProcessorRole::ProcessorRole(const handler::HandlerRegistry* handlers,
 absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) {
   if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
   if (jobs_ == nullptr) {
-    jobs_ = std::make_unique<job_registry::JobRegistry>(stores.sync, clock_);
-    cancelled_ = std::make_unique<cancellation::CancelledBatches>(stores.sync);
+    jobs_ = std::make_unique<job::JobRegistry>(stores.sync, clock_);
+    cancelled_ = std::make_unique<item::CancelledBatches>(stores.sync);
   }
   return service_.Start({stores.queues, stores.bus, stores.blobs, clock_, cancelled_.get()},
                         jobs_.get());

@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/handler/registry.h"
-#include "muster/job_registry/job_registry.h"
+#include "muster/job/job_registry.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
 #include "services/host/role.h"
@@ -33,9 +33,9 @@ class ProcessorRole final : public host::Role {
   absl::Status Join(const host::Stores& stores);
 
   const host::HostOptions host_;
-  base::Clock* const clock_;                                   // not owned
-  std::unique_ptr<job_registry::JobRegistry> jobs_;            // from Open to Close
-  std::unique_ptr<cancellation::CancelledBatches> cancelled_;  // likewise
+  base::Clock* const clock_;                           // not owned
+  std::unique_ptr<job::JobRegistry> jobs_;             // from Open to Close
+  std::unique_ptr<item::CancelledBatches> cancelled_;  // likewise
   ProcessorService service_;
   WorkerService workers_;
   LoadReport load_;

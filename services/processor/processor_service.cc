@@ -9,10 +9,10 @@
 #include "muster/base/log.h"
 #include "muster/base/retry_policy.h"
 #include "muster/base/status_macros.h"
+#include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
 #include "muster/listener/listener_options.h"
 #include "muster/queue/lease_metadata.h"
-#include "muster/wire/queue_names.h"
 
 namespace muster::processor {
 namespace {
@@ -30,7 +30,7 @@ std::string InWords(const absl::Status& status) {
   return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
 }
 
-bool IsSame(const job_registry::JobSummary& a, const job_registry::JobSummary& b) {
+bool IsSame(const job::JobSummary& a, const job::JobSummary& b) {
   return a.revision == b.revision && a.updated == b.updated;
 }
 
@@ -51,8 +51,7 @@ ProcessorService::~ProcessorService() {
   Close();
 }
 
-absl::Status ProcessorService::Start(const Dependencies& dependencies,
-                                     job_registry::JobRegistry* jobs) {
+absl::Status ProcessorService::Start(const Dependencies& dependencies, job::JobRegistry* jobs) {
   deps_ = dependencies;
   jobs_ = jobs;
   revisions_ =
@@ -68,11 +67,11 @@ absl::Status ProcessorService::Start(const Dependencies& dependencies,
   return absl::OkStatus();
 }
 
-void ProcessorService::OnEvent(const trigger::InterRoleCommunicationEvent& event) {
-  const auto* const cancelled = std::get_if<trigger::BatchCancelledEvent>(&event.payload);
+void ProcessorService::OnEvent(const bus::InterRoleCommunicationEvent& event) {
+  const auto* const cancelled = std::get_if<bus::BatchCancelledEvent>(&event.payload);
   const bool gives_up = cancelled != nullptr && deps_.cancelled != nullptr;
   if (gives_up) deps_.cancelled->Note(cancelled->batch);
-  const bool look = std::holds_alternative<trigger::JobChangedEvent>(event.payload);
+  const bool look = std::holds_alternative<bus::JobChangedEvent>(event.payload);
   if (!gives_up && !look) return;
   base::MutexLock lock(&mu_);
   look_ |= look;
@@ -117,7 +116,7 @@ absl::Duration ProcessorService::NextLookIn() {
 void ProcessorService::GiveUp(uint64_t batch) {
   deps_.cancelled->StopRunning(batch);
   const absl::Status told =
-      deps_.bus->Publish({options_.instance, trigger::CancelAcknowledgedEvent{batch}});
+      deps_.bus->Publish({options_.instance, bus::CancelAcknowledgedEvent{batch}});
   if (told.ok()) return;
   base::Log(base::kWarning, "a cancellation was not acknowledged",
             {{"batch", batch}, {"why", told.ToString()}});
@@ -149,10 +148,10 @@ void ProcessorService::RefreshCancelled() {
 absl::Status ProcessorService::Look() {
   ReapDrained();
   RefreshCancelled();
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<job_registry::JobSummary> jobs, jobs_->Summaries());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<job::JobSummary> jobs, jobs_->Summaries());
   std::set<std::string> gone;
   for (const JobListener& served : Listeners()) gone.insert(served.job);
-  for (const job_registry::JobSummary& job : jobs) {
+  for (const job::JobSummary& job : jobs) {
     gone.erase(job.name);
     if (ThreadsFor(job.name) > 0) Serve(job);
   }
@@ -171,7 +170,7 @@ ProcessorService::ServedPtr ProcessorService::ServedAs(const std::string& job) {
   return served == served_.end() ? nullptr : served->second;
 }
 
-void ProcessorService::Serve(const job_registry::JobSummary& job) {
+void ProcessorService::Serve(const job::JobSummary& job) {
   {
     base::MutexLock lock(&mu_);
     if (!IsWantedLocked(job.name)) return;
@@ -196,8 +195,8 @@ bool ProcessorService::IsOthers(const Served& made, const absl::Status& status) 
          std::holds_alternative<job::LinkedHandlerSpec>(made.definition.handler);
 }
 
-absl::Status ProcessorService::Make(const job_registry::JobSummary& job, const ServedPtr& made) {
-  MUSTER_ASSIGN_OR_RETURN(const job_registry::JobEntry entry, jobs_->Get(job.name));
+absl::Status ProcessorService::Make(const job::JobSummary& job, const ServedPtr& made) {
+  MUSTER_ASSIGN_OR_RETURN(const job::JobEntry entry, jobs_->Get(job.name));
   made->as_of = {entry.name, entry.revision, entry.updated};
   MUSTER_ASSIGN_OR_RETURN(made->definition, job::ParseJob(entry.definition, ""));
   MUSTER_ASSIGN_OR_RETURN(const JobHandler handler,
@@ -238,8 +237,8 @@ int ProcessorService::ThreadsFor(const std::string& job) const {
 // The job may have been applied before anything was ever submitted to it.
 absl::Status ProcessorService::CreateQueues(const job::JobDefinition& job) const {
   std::vector<queue::QueueId> queues =
-      wire::InputQueues(options_.account, job.name, job.queue.partitions);
-  queues.push_back(wire::OutputQueue(options_.account, job.name, 0));
+      item::InputQueues(options_.account, job.name, job.queue.partitions);
+  queues.push_back(item::OutputQueue(options_.account, job.name, 0));
   for (const queue::QueueId& queue : queues) {
     const absl::Status created = deps_.queues->CreateQueue(queue, {});
     if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
@@ -255,7 +254,7 @@ absl::StatusOr<int> ProcessorService::CountPartitions(const job::JobDefinition& 
   int partitions = job.queue.partitions;
   while (partitions < listener::kMaxPartitions) {
     const absl::Status there =
-        deps_.queues->GetMetadata(wire::InputQueue(options_.account, job.name, partitions))
+        deps_.queues->GetMetadata(item::InputQueue(options_.account, job.name, partitions))
             .status();
     if (absl::IsNotFound(there)) break;
     MUSTER_RETURN_IF_ERROR(there);

@@ -29,7 +29,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/handler/registry.h"
-#include "muster/job_registry/job_registry.h"
+#include "muster/job/job_registry.h"
 #include "services/processor/complaints.h"
 #include "services/processor/job_handler.h"
 #include "services/processor/job_listeners.h"
@@ -71,7 +71,7 @@ class ProcessorService final : public JobListeners {
   // outlive the service, or its Close. The registry's error, or the bus's: nothing was started, and
   // Start may be called again. A job that cannot be worked for is no error: it is logged, and tried
   // again at each look.
-  absl::Status Start(const Dependencies& dependencies, job_registry::JobRegistry* jobs);
+  absl::Status Start(const Dependencies& dependencies, job::JobRegistry* jobs);
 
   // Stops all listeners, side by side, within `grace`; their states can still be asked for. Those
   // of jobs that changed before have the grace that they were given then. See QueueListener::Stop.
@@ -87,7 +87,7 @@ class ProcessorService final : public JobListeners {
  private:
   // A job as it was when its processor was made.
   struct Served {
-    job_registry::JobSummary as_of;
+    job::JobSummary as_of;
     job::JobDefinition definition;
     std::unique_ptr<Processor> processor;  // uses the definition
     std::shared_ptr<handler::HealthIssues> health;
@@ -110,7 +110,7 @@ class ProcessorService final : public JobListeners {
   };
   // Waits for news; a look is due at `due`. nullopt: the service stops.
   std::optional<News> AwaitNews(absl::Duration due);
-  void OnEvent(const trigger::InterRoleCommunicationEvent& event);
+  void OnEvent(const bus::InterRoleCommunicationEvent& event);
   // Stops what runs of a batch that was given up, and says so.
   void GiveUp(uint64_t batch);
   void StopRefused(const Refusal& refusal);
@@ -119,9 +119,9 @@ class ProcessorService final : public JobListeners {
   absl::Duration NextLookIn();
   void RefreshCancelled();
   // Works for the job as it is now, if it can.
-  void Serve(const job_registry::JobSummary& job);
+  void Serve(const job::JobSummary& job);
   // Into `made`, which after an error shows how far that went.
-  absl::Status Make(const job_registry::JobSummary& job, const ServedPtr& made);
+  absl::Status Make(const job::JobSummary& job, const ServedPtr& made);
   static bool IsOthers(const Served& made, const absl::Status& status);
   HandlerAccess AccessOf(const ServedPtr& served);
   // Workers of `job` at most; 0: it is others' work.
@@ -147,9 +147,9 @@ class ProcessorService final : public JobListeners {
 
   // Set by Start, before there is a thread.
   Dependencies deps_;
-  job_registry::JobRegistry* jobs_ = nullptr;  // not owned
+  job::JobRegistry* jobs_ = nullptr;  // not owned
   std::unique_ptr<RevisionCache> revisions_;
-  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
+  std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
 
   HealthIssues health_issues_;
 

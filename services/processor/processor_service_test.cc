@@ -8,12 +8,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/cancellation/cancelled_batches.h"
+#include "muster/item/cancelled_batches.h"
 #include "muster/queue/intercepted_store.h"
 #include "muster/queue/lease_metadata.h"
 #include "muster/v1/heartbeat.pb.h"
 #include "services/processor/load_report.h"
-#include "services/processor/processor_service_fixture.h"
+#include "tests/fakes/processor/processor_service_fixture.h"
 
 namespace muster::processor {
 namespace {
@@ -38,8 +38,8 @@ class UnreachableOnce final : public queue::InterceptedStore {
 };
 
 TEST_F(ProcessorServiceTest, WorksForAllJobsThatThereAre) {
-  const job_registry::JobEntry pears = Apply(Definition("pears", 5)),
-                               apples = Apply(Definition("apples", 5));
+  const job::JobEntry pears = Apply(Definition("pears", 5)),
+                      apples = Apply(Definition("apples", 5));
   Start();
   EXPECT_THAT(Jobs(), ElementsAre("apples", "pears"));
   EXPECT_EQ(ListenerOf("apples")->options().max_dequeue_tasks, 2);
@@ -52,7 +52,7 @@ TEST_F(ProcessorServiceTest, WorksForAllJobsThatThereAre) {
 TEST_F(ProcessorServiceTest, WorksForAJobThatIsAppliedLater) {
   Start();
   EXPECT_THAT(Jobs(), IsEmpty());
-  const job_registry::JobEntry apples = Apply(Definition("apples", 5));
+  const job::JobEntry apples = Apply(Definition("apples", 5));
   Tell();
   Await([&] { return ListenerOf("apples") != nullptr; });
   Put(apples, "braeburn");
@@ -106,15 +106,15 @@ TEST_F(ProcessorServiceTest, HasTheQueuesOfAJobLeaseForAsLongAsItSays) {
   const auto visibility = [&](const queue::QueueId& queue) {
     return queue::VisibilityOf(queues_->GetMetadata(queue).value());
   };
-  const queue::QueueId first = wire::InputQueue(kAccount, "apples", 0),
-                       second = wire::InputQueue(kAccount, "apples", 1);
+  const queue::QueueId first = item::InputQueue(kAccount, "apples", 0),
+                       second = item::InputQueue(kAccount, "apples", 1);
   ASSERT_TRUE(queues_->CreateQueue(first, {{"owner", "billing"}}).ok());
   Apply(Definition("apples", 5, 2, "count", 5, ", visibility: 2m"));
   Start();
   EXPECT_EQ(visibility(first), absl::Minutes(2));
   EXPECT_EQ(visibility(second), absl::Minutes(2));
   EXPECT_EQ(queues_->GetMetadata(first)->at("owner"), "billing");
-  EXPECT_EQ(visibility(wire::OutputQueue(kAccount, "apples", 0)), std::nullopt);
+  EXPECT_EQ(visibility(item::OutputQueue(kAccount, "apples", 0)), std::nullopt);
   for (const auto& [text, expected] :
        {std::pair<const char*, std::optional<absl::Duration>>{", visibility: 5s", absl::Seconds(5)},
         {"", std::nullopt}}) {
@@ -161,10 +161,10 @@ TEST_F(ProcessorServiceTest, TriesAJobAgainSoonWhoseQueuesWereOutOfReach) {
 }
 
 TEST_F(ProcessorServiceTest, WorksOnItemsOfBothDefinitionsOfAJobThatHasChanged) {
-  const job_registry::JobEntry before = Apply(Definition("apples", 5));
+  const job::JobEntry before = Apply(Definition("apples", 5));
   Start();
   const auto old = ListenerOf("apples");
-  const job_registry::JobEntry after = Apply(Definition("apples", 6));
+  const job::JobEntry after = Apply(Definition("apples", 6));
   ASSERT_NE(before.revision, after.revision);
   Tell();
   Await([&] { return ListenerOf("apples") != old; });
@@ -176,10 +176,10 @@ TEST_F(ProcessorServiceTest, WorksOnItemsOfBothDefinitionsOfAJobThatHasChanged) 
 }
 
 TEST_F(ProcessorServiceTest, FollowsAChangeThatDecidesNoResults) {
-  const job_registry::JobEntry before = Apply(Definition("apples", 5));
+  const job::JobEntry before = Apply(Definition("apples", 5));
   Start();
   const auto old = ListenerOf("apples");
-  const job_registry::JobEntry after = Apply(Definition("apples", 5, 1, "count", 9));
+  const job::JobEntry after = Apply(Definition("apples", 5, 1, "count", 9));
   ASSERT_EQ(before.revision, after.revision);
   Tell();
   Await([&] { return ListenerOf("apples") != old; });
@@ -187,7 +187,7 @@ TEST_F(ProcessorServiceTest, FollowsAChangeThatDecidesNoResults) {
 }
 
 TEST_F(ProcessorServiceTest, EmptiesThePartitionsThatAJobHadBefore) {
-  const job_registry::JobEntry before = Apply(Definition("apples", 5, 3));
+  const job::JobEntry before = Apply(Definition("apples", 5, 3));
   Start();
   const auto old = ListenerOf("apples");
   Apply(Definition("apples", 5, 1));
@@ -223,7 +223,7 @@ TEST_F(ProcessorServiceTest, KeepsAJobPausedThatChanges) {
   Start();
   const auto old = ListenerOf("apples");
   old->Pause();
-  const job_registry::JobEntry after = Apply(Definition("apples", 6));
+  const job::JobEntry after = Apply(Definition("apples", 6));
   Tell();
   Await([&] { return ListenerOf("apples") != old; });
   const auto listener = ListenerOf("apples");
@@ -267,18 +267,18 @@ TEST_F(ProcessorServiceTest, StopsAllItsListenersAndShowsThemUntilItIsClosed) {
 }
 
 TEST_F(ProcessorServiceTest, StopsWhatRunsOfACancelledBatchAndAcknowledgesIt) {
-  cancellation::CancelledBatches cancelled(sync_.get());
+  item::CancelledBatches cancelled(sync_.get());
   service_ = std::make_unique<ProcessorService>(&handlers_, options_, base::RealClock());
   ASSERT_TRUE(
       service_->Start({queues_.get(), &bus_, blobs_.get(), base::RealClock(), &cancelled}, &jobs_)
           .ok());
   const auto running = cancelled.Run(7, {});
   std::promise<std::string> acknowledged;
-  const auto hearing = bus_.Subscribe([&](const trigger::InterRoleCommunicationEvent& event) {
-    const auto* const ack = std::get_if<trigger::CancelAcknowledgedEvent>(&event.payload);
+  const auto hearing = bus_.Subscribe([&](const bus::InterRoleCommunicationEvent& event) {
+    const auto* const ack = std::get_if<bus::CancelAcknowledgedEvent>(&event.payload);
     if (ack != nullptr && ack->batch == 7) acknowledged.set_value(event.from);
   });
-  ASSERT_TRUE(bus_.Publish({"me", trigger::BatchCancelledEvent{7}}).ok());
+  ASSERT_TRUE(bus_.Publish({"me", bus::BatchCancelledEvent{7}}).ok());
   EXPECT_EQ(acknowledged.get_future().get(), options_.instance);
   EXPECT_TRUE(running->token().stop_requested());
   EXPECT_TRUE(cancelled.Contains(7));
@@ -349,8 +349,7 @@ TEST_F(JobTroubleTest, IsNoneThatOthersHaveTheLinkedHandler) {
 }
 
 TEST_F(JobTroubleTest, IsInTheHeartbeatWhenAProgramFailsAgainAndAgain) {
-  const job_registry::JobEntry apples =
-      Apply(CommandDefinition("sh, -c, \"echo no rates >&2; exit 3\""));
+  const job::JobEntry apples = Apply(CommandDefinition("sh, -c, \"echo no rates >&2; exit 3\""));
   options_.threads = 1;
   Start();
   Put(apples, "braeburn");

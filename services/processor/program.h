@@ -2,9 +2,9 @@
 // own:
 //
 //   int main(int argc, char** argv) {
-//     muster::handler::HandlerRegistry handlers;
+//     handler::HandlerRegistry handlers;
 //     handlers.Register({"mine", "1", MakeMine});
-//     return muster::processor::Main(argc, argv, handlers);
+//     return processor::Main(argc, argv, handlers);
 //   }
 #pragma once
 

@@ -9,13 +9,13 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status_macros.h"
+#include "muster/item/result_limits.h"
 #include "muster/v1/item_result.pb.h"
-#include "muster/wire/result_limits.h"
 
 namespace muster::processor {
 namespace {
 
-v1::ItemResult* ResultOf(const wire::WorkItem& item, const Provenance& provenance,
+v1::ItemResult* ResultOf(const item::WorkItem& item, const Provenance& provenance,
                          google::protobuf::Arena* arena) {
   v1::ItemResult* const result = google::protobuf::Arena::CreateMessage<v1::ItemResult>(arena);
   result->set_batch(item.identity.batch);
@@ -55,7 +55,7 @@ absl::Status MoveToBlob(v1::ItemResult* result, blob::BlobStore* blobs) {
 
 }  // namespace
 
-absl::StatusOr<std::string> EncodeAggregated(const wire::WorkItem& item,
+absl::StatusOr<std::string> EncodeAggregated(const item::WorkItem& item,
                                              const Provenance& provenance,
                                              const std::vector<handler::GroupPartial>& groups,
                                              const std::vector<handler::Rejection>& rejections,
@@ -75,7 +75,7 @@ absl::StatusOr<std::string> EncodeAggregated(const wire::WorkItem& item,
   return result->SerializeAsString();
 }
 
-std::string EncodeDeadLettered(const wire::WorkItem& item, const Provenance& provenance,
+std::string EncodeDeadLettered(const item::WorkItem& item, const Provenance& provenance,
                                absl::string_view cause) {
   google::protobuf::Arena arena;
   v1::ItemResult* const result = ResultOf(item, provenance, &arena);
@@ -100,7 +100,7 @@ class Pack {
   explicit Pack(uint64_t batch) : batch_(batch) {}
 
   bool Fits(uint64_t batch, const queue::NewMessage& message) const {
-    return batch == batch_ && parts_.size() < wire::kMaxTogether &&
+    return batch == batch_ && parts_.size() < item::kMaxTogether &&
            bytes_ + message.body.size() <= kTogetherBytes && message.ttl == parts_.front().ttl;
   }
 

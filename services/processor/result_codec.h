@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "muster/blob/blob_store.h"
 #include "muster/handler/results.h"
+#include "muster/item/work_item_codec.h"
 #include "muster/queue/queue_store.h"
-#include "muster/wire/work_item_codec.h"
 
 namespace muster::processor {
 
@@ -26,14 +26,14 @@ inline constexpr size_t kInlineResultBytes = size_t{512} << 10;
 
 // The item was processed: its rows, sorted, and its rejections, by line. Errors are the blob
 // store's.
-absl::StatusOr<std::string> EncodeAggregated(const wire::WorkItem& item,
+absl::StatusOr<std::string> EncodeAggregated(const item::WorkItem& item,
                                              const Provenance& provenance,
                                              const std::vector<handler::GroupPartial>& groups,
                                              const std::vector<handler::Rejection>& rejections,
                                              blob::BlobStore* blobs);
 
 // The item was given up.
-std::string EncodeDeadLettered(const wire::WorkItem& item, const Provenance& provenance,
+std::string EncodeDeadLettered(const item::WorkItem& item, const Provenance& provenance,
                                absl::string_view cause);
 
 // Larger results travel alone, and so many bytes of others in one message.

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/base/hex.h"
+#include "muster/item/result_limits.h"
 #include "muster/listener/subscriber.h"
 #include "muster/v1/item_result.pb.h"
-#include "muster/wire/result_limits.h"
 
 namespace muster::processor {
 namespace {
@@ -22,8 +22,8 @@ constexpr char kDeadLettered[] =
     "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340054a0b70726f63"
     "6573736f722d315a090a0769742064696564";
 
-wire::WorkItem GoldenItem() {
-  wire::WorkItem item;
+item::WorkItem GoldenItem() {
+  item::WorkItem item;
   item.identity = {5, "retail", "r1", "2", std::nullopt, {}, 0};
   item.index = 7;
   item.transactions = 3;
@@ -46,14 +46,14 @@ TEST(ResultCodecTest, WritesTheBytesThatEveryReleaseReads) {
 // Field 14, behind those of the first release.
 TEST(ResultCodecTest, CarriesTheTraceOfItsBatch) {
   constexpr char kGoldenTrace[] = "721a004bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b701";
-  wire::WorkItem item = GoldenItem();
+  item::WorkItem item = GoldenItem();
   item.identity.trace = {0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 1, "a=b"};
   EXPECT_EQ(absl::BytesToHexString(EncodeDeadLettered(item, {"2", "processor-1", 5}, "it died")),
             absl::StrCat(kDeadLettered, kGoldenTrace));
 }
 
 queue::NewMessage Message(uint64_t batch, uint32_t index, size_t padding = 0) {
-  wire::WorkItem item = GoldenItem();
+  item::WorkItem item = GoldenItem();
   item.identity.batch = batch;
   item.index = index;
   queue::NewMessage message;
@@ -106,11 +106,11 @@ TEST(PackResultsTest, LetsLargeResultsTravelAlone) {
 
 TEST(PackResultsTest, FillsNoMessageBeyondItsBounds) {
   std::vector<queue::NewMessage> many, heavy;
-  for (uint32_t i = 0; i < wire::kMaxTogether + 1; ++i) many.push_back(Message(5, i));
+  for (uint32_t i = 0; i < item::kMaxTogether + 1; ++i) many.push_back(Message(5, i));
   for (uint32_t i = 0; i < 10; ++i) heavy.push_back(Message(5, i, kSmallResultBytes - 100));
   const Indexes parts = Contents(PackResults(many));
   ASSERT_EQ(parts.size(), 2u);
-  EXPECT_EQ(parts[0].size(), wire::kMaxTogether);
+  EXPECT_EQ(parts[0].size(), item::kMaxTogether);
   const auto packed = PackResults(heavy);
   EXPECT_EQ(packed.size(), 2u);
   for (const queue::NewMessage& message : packed) {

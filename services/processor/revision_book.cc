@@ -10,9 +10,8 @@
 
 namespace muster::processor {
 
-RevisionCache::RevisionCache(job_registry::JobRegistry* jobs,
-                             const handler::HandlerRegistry* handlers, blob::BlobStore* blobs,
-                             HandlerAccess access, base::Clock* clock)
+RevisionCache::RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
+                             blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock)
     : jobs_(jobs), handlers_(handlers), blobs_(blobs), access_(std::move(access)), clock_(clock) {}
 
 absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Find(const std::string& revision) {
@@ -37,7 +36,7 @@ absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Find(const std::s
 
 absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Make(
     const std::string& revision) const {
-  MUSTER_ASSIGN_OR_RETURN(const job_registry::JobEntry entry, jobs_->FindRevision(revision));
+  MUSTER_ASSIGN_OR_RETURN(const job::JobEntry entry, jobs_->FindRevision(revision));
   const auto made = std::make_shared<Revision>();
   MUSTER_ASSIGN_OR_RETURN(made->job, job::ParseJob(entry.definition, ""));
   MUSTER_ASSIGN_OR_RETURN(const JobHandler handler,

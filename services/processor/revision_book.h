@@ -12,7 +12,7 @@
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
 #include "muster/handler/registry.h"
-#include "muster/job_registry/job_registry.h"
+#include "muster/job/job_registry.h"
 #include "services/processor/job_handler.h"
 #include "services/processor/worker_setup.h"
 
@@ -23,7 +23,7 @@ namespace muster::processor {
 class RevisionCache final : public RevisionSource {
  public:
   // None of the pointers is owned; all outlive the book. `access.instance` stands in results, too.
-  RevisionCache(job_registry::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
+  RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
                 blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock);
 
   absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) override;
@@ -38,7 +38,7 @@ class RevisionCache final : public RevisionSource {
   absl::StatusOr<std::shared_ptr<const Revision>> Make(const std::string& revision) const;
   void MakeRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  job_registry::JobRegistry* const jobs_;           // not owned
+  job::JobRegistry* const jobs_;                    // not owned
   const handler::HandlerRegistry* const handlers_;  // not owned
   blob::BlobStore* const blobs_;                    // not owned
   const HandlerAccess access_;

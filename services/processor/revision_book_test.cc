@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
-#include "muster/base/fake_clock.h"
-#include "muster/base/temp_dir.h"
+#include "muster/os/temp_dir.h"
 #include "services/processor/limits.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::processor {
 namespace {
@@ -28,7 +28,7 @@ class RevisionCacheTest : public ::testing::Test {
   }
 
   // Each has a revision of its own.
-  job_registry::JobEntry Apply(int transactions, const std::string& handler = "idle") {
+  job::JobEntry Apply(int transactions, const std::string& handler = "idle") {
     return jobs_
         .Apply(absl::StrCat("name: apples\ninput: {format: lines}\nitem: {transactions: ",
                             transactions, "}\nhandler: {linked: ", handler,
@@ -37,11 +37,11 @@ class RevisionCacheTest : public ::testing::Test {
         ->entry;
   }
 
-  const base::TempDir dir_;
+  const os::TempDir dir_;
   base::FakeClock clock_;
   const std::unique_ptr<sync::OptimisticSyncStore> sync_ =
       backend::OpenSyncStore(backend::DataDirUrls(dir_.path()).sync).value();
-  job_registry::JobRegistry jobs_{sync_.get(), &clock_};
+  job::JobRegistry jobs_{sync_.get(), &clock_};
   handler::HandlerRegistry handlers_;
   RevisionCache book_{&jobs_, &handlers_, nullptr, {.instance = "worker-1"}, &clock_};
 };

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status_macros.h"
 #include "muster/listener/listener_options.h"
-#include "muster/proto_time/proto_time.h"
 #include "muster/queue/limits.h"
 #include "muster/rpc/call.h"
 #include "muster/rpc/status.h"
@@ -39,7 +39,7 @@ void CheckNumber(const std::string& field, int64_t value, int64_t low, int64_t h
 
 void CheckDuration(const std::string& field, const google::protobuf::Duration& value,
                    absl::Duration low, absl::Duration high, Violations* violations) {
-  const absl::Duration duration = proto_time::FromProto(value);
+  const absl::Duration duration = base::FromProto(value);
   if (duration >= low && duration <= high) return;
   violations->push_back(
       {field, absl::StrCat("is ", base::DurationToString(duration), ", must be ",
@@ -54,9 +54,9 @@ struct IdleIntervals {
 // Those that `listener` will have.
 IdleIntervals NewIntervals(const QueueListener& listener, const v1::ListenerOptions& wanted) {
   const listener::ListenerOptions now = listener.options();
-  return {wanted.has_minimum_idle_interval() ? proto_time::FromProto(wanted.minimum_idle_interval())
+  return {wanted.has_minimum_idle_interval() ? base::FromProto(wanted.minimum_idle_interval())
                                              : now.minimum_idle_interval,
-          wanted.has_maximum_idle_interval() ? proto_time::FromProto(wanted.maximum_idle_interval())
+          wanted.has_maximum_idle_interval() ? base::FromProto(wanted.maximum_idle_interval())
                                              : now.maximum_idle_interval};
 }
 
@@ -189,7 +189,7 @@ absl::Status WorkerService::Stop(const v1::DrainRequest& request, v1::DrainRespo
     Violations violations;
     CheckDuration("grace", request.grace(), absl::ZeroDuration(), kMaxGrace, &violations);
     MUSTER_RETURN_IF_ERROR(Refuse(violations));
-    grace = proto_time::FromProto(request.grace());
+    grace = base::FromProto(request.grace());
   }
   MUSTER_RETURN_IF_ERROR(Find(request.job()).status());
   // Only now is it known which they are: none takes the place of another any more.

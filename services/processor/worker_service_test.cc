@@ -11,12 +11,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "muster/listener/testing/memory_store.h"
-#include "muster/proto_time/proto_time.h"
+#include "muster/base/proto_time.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/listener/memory_store.h"
 
 namespace muster::processor {
 namespace {
@@ -157,7 +157,7 @@ class WorkerServiceTest : public ::testing::Test, public JobListeners {
                      v1::DrainResponse* response) {
     v1::DrainRequest request;
     request.set_job(job);
-    if (grace.has_value()) *request.mutable_grace() = proto_time::ToProto(*grace);
+    if (grace.has_value()) *request.mutable_grace() = base::ToProto(*grace);
     return Call(&v1::WorkerService::Stub::Drain, request, response);
   }
 
@@ -200,8 +200,8 @@ TEST_F(WorkerServiceTest, TellsWhatEachListenerIsDoing) {
   EXPECT_EQ(pears.queue_depth(), 3);
   EXPECT_EQ(pears.options().dequeue_batch_size(), 32);
   EXPECT_EQ(pears.options().max_dequeue_tasks(), 4);
-  EXPECT_EQ(proto_time::FromProto(pears.options().maximum_idle_interval()), absl::Seconds(1));
-  EXPECT_EQ(proto_time::FromProto(pears.taken()), clock_.Now());
+  EXPECT_EQ(base::FromProto(pears.options().maximum_idle_interval()), absl::Seconds(1));
+  EXPECT_EQ(base::FromProto(pears.taken()), clock_.Now());
   EXPECT_EQ(pears.totals().messages_received(), 0);
   EXPECT_GT(pears.totals().storage_transactions(), 0);  // the look at its depth
 }
@@ -242,7 +242,7 @@ TEST_F(WorkerServiceTest, StartsNoneWhereOneListenerIsPaused) {
 TEST_F(WorkerServiceTest, ChangesOptionsOfAllListenersOrOfOne) {
   v1::ListenerOptions options;
   options.set_dequeue_batch_size(7);
-  *options.mutable_minimum_idle_interval() = proto_time::ToProto(absl::Milliseconds(5));
+  *options.mutable_minimum_idle_interval() = base::ToProto(absl::Milliseconds(5));
   EXPECT_EQ(Set(options), absl::OkStatus());
   v1::ListenerOptions more;
   more.set_max_dequeue_tasks(9);
@@ -250,9 +250,8 @@ TEST_F(WorkerServiceTest, ChangesOptionsOfAllListenersOrOfOne) {
   const std::vector<v1::ListenerState> states = States();
   for (const v1::ListenerState& state : states) {
     EXPECT_EQ(state.options().dequeue_batch_size(), 7);
-    EXPECT_EQ(proto_time::FromProto(state.options().minimum_idle_interval()),
-              absl::Milliseconds(5));
-    EXPECT_EQ(proto_time::FromProto(state.options().maximum_idle_interval()), absl::Seconds(1));
+    EXPECT_EQ(base::FromProto(state.options().minimum_idle_interval()), absl::Milliseconds(5));
+    EXPECT_EQ(base::FromProto(state.options().maximum_idle_interval()), absl::Seconds(1));
   }
   EXPECT_EQ(states[0].options().max_dequeue_tasks(), 4);
   EXPECT_EQ(states[1].options().max_dequeue_tasks(), 9);
@@ -261,8 +260,8 @@ TEST_F(WorkerServiceTest, ChangesOptionsOfAllListenersOrOfOne) {
 TEST_F(WorkerServiceTest, NamesEachOptionThatIsOutOfBoundsAndChangesNone) {
   v1::ListenerOptions options;
   options.set_dequeue_batch_size(33);
-  *options.mutable_minimum_idle_interval() = proto_time::ToProto(absl::Microseconds(1));
-  *options.mutable_maximum_idle_interval() = proto_time::ToProto(absl::Hours(2));
+  *options.mutable_minimum_idle_interval() = base::ToProto(absl::Microseconds(1));
+  *options.mutable_maximum_idle_interval() = base::ToProto(absl::Hours(2));
   options.set_max_dequeue_tasks(0);
   const absl::Status refused = Set(options);
   EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
@@ -276,7 +275,7 @@ TEST_F(WorkerServiceTest, RefusesAMinimumAboveTheMaximumOfAnyListener) {
   ASSERT_TRUE(listeners_["pears"]->SetIdleIntervals(absl::ZeroDuration(), absl::Seconds(5)).ok());
   v1::ListenerOptions options;
   options.set_dequeue_batch_size(7);
-  *options.mutable_minimum_idle_interval() = proto_time::ToProto(absl::Seconds(3));
+  *options.mutable_minimum_idle_interval() = base::ToProto(absl::Seconds(3));
   const absl::Status refused = Set(options);
   EXPECT_THAT(Fields(refused), ElementsAre("options.minimum_idle_interval"));
   EXPECT_THAT(refused.message(), HasSubstr("apples"));

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
-#include "muster/cancellation/cancelled_batches.h"
 #include "muster/handler/handler.h"
+#include "muster/item/cancelled_batches.h"
 #include "muster/job/job.h"
 
 namespace muster::processor {
@@ -44,7 +44,7 @@ struct WorkerSetup {
   // For items that are bound to other revisions of the job; null: they are left to other workers.
   RevisionSource* revisions = nullptr;  // not owned
   // Batches whose items are not worth any work; null: there are none. Not owned.
-  cancellation::CancelledBatches* cancelled = nullptr;
+  item::CancelledBatches* cancelled = nullptr;
   // Of items that were processed, this one's attempts included; for progress bars, not for books.
   mutable std::atomic<uint64_t> transactions_processed{0};
   mutable LoggedBatches misfits;  // one line in the log for a batch, not for each of its items

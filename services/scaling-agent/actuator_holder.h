@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "muster/actuator/actuator.h"
-#include "muster/scaling_rules/rules.h"
+#include "muster/scaling/actuator/actuator.h"
+#include "muster/scaling/rules/rules.h"
 
 namespace muster::scaling_agent {
 
@@ -14,10 +14,10 @@ class ActuatorHolder {
  public:
   virtual ~ActuatorHolder() = default;
 
-  virtual actuator::Actuator* actuator() = 0;
+  virtual scaling::actuator::Actuator* actuator() = 0;
   // From now on these rules' targets, by their ids, are what it scales. `jobs`: those that there
   // are now (JobOf).
-  virtual void Use(const scaling_rules::Rules& rules, const std::vector<std::string>& jobs) = 0;
+  virtual void Use(const scaling::rules::Rules& rules, const std::vector<std::string>& jobs) = 0;
 };
 
 }  // namespace muster::scaling_agent

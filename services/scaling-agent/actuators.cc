@@ -6,44 +6,44 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/actuator_dry_run/dry_run_actuator.h"
-#include "muster/actuator_kubernetes/kubernetes_actuator.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status_macros.h"
 #include "muster/kubernetes/access.h"
 #include "muster/kubernetes/client.h"
+#include "muster/scaling/actuator/dry_run/dry_run_actuator.h"
+#include "muster/scaling/actuator/kubernetes/kubernetes_actuator.h"
 #include "services/scaling-agent/worker_load.h"
 
 namespace muster::scaling_agent {
 namespace {
 
-using scaling_rules::Rules;
+using scaling::rules::Rules;
 
 // Has no replicas of its own: whoever sends heartbeats for a target's queues is there.
-class HeardProcessors final : public actuator::Actuator {
+class HeardProcessors final : public scaling::actuator::Actuator {
  public:
   explicit HeardProcessors(DryRunOptions options) : options_(std::move(options)) {}
 
   void SetTargets(const Rules& rules) {
     base::MutexLock lock(&mu_);
     queues_.clear();
-    for (const scaling_rules::Target& target : rules.targets) queues_[target.id] = target.queues;
+    for (const scaling::rules::Target& target : rules.targets) queues_[target.id] = target.queues;
   }
 
   std::string_view kind() const override { return "none"; }
-  absl::StatusOr<actuator::TargetState> Observe(std::string_view target) override {
-    actuator::TargetState state;
+  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override {
+    scaling::actuator::TargetState state;
     const std::vector<std::string> queues = QueuesOf(target);
-    for (const mesh::RosterEntry& entry : options_.roster()) {
+    for (const bus::RosterEntry& entry : options_.roster()) {
       const WorkerLoad load = LoadOf(entry, options_.account, queues);
       if (!load.listens || load.leaving || load.silent) continue;
-      state.replicas.push_back(
-          {load.instance, load.instance, actuator::ReplicaState::kReady, absl::InfinitePast()});
+      state.replicas.push_back({load.instance, load.instance,
+                                scaling::actuator::ReplicaState::kReady, absl::InfinitePast()});
       ++state.wanted;
     }
     return state;
   }
-  absl::StatusOr<actuator::Outcome> Apply(const actuator::Order&) override {
+  absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order&) override {
     return absl::UnimplementedError("there is no platform");
   }
 
@@ -64,20 +64,21 @@ class DryRun final : public ActuatorHolder {
   DryRun(const DryRunOptions& options, base::Clock* clock)
       : heard_(options), actuator_(&heard_, clock) {}
 
-  actuator::Actuator* actuator() override { return &actuator_; }
+  scaling::actuator::Actuator* actuator() override { return &actuator_; }
   void Use(const Rules& rules, const std::vector<std::string>&) override {
     heard_.SetTargets(rules);
   }
 
  private:
   HeardProcessors heard_;
-  actuator_dry_run::DryRunActuator actuator_;
+  scaling::actuator::dry_run::DryRunActuator actuator_;
 };
 
 // Targets of kinds that this platform does not have are NotFound to it, and so told as a trouble.
-actuator_kubernetes::Targets WorkloadsOf(const Rules& rules, const std::string& name_space) {
-  actuator_kubernetes::Targets targets;
-  for (const scaling_rules::Target& target : rules.targets) {
+scaling::actuator::kubernetes::Targets WorkloadsOf(const Rules& rules,
+                                                   const std::string& name_space) {
+  scaling::actuator::kubernetes::Targets targets;
+  for (const scaling::rules::Target& target : rules.targets) {
     const bool is_stateful = target.kind == "statefulset";
     if (!is_stateful && target.kind != "deployment") continue;
     targets[target.id] = {is_stateful ? kubernetes::WorkloadKind::kStatefulSet
@@ -94,7 +95,7 @@ class Kubernetes final : public ActuatorHolder {
         name_space_(std::move(name_space)),
         actuator_(client_.get(), {}, clock) {}
 
-  actuator::Actuator* actuator() override { return &actuator_; }
+  scaling::actuator::Actuator* actuator() override { return &actuator_; }
   void Use(const Rules& rules, const std::vector<std::string>&) override {
     actuator_.SetTargets(WorkloadsOf(rules, name_space_));
   }
@@ -102,7 +103,7 @@ class Kubernetes final : public ActuatorHolder {
  private:
   const std::unique_ptr<kubernetes::Client> client_;
   const std::string name_space_;
-  actuator_kubernetes::KubernetesActuator actuator_;
+  scaling::actuator::kubernetes::KubernetesActuator actuator_;
 };
 
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenKubernetes(const ActuatorOptions& options,

@@ -8,15 +8,15 @@
 
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
-#include "muster/mesh/roster.h"
+#include "muster/bus/roster.h"
 #include "services/scaling-agent/actuator_holder.h"
 #include "services/scaling-agent/local_actuators.h"
 
 namespace muster::scaling_agent {
 
 struct DryRunOptions {
-  std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors; thread-safe
-  std::string account;                                     // of the queues
+  std::function<std::vector<bus::RosterEntry>()> roster;  // of processors; thread-safe
+  std::string account;                                    // of the queues
 };
 
 struct ActuatorOptions {

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "muster/base/temp_dir.h"
+#include "muster/os/temp_dir.h"
 #include "services/scaling-agent/agent_options.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -18,8 +18,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-mesh::RosterEntry Heard(const std::string& instance, const std::string& queue, bool silent) {
-  mesh::RosterEntry entry;
+bus::RosterEntry Heard(const std::string& instance, const std::string& queue, bool silent) {
+  bus::RosterEntry entry;
   entry.heartbeat.mutable_instance()->set_instance(instance);
   entry.heartbeat.add_jobs()->add_partitions()->set_queue(queue);
   entry.leaving = silent;
@@ -37,16 +37,16 @@ TEST(ActuatorsTest, ADryRunSeesWhoIsHeardAndDoesNothing) {
   };
   const auto opened = OpenActuator(options, &clock);
   ASSERT_TRUE(opened.ok()) << opened.status();
-  actuator::Actuator* const actuator = (*opened)->actuator();
+  scaling::actuator::Actuator* const actuator = (*opened)->actuator();
   EXPECT_EQ(actuator->kind(), "dry-run");
   EXPECT_EQ(actuator->Observe("billing")->wanted, 0) << "no rules are in force yet";
-  scaling_rules::Rules rules;
+  scaling::rules::Rules rules;
   rules.targets.resize(1);
   rules.targets[0].id = "billing";
   rules.targets[0].queues = {"in"};
   (*opened)->Use(rules, {});
   EXPECT_EQ(actuator->Observe("billing")->wanted, 2);
-  actuator::Order order;
+  scaling::actuator::Order order;
   order.target = "billing";
   order.replicas = 1;
   order.let_go_first = {"b", "a"};
@@ -86,7 +86,7 @@ TEST(AgentOptionsTest, NeedSoundRulesAndAKnownActuator) {
 }
 
 TEST(AgentOptionsTest, HandOnTheArgumentsOfReplicas) {
-  const base::TempDir dir;
+  const os::TempDir dir;
   std::ofstream(dir / "rules.yaml")
       << "targets:\n  one: {kind: process, name: p, queues: [retail-in], sla: {max: 60s}}\n";
   RoleOptions options;

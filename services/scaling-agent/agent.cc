@@ -16,13 +16,13 @@ constexpr Pace kWatchingRules{kLookPeriod, kLookPeriod};
 // A new leader decides nothing before it has ids.
 constexpr Pace kKeepingRecords{absl::Milliseconds(250), absl::Milliseconds(250)};
 
-v1::ScalingMode ModeToProto(scaling_rules::Mode mode) {
+v1::ScalingMode ModeToProto(scaling::rules::Mode mode) {
   switch (mode) {
-    case scaling_rules::Mode::kObserve:
+    case scaling::rules::Mode::kObserve:
       return v1::SCALING_MODE_OBSERVE;
-    case scaling_rules::Mode::kNotify:
+    case scaling::rules::Mode::kNotify:
       return v1::SCALING_MODE_NOTIFY;
-    case scaling_rules::Mode::kAct:
+    case scaling::rules::Mode::kAct:
       return v1::SCALING_MODE_ACT;
   }
   return v1::SCALING_MODE_UNSPECIFIED;
@@ -44,7 +44,7 @@ void LogChange(absl::string_view what, const absl::Status& status, std::string* 
 }  // namespace
 
 Agent::Agent(AgentOptions options, AgentDependencies deps,
-             std::unique_ptr<scaling_rules::RulesWatch> rules)
+             std::unique_ptr<scaling::rules::RulesWatch> rules)
     : options_(std::move(options)),
       deps_(std::move(deps)),
       rules_(std::move(rules)),
@@ -63,9 +63,9 @@ Agent::~Agent() { Stop(); }
 absl::Status Agent::Start() {
   if (subscription_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(
-        subscription_,
-        deps_.bus->Subscribe(
-            [this](const trigger::InterRoleCommunicationEvent& event) { OnTrigger(event); }));
+        subscription_, deps_.bus->Subscribe([this](const bus::InterRoleCommunicationEvent& event) {
+          OnTrigger(event);
+        }));
   }
   {
     base::MutexLock lock(&mu_);
@@ -96,8 +96,8 @@ void Agent::Stop() {
   decision_log_.EndFollowers();
 }
 
-void Agent::OnTrigger(const trigger::InterRoleCommunicationEvent& event) {
-  const auto* const work = std::get_if<trigger::CloudQueueWorkDetectedTriggerEvent>(&event.payload);
+void Agent::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
+  const auto* const work = std::get_if<bus::CloudQueueWorkDetectedTriggerEvent>(&event.payload);
   if (work == nullptr || work->storage_account != options_.loop.account) return;
   for (const auto& loop : Targets()) loop->OnWork(work->queue_name, work->payload_size);
 }
@@ -118,9 +118,9 @@ void Agent::HoldLead() {
 
 void Agent::WatchRules() {
   const auto seen = rules_->Poll();
-  if (seen == scaling_rules::RulesWatch::Seen::kNothingNew) return;
-  const scaling_rules::ActiveRules::State state = rules();
-  if (seen == scaling_rules::RulesWatch::Seen::kRefused) {
+  if (seen == scaling::rules::RulesWatch::Seen::kNothingNew) return;
+  const scaling::rules::ActiveRules::State state = rules();
+  if (seen == scaling::rules::RulesWatch::Seen::kRefused) {
     base::Log(base::kWarning, "the changed rules are refused; those before stay in force",
               {{"revision", state.revision}, {"why", state.refusal.message()}});
     return;
@@ -130,7 +130,7 @@ void Agent::WatchRules() {
 }
 
 void Agent::UseRules() {
-  const scaling_rules::ActiveRules::State state = rules();
+  const scaling::rules::ActiveRules::State state = rules();
   const auto in_force =
       std::make_shared<const RulesInForce>(RulesInForce{state.rules, state.text, state.revision});
   Loops before;
@@ -139,7 +139,7 @@ void Agent::UseRules() {
     before = loops_;
   }
   Loops after;
-  for (const scaling_rules::Target& target : state.rules->targets) {
+  for (const scaling::rules::Target& target : state.rules->targets) {
     const auto found = before.find(target.id);
     if (found != before.end() && found->second->IsFor(target)) {
       after.insert(*found);
@@ -154,7 +154,7 @@ void Agent::UseRules() {
   }
   if (deps_.use_targets) deps_.use_targets(*state.rules);
   for (const auto& [name, loop] : after) loop->UseRules(in_force);
-  for (const scaling_rules::Target& target : state.rules->targets) {
+  for (const scaling::rules::Target& target : state.rules->targets) {
     if (after.count(target.id) == 0) after[target.id] = MakeLoop(target, in_force);
   }
   {
@@ -164,7 +164,7 @@ void Agent::UseRules() {
   for (const auto& [name, loop] : after) loop->Start();
 }
 
-std::shared_ptr<TargetLoop> Agent::MakeLoop(const scaling_rules::Target& target,
+std::shared_ptr<TargetLoop> Agent::MakeLoop(const scaling::rules::Target& target,
                                             const std::shared_ptr<const RulesInForce>& rules) {
   LoopOptions options = options_.loop;
   if (!options.recording.path.empty() && rules->rules->targets.size() > 1) {
@@ -247,7 +247,7 @@ v1::GetAgentResponse Agent::About() const {
   about.set_leader(leader.address);
   about.set_fencing_token(leader.token);
   about.set_actuator(std::string(deps_.actuator->kind()));
-  const scaling_rules::ActiveRules::State state = rules();
+  const scaling::rules::ActiveRules::State state = rules();
   about.set_mode(ModeToProto(state.rules->mode));
   about.set_rules_revision(state.revision);
   about.set_rules_refusals(state.refusals);

@@ -17,14 +17,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "muster/actuator/actuator.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
-#include "muster/mesh/roster.h"
+#include "muster/bus/roster.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/queue/queue_store.h"
-#include "muster/scaling_rules/rules_watch.h"
+#include "muster/scaling/actuator/actuator.h"
+#include "muster/scaling/rules/rules_watch.h"
 #include "muster/sync/optimistic_sync_store.h"
-#include "muster/trigger/trigger_bus.h"
 #include "muster/v1/scaling_service.pb.h"
 #include "services/scaling-agent/decision_book.h"
 #include "services/scaling-agent/leader_election.h"
@@ -43,20 +43,20 @@ struct AgentOptions {
 struct AgentDependencies {
   queue::QueueStore* queues = nullptr;
   sync::OptimisticSyncStore* sync = nullptr;
-  trigger::TriggerBus* bus = nullptr;
-  actuator::Actuator* actuator = nullptr;
+  bus::TriggerBus* bus = nullptr;
+  scaling::actuator::Actuator* actuator = nullptr;
   base::Clock* clock = nullptr;
-  std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors
-  std::function<std::vector<std::string>()> jobs;          // their names; may be empty
+  std::function<std::vector<bus::RosterEntry>()> roster;  // of processors
+  std::function<std::vector<std::string>()> jobs;         // their names; may be empty
   // Tells the actuator what its targets are from now on; may be empty.
-  std::function<void(const scaling_rules::Rules&)> use_targets;
+  std::function<void(const scaling::rules::Rules&)> use_targets;
 };
 
 // Thread-safe.
 class Agent {
  public:
   Agent(AgentOptions options, AgentDependencies deps,
-        std::unique_ptr<scaling_rules::RulesWatch> rules);
+        std::unique_ptr<scaling::rules::RulesWatch> rules);
   ~Agent();  // Stop()s
 
   // Hears triggers, and begins. After an error it may be called again.
@@ -67,7 +67,7 @@ class Agent {
 
   bool leads() const { return election_.Token().has_value(); }
   v1::GetAgentResponse About() const;
-  scaling_rules::ActiveRules::State rules() const { return rules_->active_rules().state(); }
+  scaling::rules::ActiveRules::State rules() const { return rules_->active_rules().state(); }
 
   // nullptr: the rules have no such target. Shared with the agent, which may drop it.
   std::shared_ptr<TargetLoop> Find(absl::string_view target) const;
@@ -87,15 +87,15 @@ class Agent {
   void HoldLead();
   void WatchRules();
   void KeepRecords();
-  void OnTrigger(const trigger::InterRoleCommunicationEvent& event);
+  void OnTrigger(const bus::InterRoleCommunicationEvent& event);
   void UseRules();
-  std::shared_ptr<TargetLoop> MakeLoop(const scaling_rules::Target& target,
+  std::shared_ptr<TargetLoop> MakeLoop(const scaling::rules::Target& target,
                                        const std::shared_ptr<const RulesInForce>& rules);
   void Wake(absl::string_view target);
 
   const AgentOptions options_;
   const AgentDependencies deps_;
-  const std::unique_ptr<scaling_rules::RulesWatch> rules_;
+  const std::unique_ptr<scaling::rules::RulesWatch> rules_;
   LeaderElection election_;
   Overrides overrides_;
   DecisionLog decision_log_;
@@ -111,7 +111,7 @@ class Agent {
   bool has_begun_ ABSL_GUARDED_BY(mu_) = false;
   bool has_stopped_ ABSL_GUARDED_BY(mu_) = false;
 
-  std::unique_ptr<trigger::TriggerBus::Subscription> subscription_;
+  std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
   PeriodicThread election_thread_;
   PeriodicThread rules_thread_;
   PeriodicThread records_thread_;

@@ -5,8 +5,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "muster/base/quantity.h"
-#include "muster/scaling_rules/rules_file.h"
-#include "muster/scaling_sim/recording.h"
+#include "muster/scaling/recording/recording.h"
+#include "muster/scaling/rules/rules_file.h"
 #include "services/host/host_options.h"
 #include "services/scaling-agent/limits.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 const CLI::Validator kSoundRules(
     [](std::string& path) -> std::string {
-      return std::string(scaling_rules::LoadRulesFile(path).status().message());
+      return std::string(scaling::rules::LoadRulesFile(path).status().message());
     },
     "FILE");
 
@@ -23,9 +23,9 @@ const CLI::Validator kRecordingSize(
     [](std::string& text) -> std::string {
       const absl::StatusOr<int64_t> bytes = base::ParseBytes(text);
       if (!bytes.ok()) return std::string(bytes.status().message());
-      if (*bytes >= scaling_sim::kMinRecordingBytes) return "";
+      if (*bytes >= scaling::recording::kMinRecordingBytes) return "";
       return absl::StrCat(text, " is less than ",
-                          base::BytesToString(scaling_sim::kMinRecordingBytes));
+                          base::BytesToString(scaling::recording::kMinRecordingBytes));
     },
     "SIZE");
 

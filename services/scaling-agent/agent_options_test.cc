@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/temp_dir.h"
+#include "muster/os/temp_dir.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -32,14 +32,14 @@ class AgentRecordingOptionsTest : public ::testing::Test {
     return "";
   }
 
-  const base::TempDir dir_;
+  const os::TempDir dir_;
   RoleOptions options_;
 };
 
 TEST_F(AgentRecordingOptionsTest, RecordsNothingUnlessItIsTold) {
   EXPECT_EQ(Parse(""), "");
   EXPECT_EQ(options_.recording.path, "");
-  EXPECT_EQ(options_.recording.most_bytes, scaling_sim::kDefaultRecordingBytes);
+  EXPECT_EQ(options_.recording.most_bytes, scaling::recording::kDefaultRecordingBytes);
 }
 
 TEST_F(AgentRecordingOptionsTest, BoundsARecordingByASizeThatHoldsTheRules) {

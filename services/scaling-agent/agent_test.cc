@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "muster/base/temp_dir.h"
-#include "muster/sync/testing/memory_sync_store.h"
-#include "muster/trigger_local/local_trigger_bus.h"
-#include "services/scaling-agent/agent_fixture.h"
+#include "muster/bus/local/local_trigger_bus.h"
+#include "muster/os/temp_dir.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/scaling-agent/agent_fixture.h"
+#include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -30,7 +30,7 @@ class AgentTest : public ::testing::Test {
   }
   std::unique_ptr<Agent> MakeAgent() {
     auto rules =
-        scaling_rules::RulesWatch::Open(dir_ / "rules.yaml", absl::ZeroDuration(), &clock_);
+        scaling::rules::RulesWatch::Open(dir_ / "rules.yaml", absl::ZeroDuration(), &clock_);
     EXPECT_TRUE(rules.ok()) << rules.status();
     AgentOptions options;
     options.election = {"a", "a:7703"};
@@ -41,8 +41,8 @@ class AgentTest : public ::testing::Test {
     deps.bus = &bus_;
     deps.actuator = &actuator_;
     deps.clock = &clock_;
-    deps.roster = [] { return std::vector<mesh::RosterEntry>(); };
-    deps.use_targets = [this](const scaling_rules::Rules& in_force) {
+    deps.roster = [] { return std::vector<bus::RosterEntry>(); };
+    deps.use_targets = [this](const scaling::rules::Rules& in_force) {
       was_looked_at_ = was_looked_at_ || actuator_.barrier()->IsWaitedAt();
       base::MutexLock lock(&mu_);
       workload_ = in_force.targets.front().name;
@@ -63,10 +63,10 @@ class AgentTest : public ::testing::Test {
   }
 
   base::FakeClock clock_;
-  const base::TempDir dir_;
+  const os::TempDir dir_;
   TestQueues queues_{&clock_};
   sync::testing::MemorySyncStore sync_;
-  trigger_local::LocalTriggerBus bus_;
+  bus::local::LocalTriggerBus bus_;
   FakeActuator actuator_;
   std::atomic<bool> was_looked_at_ = false;  // by a loop, while its target became another
   base::Mutex mu_;

@@ -5,13 +5,13 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "muster/proto_time/proto_time.h"
-#include "muster/scaling/explain.h"
+#include "muster/base/proto_time.h"
+#include "muster/scaling/policy/explain.h"
 
 namespace muster::scaling_agent {
 namespace {
 
-using proto_time::ToProto;
+using base::ToProto;
 
 void SetTime(absl::Time time, google::protobuf::Timestamp* proto) { *proto = ToProto(time); }
 
@@ -23,7 +23,7 @@ void AddCandidate(std::string_view by, int replicas, v1::GetDecisionResponse* re
 
 // In the order in which they were weighed.
 void AddCandidates(const Weighed& weighed, v1::GetDecisionResponse* record) {
-  const scaling::Bounds& bounds = weighed.observation.bounds;
+  const scaling::policy::Bounds& bounds = weighed.observation.bounds;
   AddCandidate("work", weighed.by_policy.wanted, record);
   AddCandidate("present", weighed.observation.fleet.committed(), record);
   AddCandidate("min", bounds.min, record);
@@ -31,14 +31,15 @@ void AddCandidates(const Weighed& weighed, v1::GetDecisionResponse* record) {
   if (weighed.trace.budget_cap.has_value()) {
     AddCandidate("budget", *weighed.trace.budget_cap, record);
   }
-  const std::string_view by_policy = scaling::BindingName(weighed.by_policy.binding);
+  const std::string_view by_policy = scaling::policy::BindingName(weighed.by_policy.binding);
   AddCandidate(weighed.trace.reaction.empty() ? by_policy : "reaction", weighed.by_policy.replicas,
                record);
   if (weighed.override.has_value()) AddCandidate("override", weighed.override->replicas, record);
-  AddCandidate(scaling::BindingName(weighed.decided.binding), weighed.decided.replicas, record);
+  AddCandidate(scaling::policy::BindingName(weighed.decided.binding), weighed.decided.replicas,
+               record);
 }
 
-void FillReading(const scaling::QueueReading& reading, v1::ScalingQueueReading* proto) {
+void FillReading(const scaling::policy::QueueReading& reading, v1::ScalingQueueReading* proto) {
   proto->set_queue(reading.queue);
   SetTime(reading.at, proto->mutable_taken());
   proto->set_ready(reading.ready);
@@ -49,7 +50,7 @@ void FillReading(const scaling::QueueReading& reading, v1::ScalingQueueReading* 
 }
 
 void FillInputs(const Weighed& weighed, v1::ScalingInputs* inputs) {
-  const scaling::Observation& seen = weighed.observation;
+  const scaling::policy::Observation& seen = weighed.observation;
   inputs->set_min(seen.bounds.min);
   inputs->set_max(seen.bounds.max);
   *inputs->mutable_replicas() = CountsOf(seen.fleet);
@@ -58,7 +59,7 @@ void FillInputs(const Weighed& weighed, v1::ScalingInputs* inputs) {
   *inputs->mutable_cold_start() = ToProto(seen.estimates.cold_start);
   inputs->set_cpu_share(seen.estimates.cpu_share);
   inputs->set_throttled_share(seen.estimates.throttled_share);
-  for (const scaling::QueueReading& reading : seen.queues)
+  for (const scaling::policy::QueueReading& reading : seen.queues)
     FillReading(reading, inputs->add_queues());
   inputs->set_range_by(weighed.trace.ruling.range_by);
   inputs->set_reaction(weighed.trace.reaction);
@@ -66,7 +67,7 @@ void FillInputs(const Weighed& weighed, v1::ScalingInputs* inputs) {
 }
 
 std::string ExplanationOf(const Weighed& weighed) {
-  std::string text = scaling::Explain(weighed.decided, weighed.observation);
+  std::string text = scaling::policy::Explain(weighed.decided, weighed.observation);
   if (weighed.override.has_value()) {
     absl::StrAppend(
         &text, weighed.override->by.empty() ? "" : " That was ", weighed.override->by,
@@ -80,7 +81,7 @@ std::string ExplanationOf(const Weighed& weighed) {
   return text;
 }
 
-void FillVerdict(const scaling::Feasibility& feasibility, v1::ScalingDecision* decision) {
+void FillVerdict(const scaling::policy::Feasibility& feasibility, v1::ScalingDecision* decision) {
   decision->set_feasible(feasibility.feasible);
   decision->set_needs(feasibility.needs);
   if (feasibility.late_by != absl::InfiniteDuration()) {
@@ -94,29 +95,29 @@ void FillVerdict(const scaling::Feasibility& feasibility, v1::ScalingDecision* d
 }  // namespace
 
 void KeepAtLeast(int there, Weighed* weighed) {
-  scaling::Decision& decided = weighed->decided;
+  scaling::policy::Decision& decided = weighed->decided;
   if (decided.replicas + decided.standby >= there) return;
   decided.replicas = there - decided.standby;
-  decided.binding = scaling::Binding::kNoMetrics;
+  decided.binding = scaling::policy::Binding::kNoMetrics;
   weighed->is_blind = true;
 }
 
-void Demand(const std::optional<Override>& override, const scaling_rules::Range& range,
+void Demand(const std::optional<Override>& override, const scaling::rules::Range& range,
             Weighed* weighed) {
   weighed->override = override;
   if (!override.has_value()) return;
   weighed->decided.replicas = std::clamp(override->replicas, range.min, range.max);
   weighed->decided.standby = 0;
-  weighed->decided.binding = scaling::Binding::kOverride;
+  weighed->decided.binding = scaling::policy::Binding::kOverride;
   weighed->is_blind = false;
 }
 
 void BoundStandby(int most, Weighed* weighed) {
-  scaling::Decision& decided = weighed->decided;
+  scaling::policy::Decision& decided = weighed->decided;
   decided.standby = std::clamp(decided.standby, 0, std::max(0, most - decided.replicas));
 }
 
-v1::ScalingAction ActionOf(const absl::StatusOr<actuator::Outcome>& outcome, bool is_dry,
+v1::ScalingAction ActionOf(const absl::StatusOr<scaling::actuator::Outcome>& outcome, bool is_dry,
                            absl::Time now) {
   v1::ScalingAction action;
   SetTime(now, action.mutable_answered());
@@ -132,7 +133,7 @@ v1::ScalingAction ActionOf(const absl::StatusOr<actuator::Outcome>& outcome, boo
   return action;
 }
 
-v1::ReplicaCounts CountsOf(const scaling::Fleet& fleet) {
+v1::ReplicaCounts CountsOf(const scaling::policy::Fleet& fleet) {
   v1::ReplicaCounts counts;
   counts.set_ready(fleet.ready);
   counts.set_starting(static_cast<int>(fleet.starting.size()));
@@ -152,7 +153,7 @@ v1::ScalingOverride ToProto(const Override& override) {
 }
 
 v1::GetDecisionResponse RecordOf(const Weighed& weighed) {
-  const scaling::Decision& decided = weighed.decided;
+  const scaling::policy::Decision& decided = weighed.decided;
   v1::GetDecisionResponse record;
   v1::ScalingDecision* const decision = record.mutable_decision();
   SetTime(weighed.observation.now, decision->mutable_decided());
@@ -160,7 +161,7 @@ v1::GetDecisionResponse RecordOf(const Weighed& weighed) {
   decision->set_tasks(decided.tasks);
   decision->set_standby(decided.standby);
   decision->set_replicas_before(weighed.observation.fleet.committed());
-  decision->set_binding(std::string(scaling::BindingName(decided.binding)));
+  decision->set_binding(std::string(scaling::policy::BindingName(decided.binding)));
   decision->set_wanted(decided.wanted);
   FillVerdict(decided.feasibility, decision);
   if (decided.deadline.has_value()) SetTime(*decided.deadline, decision->mutable_deadline());

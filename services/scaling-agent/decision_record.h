@@ -6,10 +6,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "muster/actuator/actuator.h"
-#include "muster/scaling/decision.h"
-#include "muster/scaling/observation.h"
-#include "muster/scaling_rules/ruled_policy.h"
+#include "muster/scaling/actuator/actuator.h"
+#include "muster/scaling/policy/decision.h"
+#include "muster/scaling/policy/observation.h"
+#include "muster/scaling/rules/ruled_policy.h"
 #include "muster/v1/scaling_service.pb.h"
 #include "services/scaling-agent/overrides.h"
 
@@ -18,12 +18,12 @@ namespace muster::scaling_agent {
 // All that made a decision.
 struct Weighed {
   // The bounds are those that the rules set.
-  scaling::Observation observation;
-  scaling::Decision by_policy;  // its answer
-  scaling_rules::RuleTrace trace;
+  scaling::policy::Observation observation;
+  scaling::policy::Decision by_policy;  // its answer
+  scaling::rules::RuleTrace trace;
   std::optional<Override> override;
   bool is_blind = false;  // nobody may go now, whatever the policy says
-  scaling::Decision decided;
+  scaling::policy::Decision decided;
 };
 
 // What people and caution make of a policy's answer, in this order.
@@ -31,7 +31,7 @@ struct Weighed {
 // So many stay, because not all that there is can be seen.
 void KeepAtLeast(int there, Weighed* weighed);
 // Somebody demands a number; nullopt: nobody does. Only `range` stays in force.
-void Demand(const std::optional<Override>& override, const scaling_rules::Range& range,
+void Demand(const std::optional<Override>& override, const scaling::rules::Range& range,
             Weighed* weighed);
 // Nothing leaves the target's own most, those on standby included.
 void BoundStandby(int most, Weighed* weighed);
@@ -40,10 +40,10 @@ void BoundStandby(int most, Weighed* weighed);
 v1::GetDecisionResponse RecordOf(const Weighed& weighed);
 
 // What became of an order. `is_dry`: nothing was to.
-v1::ScalingAction ActionOf(const absl::StatusOr<actuator::Outcome>& outcome, bool is_dry,
+v1::ScalingAction ActionOf(const absl::StatusOr<scaling::actuator::Outcome>& outcome, bool is_dry,
                            absl::Time now);
 
-v1::ReplicaCounts CountsOf(const scaling::Fleet& fleet);
+v1::ReplicaCounts CountsOf(const scaling::policy::Fleet& fleet);
 v1::ScalingOverride ToProto(const Override& override);
 
 }  // namespace muster::scaling_agent

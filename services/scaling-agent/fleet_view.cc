@@ -8,8 +8,8 @@
 namespace muster::scaling_agent {
 namespace {
 
-using actuator::Replica;
-using actuator::ReplicaState;
+using scaling::actuator::Replica;
+using scaling::actuator::ReplicaState;
 
 bool CanWork(const WorkerLoad& worker) {
   return worker.listens && !worker.leaving && !worker.silent;
@@ -54,7 +54,7 @@ FleetLook FleetView::Look(const FleetSigns& signs) {
 
   FleetLook look;
   look.live = static_cast<int>(tally.ready.size() + tally.starting.size());
-  scaling::Fleet& fleet = look.fleet;
+  scaling::policy::Fleet& fleet = look.fleet;
   if (!tally.has_lost_reports) tasks_ = tally.tasks;
   look.has_lost_reports = tally.has_lost_reports;
   fleet.tasks = std::max(1, tasks_);

@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "muster/actuator/actuator.h"
-#include "muster/scaling/observation.h"
+#include "muster/scaling/actuator/actuator.h"
+#include "muster/scaling/policy/observation.h"
 #include "services/scaling-agent/learned_speed.h"
 #include "services/scaling-agent/worker_load.h"
 
@@ -35,7 +35,7 @@ struct FleetSigns {
   absl::Time now;
   std::vector<WorkerLoad> workers;  // all processors that were heard
   // As the actuator showed it last; `is_seen` is false where it has not for too long.
-  actuator::TargetState state;
+  scaling::actuator::TargetState state;
   bool is_seen = false;
   bool has_platform = true;      // else heartbeats alone count
   bool trusts_platform = false;  // nobody can have heard all heartbeats yet
@@ -46,8 +46,8 @@ struct FleetSigns {
 };
 
 struct FleetLook {
-  scaling::Fleet fleet;
-  scaling::Estimates estimates;
+  scaling::policy::Fleet fleet;
+  scaling::policy::Estimates estimates;
   // The actuator's names of those that may go, with the fewest leases first; without a platform
   // their own.
   std::vector<std::string> let_go_first;
@@ -74,7 +74,8 @@ class FleetView {
   void TakeHeartbeats(const FleetSigns& signs, Tally* tally);
   void TakeReady(const WorkerLoad* worker, const std::string& name, const FleetSigns& signs,
                  Tally* tally);
-  void TakeStarting(const actuator::Replica& replica, const FleetSigns& signs, Tally* tally);
+  void TakeStarting(const scaling::actuator::Replica& replica, const FleetSigns& signs,
+                    Tally* tally);
   void Settle(const FleetSigns& signs, Tally* tally) const;
 
   LearnedSpeed speed_;

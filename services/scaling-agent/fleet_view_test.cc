@@ -6,14 +6,14 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/scaling-agent/agent_fixture.h"
 #include "services/scaling-agent/limits.h"
+#include "tests/fakes/scaling-agent/agent_fixture.h"
 
 namespace muster::scaling_agent {
 namespace {
 
-using actuator::Replica;
-using actuator::ReplicaState;
+using scaling::actuator::Replica;
+using scaling::actuator::ReplicaState;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -27,7 +27,7 @@ class FleetViewTest : public ::testing::Test {
   }
 
   void Hear(const v1::Heartbeat& beat, bool silent = false) {
-    const mesh::RosterEntry entry{beat, signs_.now, silent || beat.leaving()};
+    const bus::RosterEntry entry{beat, signs_.now, silent || beat.leaving()};
     const WorkerLoad load = LoadOf(entry, kTestAccount, {"in"});
     for (WorkerLoad& known : signs_.workers) {
       if (known.instance == load.instance) {
@@ -250,7 +250,7 @@ TEST_F(FleetViewTest, LearnsTheSpeedOfABusyReplica) {
     Hear(BusyBeatOf("a", sequence, 10));
     LookAfter(absl::Seconds(2));
   }
-  const scaling::Estimates estimates = Look().estimates;
+  const scaling::policy::Estimates estimates = Look().estimates;
   EXPECT_DOUBLE_EQ(estimates.items_per_second, 20) << "it was busy half of the time";
   EXPECT_EQ(estimates.service_time, absl::Milliseconds(50));
   EXPECT_DOUBLE_EQ(estimates.cpu_share, 0.4);
@@ -270,7 +270,7 @@ TEST_F(FleetViewTest, LearnsTheSpeedOfLongItemsFromTheTimeThatTheyTake) {
   v1::Heartbeat beat = BusyBeatOf("a", 1, 0.5);  // one in two seconds; others are under way
   beat.mutable_window()->set_seconds(2);
   v1::JobLoad* const job = beat.mutable_jobs(0);
-  *job->mutable_service_time()->mutable_mean() = proto_time::ToProto(absl::Seconds(1.6));
+  *job->mutable_service_time()->mutable_mean() = base::ToProto(absl::Seconds(1.6));
   Hear(beat);
   EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 0.85 * 2 / 1.6) << "two threads";
 }

@@ -80,8 +80,8 @@ void LearnedSpeed::See(const std::vector<WorkerLoad>& workers) {
   throttled_share_ = ThrottledShare(workers);
 }
 
-scaling::Estimates LearnedSpeed::For(int tasks) const {
-  scaling::Estimates estimates;
+scaling::policy::Estimates LearnedSpeed::For(int tasks) const {
+  scaling::policy::Estimates estimates;
   estimates.items_per_second = rate_.LowerBound(tasks);
   estimates.service_time = service_time_;
   estimates.cold_start = cold_start_.P95();

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "muster/scaling/cold_start.h"
-#include "muster/scaling/observation.h"
-#include "muster/scaling/service_rate.h"
+#include "muster/scaling/policy/cold_start.h"
+#include "muster/scaling/policy/observation.h"
+#include "muster/scaling/policy/service_rate.h"
 #include "services/scaling-agent/worker_load.h"
 
 namespace muster::scaling_agent {
@@ -33,7 +33,7 @@ class LearnedSpeed {
 
   absl::Duration ColdStart() const { return cold_start_.P95(); }
   // For replicas of `tasks`. A replica that was released works at once: release is zero.
-  scaling::Estimates For(int tasks) const;
+  scaling::policy::Estimates For(int tasks) const;
 
  private:
   struct Seen {
@@ -43,8 +43,8 @@ class LearnedSpeed {
 
   const SpeedOptions options_;
   std::map<std::string, Seen> seen_;  // by instance
-  scaling::ServiceRate rate_;
-  scaling::ColdStart cold_start_;
+  scaling::policy::ServiceRate rate_;
+  scaling::policy::ColdStart cold_start_;
   absl::Duration service_time_;
   double cpu_share_ = 0;
   double throttled_share_ = 0;

@@ -13,8 +13,8 @@
 namespace muster::scaling_agent {
 namespace {
 
-using scaling_rules::Rules;
-using scaling_rules::Target;
+using scaling::rules::Rules;
+using scaling::rules::Target;
 
 constexpr char kKeeper[] = "muster-replica-keeper";
 
@@ -53,23 +53,26 @@ absl::Status CheckProgram(const std::string& path) {
 
 class Processes final : public ActuatorHolder {
  public:
-  Processes(ProcessOptions options, std::unique_ptr<actuator_process::ProcessActuator> actuator)
+  Processes(ProcessOptions options,
+            std::unique_ptr<scaling::actuator::process::ProcessActuator> actuator)
       : options_(std::move(options)), actuator_(std::move(actuator)) {}
 
-  actuator::Actuator* actuator() override { return actuator_.get(); }
+  scaling::actuator::Actuator* actuator() override { return actuator_.get(); }
   void Use(const Rules& rules, const std::vector<std::string>& jobs) override {
     actuator_->SetTargets(ProgramsOf(rules, jobs, options_));
   }
 
  private:
   const ProcessOptions options_;
-  const std::unique_ptr<actuator_process::ProcessActuator> actuator_;
+  const std::unique_ptr<scaling::actuator::process::ProcessActuator> actuator_;
 };
 
-std::vector<actuator_threads::LiveProcessor> LiveOf(const std::vector<mesh::RosterEntry>& heard) {
-  std::vector<actuator_threads::LiveProcessor> processors;
-  for (const mesh::RosterEntry& entry : heard) {
-    if (!entry.leaving) processors.push_back(actuator_threads::FromHeartbeat(entry.heartbeat));
+std::vector<scaling::actuator::threads::LiveProcessor> LiveOf(
+    const std::vector<bus::RosterEntry>& heard) {
+  std::vector<scaling::actuator::threads::LiveProcessor> processors;
+  for (const bus::RosterEntry& entry : heard) {
+    if (!entry.leaving)
+      processors.push_back(scaling::actuator::threads::FromHeartbeat(entry.heartbeat));
   }
   return processors;
 }
@@ -82,23 +85,24 @@ class Threads final : public ActuatorHolder {
                    .channel = options.channel},
                   clock) {}
 
-  actuator::Actuator* actuator() override { return &actuator_; }
+  scaling::actuator::Actuator* actuator() override { return &actuator_; }
   void Use(const Rules& rules, const std::vector<std::string>& jobs) override {
     actuator_.SetTargets(JobsOf(rules, jobs));
   }
 
  private:
-  actuator_threads::ThreadsActuator actuator_;
+  scaling::actuator::threads::ThreadsActuator actuator_;
 };
 
 }  // namespace
 
-actuator_process::Targets ProgramsOf(const Rules& rules, const std::vector<std::string>& known_jobs,
-                                     const ProcessOptions& options) {
-  actuator_process::Targets targets;
+scaling::actuator::process::Targets ProgramsOf(const Rules& rules,
+                                               const std::vector<std::string>& known_jobs,
+                                               const ProcessOptions& options) {
+  scaling::actuator::process::Targets targets;
   for (const Target& target : rules.targets) {
     if (target.kind != "process") continue;
-    actuator_process::Program& program = targets[target.id];
+    scaling::actuator::process::Program& program = targets[target.id];
     program.path = ProgramOf(target, options);
     program.arguments = options.processor_arguments;
     program.environment = options.environment;
@@ -110,8 +114,9 @@ actuator_process::Targets ProgramsOf(const Rules& rules, const std::vector<std::
   return targets;
 }
 
-actuator_threads::Targets JobsOf(const Rules& rules, const std::vector<std::string>& known_jobs) {
-  actuator_threads::Targets targets;
+scaling::actuator::threads::Targets JobsOf(const Rules& rules,
+                                           const std::vector<std::string>& known_jobs) {
+  scaling::actuator::threads::Targets targets;
   for (const Target& target : rules.targets) {
     if (target.kind != "threads") continue;
     const auto jobs = JobsOfTarget(target, known_jobs);
@@ -122,7 +127,7 @@ actuator_threads::Targets JobsOf(const Rules& rules, const std::vector<std::stri
 
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptions& options,
                                                               base::Clock* clock) {
-  actuator_process::Options actuator;
+  scaling::actuator::process::Options actuator;
   actuator.folder = options.folder;
   actuator.keeper = PathOf(options.keeper_program, kKeeper);
   actuator.drain_grace = options.drain_grace;
@@ -130,7 +135,8 @@ absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptio
   if (!options.processor_program.empty()) {
     MUSTER_RETURN_IF_ERROR(CheckProgram(options.processor_program));
   }
-  MUSTER_ASSIGN_OR_RETURN(auto opened, actuator_process::ProcessActuator::Open(actuator, clock));
+  MUSTER_ASSIGN_OR_RETURN(auto opened,
+                          scaling::actuator::process::ProcessActuator::Open(actuator, clock));
   return std::make_unique<Processes>(options, std::move(opened));
 }
 

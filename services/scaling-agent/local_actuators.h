@@ -10,11 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "muster/actuator_process/process_actuator.h"
-#include "muster/actuator_threads/threads_actuator.h"
 #include "muster/base/clock.h"
-#include "muster/mesh/roster.h"
+#include "muster/bus/roster.h"
 #include "muster/rpc/channel.h"
+#include "muster/scaling/actuator/process/process_actuator.h"
+#include "muster/scaling/actuator/threads/threads_actuator.h"
 #include "services/scaling-agent/actuator_holder.h"
 
 namespace muster::scaling_agent {
@@ -31,20 +31,20 @@ struct ProcessOptions {
 };
 
 struct ThreadsOptions {
-  std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors; thread-safe
+  std::function<std::vector<bus::RosterEntry>()> roster;  // of processors; thread-safe
   rpc::ChannelOptions channel;
 };
 
 // The targets of kind "process", each with processors for the jobs whose queues it names; a queue
 // that is no job's leaves them all jobs. A target's name is that of the program, unless the options
 // name one: with a slash a path, else beside this process's own program.
-actuator_process::Targets ProgramsOf(const scaling_rules::Rules& rules,
-                                     const std::vector<std::string>& known_jobs,
-                                     const ProcessOptions& options);
+scaling::actuator::process::Targets ProgramsOf(const scaling::rules::Rules& rules,
+                                               const std::vector<std::string>& known_jobs,
+                                               const ProcessOptions& options);
 
 // The targets of kind "threads", each with the job whose queues it names; of several jobs, all.
-actuator_threads::Targets JobsOf(const scaling_rules::Rules& rules,
-                                 const std::vector<std::string>& known_jobs);
+scaling::actuator::threads::Targets JobsOf(const scaling::rules::Rules& rules,
+                                           const std::vector<std::string>& known_jobs);
 
 // `clock` is not owned. NotFound: there is no such program.
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptions& options,

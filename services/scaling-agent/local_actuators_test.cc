@@ -6,10 +6,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "muster/base/temp_dir.h"
-#include "muster/wire/queue_names.h"
+#include "muster/item/queue_names.h"
+#include "muster/os/temp_dir.h"
 #include "services/scaling-agent/queue_names.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -18,9 +18,9 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::Pair;
 
-scaling_rules::Target TargetOf(const std::string& id, const std::string& kind,
-                               std::vector<std::string> queues) {
-  scaling_rules::Target target;
+scaling::rules::Target TargetOf(const std::string& id, const std::string& kind,
+                                std::vector<std::string> queues) {
+  scaling::rules::Target target;
   target.id = id;
   target.kind = kind;
   target.name = "muster-processor";
@@ -41,14 +41,14 @@ TEST(JobOfTest, IsWhatStandsBeforeTheQueuesDirection) {
 
 // Of such a name one sees neither the job nor that another job's would differ.
 TEST(JobOfTest, IsTheJobThatTheQueueWasNamedFor) {
-  const std::string queue = wire::InputQueue("acme", "my_job", 3).name;
+  const std::string queue = item::InputQueue("acme", "my_job", 3).name;
   EXPECT_EQ(JobOf(queue, {"my-job", "my_job", "other"}), "my_job");
   EXPECT_EQ(JobOf(queue, {"my-job"}), std::nullopt);
   EXPECT_EQ(JobOf(queue, {}), std::nullopt);
 }
 
 TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
-  scaling_rules::Rules rules;
+  scaling::rules::Rules rules;
   rules.targets = {TargetOf("bills", "process", {"retail-in-0", "retail-in-1", "rating-in"}),
                    TargetOf("odd", "process", {"retail-in", "inbox"}),
                    TargetOf("elsewhere", "deployment", {"retail-in"})};
@@ -56,9 +56,9 @@ TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
   options.processor_program = "/bin/p";
   options.processor_arguments = {"--threads", "4"};
   options.environment = {{"MUSTER_NATS", "nats://here"}};
-  const actuator_process::Targets programs = ProgramsOf(rules, {}, options);
+  const scaling::actuator::process::Targets programs = ProgramsOf(rules, {}, options);
   ASSERT_EQ(programs.size(), 2);
-  const actuator_process::Program& bills = programs.at("bills");
+  const scaling::actuator::process::Program& bills = programs.at("bills");
   EXPECT_EQ(bills.path, "/bin/p");
   EXPECT_THAT(bills.arguments, ElementsAre("--threads", "4", "--job", "rating", "--job", "retail"));
   EXPECT_THAT(bills.environment, ElementsAre(Pair("MUSTER_NATS", "nats://here")));
@@ -66,8 +66,8 @@ TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
 }
 
 TEST(LocalActuatorsTest, KnowTheJobWhoseQueueHasAMadeName) {
-  scaling_rules::Rules rules;
-  const std::string queue = wire::InputQueue("acme", "my_job", 0).name;
+  scaling::rules::Rules rules;
+  const std::string queue = item::InputQueue("acme", "my_job", 0).name;
   rules.targets = {TargetOf("bills", "process", {queue}), TargetOf("fixed", "threads", {queue})};
   EXPECT_THAT(ProgramsOf(rules, {"my_job"}, {}).at("bills").arguments,
               ElementsAre("--job", "my_job"));
@@ -75,7 +75,7 @@ TEST(LocalActuatorsTest, KnowTheJobWhoseQueueHasAMadeName) {
 }
 
 TEST(LocalActuatorsTest, FindTheProgramThatATargetNames) {
-  scaling_rules::Rules rules;
+  scaling::rules::Rules rules;
   rules.targets = {TargetOf("bills", "process", {"retail-in"})};
   EXPECT_THAT(ProgramsOf(rules, {}, {}).at("bills").path, EndsWith("/muster-processor"));
   EXPECT_EQ(ProgramsOf(rules, {}, {}).at("bills").path.front(), '/');
@@ -84,7 +84,7 @@ TEST(LocalActuatorsTest, FindTheProgramThatATargetNames) {
 }
 
 TEST(LocalActuatorsTest, TellTheThreadsOfTheJobWhoseQueuesATargetNames) {
-  scaling_rules::Rules rules;
+  scaling::rules::Rules rules;
   rules.targets = {TargetOf("one", "threads", {"retail-in-0", "retail-in-1"}),
                    TargetOf("two", "threads", {"retail-in", "rating-in"}),
                    TargetOf("elsewhere", "process", {"retail-in"})};
@@ -93,7 +93,7 @@ TEST(LocalActuatorsTest, TellTheThreadsOfTheJobWhoseQueuesATargetNames) {
 
 TEST(LocalActuatorsTest, WantTheirProgramsAtTheStart) {
   base::FakeClock clock;
-  const base::TempDir dir;
+  const os::TempDir dir;
   ProcessOptions options;
   options.folder = dir / "replicas";
   options.keeper_program = dir / "keeper";
@@ -106,10 +106,10 @@ TEST(LocalActuatorsTest, WantTheirProgramsAtTheStart) {
 
 TEST(LocalActuatorsTest, HaveTheTargetsOfTheRulesInForce) {
   base::FakeClock clock;
-  scaling_rules::Rules rules;
+  scaling::rules::Rules rules;
   rules.targets = {TargetOf("one", "threads", {"retail-in"})};
   ThreadsOptions options;
-  options.roster = [] { return std::vector<mesh::RosterEntry>(); };
+  options.roster = [] { return std::vector<bus::RosterEntry>(); };
   const auto threads = MakeThreads(options, &clock);
   EXPECT_TRUE(absl::IsNotFound(threads->actuator()->Observe("one").status()));
   threads->Use(rules, {});

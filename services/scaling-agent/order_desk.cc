@@ -10,8 +10,8 @@
 namespace muster::scaling_agent {
 namespace {
 
-using actuator::Order;
-using actuator::Outcome;
+using scaling::actuator::Order;
+using scaling::actuator::Outcome;
 
 bool AsksTheSame(const Order& a, const Order& b) {
   return a.replicas == b.replicas && a.tasks == b.tasks;
@@ -19,8 +19,8 @@ bool AsksTheSame(const Order& a, const Order& b) {
 
 }  // namespace
 
-ActuationWorker::ActuationWorker(std::string target, actuator::Actuator* actuator, Token token,
-                                 OnAnswer on_answer, base::Clock* clock)
+ActuationWorker::ActuationWorker(std::string target, scaling::actuator::Actuator* actuator,
+                                 Token token, OnAnswer on_answer, base::Clock* clock)
     : target_(std::move(target)),
       actuator_(actuator),
       token_(std::move(token)),
@@ -122,7 +122,7 @@ void ActuationWorker::Give(Order order) {
 }
 
 void ActuationWorker::Look() {
-  absl::StatusOr<actuator::TargetState> state = actuator_->Observe(target_);
+  absl::StatusOr<scaling::actuator::TargetState> state = actuator_->Observe(target_);
   base::MutexLock lock(&mu_);
   looked_ = state.status();
   if (!state.ok()) return;

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "services/scaling-agent/agent_fixture.h"
 #include "services/scaling-agent/limits.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/scaling-agent/agent_fixture.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -21,17 +21,18 @@ using ::testing::IsEmpty;
 
 class ActuationWorkerTest : public ::testing::Test {
  protected:
-  ActuationWorker MakeDesk(actuator::Actuator* actuator) {
+  ActuationWorker MakeDesk(scaling::actuator::Actuator* actuator) {
     return ActuationWorker(
         "billing", actuator, [this] { return token_; },
-        [this](const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome) {
+        [this](const std::string& decision,
+               const absl::StatusOr<scaling::actuator::Outcome>& outcome) {
           answers_.push_back(absl::StrCat(
               decision, " ", outcome.ok() ? outcome->detail : outcome.status().ToString()));
         },
         &clock_);
   }
-  static actuator::Order OrderOf(int replicas, const std::string& decision = "billing-1") {
-    actuator::Order order;
+  static scaling::actuator::Order OrderOf(int replicas, const std::string& decision = "billing-1") {
+    scaling::actuator::Order order;
     order.target = "billing";
     order.decision = decision;
     order.replicas = replicas;
@@ -218,7 +219,7 @@ TEST_F(ActuationWorkerTest, ADryRunIsToldOfEachChangeOnly) {
 TEST_F(ActuationWorkerTest, OrdersTasksOnlyWhereTheyChange) {
   actuator_.SetState({3, {}});
   actuation_.Step();
-  actuator::Order order = OrderOf(3);
+  scaling::actuator::Order order = OrderOf(3);
   order.tasks = 4;
   actuation_.Want(order);
   actuation_.Step();

@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
-#include "muster/sync/testing/memory_sync_store.h"
 #include "services/scaling-agent/limits.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::scaling_agent {
 namespace {

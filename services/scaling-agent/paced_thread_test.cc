@@ -1,8 +1,8 @@
 #include "services/scaling-agent/paced_thread.h"
 
 #include "gtest/gtest.h"
-#include "muster/base/fake_clock.h"
 #include "muster/base/mutex.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::scaling_agent {
 namespace {

@@ -1,7 +1,7 @@
 #include "services/scaling-agent/queue_names.h"
 
 #include "absl/strings/strip.h"
-#include "muster/wire/queue_names.h"
+#include "muster/item/queue_names.h"
 
 namespace muster::scaling_agent {
 
@@ -22,10 +22,10 @@ absl::string_view WithoutPartition(absl::string_view name) {
 
 std::optional<std::string> JobOf(absl::string_view name, const std::vector<std::string>& jobs) {
   for (const std::string& job : jobs) {
-    if (MatchesQueue(wire::InputName(job), name)) return job;
+    if (MatchesQueue(item::InputName(job), name)) return job;
   }
   absl::string_view job = WithoutPartition(name);
-  if (!absl::ConsumeSuffix(&job, wire::InputName("")) || job.empty()) return std::nullopt;
+  if (!absl::ConsumeSuffix(&job, item::InputName("")) || job.empty()) return std::nullopt;
   return std::string(job);
 }
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "muster/scaling_rules/queue_names.h"
+#include "muster/scaling/rules/queue_names.h"
 
 namespace muster::scaling_agent {
 
-using scaling_rules::MatchesQueue;
+using scaling::rules::MatchesQueue;
 
 // Of the names in the rules, the one that means `queue`; the exact one first, "" if none does.
 absl::string_view NameOf(absl::string_view queue, const std::vector<std::string>& names);

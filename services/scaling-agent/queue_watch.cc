@@ -8,15 +8,15 @@
 #include "muster/base/nearest_name.h"
 #include "muster/base/safe_name.h"
 #include "muster/base/status_macros.h"
-#include "muster/scaling/explain.h"
-#include "muster/wire/queue_names.h"
+#include "muster/item/queue_names.h"
+#include "muster/scaling/policy/explain.h"
 #include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/queue_names.h"
 
 namespace muster::scaling_agent {
 namespace {
 
-void AddTo(const queue::QueueStats& stats, scaling::QueueReading* reading) {
+void AddTo(const queue::QueueStats& stats, scaling::policy::QueueReading* reading) {
   reading->ready += stats.ready;
   reading->in_flight += stats.in_flight;
   reading->oldest_age = std::max(reading->oldest_age, stats.oldest_age);
@@ -26,7 +26,7 @@ void AddTo(const queue::QueueStats& stats, scaling::QueueReading* reading) {
 
 bool IsOfOne(const std::vector<std::string>& jobs, absl::string_view name) {
   return std::any_of(jobs.begin(), jobs.end(), [name](const std::string& job) {
-    return MatchesQueue(wire::InputName(job), name);
+    return MatchesQueue(item::InputName(job), name);
   });
 }
 
@@ -58,7 +58,7 @@ void QueueWatch::Look() {
     base::MutexLock lock(&mu_);
     looking_since_ = clock_->Monotonic();
   }
-  absl::StatusOr<std::vector<scaling::QueueReading>> read = Read();
+  absl::StatusOr<std::vector<scaling::policy::QueueReading>> read = Read();
   base::MutexLock lock(&mu_);
   looking_since_ = absl::InfiniteDuration();
   trouble_ = read.status();
@@ -67,7 +67,7 @@ void QueueWatch::Look() {
   read_at_ = clock_->Monotonic();
 }
 
-absl::StatusOr<std::vector<scaling::QueueReading>> QueueWatch::Read() {
+absl::StatusOr<std::vector<scaling::policy::QueueReading>> QueueWatch::Read() {
   Partitions partitions;
   bool shall_list = false;
   {
@@ -84,9 +84,9 @@ absl::StatusOr<std::vector<scaling::QueueReading>> QueueWatch::Read() {
     base::MutexLock lock(&mu_);
     partitions_ = partitions;
   }
-  std::vector<scaling::QueueReading> readings;
+  std::vector<scaling::policy::QueueReading> readings;
   for (const std::string& name : names_) {
-    MUSTER_ASSIGN_OR_RETURN(scaling::QueueReading reading, ReadOne(name, partitions[name]));
+    MUSTER_ASSIGN_OR_RETURN(scaling::policy::QueueReading reading, ReadOne(name, partitions[name]));
     readings.push_back(std::move(reading));
   }
   return readings;
@@ -147,7 +147,7 @@ absl::StatusOr<std::string> QueueWatch::UnknownIn(const Partitions& partitions) 
 absl::StatusOr<std::vector<std::string>> QueueWatch::NamesThereAre(
     const std::vector<std::string>& jobs) {
   std::set<std::string> names;
-  for (const std::string& job : jobs) names.insert(wire::InputName(job));
+  for (const std::string& job : jobs) names.insert(item::InputName(job));
   MUSTER_ASSIGN_OR_RETURN(
       const std::vector<queue::QueueInfo> page,
       store_->ListQueues(
@@ -158,9 +158,9 @@ absl::StatusOr<std::vector<std::string>> QueueWatch::NamesThereAre(
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-absl::StatusOr<scaling::QueueReading> QueueWatch::ReadOne(
+absl::StatusOr<scaling::policy::QueueReading> QueueWatch::ReadOne(
     const std::string& name, const std::vector<queue::QueueId>& partitions) {
-  scaling::QueueReading reading;
+  scaling::policy::QueueReading reading;
   reading.queue = name;
   // What is put while the store answers may or may not be in the answer. Dated from before, it is
   // taken for more work at worst, until the next look.
@@ -177,7 +177,7 @@ absl::StatusOr<scaling::QueueReading> QueueWatch::ReadOne(
   return reading;
 }
 
-std::vector<scaling::QueueReading> QueueWatch::readings() const {
+std::vector<scaling::policy::QueueReading> QueueWatch::readings() const {
   base::MutexLock lock(&mu_);
   if (clock_->Monotonic() - read_at_ > kReadingLifetime) return {};
   return readings_;
@@ -187,8 +187,8 @@ absl::Status QueueWatch::trouble() const {
   base::MutexLock lock(&mu_);
   const absl::Duration going_on = clock_->Monotonic() - looking_since_;
   if (going_on > kReadingLifetime) {
-    return absl::UnavailableError(
-        absl::StrCat("the queues' statistics have not come for ", scaling::ShowDuration(going_on)));
+    return absl::UnavailableError(absl::StrCat("the queues' statistics have not come for ",
+                                               scaling::policy::ShowDuration(going_on)));
   }
   return trouble_;
 }

@@ -13,7 +13,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/queue/queue_store.h"
-#include "muster/scaling/observation.h"
+#include "muster/scaling/policy/observation.h"
 
 namespace muster::scaling_agent {
 
@@ -35,7 +35,7 @@ class QueueWatch {
 
   // One for each name, its partitions summed up. Empty: the last look that succeeded is too long
   // ago.
-  std::vector<scaling::QueueReading> readings() const;
+  std::vector<scaling::policy::QueueReading> readings() const;
   // Why the last look failed, or how long it has been going on.
   absl::Status trouble() const;
   // NotFound: for kUnknownNameGrace there has been neither a queue nor a job for some name. It says
@@ -53,9 +53,9 @@ class QueueWatch {
   absl::StatusOr<std::string> UnknownIn(const Partitions& partitions);
   void NoteUnknown(std::string text);
   absl::StatusOr<std::vector<std::string>> NamesThereAre(const std::vector<std::string>& jobs);
-  absl::StatusOr<std::vector<scaling::QueueReading>> Read();
-  absl::StatusOr<scaling::QueueReading> ReadOne(const std::string& name,
-                                                const std::vector<queue::QueueId>& partitions);
+  absl::StatusOr<std::vector<scaling::policy::QueueReading>> Read();
+  absl::StatusOr<scaling::policy::QueueReading> ReadOne(
+      const std::string& name, const std::vector<queue::QueueId>& partitions);
 
   const std::string account_;
   const std::vector<std::string> names_;
@@ -69,7 +69,7 @@ class QueueWatch {
   mutable base::Mutex mu_;
   Partitions partitions_ ABSL_GUARDED_BY(mu_);
   bool shall_list_ ABSL_GUARDED_BY(mu_) = false;
-  std::vector<scaling::QueueReading> readings_ ABSL_GUARDED_BY(mu_);
+  std::vector<scaling::policy::QueueReading> readings_ ABSL_GUARDED_BY(mu_);
   absl::Duration read_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   absl::Duration looking_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
   absl::Status trouble_ ABSL_GUARDED_BY(mu_);

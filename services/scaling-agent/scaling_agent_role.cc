@@ -52,8 +52,8 @@ absl::StatusOr<std::unique_ptr<ActuatorHolder>> ScalingAgentRole::MakeActuator()
 
 absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   MUSTER_ASSIGN_OR_RETURN(
-      std::unique_ptr<scaling_rules::RulesWatch> rules,
-      scaling_rules::RulesWatch::Open(options_.rules_file, absl::ZeroDuration(), clock_));
+      std::unique_ptr<scaling::rules::RulesWatch> rules,
+      scaling::rules::RulesWatch::Open(options_.rules_file, absl::ZeroDuration(), clock_));
   AgentOptions options;
   options.election.instance = host_.instance;
   options.election.address = stores.address;
@@ -71,9 +71,9 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   deps.actuator = actuator_->actuator();
   deps.clock = clock_;
   deps.roster = [roster = &membership_->roster()] { return roster->List(v1::ROLE_PROCESSOR); };
-  jobs_ = std::make_unique<job_registry::JobRegistry>(stores.sync, clock_);
+  jobs_ = std::make_unique<job::JobRegistry>(stores.sync, clock_);
   deps.jobs = [this] { return KnownJobs(); };
-  deps.use_targets = [this](const scaling_rules::Rules& in_force) {
+  deps.use_targets = [this](const scaling::rules::Rules& in_force) {
     actuator_->Use(in_force, KnownJobs());
   };
   agent_ = std::make_unique<Agent>(std::move(options), std::move(deps), std::move(rules));
@@ -88,7 +88,7 @@ std::vector<std::string> ScalingAgentRole::KnownJobs() const {
               {{"why", jobs.status().ToString()}});
     return names;
   }
-  for (const job_registry::JobSummary& job : *jobs) names.push_back(job.name);
+  for (const job::JobSummary& job : *jobs) names.push_back(job.name);
   return names;
 }
 

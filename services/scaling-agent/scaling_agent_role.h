@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/job_registry/job_registry.h"
+#include "muster/job/job_registry.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
 #include "services/host/role.h"
@@ -48,7 +48,7 @@ class ScalingAgentRole final : public host::Role {
   const RoleOptions options_;
   base::Clock* const clock_;  // not owned
 
-  std::unique_ptr<job_registry::JobRegistry> jobs_;
+  std::unique_ptr<job::JobRegistry> jobs_;
   std::unique_ptr<host::Membership> membership_;
   std::unique_ptr<ActuatorHolder> actuator_;  // uses membership_
   std::unique_ptr<Agent> agent_;

@@ -8,13 +8,13 @@
 #include "grpc/grpc_security_constants.h"
 #include "grpcpp/security/auth_context.h"
 #include "muster/base/log.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status_macros.h"
-#include "muster/proto_time/proto_time.h"
 #include "muster/rpc/call.h"
 #include "muster/rpc/status.h"
-#include "muster/scaling/explain.h"
-#include "muster/scaling/quote.h"
-#include "muster/scaling_wire/simulate.h"
+#include "muster/scaling/policy/explain.h"
+#include "muster/scaling/policy/quote.h"
+#include "muster/scaling/policy/simulate.h"
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
@@ -32,10 +32,10 @@ std::string CallerOf(const grpc::ServerContext& context) {
 }
 
 absl::StatusOr<absl::Duration> HoldIn(const v1::SetOverrideRequest& request) {
-  const absl::Duration hold = proto_time::FromProto(request.hold());
+  const absl::Duration hold = base::FromProto(request.hold());
   if (hold >= kMinOverride && hold <= kMaxOverride) return hold;
-  return rpc::BadField(
-      "hold", absl::StrCat("is ", scaling::ShowDuration(hold), ", must be within 1 s and 30 days"));
+  return rpc::BadField("hold", absl::StrCat("is ", scaling::policy::ShowDuration(hold),
+                                            ", must be within 1 s and 30 days"));
 }
 
 }  // namespace
@@ -159,7 +159,7 @@ absl::Status ScalingService::Set(const grpc::ServerContext& context,
   MUSTER_ASSIGN_OR_RETURN(const absl::Duration hold, HoldIn(request));
   MUSTER_RETURN_IF_ERROR(CheckLeads());
   const auto rules = agent_->rules().rules;
-  const scaling_rules::Target* const target = rules->FindTarget(request.target());
+  const scaling::rules::Target* const target = rules->FindTarget(request.target());
   if (target == nullptr) {
     return absl::NotFoundError(absl::StrCat("the rules have no target '", request.target(), "'"));
   }
@@ -193,7 +193,7 @@ grpc::Status ScalingService::GetRules(grpc::ServerContext* context, const v1::Ge
                                       v1::GetRulesResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_RETURN_IF_ERROR(CheckLeads());
-    scaling_rules::ActiveRules::State state = agent_->rules();
+    scaling::rules::ActiveRules::State state = agent_->rules();
     response->set_text(std::move(state.text));
     response->set_revision(state.revision);
     return absl::OkStatus();
@@ -207,10 +207,10 @@ grpc::Status ScalingService::Simulate(grpc::ServerContext* context,
     MUSTER_RETURN_IF_ERROR(CheckLeads());
     MUSTER_ASSIGN_OR_RETURN(const Snapshot known,
                             agent_->Known(request->target(), request->queue()));
-    MUSTER_ASSIGN_OR_RETURN(
-        const scaling::Quotation quotation,
-        scaling::Quote(scaling_wire::FromProto(*request), known.observation, known.options));
-    *response = scaling_wire::ToProto(known.target, quotation);
+    MUSTER_ASSIGN_OR_RETURN(const scaling::policy::Quotation quotation,
+                            scaling::policy::Quote(scaling::policy::FromProto(*request),
+                                                   known.observation, known.options));
+    *response = scaling::policy::ToProto(known.target, quotation);
     return absl::OkStatus();
   });
 }

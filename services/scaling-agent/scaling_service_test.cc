@@ -8,14 +8,14 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/temp_dir.h"
+#include "muster/bus/local/local_trigger_bus.h"
+#include "muster/bus/work_detected.h"
+#include "muster/os/temp_dir.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
-#include "muster/sync/testing/memory_sync_store.h"
-#include "muster/trigger/work_detected.h"
-#include "muster/trigger_local/local_trigger_bus.h"
-#include "services/scaling-agent/agent_fixture.h"
+#include "tests/fakes/scaling-agent/agent_fixture.h"
+#include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -36,7 +36,7 @@ class ScalingServiceTest : public ::testing::Test {
 
   // One more agent on the same stores.
   struct Served {
-    std::unique_ptr<mesh::Roster> roster;
+    std::unique_ptr<bus::Roster> roster;
     std::unique_ptr<FakeActuator> actuator;
     std::unique_ptr<Agent> agent;
     std::unique_ptr<ScalingService> service;
@@ -58,12 +58,13 @@ class ScalingServiceTest : public ::testing::Test {
 
   std::unique_ptr<Served> Serve(const std::string& name) {
     auto served = std::make_unique<Served>();
-    auto rules = scaling_rules::RulesWatch::Open(dir_ / "rules.yaml", absl::ZeroDuration(), clock_);
+    auto rules =
+        scaling::rules::RulesWatch::Open(dir_ / "rules.yaml", absl::ZeroDuration(), clock_);
     EXPECT_TRUE(rules.ok()) << rules.status();
     AgentOptions options;
     options.election = {name, name + ":7703"};
     options.loop.account = kTestAccount;
-    served->roster = std::make_unique<mesh::Roster>(clock_);
+    served->roster = std::make_unique<bus::Roster>(clock_);
     served->actuator = std::make_unique<FakeActuator>();
     AgentDependencies deps;
     deps.queues = queues_.store();
@@ -168,10 +169,10 @@ class ScalingServiceTest : public ::testing::Test {
   }
 
   base::Clock* const clock_ = base::RealClock();
-  const base::TempDir dir_;
+  const os::TempDir dir_;
   TestQueues queues_{clock_};
   sync::testing::MemorySyncStore sync_;
-  trigger_local::LocalTriggerBus bus_;
+  bus::local::LocalTriggerBus bus_;
 };
 
 TEST_F(ScalingServiceTest, TellsOfTheAgentItsTargetsAndItsRules) {
@@ -199,7 +200,7 @@ TEST_F(ScalingServiceTest, ATriggerIsFollowedByADecisionAndAnOrder) {
   AwaitDecision(*served);
   Watch watch(*served, "billing");
   queues_.Put("in-0", 5);
-  ASSERT_TRUE(bus_.Publish(trigger::WorkDetected("initiator", kTestAccount, "in-0", 5)).ok());
+  ASSERT_TRUE(bus_.Publish(bus::WorkDetected("initiator", kTestAccount, "in-0", 5)).ok());
   ASSERT_TRUE(SetOverride(*served, "billing", 4, 3600).ok());
   const v1::ScalingDecision done = watch.Await([](const v1::ScalingDecision& decision) {
     return decision.binding() == "override" && decision.action().has_answered();

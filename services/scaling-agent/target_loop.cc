@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muster/base/log.h"
-#include "muster/scaling/limits.h"
+#include "muster/scaling/policy/limits.h"
 #include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/queue_names.h"
 
@@ -18,7 +18,7 @@ constexpr Pace kDeciding{kLookPeriod, kLeastDecisionGap, kGatherTriggers};
 
 }  // namespace
 
-TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
+TargetLoop::TargetLoop(const scaling::rules::Target& target, LoopOptions options,
                        LoopDependencies deps, std::shared_ptr<const RulesInForce> rules)
     : target_(target),
       options_(std::move(options)),
@@ -26,7 +26,8 @@ TargetLoop::TargetLoop(const scaling_rules::Target& target, LoopOptions options,
       watch_(options_.account, target.queues, deps_.queues, deps_.clock, deps_.jobs),
       actuation_(
           target.id, deps_.actuator, deps_.token,
-          [this](const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome) {
+          [this](const std::string& decision,
+                 const absl::StatusOr<scaling::actuator::Outcome>& outcome) {
             OnAnswer(decision, outcome);
           },
           deps_.clock),
@@ -70,7 +71,7 @@ void TargetLoop::Act() {
   if (was_blind && actuation_.view().is_fresh) Wake();
 }
 
-bool TargetLoop::IsFor(const scaling_rules::Target& target) const {
+bool TargetLoop::IsFor(const scaling::rules::Target& target) const {
   return target.id == target_.id && target.kind == target_.kind && target.name == target_.name &&
          target.queues == target_.queues;
 }
@@ -92,13 +93,13 @@ void TargetLoop::OnWork(absl::string_view queue, int64_t items) {
   watch_.OnTrigger(queue);
   if (items > 0) {
     const absl::Time now = deps_.clock->Now();
-    items = std::min(items, scaling::kMaxItems);
+    items = std::min(items, scaling::policy::kMaxItems);
     base::MutexLock lock(&mu_);
     if (announced_.size() < kMaxPendingAnnouncements) {
       announced_.push_back({now, items, 0});
     } else {
       int64_t& sum = announced_.back().items;
-      sum = std::min(sum + items, scaling::kMaxItems);
+      sum = std::min(sum + items, scaling::policy::kMaxItems);
     }
   }
   Wake();
@@ -111,7 +112,7 @@ void TargetLoop::Decide() {
   const bool leads = FollowLead();
   const absl::Time now = TimeOfDecision();
   const FleetSigns signs = SignsAt(now);
-  std::vector<scaling::QueueReading> queues = watch_.readings();
+  std::vector<scaling::policy::QueueReading> queues = watch_.readings();
   if (!leads || IsTooEarly(signs, queues)) {
     fleet_.Look(signs);  // whoever takes over knows the speed of things already
     return;
@@ -119,7 +120,7 @@ void TargetLoop::Decide() {
   PassOnAnnouncements(now);
   int live = 0;
   Weighed weighed = Weigh(signs, std::move(queues), &live);
-  const scaling_rules::Range range = rules_->rules->FindTarget(name())->range;
+  const scaling::rules::Range range = rules_->rules->FindTarget(name())->range;
   KeepAtLeast(UnseenReplicas(signs, live, weighed), &weighed);
   Demand(deps_.overrides->Of(name()), range, &weighed);
   BoundStandby(range.max, &weighed);
@@ -181,12 +182,12 @@ absl::Time TargetLoop::TimeOfDecision() {
 }
 
 void TargetLoop::PassOnAnnouncements(absl::Time now) {
-  std::vector<scaling::Announcement> announced;
+  std::vector<scaling::policy::Announcement> announced;
   {
     base::MutexLock lock(&mu_);
     announced.swap(announced_);
   }
-  for (scaling::Announcement& announcement : announced) {
+  for (scaling::policy::Announcement& announcement : announced) {
     announcement.at = std::min(announcement.at, now);
     policy_.Announce(announcement);
   }
@@ -195,7 +196,7 @@ void TargetLoop::PassOnAnnouncements(absl::Time now) {
 FleetSigns TargetLoop::SignsAt(absl::Time now) const {
   FleetSigns signs;
   signs.now = now;
-  for (const mesh::RosterEntry& entry : deps_.roster()) {
+  for (const bus::RosterEntry& entry : deps_.roster()) {
     signs.workers.push_back(LoadOf(entry, options_.account, target_.queues));
   }
   TargetView view = actuation_.view();
@@ -213,16 +214,16 @@ FleetSigns TargetLoop::SignsAt(absl::Time now) const {
 // What it takes to decide comes within moments of beginning to lead; without an answer, it decides
 // without it. Ids and overrides it must have.
 bool TargetLoop::IsTooEarly(const FleetSigns& signs,
-                            const std::vector<scaling::QueueReading>& queues) const {
+                            const std::vector<scaling::policy::QueueReading>& queues) const {
   if (!deps_.overrides->is_known()) return true;
   const bool sees_all = signs.is_seen && !queues.empty();
   return !sees_all && deps_.clock->Monotonic() - term_->since < kLookPeriod;
 }
 
-Weighed TargetLoop::Weigh(const FleetSigns& signs, std::vector<scaling::QueueReading> queues,
-                          int* live) {
+Weighed TargetLoop::Weigh(const FleetSigns& signs,
+                          std::vector<scaling::policy::QueueReading> queues, int* live) {
   Weighed weighed;
-  scaling::Observation& seen = weighed.observation;
+  scaling::policy::Observation& seen = weighed.observation;
   seen.now = signs.now;
   seen.queues = std::move(queues);
   FleetSigns looked = signs;
@@ -255,7 +256,7 @@ int TargetLoop::UnseenReplicas(const FleetSigns& signs, int live, const Weighed&
   return std::max(live, signs.has_platform ? signs.state.wanted : decided_);
 }
 
-void TargetLoop::NoteSeen(const scaling::Observation& observation) {
+void TargetLoop::NoteSeen(const scaling::policy::Observation& observation) {
   base::MutexLock lock(&mu_);
   snapshot_ = Snapshot{name(), observation, policy_.options()};
   deciding_ = policy_.recording();
@@ -278,7 +279,7 @@ void TargetLoop::Conclude(const Weighed& weighed) {
   }
   term_->standby = weighed.decided.standby;
   decided_ = weighed.decided.replicas + weighed.decided.standby;
-  actuator::Order order;
+  scaling::actuator::Order order;
   order.target = name();
   order.decision = decision.id();
   order.replicas = decided_;
@@ -292,19 +293,19 @@ void TargetLoop::Conclude(const Weighed& weighed) {
     term_->last = decision;
     Publish(record);
   }
-  if (rules_->rules->mode != scaling_rules::Mode::kAct) return actuation_.Rest();
+  if (rules_->rules->mode != scaling::rules::Mode::kAct) return actuation_.Rest();
   // Without a look at what there is, an order could be a wild one.
   if (!actuation_.view().was_seen) return;
   actuation_.Want(std::move(order));
   if (is_new) actuation_thread_.Wake();
 }
 
-v1::ScalingAction TargetLoop::ActionFor(const actuator::Order& order) const {
+v1::ScalingAction TargetLoop::ActionFor(const scaling::actuator::Order& order) const {
   v1::ScalingAction action;
   const TargetView view = actuation_.view();
   action.set_before(view.state.wanted);
   action.set_after(order.replicas);
-  if (rules_->rules->mode != scaling_rules::Mode::kAct) {
+  if (rules_->rules->mode != scaling::rules::Mode::kAct) {
     action.set_state(v1::ScalingAction::STATE_NOT_ASKED);
   } else if (actuation_.Needs(order)) {
     action.set_state(v1::ScalingAction::STATE_ORDERED);
@@ -316,7 +317,7 @@ v1::ScalingAction TargetLoop::ActionFor(const actuator::Order& order) const {
 
 void TargetLoop::Publish(const v1::GetDecisionResponse& record) {
   const v1::ScalingDecision& decision = record.decision();
-  const bool tells_people = rules_->rules->mode == scaling_rules::Mode::kNotify;
+  const bool tells_people = rules_->rules->mode == scaling::rules::Mode::kNotify;
   base::Log(tells_people ? base::kWarning : base::kInfo, "decided",
             {{"decision", decision.id()},
              {"replicas", decision.replicas()},
@@ -327,7 +328,7 @@ void TargetLoop::Publish(const v1::GetDecisionResponse& record) {
 }
 
 void TargetLoop::OnAnswer(const std::string& decision,
-                          const absl::StatusOr<actuator::Outcome>& outcome) {
+                          const absl::StatusOr<scaling::actuator::Outcome>& outcome) {
   deps_.decision_log->SetAction(decision,
                                 ActionOf(outcome, actuation_.is_dry(), deps_.clock->Now()));
   Wake();

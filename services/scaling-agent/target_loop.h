@@ -21,12 +21,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "muster/actuator/actuator.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
-#include "muster/mesh/roster.h"
+#include "muster/bus/roster.h"
 #include "muster/queue/queue_store.h"
-#include "muster/scaling/observation.h"
+#include "muster/scaling/actuator/actuator.h"
+#include "muster/scaling/policy/observation.h"
 #include "muster/sync/optimistic_sync_store.h"
 #include "muster/v1/scaling_service.pb.h"
 #include "services/scaling-agent/decision_book.h"
@@ -53,20 +53,20 @@ struct LoopOptions {
 struct LoopDependencies {
   queue::QueueStore* queues = nullptr;
   sync::OptimisticSyncStore* sync = nullptr;
-  actuator::Actuator* actuator = nullptr;
+  scaling::actuator::Actuator* actuator = nullptr;
   Overrides* overrides = nullptr;
   DecisionLog* decision_log = nullptr;
   base::Clock* clock = nullptr;
-  ActuationWorker::Token token;                            // while this agent leads
-  std::function<std::vector<mesh::RosterEntry>()> roster;  // of processors
-  std::function<std::vector<std::string>()> jobs;          // as of QueueWatch
+  ActuationWorker::Token token;                           // while this agent leads
+  std::function<std::vector<bus::RosterEntry>()> roster;  // of processors
+  std::function<std::vector<std::string>()> jobs;         // as of QueueWatch
 };
 
 // Thread-safe, save that each of Decide, LookAtQueues, Act and FillIds has one caller at a time.
 class TargetLoop {
  public:
   // Of a target that `rules` have.
-  TargetLoop(const scaling_rules::Target& target, LoopOptions options, LoopDependencies deps,
+  TargetLoop(const scaling::rules::Target& target, LoopOptions options, LoopDependencies deps,
              std::shared_ptr<const RulesInForce> rules);
   ~TargetLoop();  // Stop()s
 
@@ -81,7 +81,7 @@ class TargetLoop {
   absl::Status FillIds() { return ids_.Fill(); }
 
   // Whether the same loop can go on for it: rules that only set it differently make no other.
-  bool IsFor(const scaling_rules::Target& target) const;
+  bool IsFor(const scaling::rules::Target& target) const;
   void UseRules(std::shared_ptr<const RulesInForce> rules);
   // Work was put into a queue of the account; most are others'.
   void OnWork(absl::string_view queue, int64_t items);
@@ -110,17 +110,20 @@ class TargetLoop {
   absl::Time TimeOfDecision();
   void PassOnAnnouncements(absl::Time now);
   FleetSigns SignsAt(absl::Time now) const;
-  bool IsTooEarly(const FleetSigns& signs, const std::vector<scaling::QueueReading>& queues) const;
-  Weighed Weigh(const FleetSigns& signs, std::vector<scaling::QueueReading> queues, int* live);
+  bool IsTooEarly(const FleetSigns& signs,
+                  const std::vector<scaling::policy::QueueReading>& queues) const;
+  Weighed Weigh(const FleetSigns& signs, std::vector<scaling::policy::QueueReading> queues,
+                int* live);
   int UnseenReplicas(const FleetSigns& signs, int live, const Weighed& weighed) const;
   void Conclude(const Weighed& weighed);
-  v1::ScalingAction ActionFor(const actuator::Order& order) const;
+  v1::ScalingAction ActionFor(const scaling::actuator::Order& order) const;
   void Publish(const v1::GetDecisionResponse& record);
-  void NoteSeen(const scaling::Observation& observation);
-  void OnAnswer(const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome);
+  void NoteSeen(const scaling::policy::Observation& observation);
+  void OnAnswer(const std::string& decision,
+                const absl::StatusOr<scaling::actuator::Outcome>& outcome);
   std::string HealthIssues() const;
 
-  const scaling_rules::Target target_;  // as it was first; its numbers may have changed since
+  const scaling::rules::Target target_;  // as it was first; its numbers may have changed since
   const LoopOptions options_;
   const LoopDependencies deps_;
 
@@ -140,7 +143,7 @@ class TargetLoop {
 
   mutable base::Mutex mu_;
   std::shared_ptr<const RulesInForce> next_rules_ ABSL_GUARDED_BY(mu_);
-  std::vector<scaling::Announcement> announced_ ABSL_GUARDED_BY(mu_);
+  std::vector<scaling::policy::Announcement> announced_ ABSL_GUARDED_BY(mu_);
   std::optional<Snapshot> snapshot_ ABSL_GUARDED_BY(mu_);
   absl::Status deciding_ ABSL_GUARDED_BY(mu_);          // what hinders it
   absl::Status heartbeat_status_ ABSL_GUARDED_BY(mu_);  // the replicas

@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/scaling-agent/target_loop_fixture.h"
+#include "tests/fakes/scaling-agent/target_loop_fixture.h"
 
 namespace muster::scaling_agent {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/log_capture.h"
-#include "services/scaling-agent/target_loop_fixture.h"
+#include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/scaling-agent/target_loop_fixture.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -197,7 +197,7 @@ TEST_F(TargetLoopTest, TellsWhereItStands) {
   EXPECT_EQ(status.ready(), 3);
   EXPECT_EQ(status.replicas().ready(), 1);
   EXPECT_EQ(status.sla().seconds(), 60);
-  EXPECT_EQ(proto_time::FromProto(status.oldest_deadline()), put + absl::Minutes(1));
+  EXPECT_EQ(base::FromProto(status.oldest_deadline()), put + absl::Minutes(1));
   EXPECT_EQ(status.trouble(), "");
   EXPECT_EQ(loop_->snapshot()->observation.queues.front().ready, 3);
 }

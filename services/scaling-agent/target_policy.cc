@@ -5,23 +5,24 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/status_macros.h"
-#include "muster/scaling/deadline_policy.h"
+#include "muster/scaling/policy/deadline_policy.h"
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
 namespace {
 
-using scaling_rules::MetricLoss;
+using scaling::rules::MetricLoss;
 
-bool AreTheSame(const scaling::DeadlineOptions& a, const scaling::DeadlineOptions& b) {
-  return scaling_sim::EncodeHeader({"", a}) == scaling_sim::EncodeHeader({"", b});
+bool AreTheSame(const scaling::policy::DeadlineOptions& a,
+                const scaling::policy::DeadlineOptions& b) {
+  return scaling::recording::EncodeHeader({"", a}) == scaling::recording::EncodeHeader({"", b});
 }
 
 }  // namespace
 
-scaling::DeadlineOptions OptionsOf(const scaling_rules::Rules& rules,
-                                   const scaling_rules::Target& target) {
-  scaling::DeadlineOptions options;
+scaling::policy::DeadlineOptions OptionsOf(const scaling::rules::Rules& rules,
+                                           const scaling::rules::Target& target) {
+  scaling::policy::DeadlineOptions options;
   options.sla = target.sla_max.value_or(kDefaultSla);
   options.aim = target.sla_aim;
   options.patience = target.patience;
@@ -35,39 +36,39 @@ TargetPolicy::TargetPolicy(std::string target, RecordingPlace place)
     : target_(std::move(target)), place_(std::move(place)) {}
 
 absl::Status TargetPolicy::Begin(const RulesInForce& rules) {
-  const scaling_rules::Target* const target = rules.rules->FindTarget(target_);
+  const scaling::rules::Target* const target = rules.rules->FindTarget(target_);
   if (target == nullptr) {
     return absl::NotFoundError(absl::StrCat("the rules have no target '", target_, "'"));
   }
-  const scaling::DeadlineOptions options = OptionsOf(*rules.rules, *target);
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<scaling::Policy> deadline,
-                          scaling::MakeDeadlinePolicy(options));
+  const scaling::policy::DeadlineOptions options = OptionsOf(*rules.rules, *target);
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<scaling::policy::Policy> deadline,
+                          scaling::policy::MakeDeadlinePolicy(options));
   MUSTER_ASSIGN_OR_RETURN(
-      policy_, scaling_rules::RuledPolicy::Make(rules.rules, target_, std::move(deadline)));
+      policy_, scaling::rules::RuledPolicy::Make(rules.rules, target_, std::move(deadline)));
   options_ = options;
   BeginRecording();
-  Record(scaling_sim::RecordedRules{rules.text});
+  Record(scaling::recording::RecordedRules{rules.text});
   return absl::OkStatus();
 }
 
 absl::Status TargetPolicy::Use(const RulesInForce& rules) {
-  const scaling_rules::Target* const target = rules.rules->FindTarget(target_);
+  const scaling::rules::Target* const target = rules.rules->FindTarget(target_);
   const bool is_kept = policy_ != nullptr && target != nullptr &&
                        AreTheSame(OptionsOf(*rules.rules, *target), options_);
   if (!is_kept) return Begin(rules);
   MUSTER_RETURN_IF_ERROR(policy_->Use(rules.rules));
-  Record(scaling_sim::RecordedRules{rules.text});
+  Record(scaling::recording::RecordedRules{rules.text});
   return absl::OkStatus();
 }
 
-void TargetPolicy::Announce(const scaling::Announcement& announcement) {
+void TargetPolicy::Announce(const scaling::policy::Announcement& announcement) {
   Record(announcement);
   policy_->Announce(announcement);
 }
 
-scaling::Decision TargetPolicy::Decide(const scaling::Observation& observation) {
-  const scaling::Decision decision = policy_->Decide(observation);
-  Record(scaling_sim::RecordedStep{observation, decision});
+scaling::policy::Decision TargetPolicy::Decide(const scaling::policy::Observation& observation) {
+  const scaling::policy::Decision decision = policy_->Decide(observation);
+  Record(scaling::recording::RecordedStep{observation, decision});
   return decision;
 }
 
@@ -85,7 +86,8 @@ void TargetPolicy::BeginRecording() {
   if (place_.path.empty()) return;
   for (int number = 1; number <= kMaxRecordings; ++number) {
     const std::string path = number == 1 ? place_.path : absl::StrCat(place_.path, ".", number);
-    auto opened = scaling_sim::RecordingWriter::Open(path, {target_, options_}, place_.most_bytes);
+    auto opened =
+        scaling::recording::RecordingWriter::Open(path, {target_, options_}, place_.most_bytes);
     if (absl::IsAlreadyExists(opened.status())) continue;
     if (!opened.ok()) return EndRecording(opened.status());
     writer_ = *std::move(opened);
@@ -95,7 +97,7 @@ void TargetPolicy::BeginRecording() {
       absl::StrCat(place_.path, ": there are ", kMaxRecordings, " recordings already")));
 }
 
-void TargetPolicy::Record(const scaling_sim::RecordedEvent& event) {
+void TargetPolicy::Record(const scaling::recording::RecordedEvent& event) {
   if (writer_ == nullptr) {
     if (!recording_.ok()) ++unrecorded_;
     return;

@@ -7,18 +7,18 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "muster/scaling/deadline_options.h"
-#include "muster/scaling/decision.h"
-#include "muster/scaling/observation.h"
-#include "muster/scaling_rules/ruled_policy.h"
-#include "muster/scaling_rules/rules.h"
-#include "muster/scaling_sim/recording.h"
+#include "muster/scaling/policy/deadline_options.h"
+#include "muster/scaling/policy/decision.h"
+#include "muster/scaling/policy/observation.h"
+#include "muster/scaling/recording/recording.h"
+#include "muster/scaling/rules/ruled_policy.h"
+#include "muster/scaling/rules/rules.h"
 
 namespace muster::scaling_agent {
 
 // The rules as a file says them.
 struct RulesInForce {
-  std::shared_ptr<const scaling_rules::Rules> rules;
+  std::shared_ptr<const scaling::rules::Rules> rules;
   std::string text;
   int64_t revision = 0;
 };
@@ -29,12 +29,13 @@ struct RulesInForce {
 //   stabilizer.idle_hold         where it is said the rule alone holds,
 //                                not the cost of a cold start
 //   on_metric_loss               theirs
-scaling::DeadlineOptions OptionsOf(const scaling_rules::Rules& rules,
-                                   const scaling_rules::Target& target);
+scaling::policy::DeadlineOptions OptionsOf(const scaling::rules::Rules& rules,
+                                           const scaling::rules::Target& target);
 
 struct RecordingPlace {
-  std::string path;                                          // empty: nothing is recorded
-  int64_t most_bytes = scaling_sim::kDefaultRecordingBytes;  // of a file; there are two at the most
+  std::string path;  // empty: nothing is recorded
+  int64_t most_bytes =
+      scaling::recording::kDefaultRecordingBytes;  // of a file; there are two at the most
 };
 
 // Not thread-safe.
@@ -51,25 +52,25 @@ class TargetPolicy {
   absl::Status Use(const RulesInForce& rules);
 
   // After Begin.
-  void Announce(const scaling::Announcement& announcement);
-  scaling::Decision Decide(const scaling::Observation& observation);
+  void Announce(const scaling::policy::Announcement& announcement);
+  scaling::policy::Decision Decide(const scaling::policy::Observation& observation);
 
-  const scaling_rules::RuleTrace& trace() const { return policy_->trace(); }
-  const scaling::DeadlineOptions& options() const { return options_; }
+  const scaling::rules::RuleTrace& trace() const { return policy_->trace(); }
+  const scaling::policy::DeadlineOptions& options() const { return options_; }
   // OK: what shall be recorded is. Else it ended, and deciding goes on; why, and how much of what
   // happened since is not in it.
   absl::Status recording() const;
 
  private:
   void BeginRecording();
-  void Record(const scaling_sim::RecordedEvent& event);
+  void Record(const scaling::recording::RecordedEvent& event);
   void EndRecording(const absl::Status& why);
 
   const std::string target_;
   const RecordingPlace place_;
-  scaling::DeadlineOptions options_;
-  std::unique_ptr<scaling_rules::RuledPolicy> policy_;
-  std::unique_ptr<scaling_sim::RecordingWriter> writer_;
+  scaling::policy::DeadlineOptions options_;
+  std::unique_ptr<scaling::rules::RuledPolicy> policy_;
+  std::unique_ptr<scaling::recording::RecordingWriter> writer_;
   absl::Status recording_;
   int64_t unrecorded_ = 0;  // events since it ended
 };

@@ -9,11 +9,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/status_macros.h"
-#include "muster/base/temp_dir.h"
-#include "muster/scaling/deadline_policy.h"
-#include "muster/scaling_rules/rules_file.h"
-#include "muster/scaling_sim/recording.h"
-#include "muster/scaling_sim/recording_replay.h"
+#include "muster/os/temp_dir.h"
+#include "muster/scaling/policy/deadline_policy.h"
+#include "muster/scaling/recording/recording.h"
+#include "muster/scaling/recording/recording_replay.h"
+#include "muster/scaling/rules/rules_file.h"
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
@@ -27,18 +27,18 @@ constexpr char kTarget[] =
     "patience: 0.25, max: 9}}\n";
 
 RulesInForce RulesOf(const std::string& text) {
-  auto rules = scaling_rules::ParseRules(text, "rules");
+  auto rules = scaling::rules::ParseRules(text, "rules");
   EXPECT_TRUE(rules.ok()) << rules.status();
-  return {std::make_shared<const scaling_rules::Rules>(*std::move(rules)), text, 1};
+  return {std::make_shared<const scaling::rules::Rules>(*std::move(rules)), text, 1};
 }
 
-scaling::DeadlineOptions OptionsIn(const std::string& text) {
+scaling::policy::DeadlineOptions OptionsIn(const std::string& text) {
   const RulesInForce rules = RulesOf(text);
   return OptionsOf(*rules.rules, rules.rules->targets.front());
 }
 
 TEST(OptionsOfTest, TheRulesSayWhatIsPromisedAndHowPatiently) {
-  const scaling::DeadlineOptions options = OptionsIn(kTarget);
+  const scaling::policy::DeadlineOptions options = OptionsIn(kTarget);
   EXPECT_EQ(options.sla, absl::Minutes(1));
   EXPECT_EQ(options.aim, absl::Seconds(20));
   EXPECT_EQ(options.patience, 0.25);
@@ -77,9 +77,9 @@ class TargetPolicyTest : public ::testing::Test {
     EXPECT_TRUE(used.ok()) << used;
   }
   // A second goes by; `items` wait.
-  scaling::Decision Decide(int items) {
+  scaling::policy::Decision Decide(int items) {
     now_ += absl::Seconds(1);
-    scaling::Observation seen;
+    scaling::policy::Observation seen;
     seen.now = now_;
     seen.fleet.ready = 1;
     seen.estimates.items_per_second = 10;
@@ -91,36 +91,36 @@ class TargetPolicyTest : public ::testing::Test {
   std::string path() const { return dir_ / "recording"; }
   // "SAME" where the recording's policy decides all as it was recorded.
   static std::string Replay(const std::string& path) {
-    auto reader = scaling_sim::RecordingReader::Open(path);
+    auto reader = scaling::recording::RecordingReader::Open(path);
     if (!reader.ok()) return reader.status().ToString();
-    std::unique_ptr<scaling_rules::RuledPolicy> ruled;
+    std::unique_ptr<scaling::rules::RuledPolicy> ruled;
     const auto use = [&](const std::string& text) -> absl::Status {
       if (ruled != nullptr) return ruled->Use(RulesOf(text).rules);
       MUSTER_ASSIGN_OR_RETURN(auto deadline,
-                              scaling::MakeDeadlinePolicy((*reader)->header().policy));
-      MUSTER_ASSIGN_OR_RETURN(ruled, scaling_rules::RuledPolicy::Make(
+                              scaling::policy::MakeDeadlinePolicy((*reader)->header().policy));
+      MUSTER_ASSIGN_OR_RETURN(ruled, scaling::rules::RuledPolicy::Make(
                                          RulesOf(text).rules, "billing", std::move(deadline)));
       return absl::OkStatus();
     };
     Forward forward{&ruled};
-    const auto verdict = scaling_sim::ReplayRecording(reader->get(), &forward, use);
+    const auto verdict = scaling::recording::ReplayRecording(reader->get(), &forward, use);
     if (!verdict.ok()) return verdict.status().ToString();
     return absl::StrCat(verdict->first_difference.has_value() ? "OTHER " : "SAME ",
                         verdict->decisions, " ", verdict->announcements);
   }
 
-  struct Forward final : scaling::Policy {
-    explicit Forward(std::unique_ptr<scaling_rules::RuledPolicy>* behind) : to(behind) {}
-    void Announce(const scaling::Announcement& announcement) override {
+  struct Forward final : scaling::policy::Policy {
+    explicit Forward(std::unique_ptr<scaling::rules::RuledPolicy>* behind) : to(behind) {}
+    void Announce(const scaling::policy::Announcement& announcement) override {
       (*to)->Announce(announcement);
     }
-    scaling::Decision Decide(const scaling::Observation& seen) override {
+    scaling::policy::Decision Decide(const scaling::policy::Observation& seen) override {
       return (*to)->Decide(seen);
     }
-    std::unique_ptr<scaling_rules::RuledPolicy>* const to;
+    std::unique_ptr<scaling::rules::RuledPolicy>* const to;
   };
 
-  const base::TempDir dir_;
+  const os::TempDir dir_;
   absl::Time now_ = absl::FromUnixSeconds(1'000'000'000);
   TargetPolicy policy_{"billing", {dir_ / "recording"}};
 };
@@ -158,7 +158,7 @@ TEST(TargetPolicyRecordingTest, AFolderThatIsNotThereIsTroubleAndNoMore) {
   TargetPolicy policy("billing", {"/nowhere/at/all"});
   ASSERT_TRUE(policy.Begin(RulesOf(kTarget)).ok());
   EXPECT_FALSE(policy.recording().ok());
-  scaling::Observation seen;
+  scaling::policy::Observation seen;
   seen.now = absl::FromUnixSeconds(1);
   EXPECT_EQ(policy.Decide(seen).replicas, 0);
 }
@@ -167,7 +167,7 @@ TEST(TargetPolicyRecordingTest, AFullDiskEndsTheRecordingAndNotTheDecisions) {
   ::testing::internal::CaptureStderr();
   TargetPolicy policy("billing", {"/dev/full"});
   ASSERT_TRUE(policy.Begin(RulesOf(kTarget)).ok());
-  scaling::Observation seen;
+  scaling::policy::Observation seen;
   seen.now = absl::FromUnixSeconds(1'000'000'000);
   seen.estimates.items_per_second = 1;
   for (int i = 0; i < 100; ++i) {

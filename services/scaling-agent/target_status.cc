@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "muster/proto_time/proto_time.h"
+#include "muster/base/proto_time.h"
 #include "services/scaling-agent/decision_record.h"
 
 namespace muster::scaling_agent {
@@ -11,7 +11,7 @@ namespace {
 // By when the oldest work must be done that the statistics show.
 std::optional<absl::Time> OldestDeadline(const Snapshot& seen) {
   std::optional<absl::Time> oldest;
-  for (const scaling::QueueReading& reading : seen.observation.queues) {
+  for (const scaling::policy::QueueReading& reading : seen.observation.queues) {
     if (reading.ready + reading.in_flight == 0) continue;
     const absl::Time deadline = reading.at - reading.oldest_age + seen.options.sla;
     oldest = std::min(oldest.value_or(deadline), deadline);
@@ -20,18 +20,18 @@ std::optional<absl::Time> OldestDeadline(const Snapshot& seen) {
 }
 
 void FillSeen(const Snapshot& seen, v1::ScalingTarget* status) {
-  const scaling::Observation& observation = seen.observation;
-  *status->mutable_sla() = proto_time::ToProto(seen.options.sla);
+  const scaling::policy::Observation& observation = seen.observation;
+  *status->mutable_sla() = base::ToProto(seen.options.sla);
   *status->mutable_replicas() = CountsOf(observation.fleet);
   status->set_items_per_second(observation.estimates.items_per_second);
-  *status->mutable_service_time() = proto_time::ToProto(observation.estimates.service_time);
-  *status->mutable_cold_start() = proto_time::ToProto(observation.estimates.cold_start);
-  for (const scaling::QueueReading& reading : observation.queues) {
+  *status->mutable_service_time() = base::ToProto(observation.estimates.service_time);
+  *status->mutable_cold_start() = base::ToProto(observation.estimates.cold_start);
+  for (const scaling::policy::QueueReading& reading : observation.queues) {
     status->set_ready(status->ready() + reading.ready);
     status->set_in_flight(status->in_flight() + reading.in_flight);
   }
   if (const auto deadline = OldestDeadline(seen)) {
-    *status->mutable_oldest_deadline() = proto_time::ToProto(*deadline);
+    *status->mutable_oldest_deadline() = base::ToProto(*deadline);
   }
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "muster/scaling/deadline_options.h"
-#include "muster/scaling/observation.h"
+#include "muster/scaling/policy/deadline_options.h"
+#include "muster/scaling/policy/observation.h"
 #include "muster/v1/scaling_service.pb.h"
 #include "services/scaling-agent/overrides.h"
 
@@ -15,8 +15,8 @@ namespace muster::scaling_agent {
 // What was seen last, and by what it is judged.
 struct Snapshot {
   std::string target;
-  scaling::Observation observation;
-  scaling::DeadlineOptions options;
+  scaling::policy::Observation observation;
+  scaling::policy::DeadlineOptions options;
 };
 
 struct TargetReport {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "muster/proto_time/proto_time.h"
+#include "muster/base/proto_time.h"
 #include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/queue_names.h"
 
@@ -47,8 +47,7 @@ void AddSpeed(const v1::JobLoad& job, double window_seconds, WorkerLoad* load) {
   load->attempts += SaneCount(job.attempts());
   load->throttled += SaneCount(job.throttled());
   if (!job.has_service_time()) return;
-  const absl::Duration mean =
-      std::min(kLongestService, proto_time::FromProto(job.service_time().mean()));
+  const absl::Duration mean = std::min(kLongestService, base::FromProto(job.service_time().mean()));
   // Of several jobs the slowest: a deadline has to be met for its items, too.
   if (mean > absl::ZeroDuration()) {
     load->service_time = std::max(load->service_time.value_or(mean), mean);
@@ -57,7 +56,7 @@ void AddSpeed(const v1::JobLoad& job, double window_seconds, WorkerLoad* load) {
 
 }  // namespace
 
-WorkerLoad LoadOf(const mesh::RosterEntry& entry, absl::string_view account,
+WorkerLoad LoadOf(const bus::RosterEntry& entry, absl::string_view account,
                   const std::vector<std::string>& queues) {
   WorkerLoad load;
   load.instance = entry.heartbeat.instance().instance();
@@ -67,7 +66,7 @@ WorkerLoad LoadOf(const mesh::RosterEntry& entry, absl::string_view account,
   load.silent = entry.leaving && !load.leaving;
   load.cpu_cores = SaneFigure(entry.heartbeat.cpu_cores());
   const double window =
-      SaneFigure(absl::ToDoubleSeconds(proto_time::FromProto(entry.heartbeat.window())));
+      SaneFigure(absl::ToDoubleSeconds(base::FromProto(entry.heartbeat.window())));
   for (const v1::JobLoad& job : entry.heartbeat.jobs()) {
     AddHands(job, &load);
     if (WorksOn(job, account, queues)) AddSpeed(job, window, &load);

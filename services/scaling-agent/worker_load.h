@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "muster/mesh/roster.h"
+#include "muster/bus/roster.h"
 
 namespace muster::scaling_agent {
 
@@ -38,7 +38,7 @@ struct WorkerLoad {
 };
 
 // Figures that nobody could mean, such as negative ones, count as none.
-WorkerLoad LoadOf(const mesh::RosterEntry& entry, absl::string_view account,
+WorkerLoad LoadOf(const bus::RosterEntry& entry, absl::string_view account,
                   const std::vector<std::string>& queues);
 
 }  // namespace muster::scaling_agent

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
-#include "muster/blob_file/blob_codec.h"
+#include "muster/blob/file/blob_codec.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {
@@ -34,10 +34,10 @@ std::string Seal(std::string checked) {
 }
 
 void CheckFile(const std::string& file) {
-  const absl::StatusOr<std::string> body = blob_file::DecodeBlob(kName, file);
+  const absl::StatusOr<std::string> body = blob::file::DecodeBlob(kName, file);
   if (body.ok()) {
-    const std::string again = blob_file::EncodeBlob(kName, *body);
-    Must(*blob_file::DecodeBlob(kName, again) == *body, "what is read can be written again");
+    const std::string again = blob::file::EncodeBlob(kName, *body);
+    Must(*blob::file::DecodeBlob(kName, again) == *body, "what is read can be written again");
     return;
   }
   Must(absl::IsDataLoss(body.status()) || absl::IsFailedPrecondition(body.status()),
@@ -46,14 +46,14 @@ void CheckFile(const std::string& file) {
 }
 
 void CheckBody(absl::string_view body) {
-  std::string file = blob_file::EncodeBlob(kName, body);
+  std::string file = blob::file::EncodeBlob(kName, body);
   Must(file.size() <= kBodyAt + body.size(), "a body is compressed only if that makes it smaller");
-  Must(*blob_file::DecodeBlob(kName, file) == body, "what is written is read as it was");
-  Must(absl::IsDataLoss(blob_file::DecodeBlob("batch-1-item-8", file).status()),
+  Must(*blob::file::DecodeBlob(kName, file) == body, "what is written is read as it was");
+  Must(absl::IsDataLoss(blob::file::DecodeBlob("batch-1-item-8", file).status()),
        "a blob under another name is DataLoss");
   const size_t at = body.empty() ? 0 : static_cast<unsigned char>(body[0]) % file.size();
   file[at] = static_cast<char>(file[at] ^ 1);
-  Must(absl::IsDataLoss(blob_file::DecodeBlob(kName, file).status()), "damage is DataLoss");
+  Must(absl::IsDataLoss(blob::file::DecodeBlob(kName, file).status()), "damage is DataLoss");
 }
 
 }  // namespace

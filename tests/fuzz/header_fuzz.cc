@@ -72,8 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const auto format = FormatOf(data[0]);
   const absl::string_view text = Text(data + 1, size - 1);
-  const muster::input::TextSource source(text);
-  const absl::StatusOr<Header> header = muster::input::ReadHeader(source, format);
+  const input::TextSource source(text);
+  const absl::StatusOr<Header> header = input::ReadHeader(source, format);
   if (!header.ok()) {
     CheckRefusal(header.status());
     return 0;

@@ -83,7 +83,7 @@ void CheckRows(const std::vector<report::GroupPartial>& got,
 }
 
 void CheckAggregated(FuzzedDataProvider* input, OneBlob* blobs) {
-  wire::WorkItem item;
+  item::WorkItem item;
   item.identity.batch = 3;
   item.index = input->ConsumeIntegral<uint32_t>();
   item.transactions = input->ConsumeIntegralInRange<uint32_t>(1, 4);
@@ -105,7 +105,7 @@ void CheckAggregated(FuzzedDataProvider* input, OneBlob* blobs) {
 }
 
 void CheckDeadLettered(const std::string& cause, OneBlob* blobs) {
-  wire::WorkItem item;
+  item::WorkItem item;
   item.identity.batch = 3;
   const std::string body = processor::EncodeDeadLettered(item, {"v1", "w", 2}, cause);
   const absl::StatusOr<DecodedResult> result = DecodeResult(body, blobs);
@@ -131,7 +131,7 @@ void CheckTogether(FuzzedDataProvider* input, OneBlob* blobs) {
   std::vector<queue::NewMessage> alone(input->ConsumeIntegralInRange<size_t>(0, 5));
   std::vector<std::string> causes;
   for (queue::NewMessage& message : alone) {
-    wire::WorkItem item;
+    item::WorkItem item;
     item.identity.batch = input->ConsumeIntegralInRange<uint64_t>(1, 2);
     causes.push_back(TakeText(input));
     message.body = processor::EncodeDeadLettered(item, {"v1", "w", 2}, causes.back());

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "muster/ledger_rocksdb/batch_codec.h"
-#include "muster/rocks/checked_value.h"
+#include "muster/ledger/rocksdb/batch_codec.h"
+#include "muster/rocksdb/checked_value.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::fuzz;
   if (size == 0) return 0;
   const absl::string_view payload = Text(data + 1, size - 1);
-  for (const std::string& value : {std::string(payload), muster::rocks::CheckedValue(payload)}) {
+  for (const std::string& value : {std::string(payload), rocksdb::CheckedValue(payload)}) {
     switch (data[0] % 3) {
       case 0:
         CheckRecord(value, [](auto v) { return Rewrite(v, DecodeRecord, EncodeRecord); });

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "muster/queue_rocksdb/codec.h"
-#include "muster/queue_rocksdb/ids.h"
+#include "muster/queue/rocksdb/codec.h"
+#include "muster/queue/rocksdb/ids.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {

@@ -1,6 +1,6 @@
 // A rules file.
 #include "absl/strings/str_cat.h"
-#include "muster/scaling_rules/rules_file.h"
+#include "muster/scaling/rules/rules_file.h"
 #include "tests/fuzz/mistakes.h"
 #include "tests/fuzz/property.h"
 

@@ -8,8 +8,8 @@
 #include "muster/base/utf8.h"
 #include "muster/input/header.h"
 #include "muster/input/record_parser.h"
-#include "muster/input/reference_reader.h"
 #include "muster/input/slice_reader.h"
+#include "tests/fakes/input/reference_reader.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {

@@ -2,18 +2,18 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "muster/rocks/checked_value.h"
-#include "muster/sync_rocksdb/record_codec.h"
+#include "muster/rocksdb/checked_value.h"
+#include "muster/sync/rocksdb/record_codec.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {
 namespace {
 
 void CheckRecord(const std::string& value) {
-  const auto record = sync_rocksdb::DecodeRecord("next/batch", value);
+  const auto record = sync::rocksdb::DecodeRecord("next/batch", value);
   if (record.ok()) {
     Must(record->version != sync::kAbsent, "a record that is there has a version");
-    Must(sync_rocksdb::EncodeRecord(record->data, record->version) == value,
+    Must(sync::rocksdb::EncodeRecord(record->data, record->version) == value,
          "a record that is read and written again is the same bytes");
     return;
   }
@@ -23,13 +23,13 @@ void CheckRecord(const std::string& value) {
 }
 
 void CheckData(absl::string_view data) {
-  std::string value = sync_rocksdb::EncodeRecord(data, 1 + data.size());
-  const auto record = sync_rocksdb::DecodeRecord("next/batch", value);
+  std::string value = sync::rocksdb::EncodeRecord(data, 1 + data.size());
+  const auto record = sync::rocksdb::DecodeRecord("next/batch", value);
   Must(record.ok() && record->data == data && record->version == 1 + data.size(),
        "what is written is read as it was");
   const size_t at = data.empty() ? 0 : static_cast<unsigned char>(data[0]) % value.size();
   value[at] = static_cast<char>(value[at] ^ 1);
-  Must(absl::IsDataLoss(sync_rocksdb::DecodeRecord("next/batch", value).status()),
+  Must(absl::IsDataLoss(sync::rocksdb::DecodeRecord("next/batch", value).status()),
        "a damaged record is DataLoss");
 }
 
@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::fuzz;
   const absl::string_view text = Text(data, size);
   CheckRecord(std::string(text));
-  CheckRecord(muster::rocks::CheckedValue(text));
+  CheckRecord(rocksdb::CheckedValue(text));
   CheckData(text);
   return 0;
 }

@@ -6,15 +6,15 @@
 #include <string>
 
 #include "muster/base/fingerprint.h"
+#include "muster/item/work_item_codec.h"
 #include "muster/v1/work_item.pb.h"
-#include "muster/wire/work_item_codec.h"
 #include "tests/fuzz/one_blob.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {
 namespace {
 
-using wire::WorkItem;
+using item::WorkItem;
 
 constexpr uint64_t kMaxRoom = 1 << 16;  // to decompress: more would cost time and find nothing
 
@@ -25,7 +25,7 @@ std::string Encode(const WorkItem& item, blob::BlobStore* blobs) {
   boundary.transactions = item.transactions;
   boundary.content = item.content;
   boundary.oversized = item.oversized_bytes.has_value();
-  return *wire::WorkItemEncoder(item.identity, item.limit_bytes, blobs)
+  return *item::WorkItemEncoder(item.identity, item.limit_bytes, blobs)
               .Encode(item.index, boundary, item.slice);
 }
 
@@ -42,8 +42,8 @@ void CheckSame(const WorkItem& a, const WorkItem& b) {
 }
 
 void CheckMessage(absl::string_view body, blob::BlobStore* blobs) {
-  const absl::StatusOr<WorkItem> header = wire::DecodeWorkItemHeader(body);
-  const absl::StatusOr<WorkItem> item = wire::DecodeWorkItem(body, blobs);
+  const absl::StatusOr<WorkItem> header = item::DecodeWorkItemHeader(body);
+  const absl::StatusOr<WorkItem> item = item::DecodeWorkItem(body, blobs);
   Must(header.ok() || absl::IsDataLoss(header.status()), "a damaged header is DataLoss");
   const bool is_newer = absl::IsUnimplemented(item.status());
   Must(item.ok() || is_newer || absl::IsDataLoss(item.status()), "a damaged item is DataLoss");
@@ -52,7 +52,7 @@ void CheckMessage(absl::string_view body, blob::BlobStore* blobs) {
   Must(header.ok(), "an item that can be read has a header that can");
   CheckSame(*item, *header);
   const std::string again = Encode(*item, blobs);
-  const absl::StatusOr<WorkItem> twice = wire::DecodeWorkItem(again, blobs);
+  const absl::StatusOr<WorkItem> twice = item::DecodeWorkItem(again, blobs);
   Must(twice.ok() && twice->slice == item->slice, "an item that is written is read as it was");
   CheckSame(*item, *twice);
   Must(Encode(*twice, blobs) == again, "equal items are equal bodies");
@@ -74,7 +74,7 @@ void CheckSlice(absl::string_view slice, blob::BlobStore* blobs) {
   item.transactions = 1;
   item.content = base::Fingerprint(slice);
   item.slice = std::string(slice);
-  const absl::StatusOr<WorkItem> decoded = wire::DecodeWorkItem(Encode(item, blobs), blobs);
+  const absl::StatusOr<WorkItem> decoded = item::DecodeWorkItem(Encode(item, blobs), blobs);
   Must(decoded.ok() && decoded->slice == slice, "a slice comes out as it went in");
   CheckSame(item, *decoded);
 }

@@ -10,19 +10,19 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/actuator/conformance/actuator_conformance.h"
-#include "muster/actuator_kubernetes/kubernetes_actuator.h"
-#include "muster/base/log_capture.h"
 #include "muster/kubernetes/pod.h"
+#include "muster/scaling/actuator/kubernetes/kubernetes_actuator.h"
+#include "tests/conformance/scaling/actuator/actuator_conformance.h"
+#include "tests/fakes/base/log_capture.h"
 #include "tests/kubernetes/test_cluster.h"
 
 namespace muster::kubernetes_test {
 namespace {
 
-using actuator::Order;
-using actuator::ReplicaState;
-using actuator_kubernetes::KubernetesActuator;
 using kubernetes::WorkloadKind;
+using scaling::actuator::Order;
+using scaling::actuator::ReplicaState;
+using scaling::actuator::kubernetes::KubernetesActuator;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAreArray;
@@ -42,8 +42,9 @@ class Agent {
   KubernetesActuator* get() { return &actuator_; }
 
  private:
-  static actuator_kubernetes::Options MakeOptions(TestCluster* cluster, WorkloadKind kind) {
-    actuator_kubernetes::Options options;
+  static scaling::actuator::kubernetes::Options MakeOptions(TestCluster* cluster,
+                                                            WorkloadKind kind) {
+    scaling::actuator::kubernetes::Options options;
     options.targets = {{"billing", {kind, "", "processor"}}, {"mail", {kind, "", "mailer"}}};
     return options;
   }
@@ -62,7 +63,7 @@ std::vector<std::string> Staying(Agent& agent) {
   const auto state = agent->Observe("billing");
   EXPECT_TRUE(state.ok()) << state.status();
   if (!state.ok()) return names;
-  for (const actuator::Replica& replica : state->replicas) {
+  for (const scaling::actuator::Replica& replica : state->replicas) {
     if (replica.state != ReplicaState::kDraining) names.push_back(replica.name);
   }
   std::sort(names.begin(), names.end());
@@ -91,7 +92,7 @@ class ActuatorOnClusterTest : public ::testing::Test {
     const auto state = agent->Observe("billing");
     EXPECT_TRUE(state.ok()) << state.status();
     if (!state.ok()) return ReplicaState::kParked;
-    for (const actuator::Replica& replica : state->replicas) {
+    for (const scaling::actuator::Replica& replica : state->replicas) {
       if (replica.name == name) return replica.state;
     }
     return ReplicaState::kParked;  // which no pod is
@@ -275,11 +276,11 @@ TEST_F(ActuatorOnClusterTest, NoOrderOfTheOneBeforeOverwritesALaterOne) {
 }  // namespace
 }  // namespace muster::kubernetes_test
 
-namespace muster::actuator::conformance {
+namespace muster::scaling::actuator::conformance {
 namespace {
 
-using kubernetes_test::Agent;
-using kubernetes_test::TestCluster;
+using Agent;
+using TestCluster;
 
 class ClusterStage final : public Stage {
  public:
@@ -324,4 +325,4 @@ INSTANTIATE_TEST_SUITE_P(StatefulSet, ActuatorConformance,
                          ::testing::Values(OnCluster(kubernetes::WorkloadKind::kStatefulSet,
                                                      false)));
 
-}  // namespace muster::actuator::conformance
+}  // namespace muster::scaling::actuator::conformance

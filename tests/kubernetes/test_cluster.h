@@ -10,10 +10,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/base/temp_dir.h"
 #include "muster/kubernetes/access.h"
 #include "muster/kubernetes/client.h"
 #include "muster/kubernetes/workload.h"
+#include "muster/os/temp_dir.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::kubernetes_test {
@@ -38,7 +38,7 @@ class TestCluster {
   // May do all.
   kubernetes::Client* admin() { return admin_.get(); }
   const kubernetes::Access& admin_access() const { return admin_access_; }
-  const base::TempDir& dir() const { return dir_; }
+  const os::TempDir& dir() const { return dir_; }
 
   // With no replicas; its pods have the label app=NAME.
   kubernetes::Workload MakeWorkload(kubernetes::WorkloadKind kind, const std::string& name);
@@ -58,7 +58,7 @@ class TestCluster {
  private:
   nlohmann::json Create(const kubernetes::Address& address, nlohmann::json object);
 
-  const base::TempDir dir_;
+  const os::TempDir dir_;
   const kubernetes::Access admin_access_;
   const std::unique_ptr<kubernetes::Client> admin_;
   const std::string name_space_;

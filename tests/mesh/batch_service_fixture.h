@@ -14,33 +14,33 @@
 #include "muster/backend/backend.h"
 #include "muster/base/clock.h"
 #include "muster/base/decimal.h"
-#include "muster/base/fake_clock.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/mutex.h"
-#include "muster/base/temp_dir.h"
-#include "muster/batch_remote/submit.h"
-#include "muster/batch_remote/watch.h"
+#include "muster/client/leading_agent.h"
+#include "muster/client/submit.h"
+#include "muster/client/watch.h"
 #include "muster/handler/handler.h"
 #include "muster/input/byte_source.h"
+#include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
-#include "muster/job_registry/job_registry.h"
+#include "muster/job/job_registry.h"
+#include "muster/os/temp_dir.h"
 #include "muster/queue/intercepted_store.h"
 #include "muster/report/store_desk.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
-#include "muster/scaling_remote/leading_agent.h"
 #include "muster/sync/unique_id_generator.h"
 #include "muster/v1/batch.pb.h"
-#include "muster/wire/queue_names.h"
 #include "services/controller/controller.h"
-#include "services/initiator/admission.h"
-#include "services/initiator/batch_keeper.h"
-#include "services/initiator/batch_service.h"
-#include "services/initiator/made_up_processors.h"
-#include "services/initiator/submissions.h"
-#include "services/initiator/uploads.h"
+#include "services/initiator/api/batch_service.h"
+#include "services/initiator/batch/batch_keeper.h"
+#include "services/initiator/batch/uploads.h"
+#include "services/initiator/submit/admission.h"
+#include "services/initiator/submit/submissions.h"
 #include "services/processor/processor.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/initiator/made_up_processors.h"
 
 namespace muster {
 
@@ -158,11 +158,11 @@ class BatchServiceTest : public ::testing::Test {
   BatchServiceTest() {
     EXPECT_TRUE(jobs_.Apply(kJob, std::nullopt).ok());
     controller::Options counting;
-    counting.partitions = {wire::OutputQueue(kAccount, "count", 0)};
+    counting.partitions = {item::OutputQueue(kAccount, "count", 0)};
     counting.linger = absl::ZeroDuration();
     controller::Events events;
     events.on_progress = [this](const report::Progress& progress) {
-      EXPECT_TRUE(bus_->Publish({"controller", trigger::BatchCountedEvent{progress.batch}}).ok());
+      EXPECT_TRUE(bus_->Publish({"controller", bus::BatchCountedEvent{progress.batch}}).ok());
     };
     events.on_complete = [this](uint64_t batch) { scheduler_->Advance(batch); };
     controller_ = controller::Controller::Create(counting, std::move(events),
@@ -183,33 +183,35 @@ class BatchServiceTest : public ::testing::Test {
 
   // As a new process would, over what is stored.
   void StartInitiator() {
-    initiator::EngineDependencies tools;
+    initiator::batch::EngineDependencies tools;
     tools.stores = {&counted_queues_, bus_.get(),   ledger_.get(),
                     &numbers_,        blobs_.get(), base::RealClock()};
     tools.options.account = kAccount;
     tools.uploads = uploads_.get();
     tools.report_client = report_client_.get();
-    initiator::SchedulerOptions keeping;
+    initiator::batch::SchedulerOptions keeping;
     keeping.loss_check_interval = absl::Milliseconds(200);
     keeping.sender_grace = sender_grace_;
     keeping.content_retention = content_retention_;
-    scheduler_ = std::make_unique<initiator::BatchScheduler>(tools, keeping);
+    scheduler_ = std::make_unique<initiator::batch::BatchScheduler>(tools, keeping);
     ASSERT_TRUE(scheduler_->Start().ok());
-    submissions_ = std::make_unique<initiator::Submissions>(
-        initiator::Submissions::Dependencies{&jobs_, ledger_.get(), &numbers_, uploads_.get(),
-                                             [this](const job::JobDefinition&) {
-                                               if (on_version_)
-                                                 std::exchange(on_version_, nullptr)();
-                                               return current_version_;
-                                             },
-                                             [this](const job::JobDefinition& job) {
-                                               if (on_admit_) on_admit_();
-                                               return admission_.Admit(job);
-                                             },
-                                             base::RealClock(), trace_sample_});
-    service_ = std::make_unique<initiator::BatchService>(initiator::BatchService::Dependencies{
-        submissions_.get(), scheduler_.get(), uploads_.get(), ledger_.get(), report_client_.get(),
-        base::RealClock()});
+    submissions_ = std::make_unique<initiator::submit::Submissions>(
+        initiator::submit::Submissions::Dependencies{&jobs_, ledger_.get(), &numbers_,
+                                                     uploads_.get(),
+                                                     [this](const job::JobDefinition&) {
+                                                       if (on_version_)
+                                                         std::exchange(on_version_, nullptr)();
+                                                       return current_version_;
+                                                     },
+                                                     [this](const job::JobDefinition& job) {
+                                                       if (on_admit_) on_admit_();
+                                                       return admission_.Admit(job);
+                                                     },
+                                                     base::RealClock(), trace_sample_});
+    service_ =
+        std::make_unique<initiator::api::BatchService>(initiator::api::BatchService::Dependencies{
+            submissions_.get(), scheduler_.get(), uploads_.get(), ledger_.get(),
+            report_client_.get(), base::RealClock()});
     rpc::ServerOptions options;
     options.addresses = {"localhost:0"};
     server_ = rpc::Server::Start(options, {{v1::BatchService::service_full_name(), service_.get()}})
@@ -257,8 +259,8 @@ class BatchServiceTest : public ::testing::Test {
   }
 
   absl::StatusOr<v1::BatchStatus> Submit(const std::string& request_id, const std::string& text) {
-    return batch_remote::Submit(channel_, Header(request_id), input::TextSource(text), {},
-                                base::RealClock(), {});
+    return client::Submit(channel_, Header(request_id), input::TextSource(text), {},
+                          base::RealClock(), {});
   }
 
   void AwaitQueued(uint64_t batch, uint64_t items) {
@@ -269,7 +271,7 @@ class BatchServiceTest : public ::testing::Test {
   }
 
   absl::StatusOr<v1::BatchStatus> Watch(uint64_t batch) {
-    return batch_remote::Watch(channel_, batch, {}, base::RealClock(), {});
+    return client::Watch(channel_, batch, {}, base::RealClock(), {});
   }
 
   // Of a batch that is over.
@@ -324,7 +326,7 @@ class BatchServiceTest : public ::testing::Test {
     std::unique_ptr<grpc::ClientReaderWriter<v1::SubmitRequest, v1::SubmitResponse>> stream;
   };
 
-  const base::TempDir dir_;
+  const os::TempDir dir_;
   const backend::DataDirUrls urls_{dir_.path()};
   const std::unique_ptr<queue::QueueStore> queues_ =
       backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
@@ -338,32 +340,32 @@ class BatchServiceTest : public ::testing::Test {
   const std::unique_ptr<blob::BlobStore> blobs_ = backend::OpenBlobStore(urls_.blobs).value();
   const std::unique_ptr<report::ReportStore> report_ =
       backend::OpenReportStore(urls_.report, backend::Mode::kReadWrite, base::RealClock()).value();
-  const std::unique_ptr<trigger::TriggerBus> bus_ = backend::OpenTriggerBus("local:").value();
-  const std::unique_ptr<initiator::Uploads> uploads_ =
-      initiator::Uploads::Open(dir_ / "uploads").value();
-  job_registry::JobRegistry jobs_{sync_.get(), base::RealClock()};
+  const std::unique_ptr<bus::TriggerBus> bus_ = backend::OpenTriggerBus("local:").value();
+  const std::unique_ptr<initiator::batch::Uploads> uploads_ =
+      initiator::batch::Uploads::Open(dir_ / "uploads").value();
+  job::JobRegistry jobs_{sync_.get(), base::RealClock()};
   absl::StatusOr<std::string> current_version_ = "1";
   std::function<void()> on_version_;  // called before a batch is bound to a version
   std::function<void()> on_admit_;    // called before the mesh is asked about a new batch
   double trace_sample_ = 0;
-  absl::Duration sender_grace_ = initiator::SchedulerOptions().sender_grace;
-  absl::Duration content_retention_ = initiator::SchedulerOptions().content_retention;
+  absl::Duration sender_grace_ = initiator::batch::SchedulerOptions().sender_grace;
+  absl::Duration content_retention_ = initiator::batch::SchedulerOptions().content_retention;
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
   sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
   // What is said of processors stays true as long as a test takes.
   base::FakeClock heartbeat_clock_;
   initiator::FakeProcessors processors_{&heartbeat_clock_};
-  const std::unique_ptr<initiator::JobThroughput> throughput_ = processors_.Throughput();
-  scaling_remote::ScalingLeaderClient no_agent_{[] { return std::vector<std::string>(); }, {}};
-  initiator::Admission admission_{
+  const std::unique_ptr<initiator::submit::JobThroughput> throughput_ = processors_.Throughput();
+  client::ScalingLeaderClient no_agent_{[] { return std::vector<std::string>(); }, {}};
+  initiator::submit::Admission admission_{
       {queues_.get(), throughput_.get(), &no_agent_, base::RealClock(), kAccount}};
 
   std::unique_ptr<controller::Controller> controller_;
   std::unique_ptr<CountedDesk> report_client_;
   std::unique_ptr<processor::Processor> processor_;
-  std::unique_ptr<initiator::BatchScheduler> scheduler_;
-  std::unique_ptr<initiator::Submissions> submissions_;
-  std::unique_ptr<initiator::BatchService> service_;
+  std::unique_ptr<initiator::batch::BatchScheduler> scheduler_;
+  std::unique_ptr<initiator::submit::Submissions> submissions_;
+  std::unique_ptr<initiator::api::BatchService> service_;
   std::unique_ptr<rpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::BatchService::Stub> stub_;

@@ -16,18 +16,18 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
 #include "muster/backend/backends.h"
-#include "muster/base/temp_dir.h"
 #include "muster/handler/registry.h"
+#include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
-#include "muster/job_registry/job_registry.h"
-#include "muster/nats/testing/nats_server.h"
+#include "muster/job/job_registry.h"
+#include "muster/os/temp_dir.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
 #include "muster/sync/unique_id_generator.h"
 #include "muster/v1/item_result.pb.h"
 #include "muster/v1/worker_service.grpc.pb.h"
-#include "muster/wire/queue_names.h"
-#include "services/initiator/initiator.h"
+#include "services/initiator/batch/initiator.h"
+#include "tests/fakes/nats/nats_server.h"
 #include "tests/mesh/service_program.h"
 
 namespace muster {
@@ -83,11 +83,11 @@ class ProcessorProgramTest : public ::testing::TestWithParam<std::string> {
 
   // Applies the job as an initiator does.
   void Apply(const std::string& definition) {
-    job_registry::JobRegistry jobs(sync_.get(), base::RealClock());
+    job::JobRegistry jobs(sync_.get(), base::RealClock());
     const auto applied = jobs.Apply(definition, std::nullopt);
     ASSERT_TRUE(applied.ok()) << applied.status();
     job_ = applied->job;
-    ASSERT_TRUE(bus_->Publish({"me", trigger::JobChangedEvent{job_.name}}).ok());
+    ASSERT_TRUE(bus_->Publish({"me", bus::JobChangedEvent{job_.name}}).ok());
   }
 
   void OpenStores() {
@@ -105,15 +105,15 @@ class ProcessorProgramTest : public ::testing::TestWithParam<std::string> {
     const auto ledger = backend::OpenBatchLedger(backend::DataDirUrls(dir_ / request_id).ledger,
                                                  backend::Mode::kReadWrite)
                             .value();
-    const auto source = initiator::BatchSource::Open(input_, job_.input).value();
+    const auto source = initiator::batch::BatchSource::Open(input_, job_.input).value();
     sync::UniqueIdGenerator numbers(sync_.get(), "batch-numbers", {.range_size = 1});
-    initiator::BatchEnqueuer initiator(
+    initiator::batch::BatchEnqueuer initiator(
         &job_, source.get(),
         {queues_.get(), bus_.get(), ledger.get(), &numbers, blobs_.get(), base::RealClock()},
         {.account = kAccount});
     handler::HandlerRegistry handlers;
     retail::RegisterRetail(handlers);
-    initiator::SubmitRequest request;
+    initiator::batch::SubmitRequest request;
     request.request_id = request_id;
     request.handler_version = handlers.Find("retail").value()->version;
     const auto submitted = initiator.Submit(request);
@@ -135,7 +135,7 @@ class ProcessorProgramTest : public ::testing::TestWithParam<std::string> {
 
   // Takes results until they make up the whole input; answers the units sold.
   int AwaitUnits() {
-    const queue::QueueId queue = wire::OutputQueue(kAccount, job_.name, 0);
+    const queue::QueueId queue = item::OutputQueue(kAccount, job_.name, 0);
     int units = 0;
     for (int transactions = 0; transactions < kLines;) {
       const auto messages = queues_->Receive(queue, {32, absl::Minutes(1)});
@@ -153,14 +153,14 @@ class ProcessorProgramTest : public ::testing::TestWithParam<std::string> {
     return units;
   }
 
-  const base::TempDir dir_;
+  const os::TempDir dir_;
   const std::string input_ = dir_ / "input.csv";
   nats::testing::NatsServer server_{GetParam()};
   backend::Backends backends_;
   std::unique_ptr<queue::QueueStore> queues_;
   std::unique_ptr<sync::OptimisticSyncStore> sync_;
   std::unique_ptr<blob::BlobStore> blobs_;
-  std::unique_ptr<trigger::TriggerBus> bus_;
+  std::unique_ptr<bus::TriggerBus> bus_;
   job::JobDefinition job_;
   std::unique_ptr<ServiceProgram> program_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -15,15 +15,15 @@
 #include "muster/base/clock.h"
 #include "muster/base/decimal.h"
 #include "muster/base/mutex.h"
-#include "muster/base/temp_dir.h"
 #include "muster/handler/handler.h"
+#include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
-#include "muster/nats/testing/nats_server.h"
+#include "muster/os/temp_dir.h"
 #include "muster/sync/unique_id_generator.h"
-#include "muster/wire/queue_names.h"
 #include "services/controller/controller.h"
-#include "services/initiator/initiator.h"
+#include "services/initiator/batch/initiator.h"
 #include "services/processor/processor.h"
+#include "tests/fakes/nats/nats_server.h"
 
 namespace muster {
 namespace {
@@ -76,7 +76,7 @@ struct Process {
 
   backend::Backends backends{{.lease = absl::Seconds(1)}};
   std::unique_ptr<queue::QueueStore> queues;
-  std::unique_ptr<trigger::TriggerBus> bus;
+  std::unique_ptr<bus::TriggerBus> bus;
   std::unique_ptr<blob::BlobStore> blobs;
   std::unique_ptr<sync::OptimisticSyncStore> sync;
 };
@@ -90,14 +90,15 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
 
   void StartInitiator() {
     ledger_ = backend::OpenBatchLedger(urls_.ledger, backend::Mode::kReadWrite).value();
-    source_ = initiator::BatchSource::Open(input_, job_.input).value();
+    source_ = initiator::batch::BatchSource::Open(input_, job_.input).value();
     numbers_ = std::make_unique<sync::UniqueIdGenerator>(submitting_.sync.get(), "ids/batch",
                                                          sync::UniqueIdOptions{.range_size = 1});
-    initiator_ = std::make_unique<initiator::BatchEnqueuer>(
+    initiator_ = std::make_unique<initiator::batch::BatchEnqueuer>(
         &job_, source_.get(),
-        initiator::Dependencies{submitting_.queues.get(), submitting_.bus.get(), ledger_.get(),
-                                numbers_.get(), submitting_.blobs.get(), base::RealClock()},
-        initiator::Options{.account = kAccount});
+        initiator::batch::Dependencies{submitting_.queues.get(), submitting_.bus.get(),
+                                       ledger_.get(), numbers_.get(), submitting_.blobs.get(),
+                                       base::RealClock()},
+        initiator::batch::Options{.account = kAccount});
   }
 
   void StartController() {
@@ -110,7 +111,7 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
     events.on_complete = [this](uint64_t) { End(absl::OkStatus()); };
     events.on_error = [this](const absl::Status& status) { End(status); };
     controller::Options options;
-    options.partitions = {wire::OutputQueue(kAccount, job_.name, 0)};
+    options.partitions = {item::OutputQueue(kAccount, job_.name, 0)};
     options.visibility = absl::Seconds(1);
     options.safety_check_interval = absl::Seconds(1);
     controller_ =
@@ -157,7 +158,7 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
   // Submits the input and sees the batch through.
   void Run() {
     StartInitiator();
-    initiator::SubmitRequest request;
+    initiator::batch::SubmitRequest request;
     request.request_id = "once";
     request.handler_version = "1";
     const auto submitted = initiator_->Submit(request);
@@ -203,7 +204,7 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
     EXPECT_TRUE(reader->GetReceipt(batch).ok());
   }
 
-  const base::TempDir dir_;
+  const os::TempDir dir_;
   const std::string input_ = dir_ / "input.txt";
   const backend::DataDirUrls urls_{dir_.path()};
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
@@ -214,9 +215,9 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
   std::function<void()> on_progress_;  // results are counted, and not deleted yet
 
   std::unique_ptr<ledger::BatchLedger> ledger_;
-  std::unique_ptr<initiator::BatchSource> source_;
+  std::unique_ptr<initiator::batch::BatchSource> source_;
   std::unique_ptr<sync::UniqueIdGenerator> numbers_;
-  std::unique_ptr<initiator::BatchEnqueuer> initiator_;
+  std::unique_ptr<initiator::batch::BatchEnqueuer> initiator_;
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<controller::Controller> controller_;
 

@@ -10,14 +10,14 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/base/trace_context.h"
-#include "muster/batch_remote/submit.h"
+#include "muster/client/submit.h"
 #include "muster/handler/handler.h"
 #include "muster/input/byte_source.h"
-#include "muster/redrive/batch_reopener.h"
-#include "muster/redrive/redrive.h"
+#include "muster/item/batch_reopener.h"
+#include "muster/item/queue_names.h"
+#include "muster/item/redrive.h"
+#include "muster/item/work_item_codec.h"
 #include "muster/v1/batch.pb.h"
-#include "muster/wire/queue_names.h"
-#include "muster/wire/work_item_codec.h"
 #include "services/controller/result_decoder.h"
 #include "tests/mesh/batch_service_fixture.h"
 
@@ -67,8 +67,8 @@ class TraceTest : public BatchServiceTest {
   }
 
   v1::BatchStatus SubmitTraced(const v1::SubmitHeader& header) {
-    const auto submitted = batch_remote::Submit(channel_, header, input::TextSource(Input(1000)),
-                                                {}, base::RealClock(), {});
+    const auto submitted =
+        client::Submit(channel_, header, input::TextSource(Input(1000)), {}, base::RealClock(), {});
     EXPECT_TRUE(submitted.ok()) << submitted.status();
     return submitted.value_or(v1::BatchStatus());
   }
@@ -83,11 +83,11 @@ class TraceTest : public BatchServiceTest {
   }
 
   void RedriveAll(uint64_t batch) {
-    redrive::LedgerBatchReopener reopener(ledger_.get(), report_client_.get());
-    for (const queue::QueueId& id : wire::InputQueues(kAccount, "count", 2)) {
-      redrive::RedriveRequest request;
+    item::LedgerBatchReopener reopener(ledger_.get(), report_client_.get());
+    for (const queue::QueueId& id : item::InputQueues(kAccount, "count", 2)) {
+      item::RedriveRequest request;
       request.queue = id;
-      const auto redriven = redrive::RedriveItems(request, *queues_, reopener);
+      const auto redriven = item::RedriveItems(request, *queues_, reopener);
       EXPECT_TRUE(redriven.ok()) << redriven.status();
     }
     scheduler_->Advance(batch, absl::Seconds(5));
@@ -102,7 +102,7 @@ TEST_F(TraceTest, EveryItemAttemptAndResultCarriesThatOfTheSubmit) {
   header.set_tracestate("a=b");
   const uint64_t batch = SubmitTraced(header).batch();
   AwaitQueued(batch, 50);
-  for (const queue::QueueId& id : wire::InputQueues(kAccount, "count", 2)) {
+  for (const queue::QueueId& id : item::InputQueues(kAccount, "count", 2)) {
     ASSERT_TRUE(queues_->Clear(id).ok());  // for a refill
   }
   StartProcessor(&put_by_processor_, [this] { return std::make_unique<TracedHandler>(&notes_); });
@@ -127,7 +127,7 @@ TEST_F(TraceTest, EveryItemAttemptAndResultCarriesThatOfTheSubmit) {
   const std::vector<std::string> items = counted_queues_.bodies();
   EXPECT_GE(items.size(), 100u) << "each twice";
   for (const std::string& body : items) {
-    EXPECT_EQ(wire::DecodeWorkItemHeader(body)->identity.trace, trace);
+    EXPECT_EQ(item::DecodeWorkItemHeader(body)->identity.trace, trace);
   }
   base::MutexLock lock(&notes_.mu);
   EXPECT_GE(notes_.traces.size(), 52u);

@@ -1,0 +1,116 @@
+#include "cli/batch/follower.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/output/table.h"
+#include "cli/server/handlers_there.h"
+#include "muster/client/watch.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+
+namespace muster::cli {
+
+Follower::~Follower() {
+  stop_.request_stop();
+  std::thread thread;
+  {
+    base::MutexLock lock(&mu_);
+    thread = std::move(thread_);
+  }
+  if (thread.joinable()) thread.join();
+}
+
+void Follower::Begin(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  if (thread_.joinable()) return;
+  batch_ = batch;
+  thread_ = std::thread([this, batch] { Run(batch); });
+}
+
+void Follower::Run(uint64_t batch) {
+  client::WatchOptions options;
+  options.on_status = [this](const v1::BatchStatus& status) {
+    const bool new_problem = [&] {
+      base::MutexLock lock(&mu_);
+      const bool is_new = !status.problem().empty() &&
+                          (!latest_.has_value() || status.problem() != latest_->problem());
+      latest_ = status;
+      return is_new;
+    }();
+    if (new_problem) {
+      *environment_->err << "\nmuster: batch " << status.batch()
+                         << " waits: " << Printable(status.problem()) << std::endl;
+    }
+  };
+  options.on_trouble = [this](const absl::Status& trouble) {
+    *environment_->err << "\nmuster: " << Printable(trouble.message())
+                       << "; trying again for a while" << std::endl;
+  };
+  absl::StatusOr<v1::BatchStatus> end =
+      client::Watch(mesh_->initiator(), batch, options, environment_->clock, stop_.get_token());
+  if (!end.ok()) end = mesh_->Explained(end.status());
+  base::MutexLock lock(&mu_);
+  end_ = std::move(end);
+  changed_.NotifyAll();
+}
+
+absl::StatusOr<v1::BatchStatus> Follower::AwaitEnd(absl::Duration timeout,
+                                                   const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] {
+    base::MutexLock lock(&mu_);
+    changed_.NotifyAll();
+  });
+  const absl::Duration deadline = environment_->clock->Monotonic() + timeout;
+  {
+    base::MutexLock lock(&mu_);
+    bool is_late = false;
+    while (!end_.has_value() && !is_late) {
+      if (stop.stop_requested()) return absl::CancelledError("stopped waiting");
+      is_late = environment_->clock->WaitUntil(&changed_, &mu_, deadline);
+    }
+    if (end_.has_value()) return *end_;
+  }
+  return NotComplete();
+}
+
+// What was heard last may be old: nothing is heard of an initiator that hangs.
+absl::Status Follower::NotComplete() {
+  const std::string not_complete = absl::StrCat("batch ", batch_.load(), " is not complete yet");
+  const auto stub = v1::BatchService::NewStub(mesh_->initiator());
+  v1::GetBatchRequest request;
+  request.set_batch(batch_);
+  v1::GetBatchResponse response;
+  const absl::Status asked =
+      mesh_->Call(*stub, &v1::BatchService::Stub::GetBatch, request, &response);
+  if (!asked.ok()) {
+    return absl::DeadlineExceededError(absl::StrCat(not_complete, "; ", asked.message()));
+  }
+  const v1::BatchStatus& status = response.status();
+  const std::string why = WhyItWaits(status);
+  return absl::DeadlineExceededError(
+      absl::StrCat(not_complete, ", ", Grouped(static_cast<uint64_t>(status.transactions())),
+                   " of its transactions are counted", why.empty() ? "" : "; it waits: ", why));
+}
+
+std::string Follower::WhyItWaits(const v1::BatchStatus& status) {
+  if (!status.problem().empty()) return status.problem();
+  const auto processors = mesh_->Instances(v1::ROLE_PROCESSOR);
+  if (!processors.ok()) return "";
+  if (HandlerInventory(*processors).Fit(status)) return "";
+  return absl::StrCat("no processor has ", HandlerOf(status), "; `muster doctor` tells more");
+}
+
+std::optional<RunProgress> Follower::progress() const {
+  base::MutexLock lock(&mu_);
+  if (!latest_.has_value()) return std::nullopt;
+  const v1::BatchFlow& flow = latest_->progress();
+  RunProgress progress;
+  progress.read = static_cast<uint64_t>(flow.read());
+  progress.queued = static_cast<uint64_t>(flow.queued());
+  progress.processed = static_cast<uint64_t>(flow.processed());
+  progress.committed = static_cast<uint64_t>(flow.committed());
+  progress.split = flow.split();
+  return progress;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,373 @@
+#include "cli/batch/submit_command.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "cli/batch/follower.h"
+#include "cli/batch/outcome.h"
+#include "cli/output/cure.h"
+#include "cli/output/structured.h"
+#include "cli/output/table.h"
+#include "cli/server/mesh.h"
+#include "cli/server/place.h"
+#include "cli/server/trace_option.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/instance_id.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/quantity.h"
+#include "muster/base/sleep.h"
+#include "muster/base/status_macros.h"
+#include "muster/client/submit.h"
+#include "muster/input/byte_source.h"
+#include "muster/job/job_file.h"
+#include "muster/os/stop_signals.h"
+#include "muster/report/progress.h"
+#include "muster/rpc/status.h"
+#include "muster/v1/batch.pb.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+#include "muster/v1/job_service.grpc.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+// Whatever a server says.
+constexpr absl::Duration kLeastWaitForRoom = absl::Seconds(1);
+constexpr char kBatches[] = "muster batch list";
+
+struct SubmitOptions {
+  CommonOptions common;
+  std::string job;
+  std::string input;
+  std::string request_id;
+  std::string handler_version;
+  std::string tenant;
+  std::string reason;
+  std::string traceparent;
+  uint64_t batch = 0;
+  bool always_new = false;
+  bool wait_for_room = false;
+  bool wait = false;
+  bool watch = false;
+  bool quiet = false;
+  absl::Duration wait_timeout = absl::InfiniteDuration();
+};
+
+// What is in hand when the signal comes is durable already.
+os::StopOptions OnStop(const std::string& hurried) {
+  return {.grace = absl::Seconds(5),
+          .exit_code = kInterrupted,
+          .when_late = hurried,
+          .when_hurried = hurried};
+}
+
+Outcome OutcomeOf(const v1::BatchStatus& status) {
+  Outcome outcome;
+  outcome.batch = status.batch();
+  outcome.job = status.job();
+  outcome.counted.transactions = status.transactions();
+  outcome.counted.aggregated = status.aggregated();
+  outcome.counted.rejected = status.rejected();
+  outcome.counted.dead_lettered = status.dead_lettered();
+  outcome.counted.duplicates = status.duplicates_dropped();
+  outcome.counted.items_counted = status.items() - status.items_dead();
+  outcome.counted.items_dead = status.items_dead();
+  outcome.counted.attempts = status.attempts();
+  outcome.seconds = status.seconds();
+  outcome.transactions_per_second = status.transactions_per_second();
+  outcome.complete = status.complete();
+  outcome.late = status.has_deadline() && status.has_completed() &&
+                 base::FromProto(status.completed()) > base::FromProto(status.deadline());
+  return outcome;
+}
+
+// What the job tolerates; where it cannot be asked any more, nothing.
+job::Tolerance ToleranceOf(MeshClient& mesh, const std::string& name) {
+  const auto stub = v1::JobService::NewStub(mesh.initiator());
+  v1::GetJobRequest request;
+  request.set_name(name);
+  v1::GetJobResponse response;
+  if (!mesh.Call(*stub, &v1::JobService::Stub::GetJob, request, &response).ok()) return {};
+  const auto job = job::ParseJob(response.job().definition(), name);
+  return job.ok() ? job->tolerate : job::Tolerance();
+}
+
+// The same content is the same submission, so that the command can be repeated as it is.
+absl::StatusOr<std::string> RequestId(const SubmitOptions& options,
+                                      const input::ByteSource& content) {
+  if (!options.request_id.empty()) return options.request_id;
+  if (options.always_new) return base::MakeInstanceId("submission");
+  base::Fingerprinter hash;
+  std::string piece(size_t{1} << 20, '\0');
+  for (uint64_t offset = 0; offset < content.size();) {
+    MUSTER_ASSIGN_OR_RETURN(const size_t got, content.Read(offset, piece.data(), piece.size()));
+    hash.Update(absl::string_view(piece.data(), got));
+    offset += got;
+  }
+  return absl::StrCat(options.job, ":", hash.Digest().ToHex());
+}
+
+absl::StatusOr<v1::SubmitHeader> HeaderOf(const SubmitOptions& options,
+                                          const input::ByteSource& content) {
+  v1::SubmitHeader header;
+  header.set_job(options.job);
+  MUSTER_ASSIGN_OR_RETURN(*header.mutable_request_id(), RequestId(options, content));
+  if (!options.handler_version.empty()) header.set_handler_version(options.handler_version);
+  header.set_tenant(options.tenant);
+  header.set_size_hint(content.size());
+  return header;
+}
+
+void SetTrace(const std::optional<base::TraceContext>& trace, v1::SubmitHeader* header) {
+  if (!trace.has_value()) return;
+  header->set_traceparent(trace->ToTraceparent());
+  header->set_tracestate(trace->state);
+}
+
+// Prints what became of the batch, and remembers the exit code that it stands for.
+absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, MeshClient& mesh,
+                      const SubmitOptions& options, const Environment& environment) {
+  if (absl::IsDeadlineExceeded(end.status())) {
+    environment.Fail(end.status());
+    environment.exit_code = kTimedOut;
+    return absl::OkStatus();
+  }
+  MUSTER_RETURN_IF_ERROR(end.status());
+  if (end->state() == v1::BATCH_STATE_CANCELLED) {
+    const std::string& why = end->cancel_reason();
+    return absl::AbortedError(absl::StrCat("batch ", end->batch(), " was cancelled",
+                                           why.empty() ? "" : ": ", Printable(why)));
+  }
+  const Outcome outcome = OutcomeOf(*end);
+  if (IsStructured(options.common.output)) {
+    PrintStructured(outcome.Json(), options.common.output, environment);
+  } else {
+    *environment.out << outcome.Text() << "report:  muster report " << outcome.batch
+                     << "\nreceipt: muster batch receipt " << outcome.batch << "\n";
+  }
+  const job::Tolerance tolerate = ToleranceOf(mesh, outcome.job);
+  *environment.err << outcome.Losses(tolerate, "");
+  environment.exit_code = outcome.Code(tolerate);
+  return absl::OkStatus();
+}
+
+// nullptr where nobody wants one.
+std::unique_ptr<ProgressBar> BarFor(Follower& follower, const SubmitOptions& options,
+                                    const Environment& environment) {
+  if (options.quiet || !(options.watch || environment.err_is_terminal)) return nullptr;
+  ProgressBarOptions bar;
+  bar.terminal = environment.err_is_terminal;
+  bar.interval = environment.err_is_terminal ? absl::Milliseconds(100) : absl::Seconds(2);
+  return std::make_unique<ProgressBar>(
+      bar, [&follower] { return follower.progress(); }, environment.err, environment.clock);
+}
+
+void PrintSubmitted(const v1::BatchStatus& status, bool was_complete, const SubmitOptions& options,
+                    const Environment& environment) {
+  if (IsStructured(options.common.output)) {
+    PrintStructured(OutcomeOf(status).Json(), options.common.output, environment);
+    return;
+  }
+  if (was_complete) {
+    *environment.out << "report:  muster report " << status.batch()
+                     << "\nreceipt: muster batch receipt " << status.batch() << "\n";
+    return;
+  }
+  *environment.out << "batch " << status.batch() << " is submitted\nwatch it: muster batch watch "
+                   << status.batch() << "\n";
+}
+
+// When to submit again what was refused because too much waits already; nullopt: it was not, or the
+// submitter would rather know.
+std::optional<absl::Duration> AwaitsRoom(const absl::Status& refused,
+                                         const SubmitOptions& options) {
+  const std::optional<rpc::ErrorReason> reason = rpc::Reason(refused);
+  if (!options.wait_for_room || !reason || reason->reason != "DRAIN_TOO_LONG") return std::nullopt;
+  return std::max(kLeastWaitForRoom, rpc::RetryAfter(refused).value_or(kLeastWaitForRoom));
+}
+
+// `batch` is 0 where none was heard of, which does not mean that there is none: the answer may have
+// been under way. With --new the same command would begin another batch.
+absl::Status Stopped(uint64_t batch, const v1::SubmitHeader& header, const SubmitOptions& options) {
+  const std::string& id = header.request_id();
+  const std::string again =
+      absl::StrCat("run the same command again",
+                   options.always_new ? absl::StrCat(" with --request-id ", id, " for --new") : "");
+  if (batch != 0) {
+    return absl::CancelledError(absl::StrCat("stopped; ", again, " to go on with batch ", batch));
+  }
+  return absl::CancelledError(
+      absl::StrCat("stopped before the initiator said that it has accepted a batch; ", again,
+                   " to go on: request id ", Printable(id), " never makes a second batch"));
+}
+
+absl::Status Submit(const SubmitOptions& options, const Environment& environment) {
+  const os::StopSignals signals(
+      OnStop(options.always_new
+                 ? "muster: stopped; `muster batch list` shows a batch that waits for its upload"
+                 : "muster: stopped; the same command goes on with the upload"));
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are submitted to a server"));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
+  MUSTER_ASSIGN_OR_RETURN(const auto content, input::FileSource::Open(options.input));
+  MUSTER_ASSIGN_OR_RETURN(v1::SubmitHeader header, HeaderOf(options, *content));
+  SetTrace(TraceOfCaller(options.traceparent, environment), &header);
+  const bool follow = options.wait || options.watch;
+  Follower follower(mesh.get(), &environment);
+  std::unique_ptr<ProgressBar> bar;
+  std::optional<bool> was_complete;  // unknown until the initiator has understood the header
+  uint64_t batch = 0;
+  client::SubmitOptions submit;
+  submit.on_progress = [&](const client::SubmitProgress& progress) {
+    if (was_complete.has_value()) return;
+    was_complete = progress.complete;
+    batch = progress.batch;
+    if (*was_complete) return;  // no progress is made any more
+    bar = BarFor(follower, options, environment);
+    if (follow || bar != nullptr) follower.Begin(progress.batch);
+  };
+  submit.on_trouble = [&](const absl::Status& trouble) {
+    *environment.err << "muster: " << Printable(trouble.message())
+                     << "; the upload goes on when it answers" << std::endl;
+  };
+  const auto upload = [&] {
+    return client::Submit(mesh->initiator(), header, *content, submit, environment.clock,
+                          signals.token());
+  };
+  absl::StatusOr<v1::BatchStatus> submitted = upload();
+  while (const auto wait = AwaitsRoom(submitted.status(), options)) {
+    *environment.err << "muster: " << Printable(submitted.status().message()) << std::endl;
+    if (!base::SleepUnlessStopped(environment.clock, *wait, signals.token())) {
+      return absl::CancelledError("stopped before there was room; no batch was accepted");
+    }
+    submitted = upload();
+  }
+  if (!submitted.ok()) {
+    if (!signals.token().stop_requested()) return mesh->Explained(submitted.status());
+    return Stopped(batch, header, options);
+  }
+  const bool is_done = was_complete.value_or(false) && submitted->complete();
+  if (is_done) {
+    *environment.err << "batch " << submitted->batch()
+                     << " is done already; --new submits this input once more\n";
+  }
+  if (!follow) {
+    PrintSubmitted(*submitted, is_done, options, environment);
+    return absl::OkStatus();
+  }
+  if (is_done) return Conclude(submitted, *mesh, options, environment);
+  follower.Begin(submitted->batch());  // not begun yet where the batch is open again meanwhile
+  const auto end = follower.AwaitEnd(options.wait_timeout, signals.token());
+  if (bar != nullptr) bar->Finish();
+  return Conclude(end, *mesh, options, environment);
+}
+
+absl::Status Watch(const SubmitOptions& options, const Environment& environment) {
+  const os::StopSignals signals(OnStop("muster: stopped; the batch goes on"));
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are watched on a server"));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
+  Follower follower(mesh.get(), &environment);
+  follower.Begin(options.batch);
+  SubmitOptions watching = options;
+  watching.watch = true;
+  const std::unique_ptr<ProgressBar> bar = BarFor(follower, watching, environment);
+  const auto end = follower.AwaitEnd(options.wait_timeout, signals.token());
+  if (bar != nullptr) bar->Finish();
+  return WithListHint(Conclude(end, *mesh, options, environment), kBatches);
+}
+
+absl::Status Cancel(const SubmitOptions& options, const Environment& environment) {
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are cancelled on a server"));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
+  const auto stub = v1::BatchService::NewStub(mesh->initiator());
+  v1::CancelBatchRequest request;
+  request.set_batch(options.batch);
+  request.set_reason(options.reason);
+  v1::CancelBatchResponse response;
+  MUSTER_RETURN_IF_ERROR(WithListHint(
+      mesh->Call(*stub, &v1::BatchService::Stub::CancelBatch, request, &response), kBatches));
+  if (IsStructured(options.common.output)) {
+    nlohmann::ordered_json json = OutcomeOf(response.status()).Json();
+    json["processors"] = response.processors();
+    json["acknowledged"] = response.acknowledged();
+    PrintStructured(json, options.common.output, environment);
+  } else {
+    *environment.out << "batch " << options.batch << " is cancelled; "
+                     << Grouped(static_cast<uint64_t>(response.status().transactions()))
+                     << " of its transactions were counted before\n"
+                     << response.acknowledged() << " of " << response.processors()
+                     << " processors have acknowledged that they work on it no more\n";
+  }
+  return absl::OkStatus();
+}
+
+// For how long to wait, as "30s".
+void AddWaitTimeout(CLI::App* command, SubmitOptions* options) {
+  command
+      ->add_option_function<std::string>(
+          "--wait-timeout",
+          [options](const std::string& text) {
+            options->wait_timeout = base::ParseDuration(text).value_or(options->wait_timeout);
+          },
+          "Wait no longer than this, as 30s; then exit with 124")
+      ->check([](const std::string& text) {
+        return std::string(base::ParseDuration(text).status().message());
+      });
+}
+
+}  // namespace
+
+void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
+  const auto options = std::make_shared<SubmitOptions>();
+  const auto add_verb = [&](const char* name, const char* about, auto verb) {
+    CLI::App* const command = batch->add_subcommand(name, about);
+    AddServer(command, &options->common);
+    AddOutput(command, &options->common, Csv::kNo);
+    command->callback([options, verb, &environment] {
+      if (const absl::Status status = verb(*options, environment); !status.ok()) {
+        environment.Fail(status);
+      }
+    });
+    return command;
+  };
+  CLI::App* const submit =
+      add_verb("submit", "Upload a file as a batch of a job; again after a cut it goes on", Submit);
+  submit->add_option("JOB", options->job, "The job's name")->required();
+  submit->add_option("--input", options->input, "The file with the transactions")->required();
+  CLI::Option* const request_id =
+      submit->add_option("--request-id", options->request_id,
+                         "Names this submission; the same id never makes a second batch. Without "
+                         "it, the content does");
+  submit->add_option(
+      "--handler-version", options->handler_version,
+      "The version that the batch is bound to; without it, the job's present one, or "
+      "none while no processor has the job");
+  submit->add_option("--tenant", options->tenant, "Who is billed");
+  AddTraceparent(submit, &options->traceparent);
+  submit->add_flag("--new", options->always_new, "A new batch, whatever was submitted before")
+      ->excludes(request_id);
+  submit->add_flag(
+      "--wait-for-room", options->wait_for_room,
+      "While the job's queue.max_drain lets no batch in, try again when the server says");
+  submit->add_flag("--wait", options->wait, "Wait until the batch is complete");
+  submit->add_flag("--watch", options->watch, "Wait, and show how far it is on stderr");
+  submit->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  AddWaitTimeout(submit, options.get());
+  CLI::App* const watch = add_verb("watch", "Show how far a batch is, until it is complete", Watch);
+  watch->add_option("BATCH", options->batch, "Its number")->required();
+  watch->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  AddWaitTimeout(watch, options.get());
+  CLI::App* const cancel =
+      add_verb("cancel", "Give a batch up; what was counted stays counted", Cancel);
+  cancel->add_option("BATCH", options->batch, "Its number")->required();
+  cancel->add_option("--reason", options->reason, "For the record");
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,132 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/proto_time.h"
+#include "tests/fakes/cli/doctor_fixture.h"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST_F(DoctorTest, FindsNothingWrongWithASoundMesh) {
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kOk) << done.err;
+  EXPECT_THAT(done.out, AllOf(HasSubstr("ok: processor p-1: localhost:"),
+                              HasSubstr("ok: queues: 0 of local, none has poison\n"),
+                              HasSubstr("ok: batches: none waits with a problem\n"),
+                              Not(HasSubstr("warning")), Not(HasSubstr("wrong"))));
+}
+
+TEST_F(DoctorTest, SaysThatTheInitiatorDoesNotAnswer) {
+  const std::string address = server();
+  initiator_.reset();
+  const Done done = Run({"doctor", "--server", address});
+  EXPECT_EQ(done.code, kUnreachable);
+  EXPECT_THAT(done.out, HasSubstr(absl::StrCat("wrong: initiator: ", address)));
+  EXPECT_EQ(done.err, "") << "it is said once";
+}
+
+// All others fall silent with it, and whoever looked for them would find them well.
+TEST_F(DoctorTest, NamesNatsFirstAndBlamesNobodyElseForIt) {
+  PutBatch(7, "bakery", "6");
+  mesh_.disconnected = true;
+  controller_->SetReady(false);
+  mesh_.others[0].set_leaving(true);
+  clock_.Advance(absl::Seconds(60));
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out,
+              AllOf(StartsWith(absl::StrCat("wrong: NATS: the initiator at ", server(),
+                                            " gets no answer from it; start nats-server")),
+                    HasSubstr("\nunknown: processor p-1: "), HasSubstr("\nunknown: controller "),
+                    HasSubstr("\nunknown: batches: "), Not(HasSubstr("\nwrong")),
+                    Not(HasSubstr("warning"))));
+}
+
+TEST_F(DoctorTest, FindsItWrongWithoutNatsTooThatSomebodyDoesNotAnswer) {
+  mesh_.disconnected = true;
+  controller_.reset();
+  EXPECT_THAT(RunOnServer({"doctor"}).out, HasSubstr("\nwrong: processor p-1: localhost:"));
+}
+
+TEST_F(DoctorTest, WaitsAFewSecondsForEachAnswerUnlessItIsTold) {
+  EXPECT_EQ(RunOnServer({"doctor"}).code, kOk);
+  // gRPC rounds what it says of a deadline up, by some hundredths.
+  EXPECT_LT(mesh_.patience(), absl::Seconds(4));
+  EXPECT_EQ(RunOnServer({"doctor", "--timeout", "10m"}).code, kOk);
+  EXPECT_GT(mesh_.patience(), absl::Minutes(1));
+}
+
+TEST_F(DoctorTest, FindsItWrongThatAnotherRoleIsTakenForTheInitiator) {
+  FakeMesh same;
+  rpc::ServerOptions options;
+  options.addresses = {"localhost:0"};
+  const auto other =
+      rpc::Server::Start(options, {{v1::MeshService::service_full_name(), &same}}).value();
+  const std::string& address = other->addresses().front();
+  const Done done = Run({"doctor", "--server", address});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out,
+              AllOf(HasSubstr(absl::StrCat("wrong: initiator: ", address,
+                                           " does not offer what a muster-initiator does: ")),
+                    Not(HasSubstr("ok: ")), Not(HasSubstr("jobs"))));
+}
+
+TEST_F(DoctorTest, NamesWhoIsNotReadyNotReachableOrNotThere) {
+  controller_->SetReady(false);
+  EXPECT_THAT(RunOnServer({"doctor"}).out, HasSubstr("answers that it is not ready; its log says"));
+  controller_.reset();
+  mesh_.controllers.clear();
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: processor p-1: localhost:"),
+                              HasSubstr("wrong: controller: the initiator has heard of none")));
+}
+
+TEST_F(DoctorTest, WarnsOfOtherVersionsAndClocks) {
+  mesh_.others[0].mutable_info()->set_version("0.0.1");
+  *mesh_.others[0].mutable_heartbeat()->mutable_sent() =
+      base::ToProto(clock_.Now() + absl::Seconds(2));
+  clock_.Advance(absl::Seconds(60));
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out,
+              AllOf(HasSubstr("warning: processor p-1: has version 0.0.1, not "),
+                    HasSubstr("its clock is 2s ahead of the initiator's"),
+                    HasSubstr("warning: initiator: its clock differs from the one here")));
+}
+
+TEST_F(DoctorTest, FindsItWrongThatTwoControllersCount) {
+  v1::Instance other = mesh_.controllers[0];
+  other.mutable_info()->set_instance("c-2");
+  mesh_.controllers.push_back(other);
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: controller: 2 are there: "),
+                              HasSubstr(", c-2; stop all but")));
+  mesh_.controllers[1].set_leaving(true);
+  EXPECT_EQ(RunOnServer({"doctor"}).code, kOk) << "one is replaced by another";
+}
+
+TEST_F(DoctorTest, WarnsOfPoisonForPrograms) {
+  const queue::QueueId id = {"local", "shop-in-0"};
+  ASSERT_TRUE(queues_->CreateQueue(id, {}).ok());
+  const auto put = queues_->Put(id, std::vector<queue::NewMessage>(1));
+  ASSERT_TRUE(put.ok());
+  const queue::DeadLetterRequest request{put->front().receipt, {"it hung", 3, "worker-1", {}}};
+  ASSERT_TRUE(queues_->DeadLetter(id, {request})->front().ok());
+  const Done done = RunOnServer({"doctor", "-o", "json"});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out, HasSubstr("{\"health\":\"warning\",\"what\":\"queue local/shop-in-0\","
+                                  "\"found\":\"1 message was given up\""));
+}
+
+}  // namespace
+}  // namespace muster::cli

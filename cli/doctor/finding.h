@@ -1,0 +1,25 @@
+// Finding: one thing that `muster doctor` has looked at.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output/environment.h"
+
+namespace muster::cli {
+
+// kUnknown: nobody has looked.
+enum class Health { kOk, kUnknown, kWarning, kWrong };
+
+struct Finding {
+  Health health = Health::kOk;
+  std::string what;     // what was looked at: "processor p-1", "queue local/shop-in-0"
+  std::string found;    // in words
+  std::string to_do{};  // how to mend it; empty where nothing is to be done
+};
+using Findings = std::vector<Finding>;
+
+// One line each, or JSON or YAML. The exit code is kError when something is wrong.
+void PrintFindings(const Findings& findings, OutputFormat format, const Environment& environment);
+
+}  // namespace muster::cli

@@ -1,0 +1,238 @@
+#include "cli/doctor/work_checkup.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/output/table.h"
+#include "cli/queue/queue_admin.h"
+#include "cli/server/handlers_there.h"
+#include "cli/server/remote_jobs.h"
+#include "cli/server/side_by_side.h"
+#include "muster/item/queue_names.h"
+#include "muster/job/job_file.h"
+#include "muster/scaling/rules/queue_names.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr int kOpenBatchesPerPage = 1000;
+
+Finding NotSeen(const std::string& what, const absl::Status& status) {
+  return {Health::kWrong, what, absl::StrCat("cannot be looked at: ", status.message()),
+          absl::IsDeadlineExceeded(status) ? "see the initiator's log; --timeout gives it longer"
+                                           : "see the initiator's log"};
+}
+
+// What keeps a processor from working for a job.
+struct HealthIssue {
+  std::string processor;
+  std::string trouble;
+};
+using Troubles = std::map<std::string, std::vector<HealthIssue>>;  // by job
+
+// Who works for the jobs.
+struct Workforce {
+  HandlerInventory handlers;
+  Troubles troubles;
+  std::string account;
+  const ScalingTargets& started;
+
+  // The target whose replicas would work for the job; null: nobody starts any.
+  const v1::ScalingTarget* StarterFor(const std::string& job) const {
+    const std::string queue = item::InputQueue(account, job, 0).name;
+    for (const v1::ScalingTarget& target : started) {
+      for (const std::string& name : target.queues()) {
+        if (scaling::rules::MatchesQueue(name, queue)) return &target;
+      }
+    }
+    return nullptr;
+  }
+};
+
+Troubles HealthIssuesOf(const std::vector<v1::Instance>& instances) {
+  Troubles troubles;
+  for (const v1::Instance& instance : instances) {
+    if (instance.leaving() || instance.info().role() != v1::ROLE_PROCESSOR) continue;
+    for (const v1::JobLoad& load : instance.heartbeat().jobs()) {
+      if (load.trouble().empty()) continue;
+      troubles[load.job()].push_back({instance.info().instance(), load.trouble()});
+    }
+  }
+  return troubles;
+}
+
+// What the job file asks for; empty: whatever processors have.
+std::string WantedVersion(const v1::Job& job) {
+  const auto definition = job::ParseJob(job.definition(), job.name());
+  if (!definition.ok()) return "";
+  const auto* const command = std::get_if<job::CommandHandlerSpec>(&definition->handler);
+  return command == nullptr ? "" : command->version;
+}
+
+// Of a job that no processor works for.
+Finding CheckIdleJob(const std::string& what, const v1::ScalingTarget* starter) {
+  if (starter == nullptr) {
+    return {Health::kWrong, what, "no processor has its handler",
+            "start a processor with it; the logs of those there say why they have not"};
+  }
+  return {Health::kOk, what,
+          absl::StrCat("no processor has its handler now; scaling target ", starter->target(),
+                       " starts them when there is work")};
+}
+
+Finding CheckVersions(const v1::Job& job, const Workforce& workforce) {
+  const std::string what = absl::StrCat("job ", job.name());
+  const std::set<std::string> versions = workforce.handlers.VersionsOf(job.name());
+  if (versions.empty()) return CheckIdleJob(what, workforce.StarterFor(job.name()));
+  const std::string wanted = WantedVersion(job);
+  const std::string there = absl::StrJoin(versions, ", ");
+  if (!wanted.empty() && !versions.contains(wanted)) {
+    return {Health::kWrong, what,
+            absl::StrCat("no processor has handler version ", wanted, ", but ", there),
+            "give processors that version"};
+  }
+  if (versions.size() > 1) {
+    return {Health::kWarning, what, absl::StrCat("processors have handler versions ", there),
+            "fine for as long as they are replaced; otherwise give all the same"};
+  }
+  return {Health::kOk, what, absl::StrCat("processors have handler version ", there)};
+}
+
+// Where somebody is in trouble, that the others have a handler is no news, and why nobody has is
+// told.
+void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings) {
+  const auto troubles = workforce.troubles.find(job.name());
+  if (troubles == workforce.troubles.end()) {
+    return findings->push_back(CheckVersions(job, workforce));
+  }
+  for (const HealthIssue& one : troubles->second) {
+    findings->push_back(
+        {Health::kWrong, absl::StrCat("job ", job.name()),
+         absl::StrCat("processor ", one.processor, " cannot work for it: ", one.trouble),
+         "once that is mended, it works by itself within a minute"});
+  }
+  if (workforce.handlers.VersionsOf(job.name()).empty()) return;
+  Finding versions = CheckVersions(job, workforce);
+  if (versions.health != Health::kOk) findings->push_back(std::move(versions));
+}
+
+void CheckJobs(const ServerOptions& server, const Workforce& workforce, Findings* findings) {
+  absl::StatusOr<std::unique_ptr<MeshClient>> mesh = MeshClient::Open(server);
+  if (!mesh.ok()) return findings->push_back(NotSeen("jobs", mesh.status()));
+  const absl::StatusOr<std::vector<v1::Job>> jobs = JobClient(*std::move(mesh)).List();
+  if (!jobs.ok()) return findings->push_back(NotSeen("jobs", jobs.status()));
+  for (const v1::Job& job : *jobs) CheckJob(job, workforce, findings);
+}
+
+void CheckQueues(const CommonOptions& options, const std::string& account,
+                 const Environment& environment, Findings* findings) {
+  const absl::StatusOr<std::unique_ptr<QueueAdmin>> admin = OpenQueueAdmin(options, environment);
+  if (!admin.ok()) return findings->push_back(NotSeen("queues", admin.status()));
+  const absl::StatusOr<std::vector<QueueCounts>> queues = (*admin)->List(account);
+  if (!queues.ok()) return findings->push_back(NotSeen("queues", queues.status()));
+  bool any = false;
+  for (const auto& [id, stats] : *queues) {
+    if (stats.poison == 0) continue;
+    any = true;
+    findings->push_back({Health::kWarning, absl::StrCat("queue ", id.ToString()),
+                         absl::StrCat(Counted(static_cast<uint64_t>(stats.poison), "message"),
+                                      stats.poison == 1 ? " was" : " were", " given up"),
+                         absl::StrCat("`muster queue poison ", id.ToString(),
+                                      "` says why; `muster queue redrive` tries them again")});
+  }
+  if (any) return;
+  findings->push_back(
+      {Health::kOk, "queues", absl::StrCat(queues->size(), " of ", account, ", none has poison")});
+}
+
+// Of a batch whose job no processor works for.
+Finding CheckWaiting(const v1::BatchStatus& batch, const v1::ScalingTarget* starter) {
+  const std::string what = absl::StrCat("batch ", batch.batch());
+  const std::string handler = HandlerOf(batch);
+  if (starter == nullptr) {
+    return {Health::kWrong, what, absl::StrCat("waits: no processor has ", handler),
+            "start a processor with it"};
+  }
+  const std::string target = absl::StrCat("scaling target ", starter->target());
+  if (starter->replicas().ready() > 0) {
+    return {Health::kWarning, what, absl::StrCat("waits: no replica of ", target, " has ", handler),
+            "if it stays so, their logs say why"};
+  }
+  if (starter->decision().replicas() == 0) {
+    return {Health::kWarning, what, absl::StrCat("waits, and ", target, " starts nobody"),
+            absl::StrCat("`muster scale explain --target ", starter->target(), "` says why")};
+  }
+  return {Health::kOk, what,
+          absl::StrCat("waits for ", target, ", which starts ", starter->decision().replicas())};
+}
+
+void CheckBatch(const v1::BatchStatus& batch, const Workforce& workforce, Findings* findings) {
+  const bool runs =
+      batch.state() == v1::BATCH_STATE_OPEN || batch.state() == v1::BATCH_STATE_SEALED;
+  if (!runs) return;
+  const std::string what = absl::StrCat("batch ", batch.batch());
+  if (!batch.problem().empty()) {
+    findings->push_back({Health::kWrong, what, absl::StrCat("waits: ", batch.problem()),
+                         "it goes on by itself once that is mended"});
+  }
+  if (workforce.handlers.Fit(batch)) return;
+  if (workforce.handlers.VersionsOf(batch.job()).empty()) {
+    return findings->push_back(CheckWaiting(batch, workforce.StarterFor(batch.job())));
+  }
+  findings->push_back({Health::kWrong, what,
+                       absl::StrCat("is bound to ", HandlerOf(batch), ", which no processor has"),
+                       "start a processor with that version"});
+}
+
+void CheckBatches(const MeshClient& mesh, const Workforce& workforce, Findings* findings) {
+  const auto stub = v1::BatchService::NewStub(mesh.initiator());
+  v1::ListBatchesRequest request;
+  request.set_page_size(kOpenBatchesPerPage);
+  request.add_states(v1::BATCH_STATE_OPEN);
+  request.add_states(v1::BATCH_STATE_SEALED);
+  const size_t before = findings->size();
+  do {
+    v1::ListBatchesResponse response;
+    const absl::Status listed =
+        mesh.Call(*stub, &v1::BatchService::Stub::ListBatches, request, &response);
+    if (!listed.ok()) return findings->push_back(NotSeen("batches", listed));
+    for (const v1::BatchStatus& batch : response.batches()) CheckBatch(batch, workforce, findings);
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  if (findings->size() == before) {
+    findings->push_back({Health::kOk, "batches", "none waits with a problem"});
+  }
+}
+
+}  // namespace
+
+void CheckWork(const WorkCheck& check, const MeshClient& mesh, Findings* findings) {
+  const Workforce workforce{HandlerInventory(*check.instances), HealthIssuesOf(*check.instances),
+                            check.account, *check.started};
+  // Each may take as long as a question may.
+  using Look = std::function<void(Findings*)>;
+  const std::vector<Look> looks = {
+      [&](Findings* found) { CheckJobs(check.options->server, workforce, found); },
+      [&](Findings* found) {
+        CheckQueues(*check.options, check.account, *check.environment, found);
+      },
+      [&](Findings* found) { CheckBatches(mesh, workforce, found); }};
+  const auto look = [](const Look& one) {
+    Findings found;
+    one(&found);
+    return found;
+  };
+  for (const Findings& found : ParallelMap(looks, look)) {
+    findings->insert(findings->end(), found.begin(), found.end());
+  }
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,260 @@
+// muster queue list | stats | peek | poison | redrive | purge | check (check_command.h)
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "cli/output/batch_view.h"
+#include "cli/output/cure.h"
+#include "cli/output/environment.h"
+#include "cli/output/structured.h"
+#include "cli/output/table.h"
+#include "cli/queue/check_command.h"
+#include "cli/queue/queue_admin.h"
+#include "cli/server/place.h"
+#include "muster/base/status_macros.h"
+#include "muster/item/queue_names.h"
+#include "muster/item/redrive.h"
+#include "muster/item/work_item_codec.h"
+#include "muster/queue/limits.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct QueueOptions {
+  CommonOptions common;
+  std::string queue;
+  int max = 10;
+  int64_t redrive_max = INT64_MAX;
+  std::vector<std::string> messages;
+  std::string account = item::kLocalAccount;
+  bool poison = false;
+};
+
+// "account/name", or the name alone for the account of a local data directory.
+queue::QueueId ParseQueue(const std::string& text) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('/', 1));
+  if (parts.second.empty()) return {item::kLocalAccount, text};
+  return {parts.first, parts.second};
+}
+
+// What a message holds, in words: work items say whose they are, other bodies how long they are.
+std::string Describe(const std::string& body) {
+  const absl::StatusOr<item::WorkItem> item = item::DecodeWorkItemHeader(body);
+  if (!item.ok()) return absl::StrCat(body.size(), " bytes");
+  return absl::StrCat("item ", item->identity.batch, "/", item->index, ", ", item->transactions,
+                      " transactions from line ", item->first_line);
+}
+
+void PrintRows(const CommonOptions& common, const Table& table, const ordered_json& json,
+               const Environment& environment) {
+  if (IsStructured(common.output)) {
+    PrintStructured(json, common.output, environment);
+  } else {
+    table.PrintTo(*environment.out);
+  }
+}
+
+void PrintCounts(const std::vector<QueueCounts>& queues, const QueueOptions& options,
+                 const Environment& environment) {
+  Table table;
+  table.AddColumn("queue");
+  for (const char* column : {"ready", "in flight", "delayed", "poison", "in", "out", "expired",
+                             "stale receipts", "oldest"}) {
+    table.AddColumn(column, Align::kRight);
+  }
+  ordered_json json = ordered_json::array();
+  for (const auto& [id, stats] : queues) {
+    table.AddRow({id.ToString(), absl::StrCat(stats.ready), absl::StrCat(stats.in_flight),
+                  absl::StrCat(stats.delayed), absl::StrCat(stats.poison),
+                  absl::StrCat(stats.total_in), absl::StrCat(stats.total_out),
+                  absl::StrCat(stats.total_expired), absl::StrCat(stats.stale_receipts),
+                  absl::FormatDuration(absl::Trunc(stats.oldest_age, absl::Milliseconds(1)))});
+    json.push_back({{"queue", id.ToString()},
+                    {"ready", stats.ready},
+                    {"in_flight", stats.in_flight},
+                    {"delayed", stats.delayed},
+                    {"poison", stats.poison},
+                    {"total_in", stats.total_in},
+                    {"total_out", stats.total_out},
+                    {"total_expired", stats.total_expired},
+                    {"stale_receipts", stats.stale_receipts},
+                    {"oldest_age_seconds", absl::ToDoubleSeconds(stats.oldest_age)}});
+  }
+  PrintRows(options.common, table, json, environment);
+}
+
+absl::Status List(const QueueOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<QueueCounts> queues, admin->List(options.account));
+  PrintCounts(queues, options, environment);
+  return absl::OkStatus();
+}
+
+absl::Status Stats(const QueueOptions& options, const Environment& environment) {
+  const queue::QueueId id = ParseQueue(options.queue);
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, admin->Stats(id));
+  PrintCounts({{id, stats}}, options, environment);
+  return absl::OkStatus();
+}
+
+absl::Status Peek(const QueueOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::Message> messages,
+                          admin->Peek(ParseQueue(options.queue), options.max));
+  Table table;
+  for (const char* column : {"message", "put", "received", "attempts", "content"}) {
+    table.AddColumn(column);
+  }
+  ordered_json json = ordered_json::array();
+  for (const queue::Message& message : messages) {
+    const std::string content = Describe(message.body);
+    table.AddRow({message.message_id, Rfc3339(message.insertion_time),
+                  absl::StrCat(message.dequeue_count), absl::StrCat(message.attempts), content});
+    json.push_back({{"message", message.message_id},
+                    {"put", Rfc3339(message.insertion_time)},
+                    {"dequeue_count", message.dequeue_count},
+                    {"attempts", message.attempts},
+                    {"body_bytes", message.body.size()},
+                    {"content", content}});
+  }
+  PrintRows(options.common, table, json, environment);
+  return absl::OkStatus();
+}
+
+absl::Status Poison(const QueueOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::PoisonMessage> messages,
+                          admin->Poison(ParseQueue(options.queue), options.max));
+  Table table;
+  for (const char* column : {"message", "given up", "attempts", "by", "content", "cause"}) {
+    table.AddColumn(column);
+  }
+  ordered_json json = ordered_json::array();
+  for (const queue::PoisonMessage& message : messages) {
+    const std::string content = Describe(message.body);
+    table.AddRow({message.message_id, Rfc3339(message.cause.time),
+                  absl::StrCat(message.cause.attempts), message.cause.holder, content,
+                  message.cause.reason});
+    json.push_back({{"message", message.message_id},
+                    {"given_up", Rfc3339(message.cause.time)},
+                    {"attempts", message.cause.attempts},
+                    {"holder", message.cause.holder},
+                    {"content", content},
+                    {"cause", message.cause.reason}});
+  }
+  PrintRows(options.common, table, json, environment);
+  return absl::OkStatus();
+}
+
+absl::Status Redrive(const QueueOptions& options, const Environment& environment) {
+  item::RedriveRequest request;
+  request.queue = ParseQueue(options.queue);
+  request.messages = options.messages;
+  request.max = options.redrive_max;
+  request.missing = item::Missing::kRefused;
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const item::RedriveSummary summary, admin->Redrive(request));
+  if (IsStructured(options.common.output)) {
+    const ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
+    PrintStructured(json, options.common.output, environment);
+    return absl::OkStatus();
+  }
+  *environment.out << "redriven: " << Counted(static_cast<uint64_t>(summary.messages), "message");
+  for (const uint64_t batch : summary.batches) {
+    *environment.out << "\nbatch " << batch << " is open again";
+    if (!options.common.server.named()) {
+      *environment.out << ": run its job again to work on what was given up";
+    }
+  }
+  *environment.out << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status Purge(const QueueOptions& options, const Environment& environment) {
+  const queue::QueueId id = ParseQueue(options.queue);
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  // How many messages were not poison, nobody counts: they come and go meanwhile.
+  ordered_json json = {{"queue", id.ToString()}, {"purged", options.poison ? "poison" : "queue"}};
+  if (options.poison) {
+    MUSTER_ASSIGN_OR_RETURN(const int64_t purged, admin->PurgePoison(id));
+    json["messages"] = purged;
+  } else {
+    MUSTER_RETURN_IF_ERROR(admin->Purge(id));
+  }
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
+  } else if (options.poison) {
+    *environment.out << "purged: " << Counted(json["messages"].get<uint64_t>(), "poison message")
+                     << " of " << id.ToString() << "\n";
+  } else {
+    *environment.out << "purged: all messages of " << id.ToString() << " but poison\n";
+  }
+  return absl::OkStatus();
+}
+
+using Verb = std::function<absl::Status(const QueueOptions&, const Environment&)>;
+
+CLI::App* AddVerb(CLI::App* parent, const char* name, const char* about,
+                  const std::shared_ptr<QueueOptions>& options, Verb verb,
+                  const Environment& environment) {
+  CLI::App* const command = parent->add_subcommand(name, about);
+  AddDataDirOrServer(command, &options->common);
+  AddOutput(command, &options->common, Csv::kNo);
+  command->callback([options, verb = std::move(verb), &environment] {
+    const absl::Status status = verb(*options, environment);
+    if (status.ok()) return;
+    // Messages that are not there are not in that list.
+    environment.Fail(options->messages.empty()
+                         ? WithListHint(status, "muster queue list", options->common)
+                         : status);
+  });
+  return command;
+}
+
+}  // namespace
+
+void AddQueue(CLI::App* app, const Environment& environment) {
+  CLI::App* const parent = app->add_subcommand("queue", "Look into queues");
+  parent->require_subcommand(1);
+  const auto options = std::make_shared<QueueOptions>();
+  AddVerb(parent, "list", "All queues with their counts", options, List, environment)
+      ->add_option("--account", options->account, "Whose queues")
+      ->capture_default_str();
+  const auto add_for_one = [&](const char* name, const char* about, Verb verb) {
+    CLI::App* const command = AddVerb(parent, name, about, options, std::move(verb), environment);
+    command->add_option("QUEUE", options->queue, "A queue as `muster queue list` names it")
+        ->required();
+    return command;
+  };
+  add_for_one("stats", "The counts of one queue", Stats);
+  add_for_one("peek", "What is ready, without taking it", Peek)
+      ->add_option("--max", options->max, "Messages to show")
+      ->capture_default_str()
+      ->check(CLI::Range(1, queue::kMaxReceive));
+  add_for_one("poison", "What was given up, and why; the oldest first", Poison)
+      ->add_option("--max", options->max, "Messages to show")
+      ->capture_default_str()
+      ->check(CLI::Range(1, queue::kMaxListPoison));
+  CLI::App* const redrive = add_for_one("redrive", "Give poison messages another chance", Redrive);
+  CLI::Option* const messages =
+      redrive->add_option("--message", options->messages, "Only these messages");
+  redrive->add_option("--max", options->redrive_max, "At most so many, oldest first")
+      ->check(CLI::PositiveNumber)
+      ->excludes(messages);
+  add_for_one("purge", "Delete all messages of a queue, leased ones too, but not its poison", Purge)
+      ->add_flag("--poison", options->poison,
+                 "Only its poison, for good: those items stay dead-lettered");
+  AddQueueCheck(parent, environment);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,118 @@
+// muster queue, here and on a mesh.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/cli/client_fixture.h"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+class QueueCommandTest : public ClientTest {
+ protected:
+  QueueCommandTest() { EXPECT_TRUE(queues_->CreateQueue(id_, {}).ok()); }
+
+  void Put(const std::string& body) {
+    std::vector<queue::NewMessage> messages(1);
+    messages[0].body = body;
+    ASSERT_TRUE(queues_->Put(id_, messages).ok());
+  }
+  std::string GiveUp(const std::string& body) {
+    std::vector<queue::NewMessage> messages(1);
+    messages[0].body = body;
+    const auto put = queues_->Put(id_, messages);
+    EXPECT_TRUE(put.ok()) << put.status();
+    const queue::DeadLetterRequest request{put->front().receipt, {"it hung", 3, "worker-1", {}}};
+    EXPECT_TRUE(queues_->DeadLetter(id_, {request})->front().ok());
+    return put->front().message_id;
+  }
+
+  const queue::QueueId id_ = {"local", "shop-in-0"};
+};
+
+TEST_F(QueueCommandTest, ShowsTheSameHereAndThere) {
+  ASSERT_TRUE(queues_->CreateQueue({"local", "shop-out-0"}, {}).ok());
+  for (int i = 0; i < 12; ++i) {
+    Put(absl::StrCat("body ", i));
+    GiveUp(absl::StrCat("poison ", i));
+  }
+  clock_.Advance(absl::Seconds(90));
+  for (const char* format : {"table", "json"}) {
+    RunBoth({"queue", "list", "-o", format});
+    RunBoth({"queue", "stats", "shop-in-0", "-o", format});
+    RunBoth({"queue", "peek", "shop-in-0", "-o", format});
+    RunBoth({"queue", "poison", "shop-in-0", "--max", "5", "-o", format});
+  }
+  const Done listed = RunBoth({"queue", "list"});
+  EXPECT_EQ(listed.code, kOk);
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("local/shop-in-0"), HasSubstr("local/shop-out-0"),
+                                HasSubstr("1m30s")));
+  EXPECT_THAT(RunBoth({"queue", "poison", "shop-in-0"}).out, HasSubstr("it hung"));
+}
+
+TEST_F(QueueCommandTest, ListsTheQueuesOfAnotherAccount) {
+  ASSERT_TRUE(queues_->CreateQueue({"acme", "theirs"}, {}).ok());
+  EXPECT_THAT(RunBoth({"queue", "list", "--account", "acme"}).out, HasSubstr("acme/theirs"));
+}
+
+TEST_F(QueueCommandTest, FailsTheSameHereAndThere) {
+  for (const char* verb : {"stats", "peek", "poison", "redrive", "purge"}) {
+    const Done done = RunOnServer({"queue", verb, "none-in-0"});
+    EXPECT_EQ(done.code, kError);
+    EXPECT_THAT(done.err, EndsWith("; `muster queue list` shows those there are\n"));
+  }
+  EXPECT_EQ(RunBoth({"queue", "stats", "none-in-0"}).code, kError);
+  EXPECT_EQ(RunBoth({"queue", "peek", "shop-in-0", "--max", "33"}).code, kUsage);
+}
+
+TEST_F(QueueCommandTest, RedrivesThere) {
+  GiveUp("a");
+  const std::string named = GiveUp("b");
+  GiveUp("c");
+  EXPECT_EQ(RunOnServer({"queue", "redrive", "shop-in-0", "--message", named}).out,
+            "redriven: 1 message\n");
+  EXPECT_EQ(RunOnServer({"queue", "redrive", "shop-in-0", "-o", "json"}).out,
+            "{\"messages\":2,\"batches\":[]}\n");
+  EXPECT_EQ(queues_->Stats(id_)->ready, 3);
+}
+
+TEST_F(QueueCommandTest, RedrivesThereNoMessageThatIsNotPoison) {
+  GiveUp("a");
+  const Done done = RunOnServer({"queue", "redrive", "shop-in-0", "--message", "nonsense"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_EQ(done.err, "muster: local/shop-in-0 has no poison message nonsense\n");
+  EXPECT_EQ(RunOnServer({"queue", "redrive", "shop-in-0", "--message", "a", "--max", "1"}).code,
+            kUsage);
+}
+
+TEST_F(QueueCommandTest, PurgesThere) {
+  Put("a");
+  GiveUp("b");
+  EXPECT_EQ(RunOnServer({"queue", "purge", "shop-in-0"}).out,
+            "purged: all messages of local/shop-in-0 but poison\n");
+  EXPECT_EQ(queues_->Stats(id_)->stored(), 0);
+  EXPECT_EQ(RunOnServer({"queue", "purge", "shop-in-0", "--poison"}).out,
+            "purged: 1 poison message of local/shop-in-0\n");
+  EXPECT_EQ(queues_->Stats(id_)->poison, 0);
+}
+
+TEST_F(QueueCommandTest, PurgesHereWhenNobodyElseWorksWithTheDirectory) {
+  Put("a");
+  const std::vector<std::string> purge = {"queue", "purge", "shop-in-0", "--data-dir", data_dir()};
+  EXPECT_EQ(Run(purge).code, kError);
+  initiator_.reset();
+  queue_service_.reset();
+  queues_.reset();
+  EXPECT_EQ(Run(purge).code, kOk);
+  EXPECT_THAT(Run({"queue", "peek", "shop-in-0", "-o", "json", "--data-dir", data_dir()}).out,
+              "[]\n");
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,47 @@
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/output/environment.h"
+#include "gtest/gtest.h"
+#include "muster/os/temp_dir.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr char kJob[] =
+    "name: retail\n"
+    "input: {format: csv, columns: {price: decimal}}\n"
+    "handler:\n"
+    "  linked: retial\n"
+    "groups: [{name: by_day, keys: [day], measures: {revenue: decimal(2)}}]\n";
+
+TEST(JobCheckTest, SaysWhereAHandlerIsNamedThatIsNotThere) {
+  const os::TempDir dir;
+  const std::string file = dir / "job.yaml";
+  std::ofstream(file) << kJob;
+  handler::HandlerRegistry handlers;
+  handlers.Register({"retail", "1", nullptr});
+  base::FakeClock clock;
+  std::ostringstream out, err;
+  Environment environment;
+  environment.handlers = &handlers;
+  environment.clock = &clock;
+  environment.out = &out;
+  environment.err = &err;
+  const std::string complaint = absl::StrCat(
+      "muster: ", file, ":4:11: handler.linked: this program has no handler 'retial'; ",
+      "it has: retail; did you mean 'retail'?\n");
+  const char* const check[] = {"muster", "job", "check", file.c_str()};
+  EXPECT_EQ(RunCommandLine(4, check, environment), kError);
+  EXPECT_EQ(err.str(), complaint);
+  err.str("");
+  const char* const run[] = {"muster", "run", file.c_str(), "--input", "none.csv"};
+  EXPECT_EQ(RunCommandLine(5, run, environment), kError);
+  EXPECT_EQ(err.str(), complaint);
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,247 @@
+// muster job apply | list | get | delete | check FILE
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/output/batch_view.h"
+#include "cli/output/environment.h"
+#include "cli/output/structured.h"
+#include "cli/output/table.h"
+#include "cli/run/linked_handler.h"
+#include "cli/server/mesh.h"
+#include "cli/server/place.h"
+#include "cli/server/remote_jobs.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/status_macros.h"
+#include "muster/job/job_file.h"
+#include "nlohmann/json.hpp"
+#include "services/processor/job_handler.h"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+// As much of a revision as people compare.
+constexpr size_t kShownRevision = 12;
+
+struct JobOptions {
+  CommonOptions common;
+  std::string file;
+  std::string name;
+  std::string expected_revision;
+  bool must_be_new = false;
+
+  std::optional<std::string> expectation() const {
+    if (expected_revision.empty() && !must_be_new) return std::nullopt;
+    return expected_revision;
+  }
+};
+
+absl::StatusOr<JobClient> OpenJobs(const JobOptions& options) {
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "jobs are kept by a server"));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
+  return JobClient(std::move(mesh));
+}
+
+std::string GroupNames(const v1::Job& job) {
+  return absl::StrJoin(job.schema().groups(), ", ",
+                       [](std::string* out, const auto& group) { out->append(group.name()); });
+}
+
+ordered_json JobJson(const v1::Job& job) {
+  ordered_json groups = ordered_json::array();
+  for (const v1::GroupSchema& group : job.schema().groups()) groups.push_back(group.name());
+  return {{"job", job.name()},
+          {"revision", job.revision()},
+          {"updated", Rfc3339(base::FromProto(job.updated()))},
+          {"groups", groups}};
+}
+
+// A server does not know what the file is called.
+absl::Status WithFileName(const absl::Status& status, const std::string& file) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  const std::vector<std::string> lines = absl::StrSplit(status.message(), '\n');
+  return absl::InvalidArgumentError(
+      absl::StrJoin(lines, "\n", [&file](std::string* out, const std::string& line) {
+        absl::StrAppend(out, file, ":", line);
+      }));
+}
+
+absl::Status Apply(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, job::ReadJobText(options.file));
+  const auto applied = jobs.Apply(text, options.expectation());
+  if (!applied.ok()) return WithFileName(applied.status(), options.file);
+  const v1::Job& job = applied->job();
+  if (IsStructured(options.common.output)) {
+    ordered_json json = JobJson(job);
+    json["revised"] = applied->revised();
+    PrintStructured(json, options.common.output, environment);
+    return absl::OkStatus();
+  }
+  *environment.out << "job " << Printable(job.name()) << " is at revision "
+                   << job.revision().substr(0, kShownRevision)
+                   << (applied->revised() ? "" : ", as before") << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status List(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Job> listed, jobs.List());
+  Table table;
+  for (const char* column : {"job", "revision", "updated", "groups"}) table.AddColumn(column);
+  ordered_json json = ordered_json::array();
+  for (const v1::Job& job : listed) {
+    table.AddRow({job.name(), job.revision().substr(0, kShownRevision),
+                  Rfc3339(base::FromProto(job.updated())), GroupNames(job)});
+    json.push_back(JobJson(job));
+  }
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
+  } else {
+    table.PrintTo(*environment.out);
+  }
+  return absl::OkStatus();
+}
+
+// The definition itself, so that it can be edited and applied again.
+absl::Status Get(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(const v1::Job job, jobs.Get(options.name));
+  if (IsStructured(options.common.output)) {
+    ordered_json json = JobJson(job);
+    json["definition"] = job.definition();
+    PrintStructured(json, options.common.output, environment);
+    return absl::OkStatus();
+  }
+  *environment.out << job.definition();
+  if (!absl::EndsWith(job.definition(), "\n")) *environment.out << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status Delete(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
+  MUSTER_RETURN_IF_ERROR(jobs.Delete(options.name));
+  if (IsStructured(options.common.output)) {
+    PrintStructured({{"job", options.name}, {"deleted", true}}, options.common.output, environment);
+  } else {
+    *environment.out << "job " << Printable(options.name)
+                     << " is deleted; its batches and their reports stay\n";
+  }
+  return absl::OkStatus();
+}
+
+// Of a file in which nothing is wrong; what is wrong with one is told on stderr, as everywhere.
+ordered_json CheckedJson(const std::string& file, const std::string& job,
+                         const std::string& revision) {
+  return {{"file", file}, {"job", job}, {"revision", revision}};
+}
+
+// What the server that would get the job says of it.
+absl::Status CheckOnServer(const JobOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, job::ReadJobText(options.file));
+  MUSTER_ASSIGN_OR_RETURN(const v1::CheckJobResponse checked, jobs.Check(text));
+  if (!checked.problems().empty()) {
+    const auto append = [](std::string* out, const v1::JobProblem& problem) {
+      absl::StrAppend(out, problem.line(), ":", problem.column(), ": ", problem.message());
+    };
+    return WithFileName(absl::InvalidArgumentError(absl::StrJoin(checked.problems(), "\n", append)),
+                        options.file);
+  }
+  if (IsStructured(options.common.output)) {
+    PrintStructured(CheckedJson(options.file, checked.job().name(), checked.job().revision()),
+                    options.common.output, environment);
+    return absl::OkStatus();
+  }
+  *environment.out << options.file << ": job " << Printable(checked.job().name())
+                   << " is fine (revision " << checked.job().revision().substr(0, kShownRevision)
+                   << ")\n";
+  return absl::OkStatus();
+}
+
+// As far as a job can be checked without its input: the file, and that its handler is there and
+// finds the columns and groups that it needs.
+absl::Status Check(const JobOptions& options, const Environment& environment) {
+  if (options.common.server.named()) return CheckOnServer(options, environment);
+  const std::string& file = options.file;
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(file));
+  processor::HandlerAccess access;
+  access.allow_plaintext = true;  // nobody is called; what is right is for who runs the job to say
+  MUSTER_ASSIGN_OR_RETURN(const processor::JobHandler handler,
+                          FindHandlerOf(job, file, access, environment));
+  const absl::Status made = handler.factory(job.schema()).status();
+  if (!made.ok()) return base::Annotate(made, file);
+  if (IsStructured(options.common.output)) {
+    ordered_json json = CheckedJson(file, job.name, job.revision);
+    json["handler_version"] = handler.version;
+    PrintStructured(json, options.common.output, environment);
+    return absl::OkStatus();
+  }
+  *environment.out << file << ": job " << job.name << " is fine (revision "
+                   << job.revision.substr(0, kShownRevision) << ", handler version "
+                   << handler.version << ")\n";
+  return absl::OkStatus();
+}
+
+using Verb = std::function<absl::Status(const JobOptions&, const Environment&)>;
+
+}  // namespace
+
+void AddJob(CLI::App* app, const Environment& environment) {
+  CLI::App* const parent = app->add_subcommand("job", "Look after jobs");
+  parent->require_subcommand(1);
+  const auto options = std::make_shared<JobOptions>();
+  const auto add_verb = [&](const char* name, const char* about, Verb verb) {
+    CLI::App* const command = parent->add_subcommand(name, about);
+    AddServer(command, &options->common);
+    command->callback([options, verb = std::move(verb), &environment] {
+      if (const absl::Status status = verb(*options, environment); !status.ok()) {
+        environment.Fail(status);
+      }
+    });
+    return command;
+  };
+  CLI::App* const apply = add_verb("apply", "Make a job, or replace its definition", Apply);
+  CLI::App* const list = add_verb("list", "All jobs of a server", List);
+  CLI::App* const get = add_verb("get", "A job's definition", Get);
+  CLI::App* const remove = add_verb("delete", "Forget a job; its batches stay", Delete);
+  CLI::App* const check = add_verb("check", "Validate a job file without running it", Check);
+  for (CLI::App* const command : {apply, list, get, remove, check}) {
+    AddOutput(command, &options->common, Csv::kNo);
+  }
+  for (CLI::App* const command : {apply, check}) {
+    command->add_option("FILE", options->file, "The job file (YAML)")->required();
+  }
+  for (CLI::App* const command : {get, remove}) {
+    command->add_option("JOB", options->name, "Its name")->required();
+  }
+  CLI::Option* const must_be_new =
+      apply->add_flag("--new", options->must_be_new, "Only if there is no such job");
+  apply
+      ->add_option("--expect", options->expected_revision,
+                   "Only if the job is at this revision now")
+      ->excludes(must_be_new);
+}
+
+void AddServeHandler(CLI::App* app, const Environment& environment) {
+  CLI::App* const serve = app->add_subcommand(processor::kServeHandler, "Serve a linked handler");
+  serve->group("");  // not for people: muster starts it
+  serve->callback([&environment] {
+    if (const absl::Status status = processor::ServeHandler(*environment.handlers); !status.ok()) {
+      environment.Fail(status);
+    }
+  });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,335 @@
+#include "cli/run/local_run.h"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "muster/backend/backend.h"
+#include "muster/base/failpoint.h"
+#include "muster/base/log.h"
+#include "muster/base/retry_policy.h"
+#include "muster/base/status_macros.h"
+#include "muster/item/queue_names.h"
+#include "muster/queue/limits.h"
+#include "muster/queue/usage_log.h"
+#include "muster/report/schema.h"
+
+namespace muster::cli {
+namespace {
+
+// How often the run looks whether the queues have lost anything.
+constexpr absl::Duration kLostItemCheckInterval = absl::Seconds(1);
+// A batch whose items vanish more often than this has a queue that cannot be trusted.
+constexpr int kMaxRefills = 5;
+// Uncounted items are asked for so many at a time.
+constexpr size_t kLostItemsPerPage = 4096;
+// SIGTERM to exit takes at most 5 s: workers get most of it.
+constexpr absl::Duration kWorkerGrace = absl::Seconds(3);
+
+std::string DefaultRequestId(const job::JobDefinition& job, const std::string& input) {
+  return absl::StrCat(job.name, ":", input);
+}
+
+}  // namespace
+
+LocalRun::LocalRun(RunRequest request, base::Clock* clock)
+    : request_(std::move(request)), clock_(clock) {}
+
+// Roles first, then what they use; members are in the opposite order.
+LocalRun::~LocalRun() = default;
+
+absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, base::Clock* clock,
+                                                         const std::stop_token& stop) {
+  std::unique_ptr<LocalRun> run(new LocalRun(std::move(request), clock));
+  // The input first: a wrong path must not leave a data directory behind.
+  MUSTER_ASSIGN_OR_RETURN(run->source_, initiator::batch::BatchSource::Open(
+                                            run->request_.input, run->request_.job->input));
+  const handler::JobSchema schema = run->request_.job->schema();
+  MUSTER_RETURN_IF_ERROR(run->request_.handler.factory(schema).status());
+  MUSTER_RETURN_IF_ERROR(run->OpenStores());
+  MUSTER_FAILPOINT("run.after_open");
+  MUSTER_RETURN_IF_ERROR(run->CreateRoles());
+  MUSTER_ASSIGN_OR_RETURN(run->submission_, run->Submit(stop));
+  // Somebody may hold the report for a moment: people open it.
+  MUSTER_RETURN_IF_ERROR(base::RetryPolicy({}, clock).Run(stop, [&](const base::RetryAttempt&) {
+    return run->report_->RegisterBatch(report::ShapeOf(run->submission_.batch.number, schema))
+        .status();
+  }));
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, run->CountedSoFar());
+  run->counted_before_ = static_cast<uint64_t>(counted.transactions);
+  {
+    base::MutexLock lock(&run->mu_);
+    run->counted_ = counted;
+  }
+  MUSTER_RETURN_IF_ERROR(run->ReopenIfReportIncomplete());
+  return run;
+}
+
+// The report may have been deleted, or put back from an older copy, since.
+absl::Status LocalRun::ReopenIfReportIncomplete() {
+  if (submission_.start != initiator::batch::Start::kDone) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, CountedSoFar());
+  const ledger::Batch& batch = submission_.batch;
+  if (static_cast<uint64_t>(counted.items()) == batch.items &&
+      static_cast<uint64_t>(counted.transactions) == batch.transactions) {
+    return absl::OkStatus();
+  }
+  base::Log(base::kWarning, "the report lacks items of a batch that was done",
+            {{"batch", batch.number}, {"items", batch.items}, {"counted", counted.items()}});
+  MUSTER_RETURN_IF_ERROR(ledger_->Reopen(batch.number));
+  MUSTER_FAILPOINT("run.after_reopen");
+  submission_.start = initiator::batch::Start::kContinued;
+  return absl::OkStatus();
+}
+
+absl::Status LocalRun::OpenStores() {
+  const backend::DataDirUrls urls(request_.data_dir);
+  const backend::Mode mode = backend::Mode::kReadWrite;
+  // Each creates files and syncs them one by one: side by side they take as long as the slowest.
+  auto queues = std::async(std::launch::async, [&] {
+    return backend::OpenQueueStore(urls.queue, mode, backend::Holders::kInProcess, clock_);
+  });
+  auto ledger =
+      std::async(std::launch::async, [&] { return backend::OpenBatchLedger(urls.ledger, mode); });
+  auto sync = std::async(std::launch::async, [&] { return backend::OpenSyncStore(urls.sync); });
+  MUSTER_ASSIGN_OR_RETURN(stored_queues_, queues.get());
+  queue::QueueStore* outermost = stored_queues_.get();
+  if (request_.calls_per_second > 0) {
+    throttle_ =
+        std::make_unique<queue::ThrottledStore>(outermost, request_.calls_per_second, clock_);
+    outermost = throttle_.get();
+  }
+  queues_ = std::make_unique<queue::MeteredStore>(outermost);
+  MUSTER_ASSIGN_OR_RETURN(ledger_, ledger.get());
+  MUSTER_ASSIGN_OR_RETURN(sync_, sync.get());
+  MUSTER_ASSIGN_OR_RETURN(blobs_, backend::OpenBlobStore(urls.blobs));
+  MUSTER_ASSIGN_OR_RETURN(report_, backend::OpenReportStore(urls.report, mode, clock_));
+  MUSTER_ASSIGN_OR_RETURN(bus_, backend::OpenTriggerBus("local:"));
+  // One at a time: batches are few, and people like small numbers without gaps.
+  batch_numbers_ = std::make_unique<sync::UniqueIdGenerator>(
+      sync_.get(), kBatchNumbers, sync::UniqueIdOptions{.range_size = 1});
+  return absl::OkStatus();
+}
+
+absl::Status LocalRun::CreateRoles() {
+  const std::string account = item::kLocalAccount;
+  enqueuer_ = std::make_unique<initiator::batch::BatchEnqueuer>(
+      request_.job, source_.get(),
+      initiator::batch::Dependencies{queues_.get(), bus_.get(), ledger_.get(), batch_numbers_.get(),
+                                     blobs_.get(), clock_},
+      initiator::batch::Options{.account = account});
+  MUSTER_ASSIGN_OR_RETURN(
+      processor_, processor::Processor::Create(
+                      request_.job, request_.handler.factory, request_.handler.version,
+                      processor::Dependencies{queues_.get(), bus_.get(), blobs_.get(), clock_},
+                      processor::Options{.account = account,
+                                         .threads = request_.threads,
+                                         .isolated_handlers = request_.handler.isolated}));
+  MUSTER_ASSIGN_OR_RETURN(
+      controller_,
+      controller::Controller::Create(
+          controller::Options{.partitions = {item::OutputQueue(account, request_.job->name, 0)}},
+          ControllerEvents(),
+          controller::Dependencies{queues_.get(), bus_.get(), ledger_.get(), report_.get(),
+                                   blobs_.get(), clock_}));
+  return absl::OkStatus();
+}
+
+controller::Events LocalRun::ControllerEvents() {
+  controller::Events events;
+  events.on_progress = [this](const report::Progress& progress) {
+    base::MutexLock lock(&mu_);
+    if (progress.batch == submission_.batch.number) counted_ = progress;
+  };
+  events.on_complete = [this](uint64_t batch) {
+    base::MutexLock lock(&mu_);
+    if (batch != submission_.batch.number) return;
+    complete_ = true;
+    changed_.NotifyAll();
+  };
+  events.on_error = [this](const absl::Status& status) {
+    base::MutexLock lock(&mu_);
+    failed_ = status;
+    changed_.NotifyAll();
+  };
+  return events;
+}
+
+absl::StatusOr<initiator::batch::Submission> LocalRun::Submit(const std::stop_token& stop) {
+  initiator::batch::SubmitRequest submit;
+  const bool chosen = !request_.request_id.empty();
+  submit.request_id =
+      chosen ? request_.request_id : DefaultRequestId(*request_.job, source_->path());
+  submit.handler_version = request_.handler.version;
+  submit.allow_new_revision = !chosen;
+  submit.always_new = request_.always_new;
+  submit.trace = request_.trace;
+  return enqueuer_->Submit(submit, stop);
+}
+
+absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
+  const absl::Duration start = clock_->Monotonic();
+  if (submission_.start == initiator::batch::Start::kDone) {
+    MUSTER_RETURN_IF_ERROR(DeleteBlobs());  // the run that completed it may have been killed since
+    return Summarise(submission_.batch.completed.value_or(submission_.batch.created) -
+                     submission_.batch.created);
+  }
+  MUSTER_RETURN_IF_ERROR(controller_->Start());
+  MUSTER_RETURN_IF_ERROR(processor_->Start());
+  absl::Status ran = enqueuer_->Enqueue(submission_.batch.number, stop);
+  if (ran.ok()) {
+    controller_->CheckCompletion(submission_.batch.number);
+    ran = AwaitCompletion(stop);
+  }
+  const absl::Status stopped = StopRoles();
+  if (!ran.ok() && !absl::IsCancelled(ran)) return ran;
+  if (!stopped.ok()) {
+    base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
+  }
+  MUSTER_FAILPOINT("run.before_blobs_deleted");
+  if (ran.ok()) MUSTER_RETURN_IF_ERROR(DeleteBlobs());
+  MUSTER_FAILPOINT("run.after_blobs_deleted");
+  const absl::Duration lapse = clock_->Monotonic() - start;
+  RecordUsage(lapse);
+  return Summarise(lapse);
+}
+
+void LocalRun::RecordUsage(absl::Duration lapse) {
+  const listener::ListenerCounters counters = processor_->listener().counters();
+  queue::RunUsage run;
+  run.batch = submission_.batch.number;
+  run.seconds = absl::ToDoubleSeconds(lapse);
+  run.partitions = request_.job->queue.partitions;
+  run.threads = request_.threads;
+  run.usage.transactions = queues_->transactions();
+  run.usage.wakeups_push = counters.wakeups_push;
+  run.usage.wakeups_safety = counters.wakeups_safety;
+  // Those about work for the processor, which hears them all, and about results, which it sends.
+  run.usage.bus_messages = counters.triggers_heard + counters.triggers_sent;
+  const std::string file = backend::DataDirUrls(request_.data_dir).usage_file;
+  if (const absl::Status noted = queue::AppendUsage(file, run); !noted.ok()) {
+    base::Log(base::kWarning, "the bill of this run is lost", {{"why", noted.ToString()}});
+  }
+}
+
+absl::Status LocalRun::AwaitCompletion(const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] {
+    base::MutexLock lock(&mu_);
+    changed_.NotifyAll();
+  });
+  int refills = 0;
+  while (true) {
+    {
+      base::MutexLock lock(&mu_);
+      const absl::Duration deadline = clock_->Monotonic() + kLostItemCheckInterval;
+      while (!complete_ && failed_.ok() && !stop.stop_requested()) {
+        if (clock_->WaitUntil(&changed_, &mu_, deadline)) break;
+      }
+      if (!failed_.ok()) return failed_;
+      if (complete_) return absl::OkStatus();
+    }
+    if (stop.stop_requested()) return absl::CancelledError("stopped");
+    // A store that is busy is asked again a moment later.
+    const absl::Status looked = RefillWhatIsLost(&refills);
+    if (!looked.ok() && !base::IsTransient(looked)) return looked;
+  }
+}
+
+absl::StatusOr<bool> LocalRun::QueuesHoldNothing() {
+  // Input first: a result is in the output queue before its item leaves the input queue, so nothing
+  // can slip through between the two looks.
+  for (const queue::QueueId& id :
+       item::InputQueues(item::kLocalAccount, request_.job->name, request_.job->queue.partitions)) {
+    MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_->Stats(id));
+    if (stats.stored() > 0) return false;
+  }
+  MUSTER_ASSIGN_OR_RETURN(
+      const queue::QueueStats stats,
+      queues_->Stats(item::OutputQueue(item::kLocalAccount, request_.job->name, 0)));
+  return stats.stored() == 0;
+}
+
+absl::Status LocalRun::RefillWhatIsLost(int* refills) {
+  MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing());
+  if (!empty) return absl::OkStatus();
+  const uint64_t number = submission_.batch.number;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost, LostItems());
+  if (lost.empty()) {
+    controller_->CheckCompletion(number);
+    return absl::OkStatus();
+  }
+  if (++*refills > kMaxRefills) {
+    return absl::DataLossError(
+        absl::StrCat("items of batch ", number, " vanish from the queue: ", lost.size(),
+                     " are missing after ", kMaxRefills, " times of putting them again"));
+  }
+  return enqueuer_->Refill(number, lost);
+}
+
+absl::StatusOr<std::vector<uint64_t>> LocalRun::LostItems() {
+  const uint64_t number = submission_.batch.number;
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(number));
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
+  std::vector<uint64_t> lost;
+  for (uint64_t from = 0;; from = lost.back() + 1) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> page,
+                            reader->UncountedItems(number, batch.items, from, kLostItemsPerPage));
+    lost.insert(lost.end(), page.begin(), page.end());
+    if (page.size() < kLostItemsPerPage) return lost;
+  }
+}
+
+absl::Status LocalRun::DeleteBlobs() {
+  const uint64_t number = submission_.batch.number;
+  absl::flat_hash_set<uint64_t> dead;
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, CountedSoFar());
+  if (counted.items_dead == 0) return enqueuer_->DeleteBlobs(number, dead);
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
+  MUSTER_RETURN_IF_ERROR(reader->ForEachItem(number, [&dead](const report::ItemRow& item) {
+    if (item.outcome == report::ItemOutcome::kDeadLettered) dead.insert(item.index);
+  }));
+  return enqueuer_->DeleteBlobs(number, dead);
+}
+
+absl::Status LocalRun::StopRoles() {
+  // Senders before receivers: what the processor settles while it stops is still counted if it can.
+  absl::Status processed = processor_->Stop(kWorkerGrace);
+  controller_->Stop();
+  return processed;
+}
+
+absl::StatusOr<report::Progress> LocalRun::CountedSoFar() {
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
+  return reader->GetProgress(submission_.batch.number);
+}
+
+absl::StatusOr<RunSummary> LocalRun::Summarise(absl::Duration lapse) {
+  RunSummary summary;
+  MUSTER_ASSIGN_OR_RETURN(summary.batch, ledger_->Get(submission_.batch.number));
+  MUSTER_ASSIGN_OR_RETURN(summary.progress, CountedSoFar());
+  summary.start = submission_.start;
+  summary.counted_before =
+      submission_.start == initiator::batch::Start::kDone ? 0 : counted_before_;
+  summary.complete = summary.batch.state == ledger::BatchState::kComplete;
+  summary.lapse = lapse;
+  return summary;
+}
+
+RunProgress LocalRun::progress() const {
+  const initiator::batch::Progress& initiated = enqueuer_->progress();
+  RunProgress progress;
+  progress.read = initiated.transactions_read;
+  progress.queued = initiated.transactions_enqueued;
+  const double size = static_cast<double>(source_->size());
+  progress.split = size > 0 ? static_cast<double>(initiated.bytes_read) / size : 1;
+  base::MutexLock lock(&mu_);
+  progress.committed = static_cast<uint64_t>(counted_.transactions);
+  progress.processed =
+      std::max(progress.committed, processor_->transactions_processed() + counted_before_);
+  return progress;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,127 @@
+// LocalRun: all roles of one job in this process, over one data directory, for one batch.
+//
+//   BatchEnqueuer ─► input queue ─► Processor (threads) ─► output queue ─► Controller ─► report.db
+//
+// It ends with the batch. Whatever ended an earlier run of the same input (a crash, Ctrl-C), this
+// one goes on where the ledger, the queues and the report stand.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cli/output/progress_bar.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/job/job.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/queue/metered_store.h"
+#include "muster/queue/throttled_store.h"
+#include "muster/report/report_store.h"
+#include "muster/sync/unique_id_generator.h"
+#include "services/controller/controller.h"
+#include "services/initiator/batch/initiator.h"
+#include "services/processor/job_handler.h"
+#include "services/processor/processor.h"
+
+namespace muster::cli {
+
+// The record of the sync store that holds the next batch number.
+inline constexpr char kBatchNumbers[] = "batch-numbers";
+
+struct RunRequest {
+  const job::JobDefinition* job = nullptr;  // not owned
+  processor::JobHandler handler;
+  std::string input;
+  std::string data_dir;
+  int threads = 1;
+  double calls_per_second = 0;  // that each queue takes; 0: as many as it can
+  std::string request_id;       // empty: made of the job's name and the input's path
+  bool always_new = false;
+  std::optional<base::TraceContext> trace = std::nullopt;  // none: the batch begins a trace
+};
+
+struct RunSummary {
+  ledger::Batch batch;
+  report::Progress progress;
+  initiator::batch::Start start = initiator::batch::Start::kNew;
+  bool complete = false;
+  uint64_t counted_before = 0;  // transactions that earlier runs had counted; 0: it was done before
+  absl::Duration lapse;         // of this run; of the batch when it was done before
+};
+
+// Thread-compatible; progress() is thread-safe.
+class LocalRun {
+ public:
+  // Opens input and data directory and finds the batch; starts nothing. Errors are for people: what
+  // is wrong with the input, who holds the data directory, why an earlier batch does not fit.
+  // Cancelled: `stop` was requested while the input was held against an earlier batch.
+  static absl::StatusOr<std::unique_ptr<LocalRun>> Open(RunRequest request, base::Clock* clock,
+                                                        const std::stop_token& stop);
+  ~LocalRun();
+
+  const initiator::batch::Submission& submission() const { return submission_; }
+
+  // Runs the batch to its end, or until `stop`. A summary with complete = false means that it was
+  // stopped; the same run goes on later.
+  absl::StatusOr<RunSummary> Run(const std::stop_token& stop);
+
+  RunProgress progress() const;
+  report::ReportStore& report() { return *report_; }
+
+ private:
+  LocalRun(RunRequest request, base::Clock* clock);
+
+  absl::Status OpenStores();
+  absl::Status CreateRoles();
+  controller::Events ControllerEvents();
+  absl::StatusOr<initiator::batch::Submission> Submit(const std::stop_token& stop);
+  // A batch that its ledger calls done, but of which the report lacks something, is open again.
+  absl::Status ReopenIfReportIncomplete();
+  // Removes what was claim-checked, but for what a redrive would need.
+  absl::Status DeleteBlobs();
+  // Until the batch is complete or `stop`; puts items again that the queues have lost.
+  absl::Status AwaitCompletion(const std::stop_token& stop);
+  absl::Status RefillWhatIsLost(int* refills);
+  absl::StatusOr<bool> QueuesHoldNothing();
+  absl::StatusOr<std::vector<uint64_t>> LostItems();
+  absl::Status StopRoles();
+  absl::StatusOr<RunSummary> Summarise(absl::Duration lapse);
+  // Writes down what this run used, for `muster cost`.
+  void RecordUsage(absl::Duration lapse);
+  absl::StatusOr<report::Progress> CountedSoFar();
+
+  const RunRequest request_;
+  base::Clock* const clock_;  // not owned
+
+  std::unique_ptr<initiator::batch::BatchSource> source_;
+  std::unique_ptr<queue::QueueStore> stored_queues_;
+  std::unique_ptr<queue::ThrottledStore> throttle_;  // where it is asked for
+  std::unique_ptr<queue::MeteredStore> queues_;      // what all use
+  std::unique_ptr<ledger::BatchLedger> ledger_;
+  std::unique_ptr<sync::OptimisticSyncStore> sync_;
+  std::unique_ptr<blob::BlobStore> blobs_;
+  std::unique_ptr<report::ReportStore> report_;
+  std::unique_ptr<bus::TriggerBus> bus_;
+  std::unique_ptr<sync::UniqueIdGenerator> batch_numbers_;
+  initiator::batch::Submission submission_;  // fixed before any role starts
+  uint64_t counted_before_ = 0;              // transactions, by earlier runs of the batch
+
+  // Roles, in the order in which data passes them; they use all of the above.
+  std::unique_ptr<initiator::batch::BatchEnqueuer> enqueuer_;
+  std::unique_ptr<processor::Processor> processor_;
+  std::unique_ptr<controller::Controller> controller_;
+
+  mutable base::Mutex mu_;
+  base::CondVar changed_;
+  bool complete_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status failed_ ABSL_GUARDED_BY(mu_);
+  report::Progress counted_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::cli

@@ -1,0 +1,254 @@
+// muster run JOB --input FILE
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/batch/outcome.h"
+#include "cli/batch/report_view.h"
+#include "cli/batch/report_writer.h"
+#include "cli/output/environment.h"
+#include "cli/output/progress_bar.h"
+#include "cli/output/structured.h"
+#include "cli/output/table.h"
+#include "cli/run/linked_handler.h"
+#include "cli/run/local_run.h"
+#include "cli/server/trace_option.h"
+#include "muster/backend/backend.h"
+#include "muster/base/mutex.h"
+#include "muster/base/quantity.h"
+#include "muster/base/status_macros.h"
+#include "muster/job/job_file.h"
+#include "muster/os/stop_signals.h"
+#include "nlohmann/json.hpp"
+#include "services/host/host_options.h"
+#include "services/processor/processor_options.h"
+
+namespace muster::cli {
+namespace {
+
+// Rows of each group that `run` shows; `muster report` has them all.
+constexpr int64_t kShownRows = 15;
+constexpr int kMaxThreads = 256;
+constexpr absl::Duration kMaxHandlerPatience = absl::Hours(24);
+
+// SIGTERM to exit takes at most 5 s, so that nobody has to send SIGKILL.
+os::StopOptions OnStop() {
+  return {.grace = absl::Milliseconds(4500),
+          .exit_code = kInterrupted,
+          .when_late = "muster: a handler does not stop; leaving it behind",
+          .when_hurried = "muster: stopped at once; run the same command again to go on"};
+}
+
+struct RunOptions {
+  CommonOptions common;
+  std::string job_file;
+  std::string input;
+  std::string request_id;
+  std::string traceparent;
+  bool always_new = false;
+  bool quiet = false;
+  double calls_per_second = 0;
+  int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  processor::HandlerAccess handlers;
+};
+
+// Ends a run on a signal, or when its handler refuses the job or is not there: the items would wait
+// for ever.
+// Thread-safe.
+class RunEnd {
+ public:
+  explicit RunEnd(const std::stop_token& signals)
+      : on_signal_(signals, [this] { stop_.request_stop(); }) {}
+
+  void GiveUp(const absl::Status& why) {
+    {
+      base::MutexLock lock(&mu_);
+      obstacle_.Update(why);
+    }
+    stop_.request_stop();
+  }
+
+  std::stop_token token() const { return stop_.get_token(); }
+  // OK: it was not given up.
+  absl::Status obstacle() {
+    base::MutexLock lock(&mu_);
+    return obstacle_;
+  }
+
+ private:
+  std::stop_source stop_;
+  base::Mutex mu_;
+  absl::Status obstacle_ ABSL_GUARDED_BY(mu_);
+  const std::stop_callback<std::function<void()>> on_signal_;  // last: it uses stop_
+};
+
+double PerSecond(const RunSummary& summary) {
+  const double seconds = absl::ToDoubleSeconds(summary.lapse);
+  const auto counted = static_cast<uint64_t>(summary.progress.transactions);
+  return seconds > 0 ? static_cast<double>(counted - summary.counted_before) / seconds : 0;
+}
+
+Outcome OutcomeOf(const RunSummary& summary) {
+  Outcome outcome;
+  outcome.batch = summary.batch.number;
+  outcome.job = summary.batch.job;
+  outcome.counted = summary.progress;
+  outcome.seconds = absl::ToDoubleSeconds(summary.lapse);
+  outcome.transactions_per_second = PerSecond(summary);
+  outcome.complete = summary.complete;
+  outcome.late = summary.batch.sla.has_value() && summary.batch.completed.has_value() &&
+                 *summary.batch.completed - summary.batch.created > *summary.batch.sla;
+  return outcome;
+}
+
+void PrintSummary(const RunSummary& summary, const std::string& data_dir, std::ostream& out) {
+  out << "\n" << OutcomeOf(summary).Text();
+  const std::string where = DataDirOption(data_dir);
+  out << "report:  muster report " << summary.batch.number << where << "   (or open "
+      << backend::DataDirUrls(data_dir).report_file << " with sqlite3)\n"
+      << "receipt: muster batch receipt " << summary.batch.number << " --verify" << where << "\n";
+}
+
+// Lines for people, on stderr, so that stdout holds nothing but the result.
+void Announce(const initiator::batch::Submission& submission, const Environment& environment) {
+  const uint64_t number = submission.batch.number;
+  switch (submission.start) {
+    case initiator::batch::Start::kNew:
+      *environment.err << "batch " << number << " begins\n";
+      break;
+    case initiator::batch::Start::kContinued:
+      *environment.err << "batch " << number << " goes on where it was stopped\n";
+      break;
+    case initiator::batch::Start::kDone:
+      *environment.err << "batch " << number
+                       << " is done already; --new runs this input once more\n";
+      break;
+  }
+}
+
+// With --new the same command would begin another batch.
+std::string ResumeHint(const RunSummary& summary, const RunOptions& options) {
+  const bool is_other = summary.start == initiator::batch::Start::kNew && options.always_new;
+  return absl::StrCat("run the same command again ", is_other ? "without --new " : "",
+                      "to go on with batch ", summary.batch.number);
+}
+
+// What keeps the handler from working. To one that refuses the job another job may be the answer.
+absl::Status GivenUp(const absl::Status& obstacle, const RunSummary& summary,
+                     const RunOptions& options) {
+  const absl::Status told = base::Annotate(obstacle, options.job_file);
+  if (!absl::IsUnavailable(told)) return told;
+  return absl::UnavailableError(
+      absl::StrCat(told.message(), "; start it, then ", ResumeHint(summary, options)));
+}
+
+void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
+                    const RunOptions& options, const Environment& environment) {
+  if (summary.complete) {
+    *environment.err << OutcomeOf(summary).Losses(job.tolerate,
+                                                  DataDirOption(options.common.data_dir));
+    return;
+  }
+  *environment.err << "stopped; " << ResumeHint(summary, options) << "\n";
+}
+
+absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& options,
+                                           const std::stop_token& stop,
+                                           const Environment& environment) {
+  if (options.quiet || run.submission().start == initiator::batch::Start::kDone)
+    return run.Run(stop);
+  ProgressBarOptions bar_options;
+  bar_options.terminal = environment.err_is_terminal;
+  bar_options.interval = environment.err_is_terminal ? absl::Milliseconds(100) : absl::Seconds(2);
+  ProgressBar bar(
+      bar_options, [&run] { return run.progress(); }, environment.err, environment.clock);
+  return run.Run(stop);
+}
+
+absl::Status Run(const RunOptions& options, const Environment& environment) {
+  const os::StopSignals signals(OnStop());
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
+  RunEnd end(signals.token());
+  processor::HandlerAccess access = options.handlers;
+  access.on_refused = access.on_unreached = [&end](const absl::Status& why) { end.GiveUp(why); };
+  MUSTER_ASSIGN_OR_RETURN(processor::JobHandler handler,
+                          FindHandlerOf(job, options.job_file, access, environment));
+  RunRequest request;
+  request.job = &job;
+  request.handler = std::move(handler);
+  request.input = options.input;
+  request.data_dir = options.common.data_dir;
+  request.threads = options.threads;
+  request.calls_per_second = options.calls_per_second;
+  request.request_id = options.request_id;
+  request.always_new = options.always_new;
+  request.trace = TraceOfCaller(options.traceparent, environment);
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run,
+                          LocalRun::Open(std::move(request), environment.clock, end.token()));
+  Announce(run->submission(), environment);
+  MUSTER_ASSIGN_OR_RETURN(const RunSummary summary,
+                          RunWithProgress(*run, options, end.token(), environment));
+  if (const absl::Status obstacle = end.obstacle(); !obstacle.ok() && !summary.complete) {
+    return GivenUp(obstacle, summary, options);
+  }
+  if (IsStructured(options.common.output)) {
+    PrintStructured(OutcomeOf(summary).Json(), options.common.output, environment);
+  } else if (summary.complete) {
+    MUSTER_ASSIGN_OR_RETURN(const auto reader, run->report().Read());
+    StoredReport report(reader.get());
+    MUSTER_RETURN_IF_ERROR(WriteReport(report,
+                                       {summary.batch.number, "", OutputFormat::kTable, kShownRows,
+                                        DataDirOption(options.common.data_dir)},
+                                       *environment.out));
+    PrintSummary(summary, options.common.data_dir, *environment.out);
+  }
+  ExplainOutcome(summary, job, options, environment);
+  environment.exit_code = OutcomeOf(summary).Code(job.tolerate);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddRun(CLI::App* app, const Environment& environment) {
+  CLI::App* const run = app->add_subcommand(
+      "run", "Run a job on an input, in this process, to the end; again after a crash it goes on");
+  const auto options = std::make_shared<RunOptions>();
+  run->add_option("JOB", options->job_file, "The job file (YAML)")->required();
+  run->add_option("--input", options->input, "The file with the transactions")->required();
+  run->add_option("--threads", options->threads, "Workers at most")
+      ->check(CLI::Range(1, kMaxThreads))
+      ->envname("MUSTER_THREADS")
+      ->capture_default_str();
+  run->add_option("--request-id", options->request_id,
+                  "Names this submission; the same id never makes a second batch");
+  run->add_option("--throttle", options->calls_per_second,
+                  "Calls a second that each queue takes; more are told to come back later")
+      ->check(CLI::Range(1.0, 1e9));
+  AddTraceparent(run, &options->traceparent);
+  run->add_flag("--new", options->always_new, "A new batch, whatever was run before");
+  run->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  processor::AddHandlerOptions(run, &options->handlers);
+  run->add_flag("--allow-plaintext", options->handlers.allow_plaintext,
+                "Call handlers on other hosts without TLS")
+      ->envname(host::EnvironmentName("--allow-plaintext"));
+  host::AddDuration(run, "--handler-patience", &options->handlers.reach_patience,
+                    absl::ZeroDuration(), kMaxHandlerPatience,
+                    "How long to wait for a handler server at whose address nobody is");
+  AddDataDir(run, &options->common);
+  AddOutput(run, &options->common, Csv::kNo);
+  run->callback([options, run, &environment] {
+    host::TakeRefusedVariables(run);
+    if (const absl::Status status = Run(*options, environment); !status.ok()) {
+      environment.Fail(status);
+    }
+  });
+}
+
+}  // namespace muster::cli

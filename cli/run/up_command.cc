@@ -1,0 +1,53 @@
+// `muster up`: a whole mesh in one process.
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "cli/output/environment.h"
+#include "services/host/all_roles/all_roles.h"
+#include "services/host/host_options.h"
+#include "services/host/run_service.h"
+#include "services/initiator/initiator_options.h"
+#include "services/processor/processor_options.h"
+
+namespace muster::cli {
+namespace {
+
+// The port of the initiator, at which clients look for a mesh.
+constexpr host::RoleInfo kUp{"up", host::kInitiator.port};
+
+constexpr char kAboutUp[] =
+    "Serve a whole mesh from this process: initiator, processor and controller.\n"
+    "What they share is in the data directory; with --nats it is on that NATS server, and other\n"
+    "processors may help.";
+
+struct UpOptions {
+  host::HostOptions host{kUp};
+  host::all_roles::RoleOptions roles;
+};
+
+}  // namespace
+
+void AddUp(CLI::App* app, const Environment& environment) {
+  CLI::App* const command = app->add_subcommand("up", kAboutUp);
+  auto options = std::make_shared<UpOptions>();
+  options->host.nats_url.clear();
+  host::AddHostOptions(command, &options->host);
+  initiator::AddInitiatorOptions(command, &options->roles.initiator);
+  processor::AddProcessorOptions(command, &options->roles.processor);
+  command
+      ->add_option("--report", options->roles.controller.report_url,
+                   "The report's URL; without it, sqlite:report.db in the data directory")
+      ->envname(host::EnvironmentName("--report"));
+  command->callback([options, command, &environment] {
+    host::TakeRefusedVariables(command);
+    const auto make_role = [&](const host::HostOptions& host, base::Clock* clock) {
+      return std::make_unique<host::all_roles::AllRoles>(environment.handlers, host, options->roles,
+                                                         clock);
+    };
+    const absl::Status served = host::RunRole("muster up", options->host, make_role);
+    if (!served.ok()) environment.Fail(served);
+  });
+}
+
+}  // namespace muster::cli

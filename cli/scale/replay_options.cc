@@ -1,0 +1,149 @@
+#include "cli/scale/replay_options.h"
+
+#include <map>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "muster/base/quantity.h"
+#include "muster/scaling/replay/timestamp.h"
+
+namespace muster::cli {
+namespace {
+
+using scaling::replay::Service;
+using scaling::replay::Shape;
+
+// An option whose text is parsed by `parse`, which answers whether it could.
+template <typename Parse>
+CLI::Option* AddParsed(CLI::App* command, const std::string& name, const std::string& about,
+                       const std::string& complaint, Parse parse) {
+  return command->add_option(
+      name,
+      [name, complaint, parse](const CLI::results_t& texts) {
+        for (const std::string& text : texts) {
+          if (!parse(text)) {
+            throw CLI::ValidationError(name, absl::StrCat("'", text, "' is no ", complaint));
+          }
+        }
+        return true;
+      },
+      about);
+}
+
+bool ParseInto(const std::string& text, absl::Duration* duration) {
+  const absl::StatusOr<absl::Duration> parsed = base::ParseDuration(text);
+  if (parsed.ok()) *duration = *parsed;
+  return parsed.ok();
+}
+
+CLI::Option* AddDuration(CLI::App* command, const std::string& name, absl::Duration* duration,
+                         const std::string& about) {
+  return AddParsed(command, name, about, "time like 30s",
+                   [duration](const std::string& text) { return ParseInto(text, duration); });
+}
+
+void AddInstant(CLI::App* command, const std::string& name, std::optional<absl::Time>* instant,
+                const std::string& about) {
+  AddParsed(command, name, about, "time like 1998-06-30 or 1998-06-30T08:00:00Z",
+            [instant](const std::string& text) {
+              *instant = scaling::replay::ParseTimestamp(text);
+              return instant->has_value();
+            });
+}
+
+// "600s+60s": from when, and for how long.
+bool ParseOutage(const std::string& text, scaling::replay::Outage* outage) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '+');
+  return parts.size() == 2 && ParseInto(parts[0], &outage->from) &&
+         ParseInto(parts[1], &outage->length);
+}
+
+void AddTraceOptions(CLI::App* command, ReplayOptions* options) {
+  command->add_option("--trace", options->trace_file, "A CSV file with a header");
+  scaling::replay::TraceOptions* const trace = &options->trace;
+  command->add_option("--time-column", trace->time_column, "The first by default");
+  command->add_option("--count-column", trace->count_column,
+                      "'count' or 'value' by default; where there is none, a row is one item");
+  AddParsed(command, "--period", "How long a row's items are spread; until the next row by default",
+            "time like 60s, or 0s", [trace](const std::string& text) {
+              trace->period.emplace();
+              return ParseInto(text, &*trace->period);
+            });
+  AddInstant(command, "--from", &trace->from, "Leave out the rows before it");
+  AddInstant(command, "--to", &trace->to, "Leave out this row and those after it");
+  command->add_option("--scale-counts", trace->scale_counts, "So many times as many items")
+      ->check(CLI::Range(1e-9, 1e9));
+}
+
+void AddWorkers(CLI::App* command, scaling::replay::SimOptions* sim) {
+  AddDuration(command, "--service-time", &sim->service_time, "Of an item, in a task");
+  command
+      ->add_option("--service", sim->service,
+                   "fluid (default), or by the item: fixed, exponential, lognormal")
+      ->transform(CLI::CheckedTransformer(
+                      std::map<std::string, Service>{{"fluid", Service::kFluid},
+                                                     {"fixed", Service::kFixed},
+                                                     {"deterministic", Service::kFixed},
+                                                     {"exponential", Service::kExponential},
+                                                     {"lognormal", Service::kLognormal}})
+                      .description("{fluid,fixed,exponential,lognormal}"));
+  command->add_option("--service-sigma", sim->service_sigma, "Of a lognormal service time");
+  AddDuration(command, "--cold-start", &sim->cold_start,
+              "From the order to a replica's first item");
+  command
+      ->add_option("--cold-start-shape", sim->cold_start_shape,
+                   "fixed (default), exponential or lognormal")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, Shape>{{"fixed", Shape::kFixed},
+                                                               {"exponential", Shape::kExponential},
+                                                               {"lognormal", Shape::kLognormal}})
+              .description("{fixed,exponential,lognormal}"));
+  command->add_option("--cold-start-sigma", sim->cold_start_sigma, "Of a lognormal cold start");
+  AddDuration(command, "--sla", &sim->sla, "An item that takes longer is a violation");
+  command->add_option("--tasks", sim->tasks, "Items that a replica works on at a time")
+      ->capture_default_str();
+  command->add_option("--min", sim->min, "Replicas at least")->capture_default_str();
+  command->add_option("--max", sim->max, "Replicas at most")->capture_default_str();
+}
+
+void AddFaults(CLI::App* command, scaling::replay::Faults* faults) {
+  AddDuration(command, "--metrics-delay", &faults->metrics_delay,
+              "Policies see queue statistics that are so old");
+  command->add_option("--lost-triggers", faults->lost_triggers,
+                      "Share of the announcements that get lost: 0 to 1");
+  command->add_option("--rate-factor", faults->rate_factor,
+                      "Policies take a replica for so many times as fast as it is");
+  AddParsed(command, "--outage",
+            "FROM+LENGTH: the policy is down, from so long after the trace's start; more than once "
+            "if need be",
+            "outage like 600s+60s",
+            [faults](const std::string& text) {
+              return ParseOutage(text, &faults->outages.emplace_back());
+            })
+      ->take_all();
+}
+
+}  // namespace
+
+void AddReplayOptions(CLI::App* command, ReplayOptions* options) {
+  AddTraceOptions(command, options);
+  command->add_option("--recording", options->recording_file,
+                      "Replay what a scaling agent recorded, and compare the decisions");
+  AddWorkers(command, &options->sim);
+  command
+      ->add_option("--policy", options->policies,
+                   "deadline, keda[:TARGET[:PACE]], keda:sweep, hpa, backlog, fixed:N, oracle")
+      ->delimiter(',');
+  command->add_option("--patience", options->patience, "Of the deadline policy: 0 to 1");
+  command->add_option("--rules", options->rules_file, "Hold the deadline policy to these rules");
+  command->add_option("--target", options->target, "Of the rules; the only one by default");
+  AddFaults(command, &options->sim.faults);
+  command->add_option("--seed", options->sim.seed, "Of all that is random")->capture_default_str();
+  command->add_option("--seeds", options->seeds, "Run so many seeds, and add them up")
+      ->capture_default_str();
+  command->add_option("--plot", options->plot_file, "Draw it into this file, as SVG");
+  AddOutput(command, &options->common, Csv::kYes);
+}
+
+}  // namespace muster::cli

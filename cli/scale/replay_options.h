@@ -1,0 +1,30 @@
+// What `muster replay` is asked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output/environment.h"
+#include "muster/scaling/replay/options.h"
+#include "muster/scaling/replay/trace_reader.h"
+
+namespace muster::cli {
+
+struct ReplayOptions {
+  CommonOptions common;
+  std::string trace_file;
+  std::string recording_file;
+  std::string rules_file;
+  std::string target;  // of the rules; "": the only one
+  std::string plot_file;
+  std::vector<std::string> policies = {"deadline", "keda", "oracle"};
+  int seeds = 1;
+  double patience = 0.5;
+  scaling::replay::TraceOptions trace;
+  scaling::replay::SimOptions sim;  // an sla of 0: the rules' own
+};
+
+// Adds them to `command`, which must not outlive `options`.
+void AddReplayOptions(CLI::App* command, ReplayOptions* options);
+
+}  // namespace muster::cli

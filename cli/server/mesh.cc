@@ -1,0 +1,88 @@
+#include "cli/server/mesh.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/output/cure.h"
+#include "muster/base/status_macros.h"
+#include "muster/v1/mesh_service.grpc.pb.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr char kController[] = "muster-controller";
+
+rpc::ChannelOptions ChannelOptionsFor(const ServerOptions& options) {
+  rpc::ChannelOptions channel;
+  if (options.tls_roots.empty() && options.tls_certificate.empty() && options.tls_key.empty()) {
+    return channel;
+  }
+  channel.tls.emplace();
+  channel.tls->roots = options.tls_roots;
+  channel.tls->certificate = options.tls_certificate;
+  channel.tls->key = options.tls_key;
+  return channel;
+}
+
+}  // namespace
+
+absl::Status Explain(const absl::Status& status, const Peer& peer) {
+  if (absl::IsCancelled(status)) return Explain(absl::UnavailableError(status.message()), peer);
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+    return base::Annotate(status, peer.address);
+  }
+  const std::optional<rpc::ErrorReason> reason = rpc::Reason(status);
+  if (reason.has_value() && reason->reason == "NO_SUCH_JOB") {
+    return WithListHint(status, "muster job list");
+  }
+  // gRPC has no words for a service that is not there.
+  if (absl::IsUnimplemented(status) && status.message().empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat(peer.address, " does not offer what a ", peer.program,
+                     " does: it is another program, or another version"));
+  }
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<MeshClient>> MeshClient::Open(const ServerOptions& options) {
+  std::unique_ptr<MeshClient> mesh(new MeshClient(options, ChannelOptionsFor(options)));
+  MUSTER_ASSIGN_OR_RETURN(mesh->initiator_, mesh->Connect(options.address, "muster-initiator"));
+  return mesh;
+}
+
+absl::StatusOr<Peer> MeshClient::Controller() {
+  if (!options_.controller.empty()) return Connect(options_.controller, kController);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Instance> controllers,
+                          Instances(v1::ROLE_CONTROLLER));
+  for (const v1::Instance& instance : controllers) {
+    const bool serves = !instance.leaving() && !instance.info().address().empty();
+    if (serves) return Connect(instance.info().address(), kController);
+  }
+  return absl::UnavailableError(absl::StrCat(
+      initiator_.address, ": it has heard of no controller; --controller HOST:PORT names one"));
+}
+
+absl::StatusOr<std::vector<v1::Instance>> MeshClient::Instances(v1::Role role) {
+  MUSTER_ASSIGN_OR_RETURN(const v1::ListInstancesResponse response, ListInstances(role));
+  return std::vector<v1::Instance>(response.instances().begin(), response.instances().end());
+}
+
+absl::StatusOr<v1::ListInstancesResponse> MeshClient::ListInstances(v1::Role role) {
+  v1::ListInstancesRequest request;
+  request.set_role(role);
+  request.set_with_load(true);
+  v1::ListInstancesResponse response;
+  const auto stub = v1::MeshService::NewStub(initiator());
+  MUSTER_RETURN_IF_ERROR(Call(*stub, &v1::MeshService::Stub::ListInstances, request, &response));
+  return response;
+}
+
+absl::StatusOr<Peer> MeshClient::Connect(const std::string& address,
+                                         const std::string& program) const {
+  Peer peer{address, program, nullptr};
+  MUSTER_ASSIGN_OR_RETURN(peer.channel, rpc::OpenChannel(address, channel_options_));
+  return peer;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,288 @@
+// muster worker list | scale | pause | resume | drain
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/output/environment.h"
+#include "cli/output/structured.h"
+#include "cli/output/table.h"
+#include "cli/server/mesh.h"
+#include "cli/server/place.h"
+#include "cli/server/side_by_side.h"
+#include "cli/worker/worker_view.h"
+#include "cli/worker/workers.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/quantity.h"
+#include "muster/base/status_macros.h"
+#include "muster/listener/listener_options.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using Stub = v1::WorkerService::Stub;
+
+struct WorkerOptions {
+  CommonOptions common;
+  std::string instance;  // empty: all
+  std::string job;       // empty: all
+  bool all = false;
+  int threads = 0;
+  std::string grace = "30s";
+};
+
+// What a processor did, for one of its jobs or for all that are meant.
+struct WorkerResult {
+  std::string job;
+  std::string what;
+  ordered_json details;
+};
+using WorkerResults = std::vector<WorkerResult>;
+using Verb = std::function<absl::StatusOr<WorkerResults>(const MeshClient&, const Worker&,
+                                                         const WorkerOptions&)>;
+
+void Print(const WorkerOptions& options, const Table& table, const ordered_json& json,
+           const Environment& environment) {
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
+  } else {
+    table.PrintTo(*environment.out);
+  }
+}
+
+// Says of each processor that failed why it did. An error counts for more than no answer, whichever
+// comes last.
+void FailEach(const std::vector<absl::Status>& failures, const Environment& environment) {
+  int code = kOk;
+  for (const absl::Status& failure : failures) {
+    environment.Fail(failure);
+    if (code != kError) code = environment.exit_code;
+  }
+  environment.exit_code = code;
+}
+
+absl::StatusOr<std::unique_ptr<MeshClient>> OpenMesh(const WorkerOptions& options) {
+  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "processors are found by a server"));
+  return MeshClient::Open(options.common.server);
+}
+
+absl::Status NobodyWorksFor(const std::string& job) {
+  return absl::NotFoundError(absl::StrCat("no processor works for job '", job, "'"));
+}
+
+absl::StatusOr<v1::QueryStateResponse> Query(const MeshClient& mesh, const Worker& worker,
+                                             const std::string& job) {
+  if (!worker.serves()) return absl::CancelledError("it leaves");
+  v1::QueryStateRequest request;
+  request.set_job(job);
+  return worker.Call<v1::QueryStateResponse>(mesh, &Stub::QueryState, request);
+}
+
+absl::Status List(const WorkerOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<Worker> workers, FindWorkers(*mesh, options.instance));
+  const auto answers =
+      ParallelMap(workers, [&](const Worker& one) { return Query(*mesh, one, options.job); });
+  Table table = WorkerView::Columns();
+  ordered_json json = ordered_json::array();
+  std::vector<absl::Status> failures;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    for (const WorkerView& view : ViewsOf(workers[i], answers[i], options.job)) {
+      table.AddRow(view.Row());
+      json.push_back(view.Json());
+    }
+    const absl::Status& status = answers[i].status();
+    if (!workers[i].serves() || status.ok() || absl::IsNotFound(status)) continue;
+    failures.push_back(base::Annotate(status, workers[i].name()));
+  }
+  Print(options, table, json, environment);
+  FailEach(failures, environment);
+  return absl::OkStatus();
+}
+
+// Those that are there to do something. Unavailable: none is.
+absl::StatusOr<std::vector<Worker>> FindServing(MeshClient& mesh, const WorkerOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(std::vector<Worker> workers, FindWorkers(mesh, options.instance));
+  std::erase_if(workers, [](const Worker& worker) { return !worker.serves(); });
+  if (!workers.empty()) return workers;
+  if (!options.instance.empty()) {
+    return absl::UnavailableError(absl::StrCat(options.instance, ": it leaves, or has left"));
+  }
+  return absl::UnavailableError(
+      absl::StrCat(mesh.options().address, ": it has heard of no processor"));
+}
+
+// What each processor did. One that has nothing to do with the job is passed over, unless it is
+// named, or nobody has.
+absl::Status ForEachWorker(const WorkerOptions& options, const Verb& verb,
+                           const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<Worker> workers, FindServing(*mesh, options));
+  const auto answers =
+      ParallelMap(workers, [&](const Worker& one) { return verb(*mesh, one, options); });
+  Table table;
+  for (const char* column : {"instance", "job", "answer"}) table.AddColumn(column);
+  ordered_json json = ordered_json::array();
+  std::vector<absl::Status> failures;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    const absl::Status& status = answers[i].status();
+    if (absl::IsNotFound(status) && options.instance.empty()) continue;
+    if (!status.ok()) {
+      failures.push_back(base::Annotate(status, workers[i].name()));
+      continue;
+    }
+    for (const WorkerResult& deed : *answers[i]) {
+      table.AddRow({workers[i].name(), deed.job.empty() ? "all" : deed.job, deed.what});
+      json.push_back({{"instance", workers[i].name()}, {"job", deed.job}});
+      json.back().update(deed.details);
+    }
+  }
+  if (json.empty() && failures.empty() && !options.job.empty()) return NobodyWorksFor(options.job);
+  Print(options, table, json, environment);
+  FailEach(failures, environment);
+  return absl::OkStatus();
+}
+
+// Starts as many tasks as may be missing where there is work: those that find none leave again.
+// Answers how many.
+absl::StatusOr<int> StartMissing(const MeshClient& mesh, const Worker& worker,
+                                 const v1::ListenerState& state) {
+  const int missing = state.options().max_dequeue_tasks() - state.active_dequeue_tasks();
+  const bool listens = state.phase() == v1::LISTENER_PHASE_LISTENING;
+  if (!listens || state.queue_depth() == 0 || missing <= 0) return 0;
+  v1::StartListenerRequest request;
+  request.set_job(state.job());
+  request.set_thread_count(missing);
+  MUSTER_RETURN_IF_ERROR(
+      worker.Call<v1::StartListenerResponse>(mesh, &Stub::StartListener, request).status());
+  return missing;
+}
+
+absl::StatusOr<WorkerResults> Scale(const MeshClient& mesh, const Worker& worker,
+                                    const WorkerOptions& options) {
+  v1::SetOptionsRequest request;
+  request.set_job(options.job);
+  request.mutable_options()->set_max_dequeue_tasks(options.threads);
+  MUSTER_ASSIGN_OR_RETURN(const auto set,
+                          worker.Call<v1::SetOptionsResponse>(mesh, &Stub::SetOptions, request));
+  WorkerResults deeds;
+  for (const v1::ListenerState& state : set.listeners()) {
+    const absl::StatusOr<int> started = StartMissing(mesh, worker, state);
+    MUSTER_RETURN_IF_ERROR(base::Annotate(
+        started.status(), absl::StrCat("job ", state.job(), " may have ", options.threads,
+                                       " threads now, but they could not be started")));
+    const int max = state.options().max_dequeue_tasks();
+    const int active = state.active_dequeue_tasks();
+    deeds.push_back(
+        {state.job(),
+         absl::StrCat("at most ", max, " threads; ", active, " active, ", *started, " started, ",
+                      Counted(static_cast<uint64_t>(state.queue_depth()), "message"), " ready"),
+         {{"threads_max", max},
+          {"threads_active", active},
+          {"started", *started},
+          {"queue_depth", state.queue_depth()}}});
+  }
+  return deeds;
+}
+
+absl::StatusOr<WorkerResults> Pause(const MeshClient& mesh, const Worker& worker,
+                                    const WorkerOptions& options) {
+  v1::PauseRequest request;
+  request.set_job(options.job);
+  MUSTER_RETURN_IF_ERROR(worker.Call<v1::PauseResponse>(mesh, &Stub::Pause, request).status());
+  return WorkerResults{{options.job, "paused", {{"answer", "paused"}}}};
+}
+
+absl::StatusOr<WorkerResults> Resume(const MeshClient& mesh, const Worker& worker,
+                                     const WorkerOptions& options) {
+  v1::ResumeRequest request;
+  request.set_job(options.job);
+  MUSTER_RETURN_IF_ERROR(worker.Call<v1::ResumeResponse>(mesh, &Stub::Resume, request).status());
+  return WorkerResults{{options.job, "resumed", {{"answer", "resumed"}}}};
+}
+
+// Answers when it has stopped: the call may take the grace, and as long as others take.
+absl::StatusOr<WorkerResults> Drain(const MeshClient& mesh, const Worker& worker,
+                                    const WorkerOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const absl::Duration grace, base::ParseDuration(options.grace));
+  v1::DrainRequest request;
+  request.set_job(options.job);
+  *request.mutable_grace() = base::ToProto(grace);
+  MUSTER_ASSIGN_OR_RETURN(const auto drained,
+                          worker.Call<v1::DrainResponse>(mesh, &Stub::Drain, request,
+                                                         grace + rpc::kDefaultCallTimeout));
+  return WorkerResults{
+      {options.job,
+       absl::StrCat("drained; ",
+                    Counted(static_cast<uint64_t>(drained.messages_released()), "message"),
+                    " given back"),
+       {{"answer", "drained"}, {"messages_released", drained.messages_released()}}}};
+}
+
+using Action = std::function<absl::Status(const WorkerOptions&, const Environment&)>;
+
+CLI::App* AddVerb(CLI::App* parent, const char* name, const char* about,
+                  const std::shared_ptr<WorkerOptions>& options, Action action,
+                  const Environment& environment) {
+  CLI::App* const command = parent->add_subcommand(name, about);
+  AddServer(command, &options->common);
+  AddOutput(command, &options->common, Csv::kNo);
+  command->add_option("--instance", options->instance, "This processor only");
+  command->add_option("--job", options->job, "What it does for this job only");
+  command->callback([options, action = std::move(action), &environment] {
+    if (const absl::Status status = action(*options, environment); !status.ok()) {
+      environment.Fail(status);
+    }
+  });
+  return command;
+}
+
+std::string CheckGrace(const std::string& text) {
+  return base::ParseDuration(text).ok() ? "" : absl::StrCat("'", text, "' is no time like 30s");
+}
+
+}  // namespace
+
+void AddWorker(CLI::App* app, const Environment& environment) {
+  CLI::App* const parent = app->add_subcommand("worker", "Look after the processors of a mesh");
+  parent->require_subcommand(1);
+  const auto options = std::make_shared<WorkerOptions>();
+  AddVerb(parent, "list", "What each processor does for each job", options, List, environment);
+  const auto add_deed = [&](const char* name, const char* about, Verb verb) {
+    const Action action = [verb = std::move(verb)](const WorkerOptions& chosen,
+                                                   const Environment& where) {
+      return ForEachWorker(chosen, verb, where);
+    };
+    return AddVerb(parent, name, about, options, action, environment);
+  };
+  add_deed("scale", "Let each have so many threads for a job, until it restarts", Scale)
+      ->add_option("THREADS", options->threads, "At most, for each job")
+      ->required()
+      ->check(CLI::Range(1, listener::kMaxDequeueTasks));
+  // Nobody stops a fleet by leaving something out.
+  const auto ask_whom = [&](CLI::App* command, const std::vector<const char*>& names) {
+    CLI::Option_group* const whom = command->add_option_group("whom");
+    for (const char* name : names) whom->add_option(command->get_option(name));
+    whom->add_flag("--all", options->all, "Every processor")
+        ->excludes(command->get_option("--instance"));
+    whom->require_option(1, 0);
+  };
+  ask_whom(add_deed("pause", "Let them finish what they have, and take nothing more", Pause),
+           {"--instance", "--job"});
+  add_deed("resume", "End a pause", Resume);
+  CLI::App* const drain =
+      add_deed("drain", "Stop them for good, so that they can be taken away", Drain);
+  drain->add_option("--grace", options->grace, "What handlers may take to finish")
+      ->capture_default_str()
+      ->check(CheckGrace);
+  // What is stopped for good works again only after a restart: a job alone names too many.
+  ask_whom(drain, {"--instance"});
+}
+
+}  // namespace muster::cli

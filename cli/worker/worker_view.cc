@@ -1,0 +1,171 @@
+#include "cli/worker/worker_view.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "cli/output/batch_view.h"
+#include "muster/base/proto_time.h"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string Cell(const std::string& text) { return text.empty() ? "-" : text; }
+std::string Cell(std::optional<int64_t> number) {
+  return number.has_value() ? absl::StrCat(*number) : "-";
+}
+
+ordered_json JsonOf(std::optional<int64_t> number) {
+  return number.has_value() ? ordered_json(*number) : ordered_json();
+}
+
+// LISTENER_PHASE_PAUSED → "paused".
+std::string PhaseName(v1::ListenerPhase phase) {
+  return absl::AsciiStrToLower(absl::StripPrefix(v1::ListenerPhase_Name(phase), "LISTENER_PHASE_"));
+}
+
+// The load that the last heartbeat tells of; null: none.
+const v1::JobLoad* LoadOf(const Worker& worker, const std::string& job) {
+  for (const v1::JobLoad& load : worker.instance.heartbeat().jobs()) {
+    if (load.job() == job) return &load;
+  }
+  return nullptr;
+}
+
+// What is known of it without asking it.
+WorkerView ViewFromHeartbeat(const Worker& worker, const std::string& job) {
+  WorkerView view;
+  view.instance = worker.name();
+  view.address = worker.instance.info().address();
+  view.job = job;
+  view.heard = base::FromProto(worker.instance.last_heartbeat());
+  for (const v1::HandlerVersion& handler : worker.instance.info().handlers()) {
+    if (handler.job() == job) view.handler_version = handler.version();
+  }
+  const v1::JobLoad* const load = LoadOf(worker, job);
+  if (load == nullptr) return view;
+  view.trouble = load->trouble();
+  view.busy = load->threads_busy();
+  view.active = load->threads();
+  view.max = load->threads_max();
+  view.depth = 0;
+  for (const v1::PartitionLoad& partition : load->partitions()) *view.depth += partition.ready();
+  view.items_per_second = load->items_per_second();
+  if (load->service_time().has_p95()) view.p95 = base::FromProto(load->service_time().p95());
+  return view;
+}
+
+// Jobs that the processor would work for, if it could. It has no listener of them to ask.
+void AddUnserved(const Worker& worker, const std::string& job, std::vector<WorkerView>* views) {
+  std::set<std::string> told;
+  for (const WorkerView& view : *views) told.insert(view.job);
+  for (const v1::JobLoad& load : worker.instance.heartbeat().jobs()) {
+    const bool is_meant = job.empty() || load.job() == job;
+    if (!is_meant || load.trouble().empty() || told.contains(load.job())) continue;
+    WorkerView view;
+    view.instance = worker.name();
+    view.address = worker.instance.info().address();
+    view.job = load.job();
+    view.phase = "cannot work";
+    view.trouble = load.trouble();
+    view.heard = base::FromProto(worker.instance.last_heartbeat());
+    views->push_back(std::move(view));
+  }
+}
+
+std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse& answer,
+                              const std::string& job) {
+  std::vector<WorkerView> views;
+  for (const v1::ListenerState& state : answer.listeners()) {
+    WorkerView view = ViewFromHeartbeat(worker, state.job());
+    view.phase = PhaseName(state.phase());
+    view.active = state.active_dequeue_tasks();
+    view.max = state.options().max_dequeue_tasks();
+    view.depth = state.queue_depth();
+    view.wakeups_push = state.totals().wakeups_push();
+    view.wakeups_safety = state.totals().wakeups_safety();
+    view.wakeups_scheduled = state.totals().wakeups_scheduled();
+    view.leases_lost = state.totals().leases_lost();
+    views.push_back(std::move(view));
+  }
+  AddUnserved(worker, job, &views);
+  if (views.empty() && job.empty()) {
+    views.push_back(ViewFromHeartbeat(worker, ""));
+    views.back().phase = "no job";
+  }
+  return views;
+}
+
+}  // namespace
+
+Table WorkerView::Columns() {
+  Table table;
+  for (const char* column : {"instance", "job", "phase"}) table.AddColumn(column);
+  for (const char* column : {"busy", "active", "max", "queue", "items/s", "p95"}) {
+    table.AddColumn(column, Align::kRight);
+  }
+  table.AddColumn("handler");
+  table.AddColumn("last heartbeat");
+  table.AddColumn("trouble");
+  return table;
+}
+
+std::vector<std::string> WorkerView::Row() const {
+  return {instance,
+          Cell(job),
+          phase,
+          Cell(busy),
+          Cell(active),
+          Cell(max),
+          Cell(depth),
+          items_per_second.has_value() ? absl::StrFormat("%.1f", *items_per_second) : "-",
+          p95.has_value() ? absl::FormatDuration(absl::Trunc(*p95, absl::Microseconds(1))) : "-",
+          Cell(handler_version),
+          Rfc3339(heard),
+          Cell(trouble)};
+}
+
+ordered_json WorkerView::Json() const {
+  return {
+      {"instance", instance},
+      {"address", address},
+      {"job", job},
+      {"phase", phase},
+      {"threads_busy", JsonOf(busy)},
+      {"threads_active", JsonOf(active)},
+      {"threads_max", JsonOf(max)},
+      {"queue_depth", JsonOf(depth)},
+      {"items_per_second",
+       items_per_second.has_value() ? ordered_json(*items_per_second) : ordered_json()},
+      {"p95_seconds", p95.has_value() ? ordered_json(absl::ToDoubleSeconds(*p95)) : ordered_json()},
+      {"wakeups_push", JsonOf(wakeups_push)},
+      {"wakeups_safety", JsonOf(wakeups_safety)},
+      {"wakeups_scheduled", JsonOf(wakeups_scheduled)},
+      {"leases_lost", JsonOf(leases_lost)},
+      {"handler_version", handler_version},
+      {"trouble", trouble},
+      {"last_heartbeat", Rfc3339(heard)},
+  };
+}
+
+std::vector<WorkerView> ViewsOf(const Worker& worker,
+                                const absl::StatusOr<v1::QueryStateResponse>& answer,
+                                const std::string& job) {
+  if (answer.ok()) return Asked(worker, *answer, job);
+  // It has no listener for the job.
+  if (absl::IsNotFound(answer.status())) return Asked(worker, {}, job);
+  std::vector<WorkerView> views;
+  for (const v1::JobLoad& load : worker.instance.heartbeat().jobs()) {
+    if (job.empty() || load.job() == job) views.push_back(ViewFromHeartbeat(worker, load.job()));
+  }
+  if (views.empty() && job.empty()) views.push_back(ViewFromHeartbeat(worker, ""));
+  for (WorkerView& view : views) view.phase = worker.serves() ? "no answer" : "leaving";
+  return views;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,177 @@
+#include "muster/blob/jetstream/jetstream_blob_store.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/blob/jetstream/chunks.h"
+#include "muster/blob/jetstream/limits.h"
+#include "muster/blob/jetstream/orphans.h"
+#include "muster/blob/validate.h"
+#include "muster/nats/bucket.h"
+#include "muster/nats/status.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::blob::jetstream {
+namespace {
+
+std::string Naming(absl::string_view name) { return absl::StrCat("blob '", name, "'"); }
+
+absl::Status CheckPayload(const nats::Connection& connection) {
+  const int64_t needed = kChunkBytes + kChunkOverheadBytes;
+  if (connection.max_payload() >= needed) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the NATS server takes messages of ", connection.max_payload(),
+                   " bytes; set its max_payload to ", needed, " or more"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<JetStreamBlobStore>> JetStreamBlobStore::Open(
+    nats::Connection* connection, const Options& options) {
+  MUSTER_RETURN_IF_ERROR(nats::ValidateBucket(options.bucket));
+  MUSTER_RETURN_IF_ERROR(CheckPayload(*connection));
+  std::unique_ptr<JetStreamBlobStore> store(new JetStreamBlobStore(connection, options));
+  const absl::Status made = store->provisioner_.Ensure();
+  if (!made.ok()) return base::Annotate(made, absl::StrCat("blob bucket '", options.bucket, "'"));
+  store->RemoveOldOrphans();
+  return store;
+}
+
+JetStreamBlobStore::JetStreamBlobStore(nats::Connection* connection, const Options& options)
+    : bucket_(options.bucket),
+      clock_(options.clock),
+      jetstream_(connection, options.timeout),
+      provisioner_(&jetstream_, BucketConfig(options.bucket, options.replicas), options.clock) {}
+
+// They cost room and nothing else, so that the store opens also where they cannot be removed.
+void JetStreamBlobStore::RemoveOldOrphans() {
+  const auto removed = RemoveOrphans(&jetstream_, bucket_, clock_->Now() - kOrphanAge);
+  if (!removed.ok()) {
+    base::Log(base::kWarning, "what puts that died left of blobs could not be removed",
+              {{"bucket", bucket_}, {"why", removed.status().ToString()}});
+  } else if (*removed > 0) {
+    base::Log(base::kInfo, "removed what puts that died left of blobs",
+              {{"bucket", bucket_}, {"puts", *removed}});
+  }
+}
+
+absl::Status JetStreamBlobStore::Put(absl::string_view name, absl::string_view data) {
+  MUSTER_RETURN_IF_ERROR(blob::ValidateBlobName(name));
+  MUSTER_RETURN_IF_ERROR(blob::ValidateBlobSize(name, data.size()));
+  const ObjectInfo info = {.name = std::string(name),
+                           .bucket = bucket_,
+                           .nuid = MakeNuid(clock_->Now()),
+                           .size = data.size(),
+                           .chunks = ChunksOf(data.size()),
+                           .digest = DigestOf(data)};
+  absl::Status status = WriteAll(info.nuid, data);
+  std::string replaced;
+  if (status.ok()) {
+    absl::StatusOr<std::string> committed = Commit(info);
+    status = committed.status();
+    if (committed.ok()) replaced = *std::move(committed);
+  }
+  if (status.ok()) {
+    RemoveChunks(replaced);
+    return absl::OkStatus();
+  }
+  // Without an answer the metadata may be there, or still come, and name them.
+  if (!absl::IsUnavailable(status)) RemoveChunks(info.nuid);
+  return base::Annotate(status, absl::StrCat("putting ", Naming(name)));
+}
+
+absl::Status JetStreamBlobStore::WriteAll(absl::string_view nuid, absl::string_view data) {
+  const std::string subject = ChunkSubject(bucket_, nuid);
+  const absl::Status written = WriteChunks(&jetstream_, subject, data);
+  if (!nats::IsNobodyListens(written)) return written;
+  MUSTER_RETURN_IF_ERROR(provisioner_.OnMissing());
+  return WriteChunks(&jetstream_, subject, data);
+}
+
+absl::StatusOr<std::string> JetStreamBlobStore::Commit(const ObjectInfo& info) {
+  const std::string text = EncodeObject(info);
+  for (int i = 0; i < kMaxTries; ++i) {
+    MUSTER_ASSIGN_OR_RETURN(const Meta before, ReadMeta(info.name));
+    // Only over what was read just now: so each put knows what it replaced, and of two that put the
+    // same blob at once none leaves its chunks behind.
+    const auto ack = jetstream_.Publish(
+        {.subject = MetaSubject(bucket_, info.name),
+         .headers = {{nats::kRollup, nats::kRollupSubject},
+                     {nats::kExpectedLastSubjectSequence, absl::StrCat(before.sequence)}},
+         .data = text});
+    if (nats::ErrorCodeOf(ack.status()) == nats::kWrongLastSequence) continue;
+    MUSTER_RETURN_IF_ERROR(ack.status());
+    return before.info.ok() ? before.info->nuid : "";
+  }
+  return absl::AbortedError(
+      absl::StrCat("others put the same blob ", kMaxTries, " times in between"));
+}
+
+absl::StatusOr<nats::StoredMessage> JetStreamBlobStore::ReadLastMeta(absl::string_view name) {
+  const std::string subject = MetaSubject(bucket_, name);
+  auto message = jetstream_.LastMessage(StreamOf(bucket_), subject);
+  if (!nats::IsNoStream(message.status())) return message;
+  MUSTER_RETURN_IF_ERROR(provisioner_.OnMissing());
+  return jetstream_.LastMessage(StreamOf(bucket_), subject);
+}
+
+absl::StatusOr<JetStreamBlobStore::Meta> JetStreamBlobStore::ReadMeta(absl::string_view name) {
+  const auto message = ReadLastMeta(name);
+  if (nats::ErrorCodeOf(message.status()) == nats::kNoMessageFound) return Meta();
+  MUSTER_RETURN_IF_ERROR(message.status());
+  Meta meta{.sequence = message->sequence, .info = DecodeObject(message->data)};
+  if (meta.info.ok() && meta.info->deleted) meta.info = Meta().info;
+  // Whatever they say of themselves: it is this bucket's chunks that are read and removed.
+  if (meta.info.ok()) meta.info->bucket = bucket_;
+  return meta;
+}
+
+absl::StatusOr<std::string> JetStreamBlobStore::Get(absl::string_view name) {
+  MUSTER_RETURN_IF_ERROR(blob::ValidateBlobName(name));
+  uint64_t read_before = 0;
+  absl::Status damage;
+  for (int i = 0; i < kMaxTries; ++i) {
+    const absl::StatusOr<Meta> meta = ReadMeta(name);
+    if (!meta.ok()) return base::Annotate(meta.status(), Naming(name));
+    if (!meta->info.ok()) return base::Annotate(meta->info.status(), Naming(name));
+    if (meta->sequence == read_before) return damage;
+    absl::StatusOr<std::string> data = ReadObject(*meta->info);
+    if (data.ok()) return data;
+    // Or was it replaced meanwhile, and its chunks removed under the reader?
+    damage = base::Annotate(data.status(), Naming(name));
+    if (!absl::IsDataLoss(damage)) return damage;
+    read_before = meta->sequence;
+  }
+  return absl::AbortedError(
+      absl::StrCat(Naming(name), " was replaced ", kMaxTries, " times while it was read"));
+}
+
+absl::StatusOr<std::string> JetStreamBlobStore::ReadObject(const ObjectInfo& info) {
+  const absl::Status size = blob::ValidateBlobSize(info.name, info.size);
+  if (!size.ok()) return absl::DataLossError(size.message());
+  return ReadChunks(&jetstream_, info);
+}
+
+absl::Status JetStreamBlobStore::Delete(absl::string_view name) {
+  MUSTER_RETURN_IF_ERROR(blob::ValidateBlobName(name));
+  const absl::StatusOr<Meta> before = ReadMeta(name);
+  if (!before.ok()) return base::Annotate(before.status(), Naming(name));
+  if (before->sequence == 0) return absl::OkStatus();
+  // Only what was read: who puts the blob anew just now has put it after this.
+  const auto deleted =
+      jetstream_.Purge(StreamOf(bucket_), MetaSubject(bucket_, name), before->sequence);
+  if (!deleted.ok()) {
+    return base::Annotate(deleted.status(), absl::StrCat("deleting ", Naming(name)));
+  }
+  if (before->info.ok()) RemoveChunks(before->info->nuid);
+  return absl::OkStatus();
+}
+
+void JetStreamBlobStore::RemoveChunks(absl::string_view nuid) {
+  if (nuid.empty()) return;
+  (void)jetstream_.Purge(StreamOf(bucket_), ChunkSubject(bucket_, nuid));
+}
+
+}  // namespace muster::blob::jetstream

@@ -1,0 +1,59 @@
+// How blobs lie in JetStream: as an object bucket of NATS (ADR-20), which any NATS tool reads.
+//
+//   stream OBJ_<bucket>
+//   subject $O.<bucket>.C.<nuid>              the blob's bytes, in messages of up to 128 KiB
+//   subject $O.<bucket>.M.<base64url(name)>   one message: what follows, as JSON
+//
+//   {"name": "b", "bucket": "muster", "nuid": "muster-…", "size": 300000, "chunks": 3,
+//    "digest": "SHA-256=<base64url>", "mtime": "0001-01-01T00:00:00Z",
+//    "options": {"max_chunk_size": 131072}}
+//
+// A nuid is of one put only: to readers it is any token, and ours tells when it was made:
+//
+//   muster-<milliseconds since 1970, 12 hexadecimal digits>-<16 random ones>
+//
+// `mtime` is of no meaning: readers take the message's time. `"deleted": true` is what tools leave
+// of a blob. The header Nats-Rollup: sub has new metadata take the place of the old.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace muster::blob::jetstream {
+
+struct ObjectInfo {
+  std::string name;
+  std::string bucket;
+  std::string nuid;
+  uint64_t size = 0;  // bytes
+  uint64_t chunks = 0;
+  std::string digest;  // DigestOf the bytes
+  bool deleted = false;
+};
+
+std::string EncodeObject(const ObjectInfo& info);
+// DataLoss: not the metadata of an object.
+absl::StatusOr<ObjectInfo> DecodeObject(absl::string_view text);
+
+// "SHA-256=…".
+std::string DigestOf(absl::string_view bytes);
+
+std::string MakeNuid(absl::Time now);
+// When one of ours was made; nullopt for anybody else's.
+std::optional<absl::Time> TimeOfNuid(absl::string_view nuid);
+
+std::string StreamOf(absl::string_view bucket);
+// `nuid` or `name` may be ">" for those of all.
+std::string ChunkSubject(absl::string_view bucket, absl::string_view nuid);
+std::string MetaSubject(absl::string_view bucket, absl::string_view name);
+
+// The stream's configuration, for EnsureStream.
+nlohmann::json BucketConfig(absl::string_view bucket, int replicas);
+
+}  // namespace muster::blob::jetstream

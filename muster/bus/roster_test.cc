@@ -1,0 +1,120 @@
+#include "muster/bus/roster.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/bus/limits.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/bus/mesh_fixture.h"
+
+namespace muster::bus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class RosterTest : public ::testing::Test {
+ protected:
+  void OnHeartbeat(const char* name, uint64_t sequence) {
+    roster_.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, name, sequence));
+  }
+
+  base::FakeClock clock_;
+  Roster roster_{&clock_};
+};
+
+TEST_F(RosterTest, ListsWhoWasHeardInOrderOfRoleAndInstance) {
+  roster_.OnHeartbeat(Heartbeat(v1::ROLE_CONTROLLER, "a", 1));
+  roster_.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, "c", 1));
+  roster_.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, "b", 1));
+  roster_.OnHeartbeat(Heartbeat(v1::ROLE_INITIATOR, "d", 1));
+  EXPECT_THAT(Names(roster_.List()), ElementsAre("d", "b", "c", "a"));
+  EXPECT_THAT(Names(roster_.List(v1::ROLE_PROCESSOR)), ElementsAre("b", "c"));
+  EXPECT_THAT(Names(roster_.List(v1::ROLE_SCALING_AGENT)), IsEmpty());
+}
+
+TEST_F(RosterTest, KeepsTheLastHeartbeatAndWhenItCame) {
+  OnHeartbeat("p", 1);
+  clock_.Advance(absl::Seconds(2));
+  OnHeartbeat("p", 2);
+  const RosterEntry entry = roster_.List().at(0);
+  EXPECT_EQ(entry.heartbeat.sequence(), 2u);
+  EXPECT_EQ(entry.heard, clock_.Now());
+}
+
+TEST_F(RosterTest, TakesAnInstanceForLeavingOnceThreeHeartbeatsAreMissing) {
+  OnHeartbeat("p", 1);
+  clock_.Advance(3 * kHeartbeatInterval);  // the third one may still come
+  EXPECT_THAT(Names(roster_.List()), ElementsAre("p"));
+  clock_.Advance(kHeartbeatInterval / 2);
+  EXPECT_THAT(Names(roster_.List()), ElementsAre("p leaving"));
+}
+
+TEST_F(RosterTest, AnInstanceThatIsHeardAgainIsThereAgain) {
+  OnHeartbeat("p", 1);
+  clock_.Advance(4 * kHeartbeatInterval);
+  OnHeartbeat("p", 5);
+  EXPECT_THAT(Names(roster_.List()), ElementsAre("p"));
+}
+
+TEST_F(RosterTest, BelievesAnInstanceThatSaysThatItLeaves) {
+  v1::Heartbeat last = Heartbeat(v1::ROLE_PROCESSOR, "p", 2);
+  last.set_leaving(true);
+  roster_.OnHeartbeat(last);
+  OnHeartbeat("p", 1);  // overtaken
+  EXPECT_THAT(Names(roster_.List()), ElementsAre("p leaving"));
+}
+
+TEST_F(RosterTest, IgnoresAHeartbeatThatWasOvertakenOrCameTwice) {
+  OnHeartbeat("p", 2);
+  clock_.Advance(3 * kHeartbeatInterval);
+  OnHeartbeat("p", 1);
+  OnHeartbeat("p", 2);
+  clock_.Advance(kHeartbeatInterval);
+  EXPECT_THAT(Names(roster_.List()), ElementsAre("p leaving"));
+  EXPECT_EQ(roster_.ignored(), 2);
+}
+
+TEST_F(RosterTest, ForgetsWhoHasBeenSilentForLong) {
+  OnHeartbeat("old", 1);
+  clock_.Advance(kForgetAfter / 2);
+  OnHeartbeat("p", 1);
+  clock_.Advance(kForgetAfter / 2);
+  EXPECT_THAT(Names(roster_.List()), ElementsAre("p leaving"));
+}
+
+TEST_F(RosterTest, DoesNotMindAStepOfTheWallClock) {
+  OnHeartbeat("p", 1);
+  clock_.StepWallClock(absl::Hours(24));
+  EXPECT_THAT(Names(roster_.List()), ElementsAre("p"));
+}
+
+TEST_F(RosterTest, IgnoresWhatNobodyCouldHaveSent) {
+  v1::Heartbeat long_name = Heartbeat(v1::ROLE_PROCESSOR, std::string(300, 'p'), 1);
+  v1::Heartbeat huge = Heartbeat(v1::ROLE_PROCESSOR, "p", 1);
+  huge.add_jobs()->set_job(std::string(kMaxHeartbeatBytes, 'j'));
+  for (const v1::Heartbeat& heartbeat : {v1::Heartbeat(), Heartbeat(v1::ROLE_UNSPECIFIED, "p", 1),
+                                         Heartbeat(static_cast<v1::Role>(99), "p", 1),
+                                         Heartbeat(v1::ROLE_PROCESSOR, "", 1), long_name, huge}) {
+    roster_.OnHeartbeat(heartbeat);
+  }
+  EXPECT_THAT(roster_.List(), IsEmpty());
+  EXPECT_EQ(roster_.ignored(), 6);
+}
+
+TEST_F(RosterTest, IsBoundedAndGivesThePlacesOfThoseThatLeaveToNewOnes) {
+  Roster roster(&clock_, {.max_instances = 2});
+  roster.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, "first", 1));
+  roster.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, "second", 1));
+  roster.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, "third", 1));
+  EXPECT_THAT(Names(roster.List()), ElementsAre("first", "second"));
+  clock_.Advance(4 * kHeartbeatInterval);
+  roster.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, "second", 2));
+  roster.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, "third", 2));
+  EXPECT_THAT(Names(roster.List()), ElementsAre("second", "third"));
+}
+
+}  // namespace
+}  // namespace muster::bus

@@ -1,0 +1,75 @@
+// TriggerBus: the seam of the multicast that wakes listeners (req. 42–45). Best effort, at most
+// once: a lost event costs latency, never correctness, because listeners keep a slow safety check.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace muster::bus {
+
+// Work was put into a queue.
+struct CloudQueueWorkDetectedTriggerEvent {
+  std::string storage_account;
+  std::string queue_name;
+  int64_t payload_size = 0;  // messages put
+  // Not empty: what a worker must have for these messages. They were put back by one that has it
+  // not, and others that have it not need not come.
+  std::string wanted = {};
+};
+
+// A job's definition was made, replaced or deleted.
+struct JobChangedEvent {
+  std::string job;
+};
+
+// Items of a batch were counted.
+struct BatchCountedEvent {
+  uint64_t batch = 0;
+};
+
+// A batch was given up on request.
+struct BatchCancelledEvent {
+  uint64_t batch = 0;
+};
+
+// The sender, a processor, works no more on a batch that was given up.
+struct CancelAcknowledgedEvent {
+  uint64_t batch = 0;
+};
+
+// What travels between role instances; more payloads join the variant as they are needed.
+struct InterRoleCommunicationEvent {
+  std::string from;  // role instance id
+  std::variant<CloudQueueWorkDetectedTriggerEvent, JobChangedEvent, BatchCountedEvent,
+               BatchCancelledEvent, CancelAcknowledgedEvent>
+      payload;
+};
+
+// Thread-safe.
+class TriggerBus {
+ public:
+  // Called on a thread of the bus or of the publisher: be quick, do not block, do not publish.
+  using Subscriber = std::function<void(const InterRoleCommunicationEvent&)>;
+
+  // Ends the subscription when destroyed. When the destructor returns, the subscriber is not
+  // running and never runs again; so do not destroy it from within the subscriber.
+  class Subscription {
+   public:
+    virtual ~Subscription() = default;
+  };
+
+  virtual ~TriggerBus() = default;
+
+  // One-way multicast to every subscriber. OK says that the event left, not that anybody heard it.
+  virtual absl::Status Publish(const InterRoleCommunicationEvent& event) = 0;
+
+  virtual absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) = 0;
+};
+
+}  // namespace muster::bus

@@ -1,0 +1,207 @@
+#include "muster/client/upload_stream.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/rpc/channel.h"
+#include "muster/rpc/server.h"
+
+namespace muster::client {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+// As BatchService.Submit asks of its clients.
+constexpr uint64_t kAhead = 8 * kMiB;
+
+// Longer than any client takes on the slowest machine to send a chunk that it may send.
+constexpr absl::Duration kLong = absl::Minutes(1);
+
+using ServerSide = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
+
+// Cuts a call off on which nothing was heard for kLong: who waits there for each other would wait
+// for ever.
+class StallGuard {
+ public:
+  explicit StallGuard(grpc::ServerContext* call) : call_(call) {}
+  ~StallGuard() {
+    base::MutexLock lock(&mu_);
+    over_ = true;
+    changed_.NotifyAll();
+  }
+
+  void Heard() {
+    base::MutexLock lock(&mu_);
+    patience_ends_ = base::RealClock()->Monotonic() + kLong;
+  }
+  bool stalled() {
+    base::MutexLock lock(&mu_);
+    return stalled_;
+  }
+
+ private:
+  void Watch() {
+    base::MutexLock lock(&mu_);
+    while (!over_ && base::RealClock()->Monotonic() < patience_ends_) {
+      base::RealClock()->WaitUntil(&changed_, &mu_, patience_ends_);
+    }
+    if (over_) return;
+    stalled_ = true;
+    call_->TryCancel();
+  }
+
+  grpc::ServerContext* const call_;  // not owned
+  base::Mutex mu_;
+  base::CondVar changed_;
+  absl::Duration patience_ends_ ABSL_GUARDED_BY(mu_) = base::RealClock()->Monotonic() + kLong;
+  bool over_ ABSL_GUARDED_BY(mu_) = false;
+  bool stalled_ ABSL_GUARDED_BY(mu_) = false;
+  std::jthread watcher_{[this] { Watch(); }};  // last: it uses the others
+};
+
+// An initiator whose disk is so slow that it acknowledges a MiB only when its client has run as far
+// ahead as it may.
+class SlowInitiator final : public v1::BatchService::Service {
+ public:
+  explicit SlowInitiator(uint64_t durable) : durable_(durable) {}
+
+  grpc::Status Submit(grpc::ServerContext* context, ServerSide* stream) override {
+    StallGuard guard(context);
+    v1::SubmitRequest request;
+    stream->Read(&request);  // the header
+    v1::SubmitResponse response;
+    response.mutable_accepted()->set_batch(1);
+    response.mutable_accepted()->set_durable_offset(durable_);
+    stream->Write(response);
+    while (stream->Read(&request) && request.has_chunk()) {
+      guard.Heard();
+      Note(request.chunk().offset());
+      const uint64_t end = request.chunk().offset() + request.chunk().data().size();
+      if (end >= durable_ + kAhead) Acknowledge(durable_ + kMiB, stream);
+    }
+    if (guard.stalled()) Complain();
+    if (!request.has_seal()) return grpc::Status::OK;
+    response.mutable_sealed()->mutable_status()->set_batch(1);
+    stream->Write(response);
+    return grpc::Status::OK;
+  }
+
+  uint64_t durable() const { return durable_; }
+  // Of a client that waited for what it must not wait for; empty: it did not.
+  std::string complaint() {
+    base::MutexLock lock(&mu_);
+    return complaint_;
+  }
+  // Of the chunks.
+  std::vector<uint64_t> offsets() {
+    base::MutexLock lock(&mu_);
+    return offsets_;
+  }
+
+ private:
+  void Complain() {
+    base::MutexLock lock(&mu_);
+    const uint64_t sent = offsets_.empty() ? durable_.load() : offsets_.back() + kMiB;
+    complaint_ = absl::StrCat("the client waits ", sent - durable_,
+                              " bytes ahead of what is durable, and may run ", kAhead, " ahead");
+  }
+  void Note(uint64_t offset) {
+    base::MutexLock lock(&mu_);
+    offsets_.push_back(offset);
+  }
+  // Known here before anybody hears of it.
+  void Acknowledge(uint64_t durable, ServerSide* stream) {
+    durable_ = durable;
+    v1::SubmitResponse response;
+    response.mutable_durable()->set_durable_offset(durable);
+    stream->Write(response);
+  }
+
+  std::atomic<uint64_t> durable_;
+  base::Mutex mu_;
+  std::vector<uint64_t> offsets_ ABSL_GUARDED_BY(mu_);
+  std::string complaint_ ABSL_GUARDED_BY(mu_);
+};
+
+// Notes how far ahead of what is durable it was read.
+class WatchedSource final : public input::ByteSource {
+ public:
+  WatchedSource(uint64_t size, const SlowInitiator* initiator)
+      : size_(size), initiator_(initiator) {}
+
+  uint64_t size() const override { return size_; }
+  absl::StatusOr<size_t> Read(uint64_t offset, char* out, size_t bytes) const override {
+    std::memset(out, 'x', bytes);
+    const uint64_t end = offset + bytes;
+    most_ahead_ = std::max(most_ahead_, end - std::min(end, initiator_->durable()));
+    return bytes;
+  }
+
+  uint64_t most_ahead() const { return most_ahead_; }
+
+ private:
+  const uint64_t size_;
+  const SlowInitiator* const initiator_;  // not owned
+  mutable uint64_t most_ahead_ = 0;       // of the one thread that reads
+};
+
+// What is seen of an upload of `size` bytes of which `durable` are there already.
+struct Seen {
+  absl::Status status;
+  std::string complaint;
+  bool sealed = false;
+  uint64_t most_ahead = 0;
+  std::vector<uint64_t> offsets;  // of the chunks
+};
+
+Seen Upload(uint64_t size, uint64_t durable) {
+  SlowInitiator initiator(durable);
+  rpc::ServerOptions options;
+  options.addresses = {"localhost:0"};
+  const auto server =
+      rpc::Server::Start(options, {{v1::BatchService::service_full_name(), &initiator}}).value();
+  const auto stub =
+      v1::BatchService::NewStub(rpc::OpenChannel(server->addresses().front()).value());
+  const WatchedSource source(size, &initiator);
+  ContentHash hash(&source);
+  UploadStream stream(stub.get(), &source, &hash, [](uint64_t, uint64_t, bool) { return true; });
+  Seen seen;
+  seen.status = stream.Run(v1::SubmitHeader(), /*at_once=*/false, {});
+  seen.complaint = initiator.complaint();
+  seen.sealed = stream.sealed().has_value();
+  seen.most_ahead = source.most_ahead();
+  seen.offsets = initiator.offsets();
+  return seen;
+}
+
+TEST(UploadStreamTest, RunsEightMiBAheadOfWhatIsDurableAndNoFurther) {
+  const Seen seen = Upload(32 * kMiB, 0);
+  EXPECT_TRUE(seen.status.ok()) << seen.status;
+  EXPECT_EQ(seen.complaint, "");
+  EXPECT_TRUE(seen.sealed);
+  EXPECT_EQ(seen.offsets.size(), 32U);
+  EXPECT_EQ(seen.most_ahead, kAhead);
+}
+
+TEST(UploadStreamTest, CountsFromWhereItGoesOnHowFarAheadItIs) {
+  const Seen seen = Upload(32 * kMiB + 5, 12 * kMiB);
+  EXPECT_TRUE(seen.status.ok()) << seen.status;
+  EXPECT_EQ(seen.complaint, "");
+  EXPECT_TRUE(seen.sealed);
+  ASSERT_EQ(seen.offsets.size(), 21U);
+  EXPECT_EQ(seen.offsets.front(), 12 * kMiB);
+  EXPECT_EQ(seen.offsets.back(), 32 * kMiB);
+  EXPECT_EQ(seen.most_ahead, kAhead);
+}
+
+}  // namespace
+}  // namespace muster::client

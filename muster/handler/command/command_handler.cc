@@ -1,0 +1,223 @@
+#include "muster/handler/command/command_handler.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/printable.h"
+#include "muster/base/status_macros.h"
+#include "muster/handler/command/answer.h"
+#include "muster/handler/command/conversation.h"
+#include "muster/handler/command/request.h"
+#include "muster/handler/command/stderr_log.h"
+#include "muster/handler/command/watchdog.h"
+#include "muster/os/find_program.h"
+#include "muster/os/spawner.h"
+
+namespace muster::handler::command {
+namespace {
+
+using handler::Outcome;
+
+constexpr size_t kMaxWhyBytes = 768;
+// 2^20 × any delay is above any maximum; further doubling would overflow.
+constexpr int kMaxDoublings = 20;
+// In a row, of one program: a single one may be its item's fault.
+constexpr int kFailuresUntilIssue = 2;
+
+class CommandHandler final : public handler::Handler {
+ public:
+  CommandHandler(const handler::JobSchema& schema, CommandOptions options, os::ProcessSpec program,
+                 std::shared_ptr<os::Spawner> spawner, std::unique_ptr<Watchdog> watchdog)
+      : schema_(schema),
+        options_(std::move(options)),
+        program_(std::move(program)),
+        spawner_(std::move(spawner)),
+        watchdog_(std::move(watchdog)),
+        errors_(options_.clock) {}
+
+  ~CommandHandler() override {
+    if (child_ == nullptr) return;
+    child_->AskToEnd(options_.exit_grace, [this] { conversation_->DrainErrors(); });
+    Discard();
+  }
+
+  Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
+    if (item.stop_token().stop_requested()) return Outcome::Release();
+    if (Allowed(item) <= absl::ZeroDuration()) return Outcome::Retry({}, "its deadline has passed");
+    watchdog_->Disarm();
+    const std::stop_callback on_stop(item.stop_token(), [this] { watchdog_->Interrupt(); });
+
+    DiscardUnlessReady();
+    if (std::optional<Outcome> not_now = AwaitRestart(item)) return *std::move(not_now);
+    // Only now: the hold-back is no item's fault and must not eat its time.
+    allowed_ = Allowed(item);
+    const absl::Duration deadline = options_.clock->Monotonic() + allowed_;
+    if (absl::Status started = StartUnlessRunning(); !started.ok()) {
+      return Failed(std::string(started.message()));
+    }
+    errors_.SetItem(item.id());
+    errors_.Forget();
+    watchdog_->Arm(deadline);
+    const absl::Duration left = deadline - options_.clock->Monotonic();
+    return Settle(conversation_->Ask(EncodeRequest(schema_, item, left, results)), item, results);
+  }
+
+ private:
+  // How long the item may take from now on.
+  absl::Duration Allowed(const handler::WorkItem& item) const {
+    return std::min(options_.deadline, item.deadline() - options_.clock->Now());
+  }
+
+  absl::Status StartUnlessRunning() {
+    if (child_ != nullptr) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(child_, spawner_->Start(program_));
+    conversation_.emplace(child_.get(), &errors_, watchdog_.get(), options_.clock,
+                          ConversationLimits{options_.max_answer_bytes, options_.exit_grace});
+    base::Log(base::kInfo, "handler program started",
+              {{"job", schema_.job}, {"program", program_.path}, {"pid", child_->pid()}});
+    return absl::OkStatus();
+  }
+
+  // Between items a program may have ended, which is no item's fault.
+  void DiscardUnlessReady() {
+    if (child_ == nullptr) return;
+    conversation_->DrainErrors();
+    if (conversation_->IsReady()) return;
+    Discard();
+    Fail("ended, or wrote something, between two items");
+  }
+
+  // The item waits rather than going back to the queue, where the same worker would find it again.
+  // But no longer than it may take: it is deferred then.
+  std::optional<Outcome> AwaitRestart(const handler::WorkItem& item) {
+    const absl::Duration now = options_.clock->Monotonic();
+    if (child_ != nullptr || restart_at_ <= now) return std::nullopt;
+    watchdog_->Arm(std::min(restart_at_, now + Allowed(item)));
+    if (watchdog_->Await() == Watchdog::State::kInterrupted) return Outcome::Release();
+    const absl::Duration left = restart_at_ - options_.clock->Monotonic();
+    if (left <= absl::ZeroDuration() && Allowed(item) > absl::ZeroDuration()) return std::nullopt;
+    return Outcome::Defer(std::max(left, absl::ZeroDuration()),
+                          absl::StrCat("the handler's program waits to be restarted: ", why_));
+  }
+
+  Outcome Settle(ConversationEnd end, const handler::WorkItem& item, handler::Results& results) {
+    switch (end) {
+      case ConversationEnd::kAnswered:
+        return Read(item, results);
+      case ConversationEnd::kInterrupted:
+        Discard();
+        return Outcome::Release();
+      case ConversationEnd::kEnded:
+        return Ended();
+      case ConversationEnd::kOutOfTurn:
+        return Failed("wrote more than one line, or before it had read its item");
+      case ConversationEnd::kTooLong:
+        return Failed(
+            absl::StrCat("wrote an answer of more than ", options_.max_answer_bytes, " bytes"));
+      case ConversationEnd::kDeadline:
+        return Failed(absl::StrCat("gave no answer within ", absl::FormatDuration(allowed_)));
+    }
+    return Failed("ended in an unknown way");
+  }
+
+  Outcome Ended() {
+    if (!child_->HasEnded()) return Failed("closed its stdin or stdout");
+    const std::string how = child_->Kill();
+    // One that exits may have found the machine wanting, not the item.
+    const bool is_proof = options_.death_is_proof && child_->was_signalled();
+    Discard();
+    return is_proof ? Died(how) : Failed(how);
+  }
+
+  Outcome Read(const handler::WorkItem& item, handler::Results& results) {
+    absl::StatusOr<Outcome> outcome = DecodeAnswer(conversation_->answer(), schema_, item, results);
+    if (!outcome.ok()) {
+      return Failed(absl::StrCat("gave an answer that is refused: ", outcome.status().message()));
+    }
+    failures_ = 0;
+    if (options_.health != nullptr) options_.health->Works();
+    return *std::move(outcome);
+  }
+
+  // `what` completes "the program …".
+  Outcome Failed(std::string what) {
+    Discard();
+    Fail(std::move(what));
+    return Outcome::Retry({}, why_);
+  }
+
+  Outcome Died(std::string how) {
+    Fail(std::move(how));
+    return Outcome::Dead(absl::StrCat("not the first worker that dies of it: ", why_));
+  }
+
+  // Holds the next start back.
+  void Fail(std::string what) {
+    if (const std::string last = errors_.LastLines(); !last.empty()) {
+      absl::StrAppend(&what, "; stderr: ", last);
+    }
+    why_ = base::Printable(absl::StrCat("the handler's program ", what), kMaxWhyBytes);
+    const absl::Duration delay =
+        std::min(options_.first_restart_delay * (1 << std::min(failures_, kMaxDoublings)),
+                 options_.max_restart_delay);
+    ++failures_;
+    if (options_.health != nullptr && failures_ >= kFailuresUntilIssue) {
+      options_.health->Note(why_);
+    }
+    restart_at_ = options_.clock->Monotonic() + delay;
+    base::Log(base::kWarning, "handler program failed",
+              {{"job", schema_.job},
+               {"why", why_},
+               {"failures_in_a_row", failures_},
+               {"restart_after", absl::FormatDuration(delay)}});
+  }
+
+  // Ends the program, if there is one, and its last words; returns how it ended.
+  std::string Discard() {
+    if (child_ == nullptr) return "";
+    const std::string end = child_->Kill();
+    conversation_->DrainErrors();
+    errors_.EndLine();
+    conversation_.reset();
+    child_.reset();
+    return end;
+  }
+
+  const handler::JobSchema schema_;
+  const CommandOptions options_;
+  const os::ProcessSpec program_;
+  // Shared: it has to outlive the programs of all handlers, and the factory may be gone by then.
+  const std::shared_ptr<os::Spawner> spawner_;
+  const std::unique_ptr<Watchdog> watchdog_;
+  StderrLog errors_;
+  std::unique_ptr<os::ChildProcess> child_;   // null until needed, and after a failure
+  std::optional<Conversation> conversation_;  // with child_
+  absl::Duration allowed_;                    // for the item at hand
+  int failures_ = 0;                          // in a row
+  absl::Duration restart_at_ = -absl::InfiniteDuration();
+  std::string why_;  // of the last failure
+};
+
+}  // namespace
+
+handler::HandlerFactory CommandHandlerFactory(CommandOptions options) {
+  auto spawner = std::make_shared<os::Spawner>();
+  return [options = std::move(options), spawner](const handler::JobSchema& schema)
+             -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+    if (options.argv.empty()) return absl::InvalidArgumentError("the command is empty");
+    os::ProcessSpec program{"", options.argv, options.env, options.working_dir,
+                            options.memory_limit};
+    MUSTER_ASSIGN_OR_RETURN(program.path, os::FindProgram(options.argv[0], options.working_dir));
+    MUSTER_RETURN_IF_ERROR(os::CheckScript(options.argv, options.working_dir));
+    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Watchdog> watchdog, Watchdog::Create(options.clock));
+    return std::make_unique<CommandHandler>(schema, options, std::move(program), spawner,
+                                            std::move(watchdog));
+  };
+}
+
+}  // namespace muster::handler::command

@@ -1,0 +1,59 @@
+// A handler that is any program: started once per handler and kept, one line of JSON in and one out
+// for each work item. docs/command_handlers.md is for those who write such programs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/handler/handler.h"
+#include "muster/handler/trouble.h"
+
+namespace muster::handler::command {
+
+struct CommandOptions {
+  // The program and its arguments. A name without a slash is looked up in PATH, one with a slash is
+  // relative to working_dir.
+  std::vector<std::string> argv;
+  // Where the program runs. Empty: where this process runs.
+  std::string working_dir;
+  // Set in the program's environment, on top of this process's own.
+  std::vector<std::pair<std::string, std::string>> env;
+  // From handing out an item to its answer, the program's start included when it has to be started.
+  // A start that is held back (below) does not count; an item for which that takes longer than this
+  // is deferred.
+  absl::Duration deadline = absl::Seconds(30);
+  // A longer answer is refused: it would be held in memory, once per worker.
+  size_t max_answer_bytes = size_t{16} << 20;
+  // After the nth failure in a row the next item waits first_restart_delay × 2^(n−1), at most
+  // max_restart_delay, so that a program that dies at once does not eat the machine.
+  absl::Duration first_restart_delay = absl::Milliseconds(100);
+  absl::Duration max_restart_delay = absl::Seconds(30);
+  // How long a program may take to end after its stdin, or its own stdout, was closed.
+  absl::Duration exit_grace = absl::Seconds(1);
+  // Bytes of address space that the program may have; 0: no limit of its own.
+  uint64_t memory_limit = 0;
+  // The item during which a signal kills the program gets Dead instead of Retry. For items that
+  // somebody has died of before.
+  bool death_is_proof = false;
+  // Where the handlers tell that their programs fail again and again, and that one works; null:
+  // nowhere. Shared with who reads it, whom they may outlive.
+  std::shared_ptr<handler::HealthIssues> health;
+  base::Clock* clock = base::RealClock();  // not owned
+};
+
+// Each handler that the factory makes runs a program of its own. The factory answers NotFound when
+// there is no such program, or no such script for it (find_program.h), and PermissionDenied when it
+// cannot be executed; it starts none: that happens with the first item.
+//
+// Process gives Retry, with the reason, when the program crashes, hangs beyond the deadline, closes
+// its pipes, or answers anything but what docs/command_handlers.md allows; the program's process
+// group is killed then, and the next item starts it anew. When the stop token is set the program is
+// killed at once and the item released. What the program writes to stderr is logged.
+handler::HandlerFactory CommandHandlerFactory(CommandOptions options);
+
+}  // namespace muster::handler::command

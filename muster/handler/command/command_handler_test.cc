@@ -1,0 +1,194 @@
+// What a program is told, and what comes of its answers.
+#include "muster/handler/command/command_handler.h"
+
+#include <fstream>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/os/find_program.h"
+#include "tests/fakes/handler/command/command_fixture.h"
+
+namespace muster::handler::command {
+namespace {
+
+using handler::Handler;
+using handler::Outcome;
+using handler::Results;
+using handler::SampleItem;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::StartsWith;
+
+using Kind = Outcome::Kind;
+
+TEST_F(CommandHandlerTest, CountsWhatTheProgramAnswers) {
+  Program(absl::StrCat("while read -r line; do ", kAnswer, "; done"));
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  EXPECT_EQ(counted_, 2);
+  ASSERT_THAT(rows_, SizeIs(1));
+  EXPECT_EQ(rows_[0].second, "1");
+}
+
+TEST_F(CommandHandlerTest, KeepsTheProgramFromItemToItem) {
+  Program(absl::StrCat("while read -r line; do ", kAnswer, "; done"));
+  Process();
+  const std::string program = rows_[0].first;
+  Process();
+  EXPECT_THAT(rows_, ElementsAre(std::pair(program, "2")));
+}
+
+TEST_F(CommandHandlerTest, SendsTheItem) {
+  Program("read -r line; echo \"$line\" > sent; " + std::string(kAnswer));
+  Process({{"x y"}});
+  std::ifstream sent(folder_ / "sent");
+  std::string line;
+  std::getline(sent, line);
+  EXPECT_THAT(line, AllOf(HasSubstr(R"("muster":1,"job":"job","item":"1/7","attempt":1)"),
+                          HasSubstr(R"("transactions":[{"line":2,"fields":["x y"]}]})")));
+}
+
+TEST_F(CommandHandlerTest, RefusesGarbage) {
+  Program("while read -r line; do echo hello; done");
+  EXPECT_EQ(Process().why,
+            "the handler's program gave an answer that is refused: not JSON in UTF-8");
+}
+
+TEST_F(CommandHandlerTest, RefusesMoreThanOneLine) {
+  Program(R"(read -r line; printf '{"item":"1/7","outcome":"ok"}\n{}\n'; sleep 1000)");
+  EXPECT_THAT(Process().why, HasSubstr("wrote more than one line"));
+}
+
+TEST_F(CommandHandlerTest, RefusesAnAnswerBeforeTheItemWasRead) {
+  Program(R"(echo '{"item":"1/7","outcome":"ok"}'; sleep 1000)");
+  EXPECT_THAT(Process({{std::string(1 << 20, 'x')}}).why, HasSubstr("before it had read its item"));
+}
+
+TEST_F(CommandHandlerTest, RefusesAnAnswerThatIsTooLong) {
+  options_.max_answer_bytes = 1000;
+  Program("read -r line; head -c 100000 /dev/zero; sleep 1000");
+  EXPECT_EQ(Process().why, "the handler's program wrote an answer of more than 1000 bytes");
+}
+
+TEST_F(CommandHandlerTest, RetriesWhenTheProgramClosesItsOutput) {
+  options_.exit_grace = absl::ZeroDuration();
+  Program("read -r line; exec 1>&-; sleep 1000");
+  EXPECT_EQ(Process().why, "the handler's program closed its stdin or stdout");
+}
+
+TEST_F(CommandHandlerTest, RetriesWhenTheProgramClosesItsInput) {
+  options_.exit_grace = absl::ZeroDuration();
+  Program("exec 0<&-; sleep 1000");
+  EXPECT_EQ(Process({{std::string(1 << 20, 'x')}}).why,
+            "the handler's program closed its stdin or stdout");
+}
+
+TEST_F(CommandHandlerTest, JoinsAnAnswerThatComesInPieces) {
+  Program(
+      R"(read -r line; printf '{"item":"1/7",'; read -r go < gate; printf '"outcome":"ok"}\n')");
+  Fifo gate(folder_ / "gate");
+  std::future<Outcome> outcome = ProcessBeside();
+  gate.LetGo();
+  EXPECT_EQ(outcome.get().kind, Kind::kOk);
+}
+
+TEST_F(CommandHandlerTest, RetriesAnAnswerThatBreaksOff) {
+  Program(R"(read -r line; printf '{"item":"1/7",')");
+  EXPECT_THAT(Process().why, StartsWith("the handler's program exited with status 0"));
+}
+
+TEST_F(CommandHandlerTest, WaitsForAProgramThatIsSlowToStart) {
+  Program("read -r go < gate; read -r line; " + std::string(kAnswer));
+  Fifo gate(folder_ / "gate");
+  std::future<Outcome> outcome = ProcessBeside();
+  gate.LetGo();
+  EXPECT_EQ(outcome.get().kind, Kind::kOk);
+}
+
+TEST_F(CommandHandlerTest, GoesOnWithAProgramThatWritesALotBeforeItReads) {
+  Program("head -c 1000000 /dev/zero >&2; read -r line; " + std::string(kAnswer));
+  EXPECT_EQ(Process({{std::string(1 << 20, 'x')}}).kind, Kind::kOk);
+}
+
+TEST_F(CommandHandlerTest, BoundsWhatAFloodOnStderrCosts) {
+  Program("read -r line; yes flood | head -n 100000 >&2; " + std::string(kAnswer));
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  EXPECT_THAT(log_.lines(), Contains(HasSubstr("line=flood")));
+  EXPECT_LT(log_.lines().size(), 1000u);
+}
+
+TEST_F(CommandHandlerTest, RunsOneProgramPerHandler) {
+  Program(absl::StrCat("while read -r line; do ", kAnswer, "; done"));
+  const handler::HandlerFactory factory = CommandHandlerFactory(options_);
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.emplace_back([&] {
+      const std::unique_ptr<Handler> mine = *factory(schema_);
+      const SampleItem item({{"a"}}, Context());
+      for (int n = 1; n <= 20; ++n) {
+        Results results(&schema_, item.size());
+        EXPECT_EQ(mine->Process(item.get(), results).kind, Kind::kOk);
+        EXPECT_EQ(results.TakePartials()[0].rows[0].measures[0], base::Decimal::FromInt(n));
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+}
+
+TEST_F(CommandHandlerTest, ReportsAMissingProgramBeforeAnythingStarts) {
+  options_.argv = {"no-such-program"};
+  EXPECT_EQ(CommandHandlerFactory(options_)(schema_).status().message(),
+            "no program 'no-such-program' in PATH");
+  options_.argv = {"./missing"};
+  EXPECT_EQ(CommandHandlerFactory(options_)(schema_).status().code(), absl::StatusCode::kNotFound);
+  options_.argv = {};
+  EXPECT_EQ(CommandHandlerFactory(options_)(schema_).status().message(), "the command is empty");
+}
+
+TEST_F(CommandHandlerTest, ReportsAProgramThatIsNotExecutable) {
+  std::ofstream(folder_ / "bill.py") << "print()\n";
+  options_.argv = {"./bill.py"};
+  const absl::Status status = CommandHandlerFactory(options_)(schema_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(status.message(), HasSubstr("bill.py is not executable"));
+}
+
+TEST_F(CommandHandlerTest, ReportsAMissingScriptBeforeAnythingStarts) {
+  const auto made = [&](std::vector<std::string> argv) {
+    options_.argv = std::move(argv);
+    return CommandHandlerFactory(options_)(schema_).status();
+  };
+  for (const char* script : {"missing.sh", "./missing", "/nowhere/bill.py", "sub/bill.py"}) {
+    const absl::Status refused = made({"sh", script, "more"});
+    EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound) << script;
+    EXPECT_THAT(refused.message(), AllOf(HasSubstr("no script /"), HasSubstr("for sh")));
+  }
+  std::ofstream(folder_ / "there.sh") << "true\n";
+  for (const char* fine : {"there.sh", "./there.sh", "-c", "subcommand"}) {
+    EXPECT_EQ(made({"sh", fine, "missing.csv"}), absl::OkStatus()) << fine;
+  }
+  EXPECT_EQ(made({"sh"}), absl::OkStatus());
+  EXPECT_EQ(made({"cat", "missing.csv"}), absl::OkStatus()) << "no interpreter";
+}
+
+TEST_F(CommandHandlerTest, KnowsInterpretersByTheirNamesWithoutVersions) {
+  const std::string folder = folder_.path();
+  for (const char* name : {"python3", "python3.11", "/usr/bin/ruby", "lua5.4", "node", "bash"}) {
+    EXPECT_FALSE(os::CheckScript({name, "missing.py"}, folder).ok()) << name;
+  }
+  for (const char* name : {"", "3", "pythonic", "./bill", "sha256sum"}) {
+    EXPECT_TRUE(os::CheckScript({name, "missing.py"}, folder).ok()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace muster::handler::command

@@ -1,0 +1,157 @@
+#include "muster/handler/command/conversation.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+namespace muster::handler::command {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{64} * 1024;
+constexpr int kMaxDrainedChunks = 16;
+using Chunk = std::array<char, kChunkBytes>;
+
+// Writing to a program that has closed its stdin raises SIGPIPE, which ends a process that has not
+// thought of it; a library may change that for its own thread only.
+class SigPipeBlock {
+ public:
+  SigPipeBlock() {
+    sigemptyset(&sigpipe_);
+    sigaddset(&sigpipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
+  }
+  ~SigPipeBlock() {
+    if (sigismember(&before_, SIGPIPE) != 0) return;
+    const timespec at_once{};
+    while (sigtimedwait(&sigpipe_, nullptr, &at_once) == SIGPIPE) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SigPipeBlock(const SigPipeBlock&) = delete;
+  SigPipeBlock& operator=(const SigPipeBlock&) = delete;
+
+ private:
+  sigset_t sigpipe_{};
+  sigset_t before_{};
+};
+
+bool WouldBlock(ssize_t result) {
+  return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+}
+
+bool IsReadable(int fd) {
+  pollfd event{fd, POLLIN, 0};
+  return poll(&event, 1, 0) > 0;
+}
+
+}  // namespace
+
+Conversation::Conversation(os::ChildProcess* child, StderrLog* errors, Watchdog* watchdog,
+                           base::Clock* clock, ConversationLimits limits)
+    : child_(child), errors_(errors), watchdog_(watchdog), clock_(clock), limits_(limits) {}
+
+ConversationEnd Conversation::Ask(absl::string_view request) {
+  const SigPipeBlock block;
+  unsent_ = request;
+  answer_.clear();
+  ConversationEnd end;
+  while (!Step(&end)) {
+  }
+  if (end == ConversationEnd::kEnded) end = AwaitExit();
+  return end;
+}
+
+bool Conversation::IsReady() { return !child_->HasEnded() && !IsReadable(child_->output()); }
+
+void Conversation::DrainErrors() {
+  for (int i = 0; i < kMaxDrainedChunks && IsReadable(child_->errors()); ++i) ReadErrors();
+}
+
+// Waits for whatever can go on, and lets it go on a little. True when that was the end.
+bool Conversation::Step(ConversationEnd* end) {
+  // The program's end stands before its output: what it wrote before it ended is seen then.
+  std::array<pollfd, 5> events{{
+      {watchdog_->fd(), POLLIN, 0},
+      {child_->ended_fd(), POLLIN, 0},
+      {unsent_.empty() ? -1 : child_->input(), POLLOUT, 0},
+      {child_->output(), POLLIN, 0},
+      {child_->errors(), POLLIN, 0},
+  }};
+  if (poll(events.data(), events.size(), -1) < 0) return false;  // EINTR
+  if (const Watchdog::State state = watchdog_->state(); state != Watchdog::State::kQuiet) {
+    *end = state == Watchdog::State::kDeadline ? ConversationEnd::kDeadline
+                                               : ConversationEnd::kInterrupted;
+    return true;
+  }
+  if (events[4].revents != 0) ReadErrors();
+  if (events[3].revents != 0) return Receive(end);
+  if (events[1].revents != 0) {
+    *end = ConversationEnd::kEnded;
+    return true;
+  }
+  return events[2].revents != 0 && Send(end);
+}
+
+bool Conversation::Send(ConversationEnd* end) {
+  const ssize_t sent = write(child_->input(), unsent_.data(), unsent_.size());
+  if (sent >= 0) {
+    unsent_.remove_prefix(static_cast<size_t>(sent));
+    return false;
+  }
+  if (WouldBlock(sent)) return false;
+  *end = ConversationEnd::kEnded;
+  return true;
+}
+
+bool Conversation::Receive(ConversationEnd* end) {
+  Chunk chunk;
+  const ssize_t got = read(child_->output(), chunk.data(), chunk.size());
+  if (WouldBlock(got)) return false;
+  if (got <= 0) {
+    *end = ConversationEnd::kEnded;
+    return true;
+  }
+  const absl::string_view bytes(chunk.data(), static_cast<size_t>(got));
+  const size_t line_end = bytes.find('\n');
+  const bool is_whole = line_end != absl::string_view::npos;
+  const absl::string_view part = bytes.substr(0, line_end);
+  if (answer_.size() + part.size() > limits_.max_answer_bytes) {
+    *end = ConversationEnd::kTooLong;
+    return true;
+  }
+  answer_.append(part.data(), part.size());
+  if (!is_whole) return false;
+  const bool in_turn = unsent_.empty() && line_end + 1 == bytes.size();
+  *end = in_turn ? ConversationEnd::kAnswered : ConversationEnd::kOutOfTurn;
+  return true;
+}
+
+// The program is ending, or pretends to: waits for the exit, then for the grace or the watchdog.
+ConversationEnd Conversation::AwaitExit() {
+  watchdog_->Arm(clock_->Monotonic() + limits_.exit_grace);
+  while (!child_->HasEnded() && watchdog_->state() == Watchdog::State::kQuiet) {
+    std::array<pollfd, 3> events{{{watchdog_->fd(), POLLIN, 0},
+                                  {child_->ended_fd(), POLLIN, 0},
+                                  {child_->errors(), POLLIN, 0}}};
+    poll(events.data(), events.size(), -1);
+    if (events[2].revents != 0) ReadErrors();
+  }
+  return watchdog_->state() == Watchdog::State::kInterrupted ? ConversationEnd::kInterrupted
+                                                             : ConversationEnd::kEnded;
+}
+
+void Conversation::ReadErrors() {
+  Chunk chunk;
+  const ssize_t got = read(child_->errors(), chunk.data(), chunk.size());
+  if (got > 0) {
+    errors_->Append({chunk.data(), static_cast<size_t>(got)});
+  } else if (!WouldBlock(got)) {
+    child_->CloseErrors();
+  }
+}
+
+}  // namespace muster::handler::command

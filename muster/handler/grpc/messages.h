@@ -1,0 +1,40 @@
+// Items and answers as they travel to and from a handler over gRPC. What they mean is in
+// proto/muster/v1/handler_service.proto.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/handler/handler.h"
+#include "muster/v1/handler_service.pb.h"
+
+namespace muster::handler::grpc {
+
+v1::WorkRequest EncodeHello(const handler::JobSchema& schema,
+                            const std::map<std::string, std::string>& parameters,
+                            absl::string_view processor);
+
+// Without deadlines. A transaction that is not UTF-8 is rejected in `results` and left out.
+v1::WorkRequest EncodeItem(const handler::JobSchema& schema, const handler::WorkItem& item,
+                           handler::Results& results);
+// The answer may take `allowed` from `now` on.
+void SetDeadline(absl::Duration allowed, absl::Time now, v1::HandlerItem* item);
+
+v1::WorkRequest EncodeAbandon(absl::string_view item);
+
+// InvalidArgument: a handler must not say so.
+absl::Status CheckReady(const v1::Ready& ready);
+
+// Puts the groups and rejections of an answer about `item` into `results`, where transactions that
+// were never sent are rejected already. InvalidArgument naming the place in the answer that is
+// wrong; `results` is then to be thrown away.
+absl::StatusOr<handler::Outcome> DecodeAnswer(const v1::HandlerAnswer& answer,
+                                              const handler::JobSchema& schema,
+                                              const handler::WorkItem& item,
+                                              handler::Results& results);
+
+}  // namespace muster::handler::grpc

@@ -1,0 +1,128 @@
+// Session: one call of HandlerService.Work, from `hello` to its end. A thread writes and a thread
+// reads; workers hand in items and wait for their answers, several at a time.
+//
+//   hello ──► ready ──► items ⇄ answers ──End──► the handler ends, too
+//                             └──Cancel, or the handler ends it, or it says what it must not──►
+//                             over
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/support/sync_stream.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/v1/handler_service.grpc.pb.h"
+
+namespace muster::handler::grpc {
+
+// How a session was over.
+struct SessionEnd {
+  enum class Kind {
+    kCancelled,  // here
+    kStopped,    // the handler takes nothing more: it ended with OK, or said Unavailable
+    kRefused,    // it said FailedPrecondition instead of ready: it cannot work on such a job
+    kUnreached,  // no connection came to be
+    kFailed,     // anything else: it died, or said what it must not
+  };
+
+  Kind kind = Kind::kFailed;
+  std::string why;  // completes "the handler …"
+};
+
+// What became of an item that was handed in.
+struct Reply {
+  enum class Kind {
+    kAnswered,
+    kLate,          // no answer by the deadline
+    kInterrupted,   // the stop token said so; the handler was told to abandon the item
+    kAskedAlready,  // an item of that name is unanswered
+    kOver,          // the session is over: see end()
+  };
+
+  Kind kind = Kind::kOver;
+  v1::HandlerAnswer answer;  // kAnswered
+};
+
+// Thread-safe. Deadlines are the clock's Monotonic().
+class Session {
+ public:
+  // Begins the call with `hello`. `clock` is not owned.
+  Session(std::shared_ptr<::grpc::Channel> channel, v1::WorkRequest hello, base::Clock* clock);
+  // Cancels what is under way, and waits for the call's end.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Waits for the handler's `ready`. DeadlineExceeded: it did not come in time; Aborted: the
+  // session is over; Cancelled: stopped.
+  absl::StatusOr<v1::Ready> AwaitReady(absl::Duration deadline, const std::stop_token& stop);
+
+  // Waits until fewer items are unanswered than the handler can take, and counts one more: Ask or
+  // ReleaseSlot must follow. Only once it is ready. Otherwise as AwaitReady.
+  absl::Status AcquireSlot(absl::Duration deadline, const std::stop_token& stop);
+  void ReleaseSlot();
+
+  // Hands in an item, for which there is a place, and waits for its answer.
+  Reply Ask(const v1::WorkRequest& item, absl::Duration deadline, const std::stop_token& stop);
+
+  // Nobody waits for anything any more. The first reason counts.
+  void Cancel(std::string why);
+
+  // Nothing more comes from here; waits for the handler to end its side, and cancels the call when
+  // that takes longer than `grace`. Nobody may be asking.
+  void End(absl::Duration grace);
+
+  bool over() const;
+  // Once it is over.
+  SessionEnd end() const;
+
+ private:
+  using Stream = ::grpc::ClientReaderWriter<v1::WorkRequest, v1::WorkResponse>;
+
+  void Read();
+  void Write();
+  // False: the handler must not say so; the session is over.
+  bool TakeLocked(v1::WorkResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool TakeReadyLocked(v1::Ready ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool TakeAnswerLocked(v1::HandlerAnswer answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RefuseLocked(std::string why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AbandonLocked(const std::string& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  SessionEnd EndOfLocked(const ::grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  base::Clock* const clock_;  // not owned
+  const std::unique_ptr<v1::HandlerService::Stub> stub_;
+  ::grpc::ClientContext context_;
+  const std::unique_ptr<Stream> stream_;
+
+  mutable base::Mutex mu_;
+  base::CondVar changed_;  // for those who wait for ready, places, answers and the end
+  base::CondVar outgoing_;
+  std::deque<v1::WorkRequest> outbox_ ABSL_GUARDED_BY(mu_);
+  bool closing_ ABSL_GUARDED_BY(mu_) = false;        // nothing follows the outbox
+  bool reading_ended_ ABSL_GUARDED_BY(mu_) = false;  // nothing is worth writing any more
+  std::unique_ptr<v1::Ready> ready_ ABSL_GUARDED_BY(mu_);
+  int slots_taken_ ABSL_GUARDED_BY(mu_) = 0;
+  // By the item's name; null until its answer is there.
+  std::map<std::string, std::unique_ptr<v1::HandlerAnswer>> asked_ ABSL_GUARDED_BY(mu_);
+  // Names of abandoned items whose answers may still come, the oldest first.
+  std::deque<std::string> strays_ ABSL_GUARDED_BY(mu_);
+  bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
+  std::string refusal_ ABSL_GUARDED_BY(mu_);  // what the handler said that it must not
+  std::string cancel_why_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<SessionEnd> end_ ABSL_GUARDED_BY(mu_);
+  std::thread writer_;
+  std::thread reader_;  // last: it uses all of the above
+};
+
+}  // namespace muster::handler::grpc

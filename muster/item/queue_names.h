@@ -1,0 +1,33 @@
+// Which physical queues a job's logical queues are.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::item {
+
+// "retail-in": what people call all input partitions of a job together.
+std::string InputName(absl::string_view job);
+// "retail-in-0": work items of partition 0. Names are safe whatever the job is called.
+queue::QueueId InputQueue(absl::string_view account, absl::string_view job, int partition);
+// "retail-out-0": their results.
+queue::QueueId OutputQueue(absl::string_view account, absl::string_view job, int partition);
+
+// All input partitions, in order.
+std::vector<queue::QueueId> InputQueues(absl::string_view account, absl::string_view job,
+                                        int partitions);
+
+enum class Direction { kInput, kOutput };
+
+// Which side of a job the queue of this name is. The last "-in-N" or "-out-N" says so: the job may
+// be called "check-out-retail". nullopt: no job's queue, or one of so long a name that it was cut.
+std::optional<Direction> DirectionOf(absl::string_view queue_name);
+
+// The account of a data directory that belongs to one user.
+inline constexpr char kLocalAccount[] = "local";
+
+}  // namespace muster::item

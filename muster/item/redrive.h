@@ -1,0 +1,56 @@
+// Redriving work items: back from the poison queue into their input queue, with their batches open
+// again so that they count.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::item {
+
+// What must happen to a batch before items of it may be worked on again.
+class BatchReopener {
+ public:
+  virtual ~BatchReopener() = default;
+
+  // Items of `batch`, at most queue::kMaxListPoison, get another chance: OK once they may count
+  // again, durably. Doing it twice is fine.
+  virtual absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) = 0;
+};
+
+// What becomes of a message that is named, and is no poison.
+enum class Missing {
+  kPassedOver,
+  kRefused,  // NotFound naming it; nothing was redriven
+};
+
+struct RedriveRequest {
+  queue::QueueId queue;
+  std::vector<std::string> messages;  // ids; empty: the oldest `max`
+  int64_t max = INT64_MAX;
+  Missing missing = Missing::kPassedOver;
+  // Asked between one page of messages and the next: Cancelled when it says so. What was redriven
+  // until then stays so.
+  std::function<bool()> is_cancelled = [] { return false; };
+};
+
+struct RedriveSummary {
+  int64_t messages = 0;
+  std::set<uint64_t> batches;  // open again
+};
+
+// Each message is looked at once: one that is given up again meanwhile stays poison. Other statuses
+// are the store's, or those of `chance`. An interruption at any point leaves items that are either
+// still poison, or uncounted items of an open batch, which are put again; none is lost, none counts
+// twice.
+absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
+                                            queue::QueueStore& queues, BatchReopener& chance);
+
+}  // namespace muster::item

@@ -1,0 +1,158 @@
+#include "muster/item/redrive.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/item/work_item_codec.h"
+#include "muster/os/temp_dir.h"
+#include "muster/queue/rocksdb/rocksdb_queue_store.h"
+#include "muster/v1/work_item.pb.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::item {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+// Notes who gets another chance, or refuses.
+class NotedChances final : public BatchReopener {
+ public:
+  absl::Status answer;
+  std::map<uint64_t, std::vector<uint64_t>> granted;
+
+  absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
+    if (!answer.ok()) return answer;
+    granted[batch].insert(granted[batch].end(), items.begin(), items.end());
+    return absl::OkStatus();
+  }
+};
+
+class RedriveTest : public ::testing::Test {
+ protected:
+  RedriveTest() {
+    request_.queue = {"acme", "work"};
+    queue::rocksdb::Options options;
+    options.clock = &clock_;
+    auto opened = queue::rocksdb::RocksDbQueueStore::Open(dir_.path(), options);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    queues_ = *std::move(opened);
+    EXPECT_TRUE(queues_->CreateQueue(request_.queue, {}).ok());
+  }
+
+  // Puts messages and gives them up; answers their ids.
+  std::vector<std::string> GiveUp(const std::vector<std::string>& bodies) {
+    std::vector<queue::NewMessage> messages(bodies.size());
+    for (size_t i = 0; i < bodies.size(); ++i) messages[i].body = bodies[i];
+    const auto put = queues_->Put(request_.queue, messages);
+    EXPECT_TRUE(put.ok()) << put.status();
+    std::vector<std::string> ids;
+    std::vector<queue::DeadLetterRequest> requests;
+    for (const queue::PutResult& result : *put) {
+      ids.push_back(result.message_id);
+      requests.push_back({result.receipt, {"it hung", 3, "worker-1", {}}});
+    }
+    EXPECT_TRUE(queues_->DeadLetter(request_.queue, requests).ok());
+    return ids;
+  }
+  // Items 0 to count - 1 of batch 7.
+  void GiveUpItems(uint32_t count) {
+    std::vector<std::string> bodies;
+    for (uint32_t i = 0; i < count; ++i) bodies.push_back(Item(7, i));
+    GiveUp(bodies);
+  }
+  static std::string Item(uint64_t batch, uint32_t index) {
+    v1::WorkItem item;
+    item.set_batch(batch);
+    item.set_index(index);
+    item.set_transactions(10);
+    item.set_content_hash(base::Fingerprint("slice").ToBytes());
+    return item.SerializeAsString();
+  }
+
+  RedriveSummary Redrive() {
+    const auto summary = TryRedrive();
+    EXPECT_TRUE(summary.ok()) << summary.status();
+    return *summary;
+  }
+  absl::StatusOr<RedriveSummary> TryRedrive() { return RedriveItems(request_, *queues_, chances_); }
+
+  queue::QueueStats Stats() { return *queues_->Stats(request_.queue); }
+
+  RedriveRequest request_;
+  NotedChances chances_;
+  base::FakeClock clock_;
+  const os::TempDir dir_;
+  std::unique_ptr<queue::QueueStore> queues_;
+};
+
+TEST_F(RedriveTest, GrantsEachItemItsChanceAndMakesItReady) {
+  GiveUp({Item(7, 3), Item(8, 0), Item(7, 1)});
+  const RedriveSummary summary = Redrive();
+  EXPECT_EQ(summary.messages, 3);
+  EXPECT_THAT(summary.batches, ElementsAre(7, 8));
+  EXPECT_THAT(chances_.granted,
+              UnorderedElementsAre(Pair(7, ElementsAre(3, 1)), Pair(8, ElementsAre(0))));
+  EXPECT_EQ(Stats().ready, 3);
+}
+
+TEST_F(RedriveTest, RedrivesWhatIsNoWorkItemAsItIs) {
+  GiveUp({"hello"});
+  EXPECT_EQ(Redrive().messages, 1);
+  EXPECT_THAT(chances_.granted, IsEmpty());
+}
+
+TEST_F(RedriveTest, TakesTheOldestFirst) {
+  GiveUpItems(5);
+  request_.max = 3;
+  EXPECT_EQ(Redrive().messages, 3);
+  EXPECT_THAT(chances_.granted, ElementsAre(Pair(7, ElementsAre(0, 1, 2))));
+}
+
+TEST_F(RedriveTest, GoesThroughMoreThanAPage) {
+  GiveUpItems(1001);
+  EXPECT_EQ(Redrive().messages, 1001);
+  EXPECT_EQ(chances_.granted[7].size(), 1001);
+}
+
+TEST_F(RedriveTest, LeavesTheMessagePoisonThatGetsNoChance) {
+  GiveUpItems(1);
+  chances_.answer = absl::UnavailableError("nobody counts now");
+  EXPECT_EQ(TryRedrive().status(), chances_.answer);
+  EXPECT_EQ(Stats().poison, 1);
+}
+
+TEST_F(RedriveTest, TakesTheMessagesThatAreNamed) {
+  const std::string named = GiveUp({Item(7, 0), Item(7, 1)})[1];
+  request_.messages = {named};
+  EXPECT_EQ(Redrive().messages, 1);
+  EXPECT_THAT(chances_.granted, ElementsAre(Pair(7, ElementsAre(1))));
+}
+
+TEST_F(RedriveTest, PassesOverANameThatIsMissingOrRefusesAllOfThem) {
+  const std::string named = GiveUp({Item(7, 0)})[0];
+  request_.messages = {named, "nonsense"};
+  request_.missing = Missing::kRefused;
+  EXPECT_EQ(TryRedrive().status(), absl::NotFoundError("acme/work has no poison message nonsense"));
+  EXPECT_EQ(Stats().poison, 1);
+  request_.missing = Missing::kPassedOver;
+  EXPECT_EQ(Redrive().messages, 1);
+}
+
+TEST_F(RedriveTest, StopsBetweenPagesWhenItIsCancelled) {
+  GiveUpItems(1001);
+  int asked = 0;
+  request_.is_cancelled = [&asked] { return ++asked > 1; };
+  EXPECT_TRUE(absl::IsCancelled(TryRedrive().status()));
+  EXPECT_EQ(Stats().ready, 1000);
+  EXPECT_EQ(Stats().poison, 1);
+}
+
+}  // namespace
+}  // namespace muster::item

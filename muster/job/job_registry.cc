@@ -1,0 +1,293 @@
+#include "muster/job/job_registry.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/status_macros.h"
+#include "muster/job/job_file.h"
+#include "muster/job/job_registry_limits.h"
+#include "muster/rpc/status.h"
+
+namespace muster::job {
+namespace {
+
+// Where the job of that name is, or belongs.
+template <typename Records>
+auto Place(Records* jobs, absl::string_view name) {
+  return std::lower_bound(
+      jobs->begin(), jobs->end(), name,
+      [](const JobRecord& job, absl::string_view wanted) { return job.name < wanted; });
+}
+
+// nullptr: there is no such job.
+template <typename Records>
+auto Find(Records* jobs, absl::string_view name) {
+  const auto it = Place(jobs, name);
+  return it != jobs->end() && it->name == name ? &*it : nullptr;
+}
+
+absl::Status NoSuchJob(absl::string_view name) {
+  return rpc::WithReason(absl::NotFoundError(absl::StrCat("no job '", name, "'")),
+                         {.reason = "NO_SUCH_JOB", .metadata = {{"job", std::string(name)}}});
+}
+
+// `current` is what the job's revision is, empty when there is none.
+absl::Status RequireRevision(const std::optional<std::string>& expected, const std::string& current,
+                             absl::string_view name) {
+  if (!expected.has_value() || *expected == current) return absl::OkStatus();
+  const std::string is = current.empty() ? "does not exist" : "is at revision " + current;
+  const std::string wanted = expected->empty() ? "none was expected" : "not at " + *expected;
+  return rpc::WithReason(absl::AbortedError(absl::StrCat("job '", name, "' ", is, ", ", wanted)),
+                         {.reason = "REVISION_CHANGED", .metadata = {{"revision", current}}});
+}
+
+// Whether `jobs` with one more, or a longer one, are too many.
+absl::Status RequireRoom(const std::vector<JobRecord>& jobs) {
+  if (jobs.size() > kMaxJobs) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are ", kMaxJobs, " jobs already; delete one"));
+  }
+  uint64_t bytes = 0;
+  for (const JobRecord& job : jobs) bytes += job.text_bytes;
+  if (bytes <= kMaxTotalBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the definitions of all jobs would have ", bytes,
+                                                   " bytes; at most ", kMaxTotalBytes,
+                                                   " are allowed"));
+}
+
+// Puts `wanted` among `jobs` and says in `applied` what that changes. One that is there already
+// stays as it is, and `wanted` becomes so.
+absl::Status Put(const std::optional<std::string>& expected_revision, std::vector<JobRecord>* jobs,
+                 JobRecord* wanted, Applied* applied) {
+  JobRecord* const job = Find(jobs, wanted->name);
+  const std::string before = job == nullptr ? "" : job->revision;
+  applied->changed = job == nullptr || job->text_hash != wanted->text_hash;
+  applied->revised = before != wanted->revision;
+  if (!applied->changed) {
+    *wanted = *job;
+    return absl::OkStatus();
+  }
+  MUSTER_RETURN_IF_ERROR(RequireRevision(expected_revision, before, wanted->name));
+  if (job != nullptr) {
+    wanted->unknown = job->unknown;
+    *job = *wanted;
+  } else {
+    jobs->insert(Place(jobs, wanted->name), *wanted);
+  }
+  return RequireRoom(*jobs);
+}
+
+absl::Status OthersWereFirst(absl::string_view key) {
+  return absl::UnavailableError(absl::StrCat("sync record '", key, "': others were first ",
+                                             kMaxRaces, " times in a row; try again"));
+}
+
+}  // namespace
+
+JobRegistry::JobRegistry(sync::OptimisticSyncStore* store, base::Clock* clock)
+    : store_(store), clock_(clock) {}
+
+absl::StatusOr<Applied> JobRegistry::Apply(absl::string_view definition,
+                                           const std::optional<std::string>& expected_revision) {
+  Applied applied;
+  MUSTER_ASSIGN_OR_RETURN(applied.job, job::ParseJob(definition, ""));
+  JobRecord wanted{.name = applied.job.name,
+                   .revision = applied.job.revision,
+                   .text_hash = base::Sha256Hex(definition),
+                   .text_bytes = definition.size(),
+                   .updated = clock_->Now()};
+  bool is_written = false;
+  const auto change = [&](Jobs* jobs) -> absl::StatusOr<bool> {
+    MUSTER_RETURN_IF_ERROR(Put(expected_revision, jobs, &wanted, &applied));
+    // Also when nothing changes: it mends what was lost of the text.
+    if (!is_written) MUSTER_RETURN_IF_ERROR(WriteDefinition(definition, wanted));
+    is_written = true;
+    return applied.changed;
+  };
+  MUSTER_RETURN_IF_ERROR(ChangeDirectory(change));
+  applied.entry = {.name = wanted.name,
+                   .definition = std::string(definition),
+                   .revision = wanted.revision,
+                   .updated = wanted.updated};
+  return applied;
+}
+
+absl::StatusOr<std::vector<JobEntry>> JobRegistry::List() {
+  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  std::vector<JobEntry> entries;
+  for (const JobRecord& record : directory.first.jobs) {
+    MUSTER_ASSIGN_OR_RETURN(JobEntry entry, ReadEntry(record));
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+absl::StatusOr<std::vector<JobSummary>> JobRegistry::Summaries() {
+  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  std::vector<JobSummary> summaries;
+  for (const JobRecord& record : directory.first.jobs) {
+    summaries.push_back({record.name, record.revision, record.updated});
+  }
+  return summaries;
+}
+
+absl::StatusOr<JobEntry> JobRegistry::Get(absl::string_view name) {
+  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  const JobRecord* const record = Find(&directory.first.jobs, name);
+  if (record == nullptr) return NoSuchJob(name);
+  return ReadEntry(*record);
+}
+
+absl::StatusOr<JobDefinition> JobRegistry::GetDefinition(absl::string_view name) {
+  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  const JobRecord* const record = Find(&directory.first.jobs, name);
+  if (record == nullptr) return NoSuchJob(name);
+  if (auto remembered = Remembered(record->text_hash)) return *std::move(remembered);
+  MUSTER_ASSIGN_OR_RETURN(const JobEntry entry, ReadEntry(*record));
+  MUSTER_ASSIGN_OR_RETURN(JobDefinition job, job::ParseJob(entry.definition, entry.name));
+  Remember(record->text_hash, job);
+  return job;
+}
+
+std::optional<JobDefinition> JobRegistry::Remembered(const std::string& text_hash) {
+  base::MutexLock lock(&mu_);
+  const auto found = definitions_.find(text_hash);
+  if (found == definitions_.end()) return std::nullopt;
+  return found->second;
+}
+
+void JobRegistry::Remember(const std::string& text_hash, const JobDefinition& job) {
+  base::MutexLock lock(&mu_);
+  if (definitions_.size() >= kMaxRemembered) definitions_.clear();
+  definitions_.emplace(text_hash, job);
+}
+
+absl::StatusOr<JobEntry> JobRegistry::FindRevision(absl::string_view revision) {
+  const absl::Status not_found =
+      absl::NotFoundError(absl::StrCat("no job was ever at revision '", revision, "'"));
+  // What is none could not be a key either.
+  if (!base::Fingerprint128::FromHex(revision).has_value()) return not_found;
+  const std::string key = RevisionKey(revision);
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(key));
+  if (data.version == sync::kAbsent) return not_found;
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord record, DecodeRecord(data.data, key));
+  return ReadEntry(record);
+}
+
+absl::StatusOr<bool> JobRegistry::Restore(const JobEntry& entry) {
+  const absl::Status found = FindRevision(entry.revision).status();
+  if (!absl::IsNotFound(found) && !absl::IsDataLoss(found)) {
+    MUSTER_RETURN_IF_ERROR(found);
+    return false;
+  }
+  const JobRecord record{.name = entry.name,
+                         .revision = entry.revision,
+                         .text_hash = base::Sha256Hex(entry.definition),
+                         .text_bytes = entry.definition.size(),
+                         .updated = entry.updated};
+  MUSTER_RETURN_IF_ERROR(WriteText(entry.definition, record.text_hash));
+  const auto change = [&](Jobs* jobs) -> absl::StatusOr<bool> {
+    JobRecord* const job = Find(jobs, entry.name);
+    if (job == nullptr) {
+      jobs->insert(Place(jobs, entry.name), record);
+    } else if (job->updated < entry.updated) {
+      *job = record;
+    } else {
+      return false;
+    }
+    MUSTER_RETURN_IF_ERROR(RequireRoom(*jobs));
+    return true;
+  };
+  MUSTER_RETURN_IF_ERROR(ChangeDirectory(change));
+  // Last, because whoever finds it does nothing of this.
+  MUSTER_RETURN_IF_ERROR(WriteRevision(record));
+  return true;
+}
+
+absl::Status JobRegistry::Delete(absl::string_view name) {
+  return ChangeDirectory([&](Jobs* jobs) -> absl::StatusOr<bool> {
+    if (Find(jobs, name) == nullptr) return NoSuchJob(name);
+    jobs->erase(Place(jobs, name));
+    return true;
+  });
+}
+
+absl::StatusOr<std::pair<JobDirectory, uint64_t>> JobRegistry::ReadDirectory() {
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(kDirectoryKey));
+  MUSTER_ASSIGN_OR_RETURN(JobDirectory directory, DecodeDirectory(data.data));
+  return std::make_pair(std::move(directory), data.version);
+}
+
+absl::Status JobRegistry::ChangeDirectory(absl::FunctionRef<absl::StatusOr<bool>(Jobs*)> change) {
+  for (int race = 0; race < kMaxRaces; ++race) {
+    MUSTER_ASSIGN_OR_RETURN(auto directory, ReadDirectory());
+    MUSTER_ASSIGN_OR_RETURN(const bool is_changed, change(&directory.first.jobs));
+    if (!is_changed) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(
+        const bool is_written,
+        store_->TryWrite(kDirectoryKey, EncodeDirectory(directory.first), directory.second));
+    if (is_written) return absl::OkStatus();
+  }
+  return OthersWereFirst(kDirectoryKey);
+}
+
+absl::Status JobRegistry::WriteDefinition(absl::string_view text, const JobRecord& record) {
+  MUSTER_RETURN_IF_ERROR(WriteText(text, record.text_hash));
+  return WriteRevision(record);
+}
+
+absl::Status JobRegistry::WriteText(absl::string_view text, absl::string_view hash) {
+  for (size_t piece = 0; !text.empty(); ++piece) {
+    MUSTER_RETURN_IF_ERROR(Overwrite(PieceKey(hash, piece), text.substr(0, kPieceBytes)));
+    text.remove_prefix(std::min(text.size(), kPieceBytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobRegistry::WriteRevision(JobRecord record) {
+  const std::string key = RevisionKey(record.revision);
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store_->Get(key));
+  // One that cannot be read is written anew.
+  const absl::StatusOr<JobRecord> before = DecodeRecord(there.data, key);
+  record.unknown = before.ok() ? before->unknown : std::string();
+  return Overwrite(key, EncodeRecord(record));
+}
+
+absl::Status JobRegistry::Overwrite(const std::string& key, absl::string_view data) {
+  for (int race = 0; race < kMaxRaces; ++race) {
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store_->Get(key));
+    if (there.version != sync::kAbsent && there.data == data) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const bool is_written, store_->TryWrite(key, data, there.version));
+    if (is_written) return absl::OkStatus();
+  }
+  return OthersWereFirst(key);
+}
+
+absl::StatusOr<std::string> JobRegistry::ReadText(const JobRecord& record) {
+  std::string text;
+  for (size_t piece = 0; text.size() < record.text_bytes; ++piece) {
+    const std::string key = PieceKey(record.text_hash, piece);
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(key));
+    if (data.data.empty()) {
+      return absl::DataLossError(absl::StrCat("sync record '", key, "' is missing"));
+    }
+    text += data.data;
+  }
+  if (base::Sha256Hex(text) == record.text_hash) return text;
+  return absl::DataLossError(absl::StrCat("sync records '", PieceKey(record.text_hash, 0),
+                                          "' and following are not the text that was applied"));
+}
+
+absl::StatusOr<JobEntry> JobRegistry::ReadEntry(const JobRecord& record) {
+  absl::StatusOr<std::string> text = ReadText(record);
+  if (!text.ok()) {
+    return base::Annotate(text.status(), absl::StrCat("definition of job '", record.name, "'"));
+  }
+  return JobEntry{.name = record.name,
+                  .definition = *std::move(text),
+                  .revision = record.revision,
+                  .updated = record.updated};
+}
+
+}  // namespace muster::job

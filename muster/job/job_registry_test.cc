@@ -1,0 +1,302 @@
+// What the registry makes of its records, over a store that fails on command.
+#include "muster/job/job_registry.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/fingerprint.h"
+#include "muster/job/job_registry_limits.h"
+#include "muster/job/limits.h"
+#include "muster/rpc/status.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/job/registry_fixture.h"
+#include "tests/fakes/sync/memory_sync_store.h"
+
+namespace muster::job {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Writes so often, and then no more: as a process that dies.
+class DyingStore final : public sync::OptimisticSyncStore {
+ public:
+  DyingStore(sync::OptimisticSyncStore* store, int writes) : store_(store), writes_(writes) {}
+
+  absl::StatusOr<sync::VersionedData> Get(absl::string_view key) override {
+    return store_->Get(key);
+  }
+  absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
+                                uint64_t version) override {
+    if (writes_-- <= 0) return absl::CancelledError("the process died");
+    return store_->TryWrite(key, data, version);
+  }
+
+ private:
+  sync::OptimisticSyncStore* const store_;  // not owned
+  int writes_;
+};
+
+// Counts what is read.
+class CountingStore final : public sync::OptimisticSyncStore {
+ public:
+  explicit CountingStore(sync::OptimisticSyncStore* store) : store_(store) {}
+
+  int reads() const { return reads_; }
+
+  absl::StatusOr<sync::VersionedData> Get(absl::string_view key) override {
+    ++reads_;
+    return store_->Get(key);
+  }
+  absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
+                                uint64_t version) override {
+    return store_->TryWrite(key, data, version);
+  }
+
+ private:
+  sync::OptimisticSyncStore* const store_;  // not owned
+  int reads_ = 0;
+};
+
+class JobRegistryTest : public ::testing::Test {
+ protected:
+  Applied Apply(const std::string& definition) {
+    absl::StatusOr<Applied> applied = registry_.Apply(definition, std::nullopt);
+    EXPECT_TRUE(applied.ok()) << applied.status();
+    return applied.value_or(Applied());
+  }
+
+  // With jobs "j1000", "j1001" and so on, whose texts are nowhere.
+  void FillDirectory(size_t jobs, size_t text_bytes) {
+    std::vector<JobRecord> records;
+    for (size_t i = 0; i < jobs; ++i) {
+      records.push_back({.name = absl::StrCat("j", 1000 + i),
+                         .revision = std::string(32, '0'),
+                         .text_hash = std::string(64, '0'),
+                         .text_bytes = text_bytes,
+                         .updated = clock_.Now()});
+    }
+    store_.Overwrite(kDirectoryKey, EncodeDirectory({records, ""}));
+  }
+
+  base::FakeClock clock_;
+  sync::testing::MemorySyncStore store_;
+  JobRegistry registry_{&store_, &clock_};
+};
+
+TEST_F(JobRegistryTest, SaysLineAndColumnOfEachMistake) {
+  const absl::Status status = registry_.Apply("name: a\nnmae: b\n", std::nullopt).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("\n2:1: "), Not(HasSubstr("yaml"))));
+  EXPECT_EQ(store_.writes_tried(), 0);
+}
+
+TEST_F(JobRegistryTest, PutsBackWhatTheStoreHasLost) {
+  const JobEntry lost = Apply(JobText("a")).entry;
+  EXPECT_FALSE(*registry_.Restore(lost));
+  store_.Clear();
+  EXPECT_TRUE(absl::IsNotFound(registry_.Get("a").status()));
+  EXPECT_TRUE(*registry_.Restore(lost));
+  EXPECT_EQ(registry_.Get("a")->definition, JobText("a"));
+  EXPECT_EQ(registry_.Get("a")->updated, lost.updated);
+  EXPECT_EQ(registry_.FindRevision(lost.revision)->definition, JobText("a"));
+  EXPECT_FALSE(*registry_.Restore(lost));
+}
+
+TEST_F(JobRegistryTest, PutsBackALostRevisionWithoutTakingANewerOnesPlace) {
+  const JobEntry older = Apply(JobText("a", "amount")).entry;
+  clock_.Advance(absl::Seconds(1));
+  const JobEntry newer = Apply(JobText("a", "price")).entry;
+  for (const bool newer_first : {true, false}) {
+    store_.Clear();
+    EXPECT_TRUE(*registry_.Restore(newer_first ? newer : older));
+    EXPECT_TRUE(*registry_.Restore(newer_first ? older : newer));
+    EXPECT_EQ(registry_.Get("a")->revision, newer.revision);
+    EXPECT_TRUE(registry_.FindRevision(older.revision).ok());
+  }
+}
+
+TEST_F(JobRegistryTest, DoesNotPutBackAJobThatWasDeleted) {
+  const JobEntry deleted = Apply(JobText("a")).entry;
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  EXPECT_FALSE(*registry_.Restore(deleted));
+  EXPECT_TRUE(absl::IsNotFound(registry_.Get("a").status()));
+}
+
+TEST_F(JobRegistryTest, PutsBackARevisionWhoseTextIsDamaged) {
+  const JobEntry entry = Apply(JobText("a")).entry;
+  store_.Overwrite(PieceKey(base::Sha256Hex(JobText("a")), 0), "");
+  EXPECT_TRUE(absl::IsDataLoss(registry_.Get("a").status()));
+  EXPECT_TRUE(*registry_.Restore(entry));
+  EXPECT_EQ(registry_.Get("a")->definition, JobText("a"));
+}
+
+TEST_F(JobRegistryTest, ReadsOnlyTheDirectoryOfAJobWhoseDefinitionItKnows) {
+  Apply(JobText("a"));
+  CountingStore counting(&store_);
+  JobRegistry reader(&counting, &clock_);
+  const auto first = reader.GetDefinition("a");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->text, JobText("a"));
+  const int reads = counting.reads();
+  for (int i = 1; i <= 5; ++i) {
+    EXPECT_EQ(reader.GetDefinition("a")->revision, first->revision);
+    EXPECT_EQ(counting.reads(), reads + i);
+  }
+}
+
+TEST_F(JobRegistryTest, SeesAtOnceThatAnotherProcessHasChangedAJob) {
+  Apply(JobText("a"));
+  JobRegistry reader(&store_, &clock_);
+  ASSERT_TRUE(reader.GetDefinition("a").ok());
+  Apply(JobText("a", "amount", "1d"));  // the revision stays, the text does not
+  EXPECT_EQ(reader.GetDefinition("a")->text, JobText("a", "amount", "1d"));
+  Apply(JobText("a", "price"));
+  EXPECT_EQ(reader.GetDefinition("a")->text, JobText("a", "price"));
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  EXPECT_TRUE(absl::IsNotFound(reader.GetDefinition("a").status()));
+}
+
+TEST_F(JobRegistryTest, RemembersNoMoreDefinitionsThanItMay) {
+  JobRegistry reader(&store_, &clock_);
+  for (size_t i = 0; i < 3 * kMaxRemembered; ++i) {
+    const std::string name = absl::StrCat("job", i);
+    Apply(JobText(name));
+    EXPECT_EQ(reader.GetDefinition(name)->name, name);
+    EXPECT_EQ(reader.GetDefinition(name)->name, name);
+  }
+}
+
+TEST_F(JobRegistryTest, SaysWhetherResultsAreDecidedOtherwise) {
+  const Applied made = Apply(JobText("a"));
+  EXPECT_TRUE(made.changed && made.revised);
+  EXPECT_EQ(made.job.revision, made.entry.revision);
+  const Applied patient = Apply(JobText("a", "amount", "1d"));
+  EXPECT_TRUE(patient.changed);
+  EXPECT_FALSE(patient.revised);
+  const Applied other = Apply(JobText("a", "price"));
+  EXPECT_TRUE(other.changed && other.revised);
+}
+
+TEST_F(JobRegistryTest, TheSameDefinitionAgainChangesNothing) {
+  const Applied made = Apply(JobText("a"));
+  clock_.Advance(absl::Hours(1));
+  const int writes = store_.writes_tried();
+  const auto again = registry_.Apply(JobText("a"), "");  // as if the first answer had been lost
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->entry, made.entry);
+  EXPECT_FALSE(again->changed || again->revised);
+  EXPECT_EQ(store_.writes_tried(), writes);
+}
+
+TEST_F(JobRegistryTest, HoldsAJobToTheRevisionThatIsExpected) {
+  const std::string first = Apply(JobText("a")).entry.revision;
+  for (const std::string& expected : {std::string(), std::string(32, '0')}) {
+    const absl::Status status = registry_.Apply(JobText("a", "price"), expected).status();
+    EXPECT_TRUE(absl::IsAborted(status)) << status;
+    EXPECT_EQ(rpc::Reason(status)->reason, "REVISION_CHANGED");
+    EXPECT_EQ(rpc::Reason(status)->metadata.at("revision"), first);
+  }
+  EXPECT_TRUE(registry_.Apply(JobText("a", "price"), first).ok());
+}
+
+TEST_F(JobRegistryTest, ExpectsNoJobWhereTheRevisionIsEmpty) {
+  const absl::Status status = registry_.Apply(JobText("a"), std::string(32, '0')).status();
+  EXPECT_TRUE(absl::IsAborted(status));
+  EXPECT_EQ(rpc::Reason(status)->metadata.at("revision"), "");
+  EXPECT_TRUE(registry_.Apply(JobText("a"), "").ok());
+}
+
+// Whatever write is the last one that happens: the job is as it was, until it is as it shall be.
+TEST_F(JobRegistryTest, IsAsItWasWhenACrashCutsAnApplyShort) {
+  const Applied before = Apply(JobText("a"));
+  const std::string next = JobText("a", "price") + std::string(2 * kPieceBytes, '#');
+  constexpr int kWrites = 3 + 1 + 1;  // pieces, revision, directory
+  for (int writes = 0; writes < kWrites; ++writes) {
+    sync::testing::MemorySyncStore store;
+    DyingStore dying(&store, writes);
+    ASSERT_TRUE(JobRegistry(&store, &clock_).Apply(JobText("a"), std::nullopt).ok());
+    EXPECT_FALSE(JobRegistry(&dying, &clock_).Apply(next, std::nullopt).ok());
+    JobRegistry after(&store, &clock_);
+    EXPECT_EQ(after.Get("a").value(), before.entry) << writes;
+    EXPECT_TRUE(after.Apply(next, before.entry.revision).ok()) << writes;
+    EXPECT_EQ(after.Get("a")->definition, next) << writes;
+  }
+}
+
+TEST_F(JobRegistryTest, TriesAgainWhenOthersAreFirst) {
+  store_.LoseNextWrites(3);
+  EXPECT_TRUE(Apply(JobText("a")).changed);
+  EXPECT_TRUE(registry_.Get("a").ok());
+}
+
+TEST_F(JobRegistryTest, GivesUpWhenOthersAreAlwaysFirst) {
+  Apply(JobText("a"));
+  store_.LoseNextWrites(kMaxRaces);
+  EXPECT_TRUE(absl::IsUnavailable(registry_.Delete("a")));
+}
+
+TEST_F(JobRegistryTest, NamesARecordThatIsNotWhatWasApplied) {
+  const std::string text = JobText("a");
+  Apply(text);
+  const std::string hash = base::Sha256Hex(text);
+  for (const char* data : {"", "another text", "# longer than what was applied"}) {
+    store_.Overwrite(PieceKey(hash, 0), data);
+    for (const absl::Status& status : {registry_.Get("a").status(), registry_.List().status()}) {
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+      EXPECT_THAT(status.message(), AllOf(HasSubstr("job 'a'"), HasSubstr(hash)));
+    }
+  }
+  Apply(text);
+  EXPECT_EQ(registry_.Get("a")->definition, text) << "to apply it again mends it";
+}
+
+// Two initiators, one newer: the older one changes what the newer one has written.
+TEST_F(JobRegistryTest, KeepsWhatANewerMusterHasAddedToAnyRecord) {
+  const std::string newer = "\x6a\x03new";
+  const std::string revision = Apply(JobText("a")).entry.revision;
+  Apply(JobText("b"));
+  JobDirectory directory = DecodeDirectory(store_.Get(kDirectoryKey)->data).value();
+  directory.unknown = newer;
+  for (JobRecord& job : directory.jobs) job.unknown = newer;
+  store_.Overwrite(kDirectoryKey, EncodeDirectory(directory));
+  const std::string key = RevisionKey(revision);
+  store_.Overwrite(key, store_.Get(key)->data + newer);
+
+  Apply(JobText("a", "amount", "1d"));  // replaces it, at the same revision
+  Apply(JobText("c"));
+  ASSERT_TRUE(registry_.Delete("c").ok());
+  directory = DecodeDirectory(store_.Get(kDirectoryKey)->data).value();
+  EXPECT_EQ(directory.unknown, newer);
+  ASSERT_EQ(directory.jobs.size(), 2u);
+  for (const JobRecord& job : directory.jobs) EXPECT_EQ(job.unknown, newer) << job.name;
+  EXPECT_EQ(DecodeRecord(store_.Get(key)->data, key)->unknown, newer);
+}
+
+TEST_F(JobRegistryTest, DoesNotTouchADirectoryThatItCannotRead) {
+  store_.Overwrite(kDirectoryKey, "\xff no directory");
+  EXPECT_TRUE(absl::IsDataLoss(registry_.Apply(JobText("a"), std::nullopt).status()));
+  EXPECT_TRUE(absl::IsDataLoss(registry_.List().status()));
+  EXPECT_TRUE(absl::IsDataLoss(registry_.Delete("a")));
+}
+
+TEST_F(JobRegistryTest, RefusesMoreJobsThanTheDirectoryHolds) {
+  FillDirectory(kMaxJobs, /*text_bytes=*/100);
+  const absl::Status status = registry_.Apply(JobText("one-more"), std::nullopt).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(registry_.Apply(JobText("j1000"), std::nullopt).ok()) << "not one more";
+}
+
+TEST_F(JobRegistryTest, RefusesMoreTextThanListMayAnswer) {
+  FillDirectory(kMaxTotalBytes / kMaxJobFileBytes, kMaxJobFileBytes);
+  EXPECT_TRUE(absl::IsResourceExhausted(registry_.Apply(JobText("a"), std::nullopt).status()));
+  EXPECT_TRUE(registry_.Apply(JobText("j1000"), std::nullopt).ok()) << "a shorter one";
+  EXPECT_TRUE(registry_.Apply(JobText("a"), std::nullopt).ok());
+}
+
+}  // namespace
+}  // namespace muster::job

@@ -1,0 +1,117 @@
+#include "muster/ledger/remote/remote_batch_records.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/status_macros.h"
+#include "muster/ledger/batch_forms.h"
+#include "muster/rpc/status.h"
+
+namespace muster::ledger::remote {
+namespace {
+
+// Batches whose initiator is remembered; one that is forgotten is asked for again.
+constexpr size_t kMaxHomes = 10'000;
+constexpr size_t kMaxItemsOfCall = 4096;
+
+}  // namespace
+
+RemoteBatchRecords::RemoteBatchRecords(KnownInitiators initiators,
+                                       rpc::ChannelOptions channel_options, absl::Duration timeout)
+    : initiators_(std::move(initiators)),
+      channel_options_(std::move(channel_options)),
+      timeout_(timeout) {}
+
+RemoteBatchRecords::~RemoteBatchRecords() = default;
+
+absl::StatusOr<ledger::Batch> RemoteBatchRecords::Get(uint64_t number) {
+  v1::GetLedgerBatchRequest request;
+  request.set_batch(number);
+  v1::GetLedgerBatchResponse response;
+  MUSTER_RETURN_IF_ERROR(Ask(number, [&](Stub& stub) {
+    rpc::CallContext context(timeout_);
+    return rpc::FromGrpc(stub.GetLedgerBatch(&context, request, &response));
+  }));
+  ledger::Batch batch;
+  MUSTER_RETURN_IF_ERROR(ledger::Fill(response.record(), &batch));
+  MUSTER_RETURN_IF_ERROR(ledger::Fill(response.progress(), &batch));
+  return batch;
+}
+
+absl::StatusOr<std::vector<ledger::ItemBoundary>> RemoteBatchRecords::Items(uint64_t batch,
+                                                                            uint64_t first_index,
+                                                                            size_t max_items) {
+  v1::ListItemsRequest request;
+  request.set_batch(batch);
+  request.set_first_index(first_index);
+  request.set_max_items(static_cast<int>(std::min(max_items, kMaxItemsOfCall)));
+  v1::ListItemsResponse response;
+  MUSTER_RETURN_IF_ERROR(Ask(batch, [&](Stub& stub) {
+    rpc::CallContext context(timeout_);
+    return rpc::FromGrpc(stub.ListItems(&context, request, &response));
+  }));
+  return ledger::FromProtos(response.items());
+}
+
+absl::Status RemoteBatchRecords::MarkComplete(uint64_t batch, absl::Time when) {
+  v1::MarkCompleteRequest request;
+  request.set_batch(batch);
+  *request.mutable_completed() = base::ToProto(when);
+  v1::MarkCompleteResponse response;
+  return Ask(batch, [&](Stub& stub) {
+    rpc::CallContext context(timeout_);
+    return rpc::FromGrpc(stub.MarkComplete(&context, request, &response));
+  });
+}
+
+absl::Status RemoteBatchRecords::Ask(uint64_t batch,
+                                     const std::function<absl::Status(Stub&)>& call) {
+  std::vector<std::string> addresses = initiators_();
+  const std::string home = HomeOf(batch);
+  // First where it was; an initiator may have come back elsewhere, with its ledger.
+  std::stable_partition(addresses.begin(), addresses.end(),
+                        [&home](const std::string& address) { return address == home; });
+  absl::Status unreachable;
+  for (const std::string& address : addresses) {
+    const absl::StatusOr<std::shared_ptr<Stub>> stub = StubOf(address);
+    absl::Status answer = stub.ok() ? call(**stub) : stub.status();
+    if (!stub.ok() || absl::IsUnavailable(answer) || absl::IsDeadlineExceeded(answer)) {
+      unreachable =
+          absl::UnavailableError(absl::StrCat("initiator ", address, ": ", answer.message()));
+    } else if (!absl::IsNotFound(answer)) {
+      RememberHome(batch, address);
+      return answer;
+    }
+  }
+  if (!unreachable.ok()) return unreachable;
+  return absl::UnavailableError(absl::StrCat("none of the ", addresses.size(),
+                                             " initiators that are known has batch ", batch));
+}
+
+absl::StatusOr<std::shared_ptr<RemoteBatchRecords::Stub>> RemoteBatchRecords::StubOf(
+    const std::string& address) {
+  base::MutexLock lock(&mu_);
+  std::shared_ptr<Stub>& stub = stubs_[address];
+  if (stub == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
+                            rpc::OpenChannel(address, channel_options_));
+    stub = v1::LedgerService::NewStub(channel);
+  }
+  return stub;
+}
+
+std::string RemoteBatchRecords::HomeOf(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  const auto home = homes_.find(batch);
+  return home == homes_.end() ? "" : home->second;
+}
+
+void RemoteBatchRecords::RememberHome(uint64_t batch, const std::string& address) {
+  base::MutexLock lock(&mu_);
+  if (homes_.size() >= kMaxHomes) homes_.clear();
+  homes_[batch] = address;
+}
+
+}  // namespace muster::ledger::remote

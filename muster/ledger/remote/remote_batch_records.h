@@ -1,0 +1,56 @@
+// RemoteBatchRecords: the batches of initiators in other processes, for a controller. It finds out
+// by itself which of them has a batch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "muster/base/mutex.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/rpc/channel.h"
+#include "muster/rpc/limits.h"
+#include "muster/v1/ledger_service.grpc.pb.h"
+
+namespace muster::ledger::remote {
+
+// HOST:PORT of every initiator that is known now.
+using KnownInitiators = std::function<std::vector<std::string>()>;
+
+// Thread-safe. Beside the ledger's own statuses: Unavailable, when an initiator does not answer,
+// and when none of those that are known has the batch, because the one that has may only be away.
+class RemoteBatchRecords final : public ledger::BatchRecords {
+ public:
+  // Each call ends after `timeout` at the latest.
+  RemoteBatchRecords(KnownInitiators initiators, rpc::ChannelOptions channel_options,
+                     absl::Duration timeout = rpc::kDefaultCallTimeout);
+  ~RemoteBatchRecords() override;
+
+  absl::StatusOr<ledger::Batch> Get(uint64_t batch) override;
+  absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
+                                                          size_t max_items) override;
+  absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
+
+ private:
+  using Stub = v1::LedgerService::Stub;
+
+  // Calls `call` on the initiator that has the batch, or on one after the other until one has it.
+  absl::Status Ask(uint64_t batch, const std::function<absl::Status(Stub&)>& call);
+  absl::StatusOr<std::shared_ptr<Stub>> StubOf(const std::string& address);
+  std::string HomeOf(uint64_t batch);
+  void RememberHome(uint64_t batch, const std::string& address);
+
+  const KnownInitiators initiators_;
+  const rpc::ChannelOptions channel_options_;
+  const absl::Duration timeout_;
+
+  base::Mutex mu_;
+  std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, std::string> homes_ ABSL_GUARDED_BY(mu_);  // address of the batch's initiator
+};
+
+}  // namespace muster::ledger::remote

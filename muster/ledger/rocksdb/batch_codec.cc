@@ -1,0 +1,85 @@
+#include "muster/ledger/rocksdb/batch_codec.h"
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/ledger/batch_forms.h"
+#include "muster/rocksdb/checked_value.h"
+#include "muster/v1/batch.pb.h"
+
+namespace muster::ledger::rocksdb {
+namespace {
+
+using ledger::Batch;
+using ledger::ItemBoundary;
+
+// Checks and parses `value` into `proto`.
+template <typename Proto>
+absl::Status Parse(absl::string_view value, absl::string_view what, Proto* proto) {
+  MUSTER_ASSIGN_OR_RETURN(const absl::string_view payload,
+                          muster::rocksdb::CheckedPayload(value, what));
+  if (!proto->ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
+    return absl::DataLossError(absl::StrCat(what, ": cannot be parsed"));
+  }
+  return absl::OkStatus();
+}
+
+std::string What(absl::string_view part, uint64_t number) {
+  return absl::StrCat("ledger: ", part, " of batch ", number);
+}
+
+}  // namespace
+
+std::string BatchKey(uint64_t number) {
+  std::string key;
+  muster::rocksdb::AppendKey(number, &key);
+  return key;
+}
+
+std::string ItemsKey(uint64_t number, uint64_t first_index) {
+  std::string key = BatchKey(number);
+  muster::rocksdb::AppendKey(first_index, &key);
+  return key;
+}
+
+std::string EncodeRecord(const Batch& batch) {
+  return muster::rocksdb::CheckedValue(ledger::RecordOf(batch).SerializeAsString());
+}
+
+absl::Status DecodeRecord(absl::string_view value, uint64_t number, Batch* batch) {
+  const std::string what = What("record", number);
+  v1::BatchRecord record;
+  MUSTER_RETURN_IF_ERROR(Parse(value, what, &record));
+  // A sound record, but under another batch's key.
+  if (record.number() != number) {
+    return absl::DataLossError(absl::StrCat(what, ": it is that of batch ", record.number()));
+  }
+  return base::Annotate(ledger::Fill(record, batch), what);
+}
+
+std::string EncodeProgress(const Batch& batch) {
+  return muster::rocksdb::CheckedValue(ledger::ProgressOf(batch).SerializeAsString());
+}
+
+absl::Status DecodeProgress(absl::string_view value, uint64_t number, Batch* batch) {
+  const std::string what = What("progress", number);
+  v1::BatchProgress progress;
+  MUSTER_RETURN_IF_ERROR(Parse(value, what, &progress));
+  return base::Annotate(ledger::Fill(progress, batch), what);
+}
+
+std::string EncodeItems(absl::Span<const ItemBoundary> items) {
+  v1::ItemRun run;
+  ledger::AddTo(items, run.mutable_items());
+  return muster::rocksdb::CheckedValue(run.SerializeAsString());
+}
+
+absl::StatusOr<std::vector<ItemBoundary>> DecodeItems(absl::string_view value, uint64_t number) {
+  const std::string what = What("item boundaries", number);
+  v1::ItemRun run;
+  MUSTER_RETURN_IF_ERROR(Parse(value, what, &run));
+  auto items = ledger::FromProtos(run.items());
+  if (!items.ok()) return base::Annotate(items.status(), what);
+  return items;
+}
+
+}  // namespace muster::ledger::rocksdb

@@ -1,0 +1,40 @@
+// The stored forms of a batch (proto/muster/v1/batch.proto), each in a
+// muster::rocksdb::CheckedValue.
+//
+//   family "batches"   key: number, 8 bytes      value: BatchRecord, written once
+//   family "progress"  key: number, 8 bytes      value: BatchProgress, rewritten as it grows
+//   family "items"     key: number, first index  value: ItemRun, written once
+//   family "requests"  key: request id           value: number of its newest batch, 8 bytes
+//
+// A record that has content is written again without it, some time after its batch is over.
+// Integers in keys are big-endian. To change a form, add proto fields; never reuse a number.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "muster/ledger/batch_ledger.h"
+
+namespace muster::ledger::rocksdb {
+
+enum FamilyIndex : size_t { kBatches, kProgress, kItems, kRequests };
+
+std::string BatchKey(uint64_t number);
+std::string ItemsKey(uint64_t number, uint64_t first_index);
+
+std::string EncodeRecord(const ledger::Batch& batch);
+std::string EncodeProgress(const ledger::Batch& batch);
+std::string EncodeItems(absl::Span<const ledger::ItemBoundary> items);
+
+// Each fills its own fields of `batch`. DataLoss naming the batch.
+absl::Status DecodeRecord(absl::string_view value, uint64_t number, ledger::Batch* batch);
+absl::Status DecodeProgress(absl::string_view value, uint64_t number, ledger::Batch* batch);
+absl::StatusOr<std::vector<ledger::ItemBoundary>> DecodeItems(absl::string_view value,
+                                                              uint64_t number);
+
+}  // namespace muster::ledger::rocksdb

@@ -1,0 +1,127 @@
+// The stored bytes of a batch: golden forms, which no later change may alter.
+#include "muster/ledger/rocksdb/batch_codec.h"
+
+#include "absl/strings/escaping.h"
+#include "gtest/gtest.h"
+#include "muster/base/hex.h"
+#include "muster/rocksdb/checked_value.h"
+
+namespace muster::ledger::rocksdb {
+namespace {
+
+using ledger::Batch;
+using ledger::BatchState;
+using ledger::ItemBoundary;
+
+constexpr char kGoldenRecord[] =
+    "2727ca926101bf50080712056d617263681a0672657461696c22203030313132323333343435353636373738383939"
+    "6161626263636464656566662a0c6e616d653a2072657461696c3201313a0461636d6542072f696e2e6373764a104c"
+    "de52cc89d88ed2cc653b521344204452080880dea0cb0510015a0308ac0260e8076a10917e1274274fc195b27a2d23"
+    "88d9568c";
+constexpr char kGoldenProgress[] = "fc8e006b7b80e5f7080310e8071803200f280330023a0608bcdea0cb05";
+constexpr char kGoldenItems[] =
+    "bc545d2bb34634430a181064180220052a100bdd18088ab0530c9ee69e6cc606f43c0a1d0864108407180720012a10"
+    "99aa06d3014798d86001c324468d497f3001";
+
+Batch Golden() {
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "march";
+  batch.job = "retail";
+  batch.job_revision = "00112233445566778899aabbccddeeff";
+  batch.job_definition = "name: retail";
+  batch.handler_version = "1";
+  batch.tenant = "acme";
+  batch.source_path = "/in.csv";
+  batch.source_header = base::Fingerprint("header");
+  batch.source_size = 1000;
+  batch.source_content = base::Fingerprint("content");
+  batch.created = absl::FromUnixNanos(1'500'000'000'000'000'001);
+  batch.sla = absl::Minutes(5);
+  batch.state = BatchState::kComplete;
+  batch.source_bytes = 1000;
+  batch.items = 3;
+  batch.transactions = 15;
+  batch.enqueued_items = 3;
+  batch.refills = 2;
+  batch.completed = absl::FromUnixSeconds(1'500'000'060);
+  return batch;
+}
+
+std::vector<ItemBoundary> ItemsOfGolden() {
+  return {{0, 100, 2, 5, base::Fingerprint("item"), false},
+          {100, 900, 7, 1, base::Fingerprint(""), true}};
+}
+
+TEST(BatchCodecTest, WritesTheBytesThatEveryReleaseReads) {
+  EXPECT_EQ(absl::BytesToHexString(EncodeRecord(Golden())), kGoldenRecord);
+  EXPECT_EQ(absl::BytesToHexString(EncodeProgress(Golden())), kGoldenProgress);
+  EXPECT_EQ(absl::BytesToHexString(EncodeItems(ItemsOfGolden())), kGoldenItems);
+}
+
+TEST(BatchCodecTest, ReadsWhatTheFirstReleaseWrote) {
+  Batch batch;
+  ASSERT_TRUE(DecodeRecord(base::BytesFromHex(kGoldenRecord), 7, &batch).ok());
+  ASSERT_TRUE(DecodeProgress(base::BytesFromHex(kGoldenProgress), 7, &batch).ok());
+  EXPECT_EQ(batch.request_id, "march");
+  EXPECT_EQ(batch.created, Golden().created);
+  EXPECT_EQ(batch.sla, absl::Minutes(5));
+  EXPECT_EQ(batch.source_content, base::Fingerprint("content"));
+  EXPECT_EQ(batch.state, BatchState::kComplete);
+  EXPECT_EQ(batch.refills, 2u);
+  EXPECT_EQ(EncodeRecord(batch), base::BytesFromHex(kGoldenRecord));
+  EXPECT_EQ(EncodeProgress(batch), base::BytesFromHex(kGoldenProgress));
+  const auto items = DecodeItems(base::BytesFromHex(kGoldenItems), 7);
+  ASSERT_TRUE(items.ok()) << items.status();
+  EXPECT_EQ(EncodeItems(*items), base::BytesFromHex(kGoldenItems));
+}
+
+// Fields 14 and 15, behind those of the first release, whose records stay as they are.
+TEST(BatchCodecTest, KeepsTheTraceThatWasChosenForABatch) {
+  constexpr char kGoldenTrace[] =
+      "721a004bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b7017a03613d62";
+  Batch traced = Golden(), read;
+  traced.trace = {0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 1, "a=b"};
+  const std::string record = EncodeRecord(traced);
+  EXPECT_EQ(
+      *muster::rocksdb::CheckedPayload(record, "form"),
+      absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenRecord), "form"),
+                   base::BytesFromHex(kGoldenTrace)));
+  ASSERT_TRUE(DecodeRecord(record, 7, &read).ok());
+  EXPECT_EQ(read.trace, traced.trace);
+  ASSERT_TRUE(DecodeRecord(base::BytesFromHex(kGoldenRecord), 7, &read).ok());
+  EXPECT_EQ(read.trace, std::nullopt);
+}
+
+// Field 16.
+TEST(BatchCodecTest, KeepsTheContentOfAShortUpload) {
+  Batch whole = Golden(), read;
+  whole.content = "key\n";
+  const std::string record = EncodeRecord(whole);
+  EXPECT_EQ(
+      *muster::rocksdb::CheckedPayload(record, "form"),
+      absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenRecord), "form"),
+                   base::BytesFromHex("820104"), "key\n"));
+  ASSERT_TRUE(DecodeRecord(record, 7, &read).ok());
+  EXPECT_EQ(read.content, "key\n");
+}
+
+// As a newer muster writes a form: a field that this one does not know, behind those that it does.
+std::string Newer(absl::string_view stored) {
+  return muster::rocksdb::CheckedValue(absl::StrCat(
+      *muster::rocksdb::CheckedPayload(stored, "form"), base::BytesFromHex("a206036e6577")));
+}
+
+TEST(BatchCodecTest, KeepsTheFieldsThatANewerMusterHasAdded) {
+  const std::string record = Newer(EncodeRecord(Golden())),
+                    progress = Newer(EncodeProgress(Golden()));
+  Batch batch;
+  ASSERT_TRUE(DecodeRecord(record, 7, &batch).ok());
+  ASSERT_TRUE(DecodeProgress(progress, 7, &batch).ok());
+  EXPECT_EQ(EncodeRecord(batch), record);
+  EXPECT_EQ(EncodeProgress(batch), progress);
+  EXPECT_EQ(DecodeItems(Newer(EncodeItems(ItemsOfGolden())), 7)->size(), 2u);
+}
+
+}  // namespace
+}  // namespace muster::ledger::rocksdb

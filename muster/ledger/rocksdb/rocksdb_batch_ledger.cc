@@ -1,0 +1,300 @@
+#include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/ledger/rocksdb/batch_codec.h"
+#include "muster/rocksdb/checked_value.h"
+#include "muster/rocksdb/slice.h"
+#include "muster/rocksdb/status.h"
+#include "rocksdb/db.h"
+#include "rocksdb/iterator.h"
+#include "rocksdb/write_batch.h"
+
+namespace muster::ledger::rocksdb {
+namespace {
+
+using ledger::Batch;
+using ledger::BatchState;
+using ledger::ItemBoundary;
+using muster::rocksdb::Durability;
+using muster::rocksdb::ToSlice;
+
+// Ledger records are small and read rarely.
+constexpr size_t kWriteBufferBytes = size_t{8} << 20;
+constexpr size_t kBlockCacheBytes = size_t{4} << 20;
+
+void AddTo(Batch* batch, absl::Span<const ItemBoundary> items) {
+  if (items.empty()) return;
+  for (const ItemBoundary& item : items) batch->transactions += item.transactions;
+  batch->items += items.size();
+  batch->source_bytes = items.back().offset + items.back().length;
+}
+
+}  // namespace
+
+muster::rocksdb::DatabaseOptions LedgerDatabase(const Options& options) {
+  muster::rocksdb::DatabaseOptions database;
+  database.families = {{"batches"}, {"progress"}, {"items"}, {"requests"}};
+  database.read_only = options.read_only;
+  database.write_buffer_bytes = kWriteBufferBytes;
+  database.block_cache_bytes = kBlockCacheBytes;
+  database.env = options.env;
+  return database;
+}
+
+absl::StatusOr<std::unique_ptr<RocksDbBatchLedger>> RocksDbBatchLedger::Open(
+    const std::string& dir, const Options& options) {
+  MUSTER_ASSIGN_OR_RETURN(auto opened,
+                          muster::rocksdb::Database::Open(dir, LedgerDatabase(options)));
+  return std::unique_ptr<RocksDbBatchLedger>(new RocksDbBatchLedger(std::move(opened)));
+}
+
+RocksDbBatchLedger::RocksDbBatchLedger(std::unique_ptr<muster::rocksdb::Database> database)
+    : database_(std::move(database)) {}
+
+absl::StatusOr<std::string> RocksDbBatchLedger::Read(size_t family, absl::string_view key,
+                                                     absl::string_view what) const {
+  std::string value;
+  MUSTER_RETURN_IF_ERROR(muster::rocksdb::ToStatus(
+      database_->db()->Get({}, database_->family(family), ToSlice(key), &value), what));
+  return value;
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::GetLocked(uint64_t number) {
+  if (const auto it = known_.find(number); it != known_.end()) return it->second;
+  const std::string what = absl::StrCat("ledger: batch ", number);
+  Batch batch;
+  const absl::StatusOr<std::string> record = Read(kBatches, BatchKey(number), what);
+  if (absl::IsNotFound(record.status())) {
+    return absl::NotFoundError(absl::StrCat("there is no batch ", number));
+  }
+  MUSTER_RETURN_IF_ERROR(record.status());
+  MUSTER_RETURN_IF_ERROR(DecodeRecord(*record, number, &batch));
+  MUSTER_ASSIGN_OR_RETURN(const std::string progress, Read(kProgress, BatchKey(number), what));
+  MUSTER_RETURN_IF_ERROR(DecodeProgress(progress, number, &batch));
+  RememberLocked(batch);
+  return batch;
+}
+
+// Only what still changes: whoever lives for long would remember all that ever was.
+void RocksDbBatchLedger::RememberLocked(const Batch& batch) {
+  if (batch.state == BatchState::kOpen || batch.state == BatchState::kSealed) {
+    known_[batch.number] = batch;
+  } else {
+    known_.erase(batch.number);
+  }
+}
+
+absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
+  ::rocksdb::WriteBatch write;
+  write.Put(database_->family(kProgress), BatchKey(batch.number), EncodeProgress(batch));
+  MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+  RememberLocked(batch);
+  return absl::OkStatus();
+}
+
+absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const ItemBoundary> items) {
+  Batch batch = begun;
+  AddTo(&batch, items);
+  {
+    base::MutexLock lock(&mu_);
+    const absl::StatusOr<Batch> other = GetLocked(batch.number);
+    if (other.ok()) {
+      return absl::AlreadyExistsError(absl::StrCat("batch ", batch.number, " is in the ledger"));
+    }
+    if (!absl::IsNotFound(other.status())) return other.status();
+    ::rocksdb::WriteBatch write;
+    const std::string key = BatchKey(batch.number);
+    write.Put(database_->family(kBatches), key, EncodeRecord(batch));
+    write.Put(database_->family(kProgress), key, EncodeProgress(batch));
+    if (!items.empty()) {
+      write.Put(database_->family(kItems), ItemsKey(batch.number, 0), EncodeItems(items));
+    }
+    write.Put(database_->family(kRequests), batch.request_id, muster::rocksdb::CheckedValue(key));
+    MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+    RememberLocked(batch);
+  }
+  return database_->Sync();
+}
+
+absl::Status RocksDbBatchLedger::Append(uint64_t number, uint64_t first_index,
+                                        absl::Span<const ItemBoundary> items) {
+  if (items.empty()) return absl::OkStatus();
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state != BatchState::kOpen || batch.items != first_index) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), " with ", batch.items,
+                       " items: items from ", first_index, " on do not follow"));
+    }
+    AddTo(&batch, items);
+    ::rocksdb::WriteBatch write;
+    write.Put(database_->family(kItems), ItemsKey(number, first_index), EncodeItems(items));
+    write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
+    MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+    RememberLocked(batch);
+  }
+  return database_->Sync();
+}
+
+// What changes nothing is synced as well: it may be another caller's, who still waits for that.
+absl::Status RocksDbBatchLedger::Seal(uint64_t number, uint64_t source_bytes) {
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state == BatchState::kOpen) {
+      batch.state = BatchState::kSealed;
+      batch.source_bytes = source_bytes;
+      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+    }
+  }
+  return database_->Sync();
+}
+
+absl::Status RocksDbBatchLedger::MarkEnqueued(uint64_t number, uint64_t index) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  batch.enqueued_items = std::max(batch.enqueued_items, index);
+  return StoreProgressLocked(batch);
+}
+
+absl::StatusOr<uint32_t> RocksDbBatchLedger::BeginRefill(uint64_t number) {
+  uint32_t refills = 0;
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    refills = ++batch.refills;
+    MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+  }
+  MUSTER_RETURN_IF_ERROR(database_->Sync());
+  return refills;
+}
+
+absl::Status RocksDbBatchLedger::MarkComplete(uint64_t number, absl::Time when) {
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state != BatchState::kSealed && batch.state != BatchState::kComplete) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "batch ", number, " is ", BatchStateName(batch.state), " and cannot be complete"));
+    }
+    batch.state = BatchState::kComplete;
+    batch.completed = when;
+    MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+  }
+  return database_->Sync();
+}
+
+absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state == BatchState::kComplete) {
+      batch.state = BatchState::kSealed;
+      batch.completed.reset();
+      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+    }
+  }
+  return database_->Sync();
+}
+
+absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
+                                        const std::string& reason) {
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state == BatchState::kComplete) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("batch ", number, " is complete and cannot be cancelled"));
+    }
+    if (batch.state != BatchState::kCancelled) {
+      batch.state = BatchState::kCancelled;
+      batch.completed = when;
+      batch.cancel_reason = reason;
+      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+    }
+  }
+  return database_->Sync();
+}
+
+absl::Status RocksDbBatchLedger::DropContent(uint64_t number) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (batch.content.empty()) return absl::OkStatus();
+  if (batch.state != BatchState::kComplete && batch.state != BatchState::kCancelled) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", number, " is ", BatchStateName(batch.state), " and needs its content"));
+  }
+  batch.content.clear();
+  ::rocksdb::WriteBatch write;
+  write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));
+  return database_->Write(&write, Durability::kProcess);
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::Get(uint64_t number) {
+  base::MutexLock lock(&mu_);
+  return GetLocked(number);
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::FindByRequestId(absl::string_view request_id) {
+  const std::string what = absl::StrCat("ledger: request '", request_id, "'");
+  MUSTER_ASSIGN_OR_RETURN(const std::string value, Read(kRequests, request_id, what));
+  MUSTER_ASSIGN_OR_RETURN(const absl::string_view key,
+                          muster::rocksdb::CheckedPayload(value, what));
+  return Get(muster::rocksdb::KeyNumber(key));
+}
+
+absl::StatusOr<std::vector<Batch>> RocksDbBatchLedger::List() {
+  std::vector<Batch> batches;
+  const std::unique_ptr<::rocksdb::Iterator> it(
+      database_->db()->NewIterator({}, database_->family(kBatches)));
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    const uint64_t number = muster::rocksdb::KeyNumber(muster::rocksdb::Copy(it->key()));
+    absl::StatusOr<Batch> batch = Get(number);
+    if (batch.ok()) {
+      batch->content.clear();
+      batches.push_back(*std::move(batch));
+      continue;
+    }
+    // NotFound: one of its two records is missing.
+    if (!absl::IsDataLoss(batch.status()) && !absl::IsNotFound(batch.status())) {
+      return batch.status();
+    }
+    base::Log(base::kError, "the ledger's record of a batch is damaged",
+              {{"batch", number}, {"why", batch.status().ToString()}});
+  }
+  MUSTER_RETURN_IF_ERROR(muster::rocksdb::ToStatus(it->status(), "ledger: list batches"));
+  return batches;
+}
+
+absl::StatusOr<std::vector<ItemBoundary>> RocksDbBatchLedger::Items(uint64_t number,
+                                                                    uint64_t first_index,
+                                                                    size_t max_items) {
+  std::vector<ItemBoundary> items;
+  const std::string prefix = BatchKey(number);
+  const std::unique_ptr<::rocksdb::Iterator> it(
+      database_->db()->NewIterator({}, database_->family(kItems)));
+  // The run that holds first_index is the last that begins at or before it.
+  for (it->SeekForPrev(ItemsKey(number, first_index)); it->Valid() && items.size() < max_items;
+       it->Next()) {
+    const std::string key = muster::rocksdb::Copy(it->key());
+    if (!absl::StartsWith(key, prefix)) break;
+    const uint64_t run_start =
+        muster::rocksdb::KeyNumber(absl::string_view(key).substr(prefix.size()));
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> run,
+                            DecodeItems(muster::rocksdb::Copy(it->value()), number));
+    const size_t skip = first_index > run_start ? first_index - run_start : 0;
+    for (size_t i = skip; i < run.size() && items.size() < max_items; ++i) items.push_back(run[i]);
+  }
+  MUSTER_RETURN_IF_ERROR(
+      muster::rocksdb::ToStatus(it->status(), absl::StrCat("ledger: items of batch ", number)));
+  return items;
+}
+
+}  // namespace muster::ledger::rocksdb

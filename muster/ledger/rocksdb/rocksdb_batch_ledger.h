@@ -1,0 +1,68 @@
+// The batch ledger of one machine, in a RocksDB directory of its own: apart from the queue, so that
+// losing the queue loses nothing.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "muster/base/mutex.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/rocksdb/database.h"
+
+namespace muster::ledger::rocksdb {
+
+struct Options {
+  bool read_only = false;
+  ::rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
+};
+
+// The families in the order of batch_codec.h's FamilyIndex.
+muster::rocksdb::DatabaseOptions LedgerDatabase(const Options& options);
+
+// Thread-safe.
+class RocksDbBatchLedger final : public ledger::BatchLedger {
+ public:
+  // Errors as muster::rocksdb::Database::Open.
+  static absl::StatusOr<std::unique_ptr<RocksDbBatchLedger>> Open(const std::string& dir,
+                                                                  const Options& options);
+
+  using BatchLedger::Create;
+  absl::Status Create(const ledger::Batch& batch,
+                      absl::Span<const ledger::ItemBoundary> items) override;
+  absl::Status Append(uint64_t batch, uint64_t first_index,
+                      absl::Span<const ledger::ItemBoundary> items) override;
+  absl::Status Seal(uint64_t batch, uint64_t source_bytes) override;
+  absl::Status MarkEnqueued(uint64_t batch, uint64_t index) override;
+  absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) override;
+  absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
+  absl::Status Reopen(uint64_t batch) override;
+  absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) override;
+  absl::Status Sync() override { return database_->Sync(); }
+  absl::Status DropContent(uint64_t batch) override;
+  absl::StatusOr<ledger::Batch> Get(uint64_t batch) override;
+  absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override;
+  absl::StatusOr<std::vector<ledger::Batch>> List() override;
+  absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
+                                                          size_t max_items) override;
+
+ private:
+  explicit RocksDbBatchLedger(std::unique_ptr<muster::rocksdb::Database> database);
+
+  absl::StatusOr<ledger::Batch> GetLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RememberLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Writes the growing part of `batch`, and remembers it. Not synced.
+  absl::Status StoreProgressLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<std::string> Read(size_t family, absl::string_view key,
+                                   absl::string_view what) const;
+
+  const std::unique_ptr<muster::rocksdb::Database> database_;
+
+  // Held across writes: a batch's progress is read, changed and written as one step. Not across
+  // syncs: writers share those, and readers do not wait for a disk.
+  base::Mutex mu_;
+  absl::flat_hash_map<uint64_t, ledger::Batch> known_ ABSL_GUARDED_BY(mu_);  // as stored
+};
+
+}  // namespace muster::ledger::rocksdb

@@ -1,0 +1,298 @@
+#include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/failpoint.h"
+#include "muster/ledger/rocksdb/batch_codec.h"
+#include "muster/os/temp_dir.h"
+#include "muster/rocksdb/checked_value.h"
+#include "rocksdb/db.h"
+#include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/rocksdb/faulty_env.h"
+
+namespace muster::ledger::rocksdb {
+namespace {
+
+using ledger::Batch;
+using ledger::BatchState;
+using ledger::ItemBoundary;
+using ::testing::HasSubstr;
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  LedgerTest() { Open(); }
+
+  void Open() {
+    ledger_.reset();
+    auto opened = RocksDbBatchLedger::Open(dir_.path(), {});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    ledger_ = *std::move(opened);
+  }
+
+  // Behind the ledger's back: puts `value` where a batch's record lies.
+  void Overwrite(size_t family, uint64_t number, const std::string& value) {
+    ledger_.reset();
+    {
+      auto database = muster::rocksdb::Database::Open(
+          dir_.path(), {.families = {{"batches"}, {"progress"}, {"items"}, {"requests"}}});
+      ASSERT_TRUE(database.ok()) << database.status();
+      std::string key;
+      muster::rocksdb::AppendKey(number, &key);
+      ASSERT_TRUE((*database)->db()->Put({}, (*database)->family(family), key, value).ok());
+    }
+    Open();
+  }
+
+  void Create(uint64_t number, const std::string& request_id = "r") {
+    Batch batch;
+    batch.number = number;
+    batch.request_id = request_id;
+    batch.job = "retail";
+    batch.job_definition = "name: retail";
+    batch.source_path = "/in.csv";
+    batch.source_header = base::Fingerprint("header");
+    batch.created = absl::FromUnixMillis(1234567);
+    batch.sla = absl::Minutes(5);
+    ASSERT_TRUE(ledger_->Create(batch).ok());
+  }
+
+  static std::vector<ItemBoundary> Run(uint64_t first, uint64_t count) {
+    std::vector<ItemBoundary> items;
+    for (uint64_t i = first; i < first + count; ++i) {
+      items.push_back({i * 100, 100, static_cast<int64_t>(i) * 5 + 2, 5,
+                       base::Fingerprint(absl::StrCat("item ", i)), i % 7 == 3});
+    }
+    return items;
+  }
+
+  const os::TempDir dir_;
+  std::unique_ptr<RocksDbBatchLedger> ledger_;
+};
+
+TEST_F(LedgerTest, AnswersOthersWhileARecordIsSynced) {
+  Create(1, "first");
+  bool answered = false;
+  const base::ArmedFailpoint armed("rocks.before_sync", 1, [&] {
+    std::thread([&] {
+      EXPECT_TRUE(ledger_->Get(1).ok());
+      EXPECT_TRUE(ledger_->Append(1, 0, Run(0, 3)).ok());
+      answered = true;
+    }).join();
+  });
+  Create(2, "second");
+  EXPECT_TRUE(answered);
+}
+
+// An older initiator works on with the ledger of a newer one.
+TEST_F(LedgerTest, KeepsThroughEveryChangeWhatANewerMusterHasAdded) {
+  const std::string newer = "\xa2\x06\x03new";
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  batch.unknown_of_record = batch.unknown_of_progress = newer;
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  Open();
+  ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
+  Open();
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 2).ok());
+  ASSERT_TRUE(ledger_->Seal(7, 300).ok());
+  ASSERT_TRUE(ledger_->BeginRefill(7).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(7, absl::FromUnixSeconds(1)).ok());
+  Open();
+  ASSERT_TRUE(ledger_->Reopen(7).ok());
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->unknown_of_record, newer);
+  EXPECT_EQ(ledger_->Get(7)->unknown_of_progress, newer);
+}
+
+TEST_F(LedgerTest, RecordsABatchWithItsContentAndItsFirstItems) {
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  batch.content = "key\nk1\n";
+  ASSERT_TRUE(ledger_->Create(batch, Run(0, 3)).ok());
+  Create(8, "none");
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->content, batch.content);
+  EXPECT_EQ(ledger_->Get(7)->items, 3u);
+  EXPECT_EQ(ledger_->Get(7)->source_bytes, 300u);
+  EXPECT_EQ(ledger_->Items(7, 0, 10)->size(), 3u);
+  EXPECT_EQ(ledger_->Items(8, 0, 10)->size(), 0u);
+  EXPECT_EQ(ledger_->List()->at(0).content, "") << "thousands of batches may be listed";
+  ASSERT_TRUE(ledger_->Append(7, 3, Run(3, 2)).ok());
+  EXPECT_EQ(ledger_->Items(7, 0, 10)->size(), 5u);
+}
+
+TEST_F(LedgerTest, ForgetsTheContentOfABatchThatIsOver) {
+  EXPECT_TRUE(absl::IsNotFound(ledger_->DropContent(7)));
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  batch.content = "key\nk1\n";
+  batch.source_content = base::Fingerprint(batch.content);
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->DropContent(7)));
+  ASSERT_TRUE(ledger_->Cancel(7, absl::FromUnixSeconds(1), "done with").ok());
+  ASSERT_TRUE(ledger_->DropContent(7).ok());
+  ASSERT_TRUE(ledger_->DropContent(7).ok());
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->content, "");
+  EXPECT_EQ(ledger_->Get(7)->source_content, batch.source_content);
+  EXPECT_EQ(ledger_->Get(7)->cancel_reason, "done with");
+}
+
+TEST_F(LedgerTest, KeepsEverythingAcrossARestart) {
+  Create(7, "first");
+  ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 2).ok());
+  Open();
+  const auto batch = ledger_->FindByRequestId("first");
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->number, 7u);
+  EXPECT_EQ(batch->job_definition, "name: retail");
+  EXPECT_EQ(batch->source_header, base::Fingerprint("header"));
+  EXPECT_EQ(batch->created, absl::FromUnixMillis(1234567));
+  EXPECT_EQ(batch->sla, absl::Minutes(5));
+  EXPECT_EQ(batch->state, BatchState::kOpen);
+  EXPECT_EQ(batch->items, 3u);
+  EXPECT_EQ(batch->transactions, 15u);
+  EXPECT_EQ(batch->source_bytes, 300u);
+  EXPECT_EQ(batch->enqueued_items, 2u);
+}
+
+TEST_F(LedgerTest, AnswersItemsFromAnyIndexAcrossRuns) {
+  Create(1);
+  Create(2, "other");
+  ASSERT_TRUE(ledger_->Append(1, 0, Run(0, 4)).ok());
+  ASSERT_TRUE(ledger_->Append(1, 4, Run(4, 4)).ok());
+  ASSERT_TRUE(ledger_->Append(2, 0, Run(0, 1)).ok());
+  const auto items = ledger_->Items(1, 3, 3);
+  ASSERT_TRUE(items.ok()) << items.status();
+  ASSERT_EQ(items->size(), 3u);
+  EXPECT_EQ((*items)[0].offset, 300u);
+  EXPECT_TRUE((*items)[0].oversized);
+  EXPECT_EQ((*items)[2].content, base::Fingerprint("item 5"));
+  EXPECT_EQ(ledger_->Items(1, 8, 10)->size(), 0u);
+  EXPECT_EQ(ledger_->Items(1, 0, 100)->size(), 8u);
+}
+
+TEST_F(LedgerTest, RefusesItemsThatDoNotFollow) {
+  Create(1);
+  ASSERT_TRUE(ledger_->Append(1, 0, Run(0, 2)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(1, 1, Run(1, 1))));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(1, 3, Run(3, 1))));
+  ASSERT_TRUE(ledger_->Seal(1, 250).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(1, 2, Run(2, 1))));
+}
+
+TEST_F(LedgerTest, IsCompleteOnlyOnceSealed) {
+  Create(1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->MarkComplete(1, absl::UnixEpoch())));
+  ASSERT_TRUE(ledger_->Seal(1, 0).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(1, absl::FromUnixSeconds(9)).ok());
+  EXPECT_EQ(ledger_->Get(1)->state, BatchState::kComplete);
+  EXPECT_EQ(ledger_->Get(1)->completed, absl::FromUnixSeconds(9));
+  ASSERT_TRUE(ledger_->Reopen(1).ok());
+  EXPECT_EQ(ledger_->Get(1)->state, BatchState::kSealed);
+}
+
+TEST_F(LedgerTest, ABatchIsCancelledForGoodUnlessItIsComplete) {
+  Create(1);
+  ASSERT_TRUE(ledger_->Cancel(1, absl::FromUnixSeconds(9), "unwanted").ok());
+  ASSERT_TRUE(ledger_->Cancel(1, absl::FromUnixSeconds(10), "again").ok());
+  EXPECT_EQ(ledger_->Get(1)->state, BatchState::kCancelled);
+  EXPECT_EQ(ledger_->Get(1)->cancel_reason, "unwanted");
+  EXPECT_EQ(ledger_->Get(1)->completed, absl::FromUnixSeconds(9));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->MarkComplete(1, absl::FromUnixSeconds(11))));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(1, 0, {ledger::ItemBoundary{}})));
+  Create(2);
+  ASSERT_TRUE(ledger_->Seal(2, 0).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(2, absl::FromUnixSeconds(9)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Cancel(2, absl::FromUnixSeconds(10), "")));
+}
+
+TEST_F(LedgerTest, ARequestIdFindsItsNewestBatch) {
+  Create(1, "same");
+  Create(2, "same");
+  EXPECT_EQ(ledger_->FindByRequestId("same")->number, 2u);
+  EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequestId("never").status()));
+}
+
+TEST_F(LedgerTest, SaysInWordsThatThereIsNoSuchBatch) {
+  Create(1);
+  EXPECT_EQ(ledger_->Get(99).status(), absl::NotFoundError("there is no batch 99"));
+  EXPECT_EQ(ledger_->Cancel(99, absl::UnixEpoch(), ""),
+            absl::NotFoundError("there is no batch 99"));
+}
+
+TEST_F(LedgerTest, RefusesANumberThatIsTaken) {
+  Create(1);
+  Batch again;
+  again.number = 1;
+  EXPECT_TRUE(absl::IsAlreadyExists(ledger_->Create(again)));
+}
+
+TEST_F(LedgerTest, CountsRefillsDurably) {
+  Create(1);
+  EXPECT_EQ(*ledger_->BeginRefill(1), 1u);
+  Open();
+  EXPECT_EQ(*ledger_->BeginRefill(1), 2u);
+}
+
+TEST_F(LedgerTest, WhatWasAcknowledgedSurvivesAPowerCut) {
+  muster::rocksdb::testing::FaultyEnv env;
+  ledger_ = *RocksDbBatchLedger::Open(dir_ / "before", {.env = &env});
+  Create(7);
+  ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
+  ASSERT_TRUE(ledger_->Seal(7, 300).ok());
+  env.CopyAsAfterPowerCut(dir_ / "before", dir_ / "after");
+  ledger_ = *RocksDbBatchLedger::Open(dir_ / "after", {});
+  const auto batch = ledger_->Get(7);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->state, BatchState::kSealed);
+  EXPECT_EQ(batch->items, 3u);
+  EXPECT_EQ(ledger_->Items(7, 0, 10)->size(), 3u);
+}
+
+TEST_F(LedgerTest, NamesTheBatchWhoseRecordIsDamagedAndServesTheRest) {
+  Create(1, "one");
+  Create(2, "two");
+  Overwrite(1, 1, "garbage!!");
+  const absl::Status status = ledger_->Get(1).status();
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("batch 1"));
+  EXPECT_TRUE(ledger_->Get(2).ok());
+}
+
+TEST_F(LedgerTest, ListsTheRestAndNamesTheDamaged) {
+  for (const uint64_t number : {1, 2, 3}) Create(number);
+  Overwrite(0, 2, "garbage!!");
+  const base::LogCapture log;
+  const auto batches = ledger_->List();
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  ASSERT_EQ(batches->size(), 2u);
+  EXPECT_EQ((*batches)[0].number, 1u);
+  EXPECT_EQ((*batches)[1].number, 3u);
+  EXPECT_THAT(log.lines(), ::testing::Contains(HasSubstr("batch=2")));
+}
+
+TEST_F(LedgerTest, RefusesARecordThatLiesUnderAnotherBatchsKey) {
+  Create(1);
+  Create(2);
+  Batch stray;
+  stray.number = 2;
+  Overwrite(0, 1, EncodeRecord(stray));
+  const absl::Status status = ledger_->Get(1).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("that of batch 2"));
+}
+
+}  // namespace
+}  // namespace muster::ledger::rocksdb

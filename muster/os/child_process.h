@@ -1,0 +1,80 @@
+// ChildProcess: a program that this process started, and the three pipes to it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/os/file_descriptor.h"
+
+namespace muster::os {
+
+struct ProcessSpec {
+  std::string path;               // absolute, or relative to this process's working directory
+  std::vector<std::string> argv;  // argv[0] included
+  // Variables on top of this process's own.
+  std::vector<std::pair<std::string, std::string>> env;
+  std::string working_dir;     // empty: that of this process
+  uint64_t memory_limit = 0;   // bytes of address space; 0: no limit of its own
+  int death_signal = SIGKILL;  // sent to it when the thread that started it ends
+};
+
+// Not thread-safe. The program leads a process group of its own, so that whatever it starts dies
+// with it, and a Ctrl-C at the terminal does not reach it behind our back.
+class ChildProcess {
+ public:
+  // Starts the program; the calling thread must outlive it, because the kernel sends `death_signal`
+  // when that thread ends (so that no program survives a worker that was killed): see Spawner.
+  // NotFound, PermissionDenied, … when it cannot be executed; Unavailable when the machine cannot
+  // start one more.
+  static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProcessSpec& program);
+
+  // Kills it if it has not ended.
+  ~ChildProcess();
+
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  // Our ends of its stdin, stdout and stderr; they never block. -1 once closed.
+  int input() const { return input_.get(); }
+  int output() const { return output_.get(); }
+  int errors() const { return errors_.get(); }
+  void CloseErrors() { errors_.Close(); }
+
+  // Readable in poll() when the program has ended; -1 where the kernel has no such thing.
+  int ended_fd() const { return pidfd_.get(); }
+  bool HasEnded() const;
+
+  // Closes its stdin, which asks it to end, and waits up to `grace` (real time) until it has. Calls
+  // `read_errors` whenever there is something on its stderr: with nobody to read its last words the
+  // program could not end.
+  void AskToEnd(absl::Duration grace, absl::FunctionRef<void()> read_errors);
+
+  // Kills what is left of the process group, and waits for the program. How it ended: "exited with
+  // status 3, peak memory 14 MiB", "was killed by signal 11 (Segmentation fault), peak memory 14
+  // MiB". The same answer when called again.
+  const std::string& Kill();
+  // Of a program that has ended before Kill: a signal did it, not the program's own exit.
+  bool was_signalled() const { return was_signalled_; }
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  ChildProcess(pid_t pid, FileDescriptor input, FileDescriptor output, FileDescriptor errors);
+
+  const pid_t pid_;
+  FileDescriptor input_, output_, errors_, pidfd_;
+  std::optional<std::string> end_;
+  bool was_signalled_ = false;
+};
+
+}  // namespace muster::os

@@ -1,0 +1,56 @@
+// DurableDirectory: files that are whole or not there, whenever the power goes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace muster::os {
+
+// Writes all of `bytes` to `fd`. ResourceExhausted when the disk is full; `what` goes into errors.
+absl::Status WriteFully(int fd, absl::string_view bytes, absl::string_view what);
+
+// Thread-safe. Names are file names without a slash or a leading dot; callers check that.
+class DurableDirectory {
+ public:
+  // Creates `path` and its parents if need be, removes what writers that died left behind, and
+  // keeps other owners out until destroyed. base::Busy: there is another owner.
+  static absl::StatusOr<std::unique_ptr<DurableDirectory>> Own(const std::string& path);
+
+  // To read only; may stand beside an owner. NotFound: no such directory.
+  static absl::StatusOr<std::unique_ptr<DurableDirectory>> View(const std::string& path);
+
+  ~DurableDirectory();
+  DurableDirectory(const DurableDirectory&) = delete;
+  DurableDirectory& operator=(const DurableDirectory&) = delete;
+
+  // Puts `bytes` where the file `name` was, or was not. When it answers OK the file survives a
+  // power cut; after an error it is as it was before or, if syncing the directory failed, either.
+  absl::Status Replace(absl::string_view name, absl::string_view bytes);
+
+  // NotFound; DataLoss when the file is longer than `max_bytes`, or is no plain file.
+  absl::StatusOr<std::string> Read(absl::string_view name, size_t max_bytes) const;
+
+  // OK also when there is no such file. A power cut may bring it back.
+  absl::Status Remove(absl::string_view name);
+
+ private:
+  DurableDirectory(std::string path, int directory_fd);
+
+  absl::Status Lock();
+  absl::Status RemoveLeftovers();
+  absl::Status WriteTemporary(const std::string& temporary, absl::string_view bytes);
+  std::string PathOf(absl::string_view name) const;
+
+  const std::string path_;
+  const int directory_fd_;  // owned
+  int lock_fd_ = -1;        // owned; -1: a view
+  std::atomic<uint64_t> next_temporary_ = 0;
+};
+
+}  // namespace muster::os

@@ -1,0 +1,23 @@
+// Where a program is, as a shell would find it, and whether its script is there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace muster::os {
+
+// The path of `name` that exec takes: looked up in PATH when it has no slash, else relative to
+// `working_dir` (empty: that of this process). NotFound; PermissionDenied when it cannot be
+// executed.
+absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_view working_dir);
+
+// NotFound: argv[0] is an interpreter (python3, bash, node …) and argv[1] the path of a script,
+// with a slash or an extension, that is not there; relative to `working_dir`, as above. What is no
+// such path is not looked for: options, modules and subcommands.
+absl::Status CheckScript(const std::vector<std::string>& argv, absl::string_view working_dir);
+
+}  // namespace muster::os

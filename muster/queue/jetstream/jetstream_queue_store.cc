@@ -1,0 +1,229 @@
+#include "muster/queue/jetstream/jetstream_queue_store.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue/jetstream/attempt_notes.h"
+#include "muster/queue/jetstream/names.h"
+#include "muster/queue/jetstream/poison_shelf.h"
+#include "muster/queue/jetstream/queue_registry.h"
+#include "muster/queue/jetstream/stream_queue.h"
+#include "muster/queue/limits.h"
+
+namespace muster::queue::jetstream {
+namespace {
+
+using queue::QueueId;
+
+// Of a message's bytes, what its headers and its subjects may take.
+constexpr int64_t kMaxEnvelopeBytes = 8 << 10;
+constexpr int64_t kMinPayloadBytes = 64 << 10;
+
+const absl::Status& StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+  return result.status();
+}
+
+class JetStreamQueueStore final : public queue::QueueStore {
+ public:
+  JetStreamQueueStore(nats::Connection* connection, const Options& options)
+      : options_(options),
+        jetstream_(connection, options.timeout),
+        prompt_(options.prompt == nullptr ? connection : options.prompt, options.timeout) {
+    traits_.engine = "jetstream";
+    traits_.ack_survives = options.ack_survives;
+    traits_.dedup = true;
+    traits_.begins_together = true;
+    traits_.max_body_bytes = static_cast<size_t>(
+        std::min<int64_t>(queue::kMaxBodyBytes, connection->max_payload() - kMaxEnvelopeBytes));
+  }
+
+  absl::Status Open() {
+    MUSTER_RETURN_IF_ERROR(jetstream_.CheckEnabled());
+    if (jetstream_.connection()->max_payload() < kMinPayloadBytes) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the NATS server takes messages of ", jetstream_.connection()->max_payload(),
+                       " bytes only (max_payload); muster needs ", kMinPayloadBytes));
+    }
+    return attempt_log_.Open();
+  }
+
+  const queue::Traits& traits() const override { return traits_; }
+
+  absl::Status CreateQueue(const QueueId& queue, const queue::Metadata& metadata) override {
+    return queues_.Create(queue, metadata);
+  }
+  absl::Status DeleteQueue(const QueueId& queue) override { return queues_.Delete(queue); }
+  absl::StatusOr<std::vector<queue::QueueInfo>> ListQueues(
+      const queue::ListQueuesRequest& request) override {
+    return queues_.List(request);
+  }
+  absl::StatusOr<queue::Metadata> GetMetadata(const QueueId& queue) override {
+    return queues_.GetMetadata(queue);
+  }
+  absl::Status SetMetadata(const QueueId& queue, const queue::Metadata& metadata) override {
+    return queues_.SetMetadata(queue, metadata);
+  }
+
+  absl::StatusOr<std::vector<queue::PutResult>> Put(
+      const QueueId& queue, absl::Span<const queue::NewMessage> messages) override;
+  absl::StatusOr<std::vector<queue::Message>> Receive(
+      const QueueId& queue, const queue::ReceiveOptions& options) override;
+  absl::StatusOr<std::vector<queue::Message>> Peek(const QueueId& queue, int max_messages) override;
+  absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
+      const QueueId& queue, absl::Span<const queue::Receipt> receipts) override;
+  absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> Update(
+      const QueueId& queue, absl::Span<const queue::UpdateRequest> requests) override;
+  absl::StatusOr<std::vector<absl::Status>> Delete(
+      const QueueId& queue, absl::Span<const queue::Receipt> receipts) override;
+  absl::Status Clear(const QueueId& queue) override;
+  absl::StatusOr<std::vector<absl::Status>> DeadLetter(
+      const QueueId& queue, absl::Span<const queue::DeadLetterRequest> requests) override;
+  absl::StatusOr<std::vector<queue::PoisonMessage>> ListPoison(const QueueId& queue,
+                                                               absl::string_view after,
+                                                               int max_messages) override;
+  absl::StatusOr<int64_t> Redrive(const QueueId& queue, absl::Span<const std::string> message_ids,
+                                  int64_t max_messages) override;
+  absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
+  absl::StatusOr<queue::QueueStats> Stats(const QueueId& queue) override;
+
+ private:
+  absl::Status CheckBodies(absl::Span<const queue::NewMessage> messages) const;
+
+  // What `call` answers, or NotFound: where nobody listens, the queue may be gone.
+  template <typename Call>
+  std::invoke_result_t<Call, StreamQueue&> On(const QueueId& queue, Call call) {
+    MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<StreamQueue> found, queues_.Find(queue));
+    auto result = call(*found);
+    if (absl::IsUnavailable(StatusOf(result)) && queues_.IsGone(queue)) return NoQueue(queue);
+    return result;
+  }
+
+  const Options options_;
+  queue::Traits traits_;
+  nats::JetStream jetstream_;
+  nats::JetStream prompt_;
+  AttemptLog attempt_log_{&prompt_, options_.settings};
+  DeadLetterStore poison_{&jetstream_};
+  QueueRegistry queues_{JetStreamClients{&jetstream_, &prompt_}, &attempt_log_, &poison_,
+                        &options_};
+};
+
+absl::Status JetStreamQueueStore::CheckBodies(absl::Span<const queue::NewMessage> messages) const {
+  for (const queue::NewMessage& message : messages) {
+    if (message.delay > absl::ZeroDuration()) {
+      return absl::InvalidArgumentError("JetStream cannot put a message with a delay");
+    }
+    if (message.body.size() <= traits_.max_body_bytes) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a body of ", message.body.size(), " bytes; this server takes ",
+                     traits_.max_body_bytes, " (its max_payload less the envelope)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<queue::PutResult>> JetStreamQueueStore::Put(
+    const QueueId& queue, absl::Span<const queue::NewMessage> messages) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidatePut(messages));
+  MUSTER_RETURN_IF_ERROR(CheckBodies(messages));
+  return On(queue, [&](StreamQueue& on) { return on.Put(messages); });
+}
+
+absl::StatusOr<std::vector<queue::Message>> JetStreamQueueStore::Receive(
+    const QueueId& queue, const queue::ReceiveOptions& options) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateReceive(options, traits_));
+  return On(queue, [&](StreamQueue& on) { return on.Receive(options.max_messages); });
+}
+
+absl::StatusOr<std::vector<queue::Message>> JetStreamQueueStore::Peek(const QueueId& queue,
+                                                                      int max_messages) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateReceiveCount(max_messages, traits_));
+  return On(queue, [&](StreamQueue& on) { return on.Peek(max_messages); });
+}
+
+absl::StatusOr<std::vector<absl::StatusOr<int>>> JetStreamQueueStore::BeginAttempt(
+    const QueueId& queue, absl::Span<const queue::Receipt> receipts) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateSettle(receipts.size()));
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<StreamQueue> found, queues_.Find(queue));
+  return found->BeginAttempt(receipts);
+}
+
+absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> JetStreamQueueStore::Update(
+    const QueueId& queue, absl::Span<const queue::UpdateRequest> requests) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateSettle(requests.size()));
+  for (const queue::UpdateRequest& request : requests) {
+    MUSTER_RETURN_IF_ERROR(queue::ValidateUpdate(request));
+  }
+  return On(queue, [&](StreamQueue& on) { return on.Update(requests); });
+}
+
+absl::StatusOr<std::vector<absl::Status>> JetStreamQueueStore::Delete(
+    const QueueId& queue, absl::Span<const queue::Receipt> receipts) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateSettle(receipts.size()));
+  return On(queue, [&](StreamQueue& on) { return on.Delete(receipts); });
+}
+
+absl::Status JetStreamQueueStore::Clear(const QueueId& queue) {
+  return On(queue, [&](StreamQueue& on) { return on.Clear(); });
+}
+
+absl::StatusOr<std::vector<absl::Status>> JetStreamQueueStore::DeadLetter(
+    const QueueId& queue, absl::Span<const queue::DeadLetterRequest> requests) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateSettle(requests.size()));
+  return On(queue, [&](StreamQueue& on) { return on.DeadLetter(requests); });
+}
+
+absl::StatusOr<std::vector<queue::PoisonMessage>> JetStreamQueueStore::ListPoison(
+    const QueueId& queue, absl::string_view after, int max_messages) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateListPoison(max_messages));
+  MUSTER_RETURN_IF_ERROR(queues_.Find(queue).status());
+  const std::optional<uint64_t> sequence = after.empty() ? 0 : SequenceOf(queue, after);
+  if (!sequence.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", after, "' is no message of queue '", queue.ToString(), "'"));
+  }
+  return poison_.List(queue, *sequence, max_messages);
+}
+
+absl::StatusOr<int64_t> JetStreamQueueStore::Redrive(const QueueId& queue,
+                                                     absl::Span<const std::string> message_ids,
+                                                     int64_t max_messages) {
+  MUSTER_RETURN_IF_ERROR(queues_.Find(queue).status());
+  std::vector<uint64_t> sequences;
+  for (const std::string& id : message_ids) {
+    if (const auto sequence = SequenceOf(queue, id)) sequences.push_back(*sequence);
+  }
+  if (message_ids.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(sequences, poison_.Sequences(queue));
+    const auto wanted = static_cast<size_t>(std::max<int64_t>(0, max_messages));
+    sequences.resize(std::min(sequences.size(), wanted));
+  }
+  return poison_.Redrive(queue, sequences);
+}
+
+absl::StatusOr<int64_t> JetStreamQueueStore::PurgePoison(const QueueId& queue) {
+  MUSTER_RETURN_IF_ERROR(queues_.Find(queue).status());
+  return poison_.Purge(queue);
+}
+
+absl::StatusOr<queue::QueueStats> JetStreamQueueStore::Stats(const QueueId& queue) {
+  return On(queue, [&](StreamQueue& on) { return on.Stats(); });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenJetStreamQueues(nats::Connection* connection,
+                                                                       const Options& options) {
+  auto store = std::make_unique<JetStreamQueueStore>(connection, options);
+  MUSTER_RETURN_IF_ERROR(store->Open());
+  return store;
+}
+
+}  // namespace muster::queue::jetstream

@@ -1,0 +1,133 @@
+// What the conformance suite does not ask of an engine whose messages lie with a server. On each
+// server that NatsServer::Programs names.
+#include "muster/queue/jetstream/jetstream_queue_store.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/nats/connection.h"
+#include "muster/nats/jetstream.h"
+#include "muster/queue/jetstream/names.h"
+#include "muster/queue/lease_metadata.h"
+#include "tests/fakes/nats/nats_server.h"
+#include "tests/fakes/queue/jetstream/jetstream_fixture.h"
+
+namespace muster::queue::jetstream {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_P(JetStreamQueueStoreTest, PutsMoreThanOneWindowInOneCall) {
+  const auto put = store().Put(queue_, Bodies(1000, "id"));
+  ASSERT_TRUE(put.ok()) << put.status();
+  ASSERT_EQ(put->size(), 1000u);
+  const std::vector<std::string> drained = Drain();  // one or the other twice, if its lease lapses
+  EXPECT_EQ(std::set<std::string>(drained.begin(), drained.end()).size(), 1000u);
+}
+
+// Servers trim and fold what is in a header.
+TEST_P(JetStreamQueueStoreTest, TellsDedupIdsApartWhateverBytesTheyHave) {
+  for (const char* id :
+       {"a b", "a\nb", " a b", "a b ", "muster.redrive.1.1", "base64.YSBi", "\xff"}) {
+    std::vector<queue::NewMessage> messages(1);
+    messages[0].dedup_id = id;
+    EXPECT_FALSE(store().Put(queue_, messages)->front().duplicate) << id;
+    EXPECT_TRUE(store().Put(queue_, messages)->front().duplicate) << id;
+  }
+}
+
+TEST_P(JetStreamQueueStoreTest, PutsAnIdAgainOnceItsTimeIsOver) {
+  options_.settings.dedup_window = absl::Milliseconds(100);
+  const Client client(server_.url(), options_);
+  const queue::QueueId brief{"acme", "brief"};
+  ASSERT_TRUE(client.store->CreateQueue(brief, {}).ok());
+  ASSERT_FALSE(client.store->Put(brief, Bodies(1, "id"))->front().duplicate);
+  EXPECT_TRUE(client.store->Put(brief, Bodies(1, "id"))->front().duplicate);
+  bool duplicate = true;
+  while (duplicate) duplicate = client.store->Put(brief, Bodies(1, "id"))->front().duplicate;
+  EXPECT_EQ(client.store->Stats(brief)->stored(), 2);
+}
+
+TEST_P(JetStreamQueueStoreTest, SetsAMessageAsideOnlyOnceHoweverOftenItIsAsked) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  const queue::Receipt receipt = store().Receive(queue_, {1})->front().receipt;
+  queue::DeadLetterRequest request;
+  request.receipt = receipt;
+  request.cause.reason = "line one\r\nline two \"quoted\" \xff";
+  ASSERT_TRUE(store().DeadLetter(queue_, {request})->front().ok());
+  EXPECT_TRUE(absl::IsNotFound(store().DeadLetter(queue_, {request})->front()));
+  const auto poison = store().ListPoison(queue_, "", 10);
+  ASSERT_TRUE(poison.ok()) << poison.status();
+  ASSERT_EQ(poison->size(), 1u);
+  EXPECT_THAT(poison->front().cause.reason, HasSubstr("line one\r\nline two \"quoted\" "));
+  EXPECT_EQ(store().Stats(queue_)->poison, 1);
+}
+
+// What lies aside, as the first release wrote it, and as a newer one might.
+TEST_P(JetStreamQueueStoreTest, ReadsMetadataAndCausesOfOtherReleases) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  for (const char* cause :
+       {R"({"attempts":5,"holder":"p-1","insertion_ns":1000,"reason":"it died","time_ns":2000})",
+        R"({"attempts":5,"holder":"p-1","insertion_ns":1000,"reason":"it died","time_ns":2000,)"
+        R"("fingerprint":{"newer":true}})"}) {
+    ASSERT_TRUE(jetstream
+                    .Publish({.subject = PoisonSubjectOf(queue_, "7"),
+                              .headers = {{"Muster-Cause", absl::Base64Escape(cause)}},
+                              .data = "body"})
+                    .ok());
+    const auto poison = store().ListPoison(queue_, "", 10);
+    ASSERT_TRUE(poison.ok() && poison->size() == 1) << poison.status();
+    EXPECT_EQ(poison->front().body, "body");
+    EXPECT_EQ(poison->front().cause.reason, "it died");
+    EXPECT_EQ(poison->front().cause.attempts, 5);
+    EXPECT_EQ(poison->front().cause.time, absl::FromUnixNanos(2000));
+  }
+  ASSERT_TRUE(jetstream
+                  .Publish({.subject = MetadataSubjectOf(queue_),
+                            .data = R"({"muster-newer":"x","owner":"billing"})"})
+                  .ok());
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Seconds(90)).ok());
+  EXPECT_EQ(jetstream.LastMessage(AsideStreamOf(queue_), MetadataSubjectOf(queue_))->data,
+            R"({"muster-newer":"x","muster-visibility":"1m30s","owner":"billing"})");
+}
+
+// Redriven or not, a body is bytes that others wrote.
+TEST_P(JetStreamQueueStoreTest, KeepsABodyAsItIsThroughPoisonAndRedrive) {
+  queue::NewMessage message;
+  message.body = std::string("\x08\x05\xa2\x06\x03new\0", 9);
+  ASSERT_TRUE(store().Put(queue_, {message}).ok());
+  queue::DeadLetterRequest request;
+  request.receipt = store().Receive(queue_, {1})->front().receipt;
+  ASSERT_TRUE(store().DeadLetter(queue_, {request})->front().ok());
+  EXPECT_EQ(store().Redrive(queue_, {}, 1).value(), 1);
+  EXPECT_EQ(store().Receive(queue_, {1})->front().body, message.body);
+}
+
+TEST_P(JetStreamQueueStoreTest, SaysHowLargeABodyMayBe) {
+  queue::NewMessage message;
+  message.body = std::string(store().traits().max_body_bytes + 1, 'x');
+  const absl::Status status = store().Put(queue_, {message}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  message.body.pop_back();
+  message.dedup_id = std::string(queue::kMaxDedupIdBytes, 'i');
+  EXPECT_TRUE(store().Put(queue_, {message}).ok());
+}
+
+TEST_P(JetStreamQueueStoreTest, NeedsAServerWithJetStream) {
+  nats::testing::NatsServer plain(GetParam(), "", nats::testing::NatsServer::Persistence::kNone);
+  const auto connection = nats::Connection::Open(plain.url(), {}).value();
+  const auto store = OpenJetStreamQueues(connection.get(), {});
+  EXPECT_TRUE(absl::IsFailedPrecondition(store.status())) << store.status();
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, JetStreamQueueStoreTest,
+                         ::testing::ValuesIn(nats::testing::NatsServer::Programs()),
+                         [](const auto& server) { return absl::StrCat("Server", server.index); });
+
+}  // namespace
+}  // namespace muster::queue::jetstream

@@ -1,0 +1,195 @@
+#include "muster/queue/jetstream/queue_registry.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "muster/base/status_macros.h"
+#include "muster/nats/settings_check.h"
+#include "muster/queue/jetstream/metadata_codec.h"
+#include "muster/queue/jetstream/names.h"
+#include "muster/queue/limits.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::queue::jetstream {
+namespace {
+
+using queue::QueueId;
+
+// How many replicas there are, and for how long copies are known, each installation says itself.
+constexpr absl::string_view kMayDiffer[] = {"num_replicas", "duplicate_window"};
+
+}  // namespace
+
+absl::Status NoQueue(const QueueId& queue) {
+  return absl::NotFoundError(absl::StrCat("no queue '", queue.ToString(), "'"));
+}
+
+absl::StatusOr<std::shared_ptr<StreamQueue>> QueueRegistry::Find(const QueueId& queue) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(queue));
+  {
+    base::MutexLock lock(&mu_);
+    const auto known = queues_.find(queue);
+    if (known != queues_.end()) return known->second;
+  }
+  const auto consumer = jetstream_->GetConsumer(StreamOf(queue), kConsumer);
+  if (absl::IsNotFound(consumer.status())) return NoQueue(queue);
+  MUSTER_RETURN_IF_ERROR(consumer.status());
+  base::MutexLock lock(&mu_);
+  std::shared_ptr<StreamQueue>& made = queues_[queue];
+  if (made == nullptr) {
+    made = std::make_shared<StreamQueue>(queue, clients_, attempt_log_, poison_, options_,
+                                         consumer->ack_wait);
+  }
+  return made;
+}
+
+bool QueueRegistry::IsGone(const QueueId& queue) {
+  const absl::StatusOr<bool> as_made = IsAsMade(queue);
+  if (!absl::IsNotFound(as_made.status()) && as_made.value_or(true)) return false;
+  Forget(queue);
+  return true;
+}
+
+absl::StatusOr<bool> QueueRegistry::IsAsMade(const QueueId& queue) {
+  MUSTER_RETURN_IF_ERROR(jetstream_->GetConsumer(StreamOf(queue), kConsumer).status());
+  MUSTER_ASSIGN_OR_RETURN(const nlohmann::json config, jetstream_->StreamConfig(StreamOf(queue)));
+  return nats::DifferencesOf(StreamSettings(queue, options_->settings), config, kMayDiffer).empty();
+}
+
+void QueueRegistry::Forget(const QueueId& queue) {
+  base::MutexLock lock(&mu_);
+  queues_.erase(queue);
+  made_.erase(queue);
+}
+
+std::optional<queue::Metadata> QueueRegistry::IfMade(const QueueId& queue) {
+  {
+    base::MutexLock lock(&mu_);
+    if (!made_.contains(queue)) return std::nullopt;
+  }
+  absl::StatusOr<queue::Metadata> there = ReadMetadata(queue);
+  if (!there.ok() || !RefreshLease(queue).ok()) return std::nullopt;
+  return *std::move(there);
+}
+
+absl::Status QueueRegistry::RefreshLease(const QueueId& queue) {
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer,
+                          jetstream_->GetConsumer(StreamOf(queue), kConsumer));
+  base::MutexLock lock(&mu_);
+  const auto known = queues_.find(queue);
+  if (known != queues_.end()) known->second->FollowLease(consumer.ack_wait);
+  return absl::OkStatus();
+}
+
+absl::Status QueueRegistry::EnsureConsumer(const QueueId& queue, const queue::Metadata& metadata) {
+  const absl::Duration lease = LeaseBy(metadata);
+  MUSTER_RETURN_IF_ERROR(jetstream_->EnsureConsumer(StreamOf(queue), ConsumerSettings(lease)));
+  base::MutexLock lock(&mu_);
+  const auto known = queues_.find(queue);
+  if (known != queues_.end()) known->second->FollowLease(lease);
+  return absl::OkStatus();
+}
+
+absl::Status QueueRegistry::Create(const QueueId& queue, const queue::Metadata& metadata) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(queue));
+  MUSTER_RETURN_IF_ERROR(queue::ValidateMetadata(metadata));
+  std::optional<queue::Metadata> there = IfMade(queue);
+  if (!there.has_value()) {
+    MUSTER_ASSIGN_OR_RETURN(there, Make(queue, metadata));
+    base::MutexLock lock(&mu_);
+    made_.insert(queue);
+  }
+  if (*there == metadata) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("queue '", queue.ToString(), "' is there with other metadata"));
+}
+
+absl::StatusOr<queue::Metadata> QueueRegistry::Make(const QueueId& queue,
+                                                    const queue::Metadata& metadata) {
+  MUSTER_RETURN_IF_ERROR(jetstream_->EnsureStream(AsideStreamSettings(queue, options_->settings)));
+  const std::string text = EncodeMetadata(metadata);
+  const absl::Status written =
+      jetstream_
+          ->Publish({.subject = MetadataSubjectOf(queue),
+                     .headers = {{"Nats-Expected-Last-Subject-Sequence", "0"}},
+                     .data = text})
+          .status();
+  queue::Metadata there = metadata;
+  if (nats::ErrorCodeOf(written) == nats::kWrongLastSequence) {
+    MUSTER_ASSIGN_OR_RETURN(there, ReadMetadata(queue));
+  } else {
+    MUSTER_RETURN_IF_ERROR(written);
+  }
+  MUSTER_RETURN_IF_ERROR(jetstream_->EnsureStream(StreamSettings(queue, options_->settings)));
+  MUSTER_RETURN_IF_ERROR(EnsureConsumer(queue, there));
+  return there;
+}
+
+// Each step whatever the ones before found: an earlier call may have ended between two of them.
+absl::Status QueueRegistry::Delete(const QueueId& queue) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(queue));
+  const absl::Status messages = jetstream_->DeleteStream(StreamOf(queue));
+  if (!messages.ok() && !absl::IsNotFound(messages)) return messages;
+  Forget(queue);
+  MUSTER_RETURN_IF_ERROR(attempt_log_->Forget(queue));
+  const absl::Status aside = jetstream_->DeleteStream(AsideStreamOf(queue));
+  if (absl::IsNotFound(messages) && absl::IsNotFound(aside)) return NoQueue(queue);
+  return absl::IsNotFound(aside) ? absl::OkStatus() : aside;
+}
+
+absl::StatusOr<std::vector<queue::QueueInfo>> QueueRegistry::List(
+    const queue::ListQueuesRequest& request) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateListQueues(request));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> streams,
+                          jetstream_->StreamNames(SubjectOf({request.account, "*"})));
+  std::vector<queue::QueueInfo> infos;
+  for (const std::string& stream : streams) {
+    const std::optional<QueueId> queue = QueueOfStream(stream);
+    if (!queue.has_value() || queue->account != request.account || queue->name <= request.after ||
+        !absl::StartsWith(queue->name, request.prefix)) {
+      continue;
+    }
+    if (infos.size() >= static_cast<size_t>(request.max_results)) break;
+    absl::StatusOr<queue::Metadata> metadata = ReadMetadata(*queue);
+    if (absl::IsNotFound(metadata.status())) continue;  // deleted meanwhile
+    MUSTER_RETURN_IF_ERROR(metadata.status());
+    infos.push_back({*queue, *std::move(metadata)});
+  }
+  return infos;
+}
+
+absl::StatusOr<queue::Metadata> QueueRegistry::ReadMetadata(const QueueId& queue) {
+  const auto stored = jetstream_->LastMessage(AsideStreamOf(queue), MetadataSubjectOf(queue));
+  if (absl::IsNotFound(stored.status())) return NoQueue(queue);
+  MUSTER_RETURN_IF_ERROR(stored.status());
+  return DecodeMetadata(queue, stored->data);
+}
+
+absl::StatusOr<queue::Metadata> QueueRegistry::GetMetadata(const QueueId& queue) {
+  MUSTER_RETURN_IF_ERROR(Find(queue).status());
+  if (const absl::Status looked = RefreshLease(queue); !looked.ok()) {
+    if (!absl::IsNotFound(looked)) return looked;
+    Forget(queue);
+    return NoQueue(queue);
+  }
+  return ReadMetadata(queue);
+}
+
+absl::Status QueueRegistry::SetMetadata(const QueueId& queue, const queue::Metadata& metadata) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateMetadata(metadata));
+  MUSTER_RETURN_IF_ERROR(Find(queue).status());
+  const std::string text = EncodeMetadata(metadata);
+  MUSTER_RETURN_IF_ERROR(
+      jetstream_->Publish({.subject = MetadataSubjectOf(queue), .data = text}).status());
+  const absl::Status follows = EnsureConsumer(queue, metadata);
+  if (follows.ok()) return follows;
+  // The next CreateQueue brings it up to date, in whichever process.
+  base::MutexLock lock(&mu_);
+  made_.erase(queue);
+  return follows;
+}
+
+}  // namespace muster::queue::jetstream

@@ -1,0 +1,307 @@
+#include "muster/queue/jetstream/stream_queue.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue/jetstream/names.h"
+
+namespace muster::queue::jetstream {
+namespace {
+
+// Messages on their way to the server at a time, and their bytes: what a slow server can make this
+// process keep.
+constexpr size_t kWindowMessages = 256;
+constexpr size_t kWindowBytes = size_t{8} << 20;
+constexpr absl::string_view kOwnIds = "muster.";  // of what this engine puts by itself
+constexpr absl::string_view kEncoded = "base64.";
+
+// How many of `messages` go out together.
+size_t WindowOf(absl::Span<const queue::NewMessage> messages) {
+  size_t count = 0;
+  for (size_t bytes = 0; count < std::min(messages.size(), kWindowMessages); ++count) {
+    bytes += messages[count].body.size();
+    if (count > 0 && bytes > kWindowBytes) break;
+  }
+  return count;
+}
+
+// A dedup id may be any bytes, but servers and clients trim and fold what is in a header.
+std::string MessageIdFor(const std::string& dedup_id) {
+  const bool is_plain = std::all_of(dedup_id.begin(), dedup_id.end(), absl::ascii_isgraph);
+  if (is_plain && !absl::StartsWith(dedup_id, kOwnIds) && !absl::StartsWith(dedup_id, kEncoded)) {
+    return dedup_id;
+  }
+  return absl::StrCat(kEncoded, absl::WebSafeBase64Escape(dedup_id));
+}
+
+absl::Status NotHeld(const queue::QueueId& queue) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("queue '", queue.ToString(), "': the receipt is of no lease that lasts"));
+}
+
+// Once a message is stored, "nothing was put" is no answer any more.
+absl::Status PutFailed(bool nothing_was_put, const absl::Status& why) {
+  if (nothing_was_put || absl::IsUnavailable(why)) return why;
+  return absl::UnavailableError(absl::StrCat("only a part was put: ", why.ToString()));
+}
+
+absl::Status OnlyDelete(const queue::QueueId& queue) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "queue '", queue.ToString(), "': the receipt of a put only deletes, with this engine"));
+}
+
+// "-NAK", or with the time until when nobody gets the message.
+std::string GiveBack(absl::Duration delay) {
+  if (delay <= absl::ZeroDuration()) return "-NAK";
+  return absl::StrCat("-NAK {\"delay\": ", absl::ToInt64Nanoseconds(delay), "}");
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<queue::PutResult>> StreamQueue::Put(
+    absl::Span<const queue::NewMessage> messages) {
+  const absl::Time now = options_->clock->Now();
+  const std::string subject = SubjectOf(id_);
+  std::vector<queue::PutResult> results;
+  while (results.size() < messages.size()) {
+    const auto window =
+        messages.subspan(results.size(), WindowOf(messages.subspan(results.size())));
+    std::vector<nats::Outgoing> outgoing;
+    for (const queue::NewMessage& message : window) {
+      nats::Outgoing& next = outgoing.emplace_back();
+      next.subject = subject;
+      next.data = message.body;
+      if (!message.dedup_id.empty())
+        next.headers = {{"Nats-Msg-Id", MessageIdFor(message.dedup_id)}};
+    }
+    const auto acks = jetstream_->Publish(outgoing);
+    if (!acks.ok()) return PutFailed(results.empty(), acks.status());
+    for (const absl::StatusOr<nats::PubAck>& ack : *acks) {
+      if (!ack.ok()) return PutFailed(results.empty(), ack.status());
+      queue::PutResult& result = results.emplace_back();
+      result.message_id = MessageIdOf(id_, ack->sequence);
+      result.duplicate = ack->duplicate;
+      if (!ack->duplicate) result.receipt = ReceiptOfPut(id_, ack->sequence);
+      result.insertion_time = result.next_visible_time = now;
+      result.expiration_time = absl::InfiniteFuture();
+    }
+  }
+  return results;
+}
+
+std::vector<absl::StatusOr<int>> StreamQueue::BeginAttempt(
+    absl::Span<const queue::Receipt> receipts) {
+  std::vector<absl::StatusOr<int>> results;
+  results.reserve(receipts.size());
+  std::vector<AttemptRecord> together;
+  std::vector<size_t> places;  // as `together`
+  for (const queue::Receipt& receipt : receipts) {
+    const absl::StatusOr<AttemptRecord> charged = Charge(receipt);
+    results.push_back(charged.ok() ? absl::StatusOr<int>(charged->attempts) : charged.status());
+    if (!charged.ok()) continue;
+    // What was delivered before may have a record of its own, which would be taken for the newer
+    // one.
+    if (receipts.size() > 1 && charged->deliveries == 1) {
+      // Nobody is charged for a neighbour's fault: should the holder die, each is a suspect.
+      together.push_back(*charged);
+      together.back().attempts = 0;
+      places.push_back(results.size() - 1);
+    } else if (absl::Status noted = attempt_log_->Write(id_, *charged); !noted.ok()) {
+      results.back() = noted;
+    }
+  }
+  if (absl::Status noted = attempt_log_->WriteTogether(id_, together); !noted.ok()) {
+    for (const size_t place : places) results[place] = noted;
+  }
+  return results;
+}
+
+absl::StatusOr<AttemptRecord> StreamQueue::Charge(const queue::Receipt& receipt) {
+  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, ParseReceipt(id_, receipt));
+  const Delivery& delivery = read.delivery;
+  std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
+  if (read.of_put || !lease.has_value() || lease->ends <= Now()) return NotHeld(id_);
+  ++lease->attempts;
+  lease->began = true;
+  leases_.Put(delivery.sequence, *lease);
+  return AttemptRecord{.sequence = delivery.sequence,
+                       .deliveries = delivery.deliveries,
+                       .attempts = lease->attempts};
+}
+
+absl::Status StreamQueue::SendAcks(const std::vector<AckRequest>& acks,
+                                   std::vector<absl::Status>* results) {
+  std::vector<nats::Outgoing> outgoing;
+  for (const AckRequest& ack : acks)
+    outgoing.push_back({.subject = ack.ack_subject, .data = ack.text});
+  MUSTER_ASSIGN_OR_RETURN(const auto answers,
+                          jetstream_->connection()->RequestAll(outgoing, options_->timeout));
+  for (size_t i = 0; i < acks.size(); ++i) (*results)[acks[i].place] = answers[i].status();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Lease> StreamQueue::LeaseOf(const Delivery& delivery) {
+  const std::optional<Lease> known = leases_.Find(delivery.sequence, delivery.deliveries);
+  if (known.has_value()) return *known;
+  Lease lease{.deliveries = delivery.deliveries, .ends = Now()};
+  MUSTER_ASSIGN_OR_RETURN(const auto records,
+                          attempt_log_->Find(id_, absl::MakeConstSpan(&delivery.sequence, 1)));
+  if (!records.front().has_value()) return lease;
+  const AttemptRecord& record = *records.front();
+  lease.attempts = record.attempts;
+  lease.began = !record.ended && record.deliveries == delivery.deliveries;
+  lease.interrupted = record.ended ? record.suspect : !lease.began;
+  return lease;
+}
+
+bool StreamQueue::HasLapsed(const Delivery& delivery) const {
+  const std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
+  return lease.has_value() && lease->ends <= Now();
+}
+
+absl::Status StreamQueue::EndAttempt(const Delivery& delivery, bool refund) {
+  MUSTER_ASSIGN_OR_RETURN(const Lease lease, LeaseOf(delivery));
+  AttemptRecord record{
+      .sequence = delivery.sequence, .deliveries = delivery.deliveries, .ended = true};
+  record.attempts = std::max(0, lease.attempts - (refund && lease.began ? 1 : 0));
+  record.suspect = lease.interrupted && !lease.began;
+  // Who has no record has no attempts.
+  if (!lease.began && record.attempts == 0 && !record.suspect) return absl::OkStatus();
+  return attempt_log_->Write(id_, record);
+}
+
+absl::StatusOr<StreamQueue::AckRequest> StreamQueue::AckRequestFor(
+    const queue::UpdateRequest& request, size_t place) {
+  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, ParseReceipt(id_, request.receipt));
+  if (read.of_put) return OnlyDelete(id_);
+  if (HasLapsed(read.delivery)) return NotHeld(id_);
+  if (request.body.has_value()) {
+    return absl::FailedPreconditionError("JetStream cannot replace the body of a message");
+  }
+  if (request.attempt_ended) {
+    MUSTER_RETURN_IF_ERROR(EndAttempt(read.delivery, request.refund_attempt));
+  }
+  const bool lets_go = request.attempt_ended || request.visibility == absl::ZeroDuration();
+  return AckRequest{place, read.delivery.ack_subject,
+                    lets_go ? GiveBack(request.visibility) : "+WPI"};
+}
+
+absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Update(
+    absl::Span<const queue::UpdateRequest> requests) {
+  std::vector<absl::Status> said(requests.size());
+  std::vector<AckRequest> acks;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    absl::StatusOr<AckRequest> ack = AckRequestFor(requests[i], i);
+    said[i] = ack.status();
+    if (ack.ok()) acks.push_back(*std::move(ack));
+  }
+  const absl::Duration ends = Now() + lease();
+  const absl::Time now = options_->clock->Now();
+  MUSTER_RETURN_IF_ERROR(SendAcks(acks, &said));
+  std::vector<absl::StatusOr<queue::UpdateResult>> results;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (!said[i].ok()) {
+      results.push_back(said[i]);
+      continue;
+    }
+    const Delivery delivery = ParseReceipt(id_, requests[i].receipt)->delivery;
+    const bool lets_go =
+        requests[i].attempt_ended || requests[i].visibility == absl::ZeroDuration();
+    if (lets_go) {
+      leases_.End(delivery.sequence, delivery.deliveries);
+    } else if (auto lease = leases_.Find(delivery.sequence, delivery.deliveries)) {
+      lease->ends = ends;
+      leases_.Put(delivery.sequence, *lease);
+    }
+    results.push_back(queue::UpdateResult{requests[i].receipt,
+                                          now + (lets_go ? requests[i].visibility : lease())});
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
+    absl::Span<const queue::Receipt> receipts) {
+  std::vector<absl::Status> results(receipts.size());
+  std::vector<AckRequest> acks;
+  std::vector<Delivery> deliveries;
+  for (size_t i = 0; i < receipts.size(); ++i) {
+    absl::StatusOr<ReadReceipt> read = ParseReceipt(id_, receipts[i]);
+    results[i] = read.status();
+    if (!read.ok()) continue;
+    if (read->of_put) {
+      results[i] = jetstream_->DeleteMessage(StreamOf(id_), read->delivery.sequence);
+      continue;
+    }
+    acks.push_back({i, read->delivery.ack_subject, "+ACK"});
+    deliveries.push_back(std::move(read->delivery));
+  }
+  MUSTER_RETURN_IF_ERROR(SendAcks(acks, &results));
+  for (size_t i = 0; i < acks.size(); ++i) {
+    if (!results[acks[i].place].ok()) continue;
+    leases_.End(deliveries[i].sequence, deliveries[i].deliveries);
+  }
+  return results;
+}
+
+absl::Status StreamQueue::Clear() {
+  MUSTER_RETURN_IF_ERROR(jetstream_->Purge(StreamOf(id_)).status());
+  leases_.EndAll();
+  return absl::OkStatus();
+}
+
+absl::Status StreamQueue::DeadLetterOne(const queue::DeadLetterRequest& request, AckRequest* ack) {
+  MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, ParseReceipt(id_, request.receipt));
+  if (read.of_put) return OnlyDelete(id_);
+  if (HasLapsed(read.delivery)) return NotHeld(id_);
+  MUSTER_ASSIGN_OR_RETURN(const nats::StoredMessage stored,
+                          jetstream_->GetMessage(StreamOf(id_), read.delivery.sequence));
+  queue::Cause cause = request.cause;
+  if (cause.time == absl::Time()) cause.time = options_->clock->Now();
+  MUSTER_RETURN_IF_ERROR(poison_->Add(id_, stored, cause));
+  ack->ack_subject = read.delivery.ack_subject;
+  ack->text = "+TERM";
+  leases_.End(read.delivery.sequence, read.delivery.deliveries);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<absl::Status>> StreamQueue::DeadLetter(
+    absl::Span<const queue::DeadLetterRequest> requests) {
+  std::vector<absl::Status> results(requests.size());
+  std::vector<AckRequest> acks;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    AckRequest ack{i, "", ""};
+    results[i] = DeadLetterOne(requests[i], &ack);
+    if (results[i].ok()) acks.push_back(std::move(ack));
+  }
+  MUSTER_RETURN_IF_ERROR(SendAcks(acks, &results));
+  return results;
+}
+
+void StreamQueue::FollowLease(absl::Duration lease) {
+  const int64_t before = lease_ns_.exchange(absl::ToInt64Nanoseconds(lease));
+  const absl::Duration longer = lease - absl::Nanoseconds(before);
+  // The server counts from its last ack of each, and compares with what it is set to now.
+  if (longer != absl::ZeroDuration()) leases_.Shift(longer);
+}
+
+absl::StatusOr<nats::ConsumerState> StreamQueue::RefreshConsumer() {
+  MUSTER_ASSIGN_OR_RETURN(nats::ConsumerState consumer,
+                          jetstream_->GetConsumer(StreamOf(id_), kConsumer));
+  FollowLease(consumer.ack_wait);
+  return consumer;
+}
+
+absl::StatusOr<queue::QueueStats> StreamQueue::Stats() {
+  MUSTER_ASSIGN_OR_RETURN(const nats::StreamState stream, jetstream_->GetStream(StreamOf(id_)));
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
+  MUSTER_ASSIGN_OR_RETURN(queue::QueueStats stats, stats_reader_.Collect(stream, consumer));
+  MUSTER_ASSIGN_OR_RETURN(stats.poison, poison_->Count(id_));
+  stats.total_out = std::max<int64_t>(0, stats.total_out - stats.poison);
+  return stats;
+}
+
+}  // namespace muster::queue::jetstream

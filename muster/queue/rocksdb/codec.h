@@ -1,0 +1,155 @@
+// The stored bytes of the embedded queue, and nothing else: pure functions.
+//
+// Column families and their keys; u64 in keys is big-endian, so that a queue's messages lie
+// together in the order of their puts. All other integers are little-endian, times are µs since
+// 1970.
+//
+//   family   key                         value
+//   meta     's'                         store record
+//   meta     'q' queue:u64               queue record
+//   meta     'c' queue:u64               counters (merged: counters_merge.h)
+//   state    queue:u64 seq:u64           state record: all that changes as a message lives
+//   body     queue:u64 seq:u64           body record
+//   body     queue|2^63:u64 seq:u64      body record of a poison message (Clear does not reach it)
+//   poison   queue:u64 seq:u64           poison record: the cause
+//   dedup    queue:u64 id                dedup record
+//
+//   state    |ver:1|flags:1|attempts:2|dequeues:4|visible:8|expiry:8|insertion:8|lease:8|sum:4|
+//   body     |ver:1|sum:8|body …|
+//   poison   |ver:1|sum:8|insertion:8|ttl:8|time:8|attempts:4|reason:4+n|holder:4+n|
+//   dedup    |ver:1|sum:8|seq:8|put:8|
+//   counters |ver:1|sum:8|in:8|out:8|expired:8|stale:8|next_seq:8|
+//   queue    |ver:1|sum:8|dedup_floor:8|account:4+n|name:4+n|pairs:4|(name:4+n|value:4+n) …|
+//   store    |ver:1|sum:8|epoch:8|salt:8|next_queue:8|
+//
+// `sum` is XXH64 over all that follows it (state: over all before it, cut to 32 bits), seeded with
+// the key, so that a record that turns up under another key is noticed too.
+//
+// To change a record: give it the next version byte in codec.cc, write the new form only, go on
+// reading the old one, and add (never edit) a golden test. A change that an older muster must not
+// open at all raises kFormatVersion, the store record's version.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::queue::rocksdb {
+
+inline constexpr int64_t kNeverUs = INT64_MAX;
+// Set in the queue number of a poison message's body key.
+inline constexpr uint64_t kPoisonBodies = uint64_t{1} << 63;
+// Behind the epoch in a lease: a trillion leases per open.
+inline constexpr int kLeaseCounterBits = 40;
+
+// --- keys ---
+
+std::string StoreKey();
+std::string QueueKey(uint64_t queue);
+std::string CountersKey(uint64_t queue);
+// Of state, body and poison records.
+std::string MessageKey(uint64_t queue, uint64_t seq);
+std::string PoisonBodyKey(uint64_t queue, uint64_t seq);
+std::string DedupKey(uint64_t queue, absl::string_view id);
+
+struct MessageAddress {
+  uint64_t queue = 0;
+  uint64_t seq = 0;
+};
+// nullopt when `key` is no message key.
+std::optional<MessageAddress> ParseMessageKey(absl::string_view key);
+// The number in a queue, counters or dedup key after `prefix_bytes`; nullopt when it is too short.
+std::optional<uint64_t> ParseQueueNumber(absl::string_view key, size_t prefix_bytes);
+
+// --- records; each Decode answers nullopt when the record is damaged ---
+
+enum StateFlag : uint8_t {
+  kHeld = 1,       // somebody has the lease; otherwise, while invisible, the message is delayed
+  kBegan = 2,      // an attempt began under this lease
+  kSuspect = 4,    // an attempt that began under an earlier lease was never settled
+  kDamaged = 128,  // its record could not be decoded; in memory only
+};
+
+// Kept in memory for every message: its size matters.
+struct MessageState {
+  int64_t visible_us = 0;
+  int64_t expiry_us = kNeverUs;
+  int64_t insertion_us = 0;
+  uint64_t lease = 0;
+  uint32_t dequeue_count = 0;
+  uint16_t attempts = 0;
+  uint8_t flags = 0;
+  uint8_t place = 0;  // MessageIndex's own, not stored
+
+  bool has(StateFlag flag) const { return (flags & flag) != 0; }
+};
+static_assert(sizeof(MessageState) == 40);
+
+std::string EncodeState(const MessageState& state, absl::string_view key);
+std::optional<MessageState> DecodeState(absl::string_view record, absl::string_view key);
+
+// What goes before the body; the two are written without copying the body together.
+std::string EncodeBodyHeader(absl::string_view body, absl::string_view key);
+// Leaves the body alone in `record`; false, and no change, when the record is damaged.
+bool StripToBody(std::string* record, absl::string_view key);
+// The body's bytes as they are, for a damaged record.
+absl::string_view SalvageBody(absl::string_view record);
+
+struct PoisonRecord {
+  int64_t insertion_us = 0;
+  int64_t ttl_us = kNeverUs;
+  int64_t time_us = 0;
+  int32_t attempts = 0;
+  std::string reason;
+  std::string holder;
+};
+std::string EncodePoison(const PoisonRecord& poison, absl::string_view key);
+std::optional<PoisonRecord> DecodePoison(absl::string_view record, absl::string_view key);
+
+struct DedupRecord {
+  uint64_t seq = 0;
+  int64_t put_us = 0;
+};
+std::string EncodeDedup(const DedupRecord& dedup, absl::string_view key);
+std::optional<DedupRecord> DecodeDedup(absl::string_view record, absl::string_view key);
+
+// As stored: the totals of a queue. As written with a batch: what the batch adds to them, and the
+// first sequence that is still free after it.
+struct Counters {
+  int64_t in = 0;
+  int64_t out = 0;
+  int64_t expired = 0;
+  int64_t stale = 0;
+  uint64_t next_seq = 0;
+
+  // Adds; next_seq becomes the larger.
+  void Add(const Counters& delta);
+};
+// The merge operator combines operands without their key's help, so the sum is not seeded.
+std::string EncodeCounters(const Counters& counters);
+std::optional<Counters> DecodeCounters(absl::string_view record);
+
+struct QueueRecord {
+  queue::QueueId id;
+  queue::Metadata metadata;
+  uint64_t dedup_floor = 0;  // dedup ids of messages below were forgotten by Clear
+};
+std::string EncodeQueue(const QueueRecord& queue, absl::string_view key);
+std::optional<QueueRecord> DecodeQueue(absl::string_view record, absl::string_view key);
+
+inline constexpr uint8_t kFormatVersion = 1;
+
+struct StoreRecord {
+  uint64_t epoch = 0;       // how often the store was opened for writing
+  uint64_t salt = 0;        // random; makes ids of two stores differ
+  uint64_t next_queue = 1;  // queue numbers are never used twice
+};
+std::string EncodeStore(const StoreRecord& store);
+std::optional<StoreRecord> DecodeStore(absl::string_view record);
+// 0 when the record is empty.
+uint8_t FormatVersionOf(absl::string_view store_record);
+
+}  // namespace muster::queue::rocksdb

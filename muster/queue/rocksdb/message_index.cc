@@ -1,0 +1,122 @@
+#include "muster/queue/rocksdb/message_index.h"
+
+namespace muster::queue::rocksdb {
+namespace {
+
+// Whether the first of an order has its time at or before `now_us`.
+template <typename Order>
+bool IsDue(const Order& order, int64_t now_us) {
+  return !order.empty() && order.begin()->first <= now_us;
+}
+
+}  // namespace
+
+void MessageIndex::Insert(uint64_t seq, const MessageState& state, int64_t now_us) {
+  // Puts and a restart insert in order, where the hint makes an insert cost nearly nothing.
+  const auto it = messages_.emplace_hint(messages_.end(), seq, state);
+  Link(seq, &it->second, now_us);
+}
+
+const MessageState* MessageIndex::Find(uint64_t seq) const {
+  const auto it = messages_.find(seq);
+  return it == messages_.end() ? nullptr : &it->second;
+}
+
+bool MessageIndex::IsOut(uint64_t seq) const {
+  const MessageState* state = Find(seq);
+  return state != nullptr && (state->place & kOutBit) != 0;
+}
+
+MessageState MessageIndex::CheckOut(uint64_t seq) {
+  MessageState& state = messages_.find(seq)->second;
+  Unlink(seq, state);
+  state.place |= kOutBit;
+  return state;
+}
+
+void MessageIndex::CheckIn(uint64_t seq, const MessageState& state, int64_t now_us) {
+  MessageState& kept = messages_.find(seq)->second;
+  Uncount(kept);
+  kept = state;
+  Link(seq, &kept, now_us);
+}
+
+void MessageIndex::Erase(uint64_t seq) {
+  const auto it = messages_.find(seq);
+  Uncount(it->second);
+  messages_.erase(it);
+}
+
+void MessageIndex::Clear() { *this = MessageIndex(); }
+
+std::vector<uint64_t> MessageIndex::Ready(int64_t now_us, int max) {
+  Promote(now_us);
+  std::vector<uint64_t> ready;
+  int left = kMaxStep;
+  for (auto it = ready_.begin(); it != ready_.end() && max > 0 && left > 0; ++it, --left) {
+    // Expired, and no step has come to it yet.
+    if (Find(it->second)->expiry_us <= now_us) continue;
+    ready.push_back(it->second);
+    --max;
+  }
+  return ready;
+}
+
+void MessageIndex::Expire(int64_t now_us, std::vector<uint64_t>* expired) {
+  for (int left = kMaxStep; left > 0 && IsDue(expiring_, now_us); --left) {
+    const uint64_t seq = expiring_.begin()->second;
+    const auto it = messages_.find(seq);
+    Unlink(seq, it->second);
+    Uncount(it->second);
+    messages_.erase(it);
+    expired->push_back(seq);
+  }
+}
+
+bool MessageIndex::IsBehind(int64_t now_us) const {
+  return IsDue(expiring_, now_us) || IsDue(hidden_, now_us);
+}
+
+MessageIndex::Counts MessageIndex::CountsAt(int64_t now_us) {
+  Promote(now_us);
+  return {counts_[kReady], counts_[kHeldPlace], counts_[kDelayedPlace]};
+}
+
+int64_t MessageIndex::OldestInsertion(int64_t now_us) const {
+  // Sequences are given in the order of puts, so the first is the oldest.
+  return messages_.empty() ? now_us : messages_.begin()->second.insertion_us;
+}
+
+void MessageIndex::Link(uint64_t seq, MessageState* state, int64_t now_us) {
+  const bool ready = state->visible_us <= now_us;
+  state->place = ready ? kReady : state->has(kHeld) ? kHeldPlace : kDelayedPlace;
+  ++counts_[state->place];
+  Order& order = ready ? ready_ : hidden_;
+  order.emplace_hint(order.end(), state->visible_us, seq);
+  if (state->expiry_us != kNeverUs) {
+    expiring_.emplace_hint(expiring_.end(), state->expiry_us, seq);
+  }
+}
+
+void MessageIndex::Unlink(uint64_t seq, const MessageState& state) {
+  (state.place == kReady ? ready_ : hidden_).erase({state.visible_us, seq});
+  if (state.expiry_us != kNeverUs) expiring_.erase({state.expiry_us, seq});
+}
+
+void MessageIndex::Uncount(const MessageState& state) {
+  --counts_[state.place & static_cast<uint8_t>(~kOutBit)];
+}
+
+void MessageIndex::Promote(int64_t now_us) {
+  for (int left = kMaxStep; left > 0 && IsDue(hidden_, now_us); --left) {
+    const auto first = hidden_.begin();
+    MessageState& state = messages_.find(first->second)->second;
+    --counts_[state.place];
+    state.place = kReady;
+    ++counts_[kReady];
+    ready_.insert(*first);
+    hidden_.erase(first);
+  }
+}
+
+}  // namespace muster::queue::rocksdb

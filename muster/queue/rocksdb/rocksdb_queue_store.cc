@@ -1,0 +1,230 @@
+#include "muster/queue/rocksdb/rocksdb_queue_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/queue/limits.h"
+#include "muster/queue/rocksdb/durable_queue.h"
+#include "muster/queue/rocksdb/ids.h"
+#include "muster/queue/rocksdb/load.h"
+#include "muster/queue/rocksdb/storage.h"
+
+namespace muster::queue::rocksdb {
+namespace {
+
+queue::Traits EngineTraits() {
+  queue::Traits traits;
+  traits.engine = "rocksdb";
+  traits.ack_survives = queue::Survives::kPower;
+  traits.fenced_receipts = true;
+  traits.per_message_ttl = true;
+  traits.delayed_put = true;
+  traits.dedup = true;
+  traits.body_update = true;
+  traits.per_receive_visibility = true;
+  traits.exact_stats = true;
+  traits.keeps_ids = true;
+  traits.max_receive = queue::kMaxReceive;
+  return traits;
+}
+
+// The queue's record, and the store's with the next number, in one synced write.
+absl::Status WriteNewQueue(Storage* storage, uint64_t number, const QueueRecord& record) {
+  ::rocksdb::WriteBatch batch;
+  const std::string key = QueueKey(number);
+  batch.Put(storage->family(kMeta), key, EncodeQueue(record, key));
+  batch.Put(storage->family(kMeta), StoreKey(), EncodeStore(storage->record()));
+  return storage->Write(&batch, muster::rocksdb::Durability::kPower);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RocksDbQueueStore>> RocksDbQueueStore::Open(const std::string& dir,
+                                                                           const Options& options) {
+  muster::rocksdb::DatabaseOptions database;
+  database.read_only = options.read_only;
+  database.env = options.env;
+  MUSTER_ASSIGN_OR_RETURN(auto storage,
+                          Storage::Open(dir, database, options.clock,
+                                        /*keeps_leases=*/!options.holders_in_process));
+  MUSTER_ASSIGN_OR_RETURN(LoadedQueues queues,
+                          LoadQueues(storage.get(), options.holders_in_process));
+  std::unique_ptr<RocksDbQueueStore> store(new RocksDbQueueStore(std::move(storage)));
+  base::MutexLock lock(&store->mu_);
+  for (auto& [number, queue] : queues) {
+    store->queues_[{queue->id().account, queue->id().name}] = std::move(queue);
+  }
+  return store;
+}
+
+RocksDbQueueStore::RocksDbQueueStore(std::unique_ptr<Storage> storage)
+    : traits_(EngineTraits()), storage_(std::move(storage)) {}
+
+RocksDbQueueStore::~RocksDbQueueStore() = default;
+
+absl::StatusOr<RocksDbQueueStore::QueuePtr> RocksDbQueueStore::Find(const queue::QueueId& id) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(id));
+  base::MutexLock lock(&mu_);
+  const auto found = queues_.find({id.account, id.name});
+  if (found == queues_.end()) {
+    return absl::NotFoundError(absl::StrCat("there is no queue '", id.ToString(), "'"));
+  }
+  return found->second;
+}
+
+absl::StatusOr<RocksDbQueueStore::QueuePtr> RocksDbQueueStore::FindWritable(
+    const queue::QueueId& id) {
+  MUSTER_RETURN_IF_ERROR(storage_->CheckWritable());
+  return Find(id);
+}
+
+absl::Status RocksDbQueueStore::CreateQueue(const queue::QueueId& id,
+                                            const queue::Metadata& metadata) {
+  MUSTER_RETURN_IF_ERROR(storage_->CheckWritable());
+  MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(id));
+  MUSTER_RETURN_IF_ERROR(queue::ValidateMetadata(metadata));
+  base::MutexLock admin(&admin_mu_);
+  const absl::StatusOr<QueuePtr> existing = Find(id);
+  if (existing.ok()) {
+    if ((*existing)->metadata() == metadata) return absl::OkStatus();
+    return absl::AlreadyExistsError(
+        absl::StrCat("queue '", id.ToString(), "' exists with other metadata"));
+  }
+  const uint64_t number = storage_->record().next_queue;
+  if (number > kMaxQueueNumber) {
+    return absl::ResourceExhaustedError("the store has used up its queue numbers");
+  }
+  ++storage_->record().next_queue;
+  const QueueRecord record{id, metadata, 0};
+  MUSTER_RETURN_IF_ERROR(WriteNewQueue(storage_.get(), number, record));
+  base::MutexLock lock(&mu_);
+  queues_[{id.account, id.name}] = std::make_shared<DurableQueue>(storage_.get(), number, record);
+  return absl::OkStatus();
+}
+
+absl::Status RocksDbQueueStore::DeleteQueue(const queue::QueueId& id) {
+  base::MutexLock admin(&admin_mu_);
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  MUSTER_RETURN_IF_ERROR(queue->Destroy());
+  base::MutexLock lock(&mu_);
+  queues_.erase({id.account, id.name});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<queue::QueueInfo>> RocksDbQueueStore::ListQueues(
+    const queue::ListQueuesRequest& request) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateListQueues(request));
+  std::vector<queue::QueueInfo> infos;
+  base::MutexLock lock(&mu_);
+  const std::string& from = std::max(request.prefix, request.after);
+  for (auto it = queues_.lower_bound({request.account, from});
+       it != queues_.end() && it->first.first == request.account; ++it) {
+    const std::string& name = it->first.second;
+    if (infos.size() == static_cast<size_t>(request.max_results)) break;
+    if (name <= request.after && !request.after.empty()) continue;
+    if (!absl::StartsWith(name, request.prefix)) {
+      if (name > request.prefix) break;
+      continue;
+    }
+    infos.push_back({{request.account, name}, it->second->metadata()});
+  }
+  return infos;
+}
+
+absl::StatusOr<queue::Metadata> RocksDbQueueStore::GetMetadata(const queue::QueueId& id) {
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
+  return queue->metadata();
+}
+
+absl::Status RocksDbQueueStore::SetMetadata(const queue::QueueId& id,
+                                            const queue::Metadata& metadata) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateMetadata(metadata));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->SetMetadata(metadata);
+}
+
+absl::StatusOr<std::vector<queue::PutResult>> RocksDbQueueStore::Put(
+    const queue::QueueId& id, absl::Span<const queue::NewMessage> messages) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidatePut(messages));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->Put(messages);
+}
+
+absl::StatusOr<std::vector<queue::Message>> RocksDbQueueStore::Receive(
+    const queue::QueueId& id, const queue::ReceiveOptions& options) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateReceive(options, traits_));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->Receive(options);
+}
+
+absl::StatusOr<std::vector<queue::Message>> RocksDbQueueStore::Peek(const queue::QueueId& id,
+                                                                    int max_messages) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateReceiveCount(max_messages, traits_));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
+  return queue->Peek(max_messages);
+}
+
+absl::StatusOr<std::vector<absl::StatusOr<int>>> RocksDbQueueStore::BeginAttempt(
+    const queue::QueueId& id, absl::Span<const queue::Receipt> receipts) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateSettle(receipts.size()));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->BeginAttempt(receipts);
+}
+
+absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> RocksDbQueueStore::Update(
+    const queue::QueueId& id, absl::Span<const queue::UpdateRequest> requests) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateSettle(requests.size()));
+  for (const queue::UpdateRequest& request : requests) {
+    MUSTER_RETURN_IF_ERROR(queue::ValidateUpdate(request));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->Update(requests);
+}
+
+absl::StatusOr<std::vector<absl::Status>> RocksDbQueueStore::Delete(
+    const queue::QueueId& id, absl::Span<const queue::Receipt> receipts) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateSettle(receipts.size()));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->Delete(receipts);
+}
+
+absl::Status RocksDbQueueStore::Clear(const queue::QueueId& id) {
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->Clear();
+}
+
+absl::StatusOr<std::vector<absl::Status>> RocksDbQueueStore::DeadLetter(
+    const queue::QueueId& id, absl::Span<const queue::DeadLetterRequest> requests) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateSettle(requests.size()));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->DeadLetter(requests);
+}
+
+absl::StatusOr<std::vector<queue::PoisonMessage>> RocksDbQueueStore::ListPoison(
+    const queue::QueueId& id, absl::string_view after, int max_messages) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateListPoison(max_messages));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
+  return queue->ListPoison(after, max_messages);
+}
+
+absl::StatusOr<int64_t> RocksDbQueueStore::Redrive(const queue::QueueId& id,
+                                                   absl::Span<const std::string> message_ids,
+                                                   int64_t max_messages) {
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->Redrive(message_ids, max_messages);
+}
+
+absl::StatusOr<int64_t> RocksDbQueueStore::PurgePoison(const queue::QueueId& id) {
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->PurgePoison();
+}
+
+absl::StatusOr<queue::QueueStats> RocksDbQueueStore::Stats(const queue::QueueId& id) {
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
+  return queue->Stats();
+}
+
+}  // namespace muster::queue::rocksdb

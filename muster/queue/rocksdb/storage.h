@@ -1,0 +1,101 @@
+// Storage: the files of one embedded store, and what all its queues share: the epoch, the salt of
+// ids, the lease counter and the engine's clock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/queue/rocksdb/codec.h"
+#include "muster/rocksdb/database.h"
+#include "muster/rocksdb/slice.h"
+#include "rocksdb/write_batch.h"
+
+namespace muster::queue::rocksdb {
+
+enum FamilyIndex { kMeta, kState, kBody, kPoison, kDedup };
+
+// `base` with the families of a queue store, in the order of FamilyIndex.
+muster::rocksdb::DatabaseOptions QueueDatabase(const muster::rocksdb::DatabaseOptions& base);
+
+// A record that was read: `value` when status is OK. NotFound and DataLoss are about this record
+// only.
+struct ReadResult {
+  absl::Status status;
+  std::string value;
+};
+
+// Thread-safe.
+class Storage {
+ public:
+  // `clock` is not owned and outlives the storage. A new directory gets its store record; an old
+  // one opened for writing gets the next epoch, durably, before anything else can happen.
+  static absl::StatusOr<std::unique_ptr<Storage>> Open(const std::string& dir,
+                                                       const muster::rocksdb::DatabaseOptions& base,
+                                                       base::Clock* clock, bool keeps_leases);
+
+  // FailedPrecondition when the store was opened read-only.
+  absl::Status CheckWritable() const;
+
+  // Unavailable on every error: whether a restart finds the batch is unknown. The index goes on as
+  // if it had not been written, and nothing is written any more until the store is opened again.
+  absl::Status Write(::rocksdb::WriteBatch* batch, muster::rocksdb::Durability durability);
+  // Unavailable when Write would refuse whatever it got. For verbs that have nothing to write.
+  absl::Status CheckWorks() const;
+
+  ReadResult Read(FamilyIndex family, const std::string& key) const;
+  std::vector<ReadResult> ReadAll(FamilyIndex family, const std::vector<std::string>& keys) const;
+
+  ::rocksdb::DB* db() const { return database_->db(); }
+  ::rocksdb::ColumnFamilyHandle* family(FamilyIndex i) const { return database_->family(i); }
+
+  // µs since 1970. Follows the monotonic clock from the wall time of the open, so that a step of
+  // the wall clock neither ends nor prolongs a lease.
+  int64_t NowUs() const;
+  // Moves the engine's time forward to `us` if it is behind. Called while opening, with the latest
+  // put that the files show, so that a wall clock that was set back hides no message that was ready
+  // when it was put. The files show no later instant: a message that was delayed or given back
+  // becomes visible too late by at most what the clock was set back.
+  void AdvanceTo(int64_t us);
+
+  // Whether a lease must outlive the process, because its holder may.
+  bool keeps_leases() const { return keeps_leases_; }
+  uint64_t NextLease() { return next_lease_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t salt() const { return record_.salt; }
+  // Written by the caller together with the queue that takes the number.
+  StoreRecord& record() { return record_; }
+
+ private:
+  Storage(std::unique_ptr<muster::rocksdb::Database> database, base::Clock* clock, bool read_only,
+          bool keeps_leases);
+  absl::Status LoadRecord();
+
+  const std::unique_ptr<muster::rocksdb::Database> database_;
+  base::Clock* const clock_;  // not owned
+  const bool read_only_;
+  const bool keeps_leases_;
+  StoreRecord record_;  // constant after Open, but for next_queue (guarded by the store)
+  int64_t anchor_us_;   // wall time where monotonic time is zero; constant after Open
+  std::atomic<uint64_t> next_lease_{0};
+};
+
+using muster::rocksdb::ToSlice;
+using muster::rocksdb::ToView;
+
+// Writes header and body as one value without joining them first.
+void PutBody(::rocksdb::WriteBatch* batch, ::rocksdb::ColumnFamilyHandle* family,
+             absl::string_view key, absl::string_view body);
+
+inline absl::Time FromUs(int64_t us) {
+  return us == kNeverUs ? absl::InfiniteFuture() : absl::FromUnixMicros(us);
+}
+
+}  // namespace muster::queue::rocksdb

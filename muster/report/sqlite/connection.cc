@@ -1,0 +1,223 @@
+#include "muster/report/sqlite/connection.h"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "muster/base/status_macros.h"
+#include "muster/report/sqlite/exact_add.h"
+
+namespace muster::report::sqlite {
+namespace {
+
+int OpenFlags(OpenMode mode) {
+  const int common = SQLITE_OPEN_NOMUTEX;
+  switch (mode) {
+    case OpenMode::kReadOnly:
+      return common | SQLITE_OPEN_READONLY;
+    case OpenMode::kWrite:
+      return common | SQLITE_OPEN_READWRITE;
+    case OpenMode::kCreate:
+      return common | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  }
+  return common;
+}
+
+// SQLITE_STATIC, without the C cast of its macro.
+constexpr sqlite3_destructor_type kNotCopied = nullptr;
+
+// A null pointer would bind NULL: an empty view may have one.
+const char* DataOf(absl::string_view bytes) { return bytes.empty() ? "" : bytes.data(); }
+
+absl::StatusCode CodeOf(int code) {
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+    case SQLITE_NOMEM:
+      return absl::StatusCode::kResourceExhausted;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_IOERR:
+    case SQLITE_PROTOCOL:
+    case SQLITE_CANTOPEN:  // too many open files, say; that there is no file, only Open can tell
+      return absl::StatusCode::kUnavailable;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return absl::StatusCode::kDataLoss;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return absl::StatusCode::kFailedPrecondition;
+    case SQLITE_RANGE:
+      return absl::StatusCode::kOutOfRange;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+bool IsAbsent(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found;
+}
+
+// `path` as a URI that says that nobody will change the file.
+std::string ImmutableUri(absl::string_view path) {
+  return absl::StrCat(
+      "file:", absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}),
+      "?immutable=1");
+}
+
+// SQLite wants to make the files of its log even to read, and cannot where the user may only read.
+// Without a log the database file is whole, and may be read as it is. A writer who begins meanwhile
+// is not noticed, so this is only for where there is no other way.
+bool MustBeImmutable(const std::string& path, OpenMode mode) {
+  if (mode != OpenMode::kReadOnly || !IsAbsent(path + "-wal")) return false;
+  const std::string folder = std::filesystem::path(path).parent_path();
+  return access(folder.empty() ? "." : folder.c_str(), W_OK) != 0;
+}
+
+}  // namespace
+
+absl::Status StatusOf(int code, absl::string_view message) {
+  return absl::Status(CodeOf(code), absl::StrCat("SQLite: ", message));
+}
+
+std::string QuoteIdentifier(absl::string_view name) {
+  return absl::StrCat("\"", absl::StrReplaceAll(name, {{"\"", "\"\""}}), "\"");
+}
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+void Statement::Note(int code) {
+  if (bind_error_ == SQLITE_OK) bind_error_ = code;
+}
+
+void Statement::BindOne(int position, int64_t value) {
+  Note(sqlite3_bind_int64(statement_.get(), position, value));
+}
+
+void Statement::BindOne(int position, absl::string_view text) {
+  Note(sqlite3_bind_text64(statement_.get(), position, DataOf(text), text.size(), kNotCopied,
+                           SQLITE_UTF8));
+}
+
+void Statement::BindOne(int position, const Blob& blob) {
+  Note(sqlite3_bind_blob64(statement_.get(), position, DataOf(blob.bytes), blob.bytes.size(),
+                           kNotCopied));
+}
+
+absl::StatusOr<bool> Statement::Step() {
+  if (bind_error_ != SQLITE_OK) {
+    return absl::InternalError(absl::StrCat("SQLite: bind: ", sqlite3_errstr(bind_error_)));
+  }
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  absl::Status status = StatusOf(code, sqlite3_errmsg(sqlite3_db_handle(statement_.get())));
+  Reset();
+  return status;
+}
+
+absl::Status Statement::Finish() {
+  absl::StatusOr<bool> row = true;
+  while (row.ok() && *row) row = Step();
+  Reset();
+  return row.status();
+}
+
+void Statement::Reset() {
+  sqlite3_reset(statement_.get());
+  bind_error_ = SQLITE_OK;
+}
+
+int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+
+absl::string_view Statement::Text(int column) const {
+  const unsigned char* text = sqlite3_column_text(statement_.get(), column);
+  if (text == nullptr) return "";
+  const int bytes = sqlite3_column_bytes(statement_.get(), column);
+  return absl::string_view(reinterpret_cast<const char*>(text), static_cast<size_t>(bytes));
+}
+
+absl::string_view Statement::Bytes(int column) const {
+  const void* blob = sqlite3_column_blob(statement_.get(), column);
+  if (blob == nullptr) return "";
+  const int bytes = sqlite3_column_bytes(statement_.get(), column);
+  return absl::string_view(static_cast<const char*>(blob), static_cast<size_t>(bytes));
+}
+
+bool Statement::IsNull(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+void Connection::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+
+Connection::~Connection() = default;
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, OpenMode mode,
+                                                             absl::Duration busy_wait) {
+  sqlite3* raw = nullptr;
+  const bool immutable = MustBeImmutable(path, mode);
+  const std::string name = immutable ? ImmutableUri(path) : path;
+  const int flags = OpenFlags(mode) | (immutable ? SQLITE_OPEN_URI : 0);
+  const int code = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
+  std::unique_ptr<Connection> connection(new Connection(raw));  // closes it on error, too
+  if (code == SQLITE_CANTOPEN && mode != OpenMode::kCreate && IsAbsent(path)) {
+    return absl::NotFoundError(absl::StrCat(path, ": there is no such file"));
+  }
+  if (code != SQLITE_OK) {
+    return base::Annotate(StatusOf(code, raw == nullptr ? "no memory" : sqlite3_errmsg(raw)), path);
+  }
+  sqlite3_busy_timeout(raw, static_cast<int>(absl::ToInt64Milliseconds(busy_wait)));
+  RegisterExactAdd(raw);
+  // What a tampered schema says must not run our functions.
+  MUSTER_RETURN_IF_ERROR(connection->Execute("PRAGMA trusted_schema = OFF"));
+  return connection;
+}
+
+absl::Status Connection::Execute(absl::string_view sql) {
+  const int code =
+      sqlite3_exec(database_.get(), std::string(sql).c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : StatusOf(code, sqlite3_errmsg(database_.get()));
+}
+
+absl::StatusOr<Statement> Connection::Prepare(absl::string_view sql) {
+  sqlite3_stmt* raw = nullptr;
+  const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
+  if (code != SQLITE_OK) return StatusOf(code, sqlite3_errmsg(database_.get()));
+  return Statement(raw);
+}
+
+int64_t Connection::Changes() const { return sqlite3_changes64(database_.get()); }
+
+absl::StatusOr<int64_t> Connection::QueryInt(absl::string_view sql) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query, Prepare(sql));
+  MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+  return found ? query.Int(0) : 0;
+}
+
+absl::StatusOr<Transaction> Transaction::Begin(Connection* connection, absl::string_view begin) {
+  MUSTER_RETURN_IF_ERROR(connection->Execute(begin));
+  return Transaction(connection);
+}
+
+Transaction::Transaction(Transaction&& other) noexcept
+    : connection_(std::exchange(other.connection_, nullptr)) {}
+
+// SQLite has rolled back by itself after some errors; then there is nothing left to do, and saying
+// so is no error worth telling.
+Transaction::~Transaction() {
+  if (connection_ != nullptr) connection_->Execute("ROLLBACK").IgnoreError();
+}
+
+absl::Status Transaction::Commit() {
+  MUSTER_RETURN_IF_ERROR(connection_->Execute("COMMIT"));
+  connection_ = nullptr;
+  return absl::OkStatus();
+}
+
+}  // namespace muster::report::sqlite

@@ -1,0 +1,137 @@
+// Connection and Statement: SQLite behind absl::Status and absl::string_view. Nothing here knows of
+// batches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace muster::report::sqlite {
+
+// A BLOB among bound values; text otherwise.
+struct Blob {
+  absl::string_view bytes;
+};
+
+// A prepared statement. Bound text is not copied: it must live until the step that uses it. Not
+// thread-safe; must not outlive its connection.
+class Statement {
+ public:
+  Statement() = default;
+
+  // Begins anew with these parameters, in order.
+  template <typename... Values>
+  Statement& Bind(const Values&... values) {
+    Reset();
+    int position = 0;
+    (BindOne(++position, values), ...);
+    return *this;
+  }
+
+  // True: a row stands ready. False: there is no further one.
+  absl::StatusOr<bool> Step();
+
+  // Binds, runs a statement that gives no rows, and ends it.
+  template <typename... Values>
+  absl::Status Run(const Values&... values) {
+    return Bind(values...).Finish();
+  }
+
+  // Steps through the rest and resets.
+  absl::Status Finish();
+  // Lets go of the row, and of what the database keeps for it.
+  void Reset();
+
+  void BindOne(int position, int64_t value);
+  void BindOne(int position, uint64_t value) { BindOne(position, static_cast<int64_t>(value)); }
+  void BindOne(int position, int value) { BindOne(position, static_cast<int64_t>(value)); }
+  void BindOne(int position, absl::string_view text);
+  void BindOne(int position, const std::string& text) {
+    BindOne(position, absl::string_view(text));
+  }
+  void BindOne(int position, const Blob& blob);
+
+  // Of the row that stands ready; columns count from 0. Views live until the next step or reset.
+  int64_t Int(int column) const;
+  absl::string_view Text(int column) const;
+  absl::string_view Bytes(int column) const;
+  bool IsNull(int column) const;
+
+ private:
+  friend class Connection;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+  void Note(int code);
+
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int bind_error_ = 0;  // the first one since Reset
+};
+
+inline constexpr absl::Duration kBusyWait = absl::Seconds(2);  // a person's query with a shell
+
+enum class OpenMode { kReadOnly, kWrite, kCreate };
+
+// Not thread-safe.
+class Connection {
+ public:
+  // NotFound: no file, unless kCreate. Otherwise see StatusOf. `busy_wait`: how long SQLite itself
+  // waits for a lock that somebody else holds. kReadOnly needs no right to write to the folder as
+  // long as nobody else writes.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, OpenMode mode,
+                                                          absl::Duration busy_wait = kBusyWait);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Runs statements that are separated by semicolons.
+  absl::Status Execute(absl::string_view sql);
+  absl::StatusOr<Statement> Prepare(absl::string_view sql);
+  // Rows that the last statement inserted, changed or deleted.
+  int64_t Changes() const;
+  // The single integer of a query's single row.
+  absl::StatusOr<int64_t> QueryInt(absl::string_view sql);
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  explicit Connection(sqlite3* database) : database_(database) {}
+
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+// A transaction that is rolled back unless it was committed.
+class Transaction {
+ public:
+  // `begin` is "BEGIN" or "BEGIN IMMEDIATE". Not owned.
+  static absl::StatusOr<Transaction> Begin(Connection* connection, absl::string_view begin);
+  Transaction(Transaction&& other) noexcept;
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+
+  absl::Status Commit();
+
+ private:
+  explicit Transaction(Connection* connection) : connection_(connection) {}
+  Connection* connection_;  // nullptr once it has ended
+};
+
+// What SQLite's result code means here: FULL is ResourceExhausted; BUSY, LOCKED, IOERR and
+// CANTOPEN are Unavailable; CORRUPT and NOTADB are DataLoss; READONLY is FailedPrecondition; RANGE,
+// which our own functions answer (exact_add.h), is OutOfRange.
+absl::Status StatusOf(int code, absl::string_view message);
+
+// "a" with quotes, and those inside of it doubled: any text is a safe SQL identifier.
+std::string QuoteIdentifier(absl::string_view name);
+
+}  // namespace muster::report::sqlite

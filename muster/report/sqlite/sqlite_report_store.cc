@@ -1,0 +1,233 @@
+#include "muster/report/sqlite/sqlite_report_store.h"
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
+#include "muster/base/mutex.h"
+#include "muster/base/status_macros.h"
+#include "muster/report/sqlite/batch_rows.h"
+#include "muster/report/sqlite/commit.h"
+#include "muster/report/sqlite/connection.h"
+#include "muster/report/sqlite/group_tables.h"
+#include "muster/report/sqlite/item_rows.h"
+#include "muster/report/sqlite/schema.h"
+#include "muster/report/sqlite/sqlite_report_reader.h"
+#include "muster/report/sqlite/writer_lock.h"
+#include "muster/report/verify.h"
+
+namespace muster::report::sqlite {
+namespace {
+
+constexpr char kBegin[] = "BEGIN IMMEDIATE";  // a writer that may write from the start
+
+// FULL syncs the log at each commit: what was answered OK survives a power cut. 16 MiB of cache
+// hold the tables of a large batch.
+constexpr char kPragmas[] =
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; "
+    "PRAGMA temp_store = MEMORY";
+
+using FileId = std::pair<dev_t, ino_t>;
+
+// nullopt: there is none, or it cannot be told.
+std::optional<FileId> FileAt(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileId(info.st_dev, info.st_ino);
+}
+
+// What only a writer has.
+class Writer {
+ public:
+  static absl::StatusOr<std::unique_ptr<Writer>> Open(const std::string& path,
+                                                      const SqliteOptions& options) {
+    MUSTER_ASSIGN_OR_RETURN(WriterLock lock, WriterLock::Take(path));
+    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                            Connection::Open(path, OpenMode::kCreate, options.busy_wait));
+    MUSTER_RETURN_IF_ERROR(connection->Execute(kPragmas));
+    MUSTER_RETURN_IF_ERROR(EnsureSchema(connection.get()));
+    MUSTER_RETURN_IF_ERROR(Bound(connection.get(), options.max_bytes));
+    MUSTER_ASSIGN_OR_RETURN(ItemRows items, ItemRows::Prepare(connection.get()));
+    return std::unique_ptr<Writer>(
+        new Writer(std::move(lock), std::move(connection), std::move(items)));
+  }
+
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape);
+  absl::StatusOr<report::CommitSummary> Commit(const report::CommitRequest& request,
+                                               absl::Time now);
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items);
+  absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts);
+
+ private:
+  Writer(WriterLock lock, std::unique_ptr<Connection> connection, ItemRows items)
+      : lock_(std::move(lock)), connection_(std::move(connection)), items_(std::move(items)) {}
+
+  static absl::Status Bound(Connection* connection, int64_t max_bytes) {
+    if (max_bytes == 0) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const int64_t page, connection->QueryInt("PRAGMA page_size"));
+    return connection->Execute(absl::StrCat("PRAGMA max_page_count = ", max_bytes / page));
+  }
+  absl::Status StoreReceipt(const report::Receipt& receipt);
+
+  const WriterLock lock_;
+  const std::unique_ptr<Connection> connection_;
+  // Statements: gone before their connection.
+  ItemRows items_;
+  AddRowStatements add_row_;
+};
+
+absl::StatusOr<report::Progress> Writer::RegisterBatch(const report::BatchShape& shape) {
+  MUSTER_RETURN_IF_ERROR(report::ValidateBatchShape(shape));
+  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+  MUSTER_RETURN_IF_ERROR(EnsureBatch(connection_.get(), shape));
+  MUSTER_RETURN_IF_ERROR(EnsureGroupTables(connection_.get(), shape));
+  MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection_.get(), shape.batch));
+  MUSTER_RETURN_IF_ERROR(transaction.Commit());
+  return progress;
+}
+
+absl::StatusOr<report::CommitSummary> Writer::Commit(const report::CommitRequest& request,
+                                                     absl::Time now) {
+  if (request.items.size() > report::kMaxCommitItems) {
+    return absl::InvalidArgumentError(absl::StrCat("a commit of ", request.items.size(),
+                                                   " items; at most ", report::kMaxCommitItems));
+  }
+  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+  CommitRun run(connection_.get(), &items_, &add_row_, &request, now);
+  absl::StatusOr<report::CommitSummary> summary = run.Run();
+  MUSTER_FAILPOINT("report.in_transaction");
+  if (summary.ok()) MUSTER_RETURN_IF_ERROR(transaction.Commit());
+  return summary;
+}
+
+absl::Status Writer::ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
+  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+  MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection_.get(), batch));
+  for (const uint64_t index : items) {
+    const absl::StatusOr<report::ItemRow> row = items_.Get(batch, index);
+    if (absl::IsNotFound(row.status())) continue;
+    MUSTER_RETURN_IF_ERROR(row.status());
+    if (row->outcome != report::ItemOutcome::kDeadLettered) continue;
+    MUSTER_RETURN_IF_ERROR(items_.Delete(batch, index));
+    AddToProgress(*row, -1, &progress);
+  }
+  MUSTER_RETURN_IF_ERROR(StoreProgress(connection_.get(), progress));
+  return transaction.Commit();
+}
+
+absl::StatusOr<report::Receipt> Writer::Complete(const report::BatchFacts& facts) {
+  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
+                          LoadProgress(connection_.get(), facts.batch));
+  SqliteReportReader reader(connection_.get());
+  MUSTER_ASSIGN_OR_RETURN(report::Receipt receipt,
+                          report::BuildReceipt(reader, facts, progress.receipt_revision + 1));
+  if (progress.receipt_revision > 0) {
+    MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, reader.GetReceipt(facts.batch));
+    MUSTER_ASSIGN_OR_RETURN(report::Receipt issued, report::ParseReceipt(stored.text));
+    if (report::ProvesTheSame(issued, receipt)) return issued;
+  }
+  MUSTER_RETURN_IF_ERROR(StoreReceipt(receipt));
+  MUSTER_RETURN_IF_ERROR(transaction.Commit());
+  return receipt;
+}
+
+absl::Status Writer::StoreReceipt(const report::Receipt& receipt) {
+  MUSTER_ASSIGN_OR_RETURN(Statement insert,
+                          connection_->Prepare("INSERT INTO muster_receipt VALUES (?, ?, ?, ?)"));
+  MUSTER_RETURN_IF_ERROR(
+      insert.Run(receipt.batch, receipt.revision, receipt.ToText(), receipt.Checksum()));
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement update,
+      connection_->Prepare("UPDATE muster_batch SET receipt_revision = ? WHERE batch = ?"));
+  return update.Run(receipt.revision, receipt.batch);
+}
+
+class SqliteReportStore final : public report::ReportStore {
+ public:
+  SqliteReportStore(std::string path, base::Clock* clock, std::unique_ptr<Writer> writer)
+      : path_(std::move(path)), file_(FileAt(path_)), clock_(clock), writer_(std::move(writer)) {}
+
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
+    MUSTER_RETURN_IF_ERROR(CheckInPlace());
+    auto progress = writer_->RegisterBatch(shape);
+    if (!progress.ok()) return base::Annotate(progress.status(), path_);
+    return progress;
+  }
+
+  absl::StatusOr<report::CommitSummary> Commit(const report::CommitRequest& request) override {
+    const absl::Time now = clock_->Now();
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
+    absl::StatusOr<report::CommitSummary> summary = writer_->Commit(request, now);
+    if (!summary.ok()) return base::Annotate(summary.status(), path_);
+    return summary;
+  }
+
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
+    return base::Annotate(writer_->ReopenDeadLettered(batch, items), path_);
+  }
+
+  absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
+    absl::StatusOr<report::Receipt> receipt = writer_->Complete(facts);
+    if (!receipt.ok()) return base::Annotate(receipt.status(), path_);
+    return receipt;
+  }
+
+  absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override {
+    auto reader = SqliteReportReader::Open(path_);
+    // NotFound would say that what the caller asks for never was. This report was there: it was
+    // moved aside, or is being put back.
+    if (absl::IsNotFound(reader.status())) return NotInPlace(reader.status().message());
+    return reader;
+  }
+
+ private:
+  absl::Status CheckWritable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (writer_ != nullptr) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat("report ", path_, " is open read-only"));
+  }
+
+  static absl::Status NotInPlace(absl::string_view what) {
+    return absl::UnavailableError(absl::StrCat(what, "; it was there when it was opened"));
+  }
+  // The writer would go on in a file that was moved aside, and those who read would not find what
+  // it wrote.
+  absl::Status CheckInPlace() const {
+    if (FileAt(path_) == file_) return absl::OkStatus();
+    return NotInPlace(absl::StrCat("report ", path_, " is another file or none"));
+  }
+
+  const std::string path_;
+  const std::optional<FileId> file_;
+  base::Clock* const clock_;  // not owned
+  base::Mutex mu_;
+  const std::unique_ptr<Writer> writer_ ABSL_PT_GUARDED_BY(mu_);  // nullptr when read-only
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenSqliteReport(
+    const std::string& path, const SqliteOptions& options) {
+  std::unique_ptr<Writer> writer;
+  if (options.read_only) {
+    // Says at once what is wrong with the file.
+    MUSTER_RETURN_IF_ERROR(SqliteReportReader::Open(path).status());
+  } else {
+    absl::StatusOr<std::unique_ptr<Writer>> opened = Writer::Open(path, options);
+    if (!opened.ok()) return base::Annotate(opened.status(), absl::StrCat("report ", path));
+    writer = *std::move(opened);
+  }
+  return std::make_unique<SqliteReportStore>(path, options.clock, std::move(writer));
+}
+
+}  // namespace muster::report::sqlite

@@ -1,0 +1,35 @@
+// The report in one SQLite file: WAL, synchronous=FULL, one writer and any number of readers.
+//
+//   sqlite3 .muster/report.db 'select * from by_customer'
+//
+// schema.h and group_tables.h say what lies in it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/report/report_store.h"
+
+namespace muster::report::sqlite {
+
+struct SqliteOptions {
+  base::Clock* clock = base::RealClock();  // not owned
+  // Only Read() works; stands beside a writer, and changes nothing.
+  bool read_only = false;
+  // Beyond this a commit is ResourceExhausted; 0 leaves it to the disk.
+  int64_t max_bytes = 0;
+  // How long a commit waits for somebody who writes with a shell, before it is Unavailable.
+  absl::Duration busy_wait = absl::Seconds(2);
+};
+
+// Creates the file if need be (not read-only). FailedPrecondition: another writer has it open, it
+// is not a report, or a newer muster wrote it. NotFound: read-only and nothing there yet.
+absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenSqliteReport(
+    const std::string& path, const SqliteOptions& options = {});
+
+}  // namespace muster::report::sqlite

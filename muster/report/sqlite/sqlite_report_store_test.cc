@@ -1,0 +1,383 @@
+// What is SQLite's own: the file, its tables, and what happens when it is damaged or full.
+#include "muster/report/sqlite/sqlite_report_store.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/busy.h"
+#include "muster/os/temp_dir.h"
+#include "muster/report/sqlite/connection.h"
+#include "muster/report/store_desk.h"
+#include "muster/report/verify.h"
+
+namespace muster::report::sqlite {
+namespace {
+
+using report::BatchShape;
+using report::CountedItem;
+using report::ReportStore;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr uint64_t kBatch = 7;
+
+base::Decimal D(absl::string_view text) { return *base::Decimal::Parse(text); }
+
+class SqliteReportTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<ReportStore> Open(const SqliteOptions& options = {}) {
+    auto store = OpenSqliteReport(path(), options);
+    EXPECT_TRUE(store.ok()) << store.status();
+    return store.ok() ? *std::move(store) : nullptr;
+  }
+
+  std::string path() const { return dir_ / "report.db"; }
+
+  static BatchShape Retail(uint64_t batch = kBatch, const std::string& job = "retail") {
+    return {batch,
+            job,
+            "r1",
+            {{"by_customer", {"customer"}, {{"revenue", false, 3}, {"units", true, 0}}}}};
+  }
+
+  static CountedItem Item(uint64_t index, const std::string& customer, const std::string& revenue) {
+    CountedItem item;
+    item.batch = kBatch;
+    item.index = index;
+    item.transactions = 2;
+    item.aggregated = 1;
+    item.rejected = 1;
+    item.content = base::Fingerprint(absl::StrCat(index));
+    item.result = base::Fingerprint(revenue);
+    item.attempts = 1;
+    item.handler_version = "v1";
+    item.worker = "w";
+    item.groups = {{"by_customer", {{{customer}, {D(revenue), base::Decimal::FromInt(4)}}}}};
+    item.rejections = {{static_cast<int64_t>(index) + 2, "price: 'x'"}};
+    return item;
+  }
+
+  static absl::Status Commit(ReportStore* store, std::vector<CountedItem> items) {
+    return store->Commit({"out", 1, std::move(items)}).status();
+  }
+
+  // As a person with the sqlite3 shell, one string per row.
+  std::vector<std::string> Query(const std::string& sql, int columns) {
+    auto connection = Connection::Open(path(), OpenMode::kReadOnly);
+    EXPECT_TRUE(connection.ok()) << connection.status();
+    auto query = (*connection)->Prepare(sql);
+    EXPECT_TRUE(query.ok()) << query.status();
+    std::vector<std::string> rows;
+    while (*query->Step()) {
+      std::string row(query->Text(0));
+      for (int i = 1; i < columns; ++i) absl::StrAppend(&row, "|", query->Text(i));
+      rows.push_back(row);
+    }
+    return rows;
+  }
+
+  void Execute(const std::string& sql) {
+    auto connection = Connection::Open(path(), OpenMode::kWrite);
+    ASSERT_TRUE(connection.ok()) << connection.status();
+    const absl::Status status = (*connection)->Execute(sql);
+    ASSERT_TRUE(status.ok()) << sql << ": " << status;
+  }
+
+  // A completed batch of two items, on disk.
+  void WriteBatch() {
+    std::unique_ptr<ReportStore> store = Open();
+    ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+    ASSERT_TRUE(Commit(store.get(), {Item(0, "17850.0", "12.5"), Item(1, "", "-0.001")}).ok());
+    report::BatchFacts facts;
+    facts.batch = kBatch;
+    facts.job = "retail";
+    facts.job_revision = "r1";
+    facts.handler_version = "v1";
+    facts.items = 2;
+    facts.transactions = 4;
+    ASSERT_TRUE(store->Complete(facts).ok());
+  }
+
+  std::vector<std::string> Differences() {
+    std::unique_ptr<ReportStore> store = Open({.read_only = true});
+    auto reader = store->Read();
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    auto verified = report::VerifyReceipt(**reader, kBatch);
+    if (!verified.ok()) return {std::string(verified.status().message())};
+    return verified->differences;
+  }
+
+  const os::TempDir dir_;
+};
+
+TEST_F(SqliteReportTest, PeopleReadOneTablePerGroup) {
+  WriteBatch();
+  EXPECT_THAT(Query("SELECT * FROM by_customer", 4),
+              ElementsAre("7||-0.001|4", "7|17850.0|12.500|4"));
+  EXPECT_THAT(Query("SELECT customer, revenue FROM by_customer WHERE units > 3", 2),
+              ElementsAre("|-0.001", "17850.0|12.500"));
+  EXPECT_THAT(Query("SELECT batch, job, transactions, aggregated, rejected FROM muster_batches", 5),
+              ElementsAre("7|retail|4|2|2"));
+  EXPECT_THAT(Query("SELECT item, outcome, content FROM muster_items", 3),
+              ElementsAre("0|aggregated|" + base::Fingerprint("0").ToHex(),
+                          "1|aggregated|" + base::Fingerprint("1").ToHex()));
+  EXPECT_THAT(Query("SELECT item, line, reason FROM muster_rejections", 3),
+              ElementsAre("0|2|price: 'x'", "1|3|price: 'x'"));
+  EXPECT_THAT(Query("SELECT last_counted FROM muster_batches", 1)[0], HasSubstr("T"));
+}
+
+TEST_F(SqliteReportTest, ReceiptCanBeCheckedWithoutMuster) {
+  WriteBatch();
+  const std::string text = Query("SELECT text FROM muster_receipts", 1)[0];
+  EXPECT_EQ(base::Sha256Hex(text), Query("SELECT checksum FROM muster_receipts", 1)[0]);
+}
+
+TEST_F(SqliteReportTest, AnotherJobsGroupGetsALongerTableName) {
+  std::unique_ptr<ReportStore> store = Open();
+  BatchShape changed = Retail(9, "other");
+  changed.job_revision = "r2";
+  changed.groups[0].keys = {"who"};
+  ASSERT_TRUE(store->RegisterBatch(Retail(7)).ok());
+  ASSERT_TRUE(store->RegisterBatch(Retail(8, "other")).ok());
+  ASSERT_TRUE(store->RegisterBatch(changed).ok());
+  EXPECT_THAT(Query("SELECT name FROM muster_table ORDER BY name", 1),
+              ElementsAre("by_customer", "other_by_customer", "other_by_customer_2"));
+}
+
+TEST_F(SqliteReportTest, RefusesASecondWriterClearly) {
+  std::unique_ptr<ReportStore> first = Open();
+  const auto second = OpenSqliteReport(path());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(base::IsBusy(second.status()));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("being written"));
+  first.reset();
+  EXPECT_NE(Open(), nullptr);
+}
+
+TEST_F(SqliteReportTest, OpensReadOnlyBesideAWriter) {
+  std::unique_ptr<ReportStore> writer = Open();
+  ASSERT_TRUE(writer->RegisterBatch(Retail()).ok());
+  ASSERT_TRUE(Commit(writer.get(), {Item(0, "ann", "1")}).ok());
+  std::unique_ptr<ReportStore> reader = Open({.read_only = true});
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ((*reader->Read())->GetProgress(kBatch)->items_counted, 1);
+  ASSERT_TRUE(Commit(writer.get(), {Item(1, "ann", "1")}).ok());
+  EXPECT_EQ((*reader->Read())->GetProgress(kBatch)->items_counted, 2);
+  EXPECT_EQ(Commit(reader.get(), {}).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SqliteReportTest, ReadOnlyNeedsAReport) {
+  EXPECT_EQ(OpenSqliteReport(path(), {.read_only = true}).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+// NotFound is for ever: on it, results that are sound would be given up.
+TEST_F(SqliteReportTest, SaysUnavailableWhileNoMoreFilesCanBeOpened) {
+  std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{3, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status status = store->Read().status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_TRUE(store->Read().ok());
+}
+
+// Somebody waits for that; to open it takes longer than all the rest.
+TEST_F(SqliteReportTest, RegistersABatchWithoutOpeningTheReportAgain) {
+  const std::unique_ptr<ReportStore> store = Open();
+  report::LocalReportClient desk(store.get(), {});
+  ASSERT_TRUE(desk.RegisterBatch(Retail(7)).ok());
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto registered = desk.RegisterBatch(Retail(8));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(registered.ok()) << registered.status();
+  EXPECT_EQ(registered->batch, 8u);
+}
+
+TEST_F(SqliteReportTest, SaysUnavailableWhileTheFileIsMovedAside) {
+  std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  const std::string aside = path() + ".aside";
+  ASSERT_EQ(rename(path().c_str(), aside.c_str()), 0);
+  const absl::Status status = store->Read().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_FALSE(absl::IsNotFound(Commit(store.get(), {Item(0, "ann", "1")})));
+  EXPECT_TRUE(absl::IsUnavailable(store->RegisterBatch(Retail(8)).status()));
+  std::ofstream(path()) << "another one";
+  EXPECT_TRUE(absl::IsUnavailable(store->RegisterBatch(Retail(8)).status()));
+  ASSERT_EQ(rename(aside.c_str(), path().c_str()), 0);
+  EXPECT_TRUE(store->Read().ok());
+}
+
+TEST_F(SqliteReportTest, RefusesTheReportOfANewerMuster) {
+  Open().reset();
+  Execute("PRAGMA user_version = 2");
+  const auto store = OpenSqliteReport(path());
+  EXPECT_EQ(store.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(store.status().message()), HasSubstr("newer muster"));
+}
+
+TEST_F(SqliteReportTest, RefusesAForeignDatabase) {
+  {
+    auto connection = Connection::Open(path(), OpenMode::kCreate);
+    ASSERT_TRUE((*connection)->Execute("CREATE TABLE t (x)").ok());
+  }
+  EXPECT_EQ(OpenSqliteReport(path()).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Query("SELECT name FROM sqlite_master", 1), ElementsAre("t")) << "left as it was";
+}
+
+TEST_F(SqliteReportTest, SaysDataLossForAFileThatIsNoDatabase) {
+  std::ofstream(path()) << std::string(5000, 'x');
+  EXPECT_EQ(OpenSqliteReport(path()).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(SqliteReportTest, SaysDataLossForTornPages) {
+  WriteBatch();
+  {
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(0, std::ios::end);
+    const std::streamoff size = file.tellg();
+    for (std::streamoff page = 4096; page < size; page += 4096) {
+      file.seekp(page);
+      file << std::string(512, '\xee');
+    }
+  }
+  std::unique_ptr<ReportStore> store = Open();
+  EXPECT_EQ((*store->Read())->GetProgress(kBatch).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Commit(store.get(), {Item(2, "ann", "1")}).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(SqliteReportTest, SaysDataLossForAMeasureThatIsNoNumber) {
+  WriteBatch();
+  Execute("UPDATE by_customer SET revenue = '12.5x' WHERE customer = '17850.0'");
+  std::unique_ptr<ReportStore> store = Open();
+  const auto visit = [](const report::GroupRow&) {};
+  const absl::Status read = (*store->Read())->ForEachRow(kBatch, "by_customer", visit);
+  EXPECT_EQ(read.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(read.message()), HasSubstr("17850.0"));
+  const absl::Status commit = Commit(store.get(), {Item(2, "17850.0", "1")});
+  EXPECT_EQ(commit.code(), absl::StatusCode::kDataLoss) << commit;
+}
+
+TEST_F(SqliteReportTest, ACommitThatFindsNoRoomCountsNothing) {
+  std::unique_ptr<ReportStore> store = Open({.max_bytes = 40 * 4096});
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  ASSERT_TRUE(Commit(store.get(), {Item(0, "ann", "1")}).ok());
+  std::vector<CountedItem> many;
+  for (int i = 0; i < 4000; ++i) many.push_back(Item(i + 1, absl::StrCat("customer ", i), "1"));
+  EXPECT_EQ(Commit(store.get(), many).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ((*store->Read())->GetProgress(kBatch)->items_counted, 1);
+  EXPECT_TRUE(Commit(store.get(), {Item(1, "ann", "1")}).ok()) << "what fits still counts";
+}
+
+TEST_F(SqliteReportTest, SaysUnavailableWhileSomebodyHoldsTheDatabase) {
+  std::unique_ptr<ReportStore> store = Open({.busy_wait = absl::ZeroDuration()});
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  auto shell = Connection::Open(path(), OpenMode::kWrite);
+  ASSERT_TRUE((*shell)->Execute("BEGIN IMMEDIATE").ok());
+  EXPECT_EQ(Commit(store.get(), {Item(0, "ann", "1")}).code(), absl::StatusCode::kUnavailable);
+  ASSERT_TRUE((*shell)->Execute("ROLLBACK").ok());
+  EXPECT_TRUE(Commit(store.get(), {Item(0, "ann", "1")}).ok());
+}
+
+TEST_F(SqliteReportTest, AReceiptOfAnUntouchedReportVerifies) {
+  WriteBatch();
+  EXPECT_THAT(Differences(), IsEmpty());
+}
+
+// Changes one stored thing and expects that the receipt tells.
+class TamperTest : public SqliteReportTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(TamperTest, IsFoundByTheReceipt) {
+  WriteBatch();
+  Execute(GetParam());
+  EXPECT_THAT(Differences(), Not(IsEmpty()));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AnyCell, TamperTest,
+    ::testing::Values(
+        "UPDATE by_customer SET revenue = '12.501' WHERE customer = '17850.0'",
+        "UPDATE by_customer SET revenue = '+12.500' WHERE customer = '17850.0'",
+        "UPDATE by_customer SET units = 5 WHERE customer = ''",
+        "UPDATE by_customer SET customer = '17850.1' WHERE customer = '17850.0'",
+        "DELETE FROM by_customer WHERE customer = ''",
+        "INSERT INTO by_customer VALUES (7, 'eve', '0.000', 0)",
+        "UPDATE muster_item SET aggregated = 2, rejected = 0 WHERE item = 1",
+        "UPDATE muster_item SET worker = 'x' WHERE item = 1",
+        "UPDATE muster_item SET counted = counted + 1 WHERE item = 1",
+        "UPDATE muster_item SET result = zeroblob(16) WHERE item = 1",
+        "UPDATE muster_item SET content = zeroblob(15) WHERE item = 1",
+        "UPDATE muster_item SET outcome = 3 WHERE item = 1",
+        "UPDATE muster_item SET item = 2 WHERE item = 1", "DELETE FROM muster_item WHERE item = 0",
+        "UPDATE muster_rejection SET reason = 'y' WHERE item = 0",
+        "DELETE FROM muster_rejection WHERE item = 0", "UPDATE muster_batch SET transactions = 5",
+        "UPDATE muster_batch SET job = 'x'",
+        "UPDATE muster_receipt SET text = replace(text, 'aggregated 2', 'aggregated 3')",
+        "UPDATE muster_receipt SET text = text || ' '",
+        "UPDATE muster_receipt SET checksum = upper(checksum)",
+        "UPDATE muster_column SET name = 'rev' WHERE name = 'revenue'",
+        "UPDATE muster_column SET scale = 2 WHERE name = 'revenue'"));
+
+// The child commits items one by one and writes a byte for each that was acknowledged; it is killed
+// in the middle of it.
+TEST_F(SqliteReportTest, WhatWasAcknowledgedSurvivesAKill) {
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto store = OpenSqliteReport(path());
+    if (!store.ok() || !(*store)->RegisterBatch(Retail()).ok()) _exit(1);
+    for (uint64_t i = 0;; ++i) {
+      if (!Commit(store->get(), {Item(i, "ann", "1")}).ok()) _exit(2);
+      if (write(pipe_ends[1], "x", 1) != 1) _exit(3);
+    }
+  }
+  char acknowledged[25];
+  size_t count = 0;
+  while (count < sizeof acknowledged) {
+    const ssize_t bytes = read(pipe_ends[0], acknowledged, sizeof acknowledged - count);
+    ASSERT_GT(bytes, 0);
+    count += static_cast<size_t>(bytes);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
+
+  // First read-only, over the log that the dead writer left behind.
+  {
+    std::unique_ptr<ReportStore> reader = Open({.read_only = true});
+    ASSERT_NE(reader, nullptr);
+    EXPECT_GE((*reader->Read())->GetProgress(kBatch)->items_counted, static_cast<int64_t>(count));
+  }
+  std::unique_ptr<ReportStore> store = Open();
+  const int64_t items = (*store->Read())->GetProgress(kBatch)->items_counted;
+  EXPECT_GE(items, static_cast<int64_t>(count));
+  EXPECT_THAT(Query("SELECT revenue, units FROM by_customer", 2),
+              ElementsAre(absl::StrCat(items, ".000|", 4 * items)));
+}
+
+}  // namespace
+}  // namespace muster::report::sqlite

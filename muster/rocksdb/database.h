@@ -1,0 +1,126 @@
+// Database: a RocksDB directory opened the way muster wants it: bounded memory, one owner, quiet
+// logs, absl::Status. It hides how RocksDB is configured, not RocksDB: callers use db() and
+// family() with RocksDB's own types.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/base/mutex.h"
+
+namespace rocksdb {
+class ColumnFamilyHandle;
+class DB;
+class Env;
+class MergeOperator;
+class Status;
+class WriteBatch;
+}  // namespace rocksdb
+
+namespace muster::rocksdb {
+
+class LogGuard;
+
+// What an acknowledged write outlives.
+enum class Durability {
+  kProcess,  // handed to the operating system: survives kill -9, not a power cut
+  kPower,    // synced; concurrent writers share one sync
+};
+
+enum class FamilyUse {
+  kRecords,  // small records, LZ4
+  kBodies,   // large values that their writers compress when it pays, most of them short-lived
+};
+
+struct Family {
+  std::string name;
+  FamilyUse use = FamilyUse::kRecords;
+  size_t write_buffer_bytes = size_t{8} << 20;
+  std::shared_ptr<::rocksdb::MergeOperator> merge = nullptr;  // shared: RocksDB keeps a copy
+};
+
+// What an open does about damage in the write-ahead log. A log that was merely cut short is no
+// damage.
+enum class LogReplay {
+  kRefuseDamage,  // DataLoss
+  kStopAtDamage,  // opens with what precedes it; for repairs
+  kSkipDamage,    // with whatever can be read; to learn what was lost
+};
+
+struct DatabaseOptions {
+  // In the order that family(i) counts. RocksDB's own "default" family is opened too, but unused.
+  std::vector<Family> families;
+  // Sees what was there when it opened, changes no file, and may stand beside the owner.
+  bool read_only = false;
+  bool create_if_missing = true;
+  LogReplay log_replay = LogReplay::kRefuseDamage;
+  // All families together: a full memtable budget flushes the largest one.
+  size_t write_buffer_bytes = size_t{80} << 20;
+  size_t block_cache_bytes = size_t{32} << 20;
+  ::rocksdb::Env* env = nullptr;  // not owned, outlives the database; nullptr = the machine's
+};
+
+// Thread-safe.
+class Database {
+ public:
+  // FailedPrecondition: another process (or this one) has `dir` open, or its files are from another
+  // version. NotFound: nothing there and create_if_missing is off, or read_only. DataLoss: the
+  // files are corrupt beyond what RocksDB recovers, or there are some, but not the one that names
+  // the others: nothing is created over them.
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& dir,
+                                                        const DatabaseOptions& options);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  ::rocksdb::DB* db() const { return db_.get(); }
+  ::rocksdb::ColumnFamilyHandle* family(size_t i) const { return families_[i]; }
+  const std::string& dir() const { return dir_; }
+
+  // Atomic. On an error a restart may or may not find that it was written. When it was the disk
+  // that failed (Unavailable, ResourceExhausted) this process may even read the batch, and every
+  // later write is refused until the database is opened again.
+  absl::Status Write(::rocksdb::WriteBatch* batch, Durability durability);
+  // Waits until all that was written before the call is on disk; callers share syncs. Errors as
+  // Write's.
+  absl::Status Sync();
+  // Unavailable once a write or a sync has failed, saying why: what is read may be gone after a
+  // restart, and nothing may be acknowledged because of it. For callers with nothing to write.
+  absl::Status CheckWritable() const;
+
+ private:
+  ::rocksdb::Status SyncLog();
+  // Acknowledges nothing any more, because of `failure`.
+  void Break(const ::rocksdb::Status& failure);
+  Database(std::string dir, std::unique_ptr<::rocksdb::Env> env, const LogGuard* log_guard);
+  void Adopt(::rocksdb::DB* db, const std::vector<::rocksdb::ColumnFamilyHandle*>& handles);
+
+  const std::string dir_;
+  const std::unique_ptr<::rocksdb::Env> env_;
+  const LogGuard* const log_guard_;  // env_'s
+  std::unique_ptr<::rocksdb::DB> db_;
+  std::vector<::rocksdb::ColumnFamilyHandle*> families_;     // owned; released before db_
+  ::rocksdb::ColumnFamilyHandle* default_family_ = nullptr;  // owned
+
+  // A write or a sync has failed: nothing is acknowledged any more.
+  std::atomic<bool> broken_{false};
+  mutable base::Mutex failure_mu_;
+  absl::Status failure_ ABSL_GUARDED_BY(failure_mu_);  // the first one, once broken
+
+  // Group commit. One caller syncs for all who came before it began; the others wait.
+  base::Mutex sync_mu_;
+  base::CondVar sync_ended_;
+  bool syncing_ ABSL_GUARDED_BY(sync_mu_) = false;
+  uint64_t syncs_begun_ ABSL_GUARDED_BY(sync_mu_) = 0;
+  uint64_t syncs_ended_ ABSL_GUARDED_BY(sync_mu_) = 0;
+  absl::Status sync_failure_ ABSL_GUARDED_BY(sync_mu_);  // sticky
+};
+
+}  // namespace muster::rocksdb

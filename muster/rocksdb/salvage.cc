@@ -1,0 +1,281 @@
+#include "muster/rocksdb/salvage.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
+#include "muster/base/status_macros.h"
+#include "muster/os/shelf.h"
+#include "muster/rocksdb/directory_lock.h"
+#include "muster/rocksdb/files.h"
+#include "muster/rocksdb/record_cursor.h"
+#include "muster/rocksdb/slice.h"
+#include "muster/rocksdb/status.h"
+#include "muster/rocksdb/table_list.h"
+#include "rocksdb/db.h"
+#include "rocksdb/env.h"
+#include "rocksdb/write_batch.h"
+
+namespace muster::rocksdb {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of a batch that fills a new database.
+constexpr size_t kCopyBytes = size_t{4} << 20;
+
+// The originals may be replayed and deleted once this was OK.
+absl::Status KeepLogs(const std::string& dir, const std::string& folder) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(dir));
+  for (const fs::path& file : files) {
+    if (file.extension() != ".log") continue;
+    const fs::path copy = fs::path(folder) / file.filename();
+    std::error_code error;
+    fs::copy_file(file, copy, fs::copy_options::overwrite_existing, error);
+    if (error) return FileError(error, absl::StrCat("keeping the logs of ", dir));
+    MUSTER_RETURN_IF_ERROR(os::SyncPath(copy));
+  }
+  MUSTER_RETURN_IF_ERROR(os::SyncPath(folder));
+  return os::SyncPath(ParentOf(folder));
+}
+
+// In one step, so that no instant is without a database. What `a` and `b` hold is on disk.
+absl::Status Exchange(const std::string& a, const std::string& b) {
+  if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("exchanging ", a, " and ", b));
+  }
+  return os::SyncPath(ParentOf(b));
+}
+
+// Writes what can be read of `from` into a new database. DataLoss: not even its blocks can be told
+// apart.
+absl::Status CopyReadable(const Database& from, const std::string& to, DatabaseOptions options,
+                          uint64_t* gaps) {
+  options.read_only = false;
+  options.create_if_missing = true;
+  MUSTER_ASSIGN_OR_RETURN(const auto copy, Database::Open(to, options));
+  for (size_t family = 0; family < options.families.size(); ++family) {
+    RecordCursor record(&from, family);
+    while (record.valid()) {
+      ::rocksdb::WriteBatch batch;
+      for (; record.valid() && batch.GetDataSize() < kCopyBytes; record.Next()) {
+        batch.Put(copy->family(family), ToSlice(record.key()), ToSlice(record.value()));
+      }
+      MUSTER_RETURN_IF_ERROR(copy->Write(&batch, Durability::kProcess));
+    }
+    MUSTER_RETURN_IF_ERROR(record.status());
+    *gaps += record.gaps();
+  }
+  ::rocksdb::WriteBatch nothing;
+  return copy->Write(&nothing, Durability::kPower);
+}
+
+// The files of `from` under new names; what RocksDB never changes is shared, not copied.
+absl::Status LinkFiles(const std::string& from, const std::string& to) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(from));
+  std::error_code error;
+  fs::create_directory(to, error);
+  for (const fs::path& file : files) {
+    if (error) break;
+    // Closing any descriptor of LOCK would drop this process's own lock.
+    if (file.filename() == "LOCK" || !fs::is_regular_file(file, error)) continue;
+    const fs::path name = fs::path(to) / file.filename();
+    if (file.extension() == ".sst") {
+      fs::create_hard_link(file, name, error);
+    } else {
+      fs::copy_file(file, name, error);
+    }
+  }
+  return error ? FileError(error, absl::StrCat("linking the files of ", from)) : absl::OkStatus();
+}
+
+// One repair or look.
+//
+// A repair holds the directory's lock from before it reads to after it has put another directory in
+// its place. In between it opens read-only, which needs no lock; and what somebody may do between
+// its letting go and its opening for good is what may be done to a sound database.
+class Salvage {
+ public:
+  Salvage(const std::string& dir, const DatabaseOptions& options, const SalvageOptions& salvage)
+      : dir_(dir), fresh_(absl::StrCat(dir, ".new")), options_(options), salvage_(salvage) {
+    options_.read_only = !repairs();
+    options_.create_if_missing = false;
+  }
+
+  absl::StatusOr<std::unique_ptr<Database>> Open() {
+    MUSTER_RETURN_IF_ERROR(KeepOthersOut());
+    MUSTER_RETURN_IF_ERROR(KeepLeftover());
+    absl::StatusOr<std::unique_ptr<Database>> seen = View(LogReplay::kRefuseDamage);
+    if (absl::IsDataLoss(seen.status())) return OpenDamaged(seen.status());
+    MUSTER_RETURN_IF_ERROR(seen.status());
+    return OpenListed(*std::move(seen), LogReplay::kRefuseDamage);
+  }
+
+ private:
+  bool repairs() const { return salvage_.keep_in != nullptr; }
+
+  absl::Status Tell(std::string kind, const absl::Status& why, std::string remedy,
+                    bool mendable = true) const {
+    return salvage_.on_damage(
+        {std::move(kind), std::string(why.message()), std::move(remedy), mendable});
+  }
+
+  absl::Status KeepOthersOut() {
+    if (!repairs()) return CheckNobodyOwns(dir_);
+    if (std::error_code ignored; !fs::is_directory(dir_, ignored)) {
+      return absl::NotFoundError(absl::StrCat("no data in directory ", dir_));
+    }
+    ::rocksdb::Env* const env = options_.env == nullptr ? ::rocksdb::Env::Default() : options_.env;
+    MUSTER_ASSIGN_OR_RETURN(DirectoryLock lock, DirectoryLock::Take(dir_, env));
+    lock_.emplace(std::move(lock));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<Database>> View(LogReplay replay) const {
+    DatabaseOptions options = options_;
+    options.read_only = true;
+    options.log_replay = replay;
+    return Database::Open(dir_, options);
+  }
+
+  absl::StatusOr<uint64_t> ChangesUpTo(LogReplay replay) const {
+    MUSTER_ASSIGN_OR_RETURN(const auto database, View(replay));
+    return database->db()->GetLatestSequenceNumber();
+  }
+
+  // Opens for whoever asked; the files are as they are to be.
+  absl::StatusOr<std::unique_ptr<Database>> OpenForGood(const DatabaseOptions& options) {
+    lock_.reset();
+    return Database::Open(dir_, options);
+  }
+
+  absl::StatusOr<std::unique_ptr<Database>> OpenDamaged(const absl::Status& why) {
+    absl::StatusOr<std::unique_ptr<Database>> before = View(LogReplay::kStopAtDamage);
+    if (absl::IsDataLoss(before.status())) return OpenWithoutTables(why);
+    MUSTER_RETURN_IF_ERROR(before.status());
+    MUSTER_RETURN_IF_ERROR(CutLog(why, (*before)->db()->GetLatestSequenceNumber()));
+    return OpenListed(*std::move(before), LogReplay::kStopAtDamage);
+  }
+
+  // Its logs are damaged, `before` changes precede that.
+  absl::Status CutLog(const absl::Status& why, uint64_t before) {
+    const uint64_t all = ChangesUpTo(LogReplay::kSkipDamage).value_or(0);
+    const uint64_t lost = all > before ? all - before : 1;
+    MUSTER_RETURN_IF_ERROR(
+        Tell("log", why,
+             absl::StrCat("goes on with the ", before, " changes before the damage; at least ",
+                          lost, " after it are lost")));
+    if (!repairs()) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const std::string folder, salvage_.keep_in());
+    MUSTER_RETURN_IF_ERROR(KeepLogs(dir_, folder));
+    MUSTER_FAILPOINT("repair.after_logs_kept");
+    return absl::OkStatus();
+  }
+
+  // `seen` is what its list of tables and its logs, up to their damage, make of it.
+  absl::StatusOr<std::unique_ptr<Database>> OpenListed(std::unique_ptr<Database> seen,
+                                                       LogReplay replay) {
+    const ::rocksdb::Status blocks = seen->db()->VerifyChecksum();
+    if (!blocks.ok() && !blocks.IsCorruption()) return ToStatus(blocks, dir_);
+    if (!blocks.ok()) return OpenWithoutBlocks(std::move(seen), ToStatus(blocks, dir_));
+    if (!repairs()) return seen;
+    seen.reset();
+    DatabaseOptions options = options_;
+    options.log_replay = replay;
+    return OpenForGood(options);
+  }
+
+  // Some blocks of its tables are damaged.
+  absl::StatusOr<std::unique_ptr<Database>> OpenWithoutBlocks(std::unique_ptr<Database> seen,
+                                                              const absl::Status& why) {
+    if (!repairs()) {
+      MUSTER_RETURN_IF_ERROR(Tell("table", why, "all that can be read of it is kept"));
+      return seen;
+    }
+    uint64_t gaps = 0;
+    const absl::Status copied = CopyReadable(*seen, fresh_, options_, &gaps);
+    seen.reset();
+    if (!copied.ok()) RemoveFresh();
+    if (absl::IsDataLoss(copied)) return OpenWithoutTables(why);
+    MUSTER_RETURN_IF_ERROR(copied);
+    MUSTER_RETURN_IF_ERROR(
+        Tell("table", why,
+             absl::StrCat("all that can be read of it is kept, but for ", gaps, " blocks")));
+    return OpenFresh();
+  }
+
+  // Some tables, or the list of them, cannot be read at all.
+  absl::StatusOr<std::unique_ptr<Database>> OpenWithoutTables(const absl::Status& why) {
+    MUSTER_RETURN_IF_ERROR(Tell("table", why, "all tables that can be read are kept"));
+    if (!repairs()) return why;
+    absl::Status listed = LinkFiles(dir_, fresh_);
+    if (listed.ok()) listed = RebuildManifest(fresh_, options_);
+    if (listed.ok()) return OpenFresh();
+    RemoveFresh();
+    if (!absl::IsDataLoss(listed)) return listed;
+    MUSTER_RETURN_IF_ERROR(Tell("files", listed,
+                                salvage_.may_begin_anew ? "begins empty; all its files are kept"
+                                                        : "restore it from a backup",
+                                salvage_.may_begin_anew));
+    if (!salvage_.may_begin_anew) return listed;
+    MUSTER_RETURN_IF_ERROR(MoveAside(dir_));
+    DatabaseOptions options = options_;
+    options.create_if_missing = true;
+    return OpenForGood(options);
+  }
+
+  // Takes the new database for the damaged one.
+  absl::StatusOr<std::unique_ptr<Database>> OpenFresh() {
+    MUSTER_FAILPOINT("repair.before_exchange");
+    MUSTER_RETURN_IF_ERROR(Exchange(fresh_, dir_));
+    MUSTER_FAILPOINT("repair.after_exchange");
+    MUSTER_RETURN_IF_ERROR(MoveAside(fresh_));
+    return OpenForGood(options_);
+  }
+
+  void RemoveFresh() const {
+    std::error_code ignored;
+    fs::remove_all(fresh_, ignored);
+  }
+
+  // A repair that was cut short left its half of an exchange: a copy, or what it was a copy of.
+  absl::Status KeepLeftover() const {
+    std::error_code ignored;
+    return repairs() && fs::exists(fresh_, ignored) ? MoveAside(fresh_) : absl::OkStatus();
+  }
+
+  absl::Status MoveAside(const std::string& files) const {
+    MUSTER_ASSIGN_OR_RETURN(const std::string folder, salvage_.keep_in());
+    fs::path to = fs::path(folder) / "files";
+    std::error_code error;
+    for (int i = 2; fs::exists(to, error); ++i) to = fs::path(folder) / absl::StrCat("files", i);
+    fs::rename(files, to, error);
+    if (error) return FileError(error, absl::StrCat("keeping ", files));
+    MUSTER_RETURN_IF_ERROR(os::SyncPath(folder));
+    MUSTER_RETURN_IF_ERROR(os::SyncPath(ParentOf(folder)));
+    return os::SyncPath(ParentOf(files));
+  }
+
+  const std::string dir_;
+  const std::string fresh_;
+  DatabaseOptions options_;
+  const SalvageOptions& salvage_;
+  std::optional<DirectoryLock> lock_;  // a repair's
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Database>> OpenToSalvage(const std::string& dir,
+                                                        const DatabaseOptions& options,
+                                                        const SalvageOptions& salvage) {
+  return Salvage(dir, options, salvage).Open();
+}
+
+}  // namespace muster::rocksdb

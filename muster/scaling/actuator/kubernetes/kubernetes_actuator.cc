@@ -1,0 +1,159 @@
+#include "muster/scaling/actuator/kubernetes/kubernetes_actuator.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/kubernetes/limits.h"
+#include "muster/kubernetes/pod.h"
+#include "muster/scaling/actuator/kubernetes/limits.h"
+#include "muster/scaling/actuator/kubernetes/replica_choice.h"
+
+namespace muster::scaling::actuator::kubernetes {
+namespace {
+
+using muster::kubernetes::WorkloadKind;
+
+std::string NameOf(const muster::kubernetes::Workload& workload) {
+  return absl::StrCat(workload.kind == WorkloadKind::kDeployment ? "deployment " : "statefulset ",
+                      workload.name_space, "/", workload.name);
+}
+
+std::string DetailOf(const scaling::actuator::Order& order,
+                     const muster::kubernetes::Workload& workload, int before) {
+  std::string text = NameOf(workload);
+  if (order.replicas == before) return absl::StrCat(text, " has been told ", before, " before");
+  absl::StrAppend(&text, " from ", before, " to ", order.replicas, " replicas");
+  if (order.replicas > before || order.let_go_first.empty()) return text;
+  if (workload.kind == WorkloadKind::kStatefulSet) {
+    return absl::StrCat(text, "; a StatefulSet lets its highest ordinals go, whatever was wished");
+  }
+  return absl::StrCat(text, "; those with the fewest leases go first");
+}
+
+}  // namespace
+
+KubernetesActuator::KubernetesActuator(muster::kubernetes::Client* client, Options options,
+                                       base::Clock* clock)
+    : client_(client),
+      watches_pods_(options.watches_pods),
+      clock_(clock),
+      gate_(clock),
+      targets_(std::move(options.targets)) {}
+
+void KubernetesActuator::SetTargets(Targets targets) {
+  // Watches end when they are let go of, outside the lock.
+  std::map<std::string, std::shared_ptr<PodCache>> ended;
+  base::MutexLock lock(&mu_);
+  targets_ = std::move(targets);
+  for (auto watch = watches_.begin(); watch != watches_.end();) {
+    const auto next = std::next(watch);
+    if (targets_.count(watch->first) == 0) ended.insert(watches_.extract(watch));
+    watch = next;
+  }
+}
+
+absl::StatusOr<muster::kubernetes::Workload> KubernetesActuator::Find(std::string_view target) {
+  base::MutexLock lock(&mu_);
+  const auto found = targets_.find(target);
+  if (found == targets_.end()) {
+    return absl::NotFoundError(absl::StrCat("there is no target '", std::string(target), "'"));
+  }
+  muster::kubernetes::Workload workload = found->second;
+  if (workload.name_space.empty()) workload.name_space = client_->default_namespace();
+  return workload;
+}
+
+absl::StatusOr<scaling::actuator::TargetState> KubernetesActuator::Observe(
+    std::string_view target) {
+  MUSTER_ASSIGN_OR_RETURN(const muster::kubernetes::Workload workload, Find(target));
+  MUSTER_ASSIGN_OR_RETURN(const muster::kubernetes::Scale scale, ReadScale(client_, workload));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<muster::kubernetes::Pod> pods,
+                          PodsOf(std::string(target), workload, scale.selector));
+  return scaling::actuator::TargetState{scale.replicas, ReplicasOf(pods)};
+}
+
+absl::StatusOr<std::vector<muster::kubernetes::Pod>> KubernetesActuator::PodsOf(
+    const std::string& target, const muster::kubernetes::Workload& workload,
+    const std::string& selector) {
+  if (watches_pods_ && !selector.empty()) {
+    const auto watch = WatchOf(target, workload, selector);
+    auto watched = watch == nullptr ? std::nullopt : watch->Current();
+    if (watched.has_value()) return *std::move(watched);
+  }
+  return muster::kubernetes::ListPods(client_, workload.name_space, selector);
+}
+
+std::shared_ptr<PodCache> KubernetesActuator::WatchOf(const std::string& target,
+                                                      const muster::kubernetes::Workload& workload,
+                                                      const std::string& selector) {
+  std::shared_ptr<PodCache> replaced;
+  base::MutexLock lock(&mu_);
+  if (targets_.count(target) == 0) return nullptr;
+  std::shared_ptr<PodCache>& watch = watches_[target];
+  if (watch == nullptr || watch->selector() != selector ||
+      watch->name_space() != workload.name_space) {
+    replaced = std::exchange(
+        watch, std::make_shared<PodCache>(client_, workload.name_space, selector, clock_));
+  }
+  return watch;
+}
+
+absl::StatusOr<scaling::actuator::Outcome> KubernetesActuator::Apply(
+    const scaling::actuator::Order& order) {
+  MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
+  MUSTER_ASSIGN_OR_RETURN(const muster::kubernetes::Workload workload, Find(order.target));
+  const absl::Duration deadline = clock_->Monotonic() + kOrderLimit;
+  for (int conflicts = 0; conflicts < muster::kubernetes::kMaxConflicts; ++conflicts) {
+    auto outcome = TryApply(order, workload, deadline);
+    if (!absl::IsAborted(outcome.status())) return outcome;
+    MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
+    if (clock_->Monotonic() >= deadline) break;
+  }
+  return absl::UnavailableError(absl::StrCat("the scale of ", NameOf(workload),
+                                             " changes again and again while it is written"));
+}
+
+// Two things keep two agents apart. No write follows a read unless the order's giver still leads
+// then. One that stops right between that look and its write fails by the version that it has read,
+// if a later leader has written; and if that one only reads, and then writes, the later leader's
+// write fails, and is made again. Only a later leader that finds the number as it should be writes
+// nothing, and so shuts nobody out: what an earlier one has on its way then may still arrive, until
+// the next order puts it right.
+absl::StatusOr<scaling::actuator::Outcome> KubernetesActuator::TryApply(
+    const scaling::actuator::Order& order, const muster::kubernetes::Workload& workload,
+    absl::Duration deadline) {
+  MUSTER_ASSIGN_OR_RETURN(const muster::kubernetes::Scale scale, ReadScale(client_, workload));
+  scaling::actuator::Outcome outcome{scale.replicas, order.replicas,
+                                     DetailOf(order, workload, scale.replicas)};
+  if (order.replicas < scale.replicas && workload.kind == WorkloadKind::kDeployment) {
+    MUSTER_RETURN_IF_ERROR(MarkThoseToGo(order, workload, scale, deadline));
+  }
+  MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
+  if (order.replicas == scale.replicas) return outcome;
+  MUSTER_RETURN_IF_ERROR(WriteScale(client_, workload, scale, order.replicas));
+  return outcome;
+}
+
+absl::Status KubernetesActuator::MarkThoseToGo(const scaling::actuator::Order& order,
+                                               const muster::kubernetes::Workload& workload,
+                                               const muster::kubernetes::Scale& scale,
+                                               absl::Duration deadline) {
+  // Not those of the watch, which may lag behind what the last order has changed.
+  MUSTER_ASSIGN_OR_RETURN(
+      const std::vector<muster::kubernetes::Pod> pods,
+      muster::kubernetes::ListPods(client_, workload.name_space, scale.selector));
+  const int shrink_by = scale.replicas - order.replicas;
+  for (const CostChange& change : ChooseCosts(pods, order.let_go_first, shrink_by)) {
+    if (clock_->Monotonic() >= deadline) {
+      return absl::UnavailableError(
+          absl::StrCat("the pods of ", NameOf(workload), " take too long to mark"));
+    }
+    MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
+    MUSTER_RETURN_IF_ERROR(
+        muster::kubernetes::SetDeletionCost(client_, workload.name_space, change.pod, change.cost));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::scaling::actuator::kubernetes

@@ -1,0 +1,210 @@
+#include "muster/scaling/actuator/kubernetes/kubernetes_actuator.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/retry_policy.h"
+#include "muster/kubernetes/limits.h"
+#include "nlohmann/json.hpp"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/kubernetes/scripted_server.h"
+
+namespace muster::scaling::actuator::kubernetes {
+namespace {
+
+using muster::kubernetes::WorkloadKind;
+using muster::kubernetes::testing::Respond;
+using muster::kubernetes::testing::ScriptedAnswer;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+std::string ScaleOf(int replicas, const std::string& version = "1") {
+  return json({{"metadata", {{"resourceVersion", version}}},
+               {"spec", {{"replicas", replicas}}},
+               {"status", {{"selector", "app=x"}}}})
+      .dump();
+}
+
+std::string PodsNamed(const std::vector<std::string>& names) {
+  json items = json::array();
+  for (const std::string& name : names) items.push_back({{"metadata", {{"name", name}}}});
+  return json({{"items", items}, {"metadata", {{"resourceVersion", "1"}}}}).dump();
+}
+
+// What only a server that misbehaves shows; the rest is tested on a real one (tests/kubernetes).
+class KubernetesActuatorTest : public ::testing::Test {
+ protected:
+  static Options MakeOptions() {
+    Options options;
+    options.targets = {{"billing", {WorkloadKind::kDeployment, "", "processor"}},
+                       {"mail", {WorkloadKind::kStatefulSet, "post", "mailer"}}};
+    options.watches_pods = false;
+    return options;
+  }
+  scaling::actuator::Order To(int replicas) const {
+    scaling::actuator::Order order;
+    order.target = "billing";
+    order.replicas = replicas;
+    order.fencing_token = 5;
+    return order;
+  }
+  scaling::actuator::Order WhileLeading(int replicas) const {
+    scaling::actuator::Order order = To(replicas);
+    order.not_after = clock_.Monotonic() + kLead;
+    return order;
+  }
+  ScriptedAnswer AfterTheLead(ScriptedAnswer answer) {
+    answer.before = [this] { clock_.Advance(kLead); };
+    return answer;
+  }
+  absl::Status Refusal(const scaling::actuator::Order& order) {
+    return actuator_.Apply(order).status();
+  }
+
+  static constexpr absl::Duration kLead = absl::Seconds(2);
+
+  base::FakeClock clock_;
+  muster::kubernetes::testing::ScriptedServer server_;
+  std::unique_ptr<muster::kubernetes::Client> client_ =
+      server_.NewClient(&clock_, {.max_attempts = 1});
+  KubernetesActuator actuator_{client_.get(), MakeOptions(), &clock_};
+};
+
+TEST_F(KubernetesActuatorTest, ReadsAgainAndTriesAgainWhenTheScaleChangedMeanwhile) {
+  for (const char* version : {"1", "2"}) {
+    server_.Expect(Respond(200, ScaleOf(1, version)));
+    server_.Expect(Respond(409, R"({"message": "the object has been modified"})"));
+  }
+  server_.Expect(Respond(200, ScaleOf(2, "3")));
+  server_.Expect(Respond(200, "{}"));
+  const auto outcome = actuator_.Apply(To(4));
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->before, 2);
+  EXPECT_EQ(outcome->after, 4);
+  const auto requests = server_.requests();
+  ASSERT_THAT(requests, SizeIs(6));
+  const json sent = json::parse(requests[5].body);
+  EXPECT_EQ(sent["metadata"]["resourceVersion"], "3");
+  EXPECT_EQ(sent["spec"]["replicas"], 4);
+}
+
+TEST_F(KubernetesActuatorTest, GivesUpAScaleThatChangesAgainAndAgain) {
+  for (int i = 0; i < muster::kubernetes::kMaxConflicts; ++i) {
+    server_.Expect(Respond(200, ScaleOf(1)));
+    server_.Expect(Respond(409, "{}"));
+  }
+  const absl::Status status = Refusal(To(4));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("deployment home/processor"));
+  EXPECT_THAT(server_.requests(), SizeIs(2 * muster::kubernetes::kMaxConflicts));
+}
+
+TEST_F(KubernetesActuatorTest, HandsOnHowLongItIsAskedToStayAway) {
+  server_.Expect(Respond(429, "{}", "Retry-After: 30\r\n"));
+  const absl::Status status = Refusal(To(4));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(base::RetryAfter(status), absl::Seconds(30));
+}
+
+// It was stopped after its read, and goes on when its successor has written.
+TEST_F(KubernetesActuatorTest, DoesNotReadAgainWhenTheLeadRanOutMeanwhile) {
+  server_.Expect(Respond(200, ScaleOf(1, "1")));
+  server_.Expect(AfterTheLead(Respond(409, R"({"message": "the object has been modified"})")));
+  server_.Expect(Respond(200, ScaleOf(2, "2")));
+  server_.Expect(Respond(200, "{}"));
+  EXPECT_EQ(Refusal(WhileLeading(4)).code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(server_.requests(), SizeIs(2));
+}
+
+TEST_F(KubernetesActuatorTest, WritesNothingWhenTheLeadRanOutWhileItRead) {
+  server_.Expect(AfterTheLead(Respond(200, ScaleOf(1))));
+  server_.Expect(Respond(200, "{}"));
+  const absl::Status status = Refusal(WhileLeading(4));
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the lead may have run out"));
+  EXPECT_THAT(server_.requests(), SizeIs(1));
+}
+
+TEST_F(KubernetesActuatorTest, MarksNoMorePodsWhenTheLeadRanOut) {
+  server_.Expect(Respond(200, ScaleOf(3)));
+  server_.Expect(Respond(200, PodsNamed({"a", "b", "c"})));
+  server_.Expect(AfterTheLead(Respond(200, "{}")));
+  server_.Expect(Respond(200, "{}"));
+  scaling::actuator::Order order = WhileLeading(1);
+  order.let_go_first = {"b", "c"};
+  EXPECT_EQ(Refusal(order).code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(server_.requests(), SizeIs(3));
+}
+
+// Kubernetes would choose, and might choose the busiest.
+TEST_F(KubernetesActuatorTest, DoesNotShrinkWhenItCannotMarkWhoShouldGo) {
+  server_.Expect(Respond(200, ScaleOf(3)));
+  server_.Expect(Respond(200, PodsNamed({"a", "b", "c"})));
+  server_.Expect(Respond(403, "{}"));
+  scaling::actuator::Order order = To(2);
+  order.let_go_first = {"b"};
+  const absl::Status status = Refusal(order);
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("verb 'patch' on resource 'pods'"));
+  EXPECT_THAT(server_.requests(), SizeIs(3));
+}
+
+TEST_F(KubernetesActuatorTest, ShrinksThoughAPodThatItMarksHasGone) {
+  server_.Expect(Respond(200, ScaleOf(3)));
+  server_.Expect(Respond(200, PodsNamed({"a", "b", "c"})));
+  server_.Expect(Respond(404, "{}"));
+  server_.Expect(Respond(200, "{}"));
+  scaling::actuator::Order order = To(2);
+  order.let_go_first = {"b"};
+  EXPECT_TRUE(actuator_.Apply(order).ok());
+}
+
+TEST_F(KubernetesActuatorTest, SaysThatAStatefulSetChoosesByItself) {
+  server_.Expect(Respond(200, ScaleOf(3)));
+  server_.Expect(Respond(200, "{}"));
+  scaling::actuator::Order order = To(1);
+  order.target = "mail";
+  order.let_go_first = {"mailer-0"};
+  const auto outcome = actuator_.Apply(order);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->detail,
+            "statefulset post/mailer from 3 to 1 replicas; a StatefulSet lets its highest ordinals "
+            "go, whatever was wished");
+  EXPECT_EQ(server_.requests()[1].line,
+            "PUT /apis/apps/v1/namespaces/post/statefulsets/mailer/scale");
+}
+
+TEST_F(KubernetesActuatorTest, WritesNothingWhereNothingChanges) {
+  server_.Expect(Respond(200, ScaleOf(3)));
+  const auto outcome = actuator_.Apply(To(3));
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->after, 3);
+  EXPECT_THAT(server_.requests(), SizeIs(1));
+}
+
+TEST_F(KubernetesActuatorTest, KnowsTheTargetsThatItWasToldLast) {
+  actuator_.SetTargets({{"new", {WorkloadKind::kDeployment, "n", "d"}}});
+  EXPECT_EQ(actuator_.Observe("billing").status().code(), absl::StatusCode::kNotFound);
+  server_.Expect(Respond(200, ScaleOf(2)));
+  server_.Expect(Respond(200, PodsNamed({"d-1"})));
+  const auto state = actuator_.Observe("new");
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->wanted, 2);
+  EXPECT_THAT(state->replicas, SizeIs(1));
+  EXPECT_EQ(server_.requests()[0].line, "GET /apis/apps/v1/namespaces/n/deployments/d/scale");
+}
+
+TEST_F(KubernetesActuatorTest, TakesAnAbsurdScaleForALargeOne) {
+  server_.Expect(Respond(200, R"({"metadata": {"resourceVersion": "1"},
+                                  "spec": {"replicas": 99999999999999},
+                                  "status": {"selector": "app=x"}})"));
+  server_.Expect(Respond(200, PodsNamed({})));
+  EXPECT_EQ(actuator_.Observe("billing")->wanted, std::numeric_limits<int>::max());
+}
+
+}  // namespace
+}  // namespace muster::scaling::actuator::kubernetes

@@ -1,0 +1,42 @@
+// Keeper: the process that one replica lives under. It starts the replica's program, keeps its log,
+// tells it to go, kills it if it does not, and leaves behind how it ended.
+//
+// Why a process of its own. A replica should go on while its agent is started anew, and yet never
+// be left alone: so somebody must be there who outlives the agent, and who goes with the replica.
+// The kernel binds the program to its keeper: when the keeper is killed the program gets SIGTERM,
+// and drains. The keeper looks whether an agent is there; when there was none for long enough it
+// lets the program drain. So a replica is without an agent for a while at most, whoever dies in
+// whatever order, and its work is finished in each case.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace muster::scaling::actuator::process {
+
+struct KeeperOrder {
+  std::string folder;  // a ReplicaFolder; its name is the instance's
+  std::string target;
+  std::string agents_file;           // as of AnnounceAgent
+  absl::Duration kill_after;         // it was told to go
+  absl::Duration unattended_limit;   // without any agent
+  std::vector<std::string> program;  // and its arguments
+};
+
+// As the keeper's command line, without its name, and back. InvalidArgument: it is none. The
+// instance stands on it by itself.
+std::vector<std::string> ToArguments(const KeeperOrder& order);
+absl::StatusOr<KeeperOrder> FromArguments(const std::vector<std::string>& arguments);
+
+// The keeper's main. Once the program was executed it says "started" on its stdout, or else one
+// line of why not (ParseAnswer), and nothing more. Returns when the program has ended, with the
+// exit code.
+int Keep(const KeeperOrder& order);
+
+// What the keeper said on its stdout.
+absl::Status ParseAnswer(absl::string_view line);
+
+}  // namespace muster::scaling::actuator::process

@@ -1,0 +1,49 @@
+// The oracle: the least that any policy can pay for serving a trace in time, if it knew all of it.
+//
+//   least  Σ n(t) + L · Σ (n(t) − n(t−1))⁺
+//   with   service within a second ≤ μ·n, and cumulative service between A(t − D) and A(t)
+//
+// n may be any real number, not whole ones only: what whole replicas can do is never less. It knows
+// no bounds but 0, starts replicas before the work that they are for has come, and pays L for each.
+//
+// Why the scan is exact. Of all ways to serve in time without idling, the taut string between the
+// two curves varies least in its rate: a peak of its rate is forced by the work that comes and is
+// due between a touch of the upper curve and one of the lower, and a valley by what little work
+// there can be between a touch of the lower and one of the upper. To keep a replica through a
+// valley costs the gap between its two uses, to start it anew costs L; the gaps of the string are
+// the shortest there are, at each level by itself. So each level is kept through gaps up to L.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "muster/scaling/replay/metrics.h"
+#include "muster/scaling/replay/options.h"
+#include "muster/scaling/replay/series.h"
+#include "muster/scaling/replay/taut_string.h"
+#include "muster/scaling/replay/trace.h"
+
+namespace muster::scaling::replay {
+
+struct Oracle {
+  // From this second on so many replicas are ready.
+  struct Step {
+    int64_t second = 0;
+    double replicas = 0;
+  };
+
+  double cost_seconds = 0;  // of replicas, with their starts
+  double work_seconds = 0;
+  double held_seconds = 0;  // of idle replicas
+  double starts = 0;
+  std::vector<Step> steps;
+  std::vector<StringCorner> service;  // items done by second x
+};
+
+Oracle FindOracle(const Trace& trace, const SimOptions& options);
+
+// How it fares, as Simulate would say it. `sink` may be empty.
+Metrics MeasureOracle(const Oracle& oracle, const Trace& trace, const SimOptions& options,
+                      const SeriesSink& sink);
+
+}  // namespace muster::scaling::replay

@@ -1,0 +1,45 @@
+// Plot: a replay as one picture.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/scaling/replay/series.h"
+#include "muster/scaling/replay/trace.h"
+
+namespace muster::scaling::replay {
+
+// Four panels over the same time: arrivals, backlog, replicas and violations; a line for each
+// policy. Lines differ by dashes and width, so that the picture can be read in black and white.
+class Plot {
+ public:
+  // `tail_seconds`: what is shown after the trace's end.
+  Plot(const Trace& trace, int64_t tail_seconds);
+  ~Plot();
+
+  // Where the points of one more line go; valid as long as the plot is.
+  SeriesSink AddPolicy(absl::string_view name);
+
+  // A whole SVG document that refers to nothing outside itself.
+  std::string ToSvg() const;
+
+  // The time is cut into so many columns; each shows the most that was in it (of arrivals and
+  // violations: the sum).
+  static constexpr int kColumns = 640;
+
+ private:
+  struct Line;
+
+  size_t ColumnOf(int64_t second) const;
+
+  const absl::Time start_;
+  const int64_t seconds_;
+  std::vector<double> arrivals_;  // items per second
+  std::vector<std::unique_ptr<Line>> lines_;
+};
+
+}  // namespace muster::scaling::replay

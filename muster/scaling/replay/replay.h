@@ -1,0 +1,36 @@
+// Replay: several policies on one trace, compared.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "muster/scaling/replay/catalogue.h"
+#include "muster/scaling/replay/metrics.h"
+#include "muster/scaling/replay/options.h"
+#include "muster/scaling/replay/series.h"
+#include "muster/scaling/replay/trace.h"
+
+namespace muster::scaling::replay {
+
+struct ReplayRow {
+  std::string policy;
+  std::string settings;
+  Metrics metrics;  // of all seeds together
+  double cost_over_oracle = 0;
+};
+
+struct ReplayRequest {
+  SimOptions options;  // with its first seed
+  int seeds = 1;       // this many, counted up from options.seed
+  std::vector<PolicyEntry> policies;
+  // Where the first seed's points of a policy go; may be empty.
+  std::function<SeriesSink(const PolicyEntry&)> sink_of;
+};
+
+// One row per policy, in their order. InvalidArgument as Check has it; OutOfRange: the trace holds
+// more work, or for service by the item more items, than limits.h allows.
+absl::StatusOr<std::vector<ReplayRow>> Replay(const Trace& trace, const ReplayRequest& request);
+
+}  // namespace muster::scaling::replay

@@ -1,0 +1,60 @@
+// Every bound of the rules, with its reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace muster::scaling::rules {
+
+// A rules file is written by a person, and read again whenever it changes.
+inline constexpr size_t kMaxRulesFileBytes = size_t{1} << 20;
+inline constexpr size_t kMaxTargets = 100;
+inline constexpr size_t kMaxQueues = 64;
+inline constexpr size_t kMaxConstraints = 1000;
+inline constexpr size_t kMaxOperands = 200;
+inline constexpr size_t kMaxReactions = 500;
+inline constexpr int64_t kMaxRank = 1'000'000;
+inline constexpr int64_t kMaxReplicas = 100'000;
+// What a target may have when nothing else is said: a slip in a rule then costs a little, not a
+// lot.
+inline constexpr int kDefaultMaxReplicas = 20;
+inline constexpr int64_t kMaxBudget = 60 * kMaxReplicas;  // replica-minutes in an hour
+// What is left of a budget is spread over this: the fleet then shrinks by and by, not at once.
+inline constexpr absl::Duration kBudgetHorizon = absl::Minutes(5);
+inline constexpr absl::Duration kMinSla = absl::Milliseconds(1);
+inline constexpr absl::Duration kMaxSla = absl::Hours(24 * 365);
+
+// A condition is one line that a person understands. The length bounds the work of reading and
+// evaluating it; the depth, how far either recurses beyond that.
+inline constexpr size_t kMaxConditionBytes = 1000;
+inline constexpr int kMaxConditionDepth = 32;
+
+// Windows are looked up each second, and minutes are the grain of a calendar.
+inline constexpr absl::Duration kMinWindow = absl::Minutes(1);
+inline constexpr absl::Duration kMaxWindow = absl::Hours(24 * 31);
+inline constexpr absl::Duration kMaxPrewarm = absl::Hours(1);
+inline constexpr size_t kMaxDays = 366;  // entries of one list
+// 29 February comes after eight years at the latest (1896 to 1904, 2096 to 2104).
+inline constexpr int kMaxDaysAhead = 366 * 8 + 31;
+// Windows that follow each other without a gap for longer than this count as for ever.
+inline constexpr int kMaxChainedWindows = 2000;
+
+inline constexpr absl::Duration kMinOver = absl::Seconds(1);
+inline constexpr absl::Duration kMaxOver = absl::Hours(24);
+// A measurement that is older says nothing of now.
+inline constexpr absl::Duration kStaleAfter = absl::Minutes(1);
+// Of a metric's window: each holds the samples of 1/64 of it, however many there are.
+inline constexpr int kMetricBuckets = 64;
+
+// A `scale` reaction whose condition stays true acts again after this at the earliest: what it did
+// must have had a chance to show in the metrics.
+inline constexpr absl::Duration kMinReactionPause = absl::Seconds(15);
+inline constexpr int64_t kMaxScalePercent = 1000;
+inline constexpr absl::Duration kMaxCooldown = absl::Hours(24);
+inline constexpr int64_t kMaxLosses = 3600;
+// Readings are counted as lost at most this often, however often somebody asks.
+inline constexpr absl::Duration kReadingPeriod = absl::Seconds(1);
+
+}  // namespace muster::scaling::rules

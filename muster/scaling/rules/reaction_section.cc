@@ -1,0 +1,155 @@
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "muster/base/nearest_name.h"
+#include "muster/scaling/rules/rules_file.h"
+#include "muster/scaling/rules/sections.h"
+
+namespace muster::scaling::rules {
+namespace {
+
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
+
+// "+25%", "+3", "-1"
+std::optional<Scale> ParseScale(absl::string_view text) {
+  Scale scale;
+  const bool is_less = absl::ConsumePrefix(&text, "-");
+  if (!is_less && !absl::ConsumePrefix(&text, "+")) return std::nullopt;
+  scale.is_percent = absl::ConsumeSuffix(&text, "%");
+  const int64_t max = !scale.is_percent ? kMaxReplicas : is_less ? 100 : kMaxScalePercent;
+  if (text.empty() || text.find_first_not_of("0123456789") != absl::string_view::npos ||
+      !absl::SimpleAtoi(text, &scale.amount) || scale.amount < 1 || scale.amount > max) {
+    return std::nullopt;
+  }
+  if (is_less) scale.amount = -scale.amount;
+  return scale;
+}
+
+void ReadScale(const YamlValue& value, Action* action) {
+  const std::optional<Scale> scale = ParseScale(value.Raw());
+  if (!scale) return value.MustBe("a step such as \"+25%\", \"+3\" or \"-1\"");
+  *action = *scale;
+}
+
+void ReadDo(const YamlValue& section, Problems* problems, const Target* target, Action* action) {
+  const YamlMap map(section, RulesFileKeys().at(kDo), problems);
+  const YamlValue scale = map.Optional("scale"), set = map.Optional("set"),
+                  hold = map.Optional("hold");
+  const int actions = int{scale.present()} + int{set.present()} + int{hold.present()};
+  if (section.IsMap() && actions != 1) {
+    return section.Problem("must have one of 'scale', 'set' and 'hold'");
+  }
+  size_t direction = 0;
+  SetReplicas number;
+  if (scale.present()) ReadScale(scale, action);
+  if (ReadWord(hold, {"up", "down"}, &direction)) *action = static_cast<Hold>(direction);
+  if (!ReadIntInto(set, &number.replicas, 0, kMaxReplicas)) return;
+  *action = number;
+  if (target != nullptr &&
+      (number.replicas < target->range.min || number.replicas > target->range.max)) {
+    set.Problem(absl::StrCat("leaves [", target->range.min, ", ", target->range.max,
+                             "], the min and max of '", target->id, "'"));
+  }
+}
+
+// What the names of a condition stand for; nothing while the target is not known.
+class Names {
+ public:
+  Names(const Rules& rules, const Target* target) : rules_(rules), target_(target) {}
+
+  std::optional<Kind> KindOfName(absl::string_view name) {
+    if (name == kSlaOperand) {
+      if (target_ != nullptr && !target_->sla_max) wrong_ = "the target has no sla";
+      return Kind::kTime;
+    }
+    const Operand* const operand = rules_.FindOperand(name);
+    if (operand == nullptr) return std::nullopt;
+    if (target_ != nullptr && operand->target != target_->id && !operand->target.empty()) {
+      wrong_ = absl::StrCat("the operand '", operand->name, "' is of the target '", operand->target,
+                            "', the reaction of '", target_->id, "'");
+    }
+    return KindOfMetric(operand->metric);
+  }
+
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  const Rules& rules_;
+  const Target* const target_;
+  std::string wrong_;
+};
+
+std::optional<Condition> ReadCondition(const YamlValue& value, const Rules& rules,
+                                       const Target* target) {
+  std::string text;
+  if (!value.ReadText(&text)) return std::nullopt;
+  Names names(rules, target);
+  const auto condition =
+      Condition::Parse(text, [&](absl::string_view name) { return names.KindOfName(name); });
+  if (!condition.ok()) {
+    value.Problem(condition.status().message());
+    return std::nullopt;
+  }
+  if (!names.wrong().empty()) value.Problem(names.wrong());
+  return *condition;
+}
+
+void ReadReaction(const YamlValue& entry, Problems* problems, Rules* rules) {
+  const YamlMap map(entry, RulesFileKeys().at(kReaction), problems);
+  int rank = 0;
+  std::string id;
+  ReadIntInto(map.Required("rank"), &rank, 0, kMaxRank);
+  const bool is_known = ReadTargetId(map.Required("target"), *rules, &id);
+  const Target* const target = is_known ? rules->FindTarget(id) : nullptr;
+  std::optional<Condition> condition = ReadCondition(map.Required("if"), *rules, target);
+  Action action;
+  if (const YamlValue section = map.Required("do"); section.present()) {
+    ReadDo(section, problems, target, &action);
+  }
+  if (condition) rules->reactions.push_back({rank, id, *std::move(condition), action});
+}
+
+}  // namespace
+
+void ReadReactions(const YamlValue& section, Problems* problems, Rules* rules) {
+  for (const YamlValue& entry : section.List(0, kMaxReactions)) {
+    ReadReaction(entry, problems, rules);
+  }
+}
+
+void ReadStabilizer(const YamlValue& section, Problems* problems, Rules* rules) {
+  if (!section.present()) return;
+  const YamlMap map(section, RulesFileKeys().at(kStabilizer), problems);
+  map.Optional("up_cooldown")
+      .ReadDuration(&rules->stabilizer.up_cooldown, absl::ZeroDuration(), kMaxCooldown);
+  const YamlValue idle_hold = map.Optional("idle_hold");
+  absl::Duration hold;
+  if (idle_hold.Raw() == "auto") return;
+  if (idle_hold.ReadDuration(&hold, absl::ZeroDuration(), kMaxCooldown)) {
+    rules->stabilizer.idle_hold = hold;
+  }
+}
+
+// Between braces YAML ends a value at a comma: `{after: 3, keep: max(current, floor)}` has three
+// entries, of which the last is `floor)`. It is what people write, so it is read as they mean it.
+void ReadMetricLoss(const YamlValue& section, Problems* problems, Rules* rules) {
+  if (!section.present()) return;
+  const YamlMap map(section, RulesFileKeys().at(kMetricLoss), problems);
+  ReadIntInto(map.Optional("after"), &rules->on_metric_loss.after, 1, kMaxLosses);
+  const YamlValue keep = map.Optional("keep"), rest = map.Optional("floor)");
+  if (rest.present() && rest.Raw().empty() && keep.Raw() == "max(current") return;
+  if (rest.present()) return rest.BareProblem("unknown key 'floor)' in on_metric_loss");
+  size_t place = 0;
+  if (ReadWord(keep, {"max(current, floor)", "current", "floor"}, &place)) {
+    rules->on_metric_loss.keep = static_cast<MetricLoss::Keep>(place);
+  }
+}
+
+}  // namespace muster::scaling::rules

@@ -1,0 +1,30 @@
+// Reads rules files: YAML, strictly. schema/rules.schema.json says the same to editors.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/scaling/rules/rules.h"
+
+namespace muster::scaling::rules {
+
+// The rules that `text` states. InvalidArgument lists every mistake found, one a line in the order
+// of the file: "FILE:LINE:COLUMN: what is wrong", where FILE is `file_name`. Without a file name
+// the line begins with LINE.
+absl::StatusOr<Rules> ParseRules(absl::string_view text, absl::string_view file_name);
+
+// The text of a rules file. NotFound, PermissionDenied, InvalidArgument: it cannot be read, or is
+// longer than a rules file may be.
+absl::StatusOr<std::string> ReadRulesText(const std::string& path);
+
+// ReadRulesText and ParseRules; the mistakes carry `path` as it is given.
+absl::StatusOr<Rules> LoadRulesFile(const std::string& path);
+
+// The keys that each map of a rules file may have, by the map's place ("", "targets{}",
+// "constraints[]", "constraints[].when" …). For the test that holds the JSON Schema against it.
+const std::map<std::string, std::vector<std::string>>& RulesFileKeys();
+
+}  // namespace muster::scaling::rules

@@ -1,0 +1,46 @@
+#include "muster/scaling/rules/rules_watch.h"
+
+#include <utility>
+
+#include "muster/base/status_macros.h"
+#include "muster/scaling/rules/rules_file.h"
+
+namespace muster::scaling::rules {
+
+RulesWatch::RulesWatch(std::string path, std::string text, Rules rules, absl::Duration period,
+                       base::Clock* clock)
+    : path_(std::move(path)),
+      period_(period),
+      clock_(clock),
+      active_rules_(path_, std::move(rules), text),
+      last_text_(std::move(text)),
+      last_look_(clock->Monotonic()) {}
+
+absl::StatusOr<std::unique_ptr<RulesWatch>> RulesWatch::Open(std::string path,
+                                                             absl::Duration period,
+                                                             base::Clock* clock) {
+  MUSTER_ASSIGN_OR_RETURN(std::string text, ReadRulesText(path));
+  MUSTER_ASSIGN_OR_RETURN(Rules rules, ParseRules(text, path));
+  return std::unique_ptr<RulesWatch>(
+      new RulesWatch(std::move(path), std::move(text), std::move(rules), period, clock));
+}
+
+RulesWatch::Seen RulesWatch::Poll() {
+  if (clock_->Monotonic() - last_look_ < period_) return Seen::kNothingNew;
+  last_look_ = clock_->Monotonic();
+  absl::StatusOr<std::string> text = ReadRulesText(path_);
+  if (!text.ok()) {
+    if (text.status() == last_error_) return Seen::kNothingNew;
+    last_error_ = text.status();
+    active_rules_.Refuse(text.status());
+    return Seen::kRefused;
+  }
+  // A file that can be read again is looked at anew: what it says may be what is in force already.
+  const bool was_away = !last_error_.ok();
+  last_error_ = absl::OkStatus();
+  if (*text == last_text_ && !was_away) return Seen::kNothingNew;
+  last_text_ = *std::move(text);
+  return active_rules_.Offer(last_text_).ok() ? Seen::kNewRules : Seen::kRefused;
+}
+
+}  // namespace muster::scaling::rules

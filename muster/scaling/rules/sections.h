@@ -1,0 +1,40 @@
+// The sections of a rules file: each function reads one of them into its part of Rules. They are
+// read in this order, because each speaks of what those before it have defined.
+#pragma once
+
+#include "muster/scaling/rules/rules.h"
+#include "muster/yaml/problems.h"
+#include "muster/yaml/yaml_value.h"
+
+namespace muster::scaling::rules {
+
+// Where in RulesFileKeys the keys of a map stand.
+inline constexpr char kTop[] = "";
+inline constexpr char kTarget[] = "targets{}";
+inline constexpr char kTargetSla[] = "targets{}.sla";
+inline constexpr char kConstraint[] = "constraints[]";
+inline constexpr char kWhen[] = "constraints[].when";
+inline constexpr char kOperand[] = "operands{}";
+inline constexpr char kReaction[] = "reactive[]";
+inline constexpr char kDo[] = "reactive[].do";
+inline constexpr char kStabilizer[] = "stabilizer";
+inline constexpr char kMetricLoss[] = "on_metric_loss";
+
+void ReadTargets(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
+void ReadConstraints(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
+void ReadOperands(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
+void ReadReactions(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
+void ReadStabilizer(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
+void ReadMetricLoss(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
+
+// What a constraint's `when` says.
+void ReadWhen(const yaml::YamlValue& section, yaml::Problems* problems, Constraint* constraint);
+
+// Reads a number that fits an int.
+bool ReadIntInto(const yaml::YamlValue& value, int* out, int64_t min, int64_t max);
+// Reads the id of a target that there is; a problem names those that there are.
+bool ReadTargetId(const yaml::YamlValue& value, const Rules& rules, std::string* id);
+// The place in `words` of the one that `value` is; a problem lists them.
+bool ReadWord(const yaml::YamlValue& value, const std::vector<std::string>& words, size_t* place);
+
+}  // namespace muster::scaling::rules

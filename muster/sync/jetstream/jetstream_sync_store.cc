@@ -1,0 +1,110 @@
+#include "muster/sync/jetstream/jetstream_sync_store.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status_macros.h"
+#include "muster/nats/bucket.h"
+#include "muster/nats/status.h"
+#include "muster/sync/jetstream/kv_layout.h"
+#include "muster/sync/validate.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::sync::jetstream {
+namespace {
+
+std::string Naming(absl::string_view doing, absl::string_view key) {
+  return absl::StrCat(doing, " sync record '", key, "'");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<JetStreamSyncStore>> JetStreamSyncStore::Open(
+    nats::Connection* connection, const Options& options) {
+  MUSTER_RETURN_IF_ERROR(nats::ValidateBucket(options.bucket));
+  std::unique_ptr<JetStreamSyncStore> store(new JetStreamSyncStore(connection, options));
+  MUSTER_RETURN_IF_ERROR(
+      base::Annotate(store->PrepareBucket(), absl::StrCat("sync bucket '", options.bucket, "'")));
+  return store;
+}
+
+JetStreamSyncStore::JetStreamSyncStore(nats::Connection* connection, const Options& options)
+    : bucket_(options.bucket),
+      read_only_(options.read_only),
+      jetstream_(connection, options.timeout),
+      provisioner_(&jetstream_, BucketConfig(bucket_, options.replicas), options.clock) {}
+
+absl::Status JetStreamSyncStore::PrepareBucket() {
+  if (read_only_) return jetstream_.GetStream(StreamOf(bucket_)).status();
+  return provisioner_.Ensure();
+}
+
+absl::StatusOr<sync::VersionedData> JetStreamSyncStore::Get(absl::string_view key) {
+  MUSTER_RETURN_IF_ERROR(sync::ValidateKey(key));
+  MUSTER_ASSIGN_OR_RETURN(Stored stored, Read(key));
+  return std::move(stored.record);
+}
+
+absl::StatusOr<bool> JetStreamSyncStore::TryWrite(absl::string_view key, absl::string_view data,
+                                                  uint64_t version) {
+  MUSTER_RETURN_IF_ERROR(sync::ValidateKey(key));
+  MUSTER_RETURN_IF_ERROR(sync::ValidateData(key, data));
+  if (read_only_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Naming("writing", key), ": the store is open for reading only"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const bool written, WriteOver(key, data, version));
+  if (written || version != sync::kAbsent) return written;
+  // Absent is also what was deleted, and then the deletion is what has to be written over.
+  MUSTER_ASSIGN_OR_RETURN(const Stored stored, Read(key));
+  if (stored.record.version != sync::kAbsent || stored.sequence == 0) return false;
+  return WriteOver(key, data, stored.sequence);
+}
+
+absl::StatusOr<nats::StoredMessage> JetStreamSyncStore::ReadLast(absl::string_view key) {
+  const auto read = [&] {
+    return jetstream_.LastMessage(StreamOf(bucket_), SubjectOf(bucket_, key));
+  };
+  absl::StatusOr<nats::StoredMessage> message = read();
+  if (!nats::IsNoStream(message.status())) return message;
+  // No bucket is not the same as no record: what is read would be believed.
+  if (read_only_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the bucket is gone: ", message.status().message()));
+  }
+  MUSTER_RETURN_IF_ERROR(provisioner_.OnMissing());
+  return read();
+}
+
+absl::StatusOr<JetStreamSyncStore::Stored> JetStreamSyncStore::Read(absl::string_view key) {
+  absl::StatusOr<nats::StoredMessage> message = ReadLast(key);
+  if (nats::ErrorCodeOf(message.status()) == nats::kNoMessageFound) return Stored();
+  if (!message.ok()) return base::Annotate(message.status(), Naming("reading", key));
+  Stored stored;
+  stored.sequence = message->sequence;
+  if (MarksDeletion(message->headers)) return stored;
+  stored.record = {.data = std::move(message->data), .version = message->sequence};
+  return stored;
+}
+
+absl::StatusOr<bool> JetStreamSyncStore::WriteOver(absl::string_view key, absl::string_view data,
+                                                   uint64_t sequence) {
+  const auto write = [&] {
+    return jetstream_.Publish(
+        {.subject = SubjectOf(bucket_, key),
+         .headers = {{nats::kExpectedLastSubjectSequence, absl::StrCat(sequence)}},
+         .data = data});
+  };
+  absl::StatusOr<nats::PubAck> ack = write();
+  if (nats::IsNobodyListens(ack.status())) {
+    if (const absl::Status there = provisioner_.OnMissing(); !there.ok()) {
+      return base::Annotate(there, Naming("writing", key));
+    }
+    ack = write();
+  }
+  if (nats::ErrorCodeOf(ack.status()) == nats::kWrongLastSequence) return false;
+  if (!ack.ok()) return base::Annotate(ack.status(), Naming("writing", key));
+  return true;
+}
+
+}  // namespace muster::sync::jetstream

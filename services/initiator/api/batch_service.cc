@@ -1,0 +1,204 @@
+#include "services/initiator/api/batch_service.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/item/cancelled_receipt.h"
+#include "muster/ledger/batch_forms.h"
+#include "muster/rpc/call.h"
+#include "muster/rpc/limits.h"
+#include "muster/rpc/status.h"
+#include "muster/v1/batch.pb.h"
+#include "services/initiator/api/submit_call.h"
+#include "services/initiator/batch/batch_status.h"
+
+namespace muster::initiator::api {
+namespace {
+
+constexpr int kDefaultPage = 100;
+constexpr int kMaxPage = 1000;
+constexpr size_t kMaxReasonBytes = 256;
+// Between two looks of a watch at how far a batch is split, which nobody tells.
+constexpr absl::Duration kWatchInterval = absl::Milliseconds(200);
+// Who cancels a batch is told how many processors know of it. Those that live answer at once.
+constexpr absl::Duration kAcknowledgePatience = absl::Seconds(2);
+
+bool IsWanted(const ledger::Batch& batch, const v1::ListBatchesRequest& request) {
+  if (!request.job().empty() && batch.job != request.job()) return false;
+  if (!request.tenant().empty() && batch.tenant != request.tenant()) return false;
+  const v1::BatchState state = ledger::ProgressOf(batch).state();
+  return request.states().empty() || std::find(request.states().begin(), request.states().end(),
+                                               state) != request.states().end();
+}
+
+// Whether a watcher learns anything new: revisions and what grows with time alone aside.
+bool SaysTheSame(v1::BatchStatus a, v1::BatchStatus b) {
+  for (v1::BatchStatus* status : {&a, &b}) {
+    status->clear_revision();
+    status->clear_seconds();
+    status->clear_transactions_per_second();
+  }
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::BatchStatus> BatchService::StatusOf(uint64_t batch) const {
+  MUSTER_ASSIGN_OR_RETURN(const initiator::batch::BatchStatus batch_status,
+                          deps_.scheduler->Get(batch));
+  const absl::Time now = deps_.clock->Now();
+  return initiator::batch::StatusOf(batch_status, static_cast<uint64_t>(absl::ToUnixMicros(now)),
+                                    now);
+}
+
+grpc::Status BatchService::Submit(
+    grpc::ServerContext* context,
+    grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>* stream) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    SubmitCall call(deps_.submissions, deps_.scheduler, deps_.uploads, deps_.clock, context,
+                    stream);
+    MUSTER_RETURN_IF_ERROR(call.Run());
+    v1::SubmitResponse response;
+    MUSTER_ASSIGN_OR_RETURN(*response.mutable_sealed()->mutable_status(), StatusOf(call.batch()));
+    // Whether it arrives or not, the batch is submitted.
+    (void)stream->Write(response);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status BatchService::GetBatch(grpc::ServerContext* context,
+                                    const v1::GetBatchRequest* request,
+                                    v1::GetBatchResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(*response->mutable_status(), StatusOf(request->batch()));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status BatchService::ListBatches(grpc::ServerContext* context,
+                                       const v1::ListBatchesRequest* request,
+                                       v1::ListBatchesResponse* response) {
+  return rpc::Answer(*context, [&] { return List(*request, response); });
+}
+
+absl::Status BatchService::List(const v1::ListBatchesRequest& request,
+                                v1::ListBatchesResponse* response) {
+  if (request.page_size() < 0 || request.page_size() > kMaxPage) {
+    return rpc::BadField("page_size", absl::StrCat("must be within 0 to ", kMaxPage));
+  }
+  const int page = request.page_size() == 0 ? kDefaultPage : request.page_size();
+  // A token is the number of the last batch of the page before.
+  uint64_t below = std::numeric_limits<uint64_t>::max();
+  if (!request.page_token().empty() && !absl::SimpleAtoi(request.page_token(), &below)) {
+    return rpc::BadField("page_token", "is none of a response");
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, deps_.ledger->List());
+  for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch) {
+    if (batch->number >= below || !IsWanted(*batch, request)) continue;
+    if (response->batches_size() == page) {
+      response->set_next_page_token(absl::StrCat(response->batches().rbegin()->batch()));
+      break;
+    }
+    MUSTER_ASSIGN_OR_RETURN(*response->add_batches(), StatusOf(batch->number));
+  }
+  return absl::OkStatus();
+}
+
+grpc::Status BatchService::WatchBatch(grpc::ServerContext* context,
+                                      const v1::WatchBatchRequest* request,
+                                      grpc::ServerWriter<v1::WatchBatchResponse>* writer) {
+  return rpc::Answer(*context, [&] { return Watch(context, *request, writer); });
+}
+
+absl::Status BatchService::Watch(grpc::ServerContext* context, const v1::WatchBatchRequest& request,
+                                 grpc::ServerWriter<v1::WatchBatchResponse>* writer) {
+  v1::WatchBatchResponse last;
+  last.mutable_status()->set_revision(request.after_revision());
+  uint64_t news = 0;
+  while (!context->IsCancelled()) {
+    if (stopping_) return absl::UnavailableError("this initiator is about to stop: watch on");
+    v1::WatchBatchResponse next;
+    MUSTER_ASSIGN_OR_RETURN(*next.mutable_status(), StatusOf(request.batch()));
+    if (!SaysTheSame(next.status(), last.status())) {
+      next.mutable_status()->set_revision(
+          std::max(next.status().revision(), last.status().revision() + 1));
+      if (!writer->Write(next)) return absl::CancelledError("nobody watches any more");
+      last = next;
+    }
+    const v1::BatchState state = next.status().state();
+    if (state == v1::BATCH_STATE_COMPLETE || state == v1::BATCH_STATE_CANCELLED) {
+      return absl::OkStatus();
+    }
+    deps_.scheduler->AwaitNews(&news, deps_.clock->Monotonic() + kWatchInterval);
+  }
+  return absl::CancelledError("nobody watches any more");
+}
+
+grpc::Status BatchService::CancelBatch(grpc::ServerContext* context,
+                                       const v1::CancelBatchRequest* request,
+                                       v1::CancelBatchResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    if (request->reason().size() > kMaxReasonBytes) {
+      return rpc::BadField("reason", absl::StrCat("must have at most ", kMaxReasonBytes, " bytes"));
+    }
+    const auto processors = deps_.processors ? deps_.processors() : std::vector<std::string>();
+    MUSTER_ASSIGN_OR_RETURN(const int acknowledged,
+                            deps_.scheduler->Cancel(request->batch(), request->reason(), processors,
+                                                    kAcknowledgePatience));
+    response->set_processors(static_cast<int>(processors.size()));
+    response->set_acknowledged(acknowledged);
+    base::Log(base::kInfo, "a batch is cancelled on request",
+              {{"batch", request->batch()}, {"reason", request->reason()}});
+    MUSTER_ASSIGN_OR_RETURN(*response->mutable_status(), StatusOf(request->batch()));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status BatchService::Quote(grpc::ServerContext* context, const v1::QuoteRequest* request,
+                                 v1::QuoteResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    const absl::Duration left = absl::FromChrono(context->deadline()) - absl::Now();
+    MUSTER_ASSIGN_OR_RETURN(
+        *response, deps_.quotes->Quote(*request, std::min(left, rpc::kDefaultCallTimeout)));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status BatchService::GetReceipt(grpc::ServerContext* context,
+                                      const v1::GetReceiptRequest* request,
+                                      v1::GetReceiptResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(report::StoredReceipt receipt, Receipt(request->batch()));
+    response->set_text(std::move(receipt.text));
+    response->set_checksum(std::move(receipt.checksum));
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<report::StoredReceipt> BatchService::Receipt(uint64_t number) {
+  MUSTER_ASSIGN_OR_RETURN(const initiator::batch::BatchStatus batch_status,
+                          deps_.scheduler->Get(number));
+  const ledger::Batch& batch = batch_status.batch;
+  if (batch.state == ledger::BatchState::kComplete) return deps_.report_client->GetReceipt(number);
+  if (batch.state == ledger::BatchState::kCancelled) return ReceiptOfCancelled(batch);
+  return absl::FailedPreconditionError(
+      absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), ": ",
+                   batch_status.counted.items(), " of its ", batch.items, " items are counted"));
+}
+
+absl::StatusOr<report::StoredReceipt> BatchService::ReceiptOfCancelled(const ledger::Batch& batch) {
+  const absl::Time now = deps_.clock->Now();
+  absl::StatusOr<report::Tally> tally = deps_.report_client->GetTally(batch.number);
+  if (absl::IsNotFound(tally.status())) tally = report::EmptyTally(batch.number);
+  MUSTER_RETURN_IF_ERROR(tally.status());
+  return item::CancelledReceipt(batch, *tally, now);
+}
+
+}  // namespace muster::initiator::api

@@ -1,0 +1,191 @@
+#include "services/initiator/api/job_service.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/log.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/status_macros.h"
+#include "muster/handler/job_wire_schema.h"
+#include "muster/job/job_file.h"
+#include "muster/job/limits.h"
+#include "muster/rpc/call.h"
+#include "muster/rpc/status.h"
+#include "muster/yaml/problems.h"
+
+namespace muster::initiator::api {
+namespace {
+
+using job::JobEntry;
+using job::JobSummary;
+
+constexpr int kMaxPageSize = 1000;
+constexpr int kDefaultPageSize = 100;
+// With the last job, of which definition and schema have 1 MiB each, no response is larger than
+// gRPC takes by default.
+constexpr size_t kMaxPageBytes = size_t{3} << 20;
+
+absl::Status BadField(absl::string_view field, const std::string& why) {
+  return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, " ", why)),
+                             {{std::string(field), why}});
+}
+
+absl::Status RequireName(absl::string_view name) {
+  return name.empty() ? BadField("name", "is empty") : absl::OkStatus();
+}
+
+void FillJob(const JobEntry& entry, const job::JobDefinition& definition, v1::Job* job) {
+  job->set_name(entry.name);
+  job->set_definition(entry.definition);
+  job->set_revision(entry.revision);
+  *job->mutable_schema() = handler::ToProto(definition.schema());
+  *job->mutable_updated() = base::ToProto(entry.updated);
+}
+
+// A definition that was sound once may be refused by a later muster: then there is no schema.
+void FillJob(const JobEntry& entry, v1::Job* job) {
+  const absl::StatusOr<job::JobDefinition> definition = job::ParseJob(entry.definition, "");
+  FillJob(entry, definition.value_or(job::JobDefinition()), job);
+  if (!definition.ok()) job->clear_schema();
+}
+
+absl::StatusOr<int> PageSize(int32_t asked) {
+  if (asked < 0 || asked > kMaxPageSize) {
+    return BadField("page_size", absl::StrCat("is not within 0 to ", kMaxPageSize));
+  }
+  return asked == 0 ? kDefaultPageSize : asked;
+}
+
+// A token is the name of the last job of the page before.
+absl::Status RequireToken(const std::string& token) {
+  const bool is_one =
+      token.size() <= job::kMaxNameBytes && std::all_of(token.begin(), token.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+      });
+  return is_one ? absl::OkStatus() : BadField("page_token", "is none of a response");
+}
+
+}  // namespace
+
+JobService::JobService(job::JobRegistry* registry, bus::TriggerBus* bus, std::string instance,
+                       FindRunningBatch find_running_batch)
+    : registry_(registry),
+      bus_(bus),
+      instance_(std::move(instance)),
+      find_running_batch_(std::move(find_running_batch)) {}
+
+grpc::Status JobService::ApplyJob(grpc::ServerContext* context, const v1::ApplyJobRequest* request,
+                                  v1::ApplyJobResponse* response) {
+  return rpc::Answer(*context, [&] { return Apply(*request, response); });
+}
+
+grpc::Status JobService::GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
+                                v1::GetJobResponse* response) {
+  return rpc::Answer(*context, [&] { return Get(*request, response); });
+}
+
+grpc::Status JobService::ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
+                                  v1::ListJobsResponse* response) {
+  return rpc::Answer(*context, [&] { return List(*request, response); });
+}
+
+grpc::Status JobService::DeleteJob(grpc::ServerContext* context,
+                                   const v1::DeleteJobRequest* request, v1::DeleteJobResponse*) {
+  return rpc::Answer(*context, [&] { return Delete(*request); });
+}
+
+grpc::Status JobService::CheckJob(grpc::ServerContext* context, const v1::CheckJobRequest* request,
+                                  v1::CheckJobResponse* response) {
+  return rpc::Answer(*context, [&] {
+    job::JobDefinition job;
+    for (const yaml::Problem& problem : job::CheckJob(request->definition(), &job)) {
+      v1::JobProblem* const proto = response->add_problems();
+      proto->set_line(problem.place.line);
+      proto->set_column(problem.place.column);
+      proto->set_message(problem.message);
+    }
+    if (response->problems().empty()) {
+      FillJob({job.name, job.text, job.revision, absl::Time()}, job, response->mutable_job());
+      response->mutable_job()->clear_updated();
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status JobService::Apply(const v1::ApplyJobRequest& request, v1::ApplyJobResponse* response) {
+  std::optional<std::string> expected;
+  if (request.has_expected_revision()) expected = request.expected_revision();
+  const bool is_revision = !expected.has_value() || expected->empty() ||
+                           base::Fingerprint128::FromHex(*expected).has_value();
+  if (!is_revision) return BadField("expected_revision", "is no revision of 32 hexadecimal digits");
+  const absl::StatusOr<job::Applied> applied = registry_->Apply(request.definition(), expected);
+  if (absl::IsInvalidArgument(applied.status())) {
+    return rpc::WithViolations(applied.status(), {{"definition", "has mistakes"}});
+  }
+  MUSTER_RETURN_IF_ERROR(applied.status());
+  // Also when nothing has changed: the call before, whose answer was lost, may have told nobody.
+  PublishJobChanged(applied->entry.name);
+  FillJob(applied->entry, applied->job, response->mutable_job());
+  response->set_revised(applied->revised);
+  return absl::OkStatus();
+}
+
+absl::Status JobService::Get(const v1::GetJobRequest& request, v1::GetJobResponse* response) {
+  MUSTER_RETURN_IF_ERROR(RequireName(request.name()));
+  MUSTER_ASSIGN_OR_RETURN(const JobEntry entry, registry_->Get(request.name()));
+  FillJob(entry, response->mutable_job());
+  return absl::OkStatus();
+}
+
+absl::Status JobService::List(const v1::ListJobsRequest& request, v1::ListJobsResponse* response) {
+  MUSTER_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
+  MUSTER_RETURN_IF_ERROR(RequireToken(request.page_token()));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<JobSummary> all, registry_->Summaries());
+  size_t bytes = 0;
+  for (const JobSummary& summary : all) {
+    if (summary.name <= request.page_token()) continue;
+    if (response->jobs_size() == page_size) {
+      response->set_next_page_token(response->jobs().rbegin()->name());
+      break;
+    }
+    const absl::StatusOr<JobEntry> entry = registry_->Get(summary.name);
+    if (absl::IsNotFound(entry.status())) continue;  // deleted meanwhile
+    MUSTER_RETURN_IF_ERROR(entry.status());
+    v1::Job job;
+    FillJob(*entry, &job);
+    bytes += job.ByteSizeLong();
+    if (bytes > kMaxPageBytes && response->jobs_size() > 0) {
+      response->set_next_page_token(response->jobs().rbegin()->name());
+      break;
+    }
+    *response->add_jobs() = std::move(job);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobService::Delete(const v1::DeleteJobRequest& request) {
+  MUSTER_RETURN_IF_ERROR(RequireName(request.name()));
+  MUSTER_RETURN_IF_ERROR(registry_->Get(request.name()).status());
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<uint64_t> batch, find_running_batch_(request.name()));
+  if (batch.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", *batch, " of job '", request.name(), "' is not over: `muster batch get ", *batch,
+        "` says what it waits for, `muster batch cancel ", *batch, "` gives it up"));
+  }
+  MUSTER_RETURN_IF_ERROR(registry_->Delete(request.name()));
+  PublishJobChanged(request.name());
+  return absl::OkStatus();
+}
+
+void JobService::PublishJobChanged(absl::string_view job) {
+  const absl::Status told =
+      bus_->Publish({.from = instance_, .payload = bus::JobChangedEvent{.job = std::string(job)}});
+  if (told.ok()) return;
+  base::Log(base::kWarning, "others learn of a changed job only when they look for it",
+            {{"job", job}, {"why", told.ToString()}});
+}
+
+}  // namespace muster::initiator::api

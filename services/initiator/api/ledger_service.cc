@@ -1,0 +1,59 @@
+#include "services/initiator/api/ledger_service.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/status_macros.h"
+#include "muster/ledger/batch_forms.h"
+#include "muster/rpc/call.h"
+#include "muster/rpc/status.h"
+#include "muster/v1/batch.pb.h"
+
+namespace muster::initiator::api {
+namespace {
+
+constexpr int kMaxItems = 4096;
+
+}  // namespace
+
+grpc::Status LedgerService::GetLedgerBatch(grpc::ServerContext* context,
+                                           const v1::GetLedgerBatchRequest* request,
+                                           v1::GetLedgerBatchResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(request->batch()));
+    *response->mutable_record() = ledger::RecordOf(batch);
+    response->mutable_record()->clear_content();  // nobody counts by it
+    *response->mutable_progress() = ledger::ProgressOf(batch);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status LedgerService::ListItems(grpc::ServerContext* context,
+                                      const v1::ListItemsRequest* request,
+                                      v1::ListItemsResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    if (request->max_items() < 1 || request->max_items() > kMaxItems) {
+      return rpc::BadField("max_items", absl::StrCat("must be within 1 to ", kMaxItems));
+    }
+    MUSTER_RETURN_IF_ERROR(ledger_->Get(request->batch()).status());
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::ItemBoundary> items,
+                            ledger_->Items(request->batch(), request->first_index(),
+                                           static_cast<size_t>(request->max_items())));
+    ledger::AddTo(items, response->mutable_items());
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status LedgerService::MarkComplete(grpc::ServerContext* context,
+                                         const v1::MarkCompleteRequest* request,
+                                         v1::MarkCompleteResponse*) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(
+        ledger_->MarkComplete(request->batch(), base::FromProto(request->completed())));
+    on_complete_(request->batch());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace muster::initiator::api

@@ -1,0 +1,37 @@
+// LedgerService: what controllers ask of this initiator's ledger
+// (proto/muster/v1/ledger_service.proto).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "grpcpp/server_context.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/v1/ledger_service.grpc.pb.h"
+
+namespace muster::initiator::api {
+
+// Thread-safe.
+class LedgerService final : public v1::LedgerService::Service {
+ public:
+  // `ledger` is not owned. `on_complete` is told of each batch that a controller calls complete, on
+  // the thread of its call.
+  LedgerService(ledger::BatchLedger* ledger, std::function<void(uint64_t batch)> on_complete)
+      : ledger_(ledger), on_complete_(std::move(on_complete)) {}
+
+  grpc::Status GetLedgerBatch(grpc::ServerContext* context,
+                              const v1::GetLedgerBatchRequest* request,
+                              v1::GetLedgerBatchResponse* response) override;
+  grpc::Status ListItems(grpc::ServerContext* context, const v1::ListItemsRequest* request,
+                         v1::ListItemsResponse* response) override;
+  grpc::Status MarkComplete(grpc::ServerContext* context, const v1::MarkCompleteRequest* request,
+                            v1::MarkCompleteResponse* response) override;
+
+ private:
+  ledger::BatchLedger* const ledger_;  // not owned
+  const std::function<void(uint64_t batch)> on_complete_;
+};
+
+}  // namespace muster::initiator::api

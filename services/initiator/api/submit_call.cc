@@ -1,0 +1,265 @@
+#include "services/initiator/api/submit_call.h"
+
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/log.h"
+#include "muster/base/status_macros.h"
+#include "muster/base/trace_context.h"
+#include "muster/ledger/batch_forms.h"
+#include "muster/rpc/status.h"
+#include "muster/v1/batch.pb.h"
+#include "services/initiator/batch/whole_content.h"
+
+namespace muster::initiator::api {
+namespace {
+
+constexpr size_t kMaxChunkBytes = size_t{1} << 20;
+
+absl::Status WithOffset(absl::Status status, uint64_t expected) {
+  return rpc::WithReason(std::move(status),
+                         {"WRONG_OFFSET", {{"expected_offset", absl::StrCat(expected)}}});
+}
+
+// So that a client can tell it from a stream that was cut off.
+absl::Status AsCancelled(absl::Status status) {
+  if (!absl::IsCancelled(status)) return status;
+  return rpc::WithReason(std::move(status), {"BATCH_CANCELLED", {}});
+}
+
+// Empty also where there are several: nobody can tell which is meant.
+std::string MetadataOf(const grpc::ServerContext& context, const char* name) {
+  const auto found = context.client_metadata().equal_range(name);
+  if (std::distance(found.first, found.second) != 1) return "";
+  const grpc::string_ref value = found.first->second;
+  return std::string(value.data(), value.size());
+}
+
+// Metadata is set by libraries and proxies on the way, of which the submitter knows nothing: as the
+// standard has it, what is malformed there is as if it were not there.
+void AddTraceOfCall(const grpc::ServerContext& context, v1::SubmitHeader* header) {
+  if (!header->traceparent().empty() || !header->tracestate().empty()) return;
+  const std::string parent = MetadataOf(context, "traceparent");
+  if (!base::TraceContext::FromTraceparent(parent).ok()) return;
+  header->set_traceparent(parent);
+  const std::string state = MetadataOf(context, "tracestate");
+  if (base::CheckTraceState(state).ok()) header->set_tracestate(state);
+}
+
+absl::Status CutOff() { return absl::UnavailableError("the upload was cut off before its seal"); }
+
+absl::Status CheckChunk(const v1::SubmitChunk& chunk) {
+  if (!chunk.data().empty() && chunk.data().size() <= kMaxChunkBytes) return absl::OkStatus();
+  return rpc::BadField("chunk.data", absl::StrCat("must have 1 to ", kMaxChunkBytes, " bytes"));
+}
+
+absl::StatusOr<base::Fingerprint128> HashIn(const v1::SubmitSeal& seal) {
+  const auto hash = base::Fingerprint128::FromBytes(seal.content_hash());
+  if (!hash.has_value()) return rpc::BadField("seal.content_hash", "must have 16 bytes");
+  return *hash;
+}
+
+// What follows a header at once, before any of it is recorded.
+absl::StatusOr<initiator::batch::InlineContent> WholeIn(const v1::SubmitRequest& content,
+                                                        const v1::SubmitRequest& seal) {
+  if (!content.has_chunk() || !seal.has_seal()) {
+    return rpc::BadField("header.at_once", "must be followed by one chunk and the seal");
+  }
+  const v1::SubmitChunk& chunk = content.chunk();
+  MUSTER_RETURN_IF_ERROR(CheckChunk(chunk));
+  if (chunk.offset() != 0) {
+    return WithOffset(absl::OutOfRangeError("the whole content begins at byte 0"), 0);
+  }
+  if (seal.seal().size() != chunk.data().size()) {
+    return WithOffset(absl::OutOfRangeError("the whole content is one chunk"), chunk.data().size());
+  }
+  MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 hash, HashIn(seal.seal()));
+  if (base::Fingerprint(chunk.data()) == hash)
+    return initiator::batch::InlineContent{chunk.data(), hash};
+  return absl::DataLossError("what arrived is not what was sent");
+}
+
+}  // namespace
+
+SubmitCall::~SubmitCall() {
+  if (is_sender_) scheduler_->NoteSenderGone(batch_.number);
+}
+
+absl::Status SubmitCall::Run() {
+  v1::SubmitRequest request;
+  if (!stream_->Read(&request)) return absl::CancelledError("the upload ended before its header");
+  if (!request.has_header()) return rpc::BadField("header", "must come first");
+  AddTraceOfCall(*context_, request.mutable_header());
+  return request.header().at_once() ? TakeAtOnce(request.header()) : TakePieces(request.header());
+}
+
+absl::Status SubmitCall::TakeAtOnce(const v1::SubmitHeader& header) {
+  v1::SubmitRequest content, seal;
+  if (!stream_->Read(&content) || !stream_->Read(&seal)) return CutOff();
+  MUSTER_ASSIGN_OR_RETURN(const initiator::batch::InlineContent whole, WholeIn(content, seal));
+  std::optional<initiator::batch::InlineContent> kept;
+  if (whole.data.size() <= initiator::batch::kMaxInlineContentBytes) kept = whole;
+  MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(header, kept));
+  MUSTER_RETURN_IF_ERROR(Accept());
+  // What is recorded as a whole is compared with by its seal.
+  const bool is_recorded = upload_ == nullptr && batch_.source_content.has_value();
+  if (!is_recorded) MUSTER_RETURN_IF_ERROR(Take(content.chunk()));
+  return Seal(seal.seal());
+}
+
+absl::Status SubmitCall::TakePieces(const v1::SubmitHeader& header) {
+  MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(header));
+  MUSTER_RETURN_IF_ERROR(Accept());
+  v1::SubmitRequest request;
+  while (stream_->Read(&request)) {
+    switch (request.step_case()) {
+      case v1::SubmitRequest::kChunk:
+        MUSTER_RETURN_IF_ERROR(Take(request.chunk()));
+        break;
+      case v1::SubmitRequest::kSeal:
+        return Seal(request.seal());
+      case v1::SubmitRequest::kHeader:
+        return rpc::BadField("header", "must come first, and once");
+      case v1::SubmitRequest::STEP_NOT_SET:
+        return rpc::BadField("step", "must be set");
+    }
+  }
+  if (syncer_.has_value()) (void)syncer_->Finish();  // whoever resumes it asks where it ends
+  return CutOff();
+}
+
+absl::Status SubmitCall::TakeOver() {
+  MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
+  ticket_ = upload_->TakeOver();
+  MUSTER_RETURN_IF_ERROR(CheckCancelled());
+  scheduler_->NoteSender(batch_.number);
+  is_sender_ = true;
+  return absl::OkStatus();
+}
+
+// Whoever cancels a batch tells its upload, if there is one by then.
+absl::Status SubmitCall::CheckCancelled() const {
+  MUSTER_ASSIGN_OR_RETURN(const bool cancelled, scheduler_->IsCancelled(batch_.number));
+  if (!cancelled) return absl::OkStatus();
+  return AsCancelled(absl::CancelledError(absl::StrCat("batch ", batch_.number, " is cancelled")));
+}
+
+absl::Status SubmitCall::Accept() {
+  if (batch_.state == ledger::BatchState::kOpen) {
+    if (batch_.content.empty()) {
+      MUSTER_RETURN_IF_ERROR(TakeOver());
+    } else {
+      scheduler_->Advance(batch_.number);
+    }
+  }
+  v1::SubmitResponse response;
+  response.mutable_accepted()->set_batch(batch_.number);
+  response.mutable_accepted()->set_state(ledger::ProgressOf(batch_).state());
+  response.mutable_accepted()->set_durable_offset(DurableSize());
+  MUSTER_RETURN_IF_ERROR(Send(response));
+  BeginToSync();
+  return absl::OkStatus();
+}
+
+void SubmitCall::BeginToSync() {
+  if (upload_ == nullptr) return;
+  const auto answer = [this](uint64_t durable) {
+    scheduler_->Advance(batch_.number);
+    v1::SubmitResponse response;
+    response.mutable_durable()->set_durable_offset(durable);
+    (void)stream_->Write(response);  // whoever went away is noticed where the content is read
+  };
+  // The client may be waiting for `durable` by now, and would send nothing that could be answered.
+  const auto give_up = [this](const absl::Status& why) {
+    base::Log(base::kError, "an upload cannot be synced, and must be resumed",
+              {{"batch", batch_.number}, {"why", why.ToString()}});
+    context_->TryCancel();
+  };
+  syncer_.emplace(upload_.get(), clock_, answer, give_up);
+}
+
+absl::Status SubmitCall::EndSyncing() {
+  return syncer_.has_value() ? syncer_->HandOver() : absl::OkStatus();
+}
+
+// How far a batch is split says nothing of content that was recorded as a whole.
+uint64_t SubmitCall::RecordedSize() const {
+  return batch_.source_content.has_value() ? batch_.source_size : batch_.source_bytes;
+}
+
+uint64_t SubmitCall::SizeSoFar() const {
+  return upload_ == nullptr ? RecordedSize() : upload_->size_so_far();
+}
+
+uint64_t SubmitCall::DurableSize() const {
+  return upload_ == nullptr ? RecordedSize() : upload_->durable_size();
+}
+
+absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
+  MUSTER_RETURN_IF_ERROR(CheckChunk(chunk));
+  const absl::Status added = upload_ == nullptr
+                                 ? absl::AlreadyExistsError("the content is whole already")
+                                 : upload_->Append(ticket_, chunk.offset(), chunk.data());
+  // Whoever took the batch for a new one has not heard yet that its content is here.
+  if (absl::IsAlreadyExists(added) && chunk.offset() != SizeSoFar()) {
+    return Explained(absl::OutOfRangeError(absl::StrCat("the content is whole, and ends at byte ",
+                                                        SizeSoFar(), ", not at ", chunk.offset())));
+  }
+  MUSTER_RETURN_IF_ERROR(Explained(added));
+  syncer_->Wake();
+  return absl::OkStatus();
+}
+
+absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
+  MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 hash, HashIn(seal));
+  MUSTER_RETURN_IF_ERROR(AsCancelled(EndSyncing()));
+  if (!batch_.content.empty()) MUSTER_RETURN_IF_ERROR(CheckCancelled());
+  if (upload_ == nullptr && uploads_->IsSealed(batch_.number)) {
+    MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
+    ticket_ = upload_->TakeOver();
+  }
+  absl::Status sealed =
+      upload_ == nullptr ? CheckRecorded(seal, hash) : upload_->Seal(ticket_, seal.size(), hash);
+  if (absl::IsDataLoss(sealed)) return Drop(std::move(sealed));
+  MUSTER_RETURN_IF_ERROR(Explained(std::move(sealed)));
+  if (batch_.state == ledger::BatchState::kOpen && upload_ != nullptr) {
+    scheduler_->Advance(batch_.number);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SubmitCall::CheckRecorded(const v1::SubmitSeal& seal,
+                                       const base::Fingerprint128& hash) const {
+  const bool same = seal.size() == RecordedSize() && batch_.source_content.value_or(hash) == hash;
+  return same ? absl::OkStatus() : absl::AlreadyExistsError("it was sealed with other content");
+}
+
+absl::Status SubmitCall::Explained(absl::Status refused) const {
+  if (absl::IsAlreadyExists(refused))
+    return initiator::submit::RequestIdReused(batch_.number, "with other content");
+  if (absl::IsAborted(refused)) {
+    return absl::AbortedError(
+        absl::StrCat("another submit goes on with the upload of batch ", batch_.number));
+  }
+  if (absl::IsOutOfRange(refused)) return WithOffset(std::move(refused), SizeSoFar());
+  return AsCancelled(std::move(refused));
+}
+
+absl::Status SubmitCall::Drop(absl::Status why) {
+  upload_->Refuse(why);
+  MUSTER_RETURN_IF_ERROR(scheduler_->Cancel(batch_.number, std::string(why.message())));
+  MUSTER_RETURN_IF_ERROR(uploads_->Delete(batch_.number));
+  base::Log(base::kError, "an upload is dropped: it has another hash than its seal",
+            {{"batch", batch_.number}});
+  return why;
+}
+
+absl::Status SubmitCall::Send(const v1::SubmitResponse& response) {
+  if (stream_->Write(response)) return absl::OkStatus();
+  return absl::CancelledError("the client went away");
+}
+
+}  // namespace muster::initiator::api

@@ -1,0 +1,69 @@
+#include "services/initiator/batch/job_queues.h"
+
+#include "muster/base/status_macros.h"
+#include "muster/item/queue_names.h"
+#include "muster/queue/lease_metadata.h"
+
+namespace muster::initiator::batch {
+namespace {
+
+// A put says when its queue is gone, but nobody tells the initiator of a queue for results, or that
+// a part of a queue is missing: what somebody deleted by hand is made again within this time.
+constexpr absl::Duration kTrust = absl::Minutes(1);
+
+struct WantedQueue {
+  queue::QueueId id;
+  queue::Metadata metadata;
+};
+
+std::vector<WantedQueue> QueuesOf(const std::string& account, const job::JobDefinition& job) {
+  // A queue that is there keeps its visibility: this definition may be an earlier one.
+  const queue::Metadata visibility = queue::WithVisibility({}, job.queue.visibility);
+  std::vector<WantedQueue> queues;
+  for (queue::QueueId& id : item::InputQueues(account, job.name, job.queue.partitions)) {
+    queues.push_back({std::move(id), visibility});
+  }
+  queues.push_back({item::OutputQueue(account, job.name, 0), {}});
+  return queues;
+}
+
+absl::Status CreateIfMissing(queue::QueueStore* store, const WantedQueue& wanted) {
+  absl::Status created = store->CreateQueue(wanted.id, wanted.metadata);
+  return absl::IsAlreadyExists(created) ? absl::OkStatus() : created;
+}
+
+}  // namespace
+
+absl::Status CreateQueues(queue::QueueStore* store, const std::string& account,
+                          const job::JobDefinition& job) {
+  for (const WantedQueue& wanted : QueuesOf(account, job)) {
+    MUSTER_RETURN_IF_ERROR(CreateIfMissing(store, wanted));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobQueues::Ensure(const job::JobDefinition& job) {
+  for (const WantedQueue& wanted : QueuesOf(account_, job)) {
+    if (WasSeen(wanted.id)) continue;
+    MUSTER_RETURN_IF_ERROR(CreateIfMissing(store_, wanted));
+    base::MutexLock lock(&mu_);
+    trusted_until_[wanted.id] = clock_->Monotonic() + kTrust;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobQueues::EnsureAnew(const job::JobDefinition& job) {
+  {
+    base::MutexLock lock(&mu_);
+    for (const WantedQueue& wanted : QueuesOf(account_, job)) trusted_until_.erase(wanted.id);
+  }
+  return Ensure(job);
+}
+
+bool JobQueues::WasSeen(const queue::QueueId& queue) {
+  base::MutexLock lock(&mu_);
+  const auto seen = trusted_until_.find(queue);
+  return seen != trusted_until_.end() && clock_->Monotonic() < seen->second;
+}
+
+}  // namespace muster::initiator::batch

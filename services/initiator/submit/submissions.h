@@ -1,0 +1,82 @@
+// Submissions: which batch a submission is: one that is there already, or a new one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/base/clock.h"
+#include "muster/base/keyed_mutex.h"
+#include "muster/base/trace_context.h"
+#include "muster/job/job.h"
+#include "muster/job/job_registry.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/sync/unique_id_generator.h"
+#include "muster/v1/batch_service.pb.h"
+#include "services/initiator/batch/initiator.h"
+#include "services/initiator/batch/uploads.h"
+#include "services/initiator/batch/whole_content.h"
+
+namespace muster::initiator::submit {
+
+// The version of the job's handler that a batch is bound to when its submitter does not say; as
+// HandlerVersions::Current.
+using CurrentVersion = std::function<absl::StatusOr<std::string>(const job::JobDefinition& job)>;
+
+// Whether a new batch of the job is taken in now; as Admission::Admit.
+using Admit = std::function<absl::Status(const job::JobDefinition& job)>;
+
+// What a submission is answered whose request id `batch` has, which is there `with_what`: "of job
+// 'x'", "already".
+absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what);
+
+// Thread-safe.
+class Submissions {
+ public:
+  struct Dependencies {
+    job::JobRegistry* jobs = nullptr;
+    ledger::BatchLedger* ledger = nullptr;
+    sync::UniqueIdGenerator* numbers = nullptr;
+    initiator::batch::Uploads* uploads = nullptr;
+    CurrentVersion current_version;
+    Admit admit;
+    base::Clock* clock = nullptr;
+    double trace_sample =
+        initiator::batch::kDefaultTraceSample;  // as initiator::batch::Options::trace_sample
+  };
+
+  // What the dependencies point to is not owned.
+  explicit Submissions(Dependencies dependencies) : deps_(std::move(dependencies)) {}
+
+  // The batch of this header, recorded; one that is new with the content that is `whole`, if any.
+  // Errors are those of BatchService.Submit for a header.
+  absl::StatusOr<ledger::Batch> Begin(
+      const v1::SubmitHeader& header,
+      const std::optional<initiator::batch::InlineContent>& whole = std::nullopt);
+
+ private:
+  // The batch that `header` goes on with. nullopt: it begins a new one, of `job`.
+  absl::StatusOr<std::optional<ledger::Batch>> Find(const v1::SubmitHeader& header,
+                                                    job::JobDefinition* job);
+  // OK: `batch` is what `header` began, or begins with the job at `revision`.
+  static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
+                                const ledger::Batch& batch);
+  absl::Status ClearPlace(uint64_t number);
+  // Whether nobody need send more of it.
+  bool HasAllContent(const ledger::Batch& batch) const;
+  absl::StatusOr<ledger::Batch> Record(const v1::SubmitHeader& header,
+                                       const job::JobDefinition& job,
+                                       const std::optional<base::TraceContext>& trace,
+                                       const std::optional<initiator::batch::InlineContent>& whole);
+
+  const Dependencies deps_;
+  // Held from the look for a batch of a request to its record: two headers are one batch. Others
+  // share syncs of the ledger meanwhile.
+  base::KeyedMutex requests_;
+};
+
+}  // namespace muster::initiator::submit

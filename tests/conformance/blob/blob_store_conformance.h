@@ -1,0 +1,49 @@
+// What every BlobStore must do. An engine's test includes this, and in namespace
+// blob::conformance says
+//
+//   INSTANTIATE_TEST_SUITE_P(File, BlobStoreConformance, ::testing::Values(Engine(&MakeHome)));
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "gtest/gtest.h"
+#include "muster/blob/blob_store.h"
+
+namespace muster::blob::conformance {
+
+// Where a store keeps its blobs; outlives the store.
+class BlobHome {
+ public:
+  virtual ~BlobHome() = default;
+
+  // Opens the store on what it kept. At most one is open at a time. nullptr when it cannot.
+  virtual std::unique_ptr<BlobStore> Open() = 0;
+};
+
+struct Engine {
+  // Makes an empty home.
+  using HomeMaker = std::function<std::unique_ptr<BlobHome>()>;
+
+  // Lives in the .cc, so that whoever makes an Engine links the tests.
+  explicit Engine(HomeMaker maker);
+
+  HomeMaker make_home;
+};
+
+class BlobStoreConformance : public ::testing::TestWithParam<Engine> {
+ protected:
+  void SetUp() override;
+
+  void Restart();
+  void Put(absl::string_view name, absl::string_view data);
+  // The blob, or the name of the error's code.
+  std::string Get(absl::string_view name);
+
+  std::unique_ptr<BlobHome> home_;
+  std::unique_ptr<BlobStore> store_;
+};
+
+}  // namespace muster::blob::conformance

@@ -1,0 +1,61 @@
+// What every TriggerBus must do. An engine's test includes this, and in namespace
+// bus::conformance says
+//
+//   INSTANTIATE_TEST_SUITE_P(Local, TriggerBusConformance,
+//   ::testing::Values(TriggerBusEngine(&OpenLocal)));
+//
+// The suite waits for the events that it sent; what it claims of events that must not come holds
+// for a bus that delivers late, too.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "gtest/gtest.h"
+#include "muster/base/mutex.h"
+#include "muster/bus/trigger_bus.h"
+
+namespace muster::bus::conformance {
+
+// The bus under test.
+struct TriggerBusEngine {
+  // Opens a bus with no other users.
+  using Opener = std::function<std::unique_ptr<TriggerBus>()>;
+
+  // Lives in the .cc, so that whoever makes an TriggerBusEngine links the tests.
+  explicit TriggerBusEngine(Opener opener);
+
+  Opener open;
+};
+
+// The queue names of the work-detected events that it has heard, in order. Thread-safe.
+class TriggerRecorder {
+ public:
+  TriggerBus::Subscriber Subscriber();
+
+  // Blocks until `queue` has been heard.
+  void Await(absl::string_view queue);
+  std::vector<std::string> heard() const;
+
+ private:
+  bool HeardLocked(absl::string_view queue) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  mutable base::Mutex mu_;
+  base::CondVar changed_;
+  std::vector<std::string> heard_ ABSL_GUARDED_BY(mu_);
+};
+
+class TriggerBusConformance : public ::testing::TestWithParam<TriggerBusEngine> {
+ protected:
+  void SetUp() override;
+
+  std::unique_ptr<TriggerBus::Subscription> Subscribe(TriggerBus::Subscriber subscriber);
+  void Publish(absl::string_view queue);
+
+  std::unique_ptr<TriggerBus> bus_;
+};
+
+}  // namespace muster::bus::conformance

@@ -1,0 +1,85 @@
+// The one conformance suite of the QueueStore seam. It sees an engine only through queue_store.h,
+// reads its traits, and skips what they say it does not promise.
+//
+// In an engine's test, within this namespace:
+//
+//   class MyHarness final : public EngineHarness { … };
+//   INSTANTIATE_TEST_SUITE_P(MyEngine, QueueConformanceTest,
+//                            ::testing::Values([]() -> std::unique_ptr<EngineHarness> {
+//                              return std::make_unique<MyHarness>();
+//                            }));
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "gtest/gtest.h"
+#include "muster/queue/queue_store.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::queue::conformance {
+
+// Makes the engine under test. One harness per test; it owns the engine and its data.
+class EngineHarness {
+ public:
+  virtual ~EngineHarness() = default;
+
+  // Opens a new, empty engine on `clock`, which outlives the harness.
+  virtual QueueStore* Start(base::Clock* clock) = 0;
+  // Closes the engine and opens it again on the same data; what Start or Restart gave is gone.
+  virtual QueueStore* Restart() = 0;
+  // Lets time pass, for an engine whose time is not `clock`'s, too.
+  virtual void Advance(base::FakeClock* clock, absl::Duration by) { clock->Advance(by); }
+};
+
+using EngineFactory = std::function<std::unique_ptr<EngineHarness>()>;
+
+// Referred to here, so that the linker keeps files which hold nothing but tests.
+bool LinkAttemptTests();
+bool LinkContentTests();
+bool LinkLeaseTests();
+bool LinkRestartTests();
+inline const bool kAllTestsAreLinked =
+    LinkAttemptTests() && LinkContentTests() && LinkLeaseTests() && LinkRestartTests();
+
+// Speaks of messages and their bodies; the queue is "acme/work". Every helper that cannot do its
+// part fails the test.
+class QueueConformanceTest : public ::testing::TestWithParam<EngineFactory> {
+ protected:
+  QueueConformanceTest();
+
+  const Traits& traits() const { return store_->traits(); }
+  void Restart() { store_ = harness_->Restart(); }
+  void Advance(absl::Duration by) { harness_->Advance(&clock_, by); }
+
+  PutResult Put(const std::string& body);
+  PutResult Put(NewMessage message);
+  std::vector<PutResult> PutAll(std::vector<NewMessage> messages);
+
+  std::vector<Message> Receive(int max_messages = 1, absl::Duration visibility = kVisibility);
+  Message ReceiveOne(absl::Duration visibility = kVisibility);
+  std::vector<std::string> ReceiveBodies(int max_messages = 32);
+  std::vector<std::string> PeekBodies(int max_messages = 32);
+
+  absl::Status Delete(const Receipt& receipt);
+  absl::StatusOr<UpdateResult> Update(UpdateRequest request);
+  // Gives the message back, to be visible after `delay`.
+  absl::StatusOr<UpdateResult> Release(const Receipt& receipt,
+                                       absl::Duration delay = absl::ZeroDuration());
+  absl::StatusOr<int> BeginAttempt(const Receipt& receipt);
+  absl::Status DeadLetter(const Receipt& receipt, const std::string& reason);
+  std::vector<std::string> PoisonBodies();
+  QueueStats Stats();
+
+  static constexpr absl::Duration kVisibility = absl::Seconds(30);
+  const QueueId queue_{"acme", "work"};
+
+  base::FakeClock clock_;
+  std::unique_ptr<EngineHarness> harness_;
+  QueueStore* store_;  // owned by harness_
+};
+
+}  // namespace muster::queue::conformance

@@ -1,0 +1,116 @@
+// The receipt proves a batch, and says so only when it is true.
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "muster/report/verify.h"
+#include "tests/conformance/report/report_conformance.h"
+
+namespace muster::report::conformance {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+void LinkReceiptTests() {}
+
+TEST_P(ReportConformanceTest, IssuesAReceiptThatAddsUp) {
+  CountedItem newer = Item(1, "bob", "2", 2);
+  newer.handler_version = "v2";
+  Commit({Item(0, "ann", "1", 1), newer});
+  Advance(absl::Seconds(3));
+  Commit({Dead(2, "no"), Item(0, "ann", "1", 1)});
+  const Receipt receipt = Complete(Facts(3));
+  EXPECT_EQ(receipt.revision, 1);
+  EXPECT_EQ(receipt.transactions, 30u);
+  EXPECT_EQ(receipt.aggregated, 18);
+  EXPECT_EQ(receipt.rejected, 2);
+  EXPECT_EQ(receipt.dead_lettered, 10);
+  EXPECT_EQ(receipt.items_dead, 1);
+  EXPECT_THAT(receipt.items_by_version, ElementsAre(Pair("v1", 2), Pair("v2", 1)));
+  EXPECT_EQ(receipt.attempts, 7);
+  EXPECT_EQ(receipt.duplicates_dropped, 1);
+  EXPECT_EQ(receipt.last_counted - receipt.first_counted, absl::Seconds(3));
+  EXPECT_EQ(receipt.ack_survives, AckSurvives::kPower);
+  EXPECT_EQ(GetProgress().receipt_revision, 1);
+}
+
+TEST_P(ReportConformanceTest, ReceiptIsItsTextAndVerifies) {
+  Commit({Item(0, "ann", "1", 1)});
+  const Receipt receipt = Complete(Facts(1));
+  Restart();
+  const StoredReceipt stored = *Read()->GetReceipt(kBatch);
+  EXPECT_EQ(stored.text, receipt.ToText());
+  EXPECT_EQ(stored.checksum, receipt.Checksum());
+  const absl::StatusOr<Verification> verified = VerifyReceipt(*Read(), kBatch);
+  ASSERT_TRUE(verified.ok()) << verified.status();
+  EXPECT_THAT(verified->differences, IsEmpty());
+  EXPECT_EQ(verified->receipt.ToText(), receipt.ToText());
+}
+
+TEST_P(ReportConformanceTest, ReceiptOfABatchThatIsBoundToNoVersionTellsWhichHaveWorkedOnIt) {
+  CountedItem newer = Item(1, "bob", "2", 2);
+  newer.handler_version = "v2";
+  Commit({Item(0, "ann", "1", 1), newer});
+  BatchFacts facts = Facts(2);
+  facts.handler_version = "";
+  const Receipt receipt = Complete(facts);
+  EXPECT_EQ(receipt.handler_version, "");
+  EXPECT_THAT(receipt.items_by_version, ElementsAre(Pair("v1", 1), Pair("v2", 1)));
+  Restart();
+  const absl::StatusOr<Verification> verified = VerifyReceipt(*Read(), kBatch);
+  ASSERT_TRUE(verified.ok()) << verified.status();
+  EXPECT_THAT(verified->differences, IsEmpty());
+}
+
+TEST_P(ReportConformanceTest, IssuesNoReceiptWhileItemsAreMissing) {
+  Commit({Item(0, "ann", "1", 1), Item(2, "ann", "1", 1)});
+  const auto receipt = store()->Complete(Facts(3));
+  EXPECT_EQ(receipt.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(receipt.status().message()), HasSubstr("2 of 3"));
+}
+
+TEST_P(ReportConformanceTest, IssuesNoReceiptForItemsBeyondTheBatch) {
+  Commit({Item(0, "ann", "1", 1), Item(2, "ann", "1", 1)});
+  EXPECT_EQ(store()->Complete(Facts(2)).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_P(ReportConformanceTest, IssuesNoReceiptWhenTransactionsAreMissing) {
+  Commit({Item(0, "ann", "1", 1)});
+  BatchFacts facts = Facts(1);
+  facts.transactions = 11;
+  EXPECT_EQ(store()->Complete(facts).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_P(ReportConformanceTest, IssuesAReceiptForAnEmptyBatch) {
+  const Receipt receipt = Complete(Facts(0));
+  EXPECT_EQ(receipt.transactions, 0u);
+  EXPECT_TRUE(VerifyReceipt(*Read(), kBatch)->ok());
+}
+
+TEST_P(ReportConformanceTest, GivesTheSameReceiptAgain) {
+  Commit({Item(0, "ann", "1", 1)});
+  const Receipt first = Complete(Facts(1));
+  Commit({Item(0, "ann", "1", 1)});  // a late duplicate proves nothing new
+  EXPECT_EQ(Complete(Facts(1)).ToText(), first.ToText());
+  EXPECT_TRUE(VerifyReceipt(*Read(), kBatch)->ok());
+}
+
+TEST_P(ReportConformanceTest, IssuesANewRevisionAfterARedrive) {
+  Commit({Item(0, "ann", "1", 1), Dead(1, "no")});
+  const Receipt first = Complete(Facts(2));
+  Commit({Item(1, "ann", "1", 1)});
+  EXPECT_FALSE(VerifyReceipt(*Read(), kBatch)->ok()) << "the rows have moved on";
+  const Receipt second = Complete(Facts(2));
+  EXPECT_EQ(second.revision, 2);
+  EXPECT_EQ(second.dead_lettered, 0);
+  EXPECT_NE(second.items_sha256, first.items_sha256);
+  EXPECT_TRUE(VerifyReceipt(*Read(), kBatch)->ok());
+}
+
+TEST_P(ReportConformanceTest, RefusesAReceiptForAnUnknownBatch) {
+  BatchFacts facts = Facts(0);
+  facts.batch = 99;
+  EXPECT_EQ(store()->Complete(facts).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace muster::report::conformance

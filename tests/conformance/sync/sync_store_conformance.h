@@ -1,0 +1,51 @@
+// What every OptimisticSyncStore must do. An engine's test includes this, and in namespace
+// sync::conformance says
+//
+//   INSTANTIATE_TEST_SUITE_P(RocksDb, SyncStoreConformance, ::testing::Values(Engine(&MakeHome)));
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "gtest/gtest.h"
+#include "muster/sync/optimistic_sync_store.h"
+
+namespace muster::sync::conformance {
+
+// Where a store keeps its records; outlives the store.
+class StoreHome {
+ public:
+  virtual ~StoreHome() = default;
+
+  // Opens the store on what it kept. At most one is open at a time. nullptr when it cannot.
+  virtual std::unique_ptr<OptimisticSyncStore> Open() = 0;
+
+  // False for a store that forgets everything when closed.
+  virtual bool Keeps() const { return true; }
+};
+
+struct Engine {
+  // Makes an empty home.
+  using HomeMaker = std::function<std::unique_ptr<StoreHome>()>;
+
+  // Lives in the .cc, so that whoever makes an Engine links the tests.
+  explicit Engine(HomeMaker maker);
+
+  HomeMaker make_home;
+};
+
+class SyncStoreConformance : public ::testing::TestWithParam<Engine> {
+ protected:
+  void SetUp() override;
+
+  void Restart();
+  VersionedData Get(absl::string_view key);
+  bool TryWrite(absl::string_view key, absl::string_view data, uint64_t version);
+
+  std::unique_ptr<StoreHome> home_;
+  std::unique_ptr<OptimisticSyncStore> store_;
+};
+
+}  // namespace muster::sync::conformance

@@ -1,0 +1,390 @@
+// What the tests of commands that talk to services stand on: a data directory that an initiator and
+// a controller serve in this process, with queues and a report that are real, and batches and jobs
+// that the test makes up.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cli/output/environment.h"
+#include "gtest/gtest.h"
+#include "muster/backend/backend.h"
+#include "muster/base/mutex.h"
+#include "muster/base/proto_time.h"
+#include "muster/item/batch_reopener.h"
+#include "muster/os/temp_dir.h"
+#include "muster/report/store_desk.h"
+#include "muster/rpc/call.h"
+#include "muster/rpc/server.h"
+#include "muster/rpc/status.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+#include "muster/v1/job_service.grpc.pb.h"
+#include "muster/v1/mesh_service.grpc.pb.h"
+#include "services/controller/report_service.h"
+#include "services/initiator/api/queue_service.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::cli {
+
+// Tells of the batches that the test put in, one a page, the newest first.
+class FakeBatches final : public v1::BatchService::Service {
+ public:
+  // Before the first call.
+  std::map<uint64_t, v1::BatchStatus> batches;
+  std::map<uint64_t, v1::GetReceiptResponse> receipts;
+  // What Quote answers.
+  absl::StatusOr<v1::QuoteResponse> quote = absl::NotFoundError("no such job");
+
+  // What submits are refused with, the first by the first.
+  std::deque<absl::Status> refusals;
+
+  // The header that was sent last.
+  v1::SubmitHeader submitted() const {
+    base::MutexLock lock(&mu_);
+    return submitted_;
+  }
+
+  // What watchers are told, one after the other; each watch ends with a batch that is over, and
+  // with others when nobody watches any more.
+  std::vector<v1::BatchStatus> news;
+
+  // Who asks for a batch is kept waiting until he has had enough.
+  bool holds_answers = false;
+  // Uploads are accepted, and never sealed.
+  bool holds_uploads = false;
+  // Called when an upload begins, which is then not answered; may be empty.
+  std::function<void()> on_upload;
+  // Called when a watch begins; may be empty.
+  std::function<void()> on_watch;
+
+  // What it was asked for last.
+  v1::QuoteRequest quoted() const {
+    base::MutexLock lock(&mu_);
+    return quoted_;
+  }
+
+  grpc::Status Quote(grpc::ServerContext* context, const v1::QuoteRequest* request,
+                     v1::QuoteResponse* response) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      base::MutexLock lock(&mu_);
+      quoted_ = *request;
+      if (quote.ok()) *response = *quote;
+      return quote.status();
+    });
+  }
+  // Any content will do, whatever it is: it is the newest batch, in the state that it has.
+  grpc::Status Submit(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>* stream) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      v1::SubmitRequest request;
+      if (!stream->Read(&request)) return absl::CancelledError("no header");
+      Note(request.header());
+      if (!refusals.empty()) {
+        const absl::Status refused = refusals.front();
+        refusals.pop_front();
+        return refused;
+      }
+      if (on_upload) {
+        on_upload();
+        WaitUntilLeft(*context);
+        return absl::CancelledError("who asked has left");
+      }
+      const v1::BatchStatus& status = batches.rbegin()->second;
+      v1::SubmitResponse response;
+      response.mutable_accepted()->set_batch(status.batch());
+      response.mutable_accepted()->set_state(status.state());
+      stream->Write(response);
+      while (stream->Read(&request) && (holds_uploads || !request.has_seal())) continue;
+      if (holds_uploads) return absl::CancelledError("it was cut off");
+      *response.mutable_sealed()->mutable_status() = status;
+      stream->Write(response);
+      return absl::OkStatus();
+    });
+  }
+  grpc::Status GetBatch(grpc::ServerContext* context, const v1::GetBatchRequest* request,
+                        v1::GetBatchResponse* response) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      if (holds_answers) WaitUntilLeft(*context);
+      const auto found = batches.find(request->batch());
+      if (found == batches.end()) return absl::NotFoundError("no such batch");
+      *response->mutable_status() = found->second;
+      return absl::OkStatus();
+    });
+  }
+  grpc::Status ListBatches(grpc::ServerContext* context, const v1::ListBatchesRequest* request,
+                           v1::ListBatchesResponse* response) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      auto next = batches.end();
+      if (!request->page_token().empty()) next = batches.find(std::stoul(request->page_token()));
+      if (next == batches.begin()) return absl::OkStatus();
+      *response->add_batches() = (--next)->second;
+      if (next != batches.begin()) response->set_next_page_token(absl::StrCat(next->first));
+      return absl::OkStatus();
+    });
+  }
+  grpc::Status WatchBatch(grpc::ServerContext* context, const v1::WatchBatchRequest* request,
+                          grpc::ServerWriter<v1::WatchBatchResponse>* writer) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      if (!batches.contains(request->batch())) return absl::NotFoundError("no such batch");
+      if (on_watch) on_watch();
+      for (size_t i = 0; i < news.size(); ++i) {
+        v1::WatchBatchResponse response;
+        *response.mutable_status() = news[i];
+        response.mutable_status()->set_revision(request->after_revision() + i + 1);
+        writer->Write(response);
+      }
+      const bool over = !news.empty() && (news.back().state() == v1::BATCH_STATE_COMPLETE ||
+                                          news.back().state() == v1::BATCH_STATE_CANCELLED);
+      if (!over) WaitUntilLeft(*context);
+      return absl::OkStatus();
+    });
+  }
+  grpc::Status GetReceipt(grpc::ServerContext* context, const v1::GetReceiptRequest* request,
+                          v1::GetReceiptResponse* response) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      const auto found = receipts.find(request->batch());
+      if (found == receipts.end()) return absl::FailedPreconditionError("it is not complete");
+      *response = found->second;
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  // Of who has left nothing tells a thread that serves a call: it has to look.
+  static void WaitUntilLeft(const grpc::ServerContext& context) {
+    while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+  }
+  void Note(const v1::SubmitHeader& header) {
+    base::MutexLock lock(&mu_);
+    submitted_ = header;
+  }
+
+  mutable base::Mutex mu_;
+  v1::SubmitHeader submitted_ ABSL_GUARDED_BY(mu_);
+  v1::QuoteRequest quoted_ ABSL_GUARDED_BY(mu_);
+};
+
+// Keeps definitions that begin with the job's name and a colon; others have a mistake.
+class FakeJobs final : public v1::JobService::Service {
+ public:
+  grpc::Status ApplyJob(grpc::ServerContext* context, const v1::ApplyJobRequest* request,
+                        v1::ApplyJobResponse* response) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      if (!IsSound(request->definition())) {
+        return absl::InvalidArgumentError("1:1: no name\n2:3: no columns");
+      }
+      v1::Job job = Make(request->definition());
+      base::MutexLock lock(&mu_);
+      v1::Job& kept = jobs_[job.name()];
+      if (request->has_expected_revision() && request->expected_revision() != kept.revision()) {
+        return absl::AbortedError(absl::StrCat("job ", job.name(), " is at another revision"));
+      }
+      response->set_revised(kept.revision() != job.revision());
+      kept = job;
+      *response->mutable_job() = std::move(job);
+      return absl::OkStatus();
+    });
+  }
+  grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
+                      v1::GetJobResponse* response) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      base::MutexLock lock(&mu_);
+      const auto found = jobs_.find(request->name());
+      if (found == jobs_.end()) return absl::NotFoundError("no such job");
+      *response->mutable_job() = found->second;
+      return absl::OkStatus();
+    });
+  }
+  grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
+                        v1::ListJobsResponse* response) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      base::MutexLock lock(&mu_);
+      auto next = jobs_.upper_bound(request->page_token());
+      if (next == jobs_.end()) return absl::OkStatus();
+      *response->add_jobs() = next->second;
+      if (std::next(next) != jobs_.end()) response->set_next_page_token(next->first);
+      return absl::OkStatus();
+    });
+  }
+  grpc::Status DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
+                         v1::DeleteJobResponse*) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      base::MutexLock lock(&mu_);
+      return jobs_.erase(request->name()) > 0 ? absl::OkStatus()
+                                              : absl::NotFoundError("no such job");
+    });
+  }
+  grpc::Status CheckJob(grpc::ServerContext* context, const v1::CheckJobRequest* request,
+                        v1::CheckJobResponse* response) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      if (IsSound(request->definition())) {
+        *response->mutable_job() = Make(request->definition());
+        return absl::OkStatus();
+      }
+      v1::JobProblem* const problem = response->add_problems();
+      problem->set_line(1);
+      problem->set_column(1);
+      problem->set_message("no name");
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  static bool IsSound(const std::string& definition) {
+    return definition.find(':') != std::string::npos;
+  }
+  // The revision is as long as the definition.
+  static v1::Job Make(const std::string& definition) {
+    v1::Job job;
+    job.set_name(definition.substr(0, definition.find(':')));
+    job.set_definition(definition);
+    job.set_revision(std::string(definition.size(), 'f'));
+    job.mutable_schema()->add_groups()->set_name("by_day");
+    *job.mutable_updated() = base::ToProto(absl::FromUnixSeconds(1323435000));
+    return job;
+  }
+
+  base::Mutex mu_;
+  std::map<std::string, v1::Job> jobs_ ABSL_GUARDED_BY(mu_);
+};
+
+// Knows the instances that the test named.
+class FakeMesh final : public v1::MeshService::Service {
+ public:
+  // Before the first call.
+  std::vector<v1::Instance> controllers;
+  std::vector<v1::Instance> others;
+  bool disconnected = false;
+
+  // What the last call was to take at most, as far as it was left.
+  absl::Duration patience() const {
+    base::MutexLock lock(&mu_);
+    return patience_;
+  }
+
+  grpc::Status ListInstances(grpc::ServerContext* context, const v1::ListInstancesRequest* request,
+                             v1::ListInstancesResponse* response) override {
+    return rpc::Answer(*context, [&] {
+      base::MutexLock lock(&mu_);
+      patience_ = absl::FromChrono(context->deadline()) - absl::Now();
+      response->set_disconnected(disconnected);
+      const bool all = request->role() == v1::ROLE_UNSPECIFIED;
+      for (const v1::Instance& instance : others) {
+        if (all || instance.info().role() == request->role()) {
+          *response->add_instances() = instance;
+        }
+      }
+      if (!all && request->role() != v1::ROLE_CONTROLLER) return absl::OkStatus();
+      for (const v1::Instance& instance : controllers) *response->add_instances() = instance;
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  mutable base::Mutex mu_;
+  absl::Duration patience_ ABSL_GUARDED_BY(mu_);
+};
+
+class ClientTest : public ::testing::Test {
+ protected:
+  // How a command ended, and what it said.
+  struct Done {
+    int code = 0;
+    std::string out;
+    std::string err;
+  };
+
+  ClientTest() {
+    const backend::DataDirUrls urls(data_dir());
+    queues_ = backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
+                                      backend::Holders::kElsewhere, &clock_)
+                  .value();
+    ledger_ = backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite).value();
+    report_ = backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, &clock_).value();
+    desk_ = std::make_unique<report::LocalReportClient>(report_.get(), [](uint64_t) {});
+    reopener_ = std::make_unique<item::LedgerBatchReopener>(ledger_.get(), desk_.get());
+    queue_service_ = std::make_unique<initiator::api::QueueService>(queues_.get(), reopener_.get());
+    report_service_ = std::make_unique<controller::ReportService>(report_.get(), [](uint64_t) {});
+    rpc::ServerOptions options;
+    options.addresses = {"localhost:0"};
+    initiator_ =
+        rpc::Server::Start(options, {{v1::QueueService::service_full_name(), queue_service_.get()},
+                                     {v1::BatchService::service_full_name(), &batches_},
+                                     {v1::JobService::service_full_name(), &jobs_},
+                                     {v1::MeshService::service_full_name(), &mesh_}})
+            .value();
+    controller_ = rpc::Server::Start(
+                      options, {{v1::ReportService::service_full_name(), report_service_.get()}})
+                      .value();
+    v1::Instance instance;
+    instance.mutable_info()->set_role(v1::ROLE_CONTROLLER);
+    instance.mutable_info()->set_instance("controller-1");
+    instance.mutable_info()->set_address(controller_address());
+    mesh_.controllers = {instance};
+  }
+
+  std::string data_dir() const { return dir_.path(); }
+  std::string server() const { return initiator_->addresses().front(); }
+  std::string controller_address() const { return controller_->addresses().front(); }
+
+  // Runs `muster` with these arguments.
+  Done Run(std::vector<std::string> arguments) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const handler::HandlerRegistry handlers;
+    Environment environment;
+    environment.handlers = &handlers;
+    environment.clock = &clock_;
+    environment.out = &out;
+    environment.err = &err;
+    arguments.insert(arguments.begin(), "muster");
+    std::vector<const char*> argv;
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    Done done;
+    done.code = RunCommandLine(static_cast<int>(argv.size()), argv.data(), environment);
+    done.out = out.str();
+    done.err = err.str();
+    return done;
+  }
+  Done RunOnServer(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--server", server()});
+    return Run(std::move(arguments));
+  }
+  // Runs it on the data directory and on the server, and expects the same of both.
+  Done RunBoth(const std::vector<std::string>& arguments) {
+    std::vector<std::string> local = arguments;
+    local.insert(local.end(), {"--data-dir", data_dir()});
+    const Done here = Run(local);
+    const Done there = RunOnServer(arguments);
+    EXPECT_EQ(here.code, there.code) << there.err;
+    EXPECT_EQ(here.out, there.out);
+    return there;
+  }
+
+  base::FakeClock clock_;
+  const os::TempDir dir_;
+  std::unique_ptr<queue::QueueStore> queues_;
+  std::unique_ptr<ledger::BatchLedger> ledger_;
+  std::unique_ptr<report::ReportStore> report_;
+  std::unique_ptr<report::LocalReportClient> desk_;
+  std::unique_ptr<item::LedgerBatchReopener> reopener_;
+  std::unique_ptr<initiator::api::QueueService> queue_service_;
+  std::unique_ptr<controller::ReportService> report_service_;
+  FakeBatches batches_;
+  FakeJobs jobs_;
+  FakeMesh mesh_;
+  std::unique_ptr<rpc::Server> initiator_;
+  std::unique_ptr<rpc::Server> controller_;
+};
+
+}  // namespace muster::cli

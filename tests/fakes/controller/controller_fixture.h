@@ -1,0 +1,205 @@
+// What the controller's tests stand on: real stores in a temporary directory, a clock that the test
+// owns, and a report that fails on command.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/status_macros.h"
+#include "muster/blob/file/file_blob_store.h"
+#include "muster/bus/local/local_trigger_bus.h"
+#include "muster/bus/work_detected.h"
+#include "muster/item/queue_names.h"
+#include "muster/item/work_item_codec.h"
+#include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
+#include "muster/os/temp_dir.h"
+#include "muster/queue/rocksdb/rocksdb_queue_store.h"
+#include "muster/report/sqlite/sqlite_report_store.h"
+#include "muster/report/verify.h"
+#include "muster/v1/item_result.pb.h"
+#include "services/controller/controller.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::controller {
+
+// A report whose next commits fail as they are told to, and to which something happens just before
+// its next receipt.
+class UnreliableReport final : public report::ReportStore {
+ public:
+  struct Failure {
+    bool commits_first = false;  // the transaction is durable, and nobody hears of it
+    absl::Status status;
+  };
+
+  explicit UnreliableReport(report::ReportStore* report) : report_(report) {}
+
+  // Before the controller starts.
+  void FailNext(Failure failure) { failures_.push_back(std::move(failure)); }
+  // An error is the answer to who asked for the receipt.
+  void BeforeNextReceipt(std::function<absl::Status()> event) {
+    before_receipt_ = std::move(event);
+  }
+  int commits() const { return commits_; }
+
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
+    return report_->RegisterBatch(shape);
+  }
+  absl::StatusOr<report::CommitSummary> Commit(const report::CommitRequest& request) override {
+    ++commits_;
+    if (failures_.empty()) return report_->Commit(request);
+    const Failure failure = std::move(failures_.front());
+    failures_.pop_front();
+    if (failure.commits_first) {
+      EXPECT_TRUE(report_->Commit(request).ok());
+    }
+    return failure.status;
+  }
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
+    return report_->ReopenDeadLettered(batch, items);
+  }
+  absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {
+    if (before_receipt_) MUSTER_RETURN_IF_ERROR(std::exchange(before_receipt_, nullptr)());
+    return report_->Complete(facts);
+  }
+  absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override { return report_->Read(); }
+
+ private:
+  report::ReportStore* const report_;  // not owned
+  std::deque<Failure> failures_;
+  std::function<absl::Status()> before_receipt_;
+  std::atomic<int> commits_{0};
+};
+
+// The records of batches whose keeper is away for the next calls, as often as it is told to.
+class AbsentRecords final : public ledger::BatchRecords {
+ public:
+  explicit AbsentRecords(ledger::BatchRecords* records) : records_(records) {}
+
+  // Before the controller starts.
+  void BeAwayFor(int calls) { calls_away_ = calls; }
+
+  absl::StatusOr<ledger::Batch> Get(uint64_t batch) override {
+    if (calls_away_-- > 0) return absl::UnavailableError("nobody has it");
+    return records_->Get(batch);
+  }
+  absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
+                                                          size_t max_items) override {
+    return records_->Items(batch, first_index, max_items);
+  }
+  absl::Status MarkComplete(uint64_t batch, absl::Time when) override {
+    return records_->MarkComplete(batch, when);
+  }
+
+ private:
+  ledger::BatchRecords* const records_;  // not owned
+  std::atomic<int> calls_away_{0};
+};
+
+// What the controller told its host; the test waits for it.
+class Host {
+ public:
+  Events events() {
+    Events events;
+    events.on_progress = [this](const report::Progress& progress) {
+      base::MutexLock lock(&mu_);
+      items_ = progress.items();
+      changed_.NotifyAll();
+    };
+    events.on_complete = [this](uint64_t) {
+      base::MutexLock lock(&mu_);
+      ++completions_;
+      changed_.NotifyAll();
+    };
+    events.on_error = [this](const absl::Status& status) {
+      base::MutexLock lock(&mu_);
+      error_ = status;
+      changed_.NotifyAll();
+    };
+    return events;
+  }
+
+  void AwaitItems(int64_t items) {
+    Await([this, items]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return items_ >= items; });
+  }
+  void AwaitCompletions(int completions) {
+    Await([this, completions]()
+              ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return completions_ >= completions; });
+  }
+  absl::Status AwaitError() {
+    Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return !error_.ok(); });
+    base::MutexLock lock(&mu_);
+    return error_;
+  }
+
+ private:
+  void Await(const std::function<bool()>& reached) {
+    base::MutexLock lock(&mu_);
+    while (!reached()) changed_.Wait(&mu_);
+  }
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  int64_t items_ ABSL_GUARDED_BY(mu_) = 0;
+  int completions_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Status error_ ABSL_GUARDED_BY(mu_);
+};
+
+// Batch 7 of job "shop" with group "by_customer" (customer → revenue). Items have 10 transactions.
+class ControllerTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kBatch = 7;
+
+  ControllerTest();
+
+  // Opens batch 7 with so many items; `seal` ends it.
+  void OpenBatch(int items, bool seal = true);
+  void Seal() { EXPECT_TRUE(ledger_->Seal(kBatch, 1000).ok()); }
+
+  static v1::ItemResult Result(uint32_t index, const std::string& customer = "ann",
+                               const std::string& revenue = "1.25");
+  static v1::ItemResult DeadLetter(uint32_t index, const std::string& cause);
+  // Puts the results into the output queue; nobody is told.
+  void PutQuietly(const std::vector<v1::ItemResult>& results);
+  void PutBody(const std::string& body);
+  void Trigger();
+  void Put(const std::vector<v1::ItemResult>& results) {
+    PutQuietly(results);
+    Trigger();
+  }
+
+  Dependencies dependencies() {
+    return {queues_.get(), &bus_, records_.get(), report_.get(), blobs_.get(), &clock_};
+  }
+  void Start(Options options = Instantly());
+  void Stop() { controller_.reset(); }
+  // Counts each result as soon as it is there.
+  static Options Instantly();
+
+  report::Progress GetProgress();
+  std::vector<std::string> Rows();
+  std::vector<std::string> PoisonCauses();
+  queue::QueueStats Stats() { return *queues_->Stats(output_); }
+
+  base::FakeClock clock_;
+  const queue::QueueId output_ = item::OutputQueue("local", "shop", 0);
+  const os::TempDir dir_;
+  std::unique_ptr<queue::QueueStore> queues_;
+  std::unique_ptr<ledger::BatchLedger> ledger_;
+  std::unique_ptr<AbsentRecords> records_;  // of ledger_
+  std::unique_ptr<report::ReportStore> sqlite_;
+  std::unique_ptr<UnreliableReport> report_;
+  std::unique_ptr<blob::BlobStore> blobs_;
+  bus::local::LocalTriggerBus bus_;
+  std::unique_ptr<Host> host_ = std::make_unique<Host>();
+  std::unique_ptr<Controller> controller_;
+};
+
+}  // namespace muster::controller

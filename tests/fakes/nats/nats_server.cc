@@ -1,0 +1,151 @@
+#include "tests/fakes/nats/nats_server.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+extern char** environ;
+
+namespace muster::nats::testing {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(30);
+constexpr absl::Duration kLook = absl::Milliseconds(5);
+
+[[noreturn]] void GiveUp(const std::string& why) {
+  std::fprintf(stderr, "nats-server for a test: %s\n", why.c_str());
+  std::abort();
+}
+
+struct sockaddr_in OnLoopback(int port) {
+  struct sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+// A socket that holds a port of the loopback and never listens. The kernel gives that port to no
+// one who asks for any, and to no connection, but does to who names it and sets SO_REUSEADDR, as
+// nats-server does.
+int HoldPort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const struct sockaddr_in any = OnLoopback(0);
+  if (bind(fd, reinterpret_cast<const struct sockaddr*>(&any), sizeof(any)) != 0) {
+    GiveUp("there is no port for it");
+  }
+  const int on = 1;  // before, it might share one
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  return fd;
+}
+
+int PortOf(int fd) {
+  struct sockaddr_in address = {};
+  socklen_t bytes = sizeof(address);
+  getsockname(fd, reinterpret_cast<struct sockaddr*>(&address), &bytes);
+  return ntohs(address.sin_port);
+}
+
+// Whether somebody listens on the port of the loopback.
+bool Answers(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const struct sockaddr_in address = OnLoopback(port);
+  const bool answers =
+      connect(fd, reinterpret_cast<const struct sockaddr*>(&address), sizeof(address)) == 0;
+  close(fd);
+  return answers;
+}
+
+}  // namespace
+
+std::vector<std::string> NatsServer::Programs() {
+  const char* const named = std::getenv("MUSTER_NATS_SERVERS");
+  if (named == nullptr || *named == '\0') return {"nats-server"};
+  return absl::StrSplit(named, ':', absl::SkipEmpty());
+}
+
+NatsServer::NatsServer(std::string program, std::string extra_config, Persistence persistence)
+    : program_(std::move(program)),
+      extra_config_(std::move(extra_config)),
+      persistence_(persistence),
+      port_holder_(HoldPort()),
+      port_(PortOf(port_holder_)) {
+  Start();
+}
+
+NatsServer::~NatsServer() {
+  Kill();
+  close(port_holder_);
+}
+
+std::string NatsServer::url() const { return absl::StrCat("nats://127.0.0.1:", port_); }
+
+void NatsServer::Start() {
+  const std::string config = dir_ / "server.conf";
+  const std::string jetstream =
+      persistence_ == Persistence::kNone
+          ? ""
+          : absl::StrCat("jetstream { store_dir: \"", store_dir_, "\" }\n");
+  std::ofstream(config) << "host: 127.0.0.1\nport: " << port_ << "\n" << jetstream << extra_config_;
+  const std::string log = dir_ / "server.log";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  std::string program = program_, flag = "-c", file = config;
+  char* const arguments[] = {program.data(), flag.data(), file.data(), nullptr};
+  const int failed =
+      posix_spawnp(&process_, program.c_str(), &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) GiveUp(absl::StrCat(program_, " does not start: error ", failed));
+  AwaitPort();
+}
+
+void NatsServer::AwaitPort() {
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (absl::Now() < deadline) {
+    if (waitpid(process_, nullptr, WNOHANG) == process_) {
+      process_ = 0;
+      GiveUp(absl::StrCat(program_, " ended at once"));
+    }
+    if (Answers(port_)) return;
+    absl::SleepFor(kLook);
+  }
+  GiveUp(absl::StrCat(program_, " does not listen"));
+}
+
+void NatsServer::Kill() {
+  if (process_ == 0) return;
+  kill(process_, SIGKILL);
+  waitpid(process_, nullptr, 0);
+  process_ = 0;
+}
+
+void NatsServer::Restart() {
+  Kill();
+  Start();
+}
+
+void NatsServer::Freeze() {
+  kill(process_, SIGSTOP);
+  // Until the last of its threads has stopped: it could answer one more time.
+  waitpid(process_, nullptr, WUNTRACED);
+}
+
+void NatsServer::Thaw() { kill(process_, SIGCONT); }
+
+}  // namespace muster::nats::testing

@@ -1,0 +1,86 @@
+// ModelRun: one queue of a store, used by one sequence of commands, beside its model.
+//
+// After a crash there may be more than one state that the store is allowed to be in. Each is a
+// World, and every later answer rules out the worlds that it contradicts. When none is left, the
+// store has done what no contract allows, and the property fails.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/fakes/queue/queue_model.h"
+#include "tests/fakes/queue/rocksdb/model_command.h"
+#include "tests/fakes/queue/rocksdb/model_show.h"
+#include "tests/fakes/queue/rocksdb/model_store.h"
+
+namespace muster::queue::rocksdb {
+
+// Not thread-safe.
+class ModelRun {
+ public:
+  // `store` is not owned, and has no queue of this name.
+  ModelRun(ModelStore* store, queue::QueueId queue);
+
+  void Do(const Command& command);
+  // Compares all that can be seen, now and when every lease and delay has passed; deletes the
+  // queue.
+  void Finish();
+
+ private:
+  using Model = queue::testing::QueueModel;
+
+  struct World {
+    Model model;
+    // What a power cut may leave instead: the states before each change since the last that had to
+    // be durable, oldest first. The log keeps its order, so there are no others.
+    std::vector<Model> earlier;
+  };
+  // What an engine gave, and the models' name for it.
+  struct Given {
+    queue::Receipt engine, model;
+  };
+
+  // Holds the engine's answer against that of `verb` in every world. `expected`, if not null,
+  // becomes that of a world which is left.
+  template <typename Answer, typename VerbOfModel>
+  void Check(const Answer& answer, const VerbOfModel& verb, Answer* expected = nullptr);
+  // Adds what a world becomes after a call that was answered as `given`: nothing, and false, when
+  // this contradicts it; two worlds when nobody knows if the call did its work.
+  bool Split(const std::string& given, const std::string& expected, World before, World after,
+             std::vector<World>* next) const;
+  void DropEqualWorlds();
+
+  void Run(const Command& command);
+  void RunOnQueue(const Command& command);
+  void Put(const Command& command);
+  void Receive(int count, absl::Duration visibility);
+  void Peek(int count);
+  void Delete(const Command& command);
+  void BeginAttempt(const Command& command);
+  void Update(const Command& command);
+  void DeadLetter(const Command& command);
+  void ListPoison();
+  void Redrive(const Command& command);
+  void Destroy();
+  void LookAtEverything();
+  void Reopen(const Command& command);
+
+  // Receipts of different messages, as `which` and `count` say.
+  std::vector<Given> Choose(const Command& command) const;
+  void Remember(const queue::Receipt& engine, const queue::Receipt& model);
+  // A text that was never used.
+  std::string NewText();
+
+  ModelStore* const store_;  // not owned
+  const queue::QueueId queue_;
+  const absl::Time start_;
+  Disk disk_ = Disk::kWorks;
+  int call_ = 0;
+  int texts_ = 0;
+  Names names_;
+  std::vector<Given> receipts_;
+  std::vector<World> worlds_;
+};
+
+}  // namespace muster::queue::rocksdb

@@ -1,0 +1,54 @@
+// FaultyEnv: the machine's files, with switches that make writes to a log fail, a count of its
+// syncs, a door that holds a sync back until a test opens it, and a power cut.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "muster/base/mutex.h"
+#include "rocksdb/env.h"
+
+namespace muster::rocksdb::testing {
+
+// Thread-safe.
+class FaultyEnv final : public ::rocksdb::EnvWrapper {
+ public:
+  FaultyEnv() : ::rocksdb::EnvWrapper(::rocksdb::Env::Default()) {}
+
+  const char* Name() const override { return "FaultyEnv"; }
+
+  // Off: syncs are counted, and matter to a power cut, but do not wait for the machine's disk. For
+  // tests that sync very often.
+  std::atomic<bool> sync_for_real{true};
+  // Of log files: what an acknowledgement stands on.
+  std::atomic<bool> fail_appends{false};
+  std::atomic<bool> fail_syncs{false};
+  std::atomic<bool> disk_full{false};  // no append to one finds room
+  std::atomic<int> syncs{0};
+  // Called before each sync of a log file. Set it before the env is used.
+  std::function<void()> before_sync = [] {};
+
+  // Copies the files of `dir` to `to` as a power cut at this moment would leave them: each ends
+  // where it ended when it was synced last, but that of what was written to a log since, the first
+  // `kept_percent` are on disk, too. What this env did not write is copied whole.
+  void CopyAsAfterPowerCut(const std::string& dir, const std::string& to, int kept_percent = 0);
+
+  ::rocksdb::Status NewWritableFile(const std::string& name,
+                                    std::unique_ptr<::rocksdb::WritableFile>* file,
+                                    const ::rocksdb::EnvOptions& options) override;
+  ::rocksdb::Status NewDirectory(const std::string& name,
+                                 std::unique_ptr<::rocksdb::Directory>* dir) override;
+  ::rocksdb::Status RenameFile(const std::string& from, const std::string& to) override;
+
+ private:
+  class File;
+  class Dir;
+
+  base::Mutex mu_;
+  std::map<std::string, uint64_t> synced_bytes_ ABSL_GUARDED_BY(mu_);  // by path
+};
+
+}  // namespace muster::rocksdb::testing

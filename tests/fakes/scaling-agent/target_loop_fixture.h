@@ -1,0 +1,108 @@
+// A loop of a target whose steps a test takes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "muster/scaling/rules/rules_file.h"
+#include "services/scaling-agent/limits.h"
+#include "services/scaling-agent/target_loop.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/scaling-agent/agent_fixture.h"
+#include "tests/fakes/sync/memory_sync_store.h"
+
+namespace muster::scaling_agent {
+
+// A target of ten replicas at most, of one second each: its loop, whose steps the test takes.
+class TargetLoopFixture : public ::testing::Test {
+ protected:
+  TargetLoopFixture() {
+    queues_.Create("in-0");
+    EXPECT_TRUE(overrides_.Refresh().ok());
+    UseRules("");
+    MakeLoop();
+  }
+
+  static std::shared_ptr<const RulesInForce> RulesOf(const std::string& more,
+                                                     const std::string& mode = "act") {
+    const std::string text = absl::StrCat(
+        "mode: ", mode,
+        "\ntargets: {billing: {kind: process, name: p, queues: [in], sla: {max: 60s}, max: 10}}\n",
+        more);
+    auto rules = scaling::rules::ParseRules(text, "rules");
+    EXPECT_TRUE(rules.ok()) << rules.status();
+    return std::make_shared<const RulesInForce>(
+        RulesInForce{std::make_shared<const scaling::rules::Rules>(*std::move(rules)), text, 1});
+  }
+  void UseRules(const std::string& more, const std::string& mode = "act") {
+    rules_ = RulesOf(more, mode);
+    if (loop_ != nullptr) loop_->UseRules(rules_);
+  }
+  void MakeLoop() {
+    LoopDependencies deps;
+    deps.queues = queues_.store();
+    deps.sync = &sync_;
+    deps.actuator = &actuator_;
+    deps.overrides = &overrides_;
+    deps.decision_log = &decision_log_;
+    deps.clock = &clock_;
+    deps.token = [this] { return token_; };
+    deps.roster = [this] { return roster_.List(v1::ROLE_PROCESSOR); };
+    LoopOptions options;
+    options.account = kTestAccount;
+    options.speed = {absl::Seconds(10), 4};
+    loop_ = std::make_unique<TargetLoop>(rules_->rules->targets.front(), options, deps, rules_);
+  }
+
+  // As its threads would, one second later.
+  void Second(int seconds = 1) {
+    for (int i = 0; i < seconds; ++i) {
+      for (const std::string& name : beating_) roster_.OnHeartbeat(BeatOf(name, ++beats_));
+      for (const std::string& name : working_) roster_.OnHeartbeat(BusyBeatOf(name, ++beats_, 10));
+      loop_->LookAtQueues();
+      loop_->FillIds().IgnoreError();
+      loop_->Decide();
+      loop_->FillIds().IgnoreError();  // beginning a term has dropped them
+      loop_->Decide();
+      loop_->Act();
+      clock_.Advance(absl::Seconds(1));
+    }
+  }
+  // Long enough that all can have been heard.
+  void Settle() { Second(static_cast<int>(absl::ToInt64Seconds(kSettleTime)) + 1); }
+  // Replicas that the platform has, of which those that are named send heartbeats.
+  void HaveReplicas(std::vector<std::string> names) {
+    scaling::actuator::TargetState state;
+    state.wanted = static_cast<int>(names.size());
+    for (const std::string& name : names) {
+      state.replicas.push_back({name, name, scaling::actuator::ReplicaState::kReady, clock_.Now()});
+    }
+    actuator_.SetState(std::move(state));
+    beating_ = std::move(names);
+  }
+  // "3 deadline": the last decision.
+  std::string Last() const {
+    const auto last = decision_log_.Last("billing");
+    return last.has_value() ? absl::StrCat(last->replicas(), " ", last->binding()) : "";
+  }
+
+  base::FakeClock clock_;
+  TestQueues queues_{&clock_};
+  sync::testing::MemorySyncStore sync_;
+  FakeActuator actuator_;
+  Overrides overrides_{&sync_, &clock_};
+  DecisionLog decision_log_{&clock_};
+  bus::Roster roster_{&clock_};
+  std::optional<HeldToken> token_ = HeldToken{1};
+  std::vector<std::string> beating_, working_;
+  uint64_t beats_ = 0;
+  std::shared_ptr<const RulesInForce> rules_;
+  std::unique_ptr<TargetLoop> loop_;
+};
+
+}  // namespace muster::scaling_agent

@@ -1,0 +1,98 @@
+// What the tests of replicas stand on: programs that stand in for a processor, and a folder for
+// them. Whatever a test leaves running is told to go, and the test fails unless it does.
+#pragma once
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/os/temp_dir.h"
+#include "muster/scaling/actuator/process/process_actuator.h"
+#include "muster/scaling/actuator/process/replica_shelf.h"
+
+namespace muster::scaling::actuator::process {
+
+// Longer than anything takes on the slowest machine.
+inline constexpr absl::Duration kPatience = absl::Seconds(40);
+
+// Processes tell nobody what they do: one looks until it is so.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  const absl::Duration deadline = base::RealClock()->Monotonic() + kPatience;
+  while (!condition()) {
+    if (base::RealClock()->Monotonic() >= deadline) return false;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return true;
+}
+
+// Says that it is ready, as muster's services do.
+inline constexpr char kSaysReady[] =
+    "echo \"time=now level=info msg=ready instance=$MUSTER_INSTANCE\" >&2";
+
+// A program for a shell.
+inline Program Script(const std::string& text) { return {"/bin/sh", {"-c", text}, {}}; }
+// It waits in short sleeps: a long one would outlive it.
+inline Program Worker() {
+  return Script(absl::StrCat("trap 'exit 0' TERM; ", kSaysReady, "; while :; do sleep 0.05; done"));
+}
+
+inline std::string Content(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();  // of a process that ends meanwhile: nothing
+  return std::move(text).str();
+}
+
+// The command lines of all processes whose environment holds `text`. What a replica starts has its
+// environment, too.
+inline std::vector<std::string> ProcessesWith(const std::string& text) {
+  std::vector<std::string> found;
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    if (!absl::StrContains(Content(process.path() / "environ"), text)) continue;
+    std::string command = Content(process.path() / "cmdline");
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    found.push_back(std::move(command));
+  }
+  return found;
+}
+
+class StateFolder {
+ public:
+  ~StateFolder() {
+    for (const LivingReplica& living : TakeInventory().living) {
+      // Its program is told to go by the kernel.
+      SendSignal(living.record.keeper, SIGKILL);
+    }
+    Eventually([&] { return ProcessesWith(path()).empty(); });
+    EXPECT_THAT(ProcessesWith(path()), ::testing::IsEmpty());
+  }
+  std::string path() const { return folder_ / "state"; }
+  ReplicaInventory TakeInventory() const { return ReplicaStore(path()).TakeInventory(); }
+  // What processes there are, past the actuator.
+  int Serving(const std::string& target) const {
+    int serving = 0;
+    for (const LivingReplica& living : TakeInventory().living) {
+      const bool counts = living.record.target == target &&
+                          living.state != scaling::actuator::ReplicaState::kDraining;
+      serving += counts ? 1 : 0;
+    }
+    return serving;
+  }
+
+ private:
+  os::TempDir folder_;
+};
+
+}  // namespace muster::scaling::actuator::process
