@@ -1,3 +1,5 @@
+#include "cli/app.h"
+
 #include <poll.h>
 #include <unistd.h>
 
@@ -5,19 +7,212 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <memory>
+#include <ostream>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/batch/commands.h"
+#include "cli/doctor/commands.h"
 #include "cli/main.h"
-#include "cli/misuse.h"
 #include "cli/output/environment.h"
-#include "cli/output/table.h"
+#include "cli/output/format.h"
+#include "cli/queue/commands.h"
+#include "cli/run/commands.h"
+#include "cli/scale/commands.h"
+#include "cli/worker/commands.h"
 #include "muster/base/clock.h"
+#include "muster/base/text.h"
 
 namespace muster::cli {
+
+// Names the first word of a parsed command line that no command takes, and what may have been meant
+// by it. Two lines; empty where every word was taken.
+std::string ExplainUnknownWord(const CLI::App& app);
+
+// Of a word that `app`, a command or the program, does not take. Two lines.
+std::string ExplainUnknownArgument(const CLI::App& app, const std::string& word);
+
+// Of a parsed command line of known words: what is missing or malformed, and in which command. Two
+// lines.
+std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& mistake);
+
+namespace {
+
+// The outermost of the commands that were given a word that they do not take; nullptr: none was.
+const CLI::App* FindUnparsed(const CLI::App& app) {
+  if (app.remaining_size() > 0) return &app;
+  for (const CLI::App* const command : app.get_subcommands()) {
+    if (const CLI::App* const found = FindUnparsed(*command); found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+std::string FirstUnknownWord(const CLI::App& app) {
+  for (const std::string& word : app.remaining()) {
+    if (word != "--") return word;  // it only ends the options
+  }
+  return "";
+}
+
+// "batch get"; empty for the program itself.
+std::string NameBelow(const CLI::App& app) {
+  const CLI::App* const parent = app.get_parent();
+  if (parent == nullptr) return "";
+  const std::string above = NameBelow(*parent);
+  return absl::StrCat(above, above.empty() ? "" : " ", app.get_name());
+}
+
+std::string ItHas(const CLI::App& app) {
+  const std::string name = NameBelow(app);
+  return name.empty() ? "there is" : absl::StrCat(name, " has");
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const bool is_option_group = command->get_name().empty();
+    const bool is_for_people = !command->get_group().empty();
+    if (!is_option_group && is_for_people) names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(absl::StrCat("--", name));
+  }
+  return names;
+}
+
+std::string ExplainCommand(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> names = CommandNames(app);
+  const std::string meant = base::DidYouMean(word, names);
+  return absl::StrCat(
+      ItHas(app), " no command ", base::Quoted(word),
+      meant.empty() ? absl::StrCat("; the commands are ", base::ListNames(names)) : meant);
+}
+
+std::string ExplainOption(const CLI::App& app, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  const std::string meant = base::DidYouMean(name, OptionNames(app));
+  const bool has_commands = !CommandNames(app).empty();
+  return absl::StrCat(
+      ItHas(app), " no option ", base::Quoted(name),
+      meant.empty() && has_commands ? "; the options of a command come after its name" : meant);
+}
+
+std::string Explain(const CLI::App& app, const std::string& word) {
+  if (absl::StartsWith(word, "-")) return ExplainOption(app, word);
+  if (!CommandNames(app).empty()) return ExplainCommand(app, word);
+  return absl::StrCat(NameBelow(app), ": ", base::Quoted(word), " is one argument too many");
+}
+
+// The command that was being read when reading ended.
+const CLI::App& Innermost(const CLI::App& app) {
+  for (const CLI::App* const command : app.get_subcommands()) {
+    const bool is_option_group = command->get_name().empty();
+    if (!is_option_group) return Innermost(*command);
+  }
+  return app;
+}
+
+// CLI11 begins some of its messages as sentences, and others with a name.
+std::string Uncapitalized(std::string text) {
+  if (text.size() > 1 && absl::ascii_islower(text[1])) text[0] = absl::ascii_tolower(text[0]);
+  return text;
+}
+
+std::string WhatIsWrong(const CLI::App& command, const CLI::ParseError& mistake) {
+  const std::vector<std::string> names = CommandNames(command);
+  const bool is_missing =
+      mistake.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
+  if (is_missing && !names.empty()) {
+    return absl::StrCat("a command is required; the commands are ", base::ListNames(names));
+  }
+  return Uncapitalized(Printable(mistake.what()));
+}
+
+// As every complaint is: what is wrong, and where to read on.
+std::string Complaint(const CLI::App& command, const std::string& what) {
+  const std::string name = NameBelow(command);
+  return absl::StrCat("muster: ", what, "\nmuster ", name, name.empty() ? "" : " ",
+                      "--help tells more\n");
+}
+
+}  // namespace
+
+std::string ExplainUnknownWord(const CLI::App& app) {
+  const CLI::App* const unparsed = FindUnparsed(app);
+  if (unparsed == nullptr) return "";
+  return ExplainUnknownArgument(*unparsed, FirstUnknownWord(*unparsed));
+}
+
+std::string ExplainUnknownArgument(const CLI::App& app, const std::string& word) {
+  return Complaint(app, Explain(app, word));
+}
+
+std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& mistake) {
+  const CLI::App& command = Innermost(app);
+  const std::string name = NameBelow(command);
+  return Complaint(command,
+                   absl::StrCat(name, name.empty() ? "" : ": ", WhatIsWrong(command, mistake)));
+}
+
+// muster help [COMMAND…]
+
+namespace {
+
+// nullptr: there is none.
+const CLI::App* CommandBelow(const CLI::App& app, const std::string& name) {
+  const auto commands =
+      app.get_subcommands([&name](const CLI::App* command) { return command->get_name() == name; });
+  return name.empty() || commands.empty() ? nullptr : commands.front();
+}
+
+void PrintHelp(const CLI::App& app, const std::vector<std::string>& words,
+               const Environment& environment) {
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  for (const std::string& word : words) {
+    const CLI::App* const below = CommandBelow(*command, word);
+    if (below == nullptr) {
+      *environment.err << ExplainUnknownArgument(*command, word);
+      environment.exit_code = kUsage;
+      return;
+    }
+    command = below;
+    absl::StrAppend(&name, " ", word);
+  }
+  // App::help would tell of the command that was given, which is this one.
+  *environment.out << command->get_formatter()->make_help(command, name,
+                                                          CLI::AppFormatMode::Normal);
+}
+
+}  // namespace
+
+void AddHelp(CLI::App* app, const Environment& environment) {
+  CLI::App* const help = app->add_subcommand("help", "Say what a command does, as --help does");
+  const auto words = std::make_shared<std::vector<std::string>>();
+  help->add_option("COMMAND", *words, "Such as batch submit; without it, all of muster");
+  help->callback([app, words, &environment] { PrintHelp(*app, *words, environment); });
+}
+
+// muster version
+
+void AddVersion(CLI::App* app, const Environment& environment) {
+  app->add_subcommand("version", "Print the version")->callback([&environment] {
+    *environment.out << "muster " MUSTER_VERSION "\n";
+  });
+}
+
 namespace {
 
 constexpr char kAbout[] =
@@ -62,54 +257,7 @@ int CheckWritten(int exit_code) {
   return exit_code == kOk ? kError : exit_code;
 }
 
-// What MUSTER_OUTPUT asks for, where the command can do it.
-OutputFormat DefaultFormat(const std::map<std::string, OutputFormat>& formats) {
-  const char* const wanted = std::getenv("MUSTER_OUTPUT");  // NOLINT(concurrency-mt-unsafe): alone
-  const auto format = formats.find(wanted == nullptr ? "" : wanted);
-  return format == formats.end() ? OutputFormat::kTable : format->second;
-}
-
 }  // namespace
-
-void Environment::Fail(const absl::Status& status) const {
-  // The mistakes of a file come one a line.
-  const auto append = [](std::string* text, absl::string_view line) {
-    text->append(Printable(line));
-  };
-  *err << "muster: " << absl::StrJoin(absl::StrSplit(status.message(), '\n'), "\n", append)
-       << std::endl;
-  exit_code = ExitCodeOf(status);
-}
-
-void AddDataDir(CLI::App* command, CommonOptions* options) {
-  command->add_option("--data-dir", options->data_dir, "Where queue, ledger and report live")
-      ->envname("MUSTER_DATA_DIR")
-      ->capture_default_str();
-}
-
-std::string DataDirOption(const std::string& data_dir) {
-  return data_dir == CommonOptions().data_dir ? "" : absl::StrCat(" --data-dir '", data_dir, "'");
-}
-
-void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
-  std::map<std::string, OutputFormat> formats = {{"table", OutputFormat::kTable},
-                                                 {"json", OutputFormat::kJson},
-                                                 {"yaml", OutputFormat::kYaml}};
-  if (csv == Csv::kYes) formats["csv"] = OutputFormat::kCsv;
-  const std::string names = csv == Csv::kYes ? "table, json, yaml or csv" : "table, json or yaml";
-  options->output = DefaultFormat(formats);
-  command
-      ->add_option("-o,--output", options->output,
-                   "What to print it as; MUSTER_OUTPUT sets the default")
-      ->transform(CLI::Validator(
-          [formats, names](std::string& text) -> std::string {
-            const auto format = formats.find(text);
-            if (format == formats.end()) return absl::StrCat("'", text, "' is not ", names);
-            text = absl::StrCat(static_cast<int>(format->second));
-            return "";
-          },
-          csv == Csv::kYes ? "{table,json,yaml,csv}" : "{table,json,yaml}"));
-}
 
 int RunCommandLine(int argc, const char* const* argv, const Environment& environment) {
   CLI::App app(kAbout, "muster");

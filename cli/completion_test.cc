@@ -1,10 +1,11 @@
+#include "cli/completion.h"
+
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "cli/completion_scripts.h"
-#include "cli/completion_tree.h"
+#include "cli/app.h"
 #include "cli/output/environment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -2,7 +2,7 @@
 #include "cli/main.h"
 
 #include "examples/retail/handler.h"
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 
 int main(int argc, char** argv) {
   muster::handler::HandlerRegistry handlers;

@@ -7,7 +7,7 @@
 //   }
 #pragma once
 
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 
 namespace muster::cli {
 

@@ -16,9 +16,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "examples/retail/handler.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/handler/handler.h"
-#include "muster/handler/registry.h"
 #include "services/processor/program.h"
 
 namespace {

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/output/table.h"
-#include "cli/server/handlers_there.h"
-#include "muster/client/watch.h"
+#include "cli/output/format.h"
+#include "cli/server/mesh_client.h"
+#include "muster/client/batch.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 
 namespace muster::cli {

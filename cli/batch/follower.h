@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "cli/output/environment.h"
 #include "cli/output/progress_bar.h"
-#include "cli/server/mesh.h"
+#include "cli/server/mesh_client.h"
 #include "muster/base/mutex.h"
 #include "muster/input/byte_source.h"
 #include "muster/v1/batch_service.pb.h"

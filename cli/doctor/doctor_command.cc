@@ -1,21 +1,221 @@
-// muster doctor
+// CheckMesh: what of a mesh does not answer, is not ready, does not fit together or waits.
+
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "cli/doctor/commands.h"
 #include "cli/doctor/finding.h"
-#include "cli/doctor/mesh_checkup.h"
 #include "cli/doctor/nats_checkup.h"
+#include "cli/doctor/work_checkup.h"
 #include "cli/output/environment.h"
-#include "cli/server/place.h"
-#include "muster/base/status_macros.h"
+#include "cli/output/format.h"
+#include "cli/server/mesh_client.h"
+#include "cli/server/options.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/status.h"
+#include "muster/bus/roster.h"
 #include "muster/item/queue_names.h"
+#include "muster/v1/batch_service.grpc.pb.h"
 #include "services/host/host_options.h"
 
 namespace muster::cli {
+
+// Changes nothing. What cannot be looked at is a finding too; only an initiator that does not
+// answer, or is none, is an error. `version` is this program's.
+absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::string& account,
+                                   const std::string& version, const Environment& environment);
+
+namespace {
+
+using grpc::health::v1::HealthCheckResponse;
+
+constexpr absl::Duration kMaxSkew = absl::Seconds(1);
+constexpr char kSetClocks[] = "let NTP set the clocks: deadlines and leases are told by them";
+
+// "processor p-1".
+std::string NameOf(const v1::Instance& instance) {
+  return absl::StrCat(
+      absl::AsciiStrToLower(absl::StripPrefix(v1::Role_Name(instance.info().role()), "ROLE_")), " ",
+      instance.info().instance());
+}
+
+Finding Unknown(const std::string& what) {
+  return {Health::kUnknown, what,
+          "cannot be told while the initiator has no NATS server that answers"};
+}
+
+// Without a NATS server all are silent and none is ready, which says nothing of them.
+Finding CheckHealth(const MeshClient& mesh, const v1::Instance& instance, bool has_nats) {
+  const std::string name = NameOf(instance);
+  const std::string& address = instance.info().address();
+  if (instance.leaving() && !has_nats) return Unknown(name);
+  if (instance.leaving()) {
+    return {Health::kWarning, name, "leaves, or was not heard lately",
+            "if it shall be there, see whether it runs and reaches the NATS server"};
+  }
+  if (address.empty()) return {Health::kOk, name, "is heard; it serves nobody"};
+  const char* const unreachable = "see whether it runs, and whether --advertise leads to it";
+  const absl::StatusOr<Peer> peer = mesh.Connect(address, "muster service");
+  if (!peer.ok()) return {Health::kWrong, name, std::string(peer.status().message()), unreachable};
+  const auto stub = grpc::health::v1::Health::NewStub(peer->channel);
+  HealthCheckResponse response;
+  const absl::Status checked = mesh.Call(*stub, &grpc::health::v1::Health::Stub::Check,
+                                         grpc::health::v1::HealthCheckRequest(), &response, *peer);
+  if (!checked.ok()) return {Health::kWrong, name, std::string(checked.message()), unreachable};
+  if (response.status() != HealthCheckResponse::SERVING && !has_nats) return Unknown(name);
+  if (response.status() != HealthCheckResponse::SERVING) {
+    return {Health::kWrong, name, absl::StrCat(address, " answers that it is not ready"),
+            "its log says what it waits for"};
+  }
+  return {Health::kOk, name,
+          absl::StrCat(address, " is ready, version ", instance.info().version())};
+}
+
+void CheckVersion(const v1::Instance& instance, const std::string& version, Findings* findings) {
+  if (instance.leaving() || instance.info().version() == version) return;
+  findings->push_back({Health::kWarning, NameOf(instance),
+                       absl::StrCat("has version ", instance.info().version(), ", not ", version),
+                       "give all of the mesh, and this program, one version"});
+}
+
+// A heartbeat takes no time to speak of from its sender's clock to the initiator's.
+void CheckClock(const v1::Instance& instance, Findings* findings) {
+  if (!instance.heartbeat().has_sent()) return;
+  const absl::Duration skew =
+      base::FromProto(instance.heartbeat().sent()) - base::FromProto(instance.last_heartbeat());
+  if (absl::AbsDuration(skew) <= kMaxSkew) return;
+  findings->push_back(
+      {Health::kWarning, NameOf(instance),
+       absl::StrCat("its clock is ", absl::FormatDuration(absl::AbsDuration(skew)),
+                    skew > absl::ZeroDuration() ? " ahead of" : " behind", " the initiator's"),
+       kSetClocks});
+}
+
+// The initiator hears itself, so that what it heard last is at most an interval old.
+void CheckClockHere(const std::vector<v1::Instance>& instances, absl::Time now,
+                    Findings* findings) {
+  absl::Time newest = absl::InfinitePast();
+  for (const v1::Instance& instance : instances) {
+    newest = std::max(newest, base::FromProto(instance.last_heartbeat()));
+  }
+  const absl::Duration age = now - newest;
+  if (instances.empty() || (age >= -kMaxSkew && age <= bus::kHeartbeatInterval + kMaxSkew)) return;
+  findings->push_back({Health::kWarning, "initiator",
+                       absl::StrCat("its clock differs from the one here: what it heard last is ",
+                                    absl::FormatDuration(absl::AbsDuration(age)),
+                                    age < absl::ZeroDuration() ? " ahead" : " ago"),
+                       kSetClocks});
+}
+
+// Each would count results into a report of its own.
+void CheckControllers(const std::vector<v1::Instance>& instances, Findings* findings) {
+  std::vector<std::string> names;
+  for (const v1::Instance& instance : instances) {
+    if (instance.info().role() != v1::ROLE_CONTROLLER || instance.leaving()) continue;
+    names.push_back(instance.info().instance());
+  }
+  if (names.size() < 2) return;
+  findings->push_back({Health::kWrong, "controller",
+                       absl::StrCat(names.size(), " are there: ", absl::StrJoin(names, ", ")),
+                       "stop all but the one that has the report: each counts into its own"});
+}
+
+void CheckRoles(const std::vector<v1::Instance>& instances, const ScalingTargets& started,
+                Findings* findings) {
+  const std::map<v1::Role, const char*> needed = {
+      {v1::ROLE_PROCESSOR, "start muster-processor: nothing is worked on"},
+      {v1::ROLE_CONTROLLER, "start muster-controller: no result is counted"}};
+  for (const auto& [role, to_do] : needed) {
+    const bool there = std::any_of(
+        instances.begin(), instances.end(),
+        [role = role](const auto& one) { return one.info().role() == role && !one.leaving(); });
+    if (there) continue;
+    const std::string what = absl::AsciiStrToLower(absl::StripPrefix(v1::Role_Name(role), "ROLE_"));
+    if (role == v1::ROLE_PROCESSOR && !started.empty()) {
+      findings->push_back({Health::kOk, what, "none is there; the scaling agent starts them"});
+      continue;
+    }
+    findings->push_back({Health::kWrong, what, "the initiator has heard of none", to_do});
+  }
+}
+
+void CheckInstances(const MeshClient& mesh, const std::vector<v1::Instance>& instances,
+                    const std::string& version, absl::Time now, Findings* findings) {
+  for (Finding& finding :
+       ParallelMap(instances, [&](const auto& one) { return CheckHealth(mesh, one, true); })) {
+    findings->push_back(std::move(finding));
+  }
+  for (const v1::Instance& instance : instances) {
+    CheckVersion(instance, version, findings);
+    CheckClock(instance, findings);
+  }
+  CheckClockHere(instances, now, findings);
+}
+
+// Jobs and queues are there, and of all others one hears only there.
+Findings WithoutNats(const MeshClient& mesh, const std::vector<v1::Instance>& last_heard) {
+  Findings findings = {
+      {Health::kWrong, "NATS",
+       absl::StrCat("the initiator at ", mesh.options().address, " gets no answer from it"),
+       "start nats-server, or see whether it hangs and the initiator's machine reaches it; the "
+       "rest mends itself"}};
+  for (Finding& finding :
+       ParallelMap(last_heard, [&](const auto& one) { return CheckHealth(mesh, one, false); })) {
+    findings.push_back(std::move(finding));
+  }
+  for (const char* what : {"processor", "controller", "jobs", "queues", "batches"}) {
+    findings.push_back(Unknown(what));
+  }
+  return findings;
+}
+
+// Every role tells of instances, so that this proves nothing. Unimplemented: it is another role.
+absl::Status RequireInitiator(const MeshClient& mesh) {
+  const auto stub = v1::BatchService::NewStub(mesh.initiator());
+  v1::ListBatchesRequest request;
+  request.set_page_size(1);
+  v1::ListBatchesResponse response;
+  const absl::Status listed =
+      mesh.Call(*stub, &v1::BatchService::Stub::ListBatches, request, &response);
+  return absl::IsUnimplemented(listed) ? listed : absl::OkStatus();  // others CheckWork tells
+}
+
+}  // namespace
+
+absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::string& account,
+                                   const std::string& version, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
+  MUSTER_ASSIGN_OR_RETURN(const v1::ListInstancesResponse heard,
+                          mesh->ListInstances(v1::ROLE_UNSPECIFIED));
+  const std::vector<v1::Instance> instances(heard.instances().begin(), heard.instances().end());
+  MUSTER_RETURN_IF_ERROR(RequireInitiator(*mesh));
+  if (heard.disconnected()) return WithoutNats(*mesh, instances);
+  Findings findings;
+  findings.push_back({Health::kOk, "initiator",
+                      absl::StrCat(options.server.address, " answers; it hears ",
+                                   Counted(instances.size(), "instance"))});
+  CheckInstances(*mesh, instances, version, environment.clock->Now(), &findings);
+  const ScalingTargets started = CheckScaling(*mesh, instances, &findings);
+  CheckRoles(instances, started, &findings);
+  CheckControllers(instances, &findings);
+  CheckWork({&options, account, &environment, &instances, &started}, *mesh, &findings);
+  return findings;
+}
+
+// muster doctor
+
 namespace {
 
 struct DoctorOptions {

@@ -2,8 +2,7 @@
 
 #include <ostream>
 
-#include "cli/output/structured.h"
-#include "cli/output/table.h"
+#include "cli/output/format.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {

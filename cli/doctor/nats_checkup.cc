@@ -11,10 +11,8 @@
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
 #include "muster/nats/server_version.h"
-#include "muster/nats/settings_check.h"
-#include "muster/queue/jetstream/names.h"
-#include "muster/queue/jetstream/settings.h"
-#include "muster/sync/jetstream/kv_layout.h"
+#include "muster/queue/jetstream/stream_layout.h"
+#include "muster/sync/jetstream/jetstream_sync_store.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {

@@ -3,7 +3,7 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
-#include "cli/output/table.h"
+#include "cli/output/format.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {

@@ -1,22 +1,62 @@
-// What every command works with, and how it answers.
+// What `muster` answers to a script.
 #pragma once
 
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "cli/output/exit_code.h"
-#include "cli/output/server_options.h"
+#include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/handler/registry.h"
+#include "muster/base/status.h"
+#include "muster/handler/handler.h"
 
 namespace CLI {
 class App;
 }  // namespace CLI
 
 namespace muster::cli {
+
+enum ExitCode : int {
+  kOk = 0,
+  kError = 1,
+  kUsage = 2,
+  kPartial = 3,         // the batch is done, but transactions were rejected or dead-lettered
+  kDeadlineMissed = 4,  // done, or it would be, later than promised
+  kUnreachable = 5,     // what the command needs is busy, full or does not answer; try again later
+  kDamaged = 6,         // a check found damage, or a repair left some
+  kTimedOut = 124,      // the batch goes on, but nobody wanted to wait any longer
+  kInterrupted = 130,   // Ctrl-C or SIGTERM
+};
+
+// The code for a command that ended with `status`.
+inline ExitCode ExitCodeOf(const absl::Status& status) {
+  if (status.ok()) return kOk;
+  if (absl::IsCancelled(status)) return kInterrupted;
+  if (base::IsBusy(status) || absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
+      absl::IsDeadlineExceeded(status)) {
+    return kUnreachable;
+  }
+  return kError;
+}
+
+// ServerOptions: the services that a command works on, and how to reach them.
+
+struct ServerOptions {
+  std::string address;     // of an initiator; empty: none, commands work on a data directory
+  std::string controller;  // empty: the one that the initiator knows
+  std::string tls_roots;
+  std::string tls_certificate;
+  std::string tls_key;
+  // What a call may take; nullopt: rpc::kDefaultCallTimeout, and more for a report.
+  std::optional<absl::Duration> timeout;
+
+  bool named() const { return !address.empty(); }
+};
+
+// What every command works with, and how it answers.
 
 enum class OutputFormat { kTable, kJson, kYaml, kCsv };
 
@@ -50,24 +90,13 @@ std::string DataDirOption(const std::string& data_dir);
 enum class Csv { kNo, kYes };
 void AddOutput(CLI::App* command, CommonOptions* options, Csv csv);
 
-// Runs `muster` with these arguments, the program's name first, and answers its exit code.
-int RunCommandLine(int argc, const char* const* argv, const Environment& environment);
+// Hints: what a message about a missing name says one can do.
 
-// Each adds its command, or family of commands, to `app`. `environment` outlives the app.
-void AddRun(CLI::App* app, const Environment& environment);
-void AddReport(CLI::App* app, const Environment& environment);
-void AddBatch(CLI::App* app, const Environment& environment);
-void AddCost(CLI::App* app, const Environment& environment);
-void AddQueue(CLI::App* app, const Environment& environment);
-void AddWorker(CLI::App* app, const Environment& environment);
-void AddDoctor(CLI::App* app, const Environment& environment);
-void AddJob(CLI::App* app, const Environment& environment);
-void AddReplay(CLI::App* app, const Environment& environment);
-void AddScale(CLI::App* app, const Environment& environment);
-void AddUp(CLI::App* app, const Environment& environment);
-void AddServeHandler(CLI::App* app, const Environment& environment);
-void AddCompletion(CLI::App* app, const Environment& environment);
-void AddHelp(CLI::App* app, const Environment& environment);
-void AddVersion(CLI::App* app, const Environment& environment);
+// `status` with "; `command` shows those there are" at its end, code and payloads kept, when it is
+// a NotFound that says nothing yet of what to do. Everything else as it is.
+absl::Status WithListHint(const absl::Status& status, absl::string_view command);
+// With the data directory that the command works on, where it is one.
+absl::Status WithListHint(const absl::Status& status, absl::string_view command,
+                          const CommonOptions& options);
 
 }  // namespace muster::cli

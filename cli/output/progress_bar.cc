@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/output/table.h"
+#include "cli/output/format.h"
 
 namespace muster::cli {
 namespace {

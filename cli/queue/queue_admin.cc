@@ -1,14 +1,273 @@
+// Redriving work items of a data directory.
+
 #include "cli/queue/queue_admin.h"
 
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
-#include "cli/queue/local_queue_admin.h"
-#include "cli/queue/remote_queue_admin.h"
-#include "cli/server/mesh.h"
-#include "cli/server/place.h"
-#include "muster/base/status_macros.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/server/mesh_client.h"
+#include "cli/server/options.h"
+#include "muster/backend/backend.h"
+#include "muster/base/clock.h"
+#include "muster/base/status.h"
+#include "muster/item/redrive.h"
+#include "muster/queue/queue_proto.h"
+#include "muster/report/report_client.h"
+#include "muster/v1/queue_service.grpc.pb.h"
 
 namespace muster::cli {
+
+// As item::RedriveItems, with the stores of `data_dir`. FailedPrecondition while a run holds it.
+absl::StatusOr<item::RedriveSummary> RedriveLocally(const std::string& data_dir,
+                                                    const item::RedriveRequest& request,
+                                                    base::Clock* clock);
+
+absl::StatusOr<item::RedriveSummary> RedriveLocally(const std::string& data_dir,
+                                                    const item::RedriveRequest& request,
+                                                    base::Clock* clock) {
+  const backend::DataDirUrls urls(data_dir);
+  // Nothing is created where nothing is.
+  MUSTER_RETURN_IF_ERROR(backend::OpenQueueStore(urls.queue, backend::Mode::kReadOnly,
+                                                 backend::Holders::kElsewhere, clock)
+                             .status());
+  MUSTER_ASSIGN_OR_RETURN(const auto queues,
+                          backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
+                                                  backend::Holders::kInProcess, clock));
+  MUSTER_ASSIGN_OR_RETURN(const auto ledger,
+                          backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite));
+  MUSTER_ASSIGN_OR_RETURN(const auto report,
+                          backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, clock));
+  // Nobody counts here: the next run looks whether the batch is complete.
+  report::LocalReportClient desk(report.get(), [](uint64_t) {});
+  item::LedgerBatchReopener reopener(ledger.get(), &desk);
+  return item::RedriveItems(request, *queues, reopener);
+}
+
+// The queues of a data directory.
+
+// Looks beside a run that works with the directory; changes are FailedPrecondition meanwhile.
+// `clock` is not owned.
+std::unique_ptr<QueueAdmin> NewLocalQueueAdmin(const std::string& data_dir, base::Clock* clock);
+
+namespace {
+
+class LocalQueueAdmin final : public QueueAdmin {
+ public:
+  LocalQueueAdmin(std::string data_dir, base::Clock* clock)
+      : data_dir_(std::move(data_dir)), clock_(clock) {}
+
+  absl::StatusOr<std::vector<QueueCounts>> List(const std::string& account) override {
+    MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToLook());
+    queue::ListQueuesRequest request;
+    request.account = account;
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::QueueInfo> infos, store->ListQueues(request));
+    std::vector<QueueCounts> counts;
+    for (const queue::QueueInfo& info : infos) {
+      MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, store->Stats(info.id));
+      counts.push_back({info.id, stats});
+    }
+    return counts;
+  }
+
+  absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& id) override {
+    MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToLook());
+    return store->Stats(id);
+  }
+
+  absl::StatusOr<std::vector<queue::Message>> Peek(const queue::QueueId& id, int max) override {
+    MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToLook());
+    return store->Peek(id, max);
+  }
+
+  absl::StatusOr<std::vector<queue::PoisonMessage>> Poison(const queue::QueueId& id,
+                                                           int max) override {
+    MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToLook());
+    return store->ListPoison(id, "", max);
+  }
+
+  absl::StatusOr<item::RedriveSummary> Redrive(const item::RedriveRequest& request) override {
+    return RedriveLocally(data_dir_, request, clock_);
+  }
+
+  absl::StatusOr<int64_t> PurgePoison(const queue::QueueId& id) override {
+    MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToChange());
+    return store->PurgePoison(id);
+  }
+
+  absl::Status Purge(const queue::QueueId& id) override {
+    MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToChange());
+    return store->Clear(id);
+  }
+
+ private:
+  using Store = std::unique_ptr<queue::QueueStore>;
+
+  absl::StatusOr<Store> OpenToLook() const {
+    return backend::OpenQueueStore(backend::DataDirUrls(data_dir_).queue, backend::Mode::kReadOnly,
+                                   backend::Holders::kElsewhere, clock_);
+  }
+
+  absl::StatusOr<Store> OpenToChange() const {
+    // Nothing is created where nothing is.
+    MUSTER_RETURN_IF_ERROR(OpenToLook().status());
+    return backend::OpenQueueStore(backend::DataDirUrls(data_dir_).queue, backend::Mode::kReadWrite,
+                                   backend::Holders::kInProcess, clock_);
+  }
+
+  const std::string data_dir_;
+  base::Clock* const clock_;  // not owned
+};
+
+}  // namespace
+
+std::unique_ptr<QueueAdmin> NewLocalQueueAdmin(const std::string& data_dir, base::Clock* clock) {
+  return std::make_unique<LocalQueueAdmin>(data_dir, clock);
+}
+
+// The queues that an initiator serves.
+
+std::unique_ptr<QueueAdmin> NewRemoteQueueAdmin(std::unique_ptr<MeshClient> mesh);
+
+namespace {
+
+constexpr int kQueuesPerPage = 1000;
+constexpr size_t kMaxNamed = 1000;  // messages of one redrive
+
+class RemoteQueueAdmin final : public QueueAdmin {
+ public:
+  explicit RemoteQueueAdmin(std::unique_ptr<MeshClient> mesh)
+      : mesh_(std::move(mesh)), stub_(v1::QueueService::NewStub(mesh_->initiator())) {}
+
+  absl::StatusOr<std::vector<QueueCounts>> List(const std::string& account) override {
+    std::vector<QueueCounts> counts;
+    v1::ListQueuesRequest request;
+    request.set_account(account);
+    request.set_page_size(kQueuesPerPage);
+    do {
+      v1::ListQueuesResponse response;
+      MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::ListQueues, request, &response));
+      for (const v1::QueueSummary& queue : response.queues()) {
+        counts.push_back({queue::FromProto(queue.queue()), queue::FromProto(queue.stats())});
+      }
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty());
+    return counts;
+  }
+
+  absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& id) override {
+    v1::GetQueueStatsResponse response;
+    MUSTER_RETURN_IF_ERROR(
+        mesh_->Call(*stub_, &Stub::GetQueueStats, About<v1::GetQueueStatsRequest>(id), &response));
+    return queue::FromProto(response.stats());
+  }
+
+  // With whole bodies: what is in them is told by decoding them.
+  absl::StatusOr<std::vector<queue::Message>> Peek(const queue::QueueId& id, int max) override {
+    auto request = About<v1::PeekMessagesRequest>(id);
+    request.set_max_messages(max);
+    v1::PeekMessagesResponse response;
+    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::PeekMessages, request, &response));
+    std::vector<queue::Message> messages;
+    for (const v1::PeekedMessage& message : response.messages()) {
+      messages.push_back(queue::FromProto(message));
+    }
+    return messages;
+  }
+
+  absl::StatusOr<std::vector<queue::PoisonMessage>> Poison(const queue::QueueId& id,
+                                                           int max) override {
+    std::vector<queue::PoisonMessage> messages;
+    auto request = About<v1::ListPoisonRequest>(id);
+    // A response may hold fewer than are asked for and are there: only none is the end.
+    while (messages.size() < static_cast<size_t>(max)) {
+      request.set_max_messages(max - static_cast<int>(messages.size()));
+      v1::ListPoisonResponse response;
+      MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::ListPoison, request, &response));
+      if (response.messages().empty()) break;
+      for (const v1::PoisonMessage& message : response.messages()) {
+        messages.push_back(queue::FromProto(message));
+      }
+      request.set_after_message_id(messages.back().message_id);
+    }
+    return messages;
+  }
+
+  absl::StatusOr<item::RedriveSummary> Redrive(const item::RedriveRequest& request) override {
+    item::RedriveSummary summary;
+    auto call = About<v1::RedriveRequest>(request.queue);
+    if (request.messages.empty()) {
+      call.set_max_messages(request.max);
+      MUSTER_RETURN_IF_ERROR(Redrive(call, &summary));
+      return summary;
+    }
+    const std::set<std::string> named(request.messages.begin(), request.messages.end());
+    for (auto next = named.begin(); next != named.end();) {
+      call.clear_message_ids();
+      for (size_t i = 0; i < kMaxNamed && next != named.end(); ++i) call.add_message_ids(*next++);
+      MUSTER_RETURN_IF_ERROR(Redrive(call, &summary));
+    }
+    // The service passes over what is gone meanwhile, and cannot know that somebody mistyped.
+    const auto missing = static_cast<int64_t>(named.size()) - summary.messages;
+    if (request.missing == item::Missing::kRefused && missing > 0) {
+      return absl::NotFoundError(Missing(request, *named.begin(), summary.messages));
+    }
+    return summary;
+  }
+
+  absl::StatusOr<int64_t> PurgePoison(const queue::QueueId& id) override {
+    v1::PurgePoisonResponse response;
+    MUSTER_RETURN_IF_ERROR(
+        mesh_->Call(*stub_, &Stub::PurgePoison, About<v1::PurgePoisonRequest>(id), &response));
+    return response.purged();
+  }
+
+  absl::Status Purge(const queue::QueueId& id) override {
+    v1::PurgeQueueResponse response;
+    return mesh_->Call(*stub_, &Stub::PurgeQueue, About<v1::PurgeQueueRequest>(id), &response);
+  }
+
+ private:
+  using Stub = v1::QueueService::Stub;
+
+  template <typename Request>
+  static Request About(const queue::QueueId& id) {
+    Request request;
+    *request.mutable_queue() = queue::ToProto(id);
+    return request;
+  }
+
+  static std::string Missing(const item::RedriveRequest& request, const std::string& first,
+                             int64_t redriven) {
+    const std::string queue = request.queue.ToString();
+    if (request.messages.size() == 1) {
+      return absl::StrCat(queue, " has no poison message ", first);
+    }
+    return absl::StrCat(queue, " has only ", redriven, " of the poison messages that were named; ",
+                        "those are redriven");
+  }
+
+  absl::Status Redrive(const v1::RedriveRequest& call, item::RedriveSummary* summary) {
+    v1::RedriveResponse response;
+    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::Redrive, call, &response));
+    summary->messages += response.redriven();
+    summary->batches.insert(response.batches().begin(), response.batches().end());
+    return absl::OkStatus();
+  }
+
+  const std::unique_ptr<MeshClient> mesh_;
+  const std::unique_ptr<Stub> stub_;
+};
+
+}  // namespace
+
+std::unique_ptr<QueueAdmin> NewRemoteQueueAdmin(std::unique_ptr<MeshClient> mesh) {
+  return std::make_unique<RemoteQueueAdmin>(std::move(mesh));
+}
 
 absl::StatusOr<std::unique_ptr<QueueAdmin>> OpenQueueAdmin(const CommonOptions& options,
                                                            const Environment& environment) {

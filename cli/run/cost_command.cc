@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/output/environment.h"
-#include "cli/output/structured.h"
-#include "cli/output/table.h"
-#include "cli/server/place.h"
+#include "cli/output/format.h"
+#include "cli/run/commands.h"
+#include "cli/server/options.h"
 #include "muster/backend/backend.h"
-#include "muster/base/status_macros.h"
-#include "muster/queue/usage_log.h"
+#include "muster/base/status.h"
+#include "muster/queue/cost.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {

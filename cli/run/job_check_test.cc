@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cli/app.h"
 #include "cli/output/environment.h"
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"

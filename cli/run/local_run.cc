@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -10,14 +11,26 @@
 #include "muster/backend/backend.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
-#include "muster/base/retry_policy.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/retry.h"
+#include "muster/base/status.h"
 #include "muster/item/queue_names.h"
+#include "muster/queue/cost.h"
 #include "muster/queue/limits.h"
-#include "muster/queue/usage_log.h"
-#include "muster/report/schema.h"
+#include "muster/report/report_proto.h"
 
 namespace muster::cli {
+
+absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& job,
+                                                    const std::string& file,
+                                                    const processor::HandlerAccess& access,
+                                                    const Environment& environment) {
+  auto handler = processor::FindHandler(job, *environment.handlers, access, environment.clock);
+  const auto* const linked = std::get_if<job::LinkedHandlerSpec>(&job.handler);
+  if (!absl::IsNotFound(handler.status()) || linked == nullptr) return handler;
+  return base::Annotate(handler.status(), absl::StrCat(file, ":", linked->line, ":", linked->column,
+                                                       ": handler.linked"));
+}
+
 namespace {
 
 // How often the run looks whether the queues have lost anything.

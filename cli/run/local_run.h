@@ -1,9 +1,4 @@
-// LocalRun: all roles of one job in this process, over one data directory, for one batch.
-//
-//   BatchEnqueuer ─► input queue ─► Processor (threads) ─► output queue ─► Controller ─► report.db
-//
-// It ends with the batch. Whatever ended an earlier run of the same input (a crash, Ctrl-C), this
-// one goes on where the ledger, the queues and the report stand.
+// FindHandlerOf: the handler that a job file names.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +10,34 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "cli/output/environment.h"
 #include "cli/output/progress_bar.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
-#include "muster/queue/metered_store.h"
-#include "muster/queue/throttled_store.h"
+#include "muster/queue/store_decorators.h"
 #include "muster/report/report_store.h"
 #include "muster/sync/unique_id_generator.h"
 #include "services/controller/controller.h"
-#include "services/initiator/batch/initiator.h"
+#include "services/initiator/batch/enqueuer.h"
 #include "services/processor/job_handler.h"
 #include "services/processor/processor.h"
 
 namespace muster::cli {
+
+// As processor::FindHandler; NotFound says where in `file` the job names what is not there.
+absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& job,
+                                                    const std::string& file,
+                                                    const processor::HandlerAccess& access,
+                                                    const Environment& environment);
+
+// LocalRun: all roles of one job in this process, over one data directory, for one batch.
+//
+//   BatchEnqueuer ─► input queue ─► Processor (threads) ─► output queue ─► Controller ─► report.db
+//
+// It ends with the batch. Whatever ended an earlier run of the same input (a crash, Ctrl-C), this
+// one goes on where the ledger, the queues and the report stand.
 
 // The record of the sync store that holds the next batch number.
 inline constexpr char kBatchNumbers[] = "batch-numbers";

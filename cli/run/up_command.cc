@@ -4,11 +4,12 @@
 
 #include "CLI/CLI.hpp"
 #include "cli/output/environment.h"
+#include "cli/run/commands.h"
 #include "services/host/all_roles/all_roles.h"
+#include "services/host/host.h"
 #include "services/host/host_options.h"
-#include "services/host/run_service.h"
-#include "services/initiator/initiator_options.h"
-#include "services/processor/processor_options.h"
+#include "services/initiator/initiator_role.h"
+#include "services/processor/processor_role.h"
 
 namespace muster::cli {
 namespace {

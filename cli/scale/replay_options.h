@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "cli/output/environment.h"
 #include "muster/scaling/replay/options.h"
-#include "muster/scaling/replay/trace_reader.h"
+#include "muster/scaling/replay/policy_catalog.h"
+#include "muster/scaling/replay/trace.h"
 
 namespace muster::cli {
 
@@ -26,5 +28,12 @@ struct ReplayOptions {
 
 // Adds them to `command`, which must not outlive `options`.
 void AddReplayOptions(CLI::App* command, ReplayOptions* options);
+
+// The policies that `muster replay` compares: this is where rules are put around our own.
+
+// Takes over into `options->sim` what the rules say of the target: its SLA where none was given,
+// the name of its queue, and its bounds. InvalidArgument, NotFound: an option or the rules are
+// wrong.
+absl::StatusOr<std::vector<scaling::replay::PolicyEntry>> ComposePolicies(ReplayOptions* options);
 
 }  // namespace muster::cli

@@ -1,6 +1,283 @@
+// muster scale status [TARGET] | simulate TARGET --items N
+
 #include "cli/scale/scale_command.h"
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/output/batch_view.h"
+#include "cli/output/format.h"
+#include "cli/scale/agent_client.h"
+#include "cli/scale/commands.h"
+#include "cli/scale/quote.h"
+#include "cli/scale/view.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/quantity.h"
+#include "muster/base/status.h"
+#include "muster/os/stop_signals.h"
+#include "muster/scaling/policy/quote_proto.h"
+
 namespace muster::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct StatusOptions {
+  CommonOptions common;
+  std::string target;  // empty: all
+};
+
+struct SimulateOptions {
+  CommonOptions common;
+  std::string target;
+  scaling::policy::QuotedWork work;
+  std::optional<double> price;
+};
+
+absl::Status ShowTargets(const StatusOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
+  v1::ListTargetsRequest request;
+  request.set_target(options.target);
+  MUSTER_ASSIGN_OR_RETURN(const auto listed,
+                          agent->Call<v1::ListTargetsResponse>(&ScalingStub::ListTargets, request));
+  Table table = TargetColumns();
+  ordered_json json = ordered_json::array();
+  for (const v1::ScalingTarget& target : listed.targets()) {
+    table.AddRow(TargetRow(target, environment.clock->Now()));
+    json.push_back(TargetJson(target));
+  }
+  PrintRows(table, json, options.common.output, environment);
+  return absl::OkStatus();
+}
+
+absl::Status SimulateWork(const SimulateOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
+  v1::SimulateRequest request = scaling::policy::ToProto(options.work);
+  request.set_target(options.target);
+  MUSTER_ASSIGN_OR_RETURN(auto simulated,
+                          agent->Call<v1::SimulateResponse>(&ScalingStub::Simulate, request));
+  QuoteView view;
+  view.target = options.target;
+  view.price = options.price;
+  view.quote = scaling::policy::QuoteOf(std::move(simulated), options.work.items);
+  if (IsStructured(options.common.output)) {
+    PrintStructured(view.Json(), options.common.output, environment);
+  } else {
+    view.PrintTo(*environment.out, environment.clock->Now());
+  }
+  environment.exit_code = view.Code();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddScaleStatus(CLI::App* scale, const Environment& environment) {
+  const auto options = std::make_shared<StatusOptions>();
+  AddScaleVerb(scale, {"status", "Where each target stands", Csv::kYes}, options, ShowTargets,
+               environment)
+      ->add_option("TARGET", options->target, "This one only");
+  const auto work = std::make_shared<SimulateOptions>();
+  CLI::App* const simulate = AddScaleVerb(
+      scale, {"simulate", "What would become of more work, put now; exit 4 if it would be late"},
+      work, SimulateWork, environment);
+  simulate->add_option("TARGET", work->target, "As the rules name it")->required();
+  simulate->add_option("--items", work->work.items, "So many work items")
+      ->required()
+      ->check(CLI::Range(int64_t{1}, scaling::policy::kMaxQuotedItems));
+  AddSla(simulate, &work->work.sla);
+  simulate
+      ->add_option("--rate", work->work.items_per_second,
+                   "Items per second of one replica, in place of what is known")
+      ->check(CLI::PositiveNumber);
+  simulate->add_option("--price", work->price, "Dollars for an hour of a replica")
+      ->check(CLI::NonNegativeNumber);
+}
+
+// muster scale decisions [--watch] | explain [DECISION]
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct DecisionsOptions {
+  CommonOptions common;
+  std::string target;  // empty: all
+  std::string decision;
+  int limit = 50;
+  bool watch = false;
+};
+
+// As they come, each on a line of its own.
+absl::Status WatchDecisions(const DecisionsOptions& options, const Environment& environment) {
+  const os::StopSignals signals({.grace = absl::Seconds(5),
+                                 .exit_code = kInterrupted,
+                                 .when_late = "muster: stopped",
+                                 .when_hurried = "muster: stopped"});
+  if (options.common.output == OutputFormat::kCsv) {
+    return absl::InvalidArgumentError("--watch writes lines, JSON or YAML, not CSV");
+  }
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
+  const DecisionFeed::Tell tell = [&](const v1::ScalingDecision& decision) {
+    switch (options.common.output) {
+      case OutputFormat::kJson:
+        *environment.out << Structured(DecisionJson(decision), OutputFormat::kJson);
+        break;
+      case OutputFormat::kYaml:  // so far a sequence that grows
+        *environment.out << YamlItem(DecisionJson(decision), 0);
+        break;
+      default:
+        *environment.out << DecisionLine(decision) << "\n";
+    }
+    environment.out->flush();
+  };
+  const auto tell_trouble = [&](const absl::Status& trouble) {
+    *environment.err << "muster: " << Printable(trouble.message()) << "; trying again for a while"
+                     << std::endl;
+  };
+  DecisionFeed feed(agent.get(), options.target, options.limit, tell);
+  return feed.Follow(tell_trouble, environment.clock, signals.token());
+}
+
+absl::Status ListDecisions(const DecisionsOptions& options, const Environment& environment) {
+  if (options.watch) return WatchDecisions(options, environment);
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
+  v1::ListDecisionsRequest request;
+  request.set_target(options.target);
+  request.set_page_size(options.limit);
+  MUSTER_ASSIGN_OR_RETURN(const auto listed, agent->Call<v1::ListDecisionsResponse>(
+                                                 &ScalingStub::ListDecisions, request));
+  Table table = DecisionColumns();
+  ordered_json json = ordered_json::array();
+  for (const v1::ScalingDecision& decision : listed.decisions()) {
+    table.AddRow(DecisionRow(decision));
+    json.push_back(DecisionJson(decision));
+  }
+  PrintRows(table, json, options.common.output, environment);
+  return absl::OkStatus();
+}
+
+absl::Status ExplainDecision(const DecisionsOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
+  v1::GetDecisionRequest request;
+  request.set_decision(options.decision);
+  request.set_target(options.target);
+  MUSTER_ASSIGN_OR_RETURN(const auto explained,
+                          agent->Call<v1::GetDecisionResponse>(&ScalingStub::GetDecision, request));
+  if (IsStructured(options.common.output)) {
+    PrintStructured(ExplainedJson(explained), options.common.output, environment);
+  } else {
+    PrintExplained(explained, *environment.out);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
+  const auto options = std::make_shared<DecisionsOptions>();
+  CLI::App* const decisions =
+      AddScaleVerb(scale, {"decisions", "What was decided, newest first", Csv::kYes}, options,
+                   ListDecisions, environment);
+  decisions->add_option("--target", options->target, "Of this target only");
+  decisions->add_option("--limit", options->limit, "So many at most")
+      ->check(CLI::Range(1, kMaxListedDecisions))
+      ->capture_default_str();
+  decisions->add_flag("--watch", options->watch,
+                      "Go on with each as it is made and carried out, newest last");
+  CLI::App* const explain =
+      AddScaleVerb(scale, {"explain", "One decision in full; without a name, the last one"},
+                   options, ExplainDecision, environment);
+  CLI::Option* const target =
+      explain->add_option("--target", options->target, "The last one of this target");
+  explain->add_option("DECISION", options->decision, "Its name")->excludes(target);
+}
+
+// muster scale override TARGET N --for TIME | override TARGET --clear
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct OverrideOptions {
+  CommonOptions common;
+  std::string target;
+  int replicas = 0;
+  std::string hold;
+  bool clear = false;
+};
+
+absl::Status ClearOverride(const OverrideOptions& options, ScalingAgentClient& agent,
+                           const Environment& environment) {
+  v1::ClearOverrideRequest request;
+  request.set_target(options.target);
+  MUSTER_RETURN_IF_ERROR(
+      agent.Call<v1::ClearOverrideResponse>(&ScalingStub::ClearOverride, request).status());
+  if (IsStructured(options.common.output)) {
+    PrintStructured({{"target", options.target}, {"override", nullptr}}, options.common.output,
+                    environment);
+  } else {
+    *environment.out << Printable(options.target) << ": the policy decides\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetOverride(const OverrideOptions& options, ScalingAgentClient& agent,
+                         const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const absl::Duration hold, base::ParseDuration(options.hold));
+  v1::SetOverrideRequest request;
+  request.set_target(options.target);
+  request.set_replicas(options.replicas);
+  *request.mutable_hold() = base::ToProto(hold);
+  MUSTER_ASSIGN_OR_RETURN(const auto set,
+                          agent.Call<v1::SetOverrideResponse>(&ScalingStub::SetOverride, request));
+  const v1::ScalingOverride& held = set.override();
+  if (IsStructured(options.common.output)) {
+    const ordered_json override_json = {{"replicas", held.replicas()},
+                                        {"until", TimeJson(held.has_until(), held.until())},
+                                        {"by", held.by()}};
+    PrintStructured({{"target", held.target()}, {"override", override_json}}, options.common.output,
+                    environment);
+  } else {
+    *environment.out << Printable(held.target()) << ": held at " << held.replicas()
+                     << " replicas until " << Rfc3339(base::FromProto(held.until())) << "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Override(const OverrideOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
+  return options.clear ? ClearOverride(options, *agent, environment)
+                       : SetOverride(options, *agent, environment);
+}
+
+}  // namespace
+
+void AddScaleOverride(CLI::App* scale, const Environment& environment) {
+  const auto options = std::make_shared<OverrideOptions>();
+  CLI::App* const command =
+      AddScaleVerb(scale, {"override", "Hold a target at a number of replicas for a while"},
+                   options, Override, environment);
+  command->add_option("TARGET", options->target, "As the rules name it")->required();
+  CLI::Option_group* const what = command->add_option_group("what");
+  CLI::Option* const replicas =
+      what->add_option("REPLICAS", options->replicas, "So many, whatever the policy says")
+          ->check(CLI::NonNegativeNumber);
+  what->add_flag("--clear", options->clear, "Let the policy decide again");
+  what->require_option(1);
+  CLI::Option* const hold =
+      command->add_option("--for", options->hold, "For how long, such as 30m; 1s to 30d")
+          ->check([](const std::string& text) {
+            return base::ParseDuration(text).ok()
+                       ? ""
+                       : absl::StrCat("'", text, "' is no time like 30m");
+          });
+  hold->needs(replicas);
+  replicas->needs(hold);
+}
 
 void AddScale(CLI::App* app, const Environment& environment) {
   CLI::App* const scale = app->add_subcommand("scale", "Grow and shrink by rules and deadlines");

@@ -8,7 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "cli/output/environment.h"
-#include "cli/server/place.h"
+#include "cli/server/options.h"
 
 namespace muster::cli {
 

@@ -6,9 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "muster/base/decimal.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/handler/handler.h"
-#include "muster/handler/registry.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "examples/retail/timestamp.h"
 #include "muster/base/decimal.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/handler/handler.h"
 
 namespace retail {

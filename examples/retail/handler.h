@@ -1,7 +1,7 @@
 // The retail example: bills each line of an online shop as Quantity × UnitPrice, exactly.
 #pragma once
 
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 
 namespace retail {
 

@@ -13,7 +13,7 @@
 #include "muster/handler/command/command_handler.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/sample_item.h"
-#include "tests/fakes/base/seed.h"
+#include "tests/fakes/base/test_seed.h"
 
 namespace retail {
 namespace {

@@ -1,13 +1,19 @@
 #include "muster/backend/backend.h"
 
 #include <filesystem>
+#include <future>
+#include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/os/temp_dir.h"
+#include "tests/fakes/nats/nats_server.h"
 
 namespace muster::backend {
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -45,5 +51,109 @@ TEST_F(BackendTest, SaysWhichUrlsItTakes) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("rocksdb:"));
 }
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class BackendsTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  nats::testing::NatsServer server_{GetParam()};
+  Backends backends_;
+};
+
+TEST_P(BackendsTest, OpensWhatIsOnANatsServer) {
+  const auto sync = backends_.OpenSyncStore(server_.url());
+  ASSERT_TRUE(sync.ok()) << sync.status();
+  EXPECT_TRUE(*(*sync)->TryWrite("k", "1", sync::kAbsent));
+  const auto blobs = backends_.OpenBlobStore(server_.url());
+  ASSERT_TRUE(blobs.ok()) << blobs.status();
+  EXPECT_TRUE((*blobs)->Put("b", "body").ok());
+  const auto bus = backends_.OpenTriggerBus(server_.url());
+  ASSERT_TRUE(bus.ok()) << bus.status();
+  std::promise<std::string> heard;
+  const auto subscription =
+      (*bus)->Subscribe([&](const auto& event) { heard.set_value(event.from); }).value();
+  EXPECT_TRUE((*bus)->Publish(bus::WorkDetected("me", "acme", "in", 1)).ok());
+  EXPECT_EQ(heard.get_future().get(), "me");
+  EXPECT_TRUE(backends_.OpenHeartbeatBus(server_.url()).value()->Publish({}).ok());
+}
+
+TEST_P(BackendsTest, ProcessesShareWhatIsOnTheServer) {
+  Backends other;
+  const auto open = [&](Backends* backends) {
+    return backends
+        ->OpenQueueStore(server_.url(), Mode::kReadWrite, Holders::kElsewhere, base::RealClock())
+        .value();
+  };
+  const auto mine = open(&backends_), theirs = open(&other);
+  const queue::QueueId queue{"acme", "work"};
+  ASSERT_TRUE(mine->CreateQueue(queue, {}).ok());
+  ASSERT_TRUE(mine->Put(queue, std::vector<queue::NewMessage>(1)).ok());
+  EXPECT_EQ(theirs->Receive(queue, {})->size(), 1u);
+  ASSERT_TRUE(backends_.OpenBlobStore(server_.url()).value()->Put("b", "body").ok());
+  EXPECT_EQ(*other.OpenBlobStore(server_.url()).value()->Get("b"), "body");
+}
+
+TEST_P(BackendsTest, OpensReadersThatChangeNothing) {
+  EXPECT_TRUE(absl::IsNotFound(backends_.OpenSyncStore(server_.url(), Mode::kReadOnly).status()));
+  ASSERT_TRUE(*backends_.OpenSyncStore(server_.url()).value()->TryWrite("k", "1", sync::kAbsent));
+  const auto reader = backends_.OpenSyncStore(server_.url(), Mode::kReadOnly).value();
+  EXPECT_EQ(reader->Get("k")->data, "1");
+  EXPECT_FALSE(reader->TryWrite("k", "2", reader->Get("k")->version).ok());
+}
+
+TEST_P(BackendsTest, KeepsInstallationsApartByTheirBuckets) {
+  Backends other({.bucket = "other"});
+  ASSERT_TRUE(backends_.OpenBlobStore(server_.url()).value()->Put("b", "body").ok());
+  EXPECT_TRUE(absl::IsNotFound(other.OpenBlobStore(server_.url()).value()->Get("b").status()));
+}
+
+// The server's own count.
+TEST_P(BackendsTest, HasOneConnectionForAllOnOneServer) {
+  const nats::testing::NatsServer small(GetParam(), "max_connections: 1\n");
+  // The server may still count the one that found out whether it listens.
+  while (!backends_.OpenSyncStore(small.url()).ok()) {
+  }
+  EXPECT_TRUE(backends_.OpenBlobStore(small.url()).ok());
+  EXPECT_TRUE(backends_.OpenTriggerBus(small.url()).ok());
+  EXPECT_TRUE(backends_.OpenHeartbeatBus(small.url()).ok());
+  EXPECT_FALSE(Backends().OpenTriggerBus(small.url()).ok());
+}
+
+TEST_P(BackendsTest, TriesAnewWhereNobodyAnsweredBefore) {
+  server_.Kill();
+  const absl::Status nobody = backends_.OpenSyncStore(server_.url()).status();
+  EXPECT_TRUE(absl::IsUnavailable(nobody)) << nobody;
+  server_.Restart();
+  const auto sync = backends_.OpenSyncStore(server_.url());
+  EXPECT_TRUE(sync.ok()) << sync.status();
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, BackendsTest,
+                         ::testing::ValuesIn(nats::testing::NatsServer::Programs()),
+                         [](const auto& server) { return absl::StrCat("Server", server.index); });
+
+TEST(BackendsUrlTest, OpensWhatIsOnThisMachineToo) {
+  const os::TempDir root;
+  const DataDirUrls urls(root / "data");
+  Backends backends;
+  EXPECT_TRUE(backends.OpenSyncStore(urls.sync).ok());
+  EXPECT_TRUE(backends.OpenBlobStore(urls.blobs).ok());
+  EXPECT_TRUE(backends.OpenTriggerBus("local:").ok());
+  EXPECT_TRUE(backends.OpenHeartbeatBus("local:").ok());
+}
+
+TEST(BackendsUrlTest, SaysWhichUrlsItTakes) {
+  const absl::Status status = Backends().OpenSyncStore("redis:localhost").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("rocksdb:"), HasSubstr("nats://")));
+}
+
+TEST(BackendsUrlTest, SaysWhoOpensWhatIsOnAServer) {
+  const absl::Status status = OpenSyncStore("nats://localhost:4222").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(status.message(), HasSubstr("Backends"));
+}
+
 }  // namespace
+
 }  // namespace muster::backend

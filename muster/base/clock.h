@@ -2,6 +2,8 @@
 // that tests own time with FakeClock (fake_clock.h).
 #pragma once
 
+#include <stop_token>
+
 #include "absl/time/time.h"
 #include "muster/base/mutex.h"
 
@@ -27,5 +29,11 @@ class Clock {
 
 // The machine's clock. One object for the whole process; never destroyed.
 Clock* RealClock();
+
+// A sleep that a stop ends at once (D5).
+
+// Sleeps for `duration` of `clock`'s monotonic time. True: slept to the end. False: `stop` was
+// requested, before or meanwhile. A duration of zero or less does not sleep.
+bool SleepUnlessStopped(Clock* clock, absl::Duration duration, const std::stop_token& stop);
 
 }  // namespace muster::base

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/mutex.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 
 namespace muster::base {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
-#include "muster/base/utf8.h"
+#include "muster/base/text.h"
 
 namespace muster::base {
 namespace {

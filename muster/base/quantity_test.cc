@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fakes/base/seed.h"
+#include "tests/fakes/base/test_seed.h"
 
 namespace muster::base {
 namespace {

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/hex.h"
 #include "muster/base/random.h"
+#include "muster/base/text.h"
 
 namespace muster::base {
 namespace {

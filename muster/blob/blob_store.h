@@ -2,6 +2,7 @@
 // name into the message.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,5 +26,23 @@ class BlobStore {
   // OK also when there is no such blob, so that deleting twice is safe.
   virtual absl::Status Delete(absl::string_view name) = 0;
 };
+
+// The bounds of the blob seam, each with its reason.
+
+// Below what a file name or an object key may have, with room for a backend's own ending.
+inline constexpr size_t kMaxNameBytes = 200;
+
+// Blobs are held in memory whole, once per thread that works on one. It also bounds what a damaged
+// or hostile file can make a reader allocate.
+inline constexpr size_t kMaxBlobBytes = size_t{256} << 20;
+
+// The limits that every BlobStore enforces, in one place.
+
+// InvalidArgument unless `name` is 1 to kMaxNameBytes of [A-Za-z0-9._-] and does not start with a
+// dot. So no name can leave a backend's folder, or hide in it.
+absl::Status ValidateBlobName(absl::string_view name);
+
+// InvalidArgument, naming the blob, when `size` is above kMaxBlobBytes.
+absl::Status ValidateBlobSize(absl::string_view name, size_t size);
 
 }  // namespace muster::blob

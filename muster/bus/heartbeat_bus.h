@@ -1,7 +1,7 @@
-// HeartbeatBus: the seam of the multicast by which role instances know of each other. Best effort,
-// at most once: who misses a heartbeat knows a little less for a little while.
+// The bounds of the heartbeat seam, each with its reason.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -10,6 +10,15 @@
 #include "muster/v1/heartbeat.pb.h"
 
 namespace muster::bus {
+
+// About 200 bytes for each job that its instance works for: some hundreds of jobs.
+inline constexpr size_t kMaxHeartbeatBytes = size_t{64} << 10;
+
+// In one process: its roster, and whoever else wants to know.
+inline constexpr int kMaxHeartbeatSubscriptions = 256;
+
+// HeartbeatBus: the seam of the multicast by which role instances know of each other. Best effort,
+// at most once: who misses a heartbeat knows a little less for a little while.
 
 // Thread-safe.
 class HeartbeatBus {

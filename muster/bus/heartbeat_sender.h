@@ -1,5 +1,4 @@
-// HeartbeatSender: says every few seconds that this role instance lives, and at the end that it
-// leaves.
+// What this process uses of its machine.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +10,21 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/bus/heartbeat_bus.h"
-#include "muster/bus/mesh_limits.h"
-#include "muster/bus/process_usage.h"
 #include "muster/bus/roster.h"
 #include "muster/v1/heartbeat.pb.h"
 
 namespace muster::bus {
+
+struct ProcessUsage {
+  absl::Duration cpu;  // user and system time since the process began
+  uint64_t resident_bytes = 0;
+};
+
+// What the system does not tell is zero.
+ProcessUsage MeasureProcess();
+
+// HeartbeatSender: says every few seconds that this role instance lives, and at the end that it
+// leaves.
 
 struct HeartbeatOptions {
   absl::Duration interval = kHeartbeatInterval;

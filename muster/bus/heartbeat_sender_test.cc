@@ -9,14 +9,27 @@
 #include "gtest/gtest.h"
 #include "muster/base/mutex.h"
 #include "muster/base/proto_time.h"
-#include "muster/bus/limits.h"
-#include "muster/bus/local/local_heartbeat_bus.h"
+#include "muster/bus/heartbeat_bus.h"
+#include "muster/bus/local/local_buses.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/bus/mesh_fixture.h"
 
 namespace muster::bus {
+
 namespace {
+
+TEST(ProcessUsageTest, GrowsWithWhatTheProcessDoes) {
+  const ProcessUsage before = MeasureProcess();
+  EXPECT_GT(before.resident_bytes, uint64_t{1} << 20);
+  volatile uint64_t work = 0;
+  ProcessUsage after = before;
+  while (after.cpu == before.cpu) {
+    for (int i = 0; i < 100'000; ++i) work = work + 1;
+    after = MeasureProcess();
+  }
+  EXPECT_GT(after.cpu, before.cpu);
+}
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -186,4 +199,5 @@ TEST_F(HeartbeatSenderTest, DoesNotCatchUpOnHeartbeatsThatItMissed) {
 }
 
 }  // namespace
+
 }  // namespace muster::bus

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "muster/bus/limits.h"
+#include "muster/bus/heartbeat_bus.h"
 
 namespace muster::bus {
 namespace {

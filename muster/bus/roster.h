@@ -1,10 +1,4 @@
-// Roster: which role instances there are, by the heartbeats that were heard.
-//
-//   heard ──► there ──kMissingHeartbeats missing──► leaving ──kForgetAfter──► forgotten
-//               │                                       ▲
-//               └───────── it says that it leaves ──────┘
-//
-// The intervals of senders and rosters are the same, or the senders' is the shorter one.
+// The bounds of what role instances know of each other, each with its reason.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +12,36 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
-#include "muster/bus/mesh_limits.h"
 #include "muster/v1/heartbeat.pb.h"
 
 namespace muster::bus {
+
+// Often enough that a dead instance is missed within seconds, seldom enough that a hundred of them
+// are no load.
+inline constexpr absl::Duration kHeartbeatInterval = absl::Seconds(2);
+// Between two heartbeats of which the second greets newcomers: when a fleet starts, each answers
+// all of them at once.
+inline constexpr absl::Duration kGreetInterval = absl::Milliseconds(100);
+// So many in a row must be missing before an instance counts as leaving.
+inline constexpr int kMissingHeartbeats = 3;
+// Whoever looks every half a minute sees that one has left; later it is only noise.
+inline constexpr absl::Duration kForgetAfter = absl::Minutes(1);
+
+// Of instances' names, addresses and versions: what is longer was made up.
+inline constexpr size_t kMaxInfoBytes = 256;
+// A mesh has hundreds of instances; thousands mean that somebody makes them up. With the most that
+// a heartbeat may have (heartbeat/limits.h) they take 64 MiB.
+inline constexpr size_t kMaxInstances = 1000;
+// Of the heartbeats in one answer, so that no answer is larger than gRPC takes by default.
+inline constexpr size_t kMaxLoadBytes = size_t{3} << 20;
+
+// Roster: which role instances there are, by the heartbeats that were heard.
+//
+//   heard ──► there ──kMissingHeartbeats missing──► leaving ──kForgetAfter──► forgotten
+//               │                                       ▲
+//               └───────── it says that it leaves ──────┘
+//
+// The intervals of senders and rosters are the same, or the senders' is the shorter one.
 
 struct RosterOptions {
   absl::Duration interval = kHeartbeatInterval;

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/bus/limits.h"
+#include "muster/bus/heartbeat_bus.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/bus/mesh_fixture.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/rpc/status.h"
 
 namespace muster::client {

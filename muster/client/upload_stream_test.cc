@@ -24,12 +24,12 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kAhead = 8 * kMiB;
 
 // Longer than any client takes on the slowest machine to send a chunk that it may send.
-constexpr absl::Duration kLong = absl::Minutes(1);
+constexpr absl::Duration kTestTimeout = absl::Minutes(1);
 
 using ServerSide = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
 
-// Cuts a call off on which nothing was heard for kLong: who waits there for each other would wait
-// for ever.
+// Cuts a call off on which nothing was heard for kTestTimeout: who waits there for each other would
+// wait for ever.
 class StallGuard {
  public:
   explicit StallGuard(grpc::ServerContext* call) : call_(call) {}
@@ -41,7 +41,7 @@ class StallGuard {
 
   void Heard() {
     base::MutexLock lock(&mu_);
-    patience_ends_ = base::RealClock()->Monotonic() + kLong;
+    patience_ends_ = base::RealClock()->Monotonic() + kTestTimeout;
   }
   bool stalled() {
     base::MutexLock lock(&mu_);
@@ -62,7 +62,8 @@ class StallGuard {
   grpc::ServerContext* const call_;  // not owned
   base::Mutex mu_;
   base::CondVar changed_;
-  absl::Duration patience_ends_ ABSL_GUARDED_BY(mu_) = base::RealClock()->Monotonic() + kLong;
+  absl::Duration patience_ends_ ABSL_GUARDED_BY(mu_) =
+      base::RealClock()->Monotonic() + kTestTimeout;
   bool over_ ABSL_GUARDED_BY(mu_) = false;
   bool stalled_ ABSL_GUARDED_BY(mu_) = false;
   std::jthread watcher_{[this] { Watch(); }};  // last: it uses the others

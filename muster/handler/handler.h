@@ -10,14 +10,16 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/handler/results.h"
-#include "muster/handler/schema.h"
 #include "muster/handler/work_item.h"
 
 namespace muster::handler {
@@ -69,5 +71,33 @@ class Handler {
 // Makes a worker's handler for a job. An error (a column or group that the handler needs is not in
 // the job) stops the run before it starts.
 using HandlerFactory = std::function<absl::StatusOr<std::unique_ptr<Handler>>(const JobSchema&)>;
+
+// Calls a handler as if it kept its promise not to throw.
+
+// What Process answers; Retry with the exception's text when it throws, or when it says Ok but its
+// verdicts do not work out (Results::Verdict), or gives no outcome at all.
+Outcome ProcessGuarded(Handler& handler, const WorkItem& item, Results& results);
+
+// HandlerRegistry: the linked handlers that a program knows, by the name that a job file gives.
+
+struct LinkedHandler {
+  std::string name;
+  // Changes whenever the results may change: it is pinned to a batch and stands in its receipt.
+  std::string version;
+  HandlerFactory factory;
+};
+
+// Filled by main() before anything starts, read-only afterwards.
+class HandlerRegistry {
+ public:
+  // A second handler of the same name replaces the first.
+  void Register(LinkedHandler handler);
+
+  // NotFound naming the handlers that there are.
+  absl::StatusOr<const LinkedHandler*> Find(absl::string_view name) const;
+
+ private:
+  std::map<std::string, LinkedHandler, std::less<>> handlers_;
+};
 
 }  // namespace muster::handler

@@ -1,4 +1,4 @@
-// InputFormat: how the bytes of an input are cut into records, and records into columns.
+// Every bound of reading input, with its reason.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,31 @@
 #include <variant>
 #include <vector>
 
-#include "muster/input/limits.h"
+#include "absl/strings/string_view.h"
 
 namespace muster::input {
+
+// A transaction is a record of some hundred bytes; one of a mebibyte is a mistake (a file without
+// line ends, a quote that swallows the rest). It also bounds how far a reader looks ahead.
+inline constexpr size_t kMaxRecordBytes = size_t{1} << 20;
+// Read at once, at least: large enough that system calls vanish, small enough for a core's cache.
+inline constexpr size_t kWindowBytes = size_t{1} << 20;
+
+// What a line is, in every format.
+
+// `line` without "\n" or "\r\n" at its end.
+inline absl::string_view WithoutLineEnd(absl::string_view line) {
+  if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
+
+// An empty line is no record.
+inline bool IsEmptyLine(absl::string_view line) {
+  return line.size() <= 2 && WithoutLineEnd(line).empty();
+}
+
+// InputFormat: how the bytes of an input are cut into records, and records into columns.
 
 // Where a column that handlers see comes from.
 struct ColumnSource {

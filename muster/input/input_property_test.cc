@@ -12,8 +12,7 @@
 #include "muster/input/byte_source.h"
 #include "muster/input/record_parser.h"
 #include "muster/input/slice_reader.h"
-#include "muster/input/utf8.h"
-#include "tests/fakes/base/seed.h"
+#include "tests/fakes/base/test_seed.h"
 #include "tests/fakes/input/reference_reader.h"
 
 namespace muster::input {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 
 namespace muster::item {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
-#include "muster/sync/rocksdb/rocks_sync_store.h"
+#include "muster/sync/rocksdb/rocksdb_sync_store.h"
 
 namespace muster::item {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
-#include "muster/base/status_macros.h"
-#include "muster/report/receipt_text.h"
+#include "muster/base/status.h"
+#include "muster/report/receipt.h"
 
 namespace muster::item {
 namespace {

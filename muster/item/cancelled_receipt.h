@@ -41,8 +41,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/ledger/batch_ledger.h"
+#include "muster/report/audit.h"
 #include "muster/report/receipt.h"
-#include "muster/report/tally.h"
 
 namespace muster::item {
 

@@ -4,7 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "muster/base/safe_name.h"
+#include "muster/base/names.h"
 
 namespace muster::item {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "muster/base/safe_name.h"
+#include "muster/base/names.h"
 
 namespace muster::item {
 namespace {

@@ -6,11 +6,13 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/failpoint.h"
+#include "muster/base/status.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/queue/limits.h"
 
 namespace muster::item {
+
 namespace {
 
 // What is redriven together: message ids, and the items that they are, by batch.
@@ -126,6 +128,17 @@ absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
     MUSTER_RETURN_IF_ERROR(redriver.RedriveNamed());
   }
   return redriver.TakeSummary();
+}
+
+absl::Status LedgerBatchReopener::Grant(uint64_t batch, absl::Span<const uint64_t> items) {
+  const absl::Status reopened = ledger_->Reopen(batch);
+  if (!reopened.ok() && !absl::IsNotFound(reopened)) return reopened;
+  MUSTER_FAILPOINT("redrive.after_ledger");
+  MUSTER_RETURN_IF_ERROR(report_->ReopenDeadLettered(batch, items));
+  MUSTER_FAILPOINT("redrive.after_report");
+  // With what it had, it may have become complete in between.
+  const absl::Status again = ledger_->Reopen(batch);
+  return absl::IsNotFound(again) ? absl::OkStatus() : again;
 }
 
 }  // namespace muster::item

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/v1/work_item.pb.h"
 
 namespace muster::item {
@@ -36,7 +36,7 @@ bool AreSound(const v1::CsvLayout& csv) {
                      [&](uint32_t position) { return position < fields; });
 }
 
-absl::StatusOr<v1::WorkItem> Parse(absl::string_view body) {
+absl::StatusOr<v1::WorkItem> ParseWorkItem(absl::string_view body) {
   v1::WorkItem item;
   if (body.size() > std::numeric_limits<int>::max() ||
       !item.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
@@ -155,12 +155,12 @@ absl::StatusOr<std::string> WorkItemEncoder::Encode(uint32_t index,
 }
 
 absl::StatusOr<WorkItem> DecodeWorkItemHeader(absl::string_view body) {
-  MUSTER_ASSIGN_OR_RETURN(v1::WorkItem item, Parse(body));
+  MUSTER_ASSIGN_OR_RETURN(v1::WorkItem item, ParseWorkItem(body));
   return HeaderOf(&item);
 }
 
 absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore* blobs) {
-  MUSTER_ASSIGN_OR_RETURN(v1::WorkItem item, Parse(body));
+  MUSTER_ASSIGN_OR_RETURN(v1::WorkItem item, ParseWorkItem(body));
   if (IsOfANewerForm(item)) {
     return absl::UnimplementedError(
         absl::StrCat("work item ", item.batch(), "/", item.index(),

@@ -1,5 +1,4 @@
-// How a work item becomes a message body, and back. The form is proto/muster/v1/work_item.proto;
-// the slice of the input travels inside it, compressed, or as a claim check.
+// What whoever writes results and whoever reads them agree on (proto/muster/v1/item_result.proto).
 #pragma once
 
 #include <cstddef>
@@ -22,6 +21,12 @@ class WorkItem;
 }  // namespace muster::v1
 
 namespace muster::item {
+
+// Results in one message of an output queue.
+inline constexpr size_t kMaxTogether = 64;
+
+// How a work item becomes a message body, and back. The form is proto/muster/v1/work_item.proto;
+// the slice of the input travels inside it, compressed, or as a claim check.
 
 // A compressed slice above this goes to the blob store: it must fit a queue message (1 MiB) with
 // room for the rest of the item.

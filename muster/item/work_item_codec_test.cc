@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/hex.h"
+#include "muster/base/text.h"
 #include "muster/v1/work_item.pb.h"
 
 namespace muster::item {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "muster/handler/schema.h"
+#include "muster/handler/work_item.h"
 #include "muster/input/format.h"
 
 namespace muster::job {

@@ -7,11 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/input/byte_source.h"
 #include "muster/job/limits.h"
 #include "muster/job/sections.h"
-#include "muster/yaml/document.h"
 #include "muster/yaml/problems.h"
 #include "muster/yaml/yaml_value.h"
 

@@ -17,7 +17,7 @@
 #include "absl/strings/strip.h"
 #include "muster/job/limits.h"
 #include "muster/os/temp_dir.h"
-#include "muster/yaml/limits.h"
+#include "muster/yaml/problems.h"
 
 namespace muster::job {
 namespace {

@@ -1,11 +1,8 @@
-// JobRegistry: the definitions of the jobs that a mesh has, in a sync store.
-//
-// Whoever applies a job writes its text, then its revision, then, by compare-and-set, the
-// directory: only with this last write does the job change, for everybody at once. A process that
-// dies before leaves texts that nobody asks for, and the next one to apply the same finds them
-// there.
+// The bounds of the registry of jobs, each with its reason.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,10 +17,75 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/job/job.h"
-#include "muster/job/job_records.h"
+#include "muster/job/limits.h"
 #include "muster/sync/optimistic_sync_store.h"
 
 namespace muster::job {
+
+// A definition is longer than a record of the sync seam may be (sync/limits.h), so it lies in
+// pieces.
+inline constexpr size_t kPieceBytes = size_t{48} << 10;
+
+// All jobs stand in one record, so that a change of them is one write. With 113 bytes for each at
+// the most, these fit.
+inline constexpr size_t kMaxJobs = 500;
+// Of all definitions together: List answers them at once.
+inline constexpr uint64_t kMaxTotalBytes = uint64_t{64} << 20;
+static_assert(kMaxTotalBytes > kMaxJobFileBytes);
+
+// Definitions that a registry remembers. A process has few jobs that it is asked for again and
+// again, and a text may be long.
+inline constexpr size_t kMaxRemembered = 32;
+
+// Jobs change by hand or by a deployment: whoever loses so many races in a row is better told.
+inline constexpr int kMaxRaces = 20;
+
+// How the jobs of a mesh lie in a sync store.
+//
+//   jobs/directory                v1::JobDirectory   which jobs there are, and what defines each
+//   jobs/revisions/<revision>     v1::JobRecord      what defined this revision last
+//   jobs/texts/<sha-256>/<n>      the nth piece of a definition, from 0, kPieceBytes each
+//
+// A text never changes: its key is the hash of all of it. The sync seam knows no deletion, so texts
+// and revisions stay, and batches of jobs that were replaced or deleted since find theirs. To
+// change a form, add proto fields; never reuse a number. An older muster that replaces a job keeps
+// the fields that it does not know: what they say must not depend on those that it does.
+
+inline constexpr absl::string_view kDirectoryKey = "jobs/directory";
+
+// What a job, or a revision of one, is defined by.
+struct JobRecord {
+  std::string name;
+  std::string revision;
+  std::string text_hash;  // 64 hexadecimal digits
+  size_t text_bytes = 0;
+  absl::Time updated;
+  std::string unknown = {};  // fields that a newer muster has written, as they stand
+
+  friend bool operator==(const JobRecord&, const JobRecord&) = default;
+};
+
+struct JobDirectory {
+  std::vector<JobRecord> jobs;  // in order of name
+  std::string unknown = {};     // likewise
+};
+
+std::string RevisionKey(absl::string_view revision);
+std::string PieceKey(absl::string_view text_hash, size_t piece);
+
+std::string EncodeDirectory(const JobDirectory& directory);
+std::string EncodeRecord(const JobRecord& record);
+
+// DataLoss naming `key`, under which `data` lies. No directory is an empty one.
+absl::StatusOr<JobDirectory> DecodeDirectory(absl::string_view data);
+absl::StatusOr<JobRecord> DecodeRecord(absl::string_view data, absl::string_view key);
+
+// JobRegistry: the definitions of the jobs that a mesh has, in a sync store.
+//
+// Whoever applies a job writes its text, then its revision, then, by compare-and-set, the
+// directory: only with this last write does the job change, for everybody at once. A process that
+// dies before leaves texts that nobody asks for, and the next one to apply the same finds them
+// there.
 
 struct JobEntry {
   std::string name;

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "muster/yaml/limits.h"
+#include "muster/yaml/problems.h"
 
 namespace muster::job {
 

@@ -1,18 +1,27 @@
+// Kubeconfig files, as kubectl reads them.
+
 #include "muster/kubernetes/access.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/kubernetes/limits.h"
+#include "yaml-cpp/yaml.h"
 
 namespace muster::kubernetes {
+
 namespace {
 
 absl::StatusOr<std::string> ReadCredential(const std::string& path) {
@@ -145,6 +154,186 @@ absl::StatusOr<std::string> CurrentToken(const Access& access) {
         " holds is none"));
   }
   return token;
+}
+
+namespace {
+
+struct KubeFile {
+  std::string path;
+  YAML::Node root;
+};
+
+// A section of a file, and where paths in it begin.
+struct Section {
+  YAML::Node node;
+  std::string path;
+
+  std::string Text(const char* key) const {
+    const YAML::Node value = node[key];
+    return value.IsDefined() && value.IsScalar() ? value.Scalar() : "";
+  }
+  bool Has(const char* key) const {
+    const YAML::Node value = node[key];
+    return value.IsDefined() && !value.IsNull();
+  }
+};
+
+absl::StatusOr<KubeFile> Load(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, Read(CredentialSource{.file = path}));
+  try {
+    KubeFile file{path, YAML::Load(text)};
+    if (file.root.IsMap()) return file;
+    if (file.root.IsNull()) return KubeFile{path, YAML::Node(YAML::NodeType::Map)};
+  } catch (const YAML::Exception& error) {
+    // Its message tells what it expected, and repeats nothing of the file.
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " line ", error.mark.line + 1, ": no YAML: ", error.msg));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(path, " is no kubeconfig"));
+}
+
+absl::StatusOr<std::vector<KubeFile>> LoadAll(absl::string_view files) {
+  std::vector<KubeFile> loaded;
+  for (absl::string_view path : absl::StrSplit(files, ':', absl::SkipEmpty())) {
+    absl::StatusOr<KubeFile> file = Load(std::string(path));
+    if (absl::IsNotFound(file.status())) continue;
+    if (!file.ok()) return file.status();
+    loaded.push_back(*std::move(file));
+  }
+  if (loaded.empty()) {
+    return absl::NotFoundError(absl::StrCat("there is no kubeconfig at ", files));
+  }
+  return loaded;
+}
+
+// The entry `name` of the list `list` ("clusters"), whose content lies below `key` ("cluster").
+absl::StatusOr<Section> Named(const std::vector<KubeFile>& files, const char* list, const char* key,
+                              const std::string& name) {
+  for (const KubeFile& file : files) {
+    const YAML::Node entries = file.root[list];
+    if (!entries.IsDefined() || !entries.IsSequence()) continue;
+    for (const YAML::Node& entry : entries) {
+      if (!entry.IsMap()) continue;
+      const YAML::Node own_name = entry["name"];
+      if (!own_name.IsDefined() || !own_name.IsScalar() || own_name.Scalar() != name) continue;
+      const YAML::Node content = entry[key];
+      if (content.IsDefined() && content.IsMap()) return Section{content, file.path};
+      return absl::InvalidArgumentError(
+          absl::StrCat(file.path, " line ", entry.Mark().line + 1, ": '", name, "' has no ", key));
+    }
+  }
+  return absl::NotFoundError(
+      absl::StrCat("the kubeconfig (", files.front().path, ") has no ", key, " '", name, "'"));
+}
+
+// Paths are relative to the file that they stand in.
+std::string Resolved(const Section& section, const std::string& path) {
+  if (path.empty() || path.front() == '/') return path;
+  const size_t slash = section.path.rfind('/');
+  if (slash == std::string::npos) return path;
+  return absl::StrCat(section.path.substr(0, slash + 1), path);
+}
+
+// "certificate-authority-data" goes before "certificate-authority".
+absl::StatusOr<CredentialSource> MaterialOf(const Section& section, const std::string& key) {
+  CredentialSource material;
+  const std::string data_key = key + "-data";
+  const std::string encoded = section.Text(data_key.c_str());
+  if (encoded.empty()) {
+    material.file = Resolved(section, section.Text(key.c_str()));
+  } else if (!absl::Base64Unescape(encoded, &material.data)) {
+    return absl::InvalidArgumentError(absl::StrCat(section.path, ": ", data_key, " is no base64"));
+  }
+  return material;
+}
+
+absl::Status Refusal(const Section& section, absl::string_view what, absl::string_view instead) {
+  return absl::UnimplementedError(
+      absl::StrCat(section.path, " asks for ", what, ", which muster does not do: ", instead));
+}
+
+absl::Status AddCluster(const Section& cluster, Access* access) {
+  if (cluster.Has("proxy-url")) {
+    return Refusal(cluster, "a proxy (proxy-url)", "set HTTPS_PROXY in the environment");
+  }
+  if (cluster.Has("tls-server-name")) {
+    return Refusal(cluster, "another server name (tls-server-name)",
+                   "name the server as its certificate does");
+  }
+  access->server = std::string(absl::StripSuffix(cluster.Text("server"), "/"));
+  access->skip_verification = cluster.Text("insecure-skip-tls-verify") == "true";
+  MUSTER_ASSIGN_OR_RETURN(access->authority, MaterialOf(cluster, "certificate-authority"));
+  if (access->skip_verification && !access->authority.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        cluster.path, ": insecure-skip-tls-verify and a certificate authority exclude each other"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RefuseWhatIsNotDone(const Section& user) {
+  constexpr char kToken[] =
+      "use a token (kubectl create token), a tokenFile that something else renews, or a client "
+      "certificate";
+  if (user.Has("exec")) return Refusal(user, "a credential plug-in (exec)", kToken);
+  if (user.Has("auth-provider")) return Refusal(user, "an auth-provider", kToken);
+  if (user.Has("username") || user.Has("password")) {
+    return Refusal(user, "a password (username, password)", kToken);
+  }
+  if (user.Has("as")) return Refusal(user, "impersonation (as)", kToken);
+  return absl::OkStatus();
+}
+
+absl::Status AddUser(const Section& user, Access* access) {
+  MUSTER_RETURN_IF_ERROR(RefuseWhatIsNotDone(user));
+  MUSTER_ASSIGN_OR_RETURN(access->certificate, MaterialOf(user, "client-certificate"));
+  MUSTER_ASSIGN_OR_RETURN(access->key, MaterialOf(user, "client-key"));
+  // As kubectl has it: a file goes before what stands beside it, for the file is renewed.
+  access->token.file = Resolved(user, user.Text("tokenFile"));
+  if (access->token.file.empty()) access->token.data = user.Text("token");
+  return absl::OkStatus();
+}
+
+std::string CurrentContext(const std::vector<KubeFile>& files) {
+  for (const KubeFile& file : files) {
+    const YAML::Node current = file.root["current-context"];
+    if (current.IsDefined() && current.IsScalar() && !current.Scalar().empty()) {
+      return current.Scalar();
+    }
+  }
+  return "";
+}
+
+absl::StatusOr<Access> AccessOf(const std::vector<KubeFile>& files, std::string context_name) {
+  if (context_name.empty()) context_name = CurrentContext(files);
+  if (context_name.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("the kubeconfig (", files.front().path, ") has no current-context"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const Section context, Named(files, "contexts", "context", context_name));
+  MUSTER_ASSIGN_OR_RETURN(const Section cluster,
+                          Named(files, "clusters", "cluster", context.Text("cluster")));
+  Access access;
+  MUSTER_RETURN_IF_ERROR(AddCluster(cluster, &access));
+  if (!context.Text("user").empty()) {
+    MUSTER_ASSIGN_OR_RETURN(const Section user,
+                            Named(files, "users", "user", context.Text("user")));
+    MUSTER_RETURN_IF_ERROR(AddUser(user, &access));
+  }
+  if (context.Has("namespace")) access.default_namespace = context.Text("namespace");
+  MUSTER_RETURN_IF_ERROR(base::Annotate(Validate(access), cluster.path));
+  return access;
+}
+
+}  // namespace
+
+absl::StatusOr<Access> KubeconfigAccess(absl::string_view files, absl::string_view context) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<KubeFile> loaded, LoadAll(files));
+  try {
+    return AccessOf(loaded, std::string(context));
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(loaded.front().path, " line ", error.mark.line + 1, ": ", error.msg));
+  }
 }
 
 }  // namespace muster::kubernetes

@@ -1,17 +1,220 @@
 #include "muster/kubernetes/client.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/retry_policy.h"
-#include "muster/base/sleep.h"
-#include "muster/base/status_macros.h"
-#include "muster/kubernetes/api_status.h"
-#include "muster/kubernetes/line_splitter.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/retry.h"
+#include "muster/base/status.h"
+#include "muster/kubernetes/http_client.h"
+#include "muster/kubernetes/limits.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::kubernetes {
+
+namespace {
+
+constexpr size_t kMaxNameBytes = 253;
+
+// What Kubernetes takes for a path segment, more strictly: objects that muster is about have DNS
+// names, and roles may have colons.
+bool IsName(absl::string_view name) {
+  return name.size() <= kMaxNameBytes && !name.empty() && absl::ascii_isalnum(name.front()) &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == ':';
+         });
+}
+
+absl::Status CheckName(absl::string_view what, const std::string& name) {
+  if (name.empty() || IsName(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("no ", what, " of Kubernetes: '", name.substr(0, kMaxNameBytes), "'"));
+}
+
+}  // namespace
+
+std::string RoleName(const Address& address) {
+  return address.subresource.empty()
+             ? address.resource.plural
+             : absl::StrCat(address.resource.plural, "/", address.subresource);
+}
+
+std::string Describe(const Address& address) {
+  std::string text = RoleName(address);
+  if (!address.name.empty()) absl::StrAppend(&text, " '", address.name, "'");
+  if (!address.name_space.empty()) {
+    absl::StrAppend(&text, " in namespace '", address.name_space, "'");
+  }
+  return text;
+}
+
+absl::Status Validate(const Address& address) {
+  const absl::Status name_space = CheckName("namespace", address.name_space);
+  return name_space.ok() ? CheckName("name", address.name) : name_space;
+}
+
+std::string PathOf(const Address& address) {
+  std::string path = absl::StrCat("/", address.resource.api);
+  if (!address.name_space.empty()) absl::StrAppend(&path, "/namespaces/", address.name_space);
+  absl::StrAppend(&path, "/", address.resource.plural);
+  if (!address.name.empty()) absl::StrAppend(&path, "/", address.name);
+  if (!address.subresource.empty()) absl::StrAppend(&path, "/", address.subresource);
+  return path;
+}
+
+std::string QueryEscaped(absl::string_view value) {
+  std::string escaped;
+  for (const char c : value) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-._~", c)) {
+      escaped += c;
+    } else {
+      absl::StrAppendFormat(&escaped, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return escaped;
+}
+
+const nlohmann::json* FieldAt(const nlohmann::json& root, FieldPath path) {
+  const nlohmann::json* at = &root;
+  for (const char* const key : path) {
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(key);
+    if (found == at->end()) return nullptr;
+    at = &*found;
+  }
+  return at;
+}
+
+std::string TextAt(const nlohmann::json& root, FieldPath path) {
+  const nlohmann::json* const field = FieldAt(root, path);
+  return field != nullptr && field->is_string() ? field->get<std::string>() : std::string();
+}
+
+int64_t IntegerAt(const nlohmann::json& root, FieldPath path, int64_t fallback) {
+  const nlohmann::json* const field = FieldAt(root, path);
+  return field != nullptr && field->is_number_integer() ? field->get<int64_t>() : fallback;
+}
+
+bool TruthAt(const nlohmann::json& root, FieldPath path) {
+  const nlohmann::json* const field = FieldAt(root, path);
+  return field != nullptr && field->is_boolean() && field->get<bool>();
+}
+
+absl::Time TimeAt(const nlohmann::json& root, FieldPath path) {
+  absl::Time time;
+  std::string error;
+  const std::string text = TextAt(root, path);
+  if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return absl::InfinitePast();
+  return time;
+}
+
+absl::Status LineSplitter::Take(absl::string_view piece,
+                                absl::FunctionRef<absl::Status(absl::string_view line)> on_line) {
+  while (!piece.empty()) {
+    const size_t end = piece.find('\n');
+    const absl::string_view part = piece.substr(0, end);
+    if (begun_.size() + part.size() > max_line_bytes_) {
+      return absl::UnavailableError("an event is too large");
+    }
+    begun_.append(part.data(), part.size());
+    if (end == absl::string_view::npos) return absl::OkStatus();
+    piece.remove_prefix(end + 1);
+    const std::string line = std::move(begun_);
+    begun_.clear();
+    if (!line.empty()) MUSTER_RETURN_IF_ERROR(on_line(line));
+  }
+  return absl::OkStatus();
+}
+
+// What an API server's answer means in muster's terms.
+
+// OK for 2xx. `verb` is the role's: "get", "update".
+//   PermissionDenied    403, naming verb and resource; 401, the server does not know us
+//   NotFound            404
+//   AlreadyExists       409 upon a create
+//   Aborted             409: somebody else was first; read again
+//   OutOfRange          410: what was asked for is too long ago
+//   InvalidArgument     400, 422
+//   ResourceExhausted   429, with what base::RetryAfter tells
+//   Unavailable         5xx, and whatever a sound server does not answer
+absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const Address& address);
+
+// For how long the server asks to be left alone, by its header or in its words; zero: it does not.
+absl::Duration RequestedRetryDelay(const HttpAnswer& answer);
+
+namespace {
+
+// How long to stay away when a server says 429 and does not say how long.
+constexpr absl::Duration kMinPatience = absl::Seconds(1);
+constexpr absl::Duration kMaxPatience = absl::Hours(1);
+
+struct ServerWords {
+  std::string message;  // without control characters, not too long
+  int64_t retry_after_seconds = 0;
+};
+
+ServerWords WordsOf(const HttpAnswer& answer) {
+  const auto status = nlohmann::json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
+  ServerWords words{TextAt(status, {"message"}),
+                    IntegerAt(status, {"details", "retryAfterSeconds"})};
+  if (words.message.empty()) words.message = absl::StrCat("HTTP ", answer.code);
+  if (words.message.size() > kMaxServerWords) words.message.resize(kMaxServerWords);
+  std::replace_if(
+      words.message.begin(), words.message.end(),
+      [](unsigned char c) { return absl::ascii_iscntrl(c); }, ' ');
+  return words;
+}
+
+std::string Forbidden(const std::string& verb, const Address& address, const ServerWords& words) {
+  return absl::StrCat("this agent may not ", verb, " ", Describe(address),
+                      "; its Role lacks verb '", verb, "' on resource '", RoleName(address), "' (",
+                      words.message, ")");
+}
+
+}  // namespace
+
+absl::Duration RequestedRetryDelay(const HttpAnswer& answer) {
+  const absl::Duration asked = answer.retry_after.has_value()
+                                   ? *answer.retry_after
+                                   : absl::Seconds(WordsOf(answer).retry_after_seconds);
+  return std::clamp(asked, absl::ZeroDuration(), kMaxPatience);
+}
+
+absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const Address& address) {
+  if (answer.code >= 200 && answer.code < 300) return absl::OkStatus();
+  const ServerWords words = WordsOf(answer);
+  const std::string what = absl::StrCat(verb, " ", Describe(address), ": ", words.message);
+  switch (answer.code) {
+    case 400:
+    case 422:
+      return absl::InvalidArgumentError(what);
+    case 401:
+      return absl::PermissionDeniedError(absl::StrCat(
+          what,
+          "; the API server does not know this agent: its token or certificate is not valid"));
+    case 403:
+      return absl::PermissionDeniedError(Forbidden(verb, address, words));
+    case 404:
+      return absl::NotFoundError(
+          absl::StrCat("there is no ", Describe(address), ": ", words.message));
+    case 409:
+      return verb == "create" ? absl::AlreadyExistsError(what) : absl::AbortedError(what);
+    case 410:
+      return absl::OutOfRangeError(what);
+    case 429:
+      return base::Throttled(what, std::max(RequestedRetryDelay(answer), kMinPatience));
+    default:
+      return absl::UnavailableError(what);
+  }
+}
+
 namespace {
 
 using nlohmann::json;

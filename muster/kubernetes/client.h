@@ -1,6 +1,8 @@
-// Client: the few verbs of the Kubernetes API that muster needs, on JSON.
+// What a request to the API server is about, and its place in the API.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -14,10 +16,71 @@
 #include "muster/kubernetes/access.h"
 #include "muster/kubernetes/http_client.h"
 #include "muster/kubernetes/limits.h"
-#include "muster/kubernetes/resource.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace muster::kubernetes {
+
+struct Resource {
+  std::string api;     // "api/v1", "apis/apps/v1"
+  std::string plural;  // as in roles: "deployments"
+};
+
+inline const Resource kPods{"api/v1", "pods"};
+inline const Resource kDeployments{"apis/apps/v1", "deployments"};
+inline const Resource kStatefulSets{"apis/apps/v1", "statefulsets"};
+
+// One object, or all of a kind where `name` is empty.
+struct Address {
+  Resource resource;
+  std::string name_space;  // empty: the resource belongs to no namespace
+  std::string name;
+  std::string subresource;  // "scale", or none
+};
+
+// "deployments/scale", as a role names it.
+std::string RoleName(const Address& address);
+// "deployments/scale 'processor' in namespace 'muster'", for errors.
+std::string Describe(const Address& address);
+
+// InvalidArgument: a name in it is none, so that none can lead elsewhere in the API.
+absl::Status Validate(const Address& address);
+// "/apis/apps/v1/namespaces/muster/deployments/processor/scale"; of a valid address.
+std::string PathOf(const Address& address);
+
+// A value in a query, with what is no plain character as %XX.
+std::string QueryEscaped(absl::string_view value);
+
+// Fields of answers, read without trust: what is not there, or is of another kind, is the fallback.
+
+using FieldPath = std::initializer_list<const char*>;
+
+// nullptr: not there.
+const nlohmann::json* FieldAt(const nlohmann::json& root, FieldPath path);
+
+std::string TextAt(const nlohmann::json& root, FieldPath path);
+int64_t IntegerAt(const nlohmann::json& root, FieldPath path, int64_t fallback = 0);
+bool TruthAt(const nlohmann::json& root, FieldPath path);
+// RFC 3339. InfinitePast: there is none.
+absl::Time TimeAt(const nlohmann::json& root, FieldPath path);
+
+// LineSplitter: lines out of pieces that end anywhere.
+
+// Not thread-safe.
+class LineSplitter {
+ public:
+  explicit LineSplitter(size_t max_line_bytes) : max_line_bytes_(max_line_bytes) {}
+
+  // Hands each line that is whole, and not empty, to `on_line`; stops at its first error.
+  // Unavailable: a line is too long.
+  absl::Status Take(absl::string_view piece,
+                    absl::FunctionRef<absl::Status(absl::string_view line)> on_line);
+
+ private:
+  const size_t max_line_bytes_;
+  std::string begun_;
+};
+
+// Client: the few verbs of the Kubernetes API that muster needs, on JSON.
 
 struct ClientOptions {
   absl::Duration attempt_limit = kAttemptLimit;

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/sleep.h"
-#include "muster/base/status_macros.h"
-#include "muster/kubernetes/json_fields.h"
+#include "muster/base/clock.h"
+#include "muster/base/status.h"
+#include "muster/kubernetes/client.h"
 #include "muster/kubernetes/limits.h"
-#include "muster/kubernetes/pod.h"
+#include "muster/kubernetes/workload.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::kubernetes {

@@ -14,7 +14,6 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/kubernetes/client.h"
-#include "muster/kubernetes/resource.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace muster::kubernetes {

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/mutex.h"
-#include "muster/kubernetes/json_fields.h"
+#include "muster/kubernetes/client.h"
 #include "nlohmann/json.hpp"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/kubernetes/scripted_server.h"

@@ -2,13 +2,102 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/kubernetes/json_fields.h"
+#include "muster/base/status.h"
+#include "muster/kubernetes/client.h"
+#include "muster/kubernetes/limits.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::kubernetes {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr char kDeletionCost[] = "controller.kubernetes.io/pod-deletion-cost";
+// A list of several pages is begun anew when the server has forgotten its instant.
+constexpr int kMaxListAttempts = 3;
+
+bool IsReady(const json& pod) {
+  const json* const conditions = FieldAt(pod, {"status", "conditions"});
+  if (conditions == nullptr || !conditions->is_array()) return false;
+  for (const json& condition : *conditions) {
+    if (TextAt(condition, {"type"}) == "Ready") return TextAt(condition, {"status"}) == "True";
+  }
+  return false;
+}
+
+std::string PageQuery(const std::string& selector, const std::string& token) {
+  std::string query = absl::StrCat("limit=", kPageSize);
+  if (!selector.empty()) absl::StrAppend(&query, "&labelSelector=", QueryEscaped(selector));
+  if (!token.empty()) absl::StrAppend(&query, "&continue=", QueryEscaped(token));
+  return query;
+}
+
+absl::StatusOr<ObjectList> ListPages(Client* client, const Address& address,
+                                     const std::string& selector, const std::stop_token& stop) {
+  ObjectList all;
+  std::string token;
+  for (int page = 0; page < kMaxPages; ++page) {
+    MUSTER_ASSIGN_OR_RETURN(json list, client->List(address, PageQuery(selector, token), stop));
+    if (!FieldAt(list, {"items"}) || !list["items"].is_array()) {
+      return absl::UnavailableError(
+          absl::StrCat("list ", Describe(address), ": the answer is no list"));
+    }
+    for (json& item : list["items"]) all.items.push_back(std::move(item));
+    all.version = TextAt(list, {"metadata", "resourceVersion"});
+    token = TextAt(list, {"metadata", "continue"});
+    if (token.empty()) return all;
+  }
+  return absl::UnavailableError(absl::StrCat("list ", Describe(address), ": more than ",
+                                             kPageSize * kMaxPages, " are too many"));
+}
+
+}  // namespace
+
+Pod PodOf(const json& object) {
+  Pod pod;
+  pod.name = TextAt(object, {"metadata", "name"});
+  pod.phase = TextAt(object, {"status", "phase"});
+  pod.ready = IsReady(object);
+  pod.deleted = FieldAt(object, {"metadata", "deletionTimestamp"}) != nullptr;
+  pod.started = TimeAt(object, {"status", "startTime"});
+  if (pod.started == absl::InfinitePast()) {
+    pod.started = TimeAt(object, {"metadata", "creationTimestamp"});
+  }
+  const json* const cost = FieldAt(object, {"metadata", "annotations", kDeletionCost});
+  if (cost != nullptr && cost->is_string()) pod.deletion_cost = cost->get<std::string>();
+  return pod;
+}
+
+absl::StatusOr<ObjectList> ListAll(Client* client, const Address& address,
+                                   const std::string& selector, const std::stop_token& stop) {
+  for (int attempt = 1;; ++attempt) {
+    absl::StatusOr<ObjectList> all = ListPages(client, address, selector, stop);
+    if (!absl::IsOutOfRange(all.status())) return all;
+    if (attempt == kMaxListAttempts) return absl::UnavailableError(all.status().message());
+  }
+}
+
+absl::StatusOr<std::vector<Pod>> ListPods(Client* client, const std::string& name_space,
+                                          const std::string& selector) {
+  if (selector.empty()) return absl::InvalidArgumentError("pods are not listed without a selector");
+  MUSTER_ASSIGN_OR_RETURN(const ObjectList all,
+                          ListAll(client, {kPods, name_space, "", ""}, selector));
+  std::vector<Pod> pods;
+  for (const json& item : all.items) pods.push_back(PodOf(item));
+  return pods;
+}
+
+absl::Status SetDeletionCost(Client* client, const std::string& name_space, const std::string& pod,
+                             std::optional<int> cost) {
+  const json value = cost.has_value() ? json(absl::StrCat(*cost)) : json(nullptr);
+  const json patch = {{"metadata", {{"annotations", {{kDeletionCost, value}}}}}};
+  const absl::Status status = client->Patch({kPods, name_space, pod, ""}, patch).status();
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
 
 Address ScaleAddress(const Workload& workload) {
   return {workload.kind == WorkloadKind::kDeployment ? kDeployments : kStatefulSets,

@@ -1,15 +1,55 @@
-// What has replicas, and its scale: the number that it was told, and how to find its pods.
+// Pods, as far as muster looks at them.
 #pragma once
 
+#include <optional>
+#include <stop_token>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "muster/kubernetes/client.h"
-#include "muster/kubernetes/resource.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace muster::kubernetes {
+
+struct Pod {
+  std::string name;
+  std::string phase;  // "Pending", "Running", "Succeeded", "Failed", "Unknown"
+  bool ready = false;
+  bool deleted = false;  // it was told to go, and is still there
+  absl::Time started;    // when it was made, until it has started
+  std::optional<std::string> deletion_cost;
+
+  // It has ended, and will not run again.
+  bool is_over() const { return phase == "Succeeded" || phase == "Failed"; }
+};
+
+Pod PodOf(const nlohmann::json& object);
+
+// A list as of one instant, from which a watch may go on.
+struct ObjectList {
+  std::vector<nlohmann::json> items;
+  std::string version;
+};
+
+// All objects at `address` that the label selector chooses, in pages. Unavailable: there are more
+// than any sane target has.
+absl::StatusOr<ObjectList> ListAll(Client* client, const Address& address,
+                                   const std::string& selector, const std::stop_token& stop = {});
+
+// InvalidArgument: the selector is empty, and would choose the pods of others.
+absl::StatusOr<std::vector<Pod>> ListPods(Client* client, const std::string& name_space,
+                                          const std::string& selector);
+
+// Of the replicas of a Deployment those with the least go first. nullopt clears it. OK also when
+// the pod is gone.
+absl::Status SetDeletionCost(Client* client, const std::string& name_space, const std::string& pod,
+                             std::optional<int> cost);
+
+// What has replicas, and its scale: the number that it was told, and how to find its pods.
 
 enum class WorkloadKind { kDeployment, kStatefulSet };
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
-#include "muster/base/status_macros.h"
-#include "muster/listener/store_results.h"
+#include "muster/base/status.h"
+#include "muster/listener/lease_table.h"
 
 namespace muster::listener {
 namespace {

@@ -11,10 +11,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "muster/base/mutex.h"
+#include "muster/listener/dequeue_task.h"
 #include "muster/listener/lease_table.h"
 #include "muster/listener/settler.h"
 #include "muster/listener/subscriber.h"
-#include "muster/listener/task_environment.h"
 #include "muster/listener/verdict.h"
 
 namespace muster::listener {

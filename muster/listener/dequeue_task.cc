@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/listener/delivery_batch.h"
 
 namespace muster::listener {

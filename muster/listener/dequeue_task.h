@@ -1,3 +1,59 @@
+// TaskEnvironment: what all dequeue tasks of a listener share.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/random.h"
+#include "muster/base/retry.h"
+#include "muster/listener/claim_tuning.h"
+#include "muster/listener/lease_table.h"
+#include "muster/listener/listener.h"
+#include "muster/listener/metrics.h"
+#include "muster/listener/settler.h"
+#include "muster/listener/subscriber.h"
+#include "muster/listener/supervisor.h"
+#include "muster/listener/task_roster.h"
+#include "muster/listener/verdict.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::listener {
+
+// None of the pointers is owned; all outlive the tasks. Each is thread-safe.
+struct TaskEnvironment {
+  const ListenerOptions* options;
+  VerdictRules rules;
+  queue::QueueStore* store;
+  base::Clock* clock;
+  base::RetryPolicy* retry;
+  VisibilityTuner* visibility;
+  LeaseTable* leases;
+  Settler* settler;
+  TaskRoster* roster;
+  ClaimSizer* sizer;
+  CounterSet* counters;
+  WorkMeter* meter;
+  Supervisor* supervisor;
+  std::stop_token stopping;
+
+  std::function<void(const absl::Status&)> on_error;
+  // The decision for a task that found the queue empty `idle_count` times; the interval is for
+  // tasks that stay.
+  std::function<IdleDecision(int idle_count)> queue_empty;  // empty: the default
+  std::function<absl::StatusOr<std::unique_ptr<Subscriber>>()> subscribers;
+
+  // What may change while running.
+  std::atomic<int>* dequeue_batch_size;
+  std::function<base::IdleBackoffOptions()> idle_intervals;
+};
+
 // DequeueTask: one reader thread of a listener (req. 32, 33).
 //
 //   look over all partitions ─ messages ─► DeliveryBatch ─► look again
@@ -5,20 +61,6 @@
 //        ▼
 //   QueueEmpty(idle count) ─► sleep, until woken or the interval is over ─► look again
 //        └─► leave, if the roster lets it
-#pragma once
-
-#include <memory>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "muster/base/backoff.h"
-#include "muster/base/random.h"
-#include "muster/listener/subscriber.h"
-#include "muster/listener/task_environment.h"
-#include "muster/queue/queue_store.h"
-
-namespace muster::listener {
 
 // Used by its own thread only.
 class DequeueTask {

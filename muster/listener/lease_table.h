@@ -11,15 +11,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stop_token>
+#include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/listener/metrics.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::listener {
@@ -151,6 +156,76 @@ class LeaseTable {
   // When the keeper wakes by itself. Leases that are due later need not wake it, so a steady flow
   // of short-lived ones costs no notifications.
   absl::Duration renewer_wakes_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
+};
+
+// What the store answered about several messages at once: one status for each of them, besides that
+// of the call as a whole, which is OK also when single messages failed.
+
+// The lease was lost (FailedPrecondition), or the message is gone altogether (NotFound: expired,
+// cleared, or deleted by whoever had the lease next). Both are in the order of things.
+inline bool IsStale(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
+}
+
+inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+  return result.status();
+}
+
+// `results`, or Internal when they are not as many as were `asked` for.
+template <typename Result>
+absl::StatusOr<std::vector<Result>> CheckSize(absl::StatusOr<std::vector<Result>> results,
+                                              size_t asked) {
+  if (!results.ok() || results->size() == asked) return results;
+  return absl::InternalError(
+      absl::StrCat("the store gave ", results->size(), " answers about ", asked, " messages"));
+}
+
+// What to report of a call: its own error, or the first of a message that is not merely stale.
+template <typename Result>
+absl::Status FirstError(const absl::StatusOr<std::vector<Result>>& results) {
+  if (!results.ok()) return results.status();
+  for (const Result& result : *results) {
+    if (!StatusOf(result).ok() && !IsStale(StatusOf(result))) return StatusOf(result);
+  }
+  return absl::OkStatus();
+}
+
+// LeaseRenewer: extends the leases of messages that are still being worked on, from a thread of its
+// own that no handler can starve (D5).
+
+struct LeaseRenewerOptions {
+  std::vector<queue::QueueId> partitions;
+  std::function<void(const absl::Status&)> on_error;  // called with no lock held
+};
+
+// Thread-safe.
+class LeaseRenewer {
+ public:
+  // Starts the thread. `store`, `leases`, `counters` and `clock` are not owned.
+  LeaseRenewer(LeaseRenewerOptions options, queue::QueueStore* store, LeaseTable* leases,
+               CounterSet* counters, base::Clock* clock);
+  ~LeaseRenewer();
+
+  // Ends the thread and waits for it; leases that are still there run out. Twice is fine.
+  void Stop();
+
+ private:
+  using Renewals = std::vector<LeaseTable::Renewal>;
+
+  void Run();
+  void Renew(int partition, const Renewals& renewals);
+  void Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result, absl::Duration asked_at);
+
+  const LeaseRenewerOptions options_;
+  queue::QueueStore* const store_;  // not owned
+  LeaseTable* const leases_;        // not owned
+  CounterSet* const counters_;      // not owned
+  base::Clock* const clock_;        // not owned
+
+  base::Mutex join_mu_;
+  std::thread thread_ ABSL_GUARDED_BY(join_mu_);  // last: it uses all of the above
 };
 
 }  // namespace muster::listener

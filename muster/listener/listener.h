@@ -1,3 +1,43 @@
+// Work rules: how many dequeue tasks a depth deserves (req. 38). The host may replace the rule, or
+// describe one as text that is managed outside the program.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/bus/trigger_bus.h"
+#include "muster/listener/metrics.h"
+#include "muster/listener/subscriber.h"
+#include "muster/queue/limits.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::listener {
+
+// depth → number of dequeue tasks wanted, at least 1. A negative depth means "unknown".
+// Thread-safe.
+using WorkRule = std::function<int(int64_t depth)>;
+
+// What a queue deserves when its depth is unknown.
+inline constexpr int kFallbackTasks = 1;
+inline constexpr int kMaxRuleSteps = 64;  // a rule longer than this is a mistake
+inline constexpr int kMaxRuleTasks = 10000;
+
+// < 100 → 10, 100–999 → 50, ≥ 1000 → 100; unknown → 1.
+WorkRule DefaultWorkRule();
+
+// Parses steps of "min_depth:tasks" with commas between, depths ascending from 0: the default rule
+// is "0:10,100:50,1000:100". InvalidArgument names the step that is wrong.
+absl::StatusOr<WorkRule> ParseWorkRule(absl::string_view text);
+
 // QueueListener: the reader of a queue's partitions in one process (req. 27–41).
 //
 // A listener runs dequeue tasks. Each task: receive a batch → Subscriber → settle, until the queue
@@ -13,28 +53,6 @@
 //      group commit) └─ empty ─► QueueEmpty(idle_count) ─► sleep, or leave
 //
 // Read on: task_roster.h (who may leave), lease_table.h (what is in hand), settler.h (how it ends).
-#pragma once
-
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "muster/base/clock.h"
-#include "muster/bus/trigger_bus.h"
-#include "muster/listener/counters.h"
-#include "muster/listener/subscriber.h"
-#include "muster/listener/work_meter.h"
-#include "muster/listener/work_rule.h"
-#include "muster/queue/limits.h"
-#include "muster/queue/queue_store.h"
-
-namespace muster::listener {
 
 class QueueListener;
 
@@ -185,5 +203,20 @@ class QueueListener {
   // As they are now.
   virtual ListenerOptions options() const = 0;
 };
+
+// The bounds of a listener's options.
+
+inline constexpr int kMaxPartitions = 1024;    // a look visits each of them
+inline constexpr int kMaxDequeueTasks = 1000;  // each is a thread
+inline constexpr int kMaxUnsettledMessages = 1 << 20;
+// Below this the renewals of one lease would outweigh the work.
+inline constexpr absl::Duration kMinVisibility = absl::Milliseconds(100);
+inline constexpr int kMaxAttemptsLimit = 1000;
+
+// InvalidArgument, naming the option.
+absl::Status ValidateListenerOptions(const ListenerOptions& options, const queue::Traits& traits);
+absl::Status ValidateIdleIntervals(absl::Duration minimum, absl::Duration maximum);
+absl::Status ValidateBatchSize(int messages, const queue::Traits& traits);
+absl::Status ValidateMaxDequeueTasks(int tasks);
 
 }  // namespace muster::listener

@@ -3,7 +3,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "tests/fakes/listener/listener_settlement_fixture.h"
+#include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
 namespace {

@@ -8,11 +8,6 @@
 namespace muster::listener {
 namespace {
 
-using ListenerCounters;
-using ListenerLoad;
-using ServiceTimes;
-using WorkTimes;
-
 void FillThreads(const ListenerLoad& load, const WorkTimes& before, v1::JobLoad* proto) {
   proto->set_threads_max(load.max_dequeue_tasks);
   proto->set_threads(load.times.tasks);

@@ -6,9 +6,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
-#include "muster/base/retry_policy.h"
-#include "muster/base/status_macros.h"
-#include "muster/listener/store_results.h"
+#include "muster/base/retry.h"
+#include "muster/base/status.h"
+#include "muster/listener/lease_table.h"
 #include "muster/queue/limits.h"
 
 namespace muster::listener {

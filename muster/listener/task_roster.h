@@ -10,9 +10,13 @@
 // since: then the look may have been too early, and the task looks again.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
+#include <thread>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
@@ -101,6 +105,34 @@ class TaskRoster {
   bool counted_on_ ABSL_GUARDED_BY(mu_) = false;
   bool dismissed_ ABSL_GUARDED_BY(mu_) = false;
   std::list<Sleeper*> sleepers_ ABSL_GUARDED_BY(mu_);  // longest asleep first
+};
+
+// TaskThreads: the threads of a listener's dequeue tasks. A thread that has ended is joined when
+// the next one starts.
+
+// Thread-safe.
+class TaskThreads {
+ public:
+  TaskThreads() = default;
+  TaskThreads(const TaskThreads&) = delete;
+  TaskThreads& operator=(const TaskThreads&) = delete;
+
+  // Runs `task` on a thread of its own. ResourceExhausted: there is none.
+  absl::Status Start(std::function<void()> task);
+
+  // Returns when all that were started before have ended.
+  void Join();
+
+ private:
+  struct Thread {
+    std::thread thread;
+    std::atomic<bool> ended = false;
+  };
+
+  void ReapLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  base::Mutex mu_;
+  std::list<Thread> threads_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::listener

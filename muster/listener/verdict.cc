@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/queue/limits.h"
 
 namespace muster::listener {

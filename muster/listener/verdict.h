@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "muster/listener/counters.h"
+#include "muster/listener/metrics.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
 

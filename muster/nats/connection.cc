@@ -12,17 +12,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "muster/base/clock.h"
-#include "muster/base/instance_id.h"
 #include "muster/base/log.h"
 #include "muster/base/mutex.h"
-#include "muster/base/status_macros.h"
-#include "muster/nats/event.h"
-#include "muster/nats/heard_subscription.h"
-#include "muster/nats/limits.h"
-#include "muster/nats/own_inbox.h"
-#include "muster/nats/reply_book.h"
+#include "muster/base/names.h"
+#include "muster/base/status.h"
 #include "muster/nats/status.h"
-#include "muster/nats/wire_message.h"
+#include "muster/nats/subscription.h"
 
 namespace muster::nats {
 namespace {

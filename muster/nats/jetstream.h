@@ -132,4 +132,25 @@ bool IsNoStream(const absl::Status& status);
 // The number in an error that JetStream answered, 0 if it is none of those.
 int ErrorCodeOf(const absl::Status& status);
 
+// What is there on a server, held against what was asked for.
+
+// A setting that is not as it should be; both values as JSON.
+struct Difference {
+  std::string field;
+  std::string is;  // "not set" where the server does not have it
+  std::string wanted;
+};
+
+// The fields of `wanted` that are otherwise in `got`, but for those in `optional`. What no server
+// changes later comes first.
+std::vector<Difference> DifferencesOf(const nlohmann::json& wanted, const nlohmann::json& got,
+                                      absl::Span<const absl::string_view> optional = {});
+
+// "storage is "memory", not "file", …"; empty: there are none.
+std::string Describe(absl::Span<const Difference> differences);
+
+// FailedPrecondition, with the first of `differences` as a base::Mismatch of `name`.
+absl::Status Incompatible(absl::string_view name, absl::string_view message,
+                          absl::Span<const Difference> differences);
+
 }  // namespace muster::nats

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/mismatch.h"
+#include "muster/base/status.h"
 #include "nlohmann/json.hpp"
 #include "tests/fakes/nats/nats_server.h"
 

@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::nats {

@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fakes/nats/made_up_server.h"
+#include "tests/fakes/nats/fake_server.h"
 #include "tests/fakes/nats/nats_server.h"
 
 namespace muster::nats {

@@ -12,14 +12,39 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "muster/base/clock.h"
-#include "muster/base/status_macros.h"
-#include "muster/os/environment.h"
+#include "muster/base/status.h"
 
 namespace muster::os {
+
+std::vector<std::string> MergeEnvironment(
+    const std::vector<std::pair<std::string, std::string>>& changes) {
+  std::map<std::string, std::string> merged;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::pair<std::string, std::string> split =
+        absl::StrSplit(*variable, absl::MaxSplits('=', 1));
+    merged.insert(split);
+  }
+  for (const auto& [name, value] : changes) merged.insert_or_assign(name, value);
+  std::vector<std::string> variables;
+  variables.reserve(merged.size());
+  for (const auto& [name, value] : merged) variables.push_back(absl::StrCat(name, "=", value));
+  return variables;
+}
+
+std::vector<char*> NullTerminated(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 namespace {
 
 struct Pipe {
@@ -237,6 +262,39 @@ const std::string& ChildProcess::Kill() {
   was_signalled_ = waited == pid_ && WIFSIGNALED(status);
   end_ = waited == pid_ ? DescribeEnd(status, usage) : "ended in an unknown way";
   return *end_;
+}
+
+Spawner::Spawner() : thread_([this] { Run(); }) {}
+
+Spawner::~Spawner() {
+  {
+    base::MutexLock lock(&mu_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+absl::StatusOr<std::unique_ptr<ChildProcess>> Spawner::Start(const ProcessSpec& program) {
+  Order order{&program, std::nullopt};
+  base::MutexLock lock(&mu_);
+  while (order_ != nullptr) changed_.Wait(&mu_);
+  order_ = &order;
+  changed_.NotifyAll();
+  while (!order.result) changed_.Wait(&mu_);
+  return *std::move(order.result);
+}
+
+void Spawner::Run() {
+  base::MutexLock lock(&mu_);
+  while (true) {
+    while (order_ == nullptr && !stopping_) changed_.Wait(&mu_);
+    if (order_ == nullptr) return;
+    // The lock is kept: starts are rare, and one at a time is what this class is for.
+    order_->result.emplace(ChildProcess::Start(*order_->program));
+    order_ = nullptr;
+    changed_.NotifyAll();
+  }
 }
 
 }  // namespace muster::os

@@ -1,4 +1,4 @@
-// ChildProcess: a program that this process started, and the three pipes to it.
+// The environment of a program that is to be started, and texts as exec takes them.
 #pragma once
 
 #include <sys/types.h>
@@ -8,15 +8,26 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "muster/base/mutex.h"
 #include "muster/os/file_descriptor.h"
 
 namespace muster::os {
+
+// "NAME=value" of each variable: this process's own, with `changes` on top.
+std::vector<std::string> MergeEnvironment(
+    const std::vector<std::pair<std::string, std::string>>& changes);
+
+// Points into `texts`, which must outlive the result.
+std::vector<char*> NullTerminated(const std::vector<std::string>& texts);
+
+// ChildProcess: a program that this process started, and the three pipes to it.
 
 struct ProcessSpec {
   std::string path;               // absolute, or relative to this process's working directory
@@ -75,6 +86,37 @@ class ChildProcess {
   FileDescriptor input_, output_, errors_, pidfd_;
   std::optional<std::string> end_;
   bool was_signalled_ = false;
+};
+
+// Spawner: starts programs from one thread that outlives them all.
+
+// Thread-safe. The kernel ties a program's life to the *thread* that started it; workers' threads
+// come and go with the load, and must not take their programs along.
+class Spawner {
+ public:
+  Spawner();
+  // Every program that it started must be gone.
+  ~Spawner();
+
+  Spawner(const Spawner&) = delete;
+  Spawner& operator=(const Spawner&) = delete;
+
+  // As ChildProcess::Start.
+  absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProcessSpec& program);
+
+ private:
+  struct Order {
+    const ProcessSpec* program;
+    std::optional<absl::StatusOr<std::unique_ptr<ChildProcess>>> result;
+  };
+
+  void Run();
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  Order* order_ ABSL_GUARDED_BY(mu_) = nullptr;  // on the stack of who waits for it
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;  // last: it uses the others
 };
 
 }  // namespace muster::os

@@ -12,9 +12,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/busy.h"
 #include "muster/base/failpoint.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 
 namespace muster::os {
 namespace {

@@ -14,8 +14,6 @@
 namespace muster::os {
 namespace {
 
-using ChildProcess;
-
 class ProcessIdentityTest : public ::testing::Test {
  protected:
   std::unique_ptr<ChildProcess> child_ =

@@ -13,8 +13,8 @@ namespace muster::os {
 
 TempDir::TempDir() : path_((std::filesystem::temp_directory_path() / "muster-XXXXXX").string()) {
   if (mkdtemp(path_.data()) == nullptr) {
-    Log(kError, "no temporary directory",
-        {{"path", path_}, {"why", std::generic_category().message(errno)}});
+    base::Log(base::kError, "no temporary directory",
+              {{"path", path_}, {"why", std::generic_category().message(errno)}});
     std::abort();
   }
 }

@@ -5,8 +5,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/queue/lease_metadata.h"
+#include "muster/base/status.h"
+#include "muster/queue/queue_store.h"
 
 namespace muster::queue {
 namespace {

@@ -1,11 +1,84 @@
 #include "muster/report/counted_item.h"
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "absl/strings/str_join.h"
+#include "muster/base/decimal.h"
+#include "muster/base/status.h"
 
 namespace muster::report {
+
+namespace {
+
+using Names = absl::flat_hash_set<std::string>;
+
+absl::Status Claim(absl::string_view name, absl::string_view what, Names* taken) {
+  if (name.empty() || name.size() > kMaxNameBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " name '", name, "' must have 1 to ", kMaxNameBytes, " bytes"));
+  }
+  if (name.find('\0') != absl::string_view::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " name contains a NUL byte"));
+  }
+  // SQL takes Country and country for one column.
+  if (!taken->insert(absl::AsciiStrToLower(name)).second) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " name '", name, "' is used twice"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateScale(const MeasureShape& measure) {
+  const int most = measure.is_int ? 0 : base::Decimal::kMaxScale;
+  if (measure.scale >= 0 && measure.scale <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("measure '", measure.name, "' has scale ",
+                                                 measure.scale, ", which is not in 0..", most));
+}
+
+absl::Status ValidateGroup(const GroupShape& group) {
+  if (group.keys.empty()) return absl::InvalidArgumentError("a group needs a key");
+  if (group.measures.empty()) return absl::InvalidArgumentError("a group needs a measure");
+  if (group.keys.size() + group.measures.size() > kMaxColumns) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a group has at most ", kMaxColumns, " keys and measures"));
+  }
+  Names columns;
+  for (const std::string& key : group.keys) {
+    MUSTER_RETURN_IF_ERROR(Claim(key, "key", &columns));
+  }
+  for (const MeasureShape& measure : group.measures) {
+    MUSTER_RETURN_IF_ERROR(Claim(measure.name, "measure", &columns));
+    MUSTER_RETURN_IF_ERROR(ValidateScale(measure));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateBatchShape(const BatchShape& shape) {
+  if (shape.batch > uint64_t{std::numeric_limits<int64_t>::max()}) {
+    return absl::InvalidArgumentError(absl::StrCat("batch ", shape.batch, " is out of range"));
+  }
+  if (shape.job.empty() || shape.job_revision.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", shape.batch, " names no job or no job revision"));
+  }
+  if (shape.groups.size() > kMaxGroups) {
+    return absl::InvalidArgumentError(absl::StrCat("a job has at most ", kMaxGroups, " groups"));
+  }
+  Names names;
+  for (const GroupShape& group : shape.groups) {
+    MUSTER_RETURN_IF_ERROR(Claim(group.name, "group", &names));
+    MUSTER_RETURN_IF_ERROR(
+        base::Annotate(ValidateGroup(group), absl::StrCat("group '", group.name, "'")));
+  }
+  return absl::OkStatus();
+}
+
 namespace {
 
 absl::Status Mismatch(absl::string_view what, size_t has, size_t due) {
@@ -92,6 +165,63 @@ Repeat CompareWithStored(const ItemFacts& stored, const ItemFacts& offered) {
   if (offered.outcome == ItemOutcome::kDeadLettered) return Repeat::kDuplicate;
   if (stored.result == offered.result) return Repeat::kDuplicate;
   return stored.outcome == ItemOutcome::kDeadLettered ? Repeat::kReplaces : Repeat::kConflict;
+}
+
+namespace {
+
+void JoinKeys(absl::Span<const std::string> keys, std::string* joined) {
+  joined->clear();
+  for (const std::string& key : keys) {
+    const uint32_t size = static_cast<uint32_t>(key.size());
+    joined->append(reinterpret_cast<const char*>(&size), sizeof size);
+    joined->append(key);
+  }
+}
+
+std::vector<base::Decimal> Zeros(const GroupShape& shape) {
+  std::vector<base::Decimal> zeros;
+  zeros.reserve(shape.measures.size());
+  for (const MeasureShape& measure : shape.measures) {
+    zeros.push_back(*base::Decimal::FromUnits(0, measure.scale));
+  }
+  return zeros;
+}
+
+}  // namespace
+
+absl::Status RowMerger::Add(absl::Span<const PartialRow> rows) {
+  for (const PartialRow& row : rows) MUSTER_RETURN_IF_ERROR(AddRow(row));
+  return absl::OkStatus();
+}
+
+absl::Status RowMerger::AddRow(const PartialRow& partial) {
+  JoinKeys(partial.keys, &scratch_);
+  auto [it, is_new] = rows_.try_emplace(scratch_);
+  if (is_new) it->second = {&partial.keys, Zeros(*shape_)};
+  std::vector<base::Decimal>& sums = it->second.measures;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    std::optional<base::Decimal> value = partial.measures[i].TryRescale(sums[i].scale());
+    if (value) value = base::Decimal::TryAdd(sums[i], *value);
+    if (!value) {
+      return absl::OutOfRangeError(absl::StrCat(RowName(*shape_, partial.keys), ": measure '",
+                                                shape_->measures[i].name, "' overflows"));
+    }
+    sums[i] = *value;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<const RowMerger::Row*> RowMerger::SortedRows() const {
+  std::vector<const Row*> sorted;
+  sorted.reserve(rows_.size());
+  for (const auto& [joined, row] : rows_) sorted.push_back(&row);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Row* a, const Row* b) { return *a->keys < *b->keys; });
+  return sorted;
+}
+
+std::string RowName(const GroupShape& shape, absl::Span<const std::string> keys) {
+  return absl::StrCat("group '", shape.name, "', row (", absl::StrJoin(keys, ", "), ")");
 }
 
 }  // namespace muster::report

@@ -1,19 +1,55 @@
-// CountedItem: what became of one work item, as it is offered to the report.
+// What the report keeps of a batch: the groups of its job, with their keys and measures.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/base/decimal.h"
 #include "muster/base/fingerprint.h"
-#include "muster/report/shape.h"
 
 namespace muster::report {
+
+struct MeasureShape {
+  std::string name;
+  bool is_int = true;  // a whole number of 64 bits; else a decimal of up to 38 digits
+  int scale = 0;       // decimals kept; 0 when is_int
+
+  friend bool operator==(const MeasureShape&, const MeasureShape&) = default;
+};
+
+struct GroupShape {
+  std::string name;
+  std::vector<std::string> keys;       // at least one
+  std::vector<MeasureShape> measures;  // at least one
+
+  friend bool operator==(const GroupShape&, const GroupShape&) = default;
+};
+
+// What must be known of a batch before its items can be counted.
+struct BatchShape {
+  uint64_t batch = 0;
+  std::string job;
+  std::string job_revision;
+  std::vector<GroupShape> groups;
+};
+
+// Keys and measures become columns of one table: a database of people must be able to hold them.
+inline constexpr size_t kMaxNameBytes = 64;
+inline constexpr size_t kMaxColumns = 64;  // of a group; far below what any SQL store takes
+inline constexpr size_t kMaxGroups = 64;   // of a job
+
+// InvalidArgument naming the group and what is wrong with it: a name that is empty, too long, or
+// used twice (letter case aside), no key, no measure, a scale out of 0..18.
+absl::Status ValidateBatchShape(const BatchShape& shape);
+
+// CountedItem: what became of one work item, as it is offered to the report.
 
 enum class ItemOutcome {
   kAggregated = 1,    // its rows count; single transactions may have been rejected
@@ -84,5 +120,39 @@ enum class Repeat {
   kReplaces,   // aggregates an item that had been dead-lettered (after a redrive)
 };
 Repeat CompareWithStored(const ItemFacts& stored, const ItemFacts& offered);
+
+// RowMerger: adds up the rows of many items in memory, so that a commit touches each row of the
+// store once, however many items share it.
+
+// The merged rows of one batch and group. Not thread-safe.
+class RowMerger {
+ public:
+  struct Row {
+    const std::vector<std::string>* keys;  // of the first partial row that had them
+    std::vector<base::Decimal> measures;   // at the measures' scales
+  };
+
+  // `shape` is not owned and outlives the merger.
+  explicit RowMerger(const GroupShape* shape) : shape_(shape) {}
+
+  // Adds rows that passed CheckItem; they must outlive the merger. OutOfRange naming the row when a
+  // sum overflows: the merger is of no use afterwards.
+  absl::Status Add(absl::Span<const PartialRow> rows);
+
+  // In the byte order of their keys.
+  std::vector<const Row*> SortedRows() const;
+
+  const GroupShape& shape() const { return *shape_; }
+
+ private:
+  absl::Status AddRow(const PartialRow& partial);
+
+  const GroupShape* const shape_;
+  absl::flat_hash_map<std::string, Row> rows_;  // by the keys, joined with their lengths
+  std::string scratch_;
+};
+
+// "group 'by_customer', row (17850.0)": how a message names a row.
+std::string RowName(const GroupShape& shape, absl::Span<const std::string> keys);
 
 }  // namespace muster::report

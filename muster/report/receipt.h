@@ -1,3 +1,28 @@
+// How the lines of a receipt are written: "name value", with "\n" after each.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace muster::report {
+
+// Backslash, line feed and carriage return as \\, \n and \r, and back.
+std::string EscapeName(absl::string_view text);
+std::string UnescapeName(absl::string_view text);
+
+// RFC 3339, UTC, with as many decimals as there are; "never" for absl::InfinitePast().
+std::string ReceiptTime(absl::Time time);
+std::optional<absl::Time> ParseReceiptTime(absl::string_view text);
+
+// A line "items_by_version ITEMS VERSION" for each version.
+std::string VersionLines(const std::map<std::string, int64_t>& items_by_version);
+
 // Receipt: the proof of a batch. It says where every transaction went, and seals the stored rows
 // that show it, so that whoever has the store can work it out again (verify.h).
 //
@@ -29,17 +54,6 @@
 //   rejections_sha256 …                 of the rejections
 //
 // Backslash, line feed and carriage return in a name are written \\, \n and \r.
-#pragma once
-
-#include <cstdint>
-#include <map>
-#include <string>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "absl/time/time.h"
-
-namespace muster::report {
 
 // What an acknowledged put of this batch's items outlives.
 enum class AckSurvives { kProcess, kPower };

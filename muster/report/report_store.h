@@ -23,7 +23,6 @@
 #include "muster/base/decimal.h"
 #include "muster/report/counted_item.h"
 #include "muster/report/receipt.h"
-#include "muster/report/shape.h"
 
 namespace muster::report {
 
@@ -143,5 +142,18 @@ class ReportStore {
 
   virtual absl::StatusOr<std::unique_ptr<ReportReader>> Read() = 0;
 };
+
+// Going through the rows of a batch, group by group.
+
+struct RowVisitor {
+  // A group begins; its rows follow. An error ends the visit with it.
+  std::function<absl::Status(const GroupShape&)> on_group;
+  std::function<void(const GroupRow&)> on_row;
+};
+
+// Visits `group` of a batch, or all groups in the job's order when it is empty. NotFound: no such
+// batch, or no such group, naming those that it has; nothing was visited then.
+absl::Status VisitRows(ReportReader& reader, uint64_t batch, absl::string_view group,
+                       const RowVisitor& visitor);
 
 }  // namespace muster::report

@@ -1,6 +1,4 @@
-// Database: a RocksDB directory opened the way muster wants it: bounded memory, one owner, quiet
-// logs, absl::Status. It hides how RocksDB is configured, not RocksDB: callers use db() and
-// family() with RocksDB's own types.
+// RocksDB's outcomes in muster's terms.
 #pragma once
 
 #include <atomic>
@@ -14,6 +12,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/mutex.h"
+#include "rocksdb/slice.h"
+
+namespace rocksdb {
+class Status;
+}  // namespace rocksdb
 
 namespace rocksdb {
 class ColumnFamilyHandle;
@@ -25,6 +28,34 @@ class WriteBatch;
 }  // namespace rocksdb
 
 namespace muster::rocksdb {
+
+// `context` goes before the message and should name what was being done to which thing.
+//   NotFound            no such key
+//   DataLoss            a block or record is corrupt
+//   ResourceExhausted   the disk is full, or a quota or memory limit was met
+//   FailedPrecondition  the database was opened read-only, or its options do not fit its files
+//   Unavailable         input or output failed, or RocksDB is busy: try again
+//   Internal            anything else
+absl::Status ToStatus(const ::rocksdb::Status& status, absl::string_view context);
+
+// The disk is full, or a quota was met.
+bool IsDiskFull(const ::rocksdb::Status& status);
+
+// Between RocksDB's view of bytes and Abseil's.
+
+inline ::rocksdb::Slice ToSlice(absl::string_view text) { return {text.data(), text.size()}; }
+inline absl::string_view ToView(const ::rocksdb::Slice& slice) {
+  return {slice.data(), slice.size()};
+}
+
+// What an iterator stands on lies in memory that RocksDB writes to beside it. ThreadSanitizer,
+// which does not see how RocksDB orders the two, is told to look away from this copy, and from
+// nothing that is done with it.
+std::string Copy(const ::rocksdb::Slice& slice);
+
+// Database: a RocksDB directory opened the way muster wants it: bounded memory, one owner, quiet
+// logs, absl::Status. It hides how RocksDB is configured, not RocksDB: callers use db() and
+// family() with RocksDB's own types.
 
 class LogGuard;
 

@@ -1,23 +1,30 @@
+// What becomes of acknowledgements when the disk fails or the power goes.
+
 #include "muster/rocksdb/database.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/busy.h"
+#include "muster/base/status.h"
 #include "muster/os/temp_dir.h"
-#include "muster/rocksdb/status.h"
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"
-#include "tests/fakes/base/victim.h"
+#include "tests/fakes/base/killable_process.h"
+#include "tests/fakes/rocksdb/faulty_env.h"
 
 namespace muster::rocksdb {
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -168,5 +175,258 @@ TEST(ToStatusTest, KeepsTheMeaningOfAnError) {
             "get k: NotFound: gone");
 }
 
+using ::testing::StartsWith;
+
+class FailingDiskTest : public ::testing::Test {
+ protected:
+  static constexpr int kWriters = 16;
+
+  std::unique_ptr<Database> Open(const std::string& dir) {
+    DatabaseOptions options;
+    options.families = {{"records"}};
+    options.env = &env_;
+    auto database = Database::Open(dir, options);
+    EXPECT_TRUE(database.ok()) << database.status();
+    return database.ok() ? *std::move(database) : nullptr;
+  }
+
+  static absl::Status Put(Database* database, const std::string& key,
+                          Durability durability = Durability::kPower) {
+    ::rocksdb::WriteBatch batch;
+    batch.Put(database->family(0), key, "value");
+    return database->Write(&batch, durability);
+  }
+
+  static bool Has(Database* database, const std::string& key) {
+    std::string value;
+    return database->db()->Get({}, database->family(0), key, &value).ok();
+  }
+
+  // Many write until the disk fails, which `fail` makes it do while they are at it. Answers the
+  // keys that were acknowledged.
+  std::vector<std::string> WriteUntilItFails(Database* database, std::atomic<bool>* fail) {
+    std::vector<std::vector<std::string>> acknowledged(kWriters);
+    std::vector<std::thread> writers;
+    for (int writer = 0; writer < kWriters; ++writer) {
+      writers.emplace_back([&, writer] {
+        for (int i = 0;; ++i) {
+          const std::string key = absl::StrCat(writer, "/", i);
+          if (writer == 0 && i == 5) *fail = true;
+          // Unsynced ones in between: they are in the log's way while it is synced.
+          const Durability durability = i % 2 == 0 ? Durability::kPower : Durability::kProcess;
+          const absl::Status status = Put(database, key, durability);
+          if (!status.ok()) {
+            EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+            return;
+          }
+          acknowledged[writer].push_back(key);
+        }
+      });
+    }
+    for (std::thread& writer : writers) writer.join();
+    std::vector<std::string> all;
+    for (const auto& keys : acknowledged) all.insert(all.end(), keys.begin(), keys.end());
+    return all;
+  }
+
+  void ExpectOneErrorEach(std::atomic<bool>* fail) {
+    constexpr int kRounds = 8;  // the writers meet the failure at another step in each
+    for (int round = 0; round < kRounds; ++round) {
+      const std::string dir = root_ / absl::StrCat(round);
+      *fail = false;
+      auto database = Open(dir);
+      const std::vector<std::string> acknowledged = WriteUntilItFails(database.get(), fail);
+      EXPECT_TRUE(absl::IsUnavailable(Put(database.get(), "late")));
+      database.reset();
+      *fail = false;
+      database = Open(dir);
+      for (const std::string& key : acknowledged) EXPECT_TRUE(Has(database.get(), key)) << key;
+    }
+  }
+
+  const os::TempDir root_;
+  testing::FaultyEnv env_;
+};
+
+// A flush holds the log, so that a synced write waits within RocksDB, past every test of ours,
+// while another write fails. RocksDB's own assertion would end the process when the first one goes
+// on.
+TEST_F(FailingDiskTest, AnswersAWriterWhoIsAboutToSyncWhenAnotherFails) {
+  for (int round = 0; round < 5; ++round) {
+    std::promise<void> flushing, opened;
+    std::atomic<bool> first{true};
+    std::shared_future<void> door = opened.get_future().share();
+    env_.fail_appends = false;
+    env_.before_sync = [] {};
+    auto database = Open(root_ / absl::StrCat(round));
+    ASSERT_TRUE(Put(database.get(), "before").ok());
+    env_.before_sync = [&] {
+      if (first.exchange(false)) flushing.set_value();
+      door.wait();
+    };
+    std::thread flush(
+        [&] { database->db()->Flush({}, database->family(0)).PermitUncheckedError(); });
+    flushing.get_future().wait();
+    absl::Status about_to_sync;
+    std::thread writer([&] { about_to_sync = Put(database.get(), "about to sync"); });
+    while (!Has(database.get(), "about to sync")) std::this_thread::yield();
+    env_.fail_appends = true;
+    EXPECT_TRUE(absl::IsUnavailable(Put(database.get(), "fails")));
+    opened.set_value();
+    writer.join();
+    flush.join();
+    EXPECT_TRUE(absl::IsUnavailable(about_to_sync)) << about_to_sync;
+  }
+}
+
+TEST_F(FailingDiskTest, AnswersEveryWriterWhenTheLogCannotBeWritten) {
+  ExpectOneErrorEach(&env_.fail_appends);
+}
+
+TEST_F(FailingDiskTest, SaysFirstWhoseDiskIsFull) {
+  const std::string dir = root_ / "full";
+  auto database = Open(dir);
+  ASSERT_TRUE(Put(database.get(), "before").ok());
+  env_.disk_full = true;
+  EXPECT_TRUE(absl::IsResourceExhausted(Put(database.get(), "fails")));
+  env_.disk_full = false;
+  const absl::Status late = Put(database.get(), "late");
+  EXPECT_TRUE(absl::IsUnavailable(late)) << late;
+  EXPECT_THAT(std::string(late.message()),
+              StartsWith(absl::StrCat("the disk of ", dir, " is full: make room and start again")));
+  database.reset();
+  database = Open(dir);
+  EXPECT_TRUE(Has(database.get(), "before"));
+  EXPECT_TRUE(Put(database.get(), "there is room again").ok());
+}
+
+TEST_F(FailingDiskTest, AnswersEveryWriterWhenTheLogCannotBeSynced) {
+  ExpectOneErrorEach(&env_.fail_syncs);
+}
+
+TEST_F(FailingDiskTest, WhatWasAcknowledgedSurvivesAPowerCut) {
+  auto database = Open(root_ / "before");
+  ASSERT_TRUE(Put(database.get(), "synced").ok());
+  ASSERT_TRUE(Put(database.get(), "written", Durability::kProcess).ok());
+  env_.CopyAsAfterPowerCut(root_ / "before", root_ / "after");
+  auto after = Open(root_ / "after");
+  EXPECT_TRUE(Has(after.get(), "synced"));
+  EXPECT_FALSE(Has(after.get(), "written")) << "the power cut of this test loses nothing";
+}
+
 }  // namespace
+
+// What an open makes of a write-ahead log that a crash cut short, and of one that was damaged.
+
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// RocksDB's log is a sequence of such blocks; a longer record is cut into fragments.
+constexpr size_t kLogBlockBytes = 32 << 10;
+
+// Writes a log of numbered records, and opens copies of it that something was done to.
+class LogDamageTest : public ::testing::Test {
+ protected:
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& dir) {
+    DatabaseOptions options;
+    options.families = {{"records"}};
+    return Database::Open(dir, options);
+  }
+
+  // Where the log ends after each of `values`, which get the keys "0", "1" …
+  std::vector<uintmax_t> WriteLog(const std::vector<std::string>& values) {
+    std::vector<uintmax_t> ends;
+    auto database = Open(intact_);
+    EXPECT_TRUE(database.ok()) << database.status();
+    for (size_t i = 0; i < values.size(); ++i) {
+      ::rocksdb::WriteBatch batch;
+      batch.Put((*database)->family(0), absl::StrCat(i), values[i]);
+      EXPECT_TRUE((*database)->Write(&batch, Durability::kPower).ok());
+      ends.push_back(fs::file_size(LogOf(intact_)));
+    }
+    return ends;
+  }
+
+  // The newest one.
+  static fs::path LogOf(const std::string& dir) {
+    fs::path newest;
+    for (const auto& entry : fs::directory_iterator(dir)) {
+      if (entry.path().extension() == ".log") newest = std::max(newest, entry.path());
+    }
+    return newest;
+  }
+
+  void Copy() {
+    fs::remove_all(copy_);
+    fs::copy(intact_, copy_);
+  }
+
+  void FlipByte(uintmax_t at) {
+    std::fstream log(LogOf(copy_), std::ios::in | std::ios::out | std::ios::binary);
+    log.seekg(static_cast<std::streamoff>(at));
+    const int byte = log.get();
+    log.seekp(static_cast<std::streamoff>(at));
+    log.put(static_cast<char>(byte ^ 0x10));
+  }
+
+  // The keys "0" to "n - 1" are there.
+  static void ExpectFirst(size_t n, Database* database) {
+    for (size_t i = 0; i < n; ++i) {
+      std::string value;
+      EXPECT_TRUE(database->db()->Get({}, database->family(0), absl::StrCat(i), &value).ok())
+          << "key " << i;
+    }
+  }
+
+  const os::TempDir root_;
+  const std::string intact_ = root_ / "intact";
+  const std::string copy_ = root_ / "copy";
+};
+
+// What was acknowledged after the damage must not be dropped in silence.
+TEST_F(LogDamageTest, NamesTheDirectoryWhoseLogIsDamagedInTheMiddle) {
+  const std::vector<uintmax_t> ends =
+      WriteLog({"first", "middle", std::string(2 * kLogBlockBytes, 'x')});
+  for (uintmax_t at = ends[0]; at < ends[1]; ++at) {
+    Copy();
+    FlipByte(at);
+    const absl::Status status = Open(copy_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << "byte " << at << ": " << status;
+    EXPECT_THAT(status.message(), HasSubstr(copy_));
+  }
+}
+
+TEST_F(LogDamageTest, OpensALogWhoseLastRecordWasCutShort) {
+  const std::vector<uintmax_t> ends = WriteLog({"first", "second", "last"});
+  for (uintmax_t length = ends[1]; length < ends[2]; ++length) {
+    Copy();
+    fs::resize_file(LogOf(copy_), length);
+    const auto database = Open(copy_);
+    ASSERT_TRUE(database.ok()) << "cut to " << length << ": " << database.status();
+    ExpectFirst(2, database->get());
+  }
+}
+
+// A record of several fragments may end between two of them, too.
+TEST_F(LogDamageTest, OpensALogWhoseLastRecordLacksWholeFragments) {
+  const std::vector<uintmax_t> ends =
+      WriteLog({"first", "second", std::string(3 * kLogBlockBytes, 'x')});
+  std::vector<uintmax_t> lengths;
+  for (uintmax_t length = ends[1]; length < ends[2]; length += 5'003) lengths.push_back(length);
+  for (uintmax_t block = kLogBlockBytes; block < ends[2]; block += kLogBlockBytes) {
+    for (const int past : {-1, 0, 1, 7}) lengths.push_back(block + past);
+  }
+  for (const uintmax_t length : lengths) {
+    Copy();
+    fs::resize_file(LogOf(copy_), length);
+    const auto database = Open(copy_);
+    ASSERT_TRUE(database.ok()) << "cut to " << length << ": " << database.status();
+    ExpectFirst(2, database->get());
+  }
+}
+
+}  // namespace
+
 }  // namespace muster::rocksdb

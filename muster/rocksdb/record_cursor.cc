@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "muster/rocksdb/slice.h"
-#include "muster/rocksdb/status.h"
+#include "muster/rocksdb/database.h"
 #include "rocksdb/db.h"
 #include "rocksdb/iterator.h"
 

@@ -4,7 +4,7 @@
 #include "absl/time/clock.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/support/channel_arguments.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/rpc/address.h"
 #include "muster/rpc/grpc_log.h"
 

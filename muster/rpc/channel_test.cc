@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "muster/rpc/call.h"
 #include "muster/rpc/limits.h"
+#include "muster/rpc/server.h"
 #include "tests/fakes/rpc/rpc_fixture.h"
 
 namespace muster::rpc {

@@ -9,7 +9,6 @@
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
 #include "muster/rpc/limits.h"
-#include "muster/rpc/policy_guard.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/base/log_capture.h"
 

@@ -1,22 +1,74 @@
 #include "muster/rpc/server.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/server_builder.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/rpc/address.h"
 #include "muster/rpc/grpc_log.h"
 #include "muster/rpc/health_service.h"
 #include "muster/rpc/limits.h"
-#include "muster/rpc/otherwise_service.h"
-#include "muster/rpc/policy_guard.h"
+#include "muster/rpc/policy.h"
+#include "muster/rpc/status.h"
 
 namespace muster::rpc {
+
+absl::Status RefuseIfLate(absl::Time deadline, absl::Time now) {
+  if (now < deadline) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat("the call's deadline had passed ",
+                                                  absl::FormatDuration(now - deadline),
+                                                  " before work on it could begin"));
+}
+
+absl::Status WithAdvice(absl::Status status) {
+  if (RetryAfter(status).has_value()) return status;
+  if (absl::IsUnavailable(status)) return WithRetryAfter(std::move(status), kRetryUnavailable);
+  if (absl::IsResourceExhausted(status)) return WithRetryAfter(std::move(status), kRetryExhausted);
+  return status;
+}
+
+// FallbackService: answers the calls of every service that a server does not have, in place of
+// gRPC's Unimplemented: for a server whose services are still to come.
+
+// Thread-safe.
+class FallbackService final : public grpc::CallbackGenericService {
+ public:
+  // `answer` is called on gRPC's threads, with each call: be quick. What it answers is no OK; it
+  // goes out as any other answer does (call.h).
+  explicit FallbackService(std::function<absl::Status()> answer) : answer_(std::move(answer)) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override;
+
+ private:
+  const std::function<absl::Status()> answer_;
+};
+
+namespace {
+
+// Ends its call at once, and itself when gRPC has done with it.
+class Refusal final : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit Refusal(const absl::Status& why) { Finish(ToGrpc(WithAdvice(why))); }
+
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+grpc::ServerGenericBidiReactor* FallbackService::CreateReactor(
+    grpc::GenericCallbackServerContext*) {
+  return new Refusal(answer_());
+}
+
 namespace {
 
 // chrono's clocks count nanoseconds in 64 bits: this is no limit to anybody.

@@ -1,10 +1,9 @@
-// Server: one gRPC server with what every role's needs: health, reflection, limits, TLS, a policy,
-// and an end that lets running calls finish.
+// What every RPC of a muster server begins and ends with. A service's method is
 //
-//   Start ──► listening, not ready ──SetReady(true)──► ready ──Drain──► stopped
-//
-// A call that arrives is held against limits and policy before its service hears of it; the service
-// begins with Answer (call.h), which turns away calls that come too late.
+//   grpc::Status GetBatch(grpc::ServerContext* context, const v1::GetBatchRequest* request,
+//                         v1::GetBatchResponse* response) override {
+//     return rpc::Answer(*context, [&] { return Get(*request, response); });
+//   }
 #pragma once
 
 #include <functional>
@@ -13,14 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "grpcpp/impl/service_type.h"
 #include "grpcpp/server.h"
+#include "grpcpp/server_context.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/rpc/address.h"
+#include "muster/rpc/status.h"
 #include "muster/rpc/tls.h"
 
 namespace grpc {
@@ -28,6 +30,30 @@ class ServerBuilder;
 }  // namespace grpc
 
 namespace muster::rpc {
+
+// DeadlineExceeded when `deadline` is not after `now`. Calls wait for a thread; by the time one is
+// free their caller may have given up, and work for nobody only delays the others.
+absl::Status RefuseIfLate(absl::Time deadline, absl::Time now);
+
+// Of a status that may pass (Unavailable, ResourceExhausted) with the time after which to try
+// again, unless it says one already.
+absl::Status WithAdvice(absl::Status status);
+
+// Does `work`, which answers absl::Status, unless the call's deadline has passed.
+template <typename Work>
+grpc::Status Answer(const grpc::ServerContext& context, Work work,
+                    base::Clock* clock = base::RealClock()) {
+  const absl::Status late = RefuseIfLate(absl::FromChrono(context.deadline()), clock->Now());
+  return ToGrpc(WithAdvice(late.ok() ? work() : late));
+}
+
+// Server: one gRPC server with what every role's needs: health, reflection, limits, TLS, a policy,
+// and an end that lets running calls finish.
+//
+//   Start ──► listening, not ready ──SetReady(true)──► ready ──Drain──► stopped
+//
+// A call that arrives is held against limits and policy before its service hears of it; the service
+// begins with Answer (call.h), which turns away calls that come too late.
 
 class HealthService;
 class FallbackService;

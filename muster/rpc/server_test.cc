@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -18,7 +21,69 @@
 #include "tests/fakes/rpc/rpc_fixture.h"
 
 namespace muster::rpc {
+
 namespace {
+
+TEST(Call, RefusesWorkWhoseDeadlineHasPassed) {
+  base::FakeClock clock;
+  const absl::Time now = clock.Now();
+  EXPECT_TRUE(RefuseIfLate(now + absl::Seconds(1), now).ok());
+  EXPECT_TRUE(RefuseIfLate(absl::InfiniteFuture(), now).ok());
+  EXPECT_EQ(RefuseIfLate(now, now).code(), absl::StatusCode::kDeadlineExceeded);
+  const absl::Status late = RefuseIfLate(now - absl::Milliseconds(250), now);
+  EXPECT_EQ(late.message(), "the call's deadline had passed 250ms before work on it could begin");
+}
+
+TEST(Call, WithoutDeadlineIsNeverLate) {
+  const grpc::ServerContext context;
+  bool worked = false;
+  const grpc::Status status = Answer(context, [&worked] {
+    worked = true;
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(status.ok());
+  EXPECT_TRUE(worked);
+}
+
+// Without a deadline a call's is the end of gRPC's time, in the year 2262.
+TEST(Call, IsNotWorkedOnOnceItsDeadlineHasPassed) {
+  const grpc::ServerContext context;
+  base::FakeClock clock;
+  clock.StepWallClock(absl::Hours(24 * 365 * 300));
+  bool worked = false;
+  const grpc::Status status = Answer(
+      context,
+      [&worked] {
+        worked = true;
+        return absl::OkStatus();
+      },
+      &clock);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_FALSE(worked);
+}
+
+TEST(Call, AnswersTheStatusOfItsWork) {
+  const grpc::ServerContext context;
+  const grpc::Status status = Answer(context, [] { return absl::NotFoundError("no batch 7"); });
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_message(), "no batch 7");
+}
+
+TEST(Call, AdvisesWhenToTryAgainWhatMayPass) {
+  const auto advice = [](absl::Status status) { return RetryAfter(WithAdvice(std::move(status))); };
+  EXPECT_EQ(advice(absl::UnavailableError("no store")), kRetryUnavailable);
+  EXPECT_EQ(advice(absl::ResourceExhaustedError("disk full")), kRetryExhausted);
+  EXPECT_EQ(advice(WithRetryAfter(absl::UnavailableError("busy"), absl::Minutes(1))),
+            absl::Minutes(1));
+  EXPECT_EQ(advice(absl::NotFoundError("no batch 7")), std::nullopt);
+  EXPECT_EQ(advice(absl::OkStatus()), std::nullopt);
+}
+
+TEST(Call, SendsItsAdvice) {
+  const grpc::ServerContext context;
+  const grpc::Status status = Answer(context, [] { return absl::UnavailableError("no store"); });
+  EXPECT_EQ(RetryAfter(FromGrpc(status)), kRetryUnavailable);
+}
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
@@ -285,5 +350,63 @@ TEST_F(ServerTest, LeavesACallWhoseDeadlinePasses) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
+class DrainTest : public RpcTest {
+ protected:
+  // A call that runs until the test lets it go; its service has begun when this returns.
+  std::future<absl::Status> CallThatRuns() {
+    auto call = std::async(std::launch::async, [channel = Connect()] {
+      CallContext context(kLong);
+      v1::PurgePoisonResponse response;
+      return FromGrpc(v1::QueueService::NewStub(channel)->PurgePoison(&context, {}, &response));
+    });
+    queues_.AwaitPurge();
+    return call;
+  }
+};
+
+TEST_F(DrainTest, LetsARunningCallFinishAndRefusesNewOnes) {
+  Start();
+  std::future<absl::Status> running = CallThatRuns();
+  std::future<void> drain = std::async(std::launch::async, [&] { server_->Drain(kLong); });
+  // Calls that come before it has begun are still answered. When it does, gRPC may cancel one.
+  absl::Status refused;
+  while (!absl::IsUnavailable(refused)) {
+    refused = GetStats(Connect());
+    EXPECT_TRUE(refused.ok() || absl::IsUnavailable(refused) || absl::IsCancelled(refused))
+        << refused;
+  }
+  queues_.LetPurgeGo();
+  drain.get();
+  EXPECT_EQ(running.get(), absl::OkStatus());
+}
+
+TEST_F(DrainTest, CancelsWhatIsNotDoneWithinItsGrace) {
+  Start();
+  std::future<absl::Status> running = CallThatRuns();
+  server_->Drain(absl::ZeroDuration());
+  const absl::Status ended = running.get();
+  EXPECT_TRUE(absl::IsCancelled(ended) || absl::IsUnavailable(ended)) << ended;
+}
+
+TEST_F(DrainTest, TwiceIsFine) {
+  Start();
+  server_->Drain(kLong);
+  server_->Drain(absl::InfiniteDuration());
+  server_.reset();
+}
+
+TEST_F(DrainTest, WaitsForOneThatHasBegun) {
+  Start();
+  std::future<absl::Status> running = CallThatRuns();
+  std::future<void> first =
+      std::async(std::launch::async, [&] { server_->Drain(absl::InfiniteDuration()); });
+  std::future<void> second = std::async(std::launch::async, [&] { server_->Drain(kLong); });
+  queues_.LetPurgeGo();
+  first.get();
+  second.get();
+  EXPECT_EQ(running.get(), absl::OkStatus());
+}
+
 }  // namespace
+
 }  // namespace muster::rpc

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "muster/base/mismatch.h"
-#include "muster/base/utf8.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/rpc/limits.h"
 
 namespace muster::rpc {

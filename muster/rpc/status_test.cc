@@ -5,9 +5,8 @@
 #include "absl/strings/cord.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/mismatch.h"
-#include "muster/base/status_macros.h"
-#include "muster/base/utf8.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/rpc/limits.h"
 
 namespace muster::rpc {

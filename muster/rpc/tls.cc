@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_credentials_options.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 
 namespace muster::rpc {
 namespace {

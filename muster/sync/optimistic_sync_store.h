@@ -2,6 +2,7 @@
 // Ids, flags, leases and ownership stand on it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -33,5 +34,21 @@ class OptimisticSyncStore {
   virtual absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
                                         uint64_t version) = 0;
 };
+
+// The bounds of the sync seam, each with its reason.
+
+// Keys name a thing and its owner ("ids/batch"); backends turn them into subjects and file names.
+inline constexpr size_t kMaxKeyBytes = 256;
+
+// Records are read and written whole under contention; what is larger belongs into a blob.
+inline constexpr size_t kMaxDataBytes = size_t{64} << 10;
+
+// The limits that every OptimisticSyncStore enforces, in one place.
+
+// InvalidArgument unless `key` is 1 to kMaxKeyBytes of [A-Za-z0-9._/-].
+absl::Status ValidateKey(absl::string_view key);
+
+// InvalidArgument, naming `key`, when `data` is longer than kMaxDataBytes.
+absl::Status ValidateData(absl::string_view key, absl::string_view data);
 
 }  // namespace muster::sync

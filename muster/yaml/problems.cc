@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/printable.h"
-#include "muster/yaml/limits.h"
+#include "muster/base/text.h"
 
 namespace muster::yaml {
 

@@ -1,6 +1,7 @@
-// Problems: collects the mistakes of one file.
+// Every bound of a file that a person writes in YAML, with its reason.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,17 @@
 #include "absl/strings/string_view.h"
 
 namespace muster::yaml {
+
+inline constexpr int kMaxProblems = 50;  // reported at once
+// Of one problem: it may quote a key, which may be as long as the file.
+inline constexpr size_t kMaxProblemBytes = 1024;
+
+// Names become names of queues, tables and columns.
+inline constexpr size_t kMaxNameBytes = 40;
+// Header texts, member names, arguments: whatever a sane file holds.
+inline constexpr size_t kMaxTextBytes = 4096;
+
+// Problems: collects the mistakes of one file.
 
 // Where something stands in a file; both from 1.
 struct Place {

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/mutex.h"
-#include "muster/base/status_macros.h"
-#include "muster/bus/work_detected.h"
-#include "muster/item/result_limits.h"
+#include "muster/base/status.h"
+#include "muster/bus/trigger_bus.h"
+#include "muster/item/work_item_codec.h"
 #include "muster/queue/limits.h"
 #include "services/controller/result_counter.h"
 

@@ -9,8 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/backend/backend.h"
 #include "muster/base/log.h"
-#include "muster/base/mismatch.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/v1/heartbeat.pb.h"
 
 namespace muster::controller {

@@ -11,7 +11,7 @@
 #include "muster/base/clock.h"
 #include "muster/ledger/remote/remote_batch_records.h"
 #include "muster/report/report_store.h"
-#include "services/controller/job_counting.h"
+#include "services/controller/controller_supervisor.h"
 #include "services/controller/report_service.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"

@@ -1,7 +1,7 @@
 // `muster-controller`: counts the results of every job into one report.
 #include "CLI/CLI.hpp"
 #include "services/controller/controller_role.h"
-#include "services/host/run_service.h"
+#include "services/host/host.h"
 
 int main(int argc, char** argv) {
   namespace controller = muster::controller;

@@ -1,21 +1,21 @@
 #include "services/controller/report_service.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/report/progress.h"
-#include "muster/report/report_wire_tally.h"
-#include "muster/report/schema.h"
-#include "muster/rpc/call.h"
+#include "muster/base/status.h"
+#include "muster/report/report_proto.h"
+#include "muster/report/report_store.h"
+#include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
-#include "services/controller/report_pages.h"
 
 namespace muster::controller {
+
 namespace {
 
 constexpr int kMaxRejections = 1000;
@@ -167,6 +167,86 @@ grpc::Status ReportService::ReopenDeadLettered(grpc::ServerContext* context,
     return report_client_.ReopenDeadLettered(
         request->batch(), absl::MakeConstSpan(indexes.data(), static_cast<size_t>(indexes.size())));
   });
+}
+
+namespace {
+
+using report::GroupRow;
+using report::GroupShape;
+using Write = std::function<bool(const v1::GetReportResponse&)>;
+
+// What a row adds to its page beside its own bytes: a tag, and its length.
+constexpr size_t kRowOverheadBytes = 6;
+
+absl::Status NobodyListens() { return absl::CancelledError("the report's reader has left"); }
+
+// Gathers rows until a page is full. Goes on without writing when nobody listens any more, until
+// the group ends.
+class PageWriter {
+ public:
+  PageWriter(int64_t max_rows, const Write* write)
+      : max_rows_(max_rows == 0 ? std::numeric_limits<int64_t>::max() : max_rows), write_(*write) {}
+
+  absl::Status Begin(const GroupShape& group) {
+    MUSTER_RETURN_IF_ERROR(Flush());
+    left_ = max_rows_;
+    v1::GetReportResponse schema;
+    *schema.mutable_schema() = report::ToProto(group);
+    if (!write_(schema)) written_ = NobodyListens();
+    return written_;
+  }
+
+  void Add(const GroupRow& row) {
+    if (left_-- <= 0 || !written_.ok()) return;
+    v1::PartialRow encoded = report::ToProto(row);
+    const size_t bytes = encoded.ByteSizeLong() + kRowOverheadBytes;
+    if (bytes_ + bytes > kReportPageBytes) written_ = Flush();
+    *page_.mutable_rows()->add_rows() = std::move(encoded);
+    bytes_ += bytes;
+  }
+
+  absl::Status Flush() {
+    if (written_.ok() && bytes_ > 0 && !write_(page_)) written_ = NobodyListens();
+    page_.Clear();
+    bytes_ = 0;
+    return written_;
+  }
+
+ private:
+  const int64_t max_rows_;
+  const Write& write_;
+  int64_t left_ = 0;  // rows of the group
+  v1::GetReportResponse page_;
+  size_t bytes_ = 0;
+  absl::Status written_;
+};
+
+}  // namespace
+
+absl::Status WriteReport(report::ReportReader& reader, const v1::GetReportRequest& request,
+                         const Write& write) {
+  PageWriter pages(request.max_rows(), &write);
+  report::RowVisitor visitor;
+  visitor.on_group = [&pages](const GroupShape& group) { return pages.Begin(group); };
+  visitor.on_row = [&pages](const GroupRow& row) { pages.Add(row); };
+  MUSTER_RETURN_IF_ERROR(report::VisitRows(reader, request.batch(), request.group(), visitor));
+  return pages.Flush();
+}
+
+absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectionsRequest& request,
+                            v1::ListRejectionsResponse* response) {
+  // A batch that is not there has no rejections, either.
+  MUSTER_RETURN_IF_ERROR(reader.GetProgress(request.batch()).status());
+  size_t bytes = 0;
+  const auto add = [&](const report::RejectionRow& row) {
+    v1::RejectedTransaction rejected = report::ToProto(row);
+    bytes += rejected.ByteSizeLong() + kRowOverheadBytes;
+    const bool is_first = response->rejections().empty();
+    if (is_first || bytes <= kReportAnswerBytes) {
+      *response->add_rejections() = std::move(rejected);
+    }
+  };
+  return reader.ForEachRejection(request.batch(), request.offset(), request.max(), add);
 }
 
 }  // namespace muster::controller

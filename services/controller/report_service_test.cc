@@ -7,9 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/report/remote/remote_desk.h"
-#include "muster/rpc/call.h"
-#include "services/controller/report_pages.h"
+#include "muster/report/remote/remote_report_client.h"
+#include "muster/rpc/server.h"
 #include "tests/fakes/controller/report_service_fixture.h"
 
 namespace muster::controller {

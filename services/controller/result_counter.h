@@ -1,12 +1,5 @@
-// ResultCounter: takes results into the hand, and counts a handful in one transaction.
-//
-//   Receive ─► Take (decode, hold against the ledger) ─► Commit ─► Delete
-//
-// A message may carry many results of one batch. What cannot be counted does not keep the others of
-// its message from it; the message is then set aside, once those are counted.
-//
-// A message is deleted only after the commit that counted it is durable. A crash in between is a
-// harmless duplicate: only the item's row in the report decides whether it counts.
+// LedgerCache: what the controller remembers of the batches whose results arrive, so that a result
+// is held against its batch's ledger before it may count.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +10,61 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "muster/base/retry_policy.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/retry.h"
+#include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_store.h"
-#include "services/controller/batch_book.h"
 #include "services/controller/controller.h"
 #include "services/controller/result_decoder.h"
 
 namespace muster::controller {
+
+// Not thread-safe.
+class LedgerCache {
+ public:
+  // Neither is owned; both outlive the book.
+  LedgerCache(ledger::BatchRecords* ledger, report::ReportStore* report);
+
+  // OK: the item is one of its batch. InvalidArgument saying why: it is not, and never will be (no
+  // such batch, no such item, another content). Anything else is a store's error.
+  absl::Status Check(const report::CountedItem& item);
+
+  // The batch stands here now.
+  void Note(const report::Progress& progress);
+
+  // Whether `more` items would make a sealed batch complete.
+  absl::StatusOr<bool> WouldComplete(uint64_t batch, uint64_t more);
+
+ private:
+  struct Item {
+    base::Fingerprint128 content;
+    int64_t transactions = 0;
+  };
+  struct Page {
+    int64_t counted = 0;      // items that have their row
+    std::vector<Item> items;  // as far as the ledger was read
+  };
+
+  // NotFound: the ledger or the report does not know the batch.
+  absl::StatusOr<Page*> Open(uint64_t batch);
+  // Reads on in the ledger until the page holds item `index`, if there is one.
+  absl::Status ReadTo(uint64_t batch, uint64_t index, Page* page);
+
+  ledger::BatchRecords* const ledger_;  // not owned
+  report::ReportStore* const report_;   // not owned
+  std::map<uint64_t, Page> pages_;
+};
+
+// ResultCounter: takes results into the hand, and counts a handful in one transaction.
+//
+//   Receive ─► Take (decode, hold against the ledger) ─► Commit ─► Delete
+//
+// A message may carry many results of one batch. What cannot be counted does not keep the others of
+// its message from it; the message is then set aside, once those are counted.
+//
+// A message is deleted only after the commit that counted it is durable. A crash in between is a
+// harmless duplicate: only the item's row in the report decides whether it counts.
 
 // One partition's share of what is counted next. Not thread-safe.
 class ResultCounter {

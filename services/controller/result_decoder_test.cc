@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "muster/base/hex.h"
-#include "muster/item/result_limits.h"
+#include "muster/base/text.h"
+#include "muster/item/work_item_codec.h"
 #include "muster/v1/item_result.pb.h"
 
 namespace muster::controller {

@@ -8,12 +8,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "muster/base/instance_id.h"
+#include "muster/base/names.h"
 #include "muster/base/quantity.h"
-#include "muster/base/safe_name.h"
 #include "muster/item/queue_names.h"
 #include "muster/rpc/address.h"
-#include "services/host/limits.h"
 
 namespace muster::host {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "muster/base/proto_time.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 
 namespace muster::host {
 

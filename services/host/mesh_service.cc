@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/proto_time.h"
-#include "muster/bus/mesh_limits.h"
-#include "muster/rpc/call.h"
+#include "muster/bus/roster.h"
+#include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 
 namespace muster::host {

@@ -1,19 +1,24 @@
 #include "services/initiator/initiator_role.h"
 
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
 
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "muster/backend/backend.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/v1/heartbeat.pb.h"
-#include "services/initiator/batch/batch_status.h"
-#include "services/initiator/batch/number_start.h"
+#include "services/host/host_options.h"
+#include "services/initiator/batch/batch_number_recovery.h"
+#include "services/initiator/batch/status.h"
 #include "services/initiator/submit/admission.h"
 #include "services/initiator/submit/handler_versions.h"
 
 namespace muster::initiator {
+
 namespace {
 
 // The record of the sync store that holds the next batch number; the same for all initiators.
@@ -62,8 +67,9 @@ struct InitiatorRole::Parts {
                 {.range_size = kReservedNumbers,
                  .begin_at =
                      [role, this, began = role->clock_->Monotonic()](bool lost) {
-                       return FirstBatchNumber(role->ledger_.get(), &report_client, role->clock_,
-                                               lost, role->clock_->Monotonic() - began);
+                       return batch::FirstBatchNumber(role->ledger_.get(), &report_client,
+                                                      role->clock_, lost,
+                                                      role->clock_->Monotonic() - began);
                      }}),
         scheduler(role->Tools(stores, this), initiator::batch::SchedulerOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
@@ -193,6 +199,21 @@ void InitiatorRole::Close() {
   parts_.reset();
   throughput_.reset();
   membership_.reset();
+}
+
+void AddInitiatorOptions(CLI::App* app, RoleOptions* options) {
+  const auto refuse = [](const std::string& text) -> std::string {
+    double share = 0;
+    // A number that is none is within no bounds.
+    if (absl::SimpleAtod(text, &share) && share >= 0 && share <= 1) return "";
+    return "'" + text + "' is no share within 0 to 1";
+  };
+  app->add_option("--trace-sample", options->trace_sample,
+                  "Share of batches to trace of those whose submitter names no trace")
+      ->envname(host::EnvironmentName("--trace-sample"))
+      ->check(refuse)
+      ->capture_default_str()
+      ->type_name("SHARE");
 }
 
 }  // namespace muster::initiator

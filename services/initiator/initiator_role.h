@@ -11,11 +11,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/client/leading_agent.h"
-#include "muster/item/batch_reopener.h"
+#include "muster/client/scaling_client.h"
+#include "muster/item/redrive.h"
 #include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
-#include "muster/report/remote/found_desk.h"
+#include "muster/report/remote/remote_report_client.h"
 #include "muster/sync/unique_id_generator.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
@@ -24,12 +24,15 @@
 #include "services/initiator/api/job_service.h"
 #include "services/initiator/api/ledger_service.h"
 #include "services/initiator/api/queue_service.h"
-#include "services/initiator/api/quotes.h"
-#include "services/initiator/batch/batch_keeper.h"
-#include "services/initiator/batch/initiator.h"
+#include "services/initiator/batch/enqueuer.h"
+#include "services/initiator/batch/scheduler.h"
 #include "services/initiator/batch/uploads.h"
-#include "services/initiator/submit/job_speeds.h"
+#include "services/initiator/submit/admission.h"
 #include "services/initiator/submit/submissions.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace muster::initiator {
 
@@ -64,8 +67,7 @@ class InitiatorRole final : public host::Role {
   std::vector<std::string> Controllers() const;
   // The instances of those that are there.
   std::vector<std::string> Processors() const;
-  absl::StatusOr<std::optional<uint64_t>> initiator::api::FindRunningBatch(
-      absl::string_view job) const;
+  absl::StatusOr<std::optional<uint64_t>> FindRunningBatch(absl::string_view job) const;
 
   const host::HostOptions host_;
   const RoleOptions options_;
@@ -77,5 +79,12 @@ class InitiatorRole final : public host::Role {
   std::unique_ptr<initiator::submit::JobThroughput> throughput_;
   std::unique_ptr<Parts> parts_;
 };
+
+// What an initiator can be told on its command line, wherever it runs, beside what its host can be
+// told.
+
+// Adds --trace-sample, which MUSTER_TRACE_SAMPLE sets too: the share of batches, 0 to 1, that are
+// sampled of those whose submitter names no trace. `options` outlives `app`.
+void AddInitiatorOptions(CLI::App* app, RoleOptions* options);
 
 }  // namespace muster::initiator

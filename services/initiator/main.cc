@@ -1,7 +1,6 @@
 // `muster-initiator`: takes batches in, splits them, and sees them through.
 #include "CLI/CLI.hpp"
-#include "services/host/run_service.h"
-#include "services/initiator/initiator_options.h"
+#include "services/host/host.h"
 #include "services/initiator/initiator_role.h"
 
 int main(int argc, char** argv) {

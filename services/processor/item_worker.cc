@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
-#include "muster/base/printable.h"
-#include "muster/base/status_macros.h"
-#include "muster/handler/guarded.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
+#include "muster/handler/handler.h"
 #include "muster/queue/limits.h"
 #include "services/processor/result_codec.h"
 

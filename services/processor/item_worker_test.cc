@@ -1,14 +1,23 @@
+// Items of other revisions and handler versions, and such as only newer processors can read.
+
 #include "services/processor/item_worker.h"
 
+#include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/item/cancelled_batches.h"
 #include "muster/v1/item_result.pb.h"
+#include "muster/v1/work_item.pb.h"
+#include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/processor/item_worker_fixture.h"
 
 namespace muster::processor {
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -128,5 +137,300 @@ TEST_F(ItemWorkerTest, AnItemThatNamesAnotherNumberOfFieldsThanItsJobIsDead) {
   EXPECT_THAT(settlement.why, HasSubstr("1 fields"));
 }
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST_F(ItemWorkerTest, LeavesItemsOfAnotherRevisionToOthersUnchargedAndSaysSo) {
+  base::LogCapture log;
+  revision_of_items_ = "r2";
+  const Settlement settlement = Work(Item("a,1\n", 1));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.why, HasSubstr("revision r2"));
+  EXPECT_THAT(settlement.wanted, HasSubstr("revision r2"));
+  EXPECT_EQ(Work(Item("b,1\n", 1)).wanted, settlement.wanted) << "it is of the same kind";
+  revision_of_items_ = "r3";
+  EXPECT_NE(Work(Item("c,1\n", 1)).wanted, settlement.wanted);
+}
+
+// As a newer initiator may put it: with more fields, and with its slice packed in a new way.
+queue::Message Newer(queue::Message message, bool repacked) {
+  v1::WorkItem item;
+  EXPECT_TRUE(item.ParseFromString(message.body));
+  if (repacked) item.clear_payload();
+  message.body = item.SerializeAsString() + "\xa2\x06\x03new";
+  return message;
+}
+
+TEST_F(ItemWorkerTest, WorksOnAnItemToWhichANewerMusterHasAddedFields) {
+  EXPECT_EQ(AmountOf(Work(Newer(Item("a,1\n", 1), /*repacked=*/false)), "a"), "1.00");
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsToNewerProcessorsUnchargedThatOnlyTheyCanRead) {
+  base::LogCapture log;
+  const Settlement settlement = Work(Newer(Item("a,1\n", 1), /*repacked=*/true));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.why, HasSubstr("newer muster"));
+  EXPECT_THAT(settlement.wanted, HasSubstr("newer muster"));
+  EXPECT_EQ(Work(Newer(Item("b,1\n", 1), /*repacked=*/true)).wanted, settlement.wanted);
+  EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("no fitting worker")));
+}
+
+TEST_F(ItemWorkerTest, WorksOnItemsOfTheRevisionThatTheirBatchIsBoundTo) {
+  setup_.revisions = &revisions_;
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  revision_of_items_ = "r0";
+  EXPECT_EQ(AmountOf(worker.Work(Item("5,ann\n", 1), AttemptOf(1)), "ann"), "5.00");
+  EXPECT_EQ(AmountOf(worker.Work(Item("6,bob\n", 1), AttemptOf(1)), "bob"), "6.00");
+  EXPECT_EQ(revisions_.asked_, 1);
+  revision_of_items_ = "r1";
+  EXPECT_EQ(AmountOf(worker.Work(Item("ann,7\n", 1), AttemptOf(1)), "ann"), "7.00");
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsToOthersWhoseRevisionNobodyKnows) {
+  setup_.revisions = &revisions_;
+  revision_of_items_ = "r9";
+  const Settlement settlement = Work(Item("ann,5\n", 1));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.why, HasSubstr("never heard of it"));
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsToOthersWhoseRevisionHasAnotherHandlerHere) {
+  setup_.revisions = &revisions_;
+  revisions_.version_ = "8";
+  revision_of_items_ = "r0";
+  const Settlement settlement = Work(Item("5,ann\n", 1));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.why, HasSubstr("handler version 8"));
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsToOthersWhoseBatchIsBoundToAnotherVersion) {
+  version_of_items_ = "6";
+  const Settlement settlement = Work(Item("ann,5\n", 1));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.wanted, HasSubstr("handler version 6"));
+}
+
+TEST_F(ItemWorkerTest, WorksOnItemsOfABatchThatIsBoundToNoVersionAndTellsItsOwn) {
+  version_of_items_ = "";
+  const Settlement settlement = Work(Item("ann,5\n", 1));
+  EXPECT_EQ(AmountOf(settlement, "ann"), "5.00");
+  EXPECT_EQ(ResultOf(settlement).handler_version(), "7");
+  setup_.handler_version = "8";
+  EXPECT_EQ(ResultOf(Work(Item("ann,5\n", 1))).handler_version(), "8");
+}
+
+TEST_F(ItemWorkerTest, WorksOnItemsOfAnotherRevisionThatAreBoundToNoVersion) {
+  setup_.revisions = &revisions_;
+  revisions_.version_ = "8";
+  version_of_items_ = "";
+  revision_of_items_ = "r0";
+  const Settlement settlement = Work(Item("5,ann\n", 1));
+  EXPECT_EQ(AmountOf(settlement, "ann"), "5.00");
+  EXPECT_EQ(ResultOf(settlement).handler_version(), "8");
+}
+
+TEST_F(ItemWorkerTest, LeavesItemsOfAnotherRevisionToOthersThoughAnyVersionMayHaveThem) {
+  version_of_items_ = "";
+  revision_of_items_ = "r2";
+  const Settlement settlement = Work(Item("ann,5\n", 1));
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(settlement.why, HasSubstr("handler version any; this worker has"));
+}
+
+TEST_F(ItemWorkerTest, TellsWhichVersionGaveUpAnItemThatIsBoundToNone) {
+  const auto version_told = [&] {
+    ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+    const auto outputs = worker.OnGivenUp(Item("5,ann\n", 1), {"boom", 5, "worker-1", {}});
+    v1::ItemResult result;
+    EXPECT_TRUE(result.ParseFromString(outputs.at(0).body));
+    return result.handler_version();
+  };
+  setup_.handler_version = "9";
+  EXPECT_EQ(version_told(), "7") << "it is bound to this one";
+  version_of_items_ = "";
+  EXPECT_EQ(version_told(), "9");
+  revision_of_items_ = "r0";
+  EXPECT_EQ(version_told(), "9") << "who gives it up cannot work on it";
+  setup_.revisions = &revisions_;
+  EXPECT_EQ(version_told(), "7") << "of its revision";
+}
+
 }  // namespace
+
+// Items that fail again and again, or that their holders died of.
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Sum, but for an item with bob in it, which it fails as a whole.
+Outcome FailOnBob(const handler::WorkItem& item, Results& results) {
+  for (const handler::Transaction& t : item.transactions()) {
+    if (t.fields()[0] == "bob") return Outcome::Retry(absl::ZeroDuration(), "bob again");
+  }
+  for (const handler::Transaction& t : item.transactions()) {
+    results.Count(t,
+                  {{handler::Group{0}, {t.fields()[0]}, {*base::Decimal::Parse(t.fields()[1])}}});
+  }
+  return Outcome::Ok();
+}
+
+TEST_F(ItemWorkerTest, TakesAnItemApartOnItsLastAttemptSoThatOnlyThePoisonIsRejected) {
+  const queue::Message item = Item("ann,1.50\nragged\nbob,2\nann,0.25\n", 4);
+  EXPECT_EQ(Work(item, FailOnBob).kind, Settlement::Kind::kRetry);
+  const v1::ItemResult result = ResultOf(WorkLast(item, FailOnBob));
+  EXPECT_EQ(result.transactions(), 4u);
+  ASSERT_EQ(result.aggregated().rejections_size(), 2);
+  EXPECT_EQ(result.aggregated().rejections(0).line(), 11);
+  EXPECT_EQ(result.aggregated().rejections(1).line(), 12);
+  EXPECT_EQ(result.aggregated().rejections(1).reason(), "poison: bob again");
+  ASSERT_EQ(result.aggregated().groups_size(), 1);
+  ASSERT_EQ(result.aggregated().groups(0).rows_size(), 1);
+  EXPECT_EQ(result.aggregated().groups(0).rows(0).measures(0), "1.75");
+}
+
+TEST_F(ItemWorkerTest, NamesEachTransactionOfAnItemThatIsTakenApart) {
+  std::vector<std::string> ids;
+  WorkLast(Item("ann,1\nbob,2\n", 2), [&](const handler::WorkItem& item, Results& results) {
+    ids.push_back(item.id());
+    return Sum(item, results);
+  });
+  EXPECT_THAT(ids, ElementsAre("3/4:10", "3/4:11"));
+}
+
+TEST_F(ItemWorkerTest, GivesTheItemUpWhenMoreThanSomeOfItsTransactionsFail) {
+  const Settlement settlement = WorkLast(Item("bob,1\nann,1\nbob,2\n", 3), FailOnBob);
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kRetry) << "an outage must not become rejections";
+  EXPECT_EQ(settlement.why, "bob again");
+}
+
+TEST_F(ItemWorkerTest, TakesAnItemNoFurtherApartOnceItIsToStop) {
+  std::stop_source stop;
+  int calls = 0;
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>([&](const auto& item, auto& results) {
+    ++calls;
+    stop.request_stop();
+    return Sum(item, results);
+  }));
+  Attempt attempt = AttemptOf(3);
+  attempt.last = true;
+  attempt.stop_token = stop.get_token();
+  const Settlement settlement = worker.Work(Item("ann,1\nbob,2\nann,3\n", 3), attempt);
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kRelease);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(ItemWorkerTest, DefersAnItemThatIsTakenApartWhenItsHandlerSaysSo) {
+  const Settlement settlement = WorkLast(Item("ann,1\nbob,2\n", 2), [](const auto&, auto&) {
+    return Outcome::Defer(absl::Seconds(9), "not now");
+  });
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
+  EXPECT_EQ(settlement.delay, absl::Seconds(9));
+}
+
+TEST_F(ItemWorkerTest, HasASuspectWorkedOnByAHandlerOfItsOwnProcess) {
+  int made = 0;
+  setup_.isolated =
+      [&](const handler::JobSchema&) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+    ++made;
+    return std::make_unique<LambdaHandler>(
+        [](const auto&, auto&) { return Outcome::Dead("killed by it"); });
+  };
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  Attempt attempt = AttemptOf(2);
+  const queue::Message item = Item("ann,1\n", 1);
+  EXPECT_EQ(worker.Work(item, attempt).kind, Settlement::Kind::kOk);
+  EXPECT_EQ(made, 0);
+  attempt.suspect = true;
+  const Settlement settlement = worker.Work(item, attempt);
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDead);
+  EXPECT_EQ(settlement.why, "killed by it");
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(ItemWorkerTest, RetriesASuspectForWhichNoProcessCanBeMade) {
+  setup_.isolated =
+      [](const handler::JobSchema&) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+    return absl::UnavailableError("no process left");
+  };
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  Attempt attempt = AttemptOf(2);
+  attempt.suspect = true;
+  const Settlement settlement = worker.Work(Item("ann,1\n", 1), attempt);
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kRetry);
+  EXPECT_THAT(settlement.why, HasSubstr("no process left"));
+}
+
+TEST_F(ItemWorkerTest, TellsTheControllerWhatWasGivenUp) {
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  const auto outputs = worker.OnGivenUp(Item("a,1\nb,2\n", 2), {"boom", 5, "worker-1", {}});
+  ASSERT_THAT(outputs, SizeIs(1));
+  v1::ItemResult result;
+  ASSERT_TRUE(result.ParseFromString(outputs.front().body));
+  EXPECT_EQ(result.dead_lettered().cause(), "boom");
+  EXPECT_EQ(result.transactions(), 2u);
+  EXPECT_EQ(result.attempt(), 5u);
+}
+
+TEST_F(ItemWorkerTest, NobodyIsToldOfAMessageThatIsNoItem) {
+  base::LogCapture log;
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  queue::Message message;
+  message.body = "garbage";
+  EXPECT_THAT(worker.OnGivenUp(message, {"boom", 5, "", {}}), IsEmpty());
+}
+
+}  // namespace
+
+// Items of batches that are cancelled.
+
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST_F(ItemWorkerTest, LeavesTheItemsOfACancelledBatchUnrun) {
+  item::CancelledBatches cancelled(nullptr);
+  setup_.cancelled = &cancelled;
+  const queue::Message item = Item("a,1\n", 1);
+  EXPECT_EQ(ResultOf(Work(item)).transactions(), 1);
+  cancelled.Note(3);
+  const Settlement settled = Work(item, [](const handler::WorkItem&, Results&) {
+    ADD_FAILURE() << "it was run";
+    return Outcome::Ok();
+  });
+  EXPECT_EQ(settled.kind, Settlement::Kind::kOk);
+  EXPECT_THAT(settled.outputs, ::testing::IsEmpty());
+}
+
+TEST_F(ItemWorkerTest, StopsAnItemWhoseBatchIsCancelledMeanwhileAndIsDoneWithIt) {
+  item::CancelledBatches cancelled(nullptr);
+  setup_.cancelled = &cancelled;
+  const Settlement settled = Work(Item("a,1\n", 1), [&](const handler::WorkItem& item, Results&) {
+    EXPECT_FALSE(item.stop_token().stop_requested());
+    cancelled.Note(3);
+    cancelled.StopRunning(3);
+    EXPECT_TRUE(item.stop_token().stop_requested());
+    return Outcome::Release();
+  });
+  EXPECT_EQ(settled.kind, Settlement::Kind::kOk);
+  EXPECT_THAT(settled.outputs, IsEmpty());
+}
+
+TEST_F(ItemWorkerTest, CountsAnItemThatWasDoneAlthoughItsBatchIsCancelled) {
+  item::CancelledBatches cancelled(nullptr);
+  setup_.cancelled = &cancelled;
+  const Settlement settled =
+      Work(Item("a,1\n", 1), [&](const handler::WorkItem& item, Results& results) {
+        cancelled.Note(3);
+        return Sum(item, results);
+      });
+  EXPECT_THAT(settled.outputs, SizeIs(1));
+}
+
+}  // namespace
+
 }  // namespace muster::processor

@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "absl/base/config.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/handler/command/command_handler.h"
 #include "muster/handler/command/serve.h"
 #include "muster/handler/grpc/grpc_handler.h"

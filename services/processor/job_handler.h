@@ -9,10 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/handler/grpc/limits.h"
+#include "muster/handler/grpc/grpc_handler.h"
 #include "muster/handler/handler.h"
-#include "muster/handler/registry.h"
-#include "muster/handler/trouble.h"
+#include "muster/handler/health.h"
 #include "muster/job/job.h"
 #include "muster/rpc/tls.h"
 

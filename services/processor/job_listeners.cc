@@ -1,9 +1,11 @@
 #include "services/processor/job_listeners.h"
 
 #include <future>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 
 namespace muster::processor {
 
@@ -18,6 +20,32 @@ absl::Status StopAll(const std::vector<JobListener>& served, absl::Duration grac
   absl::Status all;
   for (std::future<absl::Status>& stop : stops) all.Update(stop.get());
   return all;
+}
+
+void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
+  std::map<std::string, std::string> open_issues = listeners_->OpenIssues();
+  std::map<std::string, Metered> meters;
+  for (const JobListener& served : listeners_->Listeners()) {
+    v1::HandlerVersion* const handler = heartbeat->mutable_instance()->add_handlers();
+    handler->set_job(served.job);
+    handler->set_version(served.handler_version);
+    // A job that has another listener since begins anew, as its totals do.
+    const auto before = meters_.find(served.job);
+    const bool same = before != meters_.end() && before->second.listener.lock() == served.listener;
+    Metered metered = same ? std::move(before->second)
+                           : Metered{served.listener, listener::LoadMeter(served.job)};
+    v1::JobLoad* const load = heartbeat->add_jobs();
+    *load = metered.meter.Measure(
+        {served.listener->Load(), served.listener->counters(), served.transactions}, window);
+    if (const auto trouble = open_issues.extract(served.job)) load->set_trouble(trouble.mapped());
+    meters.emplace(served.job, std::move(metered));
+  }
+  meters_ = std::move(meters);
+  for (const auto& [job, trouble] : open_issues) {
+    v1::JobLoad* const load = heartbeat->add_jobs();
+    load->set_job(job);
+    load->set_trouble(trouble);
+  }
 }
 
 }  // namespace muster::processor

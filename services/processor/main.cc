@@ -1,6 +1,6 @@
 // The stock `muster-processor`, with the handlers of the examples.
 #include "examples/retail/handler.h"
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 #include "services/processor/program.h"
 
 int main(int argc, char** argv) {

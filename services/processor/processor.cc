@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "muster/base/status_macros.h"
-#include "muster/handler/pooled.h"
+#include "muster/base/status.h"
+#include "muster/handler/pool.h"
 #include "muster/item/queue_names.h"
 #include "services/processor/item_worker.h"
 #include "services/processor/result_codec.h"

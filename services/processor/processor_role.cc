@@ -1,8 +1,18 @@
 #include "services/processor/processor_role.h"
 
+#include <algorithm>
+#include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
-#include "muster/base/status_macros.h"
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "muster/base/status.h"
+#include "services/host/host_options.h"
+#include "services/processor/processor.h"
 
 namespace muster::processor {
 
@@ -54,6 +64,74 @@ void ProcessorRole::Close() {
   service_.Close();
   cancelled_.reset();
   jobs_.reset();
+}
+
+namespace {
+
+constexpr char kJob[] = "--job";
+
+[[noreturn]] void Refuse(const std::string& text, const std::string& why) {
+  throw CLI::ValidationError(kJob, absl::StrCat("'", text, "': ", why));
+}
+
+// Of "NAME" or "NAME=THREADS".
+JobPool ParsePool(const std::string& text) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+  JobPool pool{parts.first};
+  if (pool.job.empty()) Refuse(text, "no job is named");
+  const bool has_number = pool.job.size() < text.size();
+  if (has_number && (!absl::SimpleAtoi(parts.second, &pool.threads) || pool.threads < 1 ||
+                     pool.threads > kMaxThreads)) {
+    Refuse(text, absl::StrCat("a job has 1 to ", kMaxThreads, " workers"));
+  }
+  return pool;
+}
+
+std::vector<JobPool> ParsePools(const std::vector<std::string>& texts) {
+  std::vector<JobPool> pools;
+  for (const std::string& text : texts) {
+    JobPool pool = ParsePool(text);
+    const bool is_there = std::any_of(pools.begin(), pools.end(),
+                                      [&](const JobPool& other) { return other.job == pool.job; });
+    if (is_there) Refuse(text, absl::StrCat("job ", pool.job, " is named twice"));
+    pools.push_back(std::move(pool));
+  }
+  return pools;
+}
+
+}  // namespace
+
+void AddHandlerOptions(CLI::App* app, HandlerAccess* access) {
+  const auto add = [app](const std::string& name, std::string* file, const std::string& help) {
+    return app->add_option(name, *file, help)->envname(host::EnvironmentName(name));
+  };
+  add("--handler-tls-roots", &access->tls.roots,
+      "Whose certificates handlers that are servers must show (PEM)");
+  CLI::Option* const certificate = add("--handler-tls-cert", &access->tls.certificate,
+                                       "Shown to handlers that are servers (PEM)");
+  CLI::Option* const key =
+      add("--handler-tls-key", &access->tls.key, "That certificate's private key (PEM)");
+  certificate->needs(key);
+  key->needs(certificate);
+}
+
+void AddProcessorOptions(CLI::App* app, ServiceOptions* options) {
+  options->threads = static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1U, static_cast<unsigned>(kMaxThreads)));
+  const auto take = [options](const std::vector<std::string>& texts) {
+    options->pools = ParsePools(texts);
+  };
+  app->add_option_function<std::vector<std::string>>(
+         kJob, take, "Work for this job only, with workers of its own; may be given more than once")
+      ->envname(host::EnvironmentName(kJob))
+      ->delimiter(',')
+      ->type_name("NAME[=THREADS]");
+  app->add_option("--threads", options->threads,
+                  "Workers of each job, at most, that has no number of its own")
+      ->envname(host::EnvironmentName("--threads"))
+      ->check(CLI::Range(1, kMaxThreads))
+      ->capture_default_str();
+  AddHandlerOptions(app, &options->handlers);
 }
 
 }  // namespace muster::processor

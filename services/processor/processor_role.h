@@ -7,14 +7,18 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 #include "muster/job/job_registry.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
 #include "services/host/role.h"
-#include "services/processor/load_report.h"
+#include "services/processor/job_listeners.h"
 #include "services/processor/processor_service.h"
 #include "services/processor/worker_service.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace muster::processor {
 
@@ -41,5 +45,17 @@ class ProcessorRole final : public host::Role {
   LoadReport load_;
   std::unique_ptr<host::Membership> membership_;  // from Open to Close; uses load_
 };
+
+// What a processor can be told on its command line, beside what its host can be told.
+
+// Adds --handler-tls-roots, --handler-tls-cert and --handler-tls-key, which the environment sets
+// too: MUSTER_HANDLER_TLS_ROOTS. `access` outlives `app`.
+void AddHandlerOptions(CLI::App* app, HandlerAccess* access);
+
+// Adds those, and --job NAME[=THREADS] and --threads, which the environment sets too: MUSTER_JOB
+// with commas between. Each job has workers of its own, so that a flood of one leaves those of
+// others free. Without --threads there are as many for each as the machine has cores. `options`
+// outlives `app`.
+void AddProcessorOptions(CLI::App* app, ServiceOptions* options);
 
 }  // namespace muster::processor

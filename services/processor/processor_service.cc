@@ -2,19 +2,23 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
-#include "muster/base/retry_policy.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/retry.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
+#include "muster/handler/health.h"
 #include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
-#include "muster/listener/listener_options.h"
-#include "muster/queue/lease_metadata.h"
+#include "muster/listener/listener.h"
+#include "muster/queue/queue_store.h"
 
 namespace muster::processor {
+
 namespace {
 
 // After a look that a store did not answer all of; doubles with each that follows.
@@ -377,6 +381,49 @@ void ProcessorService::Retire(absl::string_view job) {
   } else {
     retired_.emplace(job);
   }
+}
+
+void HealthIssues::Report(const std::string& job, HealthIssue issue) {
+  const std::string why = issue.why;
+  {
+    base::MutexLock lock(&mu_);
+    if (std::exchange(by_job_[job], std::move(issue)).why == why) return;
+  }
+  base::Log(base::kWarning, "cannot work for a job; it is tried again",
+            {{"job", job}, {"why", why}});
+}
+
+void HealthIssues::CanWork(const job::JobSummary& job) {
+  base::MutexLock lock(&mu_);
+  const auto issue = by_job_.find(job.name);
+  if (issue == by_job_.end()) return;
+  const std::optional<job::JobSummary>& refused = issue->second.refused;
+  const bool stands =
+      refused.has_value() && refused->revision == job.revision && refused->updated == job.updated;
+  if (!stands) by_job_.erase(issue);
+}
+
+void HealthIssues::IsAccepted(const std::string& job) {
+  base::MutexLock lock(&mu_);
+  const auto issue = by_job_.find(job);
+  if (issue != by_job_.end() && issue->second.refused.has_value()) by_job_.erase(issue);
+}
+
+void HealthIssues::KeepOnly(const std::vector<job::JobSummary>& jobs) {
+  std::set<std::string> there;
+  for (const job::JobSummary& job : jobs) there.insert(job.name);
+  base::MutexLock lock(&mu_);
+  std::erase_if(by_job_, [&there](const auto& entry) { return !there.contains(entry.first); });
+}
+
+std::map<std::string, std::string> HealthIssues::OpenIssues() const {
+  std::map<std::string, std::string> open_issues;
+  base::MutexLock lock(&mu_);
+  for (const auto& [job, issue] : by_job_) {
+    if (issue.is_others) continue;
+    open_issues[job] = base::Printable(issue.why, handler::kMaxIssueBytes);
+  }
+  return open_issues;
 }
 
 }  // namespace muster::processor

@@ -1,15 +1,4 @@
-// ProcessorService: works for the jobs that a mesh has, and follows their changes.
-//
-//   registry ─► look ─┬─ new job ─────────► a Processor is created and started
-//      ▲              ├─ changed ─────────► a new one starts, then the old one is drained
-//   JobChangedEvent,  ├─ deleted ─────────► drained
-//   or every so often └─ no handler here ─► left to other processors
-//
-// A handler that is a server may refuse a job. Then its Processor is drained, and the next look
-// makes another one.
-//
-// An item of a job that has changed since is worked on with the revision that its batch is bound to
-// (RevisionCache), by the old Processor or the new one.
+// HealthIssues: why a processor does not work for jobs. Each is said once in its log.
 #pragma once
 
 #include <future>
@@ -28,16 +17,56 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 #include "muster/job/job_registry.h"
-#include "services/processor/complaints.h"
 #include "services/processor/job_handler.h"
 #include "services/processor/job_listeners.h"
-#include "services/processor/limits.h"
 #include "services/processor/processor.h"
-#include "services/processor/revision_book.h"
+#include "services/processor/revision_cache.h"
 
 namespace muster::processor {
+
+struct HealthIssue {
+  std::string why;
+  // What the job's handler has refused; nullopt: it did not come to that.
+  std::optional<job::JobSummary> refused = std::nullopt;
+  bool is_others = false;  // the job's linked handler is not in this program
+};
+
+// Thread-safe. The last issue about a job stands until it is taken back.
+class HealthIssues {
+ public:
+  // One line in the log for what is wrong with a job, until something else is.
+  void Report(const std::string& job, HealthIssue issue);
+
+  // `job` can be worked for, as far as that shows before its handler is called: what the handler
+  // has refused stands, until it has another job to look at.
+  void CanWork(const job::JobSummary& job);
+  // Its handler takes the job.
+  void IsAccepted(const std::string& job);
+  // Takes back what was said of all other jobs, which are no more.
+  void KeepOnly(const std::vector<job::JobSummary>& jobs);
+
+  // What stands, by job, printable and of bounded length; without that which is others' work.
+  std::map<std::string, std::string> OpenIssues() const;
+
+ private:
+  mutable base::Mutex mu_;
+  std::map<std::string, HealthIssue> by_job_ ABSL_GUARDED_BY(mu_);
+};
+
+// ProcessorService: works for the jobs that a mesh has, and follows their changes.
+//
+//   registry ─► look ─┬─ new job ─────────► a Processor is created and started
+//      ▲              ├─ changed ─────────► a new one starts, then the old one is drained
+//   JobChangedEvent,  ├─ deleted ─────────► drained
+//   or every so often └─ no handler here ─► left to other processors
+//
+// A handler that is a server may refuse a job. Then its Processor is drained, and the next look
+// makes another one.
+//
+// An item of a job that has changed since is worked on with the revision that its batch is bound to
+// (RevisionCache), by the old Processor or the new one.
 
 // Workers of a kind of work, apart from those of others.
 struct JobPool {

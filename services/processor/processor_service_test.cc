@@ -9,10 +9,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/item/cancelled_batches.h"
-#include "muster/queue/intercepted_store.h"
-#include "muster/queue/lease_metadata.h"
+#include "muster/queue/queue_store.h"
+#include "muster/queue/store_decorators.h"
 #include "muster/v1/heartbeat.pb.h"
-#include "services/processor/load_report.h"
+#include "services/processor/job_listeners.h"
 #include "tests/fakes/processor/processor_service_fixture.h"
 
 namespace muster::processor {

@@ -4,9 +4,8 @@
 #include <memory>
 
 #include "absl/strings/string_view.h"
-#include "services/host/run_service.h"
+#include "services/host/host.h"
 #include "services/processor/job_handler.h"
-#include "services/processor/processor_options.h"
 #include "services/processor/processor_role.h"
 
 namespace muster::processor {

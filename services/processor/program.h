@@ -8,11 +8,11 @@
 //   }
 #pragma once
 
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 
 namespace muster::processor {
 
-// Works until it is told to end, and answers its exit code (services/host/run_service.h). Call it
+// Works until it is told to end, and answers its exit code (services/host/host.h). Call it
 // from main, before any other thread is started.
 int Main(int argc, char** argv, const handler::HandlerRegistry& handlers);
 

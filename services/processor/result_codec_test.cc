@@ -6,8 +6,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "muster/base/hex.h"
-#include "muster/item/result_limits.h"
+#include "muster/base/text.h"
+#include "muster/item/work_item_codec.h"
 #include "muster/listener/subscriber.h"
 #include "muster/v1/item_result.pb.h"
 

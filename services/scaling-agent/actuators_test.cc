@@ -8,12 +8,117 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/item/queue_names.h"
 #include "muster/os/temp_dir.h"
 #include "services/scaling-agent/agent_options.h"
+#include "services/scaling-agent/queue_watch.h"
 #include "tests/fakes/base/fake_clock.h"
 
 namespace muster::scaling_agent {
+
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Pair;
+
+scaling::rules::Target TargetOf(const std::string& id, const std::string& kind,
+                                std::vector<std::string> queues) {
+  scaling::rules::Target target;
+  target.id = id;
+  target.kind = kind;
+  target.name = "muster-processor";
+  target.queues = std::move(queues);
+  return target;
+}
+
+TEST(JobOfTest, IsWhatStandsBeforeTheQueuesDirection) {
+  EXPECT_EQ(JobOf("retail-in", {}), "retail");
+  EXPECT_EQ(JobOf("retail-in-12", {}), "retail");
+  EXPECT_EQ(JobOf("my_job-in", {}), "my_job");
+  EXPECT_EQ(JobOf("check-in-retail-in-0", {}), "check-in-retail");
+  EXPECT_EQ(JobOf("retail-in-3-in", {"retail"}), "retail-in-3");
+  for (const char* name : {"retail-out-0", "retail-in-x", "-in-0", "-in", "inbox", "", "0", "12"}) {
+    EXPECT_EQ(JobOf(name, {"retail"}), std::nullopt) << name;
+  }
+}
+
+// Of such a name one sees neither the job nor that another job's would differ.
+TEST(JobOfTest, IsTheJobThatTheQueueWasNamedFor) {
+  const std::string queue = item::InputQueue("acme", "my_job", 3).name;
+  EXPECT_EQ(JobOf(queue, {"my-job", "my_job", "other"}), "my_job");
+  EXPECT_EQ(JobOf(queue, {"my-job"}), std::nullopt);
+  EXPECT_EQ(JobOf(queue, {}), std::nullopt);
+}
+
+TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
+  scaling::rules::Rules rules;
+  rules.targets = {TargetOf("bills", "process", {"retail-in-0", "retail-in-1", "rating-in"}),
+                   TargetOf("odd", "process", {"retail-in", "inbox"}),
+                   TargetOf("elsewhere", "deployment", {"retail-in"})};
+  ProcessOptions options;
+  options.processor_program = "/bin/p";
+  options.processor_arguments = {"--threads", "4"};
+  options.environment = {{"MUSTER_NATS", "nats://here"}};
+  const scaling::actuator::process::Targets programs = ProgramsOf(rules, {}, options);
+  ASSERT_EQ(programs.size(), 2);
+  const scaling::actuator::process::Program& bills = programs.at("bills");
+  EXPECT_EQ(bills.path, "/bin/p");
+  EXPECT_THAT(bills.arguments, ElementsAre("--threads", "4", "--job", "rating", "--job", "retail"));
+  EXPECT_THAT(bills.environment, ElementsAre(Pair("MUSTER_NATS", "nats://here")));
+  EXPECT_THAT(programs.at("odd").arguments, ElementsAre("--threads", "4"));
+}
+
+TEST(LocalActuatorsTest, KnowTheJobWhoseQueueHasAMadeName) {
+  scaling::rules::Rules rules;
+  const std::string queue = item::InputQueue("acme", "my_job", 0).name;
+  rules.targets = {TargetOf("bills", "process", {queue}), TargetOf("fixed", "threads", {queue})};
+  EXPECT_THAT(ProgramsOf(rules, {"my_job"}, {}).at("bills").arguments,
+              ElementsAre("--job", "my_job"));
+  EXPECT_THAT(JobsOf(rules, {"my_job"}), ElementsAre(Pair("fixed", "my_job")));
+}
+
+TEST(LocalActuatorsTest, FindTheProgramThatATargetNames) {
+  scaling::rules::Rules rules;
+  rules.targets = {TargetOf("bills", "process", {"retail-in"})};
+  EXPECT_THAT(ProgramsOf(rules, {}, {}).at("bills").path, EndsWith("/muster-processor"));
+  EXPECT_EQ(ProgramsOf(rules, {}, {}).at("bills").path.front(), '/');
+  rules.targets[0].name = "bin/own";
+  EXPECT_EQ(ProgramsOf(rules, {}, {}).at("bills").path, "bin/own");
+}
+
+TEST(LocalActuatorsTest, TellTheThreadsOfTheJobWhoseQueuesATargetNames) {
+  scaling::rules::Rules rules;
+  rules.targets = {TargetOf("one", "threads", {"retail-in-0", "retail-in-1"}),
+                   TargetOf("two", "threads", {"retail-in", "rating-in"}),
+                   TargetOf("elsewhere", "process", {"retail-in"})};
+  EXPECT_THAT(JobsOf(rules, {}), ElementsAre(Pair("one", "retail"), Pair("two", "")));
+}
+
+TEST(LocalActuatorsTest, WantTheirProgramsAtTheStart) {
+  base::FakeClock clock;
+  const os::TempDir dir;
+  ProcessOptions options;
+  options.folder = dir / "replicas";
+  options.keeper_program = dir / "keeper";
+  EXPECT_TRUE(absl::IsNotFound(OpenProcesses(options, &clock).status()));
+  std::ofstream(options.keeper_program) << "#!/bin/sh\n";
+  EXPECT_TRUE(OpenProcesses(options, &clock).ok());
+  options.processor_program = dir / "processor";
+  EXPECT_TRUE(absl::IsNotFound(OpenProcesses(options, &clock).status()));
+}
+
+TEST(LocalActuatorsTest, HaveTheTargetsOfTheRulesInForce) {
+  base::FakeClock clock;
+  scaling::rules::Rules rules;
+  rules.targets = {TargetOf("one", "threads", {"retail-in"})};
+  ThreadsOptions options;
+  options.roster = [] { return std::vector<bus::RosterEntry>(); };
+  const auto threads = MakeThreads(options, &clock);
+  EXPECT_TRUE(absl::IsNotFound(threads->actuator()->Observe("one").status()));
+  threads->Use(rules, {});
+  EXPECT_TRUE(threads->actuator()->Observe("one").ok());
+}
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -98,4 +203,5 @@ TEST(AgentOptionsTest, HandOnTheArgumentsOfReplicas) {
 }
 
 }  // namespace
+
 }  // namespace muster::scaling_agent

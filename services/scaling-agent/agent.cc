@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {

@@ -26,10 +26,10 @@
 #include "muster/scaling/rules/rules_watch.h"
 #include "muster/sync/optimistic_sync_store.h"
 #include "muster/v1/scaling_service.pb.h"
-#include "services/scaling-agent/decision_book.h"
+#include "services/scaling-agent/decision_log.h"
 #include "services/scaling-agent/leader_election.h"
 #include "services/scaling-agent/overrides.h"
-#include "services/scaling-agent/paced_thread.h"
+#include "services/scaling-agent/periodic_thread.h"
 #include "services/scaling-agent/target_loop.h"
 
 namespace muster::scaling_agent {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "muster/bus/local/local_trigger_bus.h"
+#include "muster/bus/local/local_buses.h"
 #include "muster/os/temp_dir.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/scaling-agent/agent_fixture.h"

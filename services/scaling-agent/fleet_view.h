@@ -24,8 +24,7 @@
 
 #include "absl/time/time.h"
 #include "muster/scaling/actuator/actuator.h"
-#include "muster/scaling/policy/observation.h"
-#include "services/scaling-agent/learned_speed.h"
+#include "muster/scaling/policy/policy.h"
 #include "services/scaling-agent/worker_load.h"
 
 namespace muster::scaling_agent {

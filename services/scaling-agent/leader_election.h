@@ -1,3 +1,43 @@
+// LeaderRecord: what the agents of a mesh know of the one that leads. A record of the sync store:
+//
+//   {"version":1,"holder":"agent-7f3a","address":"10.0.0.7:7703","token":4,"beat":17,
+//    "duration_ms":3000}
+//
+// To change it: keep reading what has been written; add members with a default that means what
+// their absence did; raise kLeaderRecordVersion where an old reader would go wrong.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/sync/optimistic_sync_store.h"
+#include "services/scaling-agent/limits.h"
+
+namespace muster::scaling_agent {
+
+inline constexpr int kLeaderRecordVersion = 1;
+
+struct LeaderRecord {
+  std::string holder;   // an instance; empty: nobody leads
+  std::string address;  // its HOST:PORT
+  int64_t token = 0;    // grows with each change of the holder
+  int64_t beat = 0;     // grows with each renewal, so that each differs
+  absl::Duration duration;
+
+  bool operator==(const LeaderRecord&) const = default;
+};
+
+std::string Encode(const LeaderRecord& record);
+// DataLoss: it is none. FailedPrecondition: of a later version.
+absl::StatusOr<LeaderRecord> DecodeLeaderRecord(absl::string_view text);
+
 // LeaderElection: which of several agents leads, by a record of the sync store that changes by
 // compare-and-set.
 //
@@ -10,22 +50,6 @@
 // No two clocks are compared: whether another's lease has run out is told by how long its record
 // has not changed before our own eyes. The holder counts from before it asked to write, the others
 // from after they read, so it stops before they begin.
-#pragma once
-
-#include <cstdint>
-#include <optional>
-#include <string>
-
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "muster/base/clock.h"
-#include "muster/base/mutex.h"
-#include "muster/sync/optimistic_sync_store.h"
-#include "services/scaling-agent/leader_record.h"
-#include "services/scaling-agent/limits.h"
-
-namespace muster::scaling_agent {
 
 inline constexpr char kLeaderKey[] = "scaling/leader";
 

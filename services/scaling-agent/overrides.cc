@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "nlohmann/json.hpp"
 #include "services/scaling-agent/limits.h"
 

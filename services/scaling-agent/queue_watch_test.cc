@@ -7,9 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/safe_name.h"
+#include "muster/base/names.h"
 #include "services/scaling-agent/limits.h"
-#include "services/scaling-agent/queue_names.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/scaling-agent/agent_fixture.h"
 

@@ -9,12 +9,12 @@
 #include "grpcpp/security/auth_context.h"
 #include "muster/base/log.h"
 #include "muster/base/proto_time.h"
-#include "muster/base/status_macros.h"
-#include "muster/rpc/call.h"
+#include "muster/base/status.h"
+#include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/scaling/policy/explain.h"
 #include "muster/scaling/policy/quote.h"
-#include "muster/scaling/policy/simulate.h"
+#include "muster/scaling/policy/quote_proto.h"
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {

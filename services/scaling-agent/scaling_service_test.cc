@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/bus/local/local_trigger_bus.h"
-#include "muster/bus/work_detected.h"
+#include "muster/bus/local/local_buses.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/os/temp_dir.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"

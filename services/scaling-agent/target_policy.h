@@ -7,9 +7,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "muster/scaling/policy/deadline_options.h"
-#include "muster/scaling/policy/decision.h"
-#include "muster/scaling/policy/observation.h"
+#include "muster/scaling/policy/deadline_policy.h"
+#include "muster/scaling/policy/policy.h"
 #include "muster/scaling/recording/recording.h"
 #include "muster/scaling/rules/ruled_policy.h"
 #include "muster/scaling/rules/rules.h"

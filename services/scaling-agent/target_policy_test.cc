@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/os/temp_dir.h"
 #include "muster/scaling/policy/deadline_policy.h"
 #include "muster/scaling/recording/recording.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/bus/roster.h"
+#include "muster/scaling/policy/estimators.h"
+#include "muster/scaling/policy/policy.h"
 
 namespace muster::scaling_agent {
 
@@ -40,5 +43,43 @@ struct WorkerLoad {
 // Figures that nobody could mean, such as negative ones, count as none.
 WorkerLoad LoadOf(const bus::RosterEntry& entry, absl::string_view account,
                   const std::vector<std::string>& queues);
+
+// LearnedSpeed: what the heartbeats of a target's workers teach of the speed of things.
+
+struct SpeedOptions {
+  absl::Duration cold_start = absl::Seconds(30);  // believed until some were measured
+  // What one replica may use. 0: this machine's cores are shared by all replicas.
+  double replica_cores = 0;
+};
+
+// Not thread-safe. Learns nothing twice: each heartbeat has its number. The first ones of a replica
+// at work count only where nothing is known yet.
+class LearnedSpeed {
+ public:
+  explicit LearnedSpeed(const SpeedOptions& options);
+
+  // The workers that listen to the target's queues, at their last heartbeats.
+  void See(const std::vector<WorkerLoad>& workers);
+  // A replica that was seen starting has shown its first heartbeat.
+  void SeeStart(absl::Duration measured) { cold_start_.See(measured); }
+
+  absl::Duration ColdStart() const { return cold_start_.P95(); }
+  // For replicas of `tasks`. A replica that was released works at once: release is zero.
+  scaling::policy::Estimates For(int tasks) const;
+
+ private:
+  struct Seen {
+    uint64_t sequence = 0;  // of the last heartbeat
+    absl::Time works_since = absl::InfiniteFuture();
+  };
+
+  const SpeedOptions options_;
+  std::map<std::string, Seen> seen_;  // by instance
+  scaling::policy::ServiceRate rate_;
+  scaling::policy::ColdStart cold_start_;
+  absl::Duration service_time_;
+  double cpu_share_ = 0;
+  double throttled_share_ = 0;
+};
 
 }  // namespace muster::scaling_agent

@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "muster/base/utf8.h"
-#include "muster/handler/command/answer.h"
+#include "muster/base/text.h"
+#include "muster/handler/command/protocol.h"
 #include "muster/handler/sample_item.h"
 #include "tests/fuzz/property.h"
 

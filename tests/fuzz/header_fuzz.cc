@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "muster/base/utf8.h"
-#include "muster/input/header.h"
+#include "muster/base/text.h"
+#include "muster/input/slice_reader.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "muster/base/utf8.h"
+#include "muster/base/text.h"
 #include "services/controller/result_decoder.h"
 #include "services/processor/result_codec.h"
 #include "tests/fuzz/one_blob.h"

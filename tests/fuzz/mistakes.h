@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "muster/base/utf8.h"
+#include "muster/base/text.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {

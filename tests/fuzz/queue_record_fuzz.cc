@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/queue/rocksdb/codec.h"
-#include "muster/queue/rocksdb/ids.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {

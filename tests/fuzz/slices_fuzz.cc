@@ -5,8 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "muster/base/utf8.h"
-#include "muster/input/header.h"
+#include "muster/base/text.h"
 #include "muster/input/record_parser.h"
 #include "muster/input/slice_reader.h"
 #include "tests/fakes/input/reference_reader.h"

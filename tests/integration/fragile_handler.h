@@ -3,7 +3,7 @@
 // unless the environment says FRAGILE_MENDED; anything else counts, by its first bytes.
 #pragma once
 
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 
 // Adds the handler "fragile"; the environment's FRAGILE_VERSION is its version, 1 without it.
 void RegisterFragile(muster::handler::HandlerRegistry& handlers);

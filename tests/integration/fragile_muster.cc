@@ -1,6 +1,6 @@
 // A muster whose linked handler is fragile.
 #include "cli/main.h"
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 #include "tests/integration/fragile_handler.h"
 
 int main(int argc, char** argv) {

@@ -1,5 +1,5 @@
 // A muster-processor whose linked handler is fragile.
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 #include "services/processor/program.h"
 #include "tests/integration/fragile_handler.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "examples/retail/handler.h"
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 #include "services/processor/program.h"
 
 int main(int argc, char** argv) {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/kubernetes/pod.h"
+#include "muster/kubernetes/workload.h"
 #include "tests/kubernetes/test_cluster.h"
 
 namespace muster::kubernetes_test {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/kubernetes/pod.h"
+#include "muster/kubernetes/workload.h"
 #include "muster/scaling/actuator/kubernetes/kubernetes_actuator.h"
 #include "tests/conformance/scaling/actuator/actuator_conformance.h"
 #include "tests/fakes/base/log_capture.h"
@@ -279,12 +279,12 @@ TEST_F(ActuatorOnClusterTest, NoOrderOfTheOneBeforeOverwritesALaterOne) {
 namespace muster::scaling::actuator::conformance {
 namespace {
 
-using Agent;
-using TestCluster;
+using kubernetes_test::Agent;
+using kubernetes_test::TestCluster;
 
 class ClusterStage final : public Stage {
  public:
-  explicit ClusterStage(kubernetes::WorkloadKind kind)
+  explicit ClusterStage(muster::kubernetes::WorkloadKind kind)
       : workloads_{{"billing", cluster_.MakeWorkload(kind, "processor")},
                    {"mail", cluster_.MakeWorkload(kind, "mailer")}},
         agent_(&cluster_, kind) {
@@ -306,11 +306,11 @@ class ClusterStage final : public Stage {
 
  private:
   TestCluster cluster_;
-  std::map<std::string, kubernetes::Workload> workloads_;
+  std::map<std::string, muster::kubernetes::Workload> workloads_;
   Agent agent_;
 };
 
-Platform OnCluster(kubernetes::WorkloadKind kind, bool chooses) {
+Platform OnCluster(muster::kubernetes::WorkloadKind kind, bool chooses) {
   return Platform({.chooses = chooses}, [kind]() -> std::unique_ptr<Stage> {
     if (!kubernetes_test::HasCluster()) return nullptr;
     return std::make_unique<ClusterStage>(kind);
@@ -320,9 +320,10 @@ Platform OnCluster(kubernetes::WorkloadKind kind, bool chooses) {
 }  // namespace
 
 INSTANTIATE_TEST_SUITE_P(Deployment, ActuatorConformance,
-                         ::testing::Values(OnCluster(kubernetes::WorkloadKind::kDeployment, true)));
+                         ::testing::Values(OnCluster(muster::kubernetes::WorkloadKind::kDeployment,
+                                                     true)));
 INSTANTIATE_TEST_SUITE_P(StatefulSet, ActuatorConformance,
-                         ::testing::Values(OnCluster(kubernetes::WorkloadKind::kStatefulSet,
+                         ::testing::Values(OnCluster(muster::kubernetes::WorkloadKind::kStatefulSet,
                                                      false)));
 
 }  // namespace muster::scaling::actuator::conformance

@@ -10,9 +10,9 @@
 #include "gtest/gtest.h"
 #include "muster/base/mutex.h"
 #include "muster/kubernetes/object_watch.h"
-#include "muster/kubernetes/pod.h"
+#include "muster/kubernetes/workload.h"
 #include "muster/scaling/actuator/kubernetes/kubernetes_actuator.h"
-#include "muster/scaling/actuator/kubernetes/watched_pods.h"
+#include "muster/scaling/actuator/kubernetes/pod_cache.h"
 #include "tests/kubernetes/relay.h"
 #include "tests/kubernetes/test_cluster.h"
 

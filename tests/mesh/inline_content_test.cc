@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/fingerprint.h"
-#include "services/initiator/batch/whole_content.h"
+#include "services/initiator/batch/source.h"
 #include "tests/mesh/batch_service_fixture.h"
 
 namespace muster {

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "muster/backend/backends.h"
+#include "muster/backend/backend.h"
 #include "muster/base/clock.h"
 #include "muster/base/decimal.h"
 #include "muster/base/mutex.h"
@@ -21,7 +21,7 @@
 #include "muster/os/temp_dir.h"
 #include "muster/sync/unique_id_generator.h"
 #include "services/controller/controller.h"
-#include "services/initiator/batch/initiator.h"
+#include "services/initiator/batch/enqueuer.h"
 #include "services/processor/processor.h"
 #include "tests/fakes/nats/nats_server.h"
 

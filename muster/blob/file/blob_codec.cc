@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
-#include "muster/base/status_macros.h"
-#include "muster/blob/limits.h"
+#include "muster/base/status.h"
+#include "muster/blob/blob_store.h"
 
 namespace muster::blob::file {
 namespace {

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fingerprint.h"
-#include "muster/base/hex.h"
+#include "muster/base/text.h"
 
 namespace muster::blob::file {
 namespace {

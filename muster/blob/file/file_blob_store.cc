@@ -1,14 +1,20 @@
 #include "muster/blob/file/file_blob_store.h"
 
+#include <filesystem>
+#include <memory>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
+#include "muster/blob/blob_store.h"
 #include "muster/blob/file/blob_codec.h"
-#include "muster/blob/validate.h"
 #include "muster/os/durable_directory.h"
+#include "muster/os/quarantine.h"
 
 namespace muster::blob::file {
+
 namespace {
 
 std::string FileName(absl::string_view name) { return absl::StrCat(name, ".blob"); }
@@ -20,12 +26,12 @@ std::string Naming(absl::string_view name) { return absl::StrCat("blob '", name,
 absl::StatusOr<std::unique_ptr<FileBlobStore>> FileBlobStore::Open(const std::string& dir,
                                                                    const Options& options) {
   MUSTER_ASSIGN_OR_RETURN(
-      std::unique_ptr<DurableDirectory> directory,
-      options.read_only ? DurableDirectory::View(dir) : DurableDirectory::Own(dir));
+      std::unique_ptr<os::DurableDirectory> directory,
+      options.read_only ? os::DurableDirectory::View(dir) : os::DurableDirectory::Own(dir));
   return std::unique_ptr<FileBlobStore>(new FileBlobStore(std::move(directory)));
 }
 
-FileBlobStore::FileBlobStore(std::unique_ptr<DurableDirectory> directory)
+FileBlobStore::FileBlobStore(std::unique_ptr<os::DurableDirectory> directory)
     : directory_(std::move(directory)) {}
 
 FileBlobStore::~FileBlobStore() = default;
@@ -46,6 +52,71 @@ absl::StatusOr<std::string> FileBlobStore::Get(absl::string_view name) {
 absl::Status FileBlobStore::Delete(absl::string_view name) {
   MUSTER_RETURN_IF_ERROR(blob::ValidateBlobName(name));
   return base::Annotate(directory_->Remove(FileName(name)), Naming(name));
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kEnding[] = ".blob";
+
+absl::StatusOr<std::vector<std::string>> BlobsIn(const std::string& dir) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(dir, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    if (it->path().extension() == kEnding) names.push_back(it->path().stem().string());
+  }
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("listing ", dir));
+  return names;
+}
+
+// OK also when it is gone meanwhile.
+absl::Status CheckBlob(const std::string& name, const os::DurableDirectory& directory) {
+  const absl::StatusOr<std::string> file =
+      directory.Read(absl::StrCat(name, kEnding), MaxEncodedBytes());
+  if (absl::IsNotFound(file.status())) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(file.status());
+  return DecodeBlob(name, *file).status();
+}
+
+// A power cut may bring the file back to where it was: then it is found once more.
+absl::Status MoveToQuarantine(const fs::path& file, os::Quarantine* quarantine) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string folder, quarantine->FolderOf("blobs"));
+  std::error_code error;
+  fs::rename(file, fs::path(folder) / file.filename(), error);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("keeping ", file.string()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<os::CheckSummary> CheckBlobs(const std::string& dir,
+                                            const os::CheckOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<os::DurableDirectory> directory,
+                          options.quarantine == nullptr || !fs::exists(dir)
+                              ? os::DurableDirectory::View(dir)
+                              : os::DurableDirectory::Own(dir));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> names, BlobsIn(dir));
+  os::CheckSummary summary;
+  for (const std::string& name : names) {
+    ++summary.records;
+    const absl::Status blob = CheckBlob(name, *directory);
+    if (blob.ok()) continue;
+    if (!absl::IsDataLoss(blob)) return blob;
+    ++summary.damaged;
+    const os::Damage damage{.part = "blobs",
+                            .kind = "blob",
+                            .name = absl::StrCat("blobs/", name, kEnding),
+                            .why = std::string(blob.message()),
+                            .remedy = "the file is taken away"};
+    MUSTER_RETURN_IF_ERROR(options.findings->Add(damage));
+    if (options.quarantine == nullptr) continue;
+    MUSTER_RETURN_IF_ERROR(
+        MoveToQuarantine(fs::path(dir) / absl::StrCat(name, kEnding), options.quarantine));
+  }
+  if (options.quarantine != nullptr) MUSTER_RETURN_IF_ERROR(options.quarantine->Sync());
+  return summary;
 }
 
 }  // namespace muster::blob::file

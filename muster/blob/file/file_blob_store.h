@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "muster/blob/blob_store.h"
+#include "muster/os/quarantine.h"
 
 namespace muster::os {
 class DurableDirectory;
@@ -35,9 +36,17 @@ class FileBlobStore final : public blob::BlobStore {
   absl::Status Delete(absl::string_view name) override;
 
  private:
-  explicit FileBlobStore(std::unique_ptr<DurableDirectory> directory);
+  explicit FileBlobStore(std::unique_ptr<os::DurableDirectory> directory);
 
-  const std::unique_ptr<DurableDirectory> directory_;
+  const std::unique_ptr<os::DurableDirectory> directory_;
 };
+
+// Checks every blob of a directory. A repair moves a damaged one onto the quarantine: who holds its
+// name is told that it is gone, and makes what it held again.
+
+// NotFound: there is no such directory. FailedPrecondition: a process owns it (only a repair is in
+// its way), or a newer muster wrote a blob.
+absl::StatusOr<os::CheckSummary> CheckBlobs(const std::string& dir,
+                                            const os::CheckOptions& options);
 
 }  // namespace muster::blob::file

@@ -1,19 +1,152 @@
+// The bytes of a blob, in chunks on a subject of their own.
+
 #include "muster/blob/jetstream/jetstream_blob_store.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "muster/base/log.h"
-#include "muster/base/status_macros.h"
-#include "muster/blob/jetstream/chunks.h"
-#include "muster/blob/jetstream/limits.h"
-#include "muster/blob/jetstream/orphans.h"
-#include "muster/blob/validate.h"
-#include "muster/nats/bucket.h"
+#include "muster/base/status.h"
+#include "muster/blob/blob_store.h"
+#include "muster/blob/jetstream/object_layout.h"
+#include "muster/nats/jetstream.h"
+#include "muster/nats/names.h"
 #include "muster/nats/status.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::blob::jetstream {
+
+// How many `bytes` make.
+size_t ChunksOf(size_t bytes);
+
+// Publishes `data` in order, kWindowChunks at a time. OK: the server has acknowledged each of them.
+absl::Status WriteChunks(nats::JetStream* jetstream, const std::string& subject,
+                         absl::string_view data);
+
+// DataLoss: they are not all there, or not what `info` says. On top of JetStream's own statuses.
+absl::StatusOr<std::string> ReadChunks(nats::JetStream* jetstream, const ObjectInfo& info);
+
+namespace {
+
+absl::Status WriteWindow(nats::JetStream* jetstream, const std::string& subject,
+                         absl::string_view window) {
+  std::vector<nats::Outgoing> messages;
+  for (size_t at = 0; at < window.size(); at += kChunkBytes) {
+    messages.push_back({.subject = subject, .data = window.substr(at, kChunkBytes)});
+  }
+  MUSTER_ASSIGN_OR_RETURN(const auto acks, jetstream->Publish(messages));
+  for (const auto& ack : acks) MUSTER_RETURN_IF_ERROR(ack.status());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+size_t ChunksOf(size_t bytes) { return (bytes + kChunkBytes - 1) / kChunkBytes; }
+
+absl::Status WriteChunks(nats::JetStream* jetstream, const std::string& subject,
+                         absl::string_view data) {
+  constexpr size_t kWindowBytes = kWindowChunks * kChunkBytes;
+  for (size_t at = 0; at < data.size(); at += kWindowBytes) {
+    MUSTER_RETURN_IF_ERROR(WriteWindow(jetstream, subject, data.substr(at, kWindowBytes)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadChunks(nats::JetStream* jetstream, const ObjectInfo& info) {
+  const std::string stream = StreamOf(info.bucket);
+  const std::string subject = ChunkSubject(info.bucket, info.nuid);
+  std::string data;
+  data.reserve(info.size);
+  uint64_t next = 1;
+  for (uint64_t i = 0; i < info.chunks; ++i) {
+    const auto chunk = jetstream->NextMessage(stream, next, subject);
+    if (nats::ErrorCodeOf(chunk.status()) == nats::kNoMessageFound) {
+      return absl::DataLossError(
+          absl::StrCat("only ", i, " of ", info.chunks, " chunks are there"));
+    }
+    MUSTER_RETURN_IF_ERROR(chunk.status());
+    // Before it is appended: damage must not make it grow without bound.
+    if (chunk->data.size() > info.size - data.size()) {
+      return absl::DataLossError(absl::StrCat("there are more than ", info.size, " bytes"));
+    }
+    data += chunk->data;
+    next = chunk->sequence + 1;
+  }
+  if (data.size() != info.size) {
+    return absl::DataLossError(
+        absl::StrCat("there are ", data.size(), " bytes instead of ", info.size));
+  }
+  if (DigestOf(data) != info.digest) return absl::DataLossError("its digest does not match");
+  return data;
+}
+
+namespace {
+
+// The nuids of chunks that are there, of puts of ours that began before `before`.
+absl::StatusOr<std::vector<std::string>> OldNuids(nats::JetStream* jetstream,
+                                                  absl::string_view bucket, absl::Time before) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> subjects,
+                          jetstream->Subjects(StreamOf(bucket), ChunkSubject(bucket, ">")));
+  const std::string prefix = ChunkSubject(bucket, "");
+  std::vector<std::string> old;
+  for (const std::string& subject : subjects) {
+    const absl::string_view nuid = absl::StripPrefix(subject, prefix);
+    const std::optional<absl::Time> made = TimeOfNuid(nuid);
+    if (made.has_value() && *made < before) old.emplace_back(nuid);
+  }
+  return old;
+}
+
+// The nuids that metadata names.
+absl::StatusOr<absl::flat_hash_set<std::string>> NamedNuids(nats::JetStream* jetstream,
+                                                            absl::string_view bucket) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> subjects,
+                          jetstream->Subjects(StreamOf(bucket), MetaSubject(bucket, ">")));
+  absl::flat_hash_set<std::string> named;
+  for (const std::string& subject : subjects) {
+    const auto message = jetstream->LastMessage(StreamOf(bucket), subject);
+    if (nats::ErrorCodeOf(message.status()) == nats::kNoMessageFound)
+      continue;  // deleted meanwhile
+    MUSTER_RETURN_IF_ERROR(message.status());
+    const auto info = DecodeObject(message->data);
+    if (!info.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("what ", subject, " names: ", info.status().message()));
+    }
+    named.insert(info->nuid);
+  }
+  return named;
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> RemoveOrphans(nats::JetStream* jetstream, absl::string_view bucket,
+                                     absl::Time before) {
+  MUSTER_ASSIGN_OR_RETURN(const nats::StreamState state, jetstream->GetStream(StreamOf(bucket)));
+  if (state.messages == 0 || state.first_time >= before) return 0;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> old, OldNuids(jetstream, bucket, before));
+  if (old.empty()) return 0;
+  // After the chunks: the metadata of a put comes after its chunks, too.
+  MUSTER_ASSIGN_OR_RETURN(const auto named, NamedNuids(jetstream, bucket));
+  size_t removed = 0;
+  for (const std::string& nuid : old) {
+    if (named.contains(nuid)) continue;
+    MUSTER_RETURN_IF_ERROR(jetstream->Purge(StreamOf(bucket), ChunkSubject(bucket, nuid)).status());
+    ++removed;
+  }
+  return removed;
+}
+
 namespace {
 
 std::string Naming(absl::string_view name) { return absl::StrCat("blob '", name, "'"); }

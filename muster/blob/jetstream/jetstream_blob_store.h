@@ -7,6 +7,7 @@
 // its blobs, what the puts of a day left that died.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,7 +21,7 @@
 #include "muster/blob/jetstream/object_layout.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
-#include "muster/nats/stream_keeper.h"
+#include "muster/nats/stream_provisioner.h"
 
 namespace muster::blob::jetstream {
 
@@ -79,5 +80,15 @@ class JetStreamBlobStore final : public blob::BlobStore {
   nats::JetStream jetstream_;
   nats::StreamProvisioner provisioner_;
 };
+
+// Chunks that no metadata names: a put died before it came to that, or after it had replaced a blob
+// and before it had removed what it replaced.
+
+// Removes those that muster wrote for puts which began before `before`, and answers of how many
+// puts. Costs one call where the bucket holds nothing as old; otherwise it looks at the metadata of
+// every blob. Blobs that tools put, and what is left of them, stay. FailedPrecondition, and nothing
+// is removed: metadata cannot be read, so it is not known what it names.
+absl::StatusOr<size_t> RemoveOrphans(nats::JetStream* jetstream, absl::string_view bucket,
+                                     absl::Time before);
 
 }  // namespace muster::blob::jetstream

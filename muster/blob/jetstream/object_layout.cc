@@ -9,9 +9,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "muster/base/fingerprint.h"
-#include "muster/base/hex.h"
 #include "muster/base/random.h"
-#include "muster/blob/jetstream/limits.h"
+#include "muster/base/text.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::blob::jetstream {

@@ -1,6 +1,4 @@
 // Against each server that NatsServer::Programs names.
-#include "muster/bus/nats/nats_heartbeat_bus.h"
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,7 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/bus/limits.h"
+#include "muster/bus/heartbeat_bus.h"
+#include "muster/bus/nats/nats_buses.h"
 #include "tests/conformance/bus/heartbeat_bus_conformance.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/nats/nats_server.h"
@@ -18,9 +17,9 @@ namespace muster::bus::conformance {
 namespace {
 
 // A bus with its own server and connection, which it must not outlive.
-class BusWithServer final : public HeartbeatBus {
+class HeartbeatBusWithServer final : public HeartbeatBus {
  public:
-  explicit BusWithServer(const std::string& program)
+  explicit HeartbeatBusWithServer(const std::string& program)
       : server_(program),
         connection_(muster::nats::Connection::Open(server_.url(), {}).value()),
         bus_(std::make_unique<bus::nats::NatsHeartbeatBus>(connection_.get())) {}
@@ -36,17 +35,17 @@ class BusWithServer final : public HeartbeatBus {
   const std::unique_ptr<bus::nats::NatsHeartbeatBus> bus_;
 };
 
-std::vector<HeartbeatBusEngine> Engines() {
+std::vector<HeartbeatBusEngine> HeartbeatEngines() {
   std::vector<HeartbeatBusEngine> engines;
   for (const std::string& program : muster::nats::testing::NatsServer::Programs()) {
-    engines.emplace_back([program] { return std::make_unique<BusWithServer>(program); });
+    engines.emplace_back([program] { return std::make_unique<HeartbeatBusWithServer>(program); });
   }
   return engines;
 }
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(Nats, HeartbeatBusConformance, ::testing::ValuesIn(Engines()));
+INSTANTIATE_TEST_SUITE_P(Nats, HeartbeatBusConformance, ::testing::ValuesIn(HeartbeatEngines()));
 
 }  // namespace muster::bus::conformance
 
@@ -59,8 +58,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // What one process of several has.
-struct Process {
-  explicit Process(const std::string& url)
+struct HeartbeatProcess {
+  explicit HeartbeatProcess(const std::string& url)
       : connection(muster::nats::Connection::Open(url, {}).value()), bus(connection.get()) {}
 
   const std::unique_ptr<muster::nats::Connection> connection;
@@ -73,7 +72,7 @@ class NatsHeartbeatBusTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(NatsHeartbeatBusTest, ReachesEveryProcess) {
-  Process sender(server_.url()), first(server_.url()), second(server_.url());
+  HeartbeatProcess sender(server_.url()), first(server_.url()), second(server_.url());
   HeartbeatRecorder a, b;
   const auto of_a = first.bus.Subscribe(a.Subscriber()).value();
   const auto of_b = second.bus.Subscribe(b.Subscriber()).value();
@@ -83,7 +82,7 @@ TEST_P(NatsHeartbeatBusTest, ReachesEveryProcess) {
 }
 
 TEST_P(NatsHeartbeatBusTest, NamesRoleAndInstanceInTheSubject) {
-  Process process(server_.url());
+  HeartbeatProcess process(server_.url());
   base::Mutex mu;
   base::CondVar changed;
   std::vector<std::string> subjects;
@@ -106,7 +105,7 @@ TEST_P(NatsHeartbeatBusTest, NamesRoleAndInstanceInTheSubject) {
 }
 
 TEST_P(NatsHeartbeatBusTest, IgnoresWhatIsNoHeartbeatAndSaysSoOnce) {
-  Process process(server_.url());
+  HeartbeatProcess process(server_.url());
   const base::LogCapture log(base::kWarning);
   HeartbeatRecorder ear;
   const auto subscription = process.bus.Subscribe(ear.Subscriber()).value();
@@ -123,14 +122,14 @@ TEST_P(NatsHeartbeatBusTest, IgnoresWhatIsNoHeartbeatAndSaysSoOnce) {
 }
 
 TEST_P(NatsHeartbeatBusTest, RefusesAHeartbeatThatIsTooLong) {
-  Process process(server_.url());
+  HeartbeatProcess process(server_.url());
   v1::Heartbeat heartbeat = From("p");
   heartbeat.add_jobs()->set_job(std::string(bus::kMaxHeartbeatBytes, 'j'));
   EXPECT_TRUE(absl::IsInvalidArgument(process.bus.Publish(heartbeat)));
 }
 
 TEST_P(NatsHeartbeatBusTest, LosesHeartbeatsWithoutAServerAndIsHeardAgainAfterwards) {
-  Process process(server_.url());
+  HeartbeatProcess process(server_.url());
   HeartbeatRecorder ear;
   const auto subscription = process.bus.Subscribe(ear.Subscriber()).value();
   EXPECT_TRUE(process.bus.CanReceive());
@@ -146,7 +145,7 @@ TEST_P(NatsHeartbeatBusTest, LosesHeartbeatsWithoutAServerAndIsHeardAgainAfterwa
 }
 
 TEST_P(NatsHeartbeatBusTest, HearsNobodyWhileItsServerHangs) {
-  Process process(server_.url());
+  HeartbeatProcess process(server_.url());
   EXPECT_TRUE(process.bus.CanReceive());
   server_.Freeze();
   EXPECT_TRUE(process.connection->connected()) << "as far as nats.c knows";

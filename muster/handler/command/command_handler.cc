@@ -8,15 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
-#include "muster/base/printable.h"
-#include "muster/base/status_macros.h"
-#include "muster/handler/command/answer.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/handler/command/conversation.h"
-#include "muster/handler/command/request.h"
-#include "muster/handler/command/stderr_log.h"
-#include "muster/handler/command/watchdog.h"
+#include "muster/handler/command/protocol.h"
+#include "muster/os/child_process.h"
 #include "muster/os/find_program.h"
-#include "muster/os/spawner.h"
 
 namespace muster::handler::command {
 namespace {

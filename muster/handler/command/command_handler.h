@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
-#include "muster/handler/trouble.h"
+#include "muster/handler/health.h"
 
 namespace muster::handler::command {
 

@@ -1,14 +1,156 @@
 #include "muster/handler/command/conversation.h"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <ctime>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "muster/base/log.h"
 
 namespace muster::handler::command {
+
+void StderrLog::Append(absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const size_t end = bytes.find('\n');
+    const absl::string_view part = bytes.substr(0, end);
+    line_.append(part.data(), std::min(part.size(), kMaxLineBytes - line_.size()));
+    if (end == absl::string_view::npos) return;
+    LogLine();
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void StderrLog::EndLine() {
+  if (!line_.empty()) LogLine();
+  TellLeftOut();
+}
+
+void StderrLog::LogLine() {
+  const absl::string_view text = absl::StripTrailingAsciiWhitespace(line_);
+  if (!text.empty()) {
+    if (TakeFromWindow()) {
+      base::Log(base::kInfo, "handler stderr", {{"item", item_}, {"line", text}});
+    }
+    last_lines_.emplace_back(text);
+    if (last_lines_.size() > kLastLines) last_lines_.pop_front();
+  }
+  line_.clear();
+}
+
+std::string StderrLog::LastLines() const {
+  std::string lines = absl::StrJoin(last_lines_, " | ");
+  if (lines.size() <= kLastBytes) return lines;
+  // Not within a character: its later bytes begin with 10.
+  size_t cut = lines.size() - kLastBytes;
+  while (cut < lines.size() && (static_cast<unsigned char>(lines[cut]) & 0xc0) == 0x80) ++cut;
+  return absl::StrCat("…", lines.substr(cut));
+}
+
+bool StderrLog::TakeFromWindow() {
+  const absl::Duration now = clock_->Monotonic();
+  if (now >= window_end_) {
+    TellLeftOut();
+    window_end_ = now + kWindow;
+    logged_in_window_ = 0;
+  }
+  if (logged_in_window_ < kMaxLines) {
+    ++logged_in_window_;
+    return true;
+  }
+  ++left_out_;
+  return false;
+}
+
+void StderrLog::TellLeftOut() {
+  if (left_out_ == 0) return;
+  base::Log(base::kWarning, "handler stderr was too much", {{"lines_left_out", left_out_}});
+  left_out_ = 0;
+}
+
+absl::StatusOr<std::unique_ptr<Watchdog>> Watchdog::Create(base::Clock* clock) {
+  try {
+    std::unique_ptr<Watchdog> watchdog(new Watchdog(clock));
+    if (watchdog->fd() < 0) return absl::ResourceExhaustedError("too many open files");
+    return watchdog;
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(absl::StrCat("no thread for a watchdog: ", error.what()));
+  }
+}
+
+Watchdog::Watchdog(base::Clock* clock)
+    : clock_(clock), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { Run(); }) {}
+
+Watchdog::~Watchdog() {
+  {
+    base::MutexLock lock(&mu_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void Watchdog::Arm(absl::Duration deadline) {
+  base::MutexLock lock(&mu_);
+  deadline_ = deadline;
+  if (state_ == State::kDeadline) SetStateLocked(State::kQuiet);
+  changed_.NotifyAll();
+}
+
+void Watchdog::Disarm() {
+  base::MutexLock lock(&mu_);
+  deadline_ = absl::InfiniteDuration();
+  changed_.NotifyAll();
+  SetStateLocked(State::kQuiet);
+}
+
+void Watchdog::Interrupt() {
+  base::MutexLock lock(&mu_);
+  SetStateLocked(State::kInterrupted);
+}
+
+Watchdog::State Watchdog::state() const {
+  base::MutexLock lock(&mu_);
+  return state_;
+}
+
+Watchdog::State Watchdog::Await() {
+  base::MutexLock lock(&mu_);
+  while (state_ == State::kQuiet) settled_.Wait(&mu_);
+  return state_;
+}
+
+void Watchdog::Run() {
+  base::MutexLock lock(&mu_);
+  while (!stopping_) {
+    if (clock_->Monotonic() >= deadline_) {
+      deadline_ = absl::InfiniteDuration();
+      if (state_ == State::kQuiet) SetStateLocked(State::kDeadline);
+    }
+    clock_->WaitUntil(&changed_, &mu_, deadline_);
+  }
+}
+
+void Watchdog::SetStateLocked(State state) {
+  state_ = state;
+  settled_.NotifyAll();
+  uint64_t count = 1;
+  // Neither can fail but for a full or an empty counter, which is as good.
+  const ssize_t done = state == State::kQuiet ? read(event_.get(), &count, sizeof(count))
+                                              : write(event_.get(), &count, sizeof(count));
+  static_cast<void>(done);
+}
+
 namespace {
 
 constexpr size_t kChunkBytes = size_t{64} * 1024;

@@ -9,11 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/base/trace_context.h"
-#include "muster/handler/command/request.h"
-#include "muster/handler/command/strict_json.h"
-#include "muster/handler/guarded.h"
+#include "muster/handler/command/protocol.h"
+#include "muster/handler/handler.h"
 
 namespace muster::handler::command {
 namespace {

@@ -11,8 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/handler/command/answer.h"
-#include "muster/handler/command/request.h"
+#include "muster/handler/command/protocol.h"
 #include "muster/handler/sample_item.h"
 
 namespace muster::handler::command {

@@ -4,12 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/decimal.h"
-#include "muster/base/printable.h"
 #include "muster/base/proto_time.h"
-#include "muster/base/status_macros.h"
-#include "muster/handler/foreign.h"
-#include "muster/handler/grpc/limits.h"
-#include "muster/handler/job_wire_schema.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
+#include "muster/handler/grpc/grpc_handler.h"
+#include "muster/handler/out_of_process.h"
+#include "muster/handler/schema_proto.h"
 
 namespace muster::handler::grpc {
 namespace {

@@ -7,8 +7,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/proto_time.h"
-#include "muster/handler/foreign.h"
-#include "muster/handler/grpc/limits.h"
+#include "muster/handler/grpc/grpc_handler.h"
+#include "muster/handler/out_of_process.h"
 #include "muster/handler/sample_item.h"
 
 namespace muster::handler::grpc {

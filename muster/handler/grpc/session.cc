@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/printable.h"
-#include "muster/handler/grpc/limits.h"
+#include "muster/base/text.h"
+#include "muster/handler/grpc/grpc_handler.h"
 #include "muster/handler/grpc/messages.h"
 
 namespace muster::handler::grpc {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/proto_time.h"
-#include "muster/base/status_macros.h"
-#include "muster/ledger/batch_forms.h"
+#include "muster/base/status.h"
+#include "muster/ledger/batch_proto.h"
 #include "muster/rpc/status.h"
 
 namespace muster::ledger::remote {

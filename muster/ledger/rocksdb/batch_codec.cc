@@ -1,8 +1,8 @@
 #include "muster/ledger/rocksdb/batch_codec.h"
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/ledger/batch_forms.h"
+#include "muster/base/status.h"
+#include "muster/ledger/batch_proto.h"
 #include "muster/rocksdb/checked_value.h"
 #include "muster/v1/batch.pb.h"
 

@@ -3,7 +3,7 @@
 
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
-#include "muster/base/hex.h"
+#include "muster/base/text.h"
 #include "muster/rocksdb/checked_value.h"
 
 namespace muster::ledger::rocksdb {

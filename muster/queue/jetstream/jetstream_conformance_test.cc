@@ -8,10 +8,10 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "muster/nats/connection.h"
-#include "muster/queue/intercepted_store.h"
 #include "muster/queue/jetstream/jetstream_queue_store.h"
-#include "muster/queue/lease_metadata.h"
 #include "muster/queue/limits.h"
+#include "muster/queue/queue_store.h"
+#include "muster/queue/store_decorators.h"
 #include "tests/conformance/queue/queue_conformance.h"
 #include "tests/fakes/nats/nats_server.h"
 

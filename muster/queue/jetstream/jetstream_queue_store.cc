@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/queue/jetstream/attempt_notes.h"
-#include "muster/queue/jetstream/names.h"
-#include "muster/queue/jetstream/poison_shelf.h"
+#include "muster/base/status.h"
+#include "muster/queue/jetstream/attempt_log.h"
+#include "muster/queue/jetstream/dead_letter_store.h"
 #include "muster/queue/jetstream/queue_registry.h"
+#include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/jetstream/stream_queue.h"
 #include "muster/queue/limits.h"
 

@@ -30,7 +30,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/nats/connection.h"
-#include "muster/queue/jetstream/settings.h"
+#include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::queue::jetstream {

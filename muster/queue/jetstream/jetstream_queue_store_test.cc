@@ -12,8 +12,8 @@
 #include "gtest/gtest.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
-#include "muster/queue/jetstream/names.h"
-#include "muster/queue/lease_metadata.h"
+#include "muster/queue/jetstream/stream_layout.h"
+#include "muster/queue/queue_store.h"
 #include "tests/fakes/nats/nats_server.h"
 #include "tests/fakes/queue/jetstream/jetstream_fixture.h"
 

@@ -1,19 +1,47 @@
+// The metadata of a queue as its aside stream holds them: a JSON object of strings.
+
 #include "muster/queue/jetstream/queue_registry.h"
 
 #include <string>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "muster/base/status_macros.h"
-#include "muster/nats/settings_check.h"
-#include "muster/queue/jetstream/metadata_codec.h"
-#include "muster/queue/jetstream/names.h"
+#include "muster/base/status.h"
+#include "muster/nats/jetstream.h"
+#include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/limits.h"
+#include "muster/queue/queue_store.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::queue::jetstream {
+
+std::string EncodeMetadata(const queue::Metadata& metadata);
+
+// DataLoss: `text` is something else. `queue` is named in the error.
+absl::StatusOr<queue::Metadata> DecodeMetadata(const queue::QueueId& queue,
+                                               const std::string& text);
+
+using nlohmann::json;
+
+std::string EncodeMetadata(const queue::Metadata& metadata) {
+  return json(metadata).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+absl::StatusOr<queue::Metadata> DecodeMetadata(const queue::QueueId& queue,
+                                               const std::string& text) {
+  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  queue::Metadata metadata;
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_string()) metadata[name] = value.get<std::string>();
+  }
+  if (object.is_object() && metadata.size() == object.size()) return metadata;
+  return absl::DataLossError(
+      absl::StrCat("the metadata of queue '", queue.ToString(), "' cannot be read"));
+}
+
 namespace {
 
 using queue::QueueId;

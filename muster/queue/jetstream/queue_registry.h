@@ -13,11 +13,10 @@
 #include "absl/time/time.h"
 #include "muster/base/mutex.h"
 #include "muster/nats/jetstream.h"
-#include "muster/queue/jetstream/attempt_notes.h"
+#include "muster/queue/jetstream/attempt_log.h"
+#include "muster/queue/jetstream/dead_letter_store.h"
 #include "muster/queue/jetstream/jetstream_queue_store.h"
-#include "muster/queue/jetstream/poison_shelf.h"
 #include "muster/queue/jetstream/stream_queue.h"
-#include "muster/queue/lease_metadata.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::queue::jetstream {

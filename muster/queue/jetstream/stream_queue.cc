@@ -6,10 +6,75 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/queue/jetstream/names.h"
+#include "absl/time/time.h"
+#include "muster/base/status.h"
+#include "muster/queue/jetstream/stream_layout.h"
 
 namespace muster::queue::jetstream {
+
+void LeaseTable::Put(uint64_t sequence, const Lease& lease) {
+  base::MutexLock lock(&mu_);
+  leases_[sequence] = lease;
+}
+
+std::optional<Lease> LeaseTable::Find(uint64_t sequence, int deliveries) const {
+  base::MutexLock lock(&mu_);
+  const auto found = leases_.find(sequence);
+  if (found == leases_.end() || found->second.deliveries != deliveries) return std::nullopt;
+  return found->second;
+}
+
+void LeaseTable::End(uint64_t sequence, int deliveries) {
+  base::MutexLock lock(&mu_);
+  const auto found = leases_.find(sequence);
+  if (found != leases_.end() && found->second.deliveries == deliveries) leases_.erase(found);
+}
+
+void LeaseTable::EndAll() {
+  base::MutexLock lock(&mu_);
+  leases_.clear();
+}
+
+void LeaseTable::Shift(absl::Duration by) {
+  base::MutexLock lock(&mu_);
+  for (auto& [sequence, lease] : leases_) lease.ends += by;
+}
+
+void LeaseTable::Sweep(absl::Duration time) {
+  base::MutexLock lock(&mu_);
+  absl::erase_if(leases_, [time](const auto& entry) { return entry.second.ends < time; });
+}
+
+int64_t LeaseTable::CountAlive(absl::Duration time) const {
+  base::MutexLock lock(&mu_);
+  return std::count_if(leases_.begin(), leases_.end(),
+                       [time](const auto& entry) { return entry.second.ends > time; });
+}
+
+absl::StatusOr<queue::QueueStats> QueueStatsReader::Collect(const nats::StreamState& stream,
+                                                            const nats::ConsumerState& consumer) {
+  MUSTER_RETURN_IF_ERROR(RemoveLeftovers(stream, consumer));
+  queue::QueueStats stats;
+  const auto stored = static_cast<int64_t>(stream.messages);
+  stats.ready = std::min(static_cast<int64_t>(consumer.pending), stored);
+  stats.in_flight = stored - stats.ready;
+  if (stored > 0) {
+    stats.oldest_age = std::max(clock_->Now() - stream.first_time, absl::ZeroDuration());
+  }
+  stats.total_in = static_cast<int64_t>(stream.last_sequence);
+  stats.total_out = stats.total_in - stored;
+  return stats;
+}
+
+// Twice, because a message may be acknowledged between the two answers.
+absl::Status QueueStatsReader::RemoveLeftovers(const nats::StreamState& stream,
+                                               const nats::ConsumerState& consumer) {
+  const bool left_over = stream.messages > 0 && stream.first_sequence <= consumer.settled_sequence;
+  const uint64_t suspect = left_over ? stream.first_sequence : 0;
+  if (suspect_.exchange(suspect) != suspect || !left_over) return absl::OkStatus();
+  return jetstream_->Purge(StreamOf(id_), "", consumer.settled_sequence).status();
+}
+
 namespace {
 
 // Messages on their way to the server at a time, and their bytes: what a slow server can make this

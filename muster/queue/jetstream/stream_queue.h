@@ -1,4 +1,5 @@
-// StreamQueue: the messages of one queue that is there, on its stream and consumer.
+// LeaseTable: the leases of one queue that this process holds. The server knows when a lease
+// lapses, but does not say so; and it takes an acknowledgement from whoever sends it.
 #pragma once
 
 #include <atomic>
@@ -8,19 +9,85 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
 #include "muster/nats/jetstream.h"
-#include "muster/queue/jetstream/attempt_notes.h"
+#include "muster/queue/jetstream/attempt_log.h"
+#include "muster/queue/jetstream/dead_letter_store.h"
 #include "muster/queue/jetstream/jetstream_queue_store.h"
-#include "muster/queue/jetstream/lease_book.h"
-#include "muster/queue/jetstream/poison_shelf.h"
-#include "muster/queue/jetstream/queue_census.h"
-#include "muster/queue/jetstream/receipt.h"
+#include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::queue::jetstream {
+
+struct Lease {
+  int deliveries = 0;   // of its message, this one included
+  absl::Duration ends;  // on the monotonic clock
+  int attempts = 0;     // charged so far
+  bool interrupted = false;
+  bool began = false;  // an attempt was charged under this lease
+};
+
+// By the sequence of the message. Thread-safe.
+class LeaseTable {
+ public:
+  // Replaces what was known of the message.
+  void Put(uint64_t sequence, const Lease& lease);
+  // nullopt: this process does not hold that delivery.
+  std::optional<Lease> Find(uint64_t sequence, int deliveries) const;
+  void End(uint64_t sequence, int deliveries);
+  void EndAll();
+  // All of them end so much later; negative: earlier.
+  void Shift(absl::Duration by);
+  // Forgets those that lapsed before `time` and that nobody settled.
+  void Sweep(absl::Duration time);
+  // Those that last beyond `time`.
+  int64_t CountAlive(absl::Duration time) const;
+
+ private:
+  mutable base::Mutex mu_;
+  absl::flat_hash_map<uint64_t, Lease> leases_ ABSL_GUARDED_BY(mu_);
+};
+
+// QueueStatsReader: how many messages of a queue wait, and how many are in hand.
+//
+// The stream knows what is stored, the consumer what was delivered and acknowledged. The server
+// writes them to disk apart: after its death they may disagree for good. Seen with 2.9.10:
+//
+//   leftovers   the stream has messages back that were acknowledged. Nobody is given them any more.
+//               They count as in flight, which only a Receive can disprove, and are removed once
+//               they were seen twice.
+//   phantoms    the consumer waits for the acknowledgement of messages that the stream has not. The
+//               server forgets them itself when the stream holds nothing older: leftovers first.
+
+// Thread-safe.
+class QueueStatsReader {
+ public:
+  // Neither pointer is owned.
+  QueueStatsReader(queue::QueueId id, nats::JetStream* jetstream, base::Clock* clock)
+      : id_(std::move(id)), jetstream_(jetstream), clock_(clock) {}
+
+  // All statistics but of poison. `stream` was asked for no later than `consumer`.
+  absl::StatusOr<queue::QueueStats> Collect(const nats::StreamState& stream,
+                                            const nats::ConsumerState& consumer);
+
+ private:
+  absl::Status RemoveLeftovers(const nats::StreamState& stream,
+                               const nats::ConsumerState& consumer);
+
+  const queue::QueueId id_;
+  nats::JetStream* const jetstream_;  // not owned
+  base::Clock* const clock_;          // not owned
+  // The first sequence that the stream held when it was a leftover's, as it seemed; 0: none was.
+  std::atomic<uint64_t> suspect_ = 0;
+};
+
+// StreamQueue: the messages of one queue that is there, on its stream and consumer.
 
 // To the server; neither is owned.
 struct JetStreamClients {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/queue/jetstream/names.h"
+#include "muster/base/status.h"
+#include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/jetstream/stream_queue.h"
 #include "nlohmann/json.hpp"
 

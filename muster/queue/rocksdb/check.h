@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
-#include "muster/os/damage.h"
+#include "muster/os/quarantine.h"
 #include "muster/queue/queue_store.h"
 
 namespace rocksdb {

@@ -10,14 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/os/shelf.h"
+#include "muster/os/quarantine.h"
 #include "muster/os/temp_dir.h"
 #include "muster/queue/rocksdb/codec.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 #include "muster/queue/rocksdb/storage.h"
 #include "rocksdb/db.h"
 #include "tests/fakes/base/fake_clock.h"
-#include "tests/fakes/os/collected.h"
+#include "tests/fakes/os/collected_findings.h"
 
 namespace muster::queue::rocksdb {
 namespace {

@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "absl/strings/string_view.h"
 #include "muster/queue/queue_store.h"
@@ -151,5 +152,85 @@ std::string EncodeStore(const StoreRecord& store);
 std::optional<StoreRecord> DecodeStore(absl::string_view record);
 // 0 when the record is empty.
 uint8_t FormatVersionOf(absl::string_view store_record);
+
+// The two names of a message that leave the engine: its id (a GUID) and the receipt of a lease.
+// Both are computed from (queue, sequence), never stored, and can be turned back.
+
+inline constexpr uint64_t kMaxQueueNumber = (uint64_t{1} << 32) - 1;
+inline constexpr uint64_t kMaxSequence = (uint64_t{1} << 48) - 1;
+
+// A GUID that looks random: 42 bits of a keyed hash of (queue, seq), then queue (32 bits) and seq
+// (48 bits) under a mask that the hash yields. `salt` is the store's, so that two stores never give
+// the same id. Queue and seq are within the two bounds above.
+std::string MessageIdOf(uint64_t salt, uint64_t queue, uint64_t seq);
+// The sequence; nullopt when `id` is not the id of a message of this store and queue.
+std::optional<uint64_t> SequenceOf(uint64_t salt, uint64_t queue, absl::string_view id);
+
+struct ReceiptParts {
+  uint64_t seq = 0;
+  uint64_t lease = 0;  // names one lease for ever: (engine epoch << 40) + a counter
+};
+// base64url of |ver:1|seq:8|lease:8|sum:4|, the sum seeded with the store's salt.
+queue::Receipt EncodeReceipt(uint64_t salt, const ReceiptParts& parts);
+// nullopt when this store never gave such a receipt.
+std::optional<ReceiptParts> DecodeReceipt(uint64_t salt, absl::string_view receipt);
+
+// Appends and takes fixed-width integers and length-prefixed strings: the alphabet of codec.h.
+
+template <typename Int>
+void AppendLittle(std::string* out, Int value) {
+  auto bits = static_cast<std::make_unsigned_t<Int>>(value);
+  for (size_t i = 0; i < sizeof(Int); ++i) out->push_back(static_cast<char>(bits >> (8 * i)));
+}
+
+inline void AppendText(std::string* out, absl::string_view text) {
+  AppendLittle(out, static_cast<uint32_t>(text.size()));
+  out->append(text.data(), text.size());
+}
+
+template <typename Int>
+Int LoadLittle(const char* from) {
+  std::make_unsigned_t<Int> bits = 0;
+  for (size_t i = 0; i < sizeof(Int); ++i) {
+    bits |= static_cast<std::make_unsigned_t<Int>>(
+        static_cast<std::make_unsigned_t<Int>>(static_cast<unsigned char>(from[i])) << (8 * i));
+  }
+  return static_cast<Int>(bits);
+}
+
+// Takes values from the front. Once something was missing, ok() is false and all else is empty.
+class ByteReader {
+ public:
+  explicit ByteReader(absl::string_view bytes) : rest_(bytes) {}
+
+  template <typename Int>
+  Int Take() {
+    if (!ok_ || rest_.size() < sizeof(Int)) return Fail<Int>();
+    const Int value = LoadLittle<Int>(rest_.data());
+    rest_.remove_prefix(sizeof(Int));
+    return value;
+  }
+
+  std::string TakeText() {
+    const auto size = Take<uint32_t>();
+    if (!ok_ || rest_.size() < size) return Fail<std::string>();
+    std::string text(rest_.substr(0, size));
+    rest_.remove_prefix(size);
+    return text;
+  }
+
+  bool ok() const { return ok_; }
+  bool done() const { return ok_ && rest_.empty(); }
+
+ private:
+  template <typename T>
+  T Fail() {
+    ok_ = false;
+    return T();
+  }
+
+  absl::string_view rest_;
+  bool ok_ = true;
+};
 
 }  // namespace muster::queue::rocksdb

@@ -5,8 +5,6 @@
 
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
-#include "muster/queue/rocksdb/byte_stream.h"
-#include "muster/queue/rocksdb/ids.h"
 
 namespace muster::queue::rocksdb {
 namespace {

@@ -16,8 +16,8 @@
 #include "muster/os/temp_dir.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 #include "tests/fakes/base/fake_clock.h"
-#include "tests/fakes/base/seed.h"
-#include "tests/fakes/base/victim.h"
+#include "tests/fakes/base/killable_process.h"
+#include "tests/fakes/base/test_seed.h"
 
 namespace muster::queue::rocksdb {
 namespace {

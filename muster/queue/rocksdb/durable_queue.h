@@ -1,3 +1,139 @@
+// WriteGate: many writers at a time, or one that needs all others to have finished.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "muster/base/mutex.h"
+#include "muster/queue/queue_store.h"
+#include "muster/queue/rocksdb/codec.h"
+#include "muster/queue/rocksdb/message_index.h"
+#include "muster/queue/rocksdb/storage.h"
+
+namespace muster::queue::rocksdb {
+
+// Thread-safe. Not re-entrant: who is in must not enter again.
+class WriteGate {
+ public:
+  void EnterShared() {
+    base::MutexLock lock(&mu_);
+    ++waiting_;
+    while (exclusive_) changed_.Wait(&mu_);
+    --waiting_;
+    if (owed_ > 0 && --owed_ == 0) changed_.NotifyAll();
+    ++writers_;
+  }
+
+  void LeaveShared() {
+    base::MutexLock lock(&mu_);
+    if (--writers_ == 0 && exclusive_) changed_.NotifyAll();
+  }
+
+  // From now on nobody enters; returns when the last of the others has left. Who waited while
+  // somebody was alone goes first, so that a caller who is alone again and again keeps nobody out.
+  void EnterExclusive() {
+    base::MutexLock lock(&mu_);
+    while (exclusive_ || owed_ > 0) changed_.Wait(&mu_);
+    exclusive_ = true;
+    while (writers_ > 0) changed_.Wait(&mu_);
+  }
+
+  void LeaveExclusive() {
+    base::MutexLock lock(&mu_);
+    exclusive_ = false;
+    owed_ = waiting_;
+    changed_.NotifyAll();
+  }
+
+ private:
+  base::Mutex mu_;
+  base::CondVar changed_;
+  int writers_ ABSL_GUARDED_BY(mu_) = 0;
+  int waiting_ ABSL_GUARDED_BY(mu_) = 0;  // to enter shared
+  int owed_ ABSL_GUARDED_BY(mu_) = 0;     // of them, those who go before the next exclusive one
+  bool exclusive_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+// In the gate for a scope.
+class SharedEntry {
+ public:
+  explicit SharedEntry(WriteGate* gate) : gate_(gate) { gate_->EnterShared(); }
+  ~SharedEntry() { gate_->LeaveShared(); }
+  SharedEntry(const SharedEntry&) = delete;
+  SharedEntry& operator=(const SharedEntry&) = delete;
+
+ private:
+  WriteGate* const gate_;  // not owned
+};
+
+class ExclusiveEntry {
+ public:
+  explicit ExclusiveEntry(WriteGate* gate) : gate_(gate) { gate_->EnterExclusive(); }
+  ~ExclusiveEntry() { gate_->LeaveExclusive(); }
+  ExclusiveEntry(const ExclusiveEntry&) = delete;
+  ExclusiveEntry& operator=(const ExclusiveEntry&) = delete;
+
+ private:
+  WriteGate* const gate_;  // not owned
+};
+
+// DedupIds: the ids under which a queue's messages were put, on disk, so that a million of them
+// cost no memory; a bloom filter answers most look-ups of a new id.
+
+// Thread-safe.
+class DedupIds {
+ public:
+  // `storage` is not owned.
+  DedupIds(Storage* storage, uint64_t queue) : storage_(storage), queue_(queue) {}
+
+  // While it lives no other put looks up or writes the same ids: of two concurrent puts of one id
+  // the second waits and then finds the first.
+  class Reservation {
+   public:
+    // Empty ids are passed over. Waits until all can be had together, so that no two puts wait for
+    // each other.
+    Reservation(DedupIds* ids, std::vector<std::string> wanted);
+    ~Reservation();
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+
+    // One answer for each id of `wanted`, in order. A damaged record counts as none.
+    absl::StatusOr<std::vector<std::optional<DedupRecord>>> LookUp() const;
+
+   private:
+    DedupIds* const ids_;  // not owned
+    const std::vector<std::string> wanted_;
+  };
+
+  // Adds the record of `id` to a batch.
+  void Write(::rocksdb::WriteBatch* batch, const std::string& id, const DedupRecord& record) const;
+
+  // Counts ids that were put; true when enough have come together for a sweep.
+  bool SweepIsDue(size_t ids_put);
+  // Looks at a bounded number of records, going on where the last sweep ended, and deletes those
+  // that `forget` says no longer matter. Nobody else may put meanwhile.
+  void Sweep(const std::function<bool(const DedupRecord&)>& forget);
+
+ private:
+  Storage* const storage_;  // not owned
+  const uint64_t queue_;
+
+  base::Mutex mu_;
+  base::CondVar released_;
+  absl::flat_hash_set<std::string> reserved_ ABSL_GUARDED_BY(mu_);
+  size_t put_since_sweep_ ABSL_GUARDED_BY(mu_) = 0;
+  std::string sweep_from_ ABSL_GUARDED_BY(mu_);
+};
+
 // DurableQueue: one queue of the embedded engine. Its order lives in memory (message_index.h), its
 // records in RocksDB (codec.h), and every verb that changes something goes three steps:
 //
@@ -8,26 +144,6 @@
 // So the index never shows what is not on disk, and a lease is never given twice while its write is
 // on the way. Verbs that need the whole queue (Clear, Redrive …) wait at gate_ until no such write
 // is under way.
-#pragma once
-
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "absl/container/btree_set.h"
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
-#include "muster/base/mutex.h"
-#include "muster/queue/queue_store.h"
-#include "muster/queue/rocksdb/codec.h"
-#include "muster/queue/rocksdb/dedup_ids.h"
-#include "muster/queue/rocksdb/message_index.h"
-#include "muster/queue/rocksdb/storage.h"
-#include "muster/queue/rocksdb/write_gate.h"
-
-namespace muster::queue::rocksdb {
 
 // Thread-safe, but for the Load functions, which come before anything else. The verbs mean what
 // queue_store.h says; their arguments are within the limits.

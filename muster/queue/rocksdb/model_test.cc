@@ -14,11 +14,9 @@
 #include "rapidcheck.h"
 #include "rapidcheck/detail/Configuration.h"
 #include "rapidcheck/detail/TestListenerAdapter.h"
-#include "tests/fakes/base/case_count.h"
-#include "tests/fakes/base/seed.h"
+#include "tests/fakes/base/test_seed.h"
 #include "tests/fakes/queue/rocksdb/model_command.h"
 #include "tests/fakes/queue/rocksdb/model_run.h"
-#include "tests/fakes/queue/rocksdb/model_store.h"
 
 namespace muster::queue::rocksdb {
 namespace {

@@ -16,7 +16,6 @@
 #include "muster/base/clock.h"
 #include "muster/queue/rocksdb/codec.h"
 #include "muster/rocksdb/database.h"
-#include "muster/rocksdb/slice.h"
 #include "rocksdb/write_batch.h"
 
 namespace muster::queue::rocksdb {

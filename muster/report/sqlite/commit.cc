@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/report/sqlite/batch_rows.h"
+#include "muster/base/status.h"
+#include "muster/report/sqlite/rows.h"
 
 namespace muster::report::sqlite {
 namespace {

@@ -12,11 +12,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "muster/report/counted_item.h"
 #include "muster/report/report_store.h"
-#include "muster/report/row_merger.h"
 #include "muster/report/sqlite/connection.h"
-#include "muster/report/sqlite/group_tables.h"
-#include "muster/report/sqlite/item_rows.h"
+#include "muster/report/sqlite/rows.h"
+#include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {
 

@@ -1,9 +1,15 @@
 #include "muster/report/sqlite/schema.h"
 
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "absl/strings/str_join.h"
+#include "muster/base/status.h"
 
 namespace muster::report::sqlite {
+
 namespace {
 
 // WITHOUT ROWID: the rows lie in the order of their primary key, so that there is no second tree.
@@ -104,6 +110,218 @@ absl::Status CheckSchema(Connection* connection) {
   MUSTER_ASSIGN_OR_RETURN(const bool empty, IsEmpty(connection));
   return empty ? absl::NotFoundError("the report is empty: nothing was written to it yet")
                : CheckVersion(connection);
+}
+
+namespace {
+
+using report::GroupShape;
+using report::MeasureShape;
+
+bool HasColumn(const GroupShape& shape, absl::string_view name) {
+  for (const std::string& key : shape.keys) {
+    if (absl::EqualsIgnoreCase(key, name)) return true;
+  }
+  for (const MeasureShape& measure : shape.measures) {
+    if (absl::EqualsIgnoreCase(measure.name, name)) return true;
+  }
+  return false;
+}
+
+// "batch", unless a key or a measure is called that; then "muster_batch", and so on.
+std::string BatchColumn(const GroupShape& shape) {
+  std::string name = "batch";
+  while (HasColumn(shape, name)) name.insert(0, "muster_");
+  return name;
+}
+
+std::vector<std::string> KeyColumns(const GroupShape& shape) {
+  std::vector<std::string> columns;
+  for (const std::string& key : shape.keys) columns.push_back(QuoteIdentifier(key));
+  return columns;
+}
+
+std::vector<std::string> MeasureColumns(const GroupShape& shape) {
+  std::vector<std::string> columns;
+  for (const MeasureShape& measure : shape.measures) {
+    columns.push_back(QuoteIdentifier(measure.name));
+  }
+  return columns;
+}
+
+// The columns that tell rows apart.
+std::string RowIdentity(const GroupShape& shape) {
+  return absl::StrCat(QuoteIdentifier(BatchColumn(shape)), ", ",
+                      absl::StrJoin(KeyColumns(shape), ", "));
+}
+
+std::string CreateSql(const GroupTable& table) {
+  std::string columns =
+      absl::StrCat(QuoteIdentifier(BatchColumn(table.shape)), " INTEGER NOT NULL");
+  for (const std::string& key : KeyColumns(table.shape)) {
+    absl::StrAppend(&columns, ", ", key, " TEXT NOT NULL");
+  }
+  for (const MeasureShape& measure : table.shape.measures) {
+    absl::StrAppend(&columns, ", ", QuoteIdentifier(measure.name),
+                    measure.is_int ? " INTEGER NOT NULL" : " TEXT NOT NULL");
+  }
+  return absl::StrCat("CREATE TABLE ", QuoteIdentifier(table.name), " (", columns,
+                      ", PRIMARY KEY (", RowIdentity(table.shape), ")) WITHOUT ROWID");
+}
+
+absl::StatusOr<GroupShape> LoadShape(Connection* connection, absl::string_view table,
+                                     absl::string_view group) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare("SELECT name, role, scale FROM muster_column "
+                                              "WHERE table_name = ? ORDER BY position"));
+  query.Bind(table);
+  GroupShape shape;
+  shape.name = std::string(group);
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+    if (!found) return shape;
+    const std::string name(query.Text(0));
+    if (query.Text(1) == "key") {
+      shape.keys.push_back(name);
+    } else {
+      shape.measures.push_back({name, query.Text(1) == "int", static_cast<int>(query.Int(2))});
+    }
+  }
+}
+
+// Adds up the names and groups that a query answers to tables.
+absl::StatusOr<std::vector<GroupTable>> LoadTables(Connection* connection, Statement query) {
+  std::vector<GroupTable> tables;
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+    if (!found) return tables;
+    MUSTER_ASSIGN_OR_RETURN(GroupShape shape, LoadShape(connection, query.Text(0), query.Text(1)));
+    tables.push_back({std::string(query.Text(0)), std::move(shape)});
+  }
+}
+
+bool IsReserved(absl::string_view name) {
+  return absl::StartsWithIgnoreCase(name, "sqlite_") || absl::StartsWithIgnoreCase(name, "muster_");
+}
+
+absl::StatusOr<std::string> FreeName(Connection* connection, absl::string_view job,
+                                     absl::string_view group) {
+  MUSTER_ASSIGN_OR_RETURN(Statement taken,
+                          connection->Prepare("SELECT 1 FROM sqlite_master WHERE lower(name) = ?"));
+  const std::string longer = absl::StrCat(IsReserved(job) ? "job_" : "", job, "_", group);
+  std::string name = IsReserved(group) ? longer : std::string(group);
+  for (int number = 1;; ++number) {
+    const std::string lower = absl::AsciiStrToLower(name);
+    MUSTER_ASSIGN_OR_RETURN(const bool is_taken, taken.Bind(lower).Step());
+    if (!is_taken) return name;
+    name = number == 1 ? longer : absl::StrCat(longer, "_", number);
+  }
+}
+
+absl::Status RecordColumns(Connection* connection, const GroupTable& table) {
+  MUSTER_ASSIGN_OR_RETURN(Statement insert,
+                          connection->Prepare("INSERT INTO muster_column VALUES (?, ?, ?, ?, ?)"));
+  int position = 0;
+  for (const std::string& key : table.shape.keys) {
+    MUSTER_RETURN_IF_ERROR(insert.Run(table.name, position++, key, absl::string_view("key"), 0));
+  }
+  for (const MeasureShape& measure : table.shape.measures) {
+    const absl::string_view role = measure.is_int ? "int" : "decimal";
+    MUSTER_RETURN_IF_ERROR(insert.Run(table.name, position++, measure.name, role, measure.scale));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> CreateGroupTable(Connection* connection, absl::string_view job,
+                                             const GroupShape& shape) {
+  GroupTable table;
+  table.shape = shape;
+  MUSTER_ASSIGN_OR_RETURN(table.name, FreeName(connection, job, shape.name));
+  MUSTER_RETURN_IF_ERROR(connection->Execute(CreateSql(table)));
+  MUSTER_ASSIGN_OR_RETURN(Statement insert,
+                          connection->Prepare("INSERT INTO muster_table VALUES (?, ?, ?)"));
+  MUSTER_RETURN_IF_ERROR(insert.Run(table.name, job, shape.name));
+  MUSTER_RETURN_IF_ERROR(RecordColumns(connection, table));
+  return table.name;
+}
+
+// The table of this job's group with just this shape, made if need be.
+absl::StatusOr<std::string> TableFor(Connection* connection, absl::string_view job,
+                                     const GroupShape& shape) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare("SELECT name, group_name FROM muster_table "
+                                              "WHERE job = ? AND group_name = ?"));
+  query.Bind(job, shape.name);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<GroupTable> tables,
+                          LoadTables(connection, std::move(query)));
+  for (const GroupTable& table : tables) {
+    if (table.shape == shape) return table.name;
+  }
+  return CreateGroupTable(connection, job, shape);
+}
+
+bool SameGroups(const std::vector<GroupTable>& tables, const std::vector<GroupShape>& groups) {
+  if (tables.size() != groups.size()) return false;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (!(tables[i].shape == groups[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status EnsureGroupTables(Connection* connection, const report::BatchShape& shape) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<GroupTable> known,
+                          LoadGroupTables(connection, shape.job, shape.job_revision));
+  if (SameGroups(known, shape.groups)) return absl::OkStatus();
+  if (!known.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job '", shape.job, "' revision ", shape.job_revision, " is known with other groups"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(Statement insert,
+                          connection->Prepare("INSERT INTO muster_job_table VALUES (?, ?, ?, ?)"));
+  int position = 0;
+  for (const GroupShape& group : shape.groups) {
+    MUSTER_ASSIGN_OR_RETURN(const std::string table, TableFor(connection, shape.job, group));
+    MUSTER_RETURN_IF_ERROR(insert.Run(shape.job, shape.job_revision, position++, table));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<GroupTable>> LoadGroupTables(Connection* connection,
+                                                        absl::string_view job,
+                                                        absl::string_view job_revision) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare("SELECT t.name, t.group_name FROM muster_job_table j "
+                          "JOIN muster_table t ON t.name = j.table_name "
+                          "WHERE j.job = ? AND j.job_revision = ? ORDER BY j.position"));
+  query.Bind(job, job_revision);
+  return LoadTables(connection, std::move(query));
+}
+
+std::string AddRowSql(const GroupTable& table) {
+  std::vector<std::string> columns = KeyColumns(table.shape);
+  std::vector<std::string> updates;
+  for (const MeasureShape& measure : table.shape.measures) {
+    const std::string column = QuoteIdentifier(measure.name);
+    columns.push_back(column);
+    updates.push_back(absl::StrCat(column, " = ",
+                                   measure.is_int ? "muster_add_int(" : "muster_add_decimal(",
+                                   column, ", excluded.", column, ")"));
+  }
+  const std::vector<std::string> marks(columns.size() + 1, "?");
+  return absl::StrCat("INSERT INTO ", QuoteIdentifier(table.name), " (",
+                      QuoteIdentifier(BatchColumn(table.shape)), ", ", absl::StrJoin(columns, ", "),
+                      ") VALUES (", absl::StrJoin(marks, ", "), ") ON CONFLICT (",
+                      RowIdentity(table.shape), ") DO UPDATE SET ", absl::StrJoin(updates, ", "));
+}
+
+std::string SelectRowsSql(const GroupTable& table) {
+  return absl::StrCat("SELECT ", absl::StrJoin(KeyColumns(table.shape), ", "), ", ",
+                      absl::StrJoin(MeasureColumns(table.shape), ", "), " FROM ",
+                      QuoteIdentifier(table.name), " WHERE ",
+                      QuoteIdentifier(BatchColumn(table.shape)), " = ? ORDER BY ",
+                      absl::StrJoin(KeyColumns(table.shape), ", "));
 }
 
 }  // namespace muster::report::sqlite

@@ -3,10 +3,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/report/row_merger.h"
-#include "muster/report/sqlite/batch_rows.h"
-#include "muster/report/sqlite/item_rows.h"
+#include "muster/base/status.h"
+#include "muster/report/counted_item.h"
+#include "muster/report/sqlite/rows.h"
 #include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "muster/report/report_store.h"
 #include "muster/report/sqlite/connection.h"
-#include "muster/report/sqlite/group_tables.h"
+#include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {
 

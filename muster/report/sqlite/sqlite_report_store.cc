@@ -1,25 +1,64 @@
+// WriterLock: one writer per report. A file beside the database, because closing a second
+// descriptor of the database itself would drop the locks that SQLite holds on it.
+
 #include "muster/report/sqlite/sqlite_report_store.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/mutex.h"
-#include "muster/base/status_macros.h"
-#include "muster/report/sqlite/batch_rows.h"
+#include "muster/base/status.h"
+#include "muster/report/audit.h"
 #include "muster/report/sqlite/commit.h"
 #include "muster/report/sqlite/connection.h"
-#include "muster/report/sqlite/group_tables.h"
-#include "muster/report/sqlite/item_rows.h"
+#include "muster/report/sqlite/rows.h"
 #include "muster/report/sqlite/schema.h"
 #include "muster/report/sqlite/sqlite_report_reader.h"
-#include "muster/report/sqlite/writer_lock.h"
-#include "muster/report/verify.h"
 
 namespace muster::report::sqlite {
+
+// Held until destroyed, or until the process dies.
+class WriterLock {
+ public:
+  // Locks "<database>-lock". base::Busy: somebody else, in this process or another, writes.
+  static absl::StatusOr<WriterLock> Take(const std::string& database);
+  WriterLock(WriterLock&& other) noexcept;
+  WriterLock& operator=(WriterLock&&) = delete;
+  ~WriterLock();
+
+ private:
+  explicit WriterLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;  // -1 when moved from
+};
+
+absl::StatusOr<WriterLock> WriterLock::Take(const std::string& database) {
+  const std::string path = absl::StrCat(database, "-lock");
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, path);
+  WriterLock lock(descriptor);
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
+  return base::Busy(absl::StrCat(
+      "report ", database, " is being written by another process: open it read-only, or wait"));
+}
+
+WriterLock::WriterLock(WriterLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+WriterLock::~WriterLock() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
 namespace {
 
 constexpr char kBegin[] = "BEGIN IMMEDIATE";  // a writer that may write from the start

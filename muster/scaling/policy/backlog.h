@@ -1,11 +1,78 @@
-// Backlog: the queued work as formulas want it, oldest first.
+// BacklogTracker: the work of one target that is not done yet, by when it was put. Announcements
+// tell of it at once, readings of the queues correct what they told.
+//
+//   announced, later than the readings    the readings cannot know it: it is added to what they say
+//   announced, not later                  it is part of what the readings say
+//   in the readings, but not announced    its trigger was lost: a cohort of its own
+//   announced, but not in the readings    done, or announced twice
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <vector>
 
-#include "muster/scaling/policy/cohort_ledger.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "muster/scaling/policy/policy.h"
 
 namespace muster::scaling::policy {
+
+// Items that were put at about the same time: the first of them at `arrived`.
+struct Cohort {
+  absl::Time arrived;
+  int64_t items = 0;
+};
+
+// Not thread-safe. Its memory is bounded: neighbours are merged, and then count as the older one.
+class BacklogTracker {
+ public:
+  // Announcements within `resolution` of a cohort join it.
+  explicit BacklogTracker(absl::Duration resolution) : resolution_(resolution) {}
+
+  // Ignored: items that are not above 0, an id that was announced before, and what the readings
+  // know already.
+  void Announce(const Announcement& announcement);
+
+  // Makes the ledger agree with the readings. They describe the time of the oldest of them; what
+  // was announced later stays as it is. Readings older than the last ones are ignored, no readings
+  // change nothing. `now` bounds all times: nothing was put in the future.
+  void Reconcile(absl::Span<const QueueReading> readings, absl::Time now);
+
+  // Time went backwards: nothing lies in the future of `now`.
+  void StepBack(absl::Time now);
+
+  // Oldest first, none empty.
+  const std::deque<Cohort>& cohorts() const { return cohorts_; }
+  int64_t items() const { return items_; }
+
+  // The time that the readings describe. InfinitePast: there were none.
+  absl::Time read_at() const { return read_at_; }
+
+  // All items that ever came to be known, for rates.
+  int64_t ever() const { return ever_; }
+
+ private:
+  struct Totals;
+
+  void Add(absl::Time arrived, int64_t items);
+  void TakeOldest(int64_t items);
+  // Returns how many were there to take.
+  int64_t TakeNewest(int64_t items, absl::Time not_after);
+  int64_t PutBy(absl::Time at) const;
+  void Agree(const Totals& totals, absl::Time at);
+  void MergeNeighbours();
+  bool IsKnown(uint64_t id);
+
+  const absl::Duration resolution_;
+  std::deque<Cohort> cohorts_;
+  int64_t items_ = 0;
+  int64_t ever_ = 0;
+  absl::Time read_at_ = absl::InfinitePast();
+  int64_t read_out_ = 0;
+  std::deque<uint64_t> known_ids_;
+};
+
+// Backlog: the queued work as formulas want it, oldest first.
 
 struct Backlog {
   const std::deque<Cohort>* cohorts = nullptr;  // not owned

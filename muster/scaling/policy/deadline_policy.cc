@@ -5,16 +5,39 @@
 
 #include "absl/status/status.h"
 #include "muster/scaling/policy/deadline_profile.h"
-#include "muster/scaling/policy/erlang_c.h"
 #include "muster/scaling/policy/forecast.h"
 #include "muster/scaling/policy/idle_replicas.h"
-#include "muster/scaling/policy/limits.h"
-#include "muster/scaling/policy/sane_observation.h"
-#include "muster/scaling/policy/standby.h"
-#include "muster/scaling/policy/thread_sizing.h"
+#include "muster/scaling/policy/policy.h"
+#include "muster/scaling/policy/sizing.h"
 #include "muster/scaling/policy/workload.h"
 
 namespace muster::scaling::policy {
+
+int MetricLossRule::Keep(int current, const Bounds& bounds) const {
+  const int kept = std::max(keep_current ? current : 0, floor);
+  return std::max(bounds.min, std::min(kept, bounds.max));
+}
+
+absl::Status Check(const DeadlineOptions& options) {
+  const auto finite = [](absl::Duration duration) {
+    return duration > absl::ZeroDuration() && duration < absl::InfiniteDuration();
+  };
+  if (!finite(options.sla)) return absl::InvalidArgumentError("sla: must be above 0");
+  if (options.aim.has_value() && !finite(*options.aim)) {
+    return absl::InvalidArgumentError("aim: must be above 0");
+  }
+  if (!(options.patience >= 0 && options.patience <= 1)) {
+    return absl::InvalidArgumentError("patience: must be between 0 and 1");
+  }
+  if (!(options.hold >= 0 && std::isfinite(options.hold))) {
+    return absl::InvalidArgumentError("hold: must be 0 or more cold starts");
+  }
+  if (!(options.rate_risk > 0 && options.rate_risk < 1)) {
+    return absl::InvalidArgumentError("rate_risk: must be between 0 and 1, and neither");
+  }
+  return absl::OkStatus();
+}
+
 namespace {
 
 // After tasks were added, the heartbeats' figures are of fewer tasks for this long.

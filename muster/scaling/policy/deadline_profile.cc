@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "muster/scaling/policy/limits.h"
+#include "muster/scaling/policy/policy.h"
 
 namespace muster::scaling::policy {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/scaling/policy/backlog.h"
-#include "muster/scaling/policy/decision.h"
+#include "muster/scaling/policy/policy.h"
 
 namespace muster::scaling::policy {
 

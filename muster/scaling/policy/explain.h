@@ -4,8 +4,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "muster/scaling/policy/decision.h"
-#include "muster/scaling/policy/observation.h"
+#include "muster/scaling/policy/policy.h"
 
 namespace muster::scaling::policy {
 

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "muster/scaling/policy/deadline_options.h"
-#include "muster/scaling/policy/observation.h"
+#include "muster/scaling/policy/deadline_policy.h"
+#include "muster/scaling/policy/policy.h"
 
 namespace muster::scaling::policy {
 

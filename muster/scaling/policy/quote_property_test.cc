@@ -2,7 +2,7 @@
 #include "gtest/gtest.h"
 #include "muster/scaling/policy/quote.h"
 #include "rapidcheck.h"
-#include "tests/fakes/scaling/policy/every_scene.h"
+#include "tests/fakes/scaling/policy/scene_generator.h"
 
 namespace muster::scaling::policy {
 namespace {

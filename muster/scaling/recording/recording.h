@@ -28,9 +28,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "muster/scaling/policy/deadline_options.h"
-#include "muster/scaling/policy/decision.h"
-#include "muster/scaling/policy/observation.h"
+#include "muster/scaling/policy/deadline_policy.h"
+#include "muster/scaling/policy/policy.h"
 
 namespace muster::scaling::recording {
 

@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 
 namespace muster::scaling::recording {
 namespace {

@@ -4,8 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/quantity.h"
-#include "muster/base/status_macros.h"
-#include "muster/scaling/replay/limits.h"
+#include "muster/base/status.h"
 
 namespace muster::scaling::replay {
 namespace {

@@ -1,3 +1,29 @@
+// TautString: the straightest way between two walls.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "muster/scaling/replay/metrics.h"
+#include "muster/scaling/replay/options.h"
+#include "muster/scaling/replay/trace.h"
+
+namespace muster::scaling::replay {
+
+// A corner of the string: `x` is an index into the walls.
+struct StringCorner {
+  int64_t x = 0;
+  int64_t y = 0;
+};
+
+// The shortest line from the first point to the last that nowhere leaves the tube: lower[x] ≤ y ≤
+// upper[x] for each x. Both walls have the same size, at least 1, never cross, and meet at both
+// ends. Of all lines in the tube its slope also varies least. Takes time in proportion to the size.
+// |y| · size must stay below 2^126.
+std::vector<StringCorner> PullTaut(absl::Span<const int64_t> lower,
+                                   absl::Span<const int64_t> upper);
+
 // The oracle: the least that any policy can pay for serving a trace in time, if it knew all of it.
 //
 //   least  Σ n(t) + L · Σ (n(t) − n(t−1))⁺
@@ -12,18 +38,6 @@
 // there can be between a touch of the lower and one of the upper. To keep a replica through a
 // valley costs the gap between its two uses, to start it anew costs L; the gaps of the string are
 // the shortest there are, at each level by itself. So each level is kept through gaps up to L.
-#pragma once
-
-#include <cstdint>
-#include <vector>
-
-#include "muster/scaling/replay/metrics.h"
-#include "muster/scaling/replay/options.h"
-#include "muster/scaling/replay/series.h"
-#include "muster/scaling/replay/taut_string.h"
-#include "muster/scaling/replay/trace.h"
-
-namespace muster::scaling::replay {
 
 struct Oracle {
   // From this second on so many replicas are ready.

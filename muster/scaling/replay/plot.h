@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "muster/scaling/replay/series.h"
+#include "muster/scaling/replay/metrics.h"
 #include "muster/scaling/replay/trace.h"
 
 namespace muster::scaling::replay {

@@ -5,9 +5,8 @@
 #include "muster/base/random.h"
 #include "muster/scaling/policy/deadline_policy.h"
 #include "muster/scaling/policy/quote.h"
-#include "muster/scaling/replay/engine.h"
-#include "tests/fakes/base/case_count.h"
-#include "tests/fakes/base/seed.h"
+#include "muster/scaling/replay/simulator.h"
+#include "tests/fakes/base/test_seed.h"
 
 namespace muster::scaling::replay {
 namespace {

@@ -12,7 +12,7 @@
 #include "muster/os/temp_dir.h"
 #include "muster/scaling/policy/deadline_policy.h"
 #include "muster/scaling/recording/recording_replay.h"
-#include "muster/scaling/replay/engine.h"
+#include "muster/scaling/replay/simulator.h"
 
 namespace muster::scaling::replay {
 namespace {
@@ -68,18 +68,19 @@ constexpr char kGoldenStep[] =
 
 TEST(RecordingCodecTest, WritesVersionOneAsItAlwaysDid) {
   EXPECT_EQ(scaling::recording::EncodeHeader(Header()), kGoldenHeader);
-  EXPECT_EQ(EncodeEvent(Step()), kGoldenStep);
-  EXPECT_EQ(EncodeEvent(scaling::policy::Announcement{absl::FromUnixSeconds(1'700'000'000), 3000,
-                                                      UINT64_MAX}),
+  EXPECT_EQ(recording::EncodeEvent(Step()), kGoldenStep);
+  EXPECT_EQ(recording::EncodeEvent(scaling::policy::Announcement{
+                absl::FromUnixSeconds(1'700'000'000), 3000, UINT64_MAX}),
             kGoldenAnnouncement);
-  EXPECT_EQ(EncodeEvent(scaling::recording::RecordedRules{"mode: act\n"}),
+  EXPECT_EQ(recording::EncodeEvent(scaling::recording::RecordedRules{"mode: act\n"}),
             R"({"rules":"mode: act\n"})");
 }
 
 TEST(RecordingCodecTest, ReadsVersionOne) {
-  EXPECT_EQ(scaling::recording::EncodeHeader(*DecodeHeader(kGoldenHeader)), kGoldenHeader);
-  EXPECT_EQ(EncodeEvent(*scaling::recording::DecodeEvent(kGoldenStep)), kGoldenStep);
-  EXPECT_EQ(EncodeEvent(*scaling::recording::DecodeEvent(kGoldenAnnouncement)),
+  EXPECT_EQ(scaling::recording::EncodeHeader(*recording::DecodeHeader(kGoldenHeader)),
+            kGoldenHeader);
+  EXPECT_EQ(recording::EncodeEvent(*scaling::recording::DecodeEvent(kGoldenStep)), kGoldenStep);
+  EXPECT_EQ(recording::EncodeEvent(*scaling::recording::DecodeEvent(kGoldenAnnouncement)),
             kGoldenAnnouncement);
   EXPECT_EQ(std::get<scaling::recording::RecordedRules>(
                 *scaling::recording::DecodeEvent(R"({"rules":"a"})"))
@@ -96,9 +97,10 @@ TEST(RecordingCodecTest, WritesLaterPartsAsVersionTwo) {
   golden.pop_back();
   golden += R"(,"part":2,"rules":"mode: act\n"})";
   EXPECT_EQ(scaling::recording::EncodeHeader(header), golden);
-  EXPECT_EQ(scaling::recording::EncodeHeader(*DecodeHeader(golden)), golden);
+  EXPECT_EQ(scaling::recording::EncodeHeader(*recording::DecodeHeader(golden)), golden);
   EXPECT_TRUE(absl::IsDataLoss(
-      DecodeHeader(R"({"muster_recording":2,"target":"x","policy":{},"part":"x"})").status()));
+      recording::DecodeHeader(R"({"muster_recording":2,"target":"x","policy":{},"part":"x"})")
+          .status()));
 }
 
 TEST(RecordingCodecTest, KeepsEveryBinding) {
@@ -106,7 +108,7 @@ TEST(RecordingCodecTest, KeepsEveryBinding) {
   for (int i = 0; i <= static_cast<int>(scaling::policy::Binding::kPolicy); ++i) {
     step.decision.binding = static_cast<scaling::policy::Binding>(i);
     const scaling::recording::RecordedEvent event =
-        *scaling::recording::DecodeEvent(EncodeEvent(step));
+        *scaling::recording::DecodeEvent(recording::EncodeEvent(step));
     EXPECT_EQ(std::get<scaling::recording::RecordedStep>(event).decision.binding,
               step.decision.binding);
   }
@@ -114,11 +116,11 @@ TEST(RecordingCodecTest, KeepsEveryBinding) {
 
 TEST(RecordingCodecTest, RefusesWhatIsNoRecording) {
   for (const char* line : {"", "{", "[]", "5", "null", "{}", R"({"muster_recording":"x"})"}) {
-    EXPECT_TRUE(absl::IsDataLoss(DecodeHeader(line).status())) << line;
+    EXPECT_TRUE(absl::IsDataLoss(recording::DecodeHeader(line).status())) << line;
     EXPECT_TRUE(absl::IsDataLoss(scaling::recording::DecodeEvent(line).status())) << line;
   }
-  EXPECT_TRUE(
-      absl::IsFailedPrecondition(DecodeHeader(R"({"muster_recording":3,"target":"x"})").status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      recording::DecodeHeader(R"({"muster_recording":3,"target":"x"})").status()));
   EXPECT_TRUE(absl::IsDataLoss(
       scaling::recording::DecodeEvent(R"({"announce":{"at":"x","items":1}})").status()));
 }

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/scaling/replay/engine.h"
-#include "muster/scaling/replay/limits.h"
+#include "muster/base/status.h"
+#include "muster/scaling/replay/options.h"
 #include "muster/scaling/replay/oracle.h"
+#include "muster/scaling/replay/simulator.h"
 
 namespace muster::scaling::replay {
 namespace {

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "muster/scaling/replay/catalogue.h"
 #include "muster/scaling/replay/metrics.h"
 #include "muster/scaling/replay/options.h"
-#include "muster/scaling/replay/series.h"
+#include "muster/scaling/replay/policy_catalog.h"
 #include "muster/scaling/replay/trace.h"
 
 namespace muster::scaling::replay {

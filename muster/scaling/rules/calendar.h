@@ -1,21 +1,74 @@
+// CronFields: when something starts, in the five fields of a crontab line.
+#pragma once
+
+#include <bitset>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
+
+namespace muster::scaling::rules {
+
+// A value type.
+struct CronFields {
+  std::bitset<60> minutes;
+  std::bitset<24> hours;
+  std::bitset<32> days;      // of the month, 1 to 31
+  std::bitset<13> months;    // 1 to 12
+  std::bitset<7> weekdays;   // 0 is Sunday
+  bool any_day = false;      // the field begins with '*'
+  bool any_weekday = false;  // likewise
+  // Minute or hour begin with '*': it repeats with the clock on the wall, also when that is put
+  // back, and skips with it what is skipped.
+  bool follows_clock = false;
+
+  // As Vixie's cron has it: a day must fit both fields of days, or one of them when neither begins
+  // with '*'.
+  bool IsOn(absl::CivilDay day) const;
+};
+
+// "MINUTE HOUR DAY MONTH WEEKDAY", each `*`, a number, a range (1-5), one of these with a step
+// (*/15, 8-18/2), or a list of them (1,15,20-25). Months and weekdays also by three letters
+// (jan, mon); 7 is Sunday, too. InvalidArgument names the field.
+absl::StatusOr<CronFields> ParseCron(absl::string_view text);
+
+// DayPattern: which days of the calendar a window opens on.
+
+struct Weekdays {
+  std::bitset<7> days;  // 0 is Monday
+};
+struct FirstOfMonth {
+  int count = 1;
+};
+struct LastOfMonth {
+  int count = 1;
+};
+struct Date {
+  absl::CivilDay day;
+};
+struct YearlyDate {
+  int month = 1;
+  int day = 1;
+};
+
+using DayPattern = std::variant<Weekdays, FirstOfMonth, LastOfMonth, Date, YearlyDate>;
+
+// "mon", "mon-fri", "fri-mon"; "first-3-of-month", "last-2-of-month" (up to 28); "2026-12-24";
+// "12-24", of each year. InvalidArgument: none of these, or a day that no year has.
+absl::StatusOr<DayPattern> ParseDayPattern(absl::string_view text);
+
+bool IsOn(const DayPattern& pattern, absl::CivilDay day);
+
 // Calendar: the windows of time in which a constraint is in force.
 //
 // Windows begin at a time of the clock on the wall, in a time zone, and last as long as they last,
 // however that clock is put in between. A window that would begin in an hour that is skipped begins
 // when that hour ends; in an hour that comes twice, at its first coming. Only a cron line with a
 // `*` for its minute or hour follows the clock: it opens twice, or not at all.
-#pragma once
-
-#include <optional>
-#include <variant>
-#include <vector>
-
-#include "absl/time/civil_time.h"
-#include "absl/time/time.h"
-#include "muster/scaling/rules/cron.h"
-#include "muster/scaling/rules/day_pattern.h"
-
-namespace muster::scaling::rules {
 
 // A time of the day, on some days.
 struct DailyStart {

@@ -21,8 +21,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "muster/scaling/policy/decision.h"
-#include "muster/scaling/policy/observation.h"
+#include "muster/scaling/policy/policy.h"
 #include "muster/scaling/rules/operands.h"
 #include "muster/scaling/rules/rules.h"
 

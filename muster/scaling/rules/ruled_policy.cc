@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/scaling/rules/limits.h"
 
 namespace muster::scaling::rules {

@@ -10,11 +10,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/scaling/policy/policy.h"
-#include "muster/scaling/rules/budget_account.h"
+#include "muster/scaling/rules/constraints.h"
 #include "muster/scaling/rules/operands.h"
 #include "muster/scaling/rules/reactions.h"
 #include "muster/scaling/rules/rules.h"
-#include "muster/scaling/rules/timetable.h"
 
 namespace muster::scaling::rules {
 

@@ -1,4 +1,4 @@
-// Rules: what people demand of the scaling agent, as read from a rules file and checked.
+// What rules mean by the name of a queue.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,13 @@
 #include "muster/scaling/rules/limits.h"
 
 namespace muster::scaling::rules {
+
+// Whether `queue` is the queue of this name, or one of its partitions: "retail-in-0" and
+// "retail-in-12" are what "retail-in" means. Names that no queue can have mean those that are made
+// of them: "my_job-in" means the queue that muster made for "my_job-in-0".
+bool MatchesQueue(absl::string_view name, absl::string_view queue);
+
+// Rules: what people demand of the scaling agent, as read from a rules file and checked.
 
 // What the agent does with what it decides.
 enum class Mode {

@@ -1,17 +1,26 @@
 #include "muster/scaling/rules/rules_file.h"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "absl/strings/str_join.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/input/byte_source.h"
-#include "muster/scaling/rules/sections.h"
-#include "muster/yaml/document.h"
+#include "muster/scaling/rules/rules.h"
+#include "muster/scaling/rules/rules_sections.h"
 #include "muster/yaml/problems.h"
 #include "muster/yaml/yaml_value.h"
 
 namespace muster::scaling::rules {
+
 namespace {
 
 void ReadMode(const yaml::YamlValue& value, Mode* mode) {
@@ -75,6 +84,132 @@ absl::StatusOr<std::string> ReadRulesText(const std::string& path) {
 absl::StatusOr<Rules> LoadRulesFile(const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadRulesText(path));
   return ParseRules(text, path);
+}
+
+namespace {
+
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
+
+void ReadQueues(const YamlValue& list, std::vector<std::string>* queues) {
+  for (const YamlValue& entry : list.List(1, kMaxQueues)) {
+    std::string queue;
+    if (!entry.ReadText(&queue)) continue;
+    if (std::find(queues->begin(), queues->end(), queue) != queues->end()) {
+      entry.Problem(absl::StrCat("the queue ", base::Quoted(queue), " is there twice"));
+    }
+    queues->push_back(std::move(queue));
+  }
+}
+
+void ReadSla(const YamlValue& section, Problems* problems, Target* target) {
+  if (!section.present()) return;
+  const YamlMap map(section, RulesFileKeys().at(kTargetSla), problems);
+  absl::Duration duration;
+  if (map.Required("max").ReadDuration(&duration, kMinSla, kMaxSla)) target->sla_max = duration;
+  const YamlValue aim = map.Optional("aim");
+  if (!aim.ReadDuration(&duration, kMinSla, kMaxSla)) return;
+  target->sla_aim = duration;
+  if (target->sla_max && duration > *target->sla_max) aim.Problem("must not exceed sla.max");
+}
+
+void ReadPatience(const YamlValue& value, double* patience) {
+  if (!value.present()) return;
+  double number = 0;
+  if (!value.IsNumber() || !absl::SimpleAtod(value.Raw(), &number) || !(number >= 0) ||
+      !(number <= 1)) {
+    return value.MustBe("a number from 0 (eager) to 1");
+  }
+  *patience = number;
+}
+
+void ReadLimits(const YamlMap& map, const YamlValue& target, Range* range) {
+  const YamlValue max = map.Optional("max");
+  const bool has_min = ReadIntInto(map.Optional("min"), &range->min, 0, kMaxReplicas);
+  const bool has_max = ReadIntInto(max, &range->max, 0, kMaxReplicas);
+  if (range->min <= range->max || !has_min) return;
+  if (has_max) {
+    max.Problem(absl::StrCat("must not be less than min, which is ", range->min));
+  } else if (!max.present()) {
+    target.Problem(absl::StrCat("min is above max, which is ", kDefaultMaxReplicas,
+                                " when nothing else is said"));
+  }
+}
+
+const std::vector<std::string>& TargetKinds() {
+  static const auto* const kinds =
+      new std::vector<std::string>{"deployment", "statefulset", "process", "threads", "dry-run"};
+  return *kinds;
+}
+
+// How two queues are one; nullopt: they are not.
+std::optional<std::string> OverlapOf(const std::string& queue, const std::string& taken) {
+  if (queue == taken) return "";
+  if (MatchesQueue(taken, queue))
+    return absl::StrCat(", a partition of ", base::Quoted(taken), ",");
+  if (!MatchesQueue(queue, taken)) return std::nullopt;
+  return absl::StrCat(", of which ", base::Quoted(taken), " is a partition,");
+}
+
+// A queue has one target: two that count the same backlog would both grow for it.
+void RequireQueuesOfItsOwn(const YamlValue& entry, const Target& target, const Rules& rules) {
+  for (const Target& other : rules.targets) {
+    for (const std::string& queue : target.queues) {
+      for (const std::string& taken : other.queues) {
+        const std::optional<std::string> overlap = OverlapOf(queue, taken);
+        if (!overlap.has_value()) continue;
+        entry.Problem(absl::StrCat("the queue ", base::Quoted(queue), *overlap,
+                                   " belongs to the target '", other.id, "' already"));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool ReadIntInto(const YamlValue& value, int* out, int64_t min, int64_t max) {
+  int64_t number = 0;
+  if (!value.ReadInt(&number, min, max)) return false;
+  *out = static_cast<int>(number);
+  return true;
+}
+
+bool ReadWord(const YamlValue& value, const std::vector<std::string>& words, size_t* place) {
+  if (!value.present()) return false;
+  const auto found = std::find(words.begin(), words.end(), value.Raw());
+  if (found == words.end()) {
+    value.MustBe(absl::StrCat("one of ", absl::StrJoin(words, ", ")));
+    return false;
+  }
+  *place = static_cast<size_t>(found - words.begin());
+  return true;
+}
+
+bool ReadTargetId(const YamlValue& value, const Rules& rules, std::string* id) {
+  if (!value.ReadName(id)) return false;
+  if (rules.FindTarget(*id) != nullptr) return true;
+  std::vector<std::string> ids;
+  for (const Target& target : rules.targets) ids.push_back(target.id);
+  value.Problem(absl::StrCat("there is no target ", base::Quoted(*id), base::DidYouMean(*id, ids)));
+  return false;
+}
+
+void ReadTargets(const YamlValue& section, Problems* problems, Rules* rules) {
+  for (const auto& [id, entry] : section.Entries(1, kMaxTargets)) {
+    Target target;
+    id.ReadName(&target.id);
+    const YamlMap map(entry, RulesFileKeys().at(kTarget), problems);
+    size_t kind = 0;
+    if (ReadWord(map.Required("kind"), TargetKinds(), &kind)) target.kind = TargetKinds()[kind];
+    map.Required("name").ReadText(&target.name);
+    ReadQueues(map.Required("queues"), &target.queues);
+    ReadSla(map.Optional("sla"), problems, &target);
+    ReadPatience(map.Optional("patience"), &target.patience);
+    ReadLimits(map, entry, &target.range);
+    RequireQueuesOfItsOwn(entry, target, *rules);
+    rules->targets.push_back(std::move(target));
+  }
 }
 
 }  // namespace muster::scaling::rules

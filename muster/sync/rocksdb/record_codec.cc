@@ -1,7 +1,7 @@
 #include "muster/sync/rocksdb/record_codec.h"
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/rocksdb/checked_value.h"
 
 namespace muster::sync::rocksdb {

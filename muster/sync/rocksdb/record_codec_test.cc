@@ -5,7 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/hex.h"
+#include "muster/base/text.h"
 #include "muster/rocksdb/checked_value.h"
 
 namespace muster::sync::rocksdb {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 
 namespace muster::host::all_roles {
 namespace {

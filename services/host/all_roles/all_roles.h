@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/handler/registry.h"
+#include "muster/handler/handler.h"
 #include "services/controller/controller_role.h"
 #include "services/host/host_options.h"
 #include "services/host/role.h"

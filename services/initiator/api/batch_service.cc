@@ -9,17 +9,21 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/status.h"
 #include "muster/item/cancelled_receipt.h"
-#include "muster/ledger/batch_forms.h"
-#include "muster/rpc/call.h"
+#include "muster/item/queue_names.h"
+#include "muster/ledger/batch_proto.h"
 #include "muster/rpc/limits.h"
+#include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
+#include "muster/scaling/policy/quote_proto.h"
 #include "muster/v1/batch.pb.h"
 #include "services/initiator/api/submit_call.h"
-#include "services/initiator/batch/batch_status.h"
+#include "services/initiator/batch/status.h"
 
 namespace muster::initiator::api {
+
 namespace {
 
 constexpr int kDefaultPage = 100;
@@ -199,6 +203,40 @@ absl::StatusOr<report::StoredReceipt> BatchService::ReceiptOfCancelled(const led
   if (absl::IsNotFound(tally.status())) tally = report::EmptyTally(batch.number);
   MUSTER_RETURN_IF_ERROR(tally.status());
   return item::CancelledReceipt(batch, *tally, now);
+}
+
+namespace {
+
+constexpr int64_t kMaxQuotedTransactions = 10'000'000'000;
+
+absl::Status ValidateQuote(const v1::QuoteRequest& request) {
+  if (request.job().empty()) return rpc::BadField("job", "must not be empty");
+  if (request.transactions() < 1 || request.transactions() > kMaxQuotedTransactions) {
+    return rpc::BadField("transactions",
+                         absl::StrCat("must be within 1 to ", kMaxQuotedTransactions));
+  }
+  if (request.has_sla() && base::FromProto(request.sla()) <= absl::ZeroDuration()) {
+    return rpc::BadField("sla", "must be above 0");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::QuoteResponse> Quotes::Quote(const v1::QuoteRequest& request,
+                                                absl::Duration timeout) {
+  MUSTER_RETURN_IF_ERROR(ValidateQuote(request));
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, jobs_->GetDefinition(request.job()));
+  const int64_t per_item = job.item.transactions;
+  v1::SimulateRequest simulate;
+  // All partitions belong to the target of the first one.
+  simulate.set_queue(item::InputQueue(account_, job.name, 0).name);
+  simulate.set_items((request.transactions() + per_item - 1) / per_item);
+  if (request.has_sla()) *simulate.mutable_sla() = request.sla();
+  auto simulated =
+      agent_->Unary<v1::SimulateResponse>(&v1::ScalingService::Stub::Simulate, simulate, timeout);
+  MUSTER_RETURN_IF_ERROR(base::Annotate(simulated.status(), absl::StrCat("job '", job.name, "'")));
+  return scaling::policy::QuoteOf(*std::move(simulated), simulate.items());
 }
 
 }  // namespace muster::initiator::api

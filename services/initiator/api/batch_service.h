@@ -1,4 +1,5 @@
-// BatchService: takes batches in and tells where they stand (proto/muster/v1/batch_service.proto).
+// Quotes: what would become of a batch. The initiator knows how it would be split, the scaling
+// agent that leads how its items would be worked on.
 #pragma once
 
 #include <atomic>
@@ -9,18 +10,40 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/sync_stream.h"
 #include "muster/base/clock.h"
+#include "muster/client/scaling_client.h"
+#include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
-#include "muster/report/counting_desk.h"
+#include "muster/report/report_client.h"
 #include "muster/v1/batch_service.grpc.pb.h"
-#include "services/initiator/api/quotes.h"
-#include "services/initiator/batch/batch_keeper.h"
+#include "muster/v1/batch_service.pb.h"
+#include "services/initiator/batch/scheduler.h"
 #include "services/initiator/batch/uploads.h"
 #include "services/initiator/submit/submissions.h"
 
 namespace muster::initiator::api {
+
+// Thread-safe.
+class Quotes {
+ public:
+  // What is pointed to is not owned. `account` is that of the jobs' queues.
+  Quotes(job::JobRegistry* jobs, client::ScalingLeaderClient* agent, std::string account)
+      : jobs_(jobs), agent_(agent), account_(std::move(account)) {}
+
+  // Errors are those of BatchService.Quote, and what else the agent says. The items are as many as
+  // the job's number of transactions makes; records so large that its bytes cut first make more.
+  absl::StatusOr<v1::QuoteResponse> Quote(const v1::QuoteRequest& request, absl::Duration timeout);
+
+ private:
+  job::JobRegistry* const jobs_;              // not owned
+  client::ScalingLeaderClient* const agent_;  // not owned
+  const std::string account_;
+};
+
+// BatchService: takes batches in and tells where they stand (proto/muster/v1/batch_service.proto).
 
 // Thread-safe.
 class BatchService final : public v1::BatchService::Service {

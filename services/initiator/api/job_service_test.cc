@@ -13,13 +13,13 @@
 #include "gtest/gtest.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/proto_time.h"
-#include "muster/bus/local/local_trigger_bus.h"
+#include "muster/bus/local/local_buses.h"
 #include "muster/job/limits.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "tests/fakes/base/fake_clock.h"
-#include "tests/fakes/job/registry_fixture.h"
+#include "tests/fakes/job/job_text.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::initiator::api {

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/proto_time.h"
-#include "muster/base/status_macros.h"
-#include "muster/ledger/batch_forms.h"
-#include "muster/rpc/call.h"
+#include "muster/base/status.h"
+#include "muster/ledger/batch_proto.h"
+#include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
 

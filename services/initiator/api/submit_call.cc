@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/log.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/base/trace_context.h"
-#include "muster/ledger/batch_forms.h"
+#include "muster/ledger/batch_proto.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
-#include "services/initiator/batch/whole_content.h"
+#include "services/initiator/batch/source.h"
 
 namespace muster::initiator::api {
 namespace {

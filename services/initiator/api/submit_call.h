@@ -10,8 +10,7 @@
 #include "grpcpp/support/sync_stream.h"
 #include "muster/base/clock.h"
 #include "muster/v1/batch_service.grpc.pb.h"
-#include "services/initiator/batch/batch_keeper.h"
-#include "services/initiator/batch/upload_syncer.h"
+#include "services/initiator/batch/scheduler.h"
 #include "services/initiator/batch/uploads.h"
 #include "services/initiator/submit/submissions.h"
 

@@ -1,8 +1,8 @@
 #include "services/initiator/batch/job_queues.h"
 
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/item/queue_names.h"
-#include "muster/queue/lease_metadata.h"
+#include "muster/queue/queue_store.h"
 
 namespace muster::initiator::batch {
 namespace {

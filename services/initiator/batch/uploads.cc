@@ -1,13 +1,337 @@
 #include "services/initiator/batch/uploads.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/log.h"
+#include "muster/base/status.h"
 
 namespace muster::initiator::batch {
+
+namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 20;
+
+// A disk that is full will have room again, and one that fails may be well again: the sender is
+// told to come back with the same piece.
+absl::Status ErrnoStatus(absl::string_view doing, const std::string& path) {
+  const int error = errno;
+  const std::string what = absl::StrCat(doing, " ", path);
+  if (error == ENOSPC || error == EDQUOT) {
+    return absl::ResourceExhaustedError(absl::StrCat(what, ": no space left"));
+  }
+  return absl::UnavailableError(absl::ErrnoToStatus(error, what).message());
+}
+
+absl::Status SyncFolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus("opening", folder);
+  const absl::Cleanup close_folder = [fd] { close(fd); };
+  return fsync(fd) == 0 ? absl::OkStatus() : ErrnoStatus("syncing", folder);
+}
+
+}  // namespace
+
+std::string ArrivingPath(const std::string& path) { return absl::StrCat(path, ".part"); }
+
+absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path) {
+  constexpr int kFlags = O_RDWR | O_CLOEXEC;
+  bool sealed = true;
+  int fd = open(path.c_str(), kFlags);
+  if (fd < 0 && errno == ENOENT) {
+    sealed = false;
+    fd = open(ArrivingPath(path).c_str(), kFlags | O_CREAT, S_IRUSR | S_IWUSR);
+  }
+  if (fd < 0) return ErrnoStatus("opening the upload", path);
+  struct stat info;
+  if (fstat(fd, &info) != 0) {
+    const absl::Status looked = ErrnoStatus("looking at the upload", path);
+    close(fd);
+    return looked;
+  }
+  return std::shared_ptr<Upload>(new Upload(path, fd, static_cast<uint64_t>(info.st_size), sealed));
+}
+
+Upload::Upload(std::string path, int fd, uint64_t size, bool sealed)
+    : path_(std::move(path)),
+      fd_(fd),
+      named_(size > 0),
+      written_(size),
+      durable_(size),
+      sealed_(sealed) {}
+
+Upload::~Upload() { close(fd_); }
+
+uint64_t Upload::TakeOver() {
+  base::MutexLock writing(&writing_mu_);
+  (void)Sync();  // what this cannot save is dropped
+  base::MutexLock lock(&mu_);
+  if (!broken_.ok() || written_ > durable_) DropLocked();
+  if (fingerprinted_ > durable_) {
+    content_ = base::Fingerprinter();
+    fingerprinted_ = 0;
+  }
+  broken_ = absl::OkStatus();
+  return ++writer_;
+}
+
+void Upload::DropLocked() {
+  // What stayed in the file would be content to the next process.
+  if (ftruncate(fd_, static_cast<off_t>(durable_)) != 0) {
+    base::Log(base::kError, "an upload cannot be cut to what is durable",
+              {{"why", ErrnoStatus("cutting", path_).ToString()}});
+  }
+  written_ = durable_;
+}
+
+absl::Status Upload::CheckWriter(uint64_t ticket) const {
+  base::MutexLock lock(&mu_);
+  if (!refused_.ok()) return refused_;
+  if (ticket != writer_) {
+    return absl::AbortedError("a newer stream has taken the upload over");
+  }
+  return broken_;
+}
+
+absl::Status Upload::Append(uint64_t ticket, uint64_t offset, absl::string_view data) {
+  base::MutexLock writing(&writing_mu_);
+  MUSTER_RETURN_IF_ERROR(CheckWriter(ticket));
+  if (sealed()) return absl::AlreadyExistsError("the content is whole already");
+  const uint64_t end = size_so_far();
+  if (offset != end) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the content ends at byte ", end, ", not at ", offset));
+  }
+  MUSTER_RETURN_IF_ERROR(ReadContent(end));
+  MUSTER_RETURN_IF_ERROR(Write(offset, data));
+  content_.Update(data);
+  fingerprinted_ += data.size();
+  base::MutexLock lock(&mu_);
+  written_ = end + data.size();
+  return absl::OkStatus();
+}
+
+absl::Status Upload::Sync() {
+  base::MutexLock syncing(&syncing_mu_);
+  uint64_t end = 0;
+  {
+    base::MutexLock lock(&mu_);
+    if (!broken_.ok() || durable_ == written_) return broken_;
+    end = written_;
+  }
+  absl::Status status = SyncFile();
+  // The file's name comes with its first content: an empty upload is as good as none.
+  if (status.ok() && !named_) status = SyncFolderOf(path_);
+  named_ = named_ || status.ok();
+  return NoteSynced(end, std::move(status));
+}
+
+absl::Status Upload::SyncFile() {
+  return fdatasync(fd_) == 0 ? absl::OkStatus() : ErrnoStatus("syncing", path_);
+}
+
+absl::Status Upload::NoteSynced(uint64_t end, absl::Status status) {
+  base::MutexLock lock(&mu_);
+  if (status.ok()) {
+    durable_ = end;
+  } else {
+    DropLocked();
+  }
+  broken_ = status;
+  return status;
+}
+
+absl::Status Upload::Write(uint64_t offset, absl::string_view data) {
+  while (!data.empty()) {
+    const ssize_t written = pwrite(fd_, data.data(), data.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoStatus("writing the upload", path_);
+    offset += static_cast<uint64_t>(written);
+    data.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Upload::Seal(uint64_t ticket, uint64_t size, const base::Fingerprint128& content) {
+  base::MutexLock writing(&writing_mu_);
+  MUSTER_RETURN_IF_ERROR(CheckWriter(ticket));
+  const uint64_t end = size_so_far();
+  MUSTER_RETURN_IF_ERROR(ReadContent(end));
+  const bool same = end == size && content_.Digest() == content;
+  if (sealed()) {
+    if (same) return absl::OkStatus();
+    return absl::AlreadyExistsError("it was sealed with other content");
+  }
+  if (end != size) {
+    return absl::OutOfRangeError(absl::StrCat("the content ends at byte ", end, ", not at ", size));
+  }
+  if (!same) return absl::DataLossError("what arrived is not what was sent");
+  return SyncWhole(end);
+}
+
+// The content before the name that calls it whole; the folder is synced once for both names.
+absl::Status Upload::SyncWhole(uint64_t end) {
+  base::MutexLock syncing(&syncing_mu_);
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(broken_);  // a sync beside this call may have dropped the end
+  }
+  if (durable_size() < end) {
+    const absl::Status synced = SyncFile();
+    if (!synced.ok()) return NoteSynced(end, synced);
+  }
+  if (!renamed_ && rename(ArrivingPath(path_).c_str(), path_.c_str()) != 0) {
+    return ErrnoStatus("renaming the upload to", path_);
+  }
+  renamed_ = true;
+  MUSTER_RETURN_IF_ERROR(SyncFolderOf(path_));
+  named_ = true;
+  base::MutexLock lock(&mu_);
+  durable_ = end;
+  sealed_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Upload::ReadContent(uint64_t size) {
+  if (fingerprinted_ == size) return absl::OkStatus();
+  std::string piece(std::min<uint64_t>(kReadBytes, size), '\0');
+  while (fingerprinted_ < size) {
+    const size_t wanted = std::min<uint64_t>(piece.size(), size - fingerprinted_);
+    MUSTER_ASSIGN_OR_RETURN(const size_t got, ReadFile(fingerprinted_, piece.data(), wanted));
+    content_.Update(absl::string_view(piece.data(), got));
+    fingerprinted_ += got;
+  }
+  return absl::OkStatus();
+}
+
+void Upload::Refuse(absl::Status why) {
+  base::MutexLock lock(&mu_);
+  if (refused_.ok()) refused_ = std::move(why);
+}
+
+uint64_t Upload::durable_size() const {
+  base::MutexLock lock(&mu_);
+  return durable_;
+}
+
+uint64_t Upload::size_so_far() const {
+  base::MutexLock lock(&mu_);
+  return written_;
+}
+
+bool Upload::sealed() const {
+  base::MutexLock lock(&mu_);
+  return sealed_;
+}
+
+uint64_t Upload::size() const {
+  base::MutexLock lock(&mu_);
+  return sealed_ ? durable_ : input::kStillGrowing;
+}
+
+absl::StatusOr<size_t> Upload::Read(uint64_t offset, char* out, size_t bytes) const {
+  uint64_t end = 0;
+  {
+    base::MutexLock lock(&mu_);
+    end = durable_;
+    if (!sealed_ && offset + bytes > end) return input::NotArrivedYet();
+  }
+  if (offset >= end) return size_t{0};
+  return ReadFile(offset, out, std::min<uint64_t>(bytes, end - offset));
+}
+
+absl::StatusOr<size_t> Upload::ReadFile(uint64_t offset, char* out, size_t bytes) const {
+  size_t done = 0;
+  while (done < bytes) {
+    const ssize_t got = pread(fd_, out + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus("reading the upload", path_);
+    if (got == 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the upload ", path_, " was cut while it was read"));
+    }
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+UploadSyncer::UploadSyncer(Upload* upload, base::Clock* clock, OnDurable on_durable,
+                           OnFailed on_failed)
+    : upload_(upload),
+      clock_(clock),
+      on_durable_(std::move(on_durable)),
+      on_failed_(std::move(on_failed)),
+      thread_([this] { Run(); }) {}
+
+UploadSyncer::~UploadSyncer() { (void)Finish(); }
+
+void UploadSyncer::Wake() {
+  base::MutexLock lock(&mu_);
+  more_ = true;
+  changed_.NotifyAll();
+}
+
+absl::Status UploadSyncer::Finish() {
+  {
+    base::MutexLock lock(&mu_);
+    finishing_ = true;
+    changed_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  base::MutexLock lock(&mu_);
+  return status_;
+}
+
+// The thread is not waited for: it may take longer to wake than the seal takes.
+absl::Status UploadSyncer::HandOver() {
+  base::MutexLock lock(&mu_);
+  finishing_ = true;
+  handed_over_ = true;
+  changed_.NotifyAll();
+  while (busy_) changed_.Wait(&mu_);
+  return status_;
+}
+
+bool UploadSyncer::AwaitMore() {
+  base::MutexLock lock(&mu_);
+  busy_ = false;
+  changed_.NotifyAll();
+  while (!more_ && !finishing_) changed_.Wait(&mu_);
+  const absl::Duration pause_ends = clock_->Monotonic() + kSealPause;
+  while (is_first_ && !finishing_) {
+    is_first_ = !clock_->WaitUntil(&changed_, &mu_, pause_ends);
+  }
+  is_first_ = false;
+  busy_ = !handed_over_ && std::exchange(more_, false);
+  return busy_;
+}
+
+void UploadSyncer::Run() {
+  while (AwaitMore()) {
+    const absl::Status synced = upload_->Sync();
+    if (synced.ok()) {
+      on_durable_(upload_->durable_size());
+      continue;
+    }
+    on_failed_(synced);
+    base::MutexLock lock(&mu_);
+    status_ = synced;
+    busy_ = false;
+    changed_.NotifyAll();
+    return;
+  }
+}
 
 absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(const std::string& folder) {
   std::error_code error;

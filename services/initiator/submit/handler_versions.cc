@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/bus/mesh_limits.h"
+#include "muster/base/status.h"
+#include "muster/bus/roster.h"
 #include "muster/v1/heartbeat.pb.h"
 
 namespace muster::initiator::submit {

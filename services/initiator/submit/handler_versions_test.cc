@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/bus/mesh_fixture.h"
-#include "tests/fakes/job/registry_fixture.h"
+#include "tests/fakes/job/job_text.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::initiator::submit {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
-#include "muster/base/utf8.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/rpc/status.h"
-#include "services/initiator/batch/initiator.h"
+#include "services/initiator/batch/enqueuer.h"
 
 namespace muster::initiator::submit {
 namespace {

@@ -10,16 +10,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
-#include "muster/base/keyed_mutex.h"
+#include "muster/base/mutex.h"
 #include "muster/base/trace_context.h"
 #include "muster/job/job.h"
 #include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/sync/unique_id_generator.h"
 #include "muster/v1/batch_service.pb.h"
-#include "services/initiator/batch/initiator.h"
+#include "services/initiator/batch/enqueuer.h"
+#include "services/initiator/batch/source.h"
 #include "services/initiator/batch/uploads.h"
-#include "services/initiator/batch/whole_content.h"
 
 namespace muster::initiator::submit {
 

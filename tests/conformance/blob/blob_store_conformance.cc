@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "muster/blob/limits.h"
-#include "tests/fakes/base/seed.h"
+#include "muster/blob/blob_store.h"
+#include "tests/fakes/base/test_seed.h"
 
 namespace muster::blob::conformance {
 

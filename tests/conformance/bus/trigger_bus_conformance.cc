@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "muster/bus/work_detected.h"
+#include "muster/bus/trigger_bus.h"
 
 namespace muster::bus::conformance {
 

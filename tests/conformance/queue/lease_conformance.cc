@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "gmock/gmock.h"
-#include "muster/queue/lease_metadata.h"
+#include "muster/queue/queue_store.h"
 #include "tests/conformance/queue/queue_conformance.h"
 
 namespace muster::queue::conformance {

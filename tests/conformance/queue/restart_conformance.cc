@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "muster/base/mutex.h"
 #include "tests/conformance/queue/queue_conformance.h"
-#include "tests/fakes/base/seed.h"
+#include "tests/fakes/base/test_seed.h"
 
 namespace muster::queue::conformance {
 namespace {

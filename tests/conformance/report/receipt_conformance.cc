@@ -1,7 +1,7 @@
 // The receipt proves a batch, and says so only when it is true.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "muster/report/verify.h"
+#include "muster/report/audit.h"
 #include "tests/conformance/report/report_conformance.h"
 
 namespace muster::report::conformance {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "muster/sync/limits.h"
+#include "muster/sync/optimistic_sync_store.h"
 
 namespace muster::sync::conformance {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/fakes/cli/client_fixture.h"
-#include "tests/fakes/client/made_up_agent.h"
+#include "tests/fakes/client/fake_scaling_agent.h"
 
 namespace muster::cli {
 

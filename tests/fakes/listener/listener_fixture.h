@@ -14,8 +14,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/mutex.h"
-#include "muster/bus/local/local_trigger_bus.h"
-#include "muster/bus/work_detected.h"
+#include "muster/bus/local/local_buses.h"
+#include "muster/bus/trigger_bus.h"
 #include "muster/listener/listener.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/listener/memory_store.h"
@@ -249,6 +249,24 @@ class Gate {
   base::CondVar cv_;
   int arrived_ ABSL_GUARDED_BY(mu_) = 0;
   bool open_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+// What the tests of settlements add to listener_fixture.h: a queue that its holders die of.
+
+class ListenerSettlementTest : public ListenerTest {
+ protected:
+  const queue::QueueId& in() { return partitions_[0]; }
+
+  // The life of a holder that receives everything, begins, and dies.
+  void ReceiveBeginAndDie() {
+    const auto messages = *store_.Receive(in(), {32, absl::Seconds(30)});
+    for (const queue::Message& message : messages) {
+      ASSERT_TRUE(store_.BeginAttempt(in(), {message.receipt}).ok());
+    }
+    store_.BreakLeases(in());
+  }
+
+  std::vector<queue::PoisonMessage> Poison() { return *store_.ListPoison(in(), "", 100); }
 };
 
 }  // namespace muster::listener

@@ -5,7 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 
 namespace muster::listener::testing {
 namespace {

@@ -12,7 +12,6 @@
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
-#include "muster/rpc/call.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/v1/queue_service.grpc.pb.h"

@@ -17,8 +17,8 @@
 #include "muster/base/proto_time.h"
 #include "muster/bus/roster.h"
 #include "muster/os/temp_dir.h"
-#include "muster/queue/intercepted_store.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
+#include "muster/queue/store_decorators.h"
 #include "muster/scaling/actuator/actuator.h"
 #include "services/scaling-agent/worker_load.h"
 

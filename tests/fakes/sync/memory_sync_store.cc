@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "muster/base/status_macros.h"
-#include "muster/sync/validate.h"
+#include "muster/base/status.h"
+#include "muster/sync/optimistic_sync_store.h"
 
 namespace muster::sync::testing {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 
 namespace muster::scaling::actuator::dry_run {
 namespace {

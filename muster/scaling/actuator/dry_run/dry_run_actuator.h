@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
 #include "muster/scaling/actuator/actuator.h"
-#include "muster/scaling/actuator/order_gate.h"
+#include "muster/scaling/actuator/orders.h"
 
 namespace muster::scaling::actuator::dry_run {
 

@@ -1,14 +1,10 @@
-// KubernetesActuator: replicas are the pods of a Deployment or a StatefulSet, whose /scale says how
-// many there shall be.
-//
-// Before a Deployment shrinks, the replicas that should go first get the least pod-deletion-cost.
-// Pods that are not ready yet go before all others, whatever they cost. A StatefulSet lets its
-// highest ordinals go. How many tasks a replica has is not Kubernetes' to change.
+// Which pods go first when a Deployment shrinks, as costs that Kubernetes compares.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +15,32 @@
 #include "muster/kubernetes/client.h"
 #include "muster/kubernetes/workload.h"
 #include "muster/scaling/actuator/actuator.h"
-#include "muster/scaling/actuator/kubernetes/watched_pods.h"
-#include "muster/scaling/actuator/order_gate.h"
+#include "muster/scaling/actuator/kubernetes/pod_cache.h"
+#include "muster/scaling/actuator/orders.h"
 
 namespace muster::scaling::actuator::kubernetes {
+
+struct CostChange {
+  std::string pod;
+  std::optional<int> cost;  // nullopt: cleared
+};
+
+// What has to change so that, of `pods`, the first `shrink_by` that are there and are named in
+// `let_go_first` cost least, in that order, and no other has a cost. At most kMaxMarks pods are
+// marked; costs are cleared first.
+std::vector<CostChange> ChooseCosts(const std::vector<muster::kubernetes::Pod>& pods,
+                                    const std::vector<std::string>& let_go_first, int shrink_by);
+
+// The replicas that these pods are; those that have ended are none.
+std::vector<scaling::actuator::Replica> ReplicasOf(
+    const std::vector<muster::kubernetes::Pod>& pods);
+
+// KubernetesActuator: replicas are the pods of a Deployment or a StatefulSet, whose /scale says how
+// many there shall be.
+//
+// Before a Deployment shrinks, the replicas that should go first get the least pod-deletion-cost.
+// Pods that are not ready yet go before all others, whatever they cost. A StatefulSet lets its
+// highest ordinals go. How many tasks a replica has is not Kubernetes' to change.
 
 // By the targets' names. An empty namespace is the client's own.
 using Targets = std::map<std::string, muster::kubernetes::Workload, std::less<>>;

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/status_macros.h"
+#include "muster/base/status.h"
 #include "muster/os/file_descriptor.h"
 #include "muster/scaling/actuator/process/limits.h"
 

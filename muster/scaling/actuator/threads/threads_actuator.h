@@ -1,27 +1,101 @@
+// The bounds of the threads actuator, each with its reason.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/rpc/channel.h"
+#include "muster/scaling/actuator/actuator.h"
+#include "muster/scaling/actuator/orders.h"
+#include "muster/v1/heartbeat.pb.h"
+#include "muster/v1/worker_service.grpc.pb.h"
+
+namespace muster::scaling::actuator::threads {
+
+// What a processor may take to answer a call. It answers from memory, save for the depths of its
+// queues, and an agent looks each second.
+inline constexpr absl::Duration kCallLimit = absl::Seconds(5);
+
+// How long a processor's state is believed that this actuator knows or has changed itself: asking
+// costs the queue store a call for each partition, and only people change it behind the agent's
+// back.
+inline constexpr absl::Duration kBelievedFor = absl::Seconds(30);
+
+// Which processors there are.
+
+struct LiveProcessor {
+  std::string instance;
+  std::string address;  // HOST:PORT of its WorkerService
+  absl::Time started;
+  std::set<std::string> jobs;  // that it works for
+};
+
+// As it tells in its heartbeats.
+LiveProcessor FromHeartbeat(const v1::Heartbeat& heartbeat);
+
+// Those that are there now and do not leave, as of bus::Roster. Thread-safe, and does not block.
+using ProcessorDirectory = std::function<std::vector<LiveProcessor>()>;
+
+// WorkerClient: calls of many processors at a time, of which none waits for another.
+
+// One processor's listeners of a job; an empty job: all of them.
+struct WorkerCall {
+  enum class Verb { kQuery, kPark, kLetGo, kSetTasks };
+
+  std::string address;
+  std::string job;
+  Verb verb = Verb::kQuery;
+  int tasks = 0;  // kSetTasks
+};
+
+// What it answered; a query the phase, too.
+struct WorkerAnswer {
+  absl::Status status;
+  v1::ListenerPhase phase = v1::LISTENER_PHASE_UNSPECIFIED;
+};
+
+// Thread-safe.
+class WorkerClient {
+ public:
+  WorkerClient(rpc::ChannelOptions channel, absl::Duration limit);
+
+  // Answers in the order of `calls`, once all have answered or `limit` has passed, which is
+  // DeadlineExceeded. Nothing is tried again.
+  std::vector<WorkerAnswer> Make(const std::vector<WorkerCall>& calls);
+
+  // Lets go of the connections to all other processors.
+  void KeepOnly(const std::vector<std::string>& addresses);
+  size_t connections() const;
+
+ private:
+  using Stub = v1::WorkerService::Stub;
+
+  // Shared with calls that run while the processor is forgotten.
+  absl::StatusOr<std::shared_ptr<Stub>> StubOf(const std::string& address);
+
+  rpc::ChannelOptions channel_;  // as it was made
+  const absl::Duration limit_;
+
+  mutable base::Mutex mu_;
+  std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mu_);
+};
+
 // ThreadsActuator: for a fixed set of processors, which somebody else keeps running. It makes none
 // and ends none; it tells those that there are how many dequeue tasks to have, and parks those that
 // are not wanted: they take nothing more and stay warm.
 //
 // An order for more replicas than there are cannot be met: the outcome tells how many there are.
 // Processors that come later work at once, and are parked by the next order if they are too many.
-#pragma once
-
-#include <map>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "muster/base/clock.h"
-#include "muster/base/mutex.h"
-#include "muster/rpc/channel.h"
-#include "muster/scaling/actuator/actuator.h"
-#include "muster/scaling/actuator/order_gate.h"
-#include "muster/scaling/actuator/threads/limits.h"
-#include "muster/scaling/actuator/threads/processor_directory.h"
-#include "muster/scaling/actuator/threads/worker_calls.h"
-
-namespace muster::scaling::actuator::threads {
 
 // By the targets' names: the job whose listeners are told. The target's replicas are the processors
 // that work for it. Empty: all listeners of all processors.

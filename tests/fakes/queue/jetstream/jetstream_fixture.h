@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "muster/nats/connection.h"
 #include "muster/queue/jetstream/jetstream_queue_store.h"
-#include "muster/queue/lease_metadata.h"
+#include "muster/queue/queue_store.h"
 #include "tests/fakes/nats/nats_server.h"
 
 namespace muster::queue::jetstream {

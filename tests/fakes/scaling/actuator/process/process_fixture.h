@@ -19,7 +19,7 @@
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
 #include "muster/scaling/actuator/process/process_actuator.h"
-#include "muster/scaling/actuator/process/replica_shelf.h"
+#include "muster/scaling/actuator/process/replica_store.h"
 
 namespace muster::scaling::actuator::process {
 

@@ -11,9 +11,8 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "muster/base/mutex.h"
-#include "muster/rpc/call.h"
 #include "muster/rpc/server.h"
-#include "muster/scaling/actuator/threads/processor_directory.h"
+#include "muster/scaling/actuator/threads/threads_actuator.h"
 #include "muster/v1/worker_service.grpc.pb.h"
 
 namespace muster::scaling::actuator::threads {

@@ -1,0 +1,157 @@
+#include "cli/app.h"
+
+#include <initializer_list>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/output/environment.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class MisuseTest : public ::testing::Test {
+ protected:
+  int Run(const std::vector<const char*>& arguments) {
+    std::vector<const char*> argv = {"muster"};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    out_.str("");
+    err_.str("");
+    const handler::HandlerRegistry handlers;
+    Environment environment;
+    environment.handlers = &handlers;
+    environment.clock = &clock_;
+    environment.out = &out_;
+    environment.err = &err_;
+    return RunCommandLine(static_cast<int>(argv.size()), argv.data(), environment);
+  }
+  // What is said of a command line that is none.
+  std::string Complaint(std::initializer_list<const char*> arguments) {
+    EXPECT_EQ(Run(arguments), kUsage);
+    EXPECT_EQ(out_.str(), "");
+    return err_.str();
+  }
+
+  base::FakeClock clock_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(MisuseTest, NamesAMistypedCommandAndTheOneThatWasMeant) {
+  EXPECT_EQ(Complaint({"rnu"}),
+            "muster: there is no command 'rnu'; did you mean 'run'?\nmuster --help tells more\n");
+  EXPECT_EQ(Complaint({"batch", "lsit", "-o", "json"}),
+            "muster: batch has no command 'lsit'; did you mean 'list'?\n"
+            "muster batch --help tells more\n");
+}
+
+TEST_F(MisuseTest, RefusesAVariableThatIsOutOfRange) {
+  setenv("MUSTER_THREADS", "0", 1);  // NOLINT(concurrency-mt-unsafe): alone
+  EXPECT_THAT(Complaint({"run", "job.yaml", "--input", "in.csv"}), HasSubstr("--threads"));
+  unsetenv("MUSTER_THREADS");  // NOLINT(concurrency-mt-unsafe): alone
+}
+
+TEST_F(MisuseTest, ListsTheCommandsWhereNoneIsNear) {
+  EXPECT_THAT(
+      Complaint({"frobnicate"}),
+      AllOf(StartsWith("muster: there is no command 'frobnicate'; the commands are 'run', "),
+            Not(HasSubstr("serve-handler"))));
+}
+
+TEST_F(MisuseTest, NamesAMistypedOptionBeforeWhatIsMissingForIt) {
+  EXPECT_EQ(Complaint({"run", "job.yaml", "--inptu", "x"}),
+            "muster: run has no option '--inptu'; did you mean '--input'?\n"
+            "muster run --help tells more\n");
+  EXPECT_EQ(Complaint({"run", "job.yaml", "--input=x", "--inptu=x"}),
+            "muster: run has no option '--inptu'; did you mean '--input'?\n"
+            "muster run --help tells more\n");
+  EXPECT_THAT(Complaint({"batch", "get", "-x", "1"}),
+              StartsWith("muster: batch get has no option '-x'\n"));
+}
+
+TEST_F(MisuseTest, SaysThatOptionsComeAfterTheCommand) {
+  EXPECT_THAT(Complaint({"--data-dir", "d", "report", "1"}),
+              StartsWith("muster: there is no option '--data-dir'; the options of a command come "
+                         "after its name\n"));
+}
+
+TEST_F(MisuseTest, NamesTheArgumentThatIsOneTooMany) {
+  EXPECT_THAT(Complaint({"version", "2"}),
+              StartsWith("muster: version: '2' is one argument too many\n"));
+  EXPECT_THAT(Complaint({"worker", "drain", "p-1", "--all"}),
+              StartsWith("muster: worker drain: 'p-1' is one argument too many\n"));
+}
+
+TEST_F(MisuseTest, EscapesAndCutsWhatItNames) {
+  const std::string word = "\x1b[31m" + std::string(1000, 'x');
+  EXPECT_THAT(Complaint({word.c_str()}), HasSubstr("'\\x1b[31mxxx"));
+  EXPECT_LT(err_.str().size(), 500u);
+  EXPECT_THAT(Complaint({""}), StartsWith("muster: there is no command ''"));
+}
+
+TEST_F(MisuseTest, SaysWhatIsMissingWhereEveryWordIsKnown) {
+  EXPECT_THAT(Complaint({}), StartsWith("muster: a command is required; the commands are 'run', "));
+  EXPECT_THAT(Complaint({"batch"}),
+              AllOf(StartsWith("muster: batch: a command is required; the commands are 'quote', "),
+                    EndsWith("\nmuster batch --help tells more\n")));
+  EXPECT_EQ(Complaint({"run", "job.yaml"}),
+            "muster: run: --input is required\nmuster run --help tells more\n");
+  EXPECT_EQ(Complaint({"queue", "stats"}),
+            "muster: queue stats: QUEUE is required\nmuster queue stats --help tells more\n");
+}
+
+TEST_F(MisuseTest, SaysWhatIsMalformedAndInWhichCommand) {
+  EXPECT_EQ(Complaint({"batch", "get", "abc"}),
+            "muster: batch get: could not convert: BATCH = abc\n"
+            "muster batch get --help tells more\n");
+  EXPECT_THAT(Complaint({"queue", "peek", "in", "--max", "99"}),
+              StartsWith("muster: queue peek: --max: "));
+  EXPECT_THAT(Complaint({"batch", "list", "--server", "a:1", "--timeout", "\x1b[31m"}),
+              StartsWith("muster: batch list: --timeout: '?[31m' is no time like 30s\n"));
+  EXPECT_THAT(Complaint({"batch", "quote", "shop"}), StartsWith("muster: batch quote: "));
+}
+
+TEST_F(MisuseTest, HelpsAsTheOptionForItDoes) {
+  for (const std::vector<const char*>& words :
+       std::vector<std::vector<const char*>>{{}, {"batch"}, {"batch", "submit"}, {"help"}}) {
+    std::vector<const char*> asked = words;
+    asked.push_back("--help");
+    EXPECT_EQ(Run(asked), kOk);
+    const std::string expected = out_.str();
+    asked = words;
+    asked.insert(asked.begin(), "help");
+    EXPECT_EQ(Run(asked), kOk);
+    EXPECT_EQ(out_.str(), expected);
+    EXPECT_THAT(expected, HasSubstr("Usage: "));
+    EXPECT_EQ(err_.str(), "");
+  }
+}
+
+TEST_F(MisuseTest, HelpsWithNoCommandThatIsNotThere) {
+  EXPECT_EQ(Complaint({"help", "batch", "sumbit"}),
+            "muster: batch has no command 'sumbit'; did you mean 'submit'?\n"
+            "muster batch --help tells more\n");
+  EXPECT_THAT(Complaint({"help", "version", "2"}),
+              StartsWith("muster: version: '2' is one argument too many\n"));
+}
+
+TEST_F(MisuseTest, TellsItsVersionInBothWays) {
+  EXPECT_EQ(Run({"--version"}), kOk);
+  const std::string version = out_.str();
+  EXPECT_THAT(version, MatchesRegex("muster [0-9]+\\.[0-9]+.*\n"));
+  EXPECT_EQ(Run({"version"}), kOk);
+  EXPECT_EQ(out_.str(), version);
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,349 @@
+#include "cli/batch/batch_admin.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/server/mesh_client.h"
+#include "cli/server/options.h"
+#include "muster/backend/backend.h"
+#include "muster/base/clock.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/status.h"
+#include "muster/item/cancelled_receipt.h"
+#include "muster/report/audit.h"
+#include "muster/report/report_proto.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+#include "muster/v1/report_service.grpc.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+
+namespace {
+
+// Item boundaries read at a time, and differences named before one gives up counting them.
+constexpr size_t kPage = 1024;
+constexpr size_t kMaxNamedDifferences = 100;
+
+// Walks through the ledger's boundaries in step with the report's items, which come in order.
+class LedgerWalk {
+ public:
+  LedgerWalk(uint64_t batch, ledger::BatchLedger* ledger) : batch_(batch), ledger_(ledger) {}
+
+  // What is wrong with an item, or "".
+  absl::StatusOr<std::string> Compare(const report::ItemRow& row) {
+    if (row.index < first_ || row.index >= first_ + page_.size()) {
+      first_ = row.index;
+      MUSTER_ASSIGN_OR_RETURN(page_, ledger_->Items(batch_, first_, kPage));
+      if (page_.empty()) return absl::StrCat("item ", row.index, " is not in the ledger");
+    }
+    const ledger::ItemBoundary& item = page_[row.index - first_];
+    if (item.content != row.content) {
+      return absl::StrCat("item ", row.index,
+                          " was counted with another content than the ledger's");
+    }
+    if (item.transactions != row.transactions) {
+      return absl::StrCat("item ", row.index, " was counted with ", row.transactions,
+                          " transactions, the ledger has ", item.transactions);
+    }
+    return std::string();
+  }
+
+ private:
+  const uint64_t batch_;
+  ledger::BatchLedger* const ledger_;  // not owned
+  uint64_t first_ = 0;
+  std::vector<ledger::ItemBoundary> page_;
+};
+
+void CompareFact(absl::string_view name, absl::string_view receipt, absl::string_view ledger,
+                 std::vector<std::string>* differences) {
+  if (receipt == ledger) return;
+  differences->push_back(
+      absl::StrCat("the receipt says '", name, " ", receipt, "', the ledger '", ledger, "'"));
+}
+
+// The report's own rows show only that the receipt fits them: what was never counted left no row.
+// That nothing is missing, only the ledger can say.
+void CompareWithLedger(const report::Receipt& receipt, const ledger::Batch& batch,
+                       std::vector<std::string>* differences) {
+  CompareFact("job", receipt.job, batch.job, differences);
+  CompareFact("job_revision", receipt.job_revision, batch.job_revision, differences);
+  CompareFact("handler_version", receipt.handler_version, batch.handler_version, differences);
+  CompareFact("items", absl::StrCat(receipt.items), absl::StrCat(batch.items), differences);
+  CompareFact("transactions", absl::StrCat(receipt.transactions), absl::StrCat(batch.transactions),
+              differences);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::BatchLedger& ledger,
+                                                      report::ReportReader& reader) {
+  MUSTER_ASSIGN_OR_RETURN(report::Verification verification, report::VerifyReceipt(reader, batch));
+  std::vector<std::string> differences = std::move(verification.differences);
+  const absl::StatusOr<ledger::Batch> known = ledger.Get(batch);
+  if (absl::IsNotFound(known.status())) {
+    differences.push_back("the ledger does not know the batch");
+    return differences;
+  }
+  MUSTER_RETURN_IF_ERROR(known.status());
+  // A receipt that could not be read, or is another batch's, is a difference already.
+  if (verification.receipt.batch == batch) {
+    CompareWithLedger(verification.receipt, *known, &differences);
+  }
+  LedgerWalk walk(batch, &ledger);
+  absl::Status failed;
+  MUSTER_RETURN_IF_ERROR(reader.ForEachItem(batch, [&](const report::ItemRow& row) {
+    if (!failed.ok() || differences.size() >= kMaxNamedDifferences) return;
+    absl::StatusOr<std::string> difference = walk.Compare(row);
+    if (!difference.ok()) {
+      failed = difference.status();
+    } else if (!difference->empty()) {
+      differences.push_back(*std::move(difference));
+    }
+  }));
+  MUSTER_RETURN_IF_ERROR(failed);
+  return differences;
+}
+
+nlohmann::ordered_json ReceiptJson(const report::StoredReceipt& receipt) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const absl::string_view line : absl::StrSplit(receipt.text, '\n', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> pair = absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    if (pair.first == "items_by_version") {
+      const std::pair<std::string, std::string> count =
+          absl::StrSplit(pair.second, absl::MaxSplits(' ', 1));
+      json[pair.first][count.second] = count.first;
+    } else {
+      json[pair.first] = pair.second;
+    }
+  }
+  json["checksum"] = receipt.checksum;
+  return json;
+}
+
+// The batches of a data directory: its ledger and its report.
+
+// Beside a run that works with the directory, or alone. `clock` is not owned.
+absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenLocalBatchAdmin(const std::string& data_dir,
+                                                                base::Clock* clock);
+
+namespace {
+
+bool IsCancelled(const absl::StatusOr<ledger::Batch>& batch) {
+  return batch.ok() && batch->state == ledger::BatchState::kCancelled;
+}
+
+class LocalBatchAdmin final : public BatchAdmin {
+ public:
+  LocalBatchAdmin(std::unique_ptr<ledger::BatchLedger> ledger,
+                  std::unique_ptr<report::ReportStore> report,
+                  std::unique_ptr<report::ReportReader> reader, base::Clock* clock)
+      : ledger_(std::move(ledger)),
+        report_(std::move(report)),
+        reader_(std::move(reader)),
+        clock_(clock) {}
+
+  absl::StatusOr<std::vector<BatchView>> List() override {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger_->List());
+    std::vector<BatchView> views;
+    for (const ledger::Batch& batch : batches) {
+      MUSTER_ASSIGN_OR_RETURN(views.emplace_back(), ViewBatch(batch, *reader_));
+    }
+    return views;
+  }
+
+  absl::StatusOr<BatchView> Get(uint64_t batch) override {
+    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger_->Get(batch));
+    return ViewBatch(recorded, *reader_);
+  }
+
+  absl::StatusOr<std::vector<report::RejectionRow>> Rejections(uint64_t batch, int max) override {
+    std::vector<report::RejectionRow> rows;
+    MUSTER_RETURN_IF_ERROR(reader_->ForEachRejection(
+        batch, 0, max, [&rows](const report::RejectionRow& row) { rows.push_back(row); }));
+    return rows;
+  }
+
+  absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) override {
+    const absl::StatusOr<ledger::Batch> recorded = ledger_->Get(batch);
+    // What the report has of a batch can be shown without the ledger.
+    if (!IsCancelled(recorded)) return reader_->GetReceipt(batch);
+    const absl::Time now = clock_->Now();
+    absl::StatusOr<report::Tally> tally = report::TakeTally(*reader_, batch);
+    if (absl::IsNotFound(tally.status())) tally = report::EmptyTally(batch);
+    MUSTER_RETURN_IF_ERROR(tally.status());
+    return item::CancelledReceipt(*recorded, *tally, now);
+  }
+
+  absl::StatusOr<std::vector<std::string>> Check(uint64_t batch) override {
+    if (IsCancelled(ledger_->Get(batch))) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the receipt of batch ", batch,
+                       ", which is cancelled, is made of the stored rows each time: there is none "
+                       "to hold against them"));
+    }
+    return CheckReceipt(batch, *ledger_, *reader_);
+  }
+
+ private:
+  const std::unique_ptr<ledger::BatchLedger> ledger_;
+  const std::unique_ptr<report::ReportStore> report_;
+  const std::unique_ptr<report::ReportReader> reader_;  // goes before its store
+  base::Clock* const clock_;                            // not owned
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenLocalBatchAdmin(const std::string& data_dir,
+                                                                base::Clock* clock) {
+  const backend::DataDirUrls urls(data_dir);
+  MUSTER_ASSIGN_OR_RETURN(auto ledger,
+                          backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadOnly));
+  MUSTER_ASSIGN_OR_RETURN(auto report,
+                          backend::OpenReportStore(urls.report, backend::Mode::kReadOnly, clock));
+  MUSTER_ASSIGN_OR_RETURN(auto reader, report->Read());
+  return std::make_unique<LocalBatchAdmin>(std::move(ledger), std::move(report), std::move(reader),
+                                           clock);
+}
+
+// The batches that an initiator serves, with what its controller has counted.
+
+std::unique_ptr<BatchAdmin> NewRemoteBatchAdmin(std::unique_ptr<MeshClient> mesh);
+
+namespace {
+
+constexpr int kBatchesPerPage = 1000;
+
+ledger::BatchState StateOf(v1::BatchState state) {
+  switch (state) {
+    case v1::BATCH_STATE_SEALED:
+      return ledger::BatchState::kSealed;
+    case v1::BATCH_STATE_COMPLETE:
+      return ledger::BatchState::kComplete;
+    case v1::BATCH_STATE_CANCELLED:
+      return ledger::BatchState::kCancelled;
+    default:  // also a state that a newer server has
+      return ledger::BatchState::kOpen;
+  }
+}
+
+BatchView ViewOf(const v1::BatchStatus& status) {
+  BatchView view;
+  view.has_ledger = false;
+  view.batch.number = status.batch();
+  view.batch.request_id = status.request_id();
+  view.batch.job = status.job();
+  view.batch.job_revision = status.job_revision();
+  view.batch.handler_version = status.handler_version();
+  view.batch.cancel_reason = status.cancel_reason();
+  view.batch.tenant = status.tenant();
+  if (auto trace = base::TraceContext::FromTraceparent(status.traceparent()); trace.ok()) {
+    view.batch.trace = *std::move(trace);
+  }
+  view.batch.created = base::FromProto(status.created());
+  view.batch.state = StateOf(status.state());
+  view.batch.transactions = static_cast<uint64_t>(status.progress().read());
+  if (status.has_completed()) view.batch.completed = base::FromProto(status.completed());
+  view.progress.batch = status.batch();
+  view.progress.items_counted = status.items() - status.items_dead();
+  view.progress.items_dead = status.items_dead();
+  view.progress.transactions = status.transactions();
+  view.progress.aggregated = status.aggregated();
+  view.progress.rejected = status.rejected();
+  view.progress.dead_lettered = status.dead_lettered();
+  view.progress.duplicates = status.duplicates_dropped();
+  view.progress.attempts = status.attempts();
+  view.problem = status.problem();
+  return view;
+}
+
+class RemoteBatchAdmin final : public BatchAdmin {
+ public:
+  explicit RemoteBatchAdmin(std::unique_ptr<MeshClient> mesh)
+      : mesh_(std::move(mesh)), stub_(v1::BatchService::NewStub(mesh_->initiator())) {}
+
+  absl::StatusOr<std::vector<BatchView>> List() override {
+    std::vector<BatchView> views;
+    v1::ListBatchesRequest request;
+    request.set_page_size(kBatchesPerPage);
+    do {
+      v1::ListBatchesResponse response;
+      MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::ListBatches, request, &response));
+      for (const v1::BatchStatus& status : response.batches()) views.push_back(ViewOf(status));
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty());
+    // They come with the newest first.
+    std::sort(views.begin(), views.end(), [](const BatchView& a, const BatchView& b) {
+      return a.batch.number < b.batch.number;
+    });
+    return views;
+  }
+
+  absl::StatusOr<BatchView> Get(uint64_t batch) override {
+    v1::GetBatchRequest request;
+    request.set_batch(batch);
+    v1::GetBatchResponse response;
+    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::GetBatch, request, &response));
+    return ViewOf(response.status());
+  }
+
+  absl::StatusOr<std::vector<report::RejectionRow>> Rejections(uint64_t batch, int max) override {
+    MUSTER_ASSIGN_OR_RETURN(const Peer controller, mesh_->Controller());
+    v1::ListRejectionsRequest request;
+    request.set_batch(batch);
+    request.set_max(max);
+    v1::ListRejectionsResponse response;
+    const auto stub = v1::ReportService::NewStub(controller.channel);
+    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub, &v1::ReportService::Stub::ListRejections, request,
+                                       &response, controller));
+    std::vector<report::RejectionRow> rows;
+    for (const v1::RejectedTransaction& rejected : response.rejections()) {
+      rows.push_back(report::FromProto(rejected));
+    }
+    return rows;
+  }
+
+  absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) override {
+    v1::GetReceiptRequest request;
+    request.set_batch(batch);
+    v1::GetReceiptResponse response;
+    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::GetReceipt, request, &response));
+    return report::StoredReceipt{response.text(), response.checksum()};
+  }
+
+  absl::StatusOr<std::vector<std::string>> Check(uint64_t batch) override {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the receipt of batch ", batch,
+        " can only be worked out again where ledger and report are: say --data-dir, of a "
+        "folder with the initiator's ledger and the controller's report.db"));
+  }
+
+ private:
+  using Stub = v1::BatchService::Stub;
+
+  const std::unique_ptr<MeshClient> mesh_;
+  const std::unique_ptr<Stub> stub_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchAdmin> NewRemoteBatchAdmin(std::unique_ptr<MeshClient> mesh) {
+  return std::make_unique<RemoteBatchAdmin>(std::move(mesh));
+}
+
+absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenBatchAdmin(const CommonOptions& options,
+                                                           const Environment& environment) {
+  if (!options.server.named()) {
+    MUSTER_RETURN_IF_ERROR(RequireDataDir(options.data_dir));
+    return OpenLocalBatchAdmin(options.data_dir, environment.clock);
+  }
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
+  return NewRemoteBatchAdmin(std::move(mesh));
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,50 @@
+// Checking a receipt: against the report's own rows, and those against the ledger.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/output/batch_view.h"
+#include "cli/output/environment.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/report/receipt.h"
+#include "muster/report/report_store.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace muster::cli {
+
+// One line for each thing that is not as the receipt says; empty: all is well. Beyond what the
+// report's rows add up to, the receipt must tell of the batch that the ledger knows: its job, its
+// revision, all of its items and transactions; and each item's content must be what the ledger
+// recorded when it was split.
+absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::BatchLedger& ledger,
+                                                      report::ReportReader& reader);
+
+// The receipt's lines as one JSON object.
+nlohmann::ordered_json ReceiptJson(const report::StoredReceipt& receipt);
+
+// BatchAdmin: what `muster batch` looks into, wherever it is.
+
+// Statuses are the stores', or the services'. Not thread-safe.
+class BatchAdmin {
+ public:
+  virtual ~BatchAdmin() = default;
+
+  // In order of number.
+  virtual absl::StatusOr<std::vector<BatchView>> List() = 0;
+  virtual absl::StatusOr<BatchView> Get(uint64_t batch) = 0;
+  // The first ones, in the order of item and line; `max` at most.
+  virtual absl::StatusOr<std::vector<report::RejectionRow>> Rejections(uint64_t batch, int max) = 0;
+  virtual absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) = 0;
+  // Works the receipt out again, as CheckReceipt does. FailedPrecondition: not from here.
+  virtual absl::StatusOr<std::vector<std::string>> Check(uint64_t batch) = 0;
+};
+
+// The batches of the data directory, or of the server, that `options` name.
+absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenBatchAdmin(const CommonOptions& options,
+                                                           const Environment& environment);
+
+}  // namespace muster::cli

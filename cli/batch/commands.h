@@ -1,0 +1,16 @@
+// The commands of this folder: batch and report. Each function adds its command, or its family of
+// commands, to `app`; `environment` outlives the app.
+#pragma once
+
+#include "cli/output/environment.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace muster::cli {
+
+void AddBatch(CLI::App* app, const Environment& environment);
+void AddReport(CLI::App* app, const Environment& environment);
+
+}  // namespace muster::cli

@@ -1,0 +1,83 @@
+#include "cli/output/environment.h"
+
+#include <cstdlib>
+#include <map>
+#include <ostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/output/format.h"
+
+namespace muster::cli {
+namespace {
+
+// What MUSTER_OUTPUT asks for, where the command can do it.
+OutputFormat DefaultFormat(const std::map<std::string, OutputFormat>& formats) {
+  const char* const wanted = std::getenv("MUSTER_OUTPUT");  // NOLINT(concurrency-mt-unsafe): alone
+  const auto format = formats.find(wanted == nullptr ? "" : wanted);
+  return format == formats.end() ? OutputFormat::kTable : format->second;
+}
+
+}  // namespace
+
+void Environment::Fail(const absl::Status& status) const {
+  // The mistakes of a file come one a line.
+  const auto append = [](std::string* text, absl::string_view line) {
+    text->append(Printable(line));
+  };
+  *err << "muster: " << absl::StrJoin(absl::StrSplit(status.message(), '\n'), "\n", append)
+       << std::endl;
+  exit_code = ExitCodeOf(status);
+}
+
+void AddDataDir(CLI::App* command, CommonOptions* options) {
+  command->add_option("--data-dir", options->data_dir, "Where queue, ledger and report live")
+      ->envname("MUSTER_DATA_DIR")
+      ->capture_default_str();
+}
+
+std::string DataDirOption(const std::string& data_dir) {
+  return data_dir == CommonOptions().data_dir ? "" : absl::StrCat(" --data-dir '", data_dir, "'");
+}
+
+void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
+  std::map<std::string, OutputFormat> formats = {{"table", OutputFormat::kTable},
+                                                 {"json", OutputFormat::kJson},
+                                                 {"yaml", OutputFormat::kYaml}};
+  if (csv == Csv::kYes) formats["csv"] = OutputFormat::kCsv;
+  const std::string names = csv == Csv::kYes ? "table, json, yaml or csv" : "table, json or yaml";
+  options->output = DefaultFormat(formats);
+  command
+      ->add_option("-o,--output", options->output,
+                   "What to print it as; MUSTER_OUTPUT sets the default")
+      ->transform(CLI::Validator(
+          [formats, names](std::string& text) -> std::string {
+            const auto format = formats.find(text);
+            if (format == formats.end()) return absl::StrCat("'", text, "' is not ", names);
+            text = absl::StrCat(static_cast<int>(format->second));
+            return "";
+          },
+          csv == Csv::kYes ? "{table,json,yaml,csv}" : "{table,json,yaml}"));
+}
+
+absl::Status WithListHint(const absl::Status& status, absl::string_view command) {
+  // What one can do comes behind a semicolon, in all messages.
+  if (!absl::IsNotFound(status) || absl::StrContains(status.message(), ';')) return status;
+  absl::Status hinted(status.code(),
+                      absl::StrCat(status.message(), "; `", command, "` shows those there are"));
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { hinted.SetPayload(type, payload); });
+  return hinted;
+}
+
+absl::Status WithListHint(const absl::Status& status, absl::string_view command,
+                          const CommonOptions& options) {
+  const std::string where = options.server.named() ? "" : DataDirOption(options.data_dir);
+  return WithListHint(status, absl::StrCat(command, where));
+}
+
+}  // namespace muster::cli

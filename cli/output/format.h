@@ -1,0 +1,64 @@
+// Table: rows for people, JSON or CSV for programs, from the same cells.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "cli/output/environment.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace muster::cli {
+
+enum class Align { kLeft, kRight };
+
+class Table {
+ public:
+  // Numbers are right-aligned.
+  void AddColumn(std::string title, Align align = Align::kLeft);
+  // As many cells as columns.
+  void AddRow(std::vector<std::string> cells);
+
+  bool empty() const { return rows_.empty(); }
+
+  // Columns padded to the widest cell, two spaces between them; titles in capitals. Control
+  // characters in cells are shown as "?", so that data cannot move the cursor.
+  void PrintTo(std::ostream& out) const;
+  // RFC 4180, with a header.
+  void PrintCsvTo(std::ostream& out) const;
+
+ private:
+  struct Column {
+    std::string title;
+    Align align;
+  };
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// `text` with control characters replaced by "?".
+std::string Printable(absl::string_view text);
+
+// 541909 → "541,909".
+std::string Grouped(uint64_t number);
+// "1 item", "541,909 items".
+std::string Counted(uint64_t number, absl::string_view thing);
+
+// What programs read of a command: one JSON object or array, as JSON or as YAML.
+
+// JSON or YAML, and no table.
+bool IsStructured(OutputFormat format);
+
+// JSON: on one line. YAML: one document, that any reader takes for the same: a string that could be
+// read as something else is quoted. Both end their last line; bytes that are no UTF-8 are replaced.
+std::string Structured(const nlohmann::ordered_json& json, OutputFormat format);
+void PrintStructured(const nlohmann::ordered_json& json, OutputFormat format,
+                     const Environment& environment);
+
+// One item of a YAML sequence, each line behind so many spaces: for what is written bit by bit.
+std::string YamlItem(const nlohmann::ordered_json& json, int indent);
+// A key, or a value of one line.
+std::string YamlScalar(const nlohmann::ordered_json& json);
+
+}  // namespace muster::cli

@@ -1,0 +1,15 @@
+// The commands of this folder: queue. Each function adds its command, or its family of commands, to
+// `app`; `environment` outlives the app.
+#pragma once
+
+#include "cli/output/environment.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace muster::cli {
+
+void AddQueue(CLI::App* app, const Environment& environment);
+
+}  // namespace muster::cli

@@ -1,0 +1,41 @@
+// What would become of work, for people and for programs.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "cli/output/environment.h"
+#include "muster/v1/batch_service.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+
+struct QuoteView {
+  std::string target;                   // of the scaling agent; empty where a job is asked about
+  std::string job;                      // empty where a target is
+  std::optional<int64_t> transactions;  // of the job
+  v1::QuoteResponse quote;
+  std::optional<double> price;  // of a replica's hour, in dollars
+
+  // "name: value" lines, and what it comes to. Times are told from `now`, too.
+  void PrintTo(std::ostream& out, absl::Time now) const;
+  nlohmann::ordered_json Json() const;
+  // kOk, or kDeadlineMissed: it would be late. That is an answer, not an error.
+  int Code() const;
+
+ private:
+  std::optional<double> Cost() const;
+};
+
+// muster batch quote
+
+// Adds the verb to `batch`. `environment` outlives the app.
+void AddQuoteVerb(CLI::App* batch, const Environment& environment);
+
+// "--sla TIME" of a command, into `sla`.
+void AddSla(CLI::App* command, std::optional<absl::Duration>* sla);
+
+}  // namespace muster::cli

@@ -1,0 +1,169 @@
+// muster scale rules check FILE | rules show [FILE --at TIME]
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/output/batch_view.h"
+#include "cli/output/environment.h"
+#include "cli/output/format.h"
+#include "cli/scale/agent_client.h"
+#include "cli/scale/scale_command.h"
+#include "cli/scale/view.h"
+#include "cli/server/options.h"
+#include "muster/base/quantity.h"
+#include "muster/base/status.h"
+#include "muster/scaling/rules/constraints.h"
+#include "muster/scaling/rules/rules_file.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using scaling::rules::ConstraintSchedule;
+using scaling::rules::Rules;
+using scaling::rules::Ruling;
+using scaling::rules::Target;
+
+struct RulesOptions {
+  CommonOptions common;
+  std::string file;
+  std::string at;
+  std::string cold_start = "0s";
+};
+
+absl::Status CheckRules(const RulesOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const Rules rules, scaling::rules::LoadRulesFile(options.file));
+  *environment.out << options.file << ": the rules are fine (targets: " << rules.targets.size()
+                   << ", constraints: " << rules.constraints.size()
+                   << ", reactions: " << rules.reactions.size() << ")\n";
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Time> TimeOf(const RulesOptions& options, const Environment& environment) {
+  absl::Time time = environment.clock->Now();
+  std::string error;
+  if (!options.at.empty() && !absl::ParseTime(absl::RFC3339_full, options.at, &time, &error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", options.at, "' is no time such as 2026-11-30T08:00:00+01:00"));
+  }
+  return time;
+}
+
+std::string NextChangeText(absl::Time next) {
+  return next == absl::InfiniteFuture() ? "never" : Rfc3339(next);
+}
+
+// What rules, and by which constraint: "[5, 100] (month-end)".
+std::string RangeCell(const Ruling& ruling) {
+  const std::string by = ruling.range_by.empty() ? "the target's own" : ruling.range_by;
+  return absl::StrCat("[", ruling.range.min, ", ", ruling.range.max, "] (", by, ")");
+}
+
+std::string NumberCell(int number, const std::string& by) {
+  return by.empty() ? "-" : absl::StrCat(number, " (", by, ")");
+}
+
+ordered_json RulingJson(const Target& target, const Ruling& ruling, absl::Time next) {
+  const auto name_or_null = [](const std::string& by) {
+    return by.empty() ? ordered_json() : ordered_json(by);
+  };
+  const bool changes = next != absl::InfiniteFuture();
+  return {{"target", target.id},
+          {"min", ruling.range.min},
+          {"max", ruling.range.max},
+          {"range_by", name_or_null(ruling.range_by)},
+          {"budget_replica_minutes", ruling.budget ? ordered_json(*ruling.budget) : ordered_json()},
+          {"budget_by", name_or_null(ruling.budget_by)},
+          {"standby", ruling.standby},
+          {"standby_by", name_or_null(ruling.standby_by)},
+          {"prewarmed_by", name_or_null(ruling.prewarmed_by)},
+          {"changes", changes ? ordered_json(Rfc3339(next)) : ordered_json()}};
+}
+
+absl::Status ShowFile(const RulesOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const absl::Time at, TimeOf(options, environment));
+  MUSTER_ASSIGN_OR_RETURN(const absl::Duration cold_start, base::ParseDuration(options.cold_start));
+  MUSTER_ASSIGN_OR_RETURN(Rules loaded, scaling::rules::LoadRulesFile(options.file));
+  const auto rules = std::make_shared<const Rules>(std::move(loaded));
+  Table table;
+  for (const char* column :
+       {"target", "range", "replica-min/h", "standby", "prewarmed by", "changes"}) {
+    table.AddColumn(column);
+  }
+  ordered_json json = ordered_json::array();
+  for (const Target& target : rules->targets) {
+    const ConstraintSchedule timetable(rules, target.id);
+    const Ruling ruling = timetable.At(at, cold_start);
+    const absl::Time next = timetable.NextChange(at, cold_start);
+    table.AddRow({target.id, RangeCell(ruling),
+                  NumberCell(ruling.budget.value_or(0), ruling.budget_by),
+                  NumberCell(ruling.standby, ruling.standby_by),
+                  ruling.prewarmed_by.empty() ? "-" : ruling.prewarmed_by, NextChangeText(next)});
+    json.push_back(RulingJson(target, ruling, next));
+  }
+  if (IsStructured(options.common.output)) {
+    PrintStructured(json, options.common.output, environment);
+  } else {
+    table.PrintTo(*environment.out);
+  }
+  return absl::OkStatus();
+}
+
+// Those that are in force.
+absl::Status ShowRules(const RulesOptions& options, const Environment& environment) {
+  if (!options.file.empty()) return ShowFile(options, environment);
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
+  MUSTER_ASSIGN_OR_RETURN(const auto rules, agent->Call<v1::GetRulesResponse>(
+                                                &ScalingStub::GetRules, v1::GetRulesRequest()));
+  if (IsStructured(options.common.output)) {
+    const ordered_json json = {{"revision", rules.revision()}, {"text", rules.text()}};
+    PrintStructured(json, options.common.output, environment);
+    return absl::OkStatus();
+  }
+  *environment.out << "# revision " << rules.revision() << "\n" << rules.text();
+  if (!absl::EndsWith(rules.text(), "\n")) *environment.out << "\n";
+  return absl::OkStatus();
+}
+
+using RulesVerb = std::function<absl::Status(const RulesOptions&, const Environment&)>;
+
+}  // namespace
+
+void AddScaleRules(CLI::App* scale, const Environment& environment) {
+  CLI::App* const parent = scale->add_subcommand("rules", "What the scaling agent must keep to");
+  parent->require_subcommand(1);
+  const auto options = std::make_shared<RulesOptions>();
+  const auto add_verb = [&](const char* name, const char* about, RulesVerb verb) {
+    CLI::App* const command = parent->add_subcommand(name, about);
+    command->callback([options, verb = std::move(verb), &environment] {
+      if (const absl::Status status = verb(*options, environment); !status.ok()) {
+        environment.Fail(status);
+      }
+    });
+    return command;
+  };
+  add_verb("check", "Validate a rules file", CheckRules)
+      ->add_option("FILE", options->file, "The rules file (YAML)")
+      ->required();
+  CLI::App* const show = add_verb(
+      "show", "The rules in force; of a file, which constraints rule at a time", ShowRules);
+  CLI::Option* const file =
+      show->add_option("FILE", options->file, "A rules file (YAML); none: ask the scaling agent");
+  show->add_option("--at", options->at, "A time such as 2026-11-30T08:00:00+01:00; now by default")
+      ->needs(file);
+  show->add_option("--cold-start", options->cold_start,
+                   "How long a replica takes to start, for `prewarm: auto`")
+      ->needs(file)
+      ->capture_default_str();
+  AddServer(show, &options->common);
+  AddOutput(show, &options->common, Csv::kNo);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,68 @@
+// What the views of scaling agents share.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "cli/output/environment.h"
+#include "cli/output/format.h"
+#include "google/protobuf/duration.pb.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "muster/v1/scaling_service.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+
+// "-" where there is nothing to say.
+std::string OrDash(const std::string& text);
+// "40.0/s"; "not known".
+std::string RateCell(double items_per_second);
+nlohmann::ordered_json CountsJson(const v1::ReplicaCounts& counts);
+
+// Rows, or what programs read, in the format that was asked for.
+void PrintRows(const Table& table, const nlohmann::ordered_json& json, OutputFormat format,
+               const Environment& environment);
+
+// Times of messages, for people and for programs.
+
+// "in 4 min 30 s", "12 s ago", "now".
+std::string FromNow(absl::Time time, absl::Time now);
+
+// "4 min 30 s".
+std::string DurationCell(const google::protobuf::Duration& duration);
+
+// Each is null where the message lacks it: TimeJson(target.has_deadline(), target.deadline()).
+nlohmann::ordered_json TimeJson(bool has, const google::protobuf::Timestamp& time);
+nlohmann::ordered_json SecondsJson(bool has, const google::protobuf::Duration& duration);
+
+// What a scaling agent has decided, for people and for programs.
+
+// "yes"; "no: 53 s late, needs 5".
+std::string FeasibleCell(const v1::ScalingDecision& decision);
+
+// The rows of `muster scale decisions`.
+Table DecisionColumns();
+std::vector<std::string> DecisionRow(const v1::ScalingDecision& decision);
+nlohmann::ordered_json DecisionJson(const v1::ScalingDecision& decision);
+// The same on one line, for those that come one by one.
+std::string DecisionLine(const v1::ScalingDecision& decision);
+
+// Its action, "-" where there is none: "nothing to do", "done".
+std::string ActionCell(const v1::ScalingDecision& decision);
+
+// One decision of a scaling agent in full: `muster scale explain`.
+
+void PrintExplained(const v1::GetDecisionResponse& explained, std::ostream& out);
+nlohmann::ordered_json ExplainedJson(const v1::GetDecisionResponse& explained);
+
+// Where a target of the scaling agent stands, for people and for programs.
+
+// The rows of `muster scale status`.
+Table TargetColumns();
+// Times are told from `now`.
+std::vector<std::string> TargetRow(const v1::ScalingTarget& target, absl::Time now);
+nlohmann::ordered_json TargetJson(const v1::ScalingTarget& target);
+
+}  // namespace muster::cli

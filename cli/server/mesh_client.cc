@@ -1,0 +1,171 @@
+#include "cli/server/mesh_client.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/output/environment.h"
+#include "muster/base/status.h"
+#include "muster/v1/mesh_service.grpc.pb.h"
+
+namespace muster::cli {
+
+namespace {
+
+constexpr char kController[] = "muster-controller";
+
+rpc::ChannelOptions ChannelOptionsFor(const ServerOptions& options) {
+  rpc::ChannelOptions channel;
+  if (options.tls_roots.empty() && options.tls_certificate.empty() && options.tls_key.empty()) {
+    return channel;
+  }
+  channel.tls.emplace();
+  channel.tls->roots = options.tls_roots;
+  channel.tls->certificate = options.tls_certificate;
+  channel.tls->key = options.tls_key;
+  return channel;
+}
+
+}  // namespace
+
+absl::Status Explain(const absl::Status& status, const Peer& peer) {
+  if (absl::IsCancelled(status)) return Explain(absl::UnavailableError(status.message()), peer);
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+    return base::Annotate(status, peer.address);
+  }
+  const std::optional<rpc::ErrorReason> reason = rpc::Reason(status);
+  if (reason.has_value() && reason->reason == "NO_SUCH_JOB") {
+    return WithListHint(status, "muster job list");
+  }
+  // gRPC has no words for a service that is not there.
+  if (absl::IsUnimplemented(status) && status.message().empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat(peer.address, " does not offer what a ", peer.program,
+                     " does: it is another program, or another version"));
+  }
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<MeshClient>> MeshClient::Open(const ServerOptions& options) {
+  std::unique_ptr<MeshClient> mesh(new MeshClient(options, ChannelOptionsFor(options)));
+  MUSTER_ASSIGN_OR_RETURN(mesh->initiator_, mesh->Connect(options.address, "muster-initiator"));
+  return mesh;
+}
+
+absl::StatusOr<Peer> MeshClient::Controller() {
+  if (!options_.controller.empty()) return Connect(options_.controller, kController);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Instance> controllers,
+                          Instances(v1::ROLE_CONTROLLER));
+  for (const v1::Instance& instance : controllers) {
+    const bool serves = !instance.leaving() && !instance.info().address().empty();
+    if (serves) return Connect(instance.info().address(), kController);
+  }
+  return absl::UnavailableError(absl::StrCat(
+      initiator_.address, ": it has heard of no controller; --controller HOST:PORT names one"));
+}
+
+absl::StatusOr<std::vector<v1::Instance>> MeshClient::Instances(v1::Role role) {
+  MUSTER_ASSIGN_OR_RETURN(const v1::ListInstancesResponse response, ListInstances(role));
+  return std::vector<v1::Instance>(response.instances().begin(), response.instances().end());
+}
+
+absl::StatusOr<v1::ListInstancesResponse> MeshClient::ListInstances(v1::Role role) {
+  v1::ListInstancesRequest request;
+  request.set_role(role);
+  request.set_with_load(true);
+  v1::ListInstancesResponse response;
+  const auto stub = v1::MeshService::NewStub(initiator());
+  MUSTER_RETURN_IF_ERROR(Call(*stub, &v1::MeshService::Stub::ListInstances, request, &response));
+  return response;
+}
+
+absl::StatusOr<Peer> MeshClient::Connect(const std::string& address,
+                                         const std::string& program) const {
+  Peer peer{address, program, nullptr};
+  MUSTER_ASSIGN_OR_RETURN(peer.channel, rpc::OpenChannel(address, channel_options_));
+  return peer;
+}
+
+namespace {
+
+constexpr int kJobsPerPage = 1000;
+
+}  // namespace
+
+JobClient::JobClient(std::unique_ptr<MeshClient> mesh)
+    : mesh_(std::move(mesh)), stub_(v1::JobService::NewStub(mesh_->initiator())) {}
+
+absl::StatusOr<v1::ApplyJobResponse> JobClient::Apply(
+    const std::string& definition, const std::optional<std::string>& expected_revision) {
+  v1::ApplyJobRequest request;
+  request.set_definition(definition);
+  if (expected_revision.has_value()) request.set_expected_revision(*expected_revision);
+  v1::ApplyJobResponse response;
+  MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::ApplyJob, request, &response));
+  return response;
+}
+
+absl::StatusOr<v1::Job> JobClient::Get(const std::string& name) {
+  v1::GetJobRequest request;
+  request.set_name(name);
+  v1::GetJobResponse response;
+  MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::GetJob, request, &response));
+  return std::move(*response.mutable_job());
+}
+
+absl::StatusOr<std::vector<v1::Job>> JobClient::List() {
+  std::vector<v1::Job> jobs;
+  v1::ListJobsRequest request;
+  request.set_page_size(kJobsPerPage);
+  do {
+    v1::ListJobsResponse response;
+    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::ListJobs, request, &response));
+    for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(std::move(job));
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  return jobs;
+}
+
+absl::Status JobClient::Delete(const std::string& name) {
+  v1::DeleteJobRequest request;
+  request.set_name(name);
+  v1::DeleteJobResponse response;
+  return mesh_->Call(*stub_, &Stub::DeleteJob, request, &response);
+}
+
+absl::StatusOr<v1::CheckJobResponse> JobClient::Check(const std::string& definition) {
+  v1::CheckJobRequest request;
+  request.set_definition(definition);
+  v1::CheckJobResponse response;
+  MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::CheckJob, request, &response));
+  return response;
+}
+
+HandlerInventory::HandlerInventory(absl::Span<const v1::Instance> instances) {
+  for (const v1::Instance& instance : instances) {
+    if (instance.leaving() || instance.info().role() != v1::ROLE_PROCESSOR) continue;
+    for (const v1::HandlerVersion& handler : instance.info().handlers()) {
+      versions_[handler.job()].insert(handler.version());
+    }
+  }
+}
+
+std::set<std::string> HandlerInventory::VersionsOf(const std::string& job) const {
+  const auto found = versions_.find(job);
+  return found == versions_.end() ? std::set<std::string>() : found->second;
+}
+
+bool HandlerInventory::Fit(const v1::BatchStatus& batch) const {
+  const std::set<std::string> versions = VersionsOf(batch.job());
+  return batch.handler_version().empty() ? !versions.empty()
+                                         : versions.contains(batch.handler_version());
+}
+
+std::string HandlerOf(const v1::BatchStatus& batch) {
+  const std::string& version = batch.handler_version();
+  return absl::StrCat(version.empty() ? "" : absl::StrCat("version ", version, " of "),
+                      "the handler of job ", batch.job());
+}
+
+}  // namespace muster::cli

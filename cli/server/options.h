@@ -1,0 +1,43 @@
+// Place: where a command works, on a data directory or on a mesh.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cli/output/environment.h"
+#include "muster/base/trace_context.h"
+
+namespace muster::cli {
+
+// Adds `--data-dir`, and what names a server instead of it: `--server HOST:PORT` and how to reach
+// it. On the command line they exclude each other; MUSTER_SERVER holds where neither is there.
+// After the command line is read, options->server.named() tells.
+void AddDataDirOrServer(CLI::App* command, CommonOptions* options);
+
+// Adds `--controller HOST:PORT`, for commands that ask the report too.
+void AddController(CLI::App* command, CommonOptions* options);
+
+// For commands that only services can do: without `--data-dir`.
+void AddServer(CLI::App* command, CommonOptions* options);
+
+// NotFound saying how to name a data directory, when there is none at `data_dir`. What is missing
+// in one that is there, whoever opens it tells.
+absl::Status RequireDataDir(const std::string& data_dir);
+
+// InvalidArgument saying how to name a server, when none is named.
+absl::Status RequireServer(const CommonOptions& options, absl::string_view what);
+
+// The trace that a submission belongs to: the one that the command line names, or the one in which
+// muster was started.
+
+// Adds `--traceparent`, into `traceparent`, which outlives the app.
+void AddTraceparent(CLI::App* command, std::string* traceparent);
+
+// Of what `--traceparent` said, or else of TRACEPARENT and TRACESTATE in the environment, as build
+// servers and shells set them for all that they start. What is malformed there is told of and
+// ignored: it is hardly meant for muster. nullopt: there is none.
+std::optional<base::TraceContext> TraceOfCaller(const std::string& traceparent,
+                                                const Environment& environment);
+
+}  // namespace muster::cli

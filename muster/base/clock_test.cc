@@ -1,0 +1,82 @@
+#include "muster/base/clock.h"
+
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::base {
+namespace {
+
+class SleepTest : public ::testing::Test {
+ protected:
+  void StartSleep(absl::Duration duration) {
+    sleeper_ = std::thread([this, duration] {
+      slept_to_the_end_ = SleepUnlessStopped(&clock_, duration, stop_.get_token());
+    });
+  }
+
+  bool SleptToTheEnd() {
+    sleeper_.join();
+    return slept_to_the_end_;
+  }
+
+  FakeClock clock_;
+  std::stop_source stop_;
+  std::thread sleeper_;
+  bool slept_to_the_end_ = false;
+};
+
+TEST_F(SleepTest, EndsWhenItsTimeHasPassed) {
+  StartSleep(absl::Minutes(10));
+  clock_.AwaitSleepers(1);
+  clock_.Advance(absl::Minutes(9));
+  clock_.AwaitSleepers(1);
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_TRUE(SleptToTheEnd());
+}
+
+TEST_F(SleepTest, IsEndedByAStop) {
+  StartSleep(absl::Hours(24));
+  clock_.AwaitSleepers(1);
+  stop_.request_stop();
+  EXPECT_FALSE(SleptToTheEnd());
+}
+
+TEST_F(SleepTest, DoesNotBeginAfterAStop) {
+  stop_.request_stop();
+  StartSleep(absl::Hours(24));
+  EXPECT_FALSE(SleptToTheEnd());
+}
+
+TEST_F(SleepTest, TakesNoTimeForNothing) {
+  EXPECT_TRUE(SleepUnlessStopped(&clock_, absl::ZeroDuration(), stop_.get_token()));
+  EXPECT_TRUE(SleepUnlessStopped(&clock_, -absl::Seconds(1), stop_.get_token()));
+}
+
+// A stop and the passing of time may come together; the clock must not touch a sleeper that is
+// gone.
+TEST_F(SleepTest, SurvivesAStopWhileTimePasses) {
+  for (int i = 0; i < 200; ++i) {
+    std::stop_source stop;
+    std::thread sleeper([&] { SleepUnlessStopped(&clock_, absl::Seconds(1), stop.get_token()); });
+    clock_.AwaitSleepers(1);
+    stop.request_stop();
+    clock_.Advance(absl::Seconds(1));
+    sleeper.join();
+  }
+}
+
+// Races the two ends of a sleep against each other, on the machine's clock: neither may be lost.
+TEST_F(SleepTest, NeverMissesAStop) {
+  for (int i = 0; i < 200; ++i) {
+    std::stop_source stop;
+    std::thread sleeper(
+        [&] { SleepUnlessStopped(RealClock(), absl::InfiniteDuration(), stop.get_token()); });
+    stop.request_stop();
+    sleeper.join();
+  }
+}
+
+}  // namespace
+}  // namespace muster::base

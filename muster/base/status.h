@@ -1,0 +1,71 @@
+// The three macros that carry absl::Status upwards.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace muster::base {
+
+// `status` with "context: " before its message; code and payloads are kept. OK stays OK.
+inline absl::Status Annotate(const absl::Status& status, absl::string_view context) {
+  if (status.ok()) return status;
+  absl::Status annotated(status.code(), absl::StrCat(context, ": ", status.message()));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
+    annotated.SetPayload(type, payload);
+  });
+  return annotated;
+}
+
+}  // namespace muster::base
+
+#define MUSTER_RETURN_IF_ERROR(expr)                                                         \
+  do {                                                                                       \
+    if (::absl::Status muster_status_ = (expr); !muster_status_.ok()) return muster_status_; \
+  } while (false)
+
+#define MUSTER_STATUS_CONCAT_INNER_(a, b) a##b
+#define MUSTER_STATUS_CONCAT_(a, b) MUSTER_STATUS_CONCAT_INNER_(a, b)
+
+// MUSTER_ASSIGN_OR_RETURN(auto value, Expression());
+#define MUSTER_ASSIGN_OR_RETURN(lhs, expr) \
+  MUSTER_ASSIGN_OR_RETURN_IMPL_(MUSTER_STATUS_CONCAT_(muster_or_, __LINE__), lhs, expr)
+#define MUSTER_ASSIGN_OR_RETURN_IMPL_(result, lhs, expr) \
+  auto result = (expr);                                  \
+  if (!result.ok()) return std::move(result).status();   \
+  lhs = *std::move(result)
+
+namespace muster::base {
+
+// Busy: what is needed belongs to somebody else, who may keep it for days.
+
+// FailedPrecondition, so that nobody who only waits out short troubles tries it again and again;
+// but whoever asked may come back later.
+absl::Status Busy(absl::string_view message);
+
+// Whether `status` came from Busy, annotated or not.
+bool IsBusy(const absl::Status& status);
+
+// Mismatch: something is there, but set otherwise than it must be, and nobody here may change it.
+// It is of no use until somebody mends it, and whoever needs it can wait for that.
+
+struct Mismatch {
+  std::string what;  // its name
+  std::string field;
+  std::string is;
+  std::string wanted;
+
+  friend bool operator==(const Mismatch&, const Mismatch&) = default;
+};
+
+// `status` with the mismatch as its cause. OK stays OK.
+absl::Status WithMismatch(absl::Status status, const Mismatch& mismatch);
+// What WithMismatch added; nullopt for any other status.
+std::optional<Mismatch> MismatchOf(const absl::Status& status);
+
+}  // namespace muster::base

@@ -1,0 +1,64 @@
+// Strict UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace muster::base {
+
+// How many bytes the first character of `text` has; 0 when `text` is empty or does not start with a
+// whole, valid character.
+size_t Utf8Prefix(absl::string_view text);
+
+// The same, but 0 also for the control characters: U+0000–001F, U+007F–009F, and the line and
+// paragraph separators U+2028 and U+2029.
+size_t PrintableUtf8Prefix(absl::string_view text);
+
+bool IsValidUtf8(absl::string_view text);
+
+// Text from elsewhere, made fit to travel in a result and to be shown on one line.
+
+// `text` with each byte that is not printable UTF-8 as "?", cut to `max_bytes` between characters.
+std::string Printable(absl::string_view text, size_t max_bytes);
+
+// Bytes as golden tests write them.
+
+// The bytes that pairs of hexadecimal digits stand for. (Abseil's own is spelled differently from
+// release to release.)
+inline std::string BytesFromHex(absl::string_view hex) {
+  std::string bytes;
+  for (size_t i = 0; i + 2 <= hex.size(); i += 2) {
+    unsigned char byte = 0;
+    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
+// For errors about names: what may have been meant, and what there is.
+
+// Names that ListNames lists.
+inline constexpr int kMaxListedNames = 30;
+// Of what Quoted quotes: errors are for people, and end up in logs.
+inline constexpr size_t kMaxQuotedBytes = 80;
+
+// The one of `names` that `name` is probably a slip of (few letters differ, letter case apart), or
+// "" when none is near.
+std::string NearestName(absl::string_view name, absl::Span<const std::string> names);
+
+// "; did you mean 'quantity'?", or "".
+std::string DidYouMean(absl::string_view name, absl::Span<const std::string> names);
+
+// "'a', 'b' and 12 more"; each name cut and escaped so that it is fit for a log.
+std::string ListNames(absl::Span<const std::string> names);
+
+// Text from elsewhere, fit for an error: quoted, cut at kMaxQuotedBytes, and what is not printable
+// UTF-8 escaped. A character is never cut in two.
+std::string Quoted(absl::string_view text);
+
+}  // namespace muster::base

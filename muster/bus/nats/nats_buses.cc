@@ -1,0 +1,200 @@
+// The bounds of the NATS bus, each with its reason.
+
+#include "muster/bus/nats/nats_buses.h"
+
+#include <iterator>
+#include <limits>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "muster/base/status.h"
+#include "muster/bus/heartbeat_bus.h"
+#include "muster/bus/trigger_bus.h"
+#include "muster/nats/names.h"
+#include "muster/v1/trigger.pb.h"
+
+namespace muster::bus::nats {
+
+// A publisher waits at most this long for the server to confirm. A trigger that is later than this
+// has hardly a use: the safety check of the listeners is on its way.
+inline constexpr absl::Duration kTriggerPublishTimeout = absl::Seconds(1);
+
+namespace {
+
+using Event = bus::InterRoleCommunicationEvent;
+
+struct SubjectMaker {
+  std::string operator()(const bus::CloudQueueWorkDetectedTriggerEvent& work) const {
+    return absl::StrCat("muster.trigger.", muster::nats::SubjectToken(work.storage_account), ".",
+                        muster::nats::SubjectToken(work.queue_name));
+  }
+  std::string operator()(const bus::JobChangedEvent&) const { return "muster.event.job_changed"; }
+  std::string operator()(const bus::BatchCountedEvent&) const {
+    return "muster.event.batch_counted";
+  }
+  std::string operator()(const bus::BatchCancelledEvent&) const {
+    return "muster.event.batch_cancelled";
+  }
+  std::string operator()(const bus::CancelAcknowledgedEvent&) const {
+    return "muster.event.cancel_acknowledged";
+  }
+};
+
+struct PayloadWriter {
+  void operator()(const bus::CloudQueueWorkDetectedTriggerEvent& work) const {
+    v1::CloudQueueWorkDetectedTriggerEvent& payload = *message->mutable_work_detected();
+    payload.set_storage_account(work.storage_account);
+    payload.set_queue_name(work.queue_name);
+    payload.set_payload_size(work.payload_size);
+    payload.set_wanted(work.wanted);
+  }
+  void operator()(const bus::JobChangedEvent& job) const {
+    message->mutable_job_changed()->set_job(job.job);
+  }
+  void operator()(const bus::BatchCountedEvent& batch) const {
+    message->mutable_batch_counted()->set_batch(batch.batch);
+  }
+  void operator()(const bus::BatchCancelledEvent& batch) const {
+    message->mutable_batch_cancelled()->set_batch(batch.batch);
+  }
+  void operator()(const bus::CancelAcknowledgedEvent& batch) const {
+    message->mutable_cancel_acknowledged()->set_batch(batch.batch);
+  }
+
+  v1::InterRoleCommunicationEvent* message;
+};
+
+}  // namespace
+
+std::string SubjectOf(const bus::InterRoleCommunicationEvent& event) {
+  return std::visit(SubjectMaker(), event.payload);
+}
+
+std::string EncodeEvent(const bus::InterRoleCommunicationEvent& event) {
+  v1::InterRoleCommunicationEvent message;
+  message.set_from(event.from);
+  std::visit(PayloadWriter{&message}, event.payload);
+  return message.SerializeAsString();
+}
+
+absl::StatusOr<bus::InterRoleCommunicationEvent> DecodeEvent(absl::string_view bytes) {
+  v1::InterRoleCommunicationEvent message;
+  if (bytes.size() > std::numeric_limits<int>::max() ||
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::InvalidArgumentError("not an InterRoleCommunicationEvent");
+  }
+  switch (message.payload_case()) {
+    case v1::InterRoleCommunicationEvent::kWorkDetected: {
+      const v1::CloudQueueWorkDetectedTriggerEvent& work = message.work_detected();
+      return Event{message.from(), bus::CloudQueueWorkDetectedTriggerEvent{
+                                       .storage_account = work.storage_account(),
+                                       .queue_name = work.queue_name(),
+                                       .payload_size = work.payload_size(),
+                                       .wanted = work.wanted()}};
+    }
+    case v1::InterRoleCommunicationEvent::kJobChanged:
+      return Event{message.from(), bus::JobChangedEvent{message.job_changed().job()}};
+    case v1::InterRoleCommunicationEvent::kBatchCounted:
+      return Event{message.from(), bus::BatchCountedEvent{message.batch_counted().batch()}};
+    case v1::InterRoleCommunicationEvent::kBatchCancelled:
+      return Event{message.from(), bus::BatchCancelledEvent{message.batch_cancelled().batch()}};
+    case v1::InterRoleCommunicationEvent::kCancelAcknowledged:
+      return Event{message.from(),
+                   bus::CancelAcknowledgedEvent{message.cancel_acknowledged().batch()}};
+    case v1::InterRoleCommunicationEvent::PAYLOAD_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("an event without a payload that is known here");
+}
+
+NatsTriggerBus::NatsTriggerBus(muster::nats::Connection* connection)
+    : connection_(connection),
+      subscription_(connection, {std::begin(kEventSubjects), std::end(kEventSubjects)}, "triggers",
+                    [this](const muster::nats::Incoming& message) { return OnMessage(message); }) {}
+
+absl::Status NatsTriggerBus::Publish(const bus::InterRoleCommunicationEvent& event) {
+  const std::string bytes = EncodeEvent(event);
+  return connection_->PublishNow({.subject = SubjectOf(event), .data = bytes},
+                                 kTriggerPublishTimeout);
+}
+
+absl::StatusOr<std::unique_ptr<bus::TriggerBus::Subscription>> NatsTriggerBus::Subscribe(
+    Subscriber subscriber) {
+  MUSTER_ASSIGN_OR_RETURN(auto subscription, fan_out_.Subscribe(std::move(subscriber)));
+  MUSTER_RETURN_IF_ERROR(subscription_.Begin(kTriggerPublishTimeout));
+  return subscription;
+}
+
+absl::Status NatsTriggerBus::OnMessage(const muster::nats::Incoming& message) {
+  MUSTER_ASSIGN_OR_RETURN(const auto event, DecodeEvent(message.data));
+  (void)fan_out_.Tell(event);  // fails only in a subscriber
+  return absl::OkStatus();
+}
+
+// The bounds of the NATS bus for heartbeats, each with its reason.
+
+// A publisher waits at most this long for the server to confirm: the next heartbeat is due then.
+inline constexpr absl::Duration kHeartbeatPublishTimeout = absl::Seconds(1);
+// A server takes under a millisecond to say that it is there. Less than anybody who asks for the
+// instances waits for them.
+inline constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);
+
+namespace {
+
+constexpr const char* kHeartbeatSubjects = "muster.heartbeat.>";
+
+// "processor" of ROLE_PROCESSOR.
+std::string RoleToken(v1::Role role) {
+  const std::string name = v1::Role_Name(role);  // empty for a role of a newer muster
+  return muster::nats::SubjectToken(absl::AsciiStrToLower(absl::StripPrefix(name, "ROLE_")));
+}
+
+}  // namespace
+
+std::string SubjectOf(const v1::InstanceInfo& instance) {
+  return absl::StrCat("muster.heartbeat.", RoleToken(instance.role()), ".",
+                      muster::nats::SubjectToken(instance.instance()));
+}
+
+NatsHeartbeatBus::NatsHeartbeatBus(muster::nats::Connection* connection)
+    : connection_(connection),
+      subscription_(connection, {kHeartbeatSubjects}, "heartbeats",
+                    [this](const muster::nats::Incoming& message) { return OnMessage(message); }) {}
+
+absl::Status NatsHeartbeatBus::Publish(const v1::Heartbeat& heartbeat) {
+  const std::string bytes = heartbeat.SerializeAsString();
+  if (bytes.size() > bus::kMaxHeartbeatBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a heartbeat of ", bytes.size(),
+                                                   " bytes; at most ", bus::kMaxHeartbeatBytes,
+                                                   " are allowed"));
+  }
+  return connection_->PublishNow({.subject = SubjectOf(heartbeat.instance()), .data = bytes},
+                                 kHeartbeatPublishTimeout);
+}
+
+absl::StatusOr<std::unique_ptr<bus::HeartbeatBus::Subscription>> NatsHeartbeatBus::Subscribe(
+    Subscriber subscriber) {
+  MUSTER_ASSIGN_OR_RETURN(auto subscription, fan_out_.Subscribe(std::move(subscriber)));
+  MUSTER_RETURN_IF_ERROR(subscription_.Begin(kHeartbeatPublishTimeout));
+  return subscription;
+}
+
+bool NatsHeartbeatBus::CanReceive() {
+  return connection_->connected() && connection_->Flush(kAnswerTimeout).ok();
+}
+
+absl::Status NatsHeartbeatBus::OnMessage(const muster::nats::Incoming& message) {
+  v1::Heartbeat heartbeat;
+  const bool is_one = message.data.size() <= bus::kMaxHeartbeatBytes &&
+                      heartbeat.ParseFromString(message.data) && heartbeat.has_instance();
+  if (!is_one) return absl::InvalidArgumentError("no heartbeat of an instance");
+  (void)fan_out_.Tell(heartbeat);  // fails only in a subscriber
+  return absl::OkStatus();
+}
+
+}  // namespace muster::bus::nats

@@ -1,0 +1,80 @@
+// ScalingLeaderClient: the scaling agent of a mesh that leads, whichever it is now.
+//
+//   known agents ──► ask one ──► it leads: its answer
+//                      ▲    ├──► another one leads: ask that one next
+//                      └────┴──► it does not answer: ask the next one
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "grpcpp/channel.h"
+#include "muster/base/mutex.h"
+#include "muster/base/status.h"
+#include "muster/rpc/channel.h"
+#include "muster/rpc/status.h"
+#include "muster/v1/scaling_service.grpc.pb.h"
+
+namespace muster::client {
+
+// HOST:PORT of every scaling agent that is known now.
+using AgentAddresses = std::function<absl::StatusOr<std::vector<std::string>>()>;
+
+// "NOT_LEADER", as ScalingService says it.
+bool IsNotLeader(const absl::Status& status);
+
+// Thread-safe.
+class ScalingLeaderClient {
+ public:
+  ScalingLeaderClient(AgentAddresses agents, rpc::ChannelOptions channel_options);
+
+  // What one call was answered. `last`: nobody is left who could be asked after this one.
+  using Call = absl::FunctionRef<absl::Status(v1::ScalingService::Stub& stub, bool last)>;
+
+  // Makes the call to one agent after the other, until one leads and answers; what it answers is
+  // the result, with the agent's address if it is Unavailable or DeadlineExceeded. Unavailable: no
+  // agent is known, or none leads. What goes wrong with AgentAddresses comes back as it is.
+  absl::Status Ask(Call call);
+
+  // One unary call: Unary<v1::GetRulesResponse>(&Stub::GetRules, request, timeout). An agent that
+  // is silent takes half of the time that is left, so that another one can be asked.
+  template <typename Response, typename Method, typename Request>
+  absl::StatusOr<Response> Unary(Method method, const Request& request, absl::Duration timeout) {
+    const absl::Time deadline = absl::Now() + timeout;
+    Response response;
+    MUSTER_RETURN_IF_ERROR(Ask([&](v1::ScalingService::Stub& stub, bool last) {
+      const absl::Duration left = deadline - absl::Now();
+      rpc::CallContext context(last ? left : left / 2);
+      Response answer;
+      const absl::Status status = rpc::FromGrpc((stub.*method)(&context, request, &answer));
+      if (status.ok()) response = std::move(answer);
+      return status;
+    }));
+    return response;
+  }
+
+ private:
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const std::string& address);
+  // Those to ask, the one that led last at first.
+  absl::StatusOr<std::vector<std::string>> Candidates();
+  void Found(const std::string& address, const std::shared_ptr<grpc::Channel>& channel);
+
+  const AgentAddresses agents_;
+  const rpc::ChannelOptions channel_options_;
+
+  base::Mutex mu_;
+  // Of the one that led last.
+  std::string leader_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::client

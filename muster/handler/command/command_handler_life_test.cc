@@ -1,0 +1,343 @@
+// How a handler's program starts, dies, is held back, started anew and ended.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/handler/pool.h"
+#include "tests/fakes/handler/command/command_fixture.h"
+
+namespace muster::handler::command {
+namespace {
+
+using handler::ItemContext;
+using handler::Outcome;
+using handler::SampleItem;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::StartsWith;
+
+using Kind = Outcome::Kind;
+using ProgramLifeTest = CommandHandlerTest;
+
+// Blocks until the program has ended; leaves it to be waited for.
+void AwaitEnd(pid_t program) {
+  siginfo_t ignored;
+  waitid(P_PID, static_cast<id_t>(program), &ignored, WEXITED | WNOWAIT);
+}
+
+// Workers come and go with the load; the kernel would kill a program with the thread it began in.
+TEST_F(ProgramLifeTest, KeepsTheProgramWhenTheThreadThatStartedItEnds) {
+  Program(absl::StrCat("while read -r line; do ", kAnswer, "; done"));
+  std::thread([this] { Process(); }).join();
+  const std::string program = rows_[0].first;
+  std::thread([this] { Process(); }).join();
+  EXPECT_THAT(rows_, ElementsAre(std::pair(program, "2")));
+}
+
+TEST_F(ProgramLifeTest, KeepsTheProgramWhenItsWorkerLeaves) {
+  Program(absl::StrCat("while read -r line; do ", kAnswer, "; done"));
+  const handler::HandlerFactory lend = handler::PooledHandlers(CommandHandlerFactory(options_));
+  handler_ = *lend(schema_);
+  Process();
+  const std::string program = rows_[0].first;
+  handler_ = nullptr;
+  handler_ = *lend(schema_);
+  Process();
+  EXPECT_THAT(rows_, ElementsAre(std::pair(program, "2")));
+}
+
+TEST_F(ProgramLifeTest, RetriesTheItemOfAProgramThatExits) {
+  Program("read -r line; echo boom >&2; exit 3");
+  const Outcome outcome = Process();
+  EXPECT_EQ(outcome.kind, Kind::kRetry);
+  EXPECT_THAT(outcome.why, MatchesRegex("the handler's program exited with status 3, peak memory "
+                                        "[0-9]+ MiB; stderr: boom"));
+  EXPECT_THAT(log_.lines(), Contains(AllOf(HasSubstr("item=1/7"), HasSubstr("line=boom"))));
+}
+
+TEST_F(ProgramLifeTest, RetriesTheItemOfAProgramThatASignalKills) {
+  Program("read -r line; printf 'no line feed' >&2; kill -SEGV $$");
+  EXPECT_THAT(Process().why,
+              AllOf(HasSubstr("was killed by signal 11"), HasSubstr("; stderr: no line feed")));
+}
+
+TEST_F(ProgramLifeTest, GivesUpTheItemOfASecondDeathWithWhatIsKnownOfIt) {
+  options_.death_is_proof = true;
+  Program("read -r line; echo one >&2; echo two >&2; kill -ABRT $$");
+  const Outcome outcome = Process();
+  EXPECT_EQ(outcome.kind, Kind::kDead);
+  EXPECT_THAT(outcome.why, AllOf(HasSubstr("killed by signal 6 (Aborted), peak memory "),
+                                 HasSubstr("stderr: one | two")));
+}
+
+TEST_F(ProgramLifeTest, RetriesWhatAProgramDidNotDieOfWhereDeathIsProof) {
+  options_.death_is_proof = true;
+  Program("while read -r line; do echo garbage; done");
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+  handler_.reset();
+  Program("echo no subcommand >&2; exit 2");
+  EXPECT_EQ(Process().kind, Kind::kRetry) << "it may fail for every item";
+}
+
+TEST_F(ProgramLifeTest, BoundsTheMemoryOfItsProgram) {
+  options_.memory_limit = uint64_t{3} << 30;
+  Program("read -r line; ulimit -v >&2; exit 1");
+  EXPECT_THAT(Process().why, HasSubstr("stderr: 3145728"));
+}
+
+TEST_F(ProgramLifeTest, RetriesTheItemOfAProgramThatReadsNothing) {
+  Program("exit 1");
+  EXPECT_THAT(Process({{std::string(1 << 20, 'x')}}).why,
+              StartsWith("the handler's program exited with status 1"));
+}
+
+TEST_F(ProgramLifeTest, StartsTheProgramAnewForTheNextItem) {
+  Program("if mkdir crashed 2>/dev/null; then exit 1; fi; while read -r line; do " +
+          std::string(kAnswer) + "; done");
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+  EXPECT_EQ(Process().kind, Kind::kOk);
+}
+
+TEST_F(ProgramLifeTest, StartsAProgramAnewThatEndedBetweenItems) {
+  Program("read -r line; " + std::string(kAnswer));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Process().kind, Kind::kOk);
+    AwaitEnd(std::stoi(rows_[0].first));
+  }
+}
+
+TEST_F(ProgramLifeTest, KillsAHangingProgramAndAllThatItStarted) {
+  UseFakeClock();
+  Fifo life(folder_ / "life");
+  Program("sleep 1000 9>life");
+  std::future<Outcome> outcome = ProcessBeside();
+  life.AwaitOpened();
+  AwaitAlarmIn(options_.deadline);
+  clock_.Advance(options_.deadline);
+  EXPECT_EQ(outcome.get().why, "the handler's program gave no answer within 30s");
+  life.AwaitClosed();
+}
+
+TEST_F(ProgramLifeTest, KeepsTheItemsOwnDeadlineWhenItIsEarlier) {
+  UseFakeClock();
+  Program("exec sleep 1000");
+  handler();
+  ItemContext context = Context();
+  context.deadline = clock_.Now() + absl::Seconds(5);
+  const SampleItem item({{"a"}}, context);
+  std::future<Outcome> outcome = std::async(std::launch::async, [&] { return Process(item); });
+  AwaitAlarmIn(absl::Seconds(5));
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(outcome.get().why, "the handler's program gave no answer within 5s");
+}
+
+TEST_F(ProgramLifeTest, StartsNothingForAnItemThatIsTooLate) {
+  UseFakeClock();
+  Program("touch started");
+  ItemContext context = Context();
+  context.deadline = clock_.Now();
+  EXPECT_EQ(Process(SampleItem({{"a"}}, context)).kind, Kind::kRetry);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "started"));
+}
+
+TEST_F(ProgramLifeTest, NoticesTheEndOfAProgramWhoseChildrenHoldItsOutput) {
+  Program("read -r line; sleep 1000 & exit 4");
+  EXPECT_THAT(Process().why, StartsWith("the handler's program exited with status 4"));
+}
+
+TEST_F(ProgramLifeTest, HoldsRestartsBackLongerWithEachFailure) {
+  UseFakeClock();
+  options_.first_restart_delay = absl::Milliseconds(100);
+  options_.max_restart_delay = absl::Milliseconds(500);
+  Program("exit 1");
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+  for (const int delay_ms : {100, 200, 400, 500, 500}) {
+    std::future<Outcome> outcome = ProcessBeside();
+    AwaitAlarmIn(absl::Milliseconds(delay_ms));
+    clock_.Advance(absl::Milliseconds(delay_ms));
+    EXPECT_EQ(outcome.get().kind, Kind::kRetry);
+  }
+}
+
+TEST_F(ProgramLifeTest, HoldsRestartsBackFromTheStartAgainAfterAnAnswer) {
+  UseFakeClock();
+  options_.first_restart_delay = absl::Milliseconds(100);
+  Program("read -r line; if mkdir crashed 2>/dev/null; then exit 1; fi; " + std::string(kAnswer) +
+          "; read -r line; exit 1");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Process().kind, Kind::kRetry);
+    std::future<Outcome> outcome = ProcessBeside();
+    AwaitAlarmIn(absl::Milliseconds(100));
+    clock_.Advance(absl::Milliseconds(100));
+    EXPECT_EQ(outcome.get().kind, Kind::kOk);
+  }
+}
+
+TEST_F(ProgramLifeTest, DefersTheItemWhenTheRestartIsBeyondItsDeadline) {
+  UseFakeClock();
+  options_.first_restart_delay = absl::Minutes(1);
+  options_.max_restart_delay = absl::Minutes(1);
+  Program("exit 1");
+  Process();
+  clock_.Advance(absl::Seconds(1));  // so that the first item's alarm cannot pass for the second's
+  std::future<Outcome> second = ProcessBeside();
+  AwaitAlarmIn(absl::Seconds(30));
+  clock_.Advance(absl::Seconds(30));
+  const Outcome outcome = second.get();
+  EXPECT_EQ(outcome.kind, Kind::kDefer);
+  EXPECT_EQ(outcome.delay, absl::Seconds(29));
+  EXPECT_THAT(outcome.why, HasSubstr("exited with status 1"));
+}
+
+TEST_F(ProgramLifeTest, GivesAnItemItsWholeDeadlineAfterTheStartWasHeldBack) {
+  UseFakeClock();
+  options_.deadline = absl::Seconds(30);
+  options_.first_restart_delay = options_.deadline;
+  options_.max_restart_delay = options_.deadline;
+  Fifo gate(folder_ / "gate");
+  Program("if mkdir crashed 2>/dev/null; then exit 1; fi; read -r line; read -r go < gate; " +
+          std::string(kAnswer));
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+  std::future<Outcome> outcome = ProcessBeside();
+  AwaitAlarmIn(options_.deadline);
+  clock_.Advance(options_.deadline);
+  AwaitAlarmIn(options_.deadline);  // for the answer now
+  gate.LetGo();
+  EXPECT_EQ(outcome.get().kind, Kind::kOk);
+}
+
+TEST_F(ProgramLifeTest, DefersAnItemWhoseOwnDeadlineTheHoldBackReaches) {
+  UseFakeClock();
+  options_.first_restart_delay = absl::Seconds(5);
+  Program("exit 1");
+  Process();
+  ItemContext context = Context();
+  context.deadline = clock_.Now() + absl::Seconds(5);
+  const SampleItem item({{"a"}}, context);
+  std::future<Outcome> outcome = std::async(std::launch::async, [&] { return Process(item); });
+  AwaitAlarmIn(absl::Seconds(5));
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(outcome.get().kind, Kind::kDefer);
+}
+
+TEST_F(ProgramLifeTest, KillsTheProgramAndReleasesTheItemWhenStopped) {
+  Fifo life(folder_ / "life");
+  Program("sleep 1000 9>life");
+  std::future<Outcome> outcome = ProcessBeside();
+  life.AwaitOpened();
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+  life.AwaitClosed();
+}
+
+TEST_F(ProgramLifeTest, StopsWhileItWaitsToRestart) {
+  UseFakeClock();
+  options_.first_restart_delay = absl::Seconds(10);
+  Program("exit 1");
+  Process();
+  std::future<Outcome> outcome = ProcessBeside();
+  AwaitAlarmIn(absl::Seconds(10));
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+TEST_F(ProgramLifeTest, StartsNothingWhenStoppedBefore) {
+  Program("touch started");
+  stop_.request_stop();
+  EXPECT_EQ(Process().kind, Kind::kRelease);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "started"));
+}
+
+TEST_F(ProgramLifeTest, LetsTheProgramEndByItselfWhenTheHandlerGoes) {
+  options_.exit_grace = absl::Hours(1);
+  Program("while read -r line; do " + std::string(kAnswer) + "; done; touch ended");
+  Process();
+  handler_.reset();
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "ended"));
+}
+
+TEST_F(ProgramLifeTest, ReadsTheLastWordsOfAProgramThatEndsByItself) {
+  options_.exit_grace = absl::Hours(1);
+  Program("while read -r line; do " + std::string(kAnswer) +
+          "; done; head -c 1000000 /dev/zero >&2; echo >&2; echo bye >&2; touch ended");
+  Process();
+  handler_.reset();
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "ended"));
+  EXPECT_THAT(log_.lines(), Contains(HasSubstr("line=bye")));
+}
+
+TEST_F(ProgramLifeTest, LeavesNoSignalBehindWhenAPipeBreaks) {
+  Program("exit 1");
+  for (int i = 0; i < 5; ++i) Process({{std::string(1 << 20, 'x')}});
+  sigset_t pending;
+  sigpending(&pending);
+  EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
+}
+
+TEST_F(ProgramLifeTest, GivesTheProgramItsThreePipesAndNothingElse) {
+  Program("read -r line; ls /proc/self/fd > fds; " + std::string(kAnswer));
+  const int not_close_on_exec = fcntl(STDERR_FILENO, F_DUPFD, 100);
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  close(not_close_on_exec);
+  std::ifstream fds(folder_ / "fds");
+  const std::vector<std::string> numbers(std::istream_iterator<std::string>(fds), {});
+  EXPECT_THAT(numbers, ElementsAre("0", "1", "2", "3"));  // 3 is the folder that ls reads
+}
+
+TEST_F(ProgramLifeTest, SetsVariablesOnTopOfItsOwnEnvironment) {
+  options_.env = {{"RATE", "0.19 = 19%"}, {"LANG", "xx"}};
+  Program("read -r line; echo \"$RATE|$LANG|${PATH:+set}\" > env; " + std::string(kAnswer));
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  std::ifstream env(folder_ / "env");
+  std::string line;
+  std::getline(env, line);
+  EXPECT_EQ(line, "0.19 = 19%|xx|set");
+}
+
+TEST_F(ProgramLifeTest, RetriesWhenTheProgramCannotBeStarted) {
+  const std::string path = folder_ / "script";
+  std::ofstream(path) << "#!/no/such/interpreter\n";
+  chmod(path.c_str(), 0700);
+  options_.argv = {"./script"};
+  const Outcome outcome = Process();
+  EXPECT_EQ(outcome.kind, Kind::kRetry);
+  EXPECT_THAT(outcome.why, HasSubstr("cannot start"));
+}
+
+TEST_F(ProgramLifeTest, TellsOfTroubleWhenItFailsAgainAndAgain) {
+  options_.health = std::make_shared<handler::HealthIssues>();
+  Program("echo 'no module bill' >&2; exit 3");
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+  EXPECT_EQ(options_.health->why(), "") << "it may be the item's fault";
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+  EXPECT_THAT(options_.health->why(),
+              AllOf(HasSubstr("the handler's program"), HasSubstr("no module bill")));
+}
+
+TEST_F(ProgramLifeTest, HasNoTroubleWhenAProgramOfAnyHandlerWorks) {
+  options_.health = std::make_shared<handler::HealthIssues>();
+  options_.health->Note("another one's program fails");
+  Program(absl::StrCat("read -r line; ", kAnswer));
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  EXPECT_EQ(options_.health->why(), "");
+}
+
+}  // namespace
+}  // namespace muster::handler::command

@@ -1,0 +1,170 @@
+#include "muster/handler/command/conversation.h"
+
+#include <poll.h>
+#include <pthread.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/log_capture.h"
+
+namespace muster::handler::command {
+
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class StderrLogTest : public testing::Test {
+ protected:
+  StderrLogTest() { log_.SetItem("1/7"); }
+
+  base::LogCapture capture_;
+  base::FakeClock clock_;
+  StderrLog log_{&clock_};
+};
+
+TEST_F(StderrLogTest, LogsEachLineWithItsItem) {
+  log_.Append("first\nsecond line\n");
+  log_.SetItem("1/8");
+  log_.Append("third\r\n");
+  EXPECT_THAT(capture_.lines(),
+              ElementsAre(AllOf(HasSubstr("item=1/7"), HasSubstr("line=first")),
+                          AllOf(HasSubstr("item=1/7"), HasSubstr("line=\"second line\"")),
+                          AllOf(HasSubstr("item=1/8"), HasSubstr("line=third"))));
+}
+
+TEST_F(StderrLogTest, JoinsALineThatComesInPieces) {
+  log_.Append("one ");
+  log_.Append("line");
+  EXPECT_TRUE(capture_.lines().empty());
+  log_.EndLine();
+  EXPECT_THAT(capture_.lines(), ElementsAre(HasSubstr("line=\"one line\"")));
+}
+
+TEST_F(StderrLogTest, CutsLongLines) {
+  for (int i = 0; i < 10; ++i) log_.Append(std::string(1000, 'x'));
+  log_.Append("\nnext\n");
+  EXPECT_THAT(capture_.lines(), ElementsAre(HasSubstr(std::string(StderrLog::kMaxLineBytes, 'x')),
+                                            HasSubstr("line=next")));
+  EXPECT_LT(capture_.lines()[0].size(), StderrLog::kMaxLineBytes + 200);
+}
+
+TEST_F(StderrLogTest, LogsOnlySoManyLinesPerWindowAndTellsHowManyItLeftOut) {
+  for (int i = 0; i < StderrLog::kMaxLines + 5; ++i) log_.Append(absl::StrCat("line ", i, "\n"));
+  EXPECT_EQ(capture_.lines().size(), static_cast<size_t>(StderrLog::kMaxLines));
+  clock_.Advance(StderrLog::kWindow);
+  log_.Append("after\n");
+  ASSERT_EQ(capture_.lines().size(), static_cast<size_t>(StderrLog::kMaxLines) + 2);
+  EXPECT_THAT(capture_.lines()[StderrLog::kMaxLines], HasSubstr("lines_left_out=5"));
+  EXPECT_THAT(capture_.lines().back(), HasSubstr("line=after"));
+}
+
+TEST_F(StderrLogTest, TellsHowManyItLeftOutWhenTheProgramEnds) {
+  for (int i = 0; i < StderrLog::kMaxLines + 5; ++i) log_.Append(absl::StrCat("line ", i, "\n"));
+  log_.EndLine();
+  EXPECT_THAT(capture_.lines().back(), HasSubstr("lines_left_out=5"));
+  log_.EndLine();
+  EXPECT_EQ(capture_.lines().size(), static_cast<size_t>(StderrLog::kMaxLines) + 1);
+}
+
+TEST_F(StderrLogTest, RemembersTheLastLinesThatAreNotBlank) {
+  log_.Append("one\nTraceback\n in f\nValueError: x\n\n  \n");
+  EXPECT_EQ(log_.LastLines(), "Traceback |  in f | ValueError: x");
+  log_.Forget();
+  EXPECT_EQ(log_.LastLines(), "");
+}
+
+TEST_F(StderrLogTest, CutsWhatItRemembersAtItsBeginningAndWithinNoCharacter) {
+  std::string umlauts;
+  for (size_t i = 0; i < StderrLog::kLastBytes; ++i) umlauts += "ä";
+  log_.Append(umlauts + "b\n");
+  const std::string last = log_.LastLines();
+  EXPECT_THAT(last, testing::StartsWith("…ä"));
+  EXPECT_THAT(last, testing::EndsWith("äb"));
+  EXPECT_LE(last.size(), StderrLog::kLastBytes + 3);
+}
+
+using State = Watchdog::State;
+
+class WatchdogTest : public testing::Test {
+ protected:
+  bool IsReadable() const {
+    pollfd event{watchdog_.fd(), POLLIN, 0};
+    return poll(&event, 1, 0) == 1;
+  }
+  void ArmIn(absl::Duration delay) { watchdog_.Arm(clock_.Monotonic() + delay); }
+
+  base::FakeClock clock_;
+  const std::unique_ptr<Watchdog> owned_ = *Watchdog::Create(&clock_);
+  Watchdog& watchdog_ = *owned_;
+};
+
+TEST_F(WatchdogTest, IsRefusedWhenThereIsNoThreadForIt) {
+  pthread_attr_t usual;
+  pthread_attr_t gigantic;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  pthread_attr_init(&gigantic);
+  pthread_attr_setstacksize(&gigantic, size_t{1} << 47);
+  ASSERT_EQ(pthread_setattr_default_np(&gigantic), 0);
+  EXPECT_EQ(Watchdog::Create(&clock_).status().code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+}
+
+TEST_F(WatchdogTest, BarksAtItsDeadline) {
+  ArmIn(absl::Seconds(5));
+  EXPECT_EQ(watchdog_.state(), State::kQuiet);
+  EXPECT_FALSE(IsReadable());
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(watchdog_.Await(), State::kDeadline);
+  EXPECT_TRUE(IsReadable());
+}
+
+TEST_F(WatchdogTest, TakesAnEarlierDeadline) {
+  ArmIn(absl::Seconds(50));
+  clock_.AwaitSleepers(1);
+  ArmIn(absl::Seconds(5));
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(watchdog_.Await(), State::kDeadline);
+}
+
+TEST_F(WatchdogTest, IsQuietAgainWhenArmedAnew) {
+  ArmIn(absl::Seconds(5));
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(watchdog_.Await(), State::kDeadline);
+  ArmIn(absl::Seconds(5));
+  EXPECT_EQ(watchdog_.state(), State::kQuiet);
+  EXPECT_FALSE(IsReadable());
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(watchdog_.Await(), State::kDeadline);
+}
+
+TEST_F(WatchdogTest, ForgetsADeadlineWhenDisarmed) {
+  ArmIn(absl::Seconds(5));
+  watchdog_.Disarm();
+  clock_.Advance(absl::Seconds(5));
+  ArmIn(absl::Seconds(1));
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(watchdog_.state(), State::kQuiet);
+}
+
+TEST_F(WatchdogTest, IsInterruptedAtOnceAndUntilDisarmed) {
+  watchdog_.Interrupt();
+  EXPECT_EQ(watchdog_.Await(), State::kInterrupted);
+  EXPECT_TRUE(IsReadable());
+  ArmIn(absl::Seconds(5));
+  EXPECT_EQ(watchdog_.state(), State::kInterrupted);
+  watchdog_.Disarm();
+  EXPECT_EQ(watchdog_.state(), State::kQuiet);
+  EXPECT_FALSE(IsReadable());
+}
+
+}  // namespace
+
+}  // namespace muster::handler::command

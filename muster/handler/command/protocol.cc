@@ -1,0 +1,389 @@
+#include "muster/handler/command/protocol.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
+#include "muster/handler/out_of_process.h"
+
+namespace muster::handler::command {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kShownNameBytes = 64;
+
+// Builds the value as the parser goes along. The parser's own builders will not do: one keeps the
+// last of two members of the same name, and the one that asks a callback searches a whole array
+// for discarded elements each time that an element ends.
+class StrictReader final : public nlohmann::json_sax<json> {
+ public:
+  explicit StrictReader(int max_depth) : max_depth_(static_cast<size_t>(max_depth)) {}
+
+  bool null() override { return Add(json(nullptr)); }
+  bool boolean(bool value) override { return Add(json(value)); }
+  bool number_integer(json::number_integer_t value) override { return Add(json(value)); }
+  bool number_unsigned(json::number_unsigned_t value) override { return Add(json(value)); }
+  bool number_float(json::number_float_t value, const std::string&) override {
+    return Add(json(value));
+  }
+  bool string(std::string& value) override { return Add(json(std::move(value))); }
+  bool binary(json::binary_t&) override { return Refuse("binary"); }
+
+  bool start_object(size_t) override { return Open(json::object()); }
+  bool end_object() override { return Close(); }
+  bool start_array(size_t) override { return Open(json::array()); }
+  bool end_array() override { return Close(); }
+
+  bool key(std::string& name) override {
+    const auto [member, is_new] = open_.back()->emplace(name, nullptr);
+    member_ = &*member;
+    return is_new || Refuse(absl::StrCat("member \"", base::Printable(name, kShownNameBytes),
+                                         "\" is there twice"));
+  }
+
+  bool parse_error(size_t, const std::string&, const json::exception&) override {
+    return Refuse("not JSON in UTF-8");
+  }
+
+  json TakeValue() { return std::move(root_); }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  bool Add(json value) {
+    Place(std::move(value));
+    return true;
+  }
+
+  bool Open(json container) {
+    if (open_.size() == max_depth_) return Refuse("brackets nest too deeply");
+    open_.push_back(Place(std::move(container)));
+    return true;
+  }
+
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
+  // Pointers into arrays stay good while they are on the stack: a sibling comes only after Close.
+  json* Place(json value) {
+    json* place = &root_;
+    if (!open_.empty() && open_.back()->is_array()) {
+      open_.back()->push_back(nullptr);
+      place = &open_.back()->back();
+    } else if (!open_.empty()) {
+      place = member_;
+    }
+    *place = std::move(value);
+    return place;
+  }
+
+  bool Refuse(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
+  }
+
+  const size_t max_depth_;
+  json root_;
+  std::vector<json*> open_;  // objects and arrays, the innermost last
+  json* member_ = nullptr;   // of the innermost object: where its next value goes
+  std::string problem_;
+};
+
+}  // namespace
+
+absl::StatusOr<json> ParseStrictJson(absl::string_view text, int max_depth) {
+  StrictReader reader(max_depth);
+  if (!json::sax_parse(text.begin(), text.end(), &reader)) {
+    return absl::InvalidArgumentError(reader.problem());
+  }
+  return reader.TakeValue();
+}
+
+namespace {
+
+bool NeedsEscape(char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; }
+
+void AppendEscaped(char c, std::string* out) {
+  constexpr char kHex[] = "0123456789abcdef";
+  if (c == '"' || c == '\\') {
+    *out += '\\';
+    *out += c;
+  } else {
+    *out += "\\u00";
+    *out += kHex[c >> 4];
+    *out += kHex[c & 0xf];
+  }
+}
+
+// `text` is UTF-8.
+void AppendString(absl::string_view text, std::string* out) {
+  *out += '"';
+  while (!text.empty()) {
+    const auto plain =
+        static_cast<size_t>(std::find_if(text.begin(), text.end(), NeedsEscape) - text.begin());
+    out->append(text.data(), plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    AppendEscaped(text[0], out);
+    text.remove_prefix(1);
+  }
+  *out += '"';
+}
+
+template <typename Strings>
+void AppendStrings(const Strings& strings, std::string* out) {
+  *out += '[';
+  bool first = true;
+  for (const absl::string_view text : strings) {
+    if (!first) *out += ',';
+    first = false;
+    AppendString(text, out);
+  }
+  *out += ']';
+}
+
+void AppendTransactions(const handler::JobSchema& schema, const handler::WorkItem& item,
+                        handler::Results& results, std::string* out) {
+  bool first = true;
+  for (const handler::Transaction& transaction : item.transactions()) {
+    if (handler::RejectUnlessUtf8(schema, transaction, results)) continue;
+    absl::StrAppend(out, first ? "" : ",", "{\"line\":", transaction.line(), ",\"fields\":");
+    first = false;
+    AppendStrings(transaction.fields(), out);
+    *out += '}';
+  }
+}
+
+void AppendTrace(const base::TraceContext& trace, std::string* out) {
+  *out += ",\"traceparent\":";
+  AppendString(trace.ToTraceparent(), out);
+  if (trace.state.empty()) return;
+  *out += ",\"tracestate\":";
+  AppendString(trace.state, out);
+}
+
+}  // namespace
+
+std::string EncodeRequest(const handler::JobSchema& schema, const handler::WorkItem& item,
+                          absl::Duration deadline, handler::Results& results) {
+  std::string line = absl::StrCat("{\"muster\":", kProtocolVersion, ",\"job\":");
+  AppendString(schema.job, &line);
+  absl::StrAppend(&line, ",\"item\":\"", item.id(), "\",\"attempt\":", item.attempt(),
+                  ",\"deadline_ms\":", absl::ToInt64Milliseconds(deadline));
+  if (item.trace().has_value()) AppendTrace(*item.trace(), &line);
+  line += ",\"columns\":";
+  AppendStrings(schema.columns, &line);
+  line += ",\"transactions\":[";
+  AppendTransactions(schema, item, results, &line);
+  line += "]}\n";
+  return line;
+}
+
+namespace {
+
+using base::Decimal;
+using handler::GroupSchema;
+using handler::JobSchema;
+using handler::MeasureSchema;
+using handler::Outcome;
+using handler::Results;
+using handler::WorkItem;
+using nlohmann::json;
+
+constexpr int kMaxAnswerDepth = 4;  // answer, groups, rows, row
+constexpr size_t kShownBytes = 64;
+
+absl::Status Wrong(absl::string_view place, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(place, place.empty() ? "" : ": ", what));
+}
+
+std::string Shown(const std::string& text) { return base::Printable(text, kShownBytes); }
+
+absl::Status CheckMembers(const json& object, absl::string_view place,
+                          std::initializer_list<absl::string_view> allowed) {
+  for (const auto& [name, value] : object.items()) {
+    if (!absl::c_linear_search(allowed, absl::string_view(name))) {
+      return Wrong(place, absl::StrCat("has an unknown member \"", Shown(name), "\""));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const json*> FindMember(const json& object, absl::string_view place,
+                                       const std::string& name) {
+  const auto found = object.find(name);
+  if (found != object.end()) return &*found;
+  return Wrong(place, absl::StrCat("has no member \"", name, "\""));
+}
+
+absl::StatusOr<const std::string*> FindText(const json& object, absl::string_view place,
+                                            const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(const json* const member, FindMember(object, place, name));
+  if (member->is_string()) return &member->get_ref<const std::string&>();
+  return Wrong(place, absl::StrCat("\"", name, "\" is no string"));
+}
+
+// A JSON number is a binary fraction to most programs, so that 0.1 is no longer 0.1: only whole
+// numbers may be numbers, everything else is text.
+absl::StatusOr<Decimal> ReadMeasure(const json& value) {
+  if (value.is_number_unsigned()) {
+    // May be above int64; 20 digits always fit.
+    return *Decimal::FromUnits(value.get<uint64_t>(), 0);
+  }
+  if (value.is_number_integer()) return Decimal::FromInt(value.get<int64_t>());
+  if (value.is_string()) return Decimal::Parse(value.get_ref<const std::string&>());
+  if (value.is_number_float()) {
+    return absl::InvalidArgumentError(
+        "is a JSON number with a fraction, an exponent or more than 64 bits; write it as a string");
+  }
+  return absl::InvalidArgumentError("is no number and no string");
+}
+
+class AnswerReader {
+ public:
+  AnswerReader(const JobSchema& schema, const WorkItem& item, Results& results)
+      : schema_(schema), item_(item), results_(results) {}
+
+  absl::StatusOr<Outcome> Read(const json& answer) {
+    if (!answer.is_object()) return Wrong("", "the answer is no JSON object");
+    MUSTER_ASSIGN_OR_RETURN(const std::string* const id, FindText(answer, "", "item"));
+    if (*id != item_.id()) {
+      return Wrong("", absl::StrCat("it is about item '", Shown(*id), "', not ", item_.id()));
+    }
+    MUSTER_ASSIGN_OR_RETURN(const std::string* const outcome, FindText(answer, "", "outcome"));
+    if (*outcome == "ok") return ReadOk(answer);
+    if (*outcome == "retry") return ReadPostponed(answer, Outcome::Retry);
+    if (*outcome == "defer") return ReadPostponed(answer, Outcome::Defer);
+    if (*outcome == "dead") return ReadDead(answer);
+    return Wrong("outcome",
+                 absl::StrCat("'", Shown(*outcome), "' is not one of ok, retry, defer, dead"));
+  }
+
+ private:
+  absl::StatusOr<Outcome> ReadOk(const json& answer) {
+    MUSTER_RETURN_IF_ERROR(CheckMembers(answer, "", {"item", "outcome", "groups", "rejected"}));
+    if (const auto groups = answer.find("groups"); groups != answer.end()) {
+      MUSTER_RETURN_IF_ERROR(ReadGroups(*groups));
+    }
+    if (const auto rejected = answer.find("rejected"); rejected != answer.end()) {
+      MUSTER_RETURN_IF_ERROR(ReadRejected(*rejected));
+    }
+    return handler::ConcludeOk(results_);
+  }
+
+  absl::StatusOr<Outcome> ReadPostponed(const json& answer,
+                                        Outcome (*make)(absl::Duration, std::string)) {
+    MUSTER_RETURN_IF_ERROR(CheckMembers(answer, "", {"item", "outcome", "after_ms", "why"}));
+    int64_t after_ms = 0;
+    if (const auto after = answer.find("after_ms"); after != answer.end()) {
+      const int64_t max_ms = absl::ToInt64Milliseconds(handler::kMaxRetryDelay);
+      if (!after->is_number_unsigned() || after->get<uint64_t>() > static_cast<uint64_t>(max_ms)) {
+        return Wrong("after_ms", absl::StrCat("is no whole number from 0 to ", max_ms));
+      }
+      after_ms = after->get<int64_t>();
+    }
+    MUSTER_ASSIGN_OR_RETURN(std::string why, ReadWhy(answer));
+    return make(absl::Milliseconds(after_ms), std::move(why));
+  }
+
+  absl::StatusOr<Outcome> ReadDead(const json& answer) {
+    MUSTER_RETURN_IF_ERROR(CheckMembers(answer, "", {"item", "outcome", "why"}));
+    MUSTER_ASSIGN_OR_RETURN(std::string why, ReadWhy(answer));
+    return Outcome::Dead(std::move(why));
+  }
+
+  static absl::StatusOr<std::string> ReadWhy(const json& answer) {
+    MUSTER_ASSIGN_OR_RETURN(const std::string* const why, FindText(answer, "", "why"));
+    return handler::PrintableReason(*why);
+  }
+
+  absl::Status ReadGroups(const json& groups) {
+    if (!groups.is_object()) return Wrong("groups", "is no JSON object");
+    for (const auto& [name, rows] : groups.items()) {
+      const absl::StatusOr<handler::Group> group = schema_.FindGroup(name);
+      if (!group.ok()) return Wrong("groups", absl::StrCat("no group \"", Shown(name), "\""));
+      if (!rows.is_array()) return Wrong(absl::StrCat("groups.", name), "is no JSON array");
+      for (size_t i = 0; i < rows.size(); ++i) {
+        MUSTER_RETURN_IF_ERROR(
+            base::Annotate(ReadRow(*group, rows[i]), absl::StrCat("groups.", name, "[", i, "]")));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadRow(handler::Group group, const json& row) {
+    const GroupSchema& expected = schema_.groups[static_cast<size_t>(group.index)];
+    if (!row.is_object()) return Wrong("", "is no JSON object");
+    std::vector<std::string> keys;
+    for (const std::string& key : expected.keys) {
+      MUSTER_ASSIGN_OR_RETURN(const std::string* const text, FindText(row, "", key));
+      keys.push_back(*text);
+    }
+    std::vector<Decimal> measures;
+    for (const MeasureSchema& measure : expected.measures) {
+      MUSTER_ASSIGN_OR_RETURN(const json* const value, FindMember(row, "", measure.name));
+      const absl::StatusOr<Decimal> number = ReadMeasure(*value);
+      if (!number.ok()) return Wrong(measure.name, number.status().message());
+      measures.push_back(*number);
+    }
+    if (row.size() != keys.size() + measures.size()) return NameExtraMember(expected, row);
+    const absl::Status added = results_.AddRow(group, keys, measures);
+    return added.ok() ? added : Wrong("", added.message());
+  }
+
+  static absl::Status NameExtraMember(const GroupSchema& expected, const json& row) {
+    for (const auto& [name, value] : row.items()) {
+      const bool is_measure = absl::c_any_of(
+          expected.measures,
+          [&member = name](const MeasureSchema& measure) { return measure.name == member; });
+      if (!is_measure && !absl::c_linear_search(expected.keys, name)) {
+        return Wrong("", absl::StrCat("has an unknown member \"", Shown(name), "\""));
+      }
+    }
+    return Wrong("", "has too many members");
+  }
+
+  absl::Status ReadRejected(const json& rejected) {
+    if (!rejected.is_array()) return Wrong("rejected", "is no JSON array");
+    handler::OpenLines open(item_, &results_);
+    for (size_t i = 0; i < rejected.size(); ++i) {
+      MUSTER_RETURN_IF_ERROR(
+          base::Annotate(ReadRejection(rejected[i], &open), absl::StrCat("rejected[", i, "]")));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status ReadRejection(const json& rejection, handler::OpenLines* open) {
+    if (!rejection.is_object()) return Wrong("", "is no JSON object");
+    MUSTER_RETURN_IF_ERROR(CheckMembers(rejection, "", {"line", "reason"}));
+    MUSTER_ASSIGN_OR_RETURN(const json* const line, FindMember(rejection, "", "line"));
+    MUSTER_ASSIGN_OR_RETURN(const std::string* const reason, FindText(rejection, "", "reason"));
+    if (!line->is_number_integer()) return Wrong("line", "is no whole number");
+    return open->Reject(line->get<int64_t>(), *reason);
+  }
+
+  const JobSchema& schema_;
+  const WorkItem& item_;
+  Results& results_;
+};
+
+}  // namespace
+
+absl::StatusOr<Outcome> DecodeAnswer(absl::string_view line, const JobSchema& schema,
+                                     const WorkItem& item, Results& results) {
+  MUSTER_ASSIGN_OR_RETURN(const json answer, ParseStrictJson(line, kMaxAnswerDepth));
+  return AnswerReader(schema, item, results).Read(answer);
+}
+
+}  // namespace muster::handler::command

@@ -1,0 +1,43 @@
+// JSON from programs that are not trusted to get it right.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/handler/handler.h"
+#include "muster/handler/results.h"
+#include "muster/handler/work_item.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::handler::command {
+
+// The value that all of `text` is. InvalidArgument when it is not JSON (RFC 8259, UTF-8
+// throughout), an object has the same member twice, or brackets nest deeper than `max_depth`:
+// time and memory stay in proportion to `text`.
+absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text, int max_depth);
+
+// The line that a program reads: one work item. docs/command_handlers.md is its contract.
+
+// Version of the lines in both directions; it grows when a program written for the old ones would
+// misunderstand the new.
+inline constexpr int kProtocolVersion = 1;
+
+// One line of JSON, its line feed included. A transaction with a field that is not UTF-8 cannot be
+// told in JSON: it is rejected in `results` and left out.
+std::string EncodeRequest(const handler::JobSchema& schema, const handler::WorkItem& item,
+                          absl::Duration deadline, handler::Results& results);
+
+// The line that a program writes: what became of one work item. docs/command_handlers.md is its
+// contract, and whatever is not in it is refused.
+
+// Reads an answer about `item` (`line` without its line feed) and puts its groups and rejections
+// into `results`, where transactions that were never sent are rejected already. InvalidArgument
+// naming the place in the answer that is wrong; `results` is then to be thrown away.
+absl::StatusOr<handler::Outcome> DecodeAnswer(absl::string_view line,
+                                              const handler::JobSchema& schema,
+                                              const handler::WorkItem& item,
+                                              handler::Results& results);
+
+}  // namespace muster::handler::command

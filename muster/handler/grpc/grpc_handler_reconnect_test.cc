@@ -1,0 +1,255 @@
+// The way to a handler that may work for the job: its address, its readiness, what is told of it.
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/handler/grpc/grpc_handler.h"
+#include "muster/handler/health.h"
+#include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/handler/grpc/grpc_fixture.h"
+
+namespace muster::handler::grpc {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(GrpcHandlerTest, RefusesAnAddressThatIsNone) {
+  options_.address = "nowhere";
+  EXPECT_TRUE(absl::IsInvalidArgument(GrpcHandlerFactory(options_)(schema_).status()));
+}
+
+TEST_F(GrpcHandlerTest, CallsAnotherHostInPlaintextOnlyWhenAllowed) {
+  const auto make = [&](const std::string& address) {
+    options_.address = address;
+    return GrpcHandlerFactory(options_)(schema_).status();
+  };
+  for (const char* local : {"localhost:7800", "127.0.0.1:7800", "[::1]:7800"}) {
+    EXPECT_TRUE(make(local).ok()) << local;
+  }
+  for (const char* remote : {"bills:7800", "10.0.0.1:7800", "[fe80::1]:7800", "0.0.0.0:7800"}) {
+    const absl::Status refused = make(remote);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << remote;
+    EXPECT_THAT(refused.message(), AllOf(HasSubstr(remote), HasSubstr("--handler-tls-roots"),
+                                         HasSubstr("--allow-plaintext")));
+  }
+  options_.allow_plaintext = true;
+  EXPECT_TRUE(make("bills:7800").ok());
+}
+
+TEST_F(GrpcHandlerTest, StopsWorkingForAJobThatTheHandlerRefuses) {
+  Serve([](Talk& talk) {
+    talk.Hello();
+    return ::grpc::Status(::grpc::StatusCode::FAILED_PRECONDITION, "no column 'price'");
+  });
+  std::vector<std::string> refusals;
+  UseFakeClock();  // nothing is waited for
+  options_.on_refused = [&](const absl::Status& status) {
+    refusals.emplace_back(status.message());
+  };
+  const handler::Outcome outcome = Process();
+  EXPECT_EQ(outcome.kind, Kind::kDefer);
+  EXPECT_GT(outcome.delay, absl::Seconds(20));
+  EXPECT_THAT(outcome.why, HasSubstr("no column 'price'"));
+  EXPECT_THAT(refusals, ElementsAre(HasSubstr("no column 'price'")));
+}
+
+TEST_F(GrpcHandlerTest, GivesNoItemToAHandlerOfAnotherVersion) {
+  Serve([](Talk& talk) {
+    talk.Hello();
+    talk.Ready(1, "2");
+    EXPECT_FALSE(talk.Next().has_value());
+    return ::grpc::Status::OK;
+  });
+  options_.deadline = absl::Milliseconds(50);
+  options_.first_hold_back = absl::Hours(1);
+  options_.max_hold_back = absl::Hours(1);
+  const handler::Outcome outcome = Process();
+  EXPECT_EQ(outcome.kind, Kind::kDefer);
+  EXPECT_THAT(outcome.why, AllOf(HasSubstr("has version 2"), HasSubstr("wants version 1")));
+}
+
+TEST_F(GrpcHandlerTest, CallsAnewAHandlerThatIsNotReadyInTime) {
+  UseFakeClock();
+  std::promise<void> called;
+  Serve([&](Talk& talk) {
+    if (talk.number() == 1) {
+      called.set_value();
+      talk.AwaitEnd();
+      return ::grpc::Status::OK;
+    }
+    talk.Begin();
+    return talk.ServeAll();
+  });
+  std::future<handler::Outcome> outcome = ProcessBeside();
+  called.get_future().wait();
+  clock_.AwaitSleepers(1);
+  clock_.Advance(kReadyTimeout);
+  EXPECT_EQ(outcome.get().kind, Kind::kOk);
+  EXPECT_EQ(service_->calls(), 2);
+}
+
+TEST_F(GrpcHandlerTest, TakesAReadyThatSaysTooMuchForAFailure) {
+  Serve([](Talk& talk) {
+    talk.Hello();
+    if (talk.number() == 1) {
+      talk.Ready(/*concurrency=*/1001);
+      talk.AwaitEnd();
+      return ::grpc::Status::OK;
+    }
+    talk.Ready();
+    return talk.ServeAll();
+  });
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  EXPECT_EQ(service_->calls(), 2);
+}
+
+TEST_F(GrpcHandlerTest, DefersItemsWhileNobodyAnswers) {
+  Serve([](Talk& talk) { return talk.ServeAll(); });
+  server_.reset();
+  options_.deadline = absl::Milliseconds(50);
+  options_.first_hold_back = absl::Hours(1);
+  options_.max_hold_back = absl::Hours(1);
+  const handler::Outcome outcome = Process();
+  EXPECT_EQ(outcome.kind, Kind::kDefer);
+  EXPECT_GT(outcome.delay, absl::Minutes(59));
+  EXPECT_THAT(outcome.why, HasSubstr("cannot be reached"));
+}
+
+// Of the failures that were logged, one for each line.
+std::vector<std::string> FailuresIn(const base::LogCapture& log) {
+  std::vector<std::string> failures;
+  for (const std::string& line : log.lines()) {
+    if (absl::StrContains(line, "handler server failed")) failures.push_back(line);
+  }
+  return failures;
+}
+
+TEST_F(GrpcHandlerTest, LogsATroubleOnceAMinuteUntilItChanges) {
+  const base::LogCapture log;
+  UseFakeClock();
+  options_.deadline = absl::Hours(1);
+  options_.first_hold_back = options_.max_hold_back = absl::Seconds(7);
+  Serve([](Talk& talk) {
+    talk.Hello();
+    return ::grpc::Status(::grpc::StatusCode::INTERNAL,
+                          talk.number() <= 10 ? "no rates are there" : "the disk is full");
+  });
+  std::future<handler::Outcome> outcome = ProcessBeside();
+  for (int call = 1; call <= 11; ++call) {
+    AwaitAlarmIn(absl::Seconds(7));
+    // The tenth call comes after 63 s.
+    EXPECT_EQ(FailuresIn(log).size(), call < 10 ? 1U : call == 10 ? 2U : 3U) << "call " << call;
+    if (call < 11) clock_.Advance(absl::Seconds(7));
+  }
+  EXPECT_THAT(FailuresIn(log),
+              ElementsAre(AllOf(HasSubstr("no rates"), HasSubstr("failures_in_a_row=1 ")),
+                          AllOf(HasSubstr("no rates"), HasSubstr("failures_in_a_row=10 ")),
+                          AllOf(HasSubstr("disk is full"), HasSubstr("failures_in_a_row=11 "))));
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+TEST_F(GrpcHandlerTest, TellsWhenNobodyHasEverBeenReachedForTooLong) {
+  UseFakeClock();
+  options_.deadline = absl::Hours(1);
+  options_.first_hold_back = options_.max_hold_back = absl::Seconds(7);
+  std::promise<absl::Status> given_up;
+  options_.on_unreached = [&](const absl::Status& why) { given_up.set_value(why); };
+  Serve([](Talk& talk) { return talk.ServeAll(); });
+  server_.reset();
+  std::future<handler::Outcome> outcome = ProcessBeside();
+  std::future<absl::Status> heard = given_up.get_future();
+  for (const int seconds : {7, 7, 7, 7, 2}) {
+    AwaitAlarmIn(absl::Seconds(seconds));
+    EXPECT_FALSE(heard.wait_for(std::chrono::seconds(0)) == std::future_status::ready);
+    clock_.Advance(absl::Seconds(seconds));
+  }
+  const absl::Status why = heard.get();
+  EXPECT_TRUE(absl::IsUnavailable(why)) << why;
+  EXPECT_THAT(why.message(), AllOf(HasSubstr(options_.address), HasSubstr("cannot be reached")));
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+TEST_F(GrpcHandlerTest, IsReachedByWhoeverSaysThatHeCannotConnectToSomethingElse) {
+  UseFakeClock();
+  options_.deadline = absl::Hours(1);
+  options_.first_hold_back = options_.max_hold_back = absl::Seconds(40);
+  bool is_given_up = false;
+  options_.on_unreached = [&](const absl::Status&) { is_given_up = true; };
+  Serve([](Talk& talk) {
+    talk.Hello();
+    return ::grpc::Status(::grpc::StatusCode::UNAVAILABLE, "failed to connect to the database");
+  });
+  std::future<handler::Outcome> outcome = ProcessBeside();
+  for (int call = 1; call <= 3; ++call) {
+    AwaitAlarmIn(absl::Seconds(40));
+    clock_.Advance(absl::Seconds(40));
+  }
+  AwaitAlarmIn(absl::Seconds(40));
+  EXPECT_FALSE(is_given_up);
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+TEST_F(GrpcHandlerTest, TellsAnAddressWithoutAHostInTheSameWordsEachTime) {
+  options_.address = "no-such-host.invalid:7800";
+  options_.allow_plaintext = true;
+  options_.deadline = absl::Milliseconds(50);
+  options_.first_hold_back = options_.max_hold_back = absl::Hours(1);
+  EXPECT_THAT(Process().why, AllOf(HasSubstr("cannot be reached"), Not(HasSubstr("qtype"))));
+}
+
+TEST_F(GrpcHandlerTest, TellsOfTroubleUntilTheHandlerIsReady) {
+  options_.health = std::make_shared<handler::HealthIssues>();
+  options_.deadline = absl::Milliseconds(50);
+  options_.max_hold_back = absl::ZeroDuration();
+  std::atomic<int> version = 2;
+  Serve([&](Talk& talk) {
+    talk.Hello();
+    talk.Ready(1, absl::StrCat(version.load()));
+    return talk.ServeAll();
+  });
+  EXPECT_EQ(Process().kind, Kind::kDefer);
+  EXPECT_THAT(options_.health->why(),
+              AllOf(HasSubstr(options_.address), HasSubstr("has version 2")));
+  version = 1;
+  options_.deadline = absl::Hours(1);
+  handler_ = nullptr;
+  factory_ = nullptr;
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  EXPECT_EQ(options_.health->why(), "");
+}
+
+// While there is no call, gRPC looks only every five seconds at what its connections do.
+TEST_F(GrpcHandlerTest, TellsThatNobodyIsAtItsAddressBeforeThereIsAnItem) {
+  options_.health = std::make_shared<handler::HealthIssues>();
+  Serve([](Talk& talk) { return talk.ServeAll(); });
+  server_.reset();
+  absl::StrReplaceAll({{"localhost", "127.0.0.1"}}, &options_.address);  // one address
+  handler_ = MakeHandler();
+  while (options_.health->why().empty()) std::this_thread::yield();
+  EXPECT_THAT(options_.health->why(),
+              AllOf(HasSubstr(options_.address), HasSubstr("cannot be connected to")));
+  rpc::ServerOptions options;
+  options.addresses = {options_.address};
+  server_ = rpc::Server::Start(options, {{v1::HandlerService::service_full_name(), service_.get()}})
+                .value();
+  while (!options_.health->why().empty()) std::this_thread::yield();
+  EXPECT_EQ(service_->calls(), 0) << "to connect is not to call";
+}
+
+}  // namespace
+}  // namespace muster::handler::grpc

@@ -1,0 +1,42 @@
+#include "muster/handler/health.h"
+
+#include <utility>
+
+#include "muster/base/text.h"
+
+namespace muster::handler {
+
+void HealthIssues::Note(absl::string_view why) {
+  std::string printable = base::Printable(why, kMaxIssueBytes);
+  base::MutexLock lock(&mu_);
+  why_ = std::move(printable);
+  works_ = false;
+}
+
+void HealthIssues::Works() {
+  base::MutexLock lock(&mu_);
+  why_.clear();
+  works_ = true;
+}
+
+void HealthIssues::SetProbe(Probe probe) {
+  base::MutexLock lock(&mu_);
+  probe_ = std::move(probe);
+}
+
+std::string HealthIssues::why() const {
+  Probe probe;
+  {
+    base::MutexLock lock(&mu_);
+    if (!why_.empty() || probe_ == nullptr) return why_;
+    probe = probe_;
+  }
+  return base::Printable(probe(), kMaxIssueBytes);
+}
+
+bool HealthIssues::works() const {
+  base::MutexLock lock(&mu_);
+  return works_;
+}
+
+}  // namespace muster::handler

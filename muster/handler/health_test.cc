@@ -1,0 +1,52 @@
+#include "muster/handler/health.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace muster::handler {
+namespace {
+
+TEST(TroubleTest, IsUnknownAtFirst) {
+  const HealthIssues health;
+  EXPECT_EQ(health.why(), "");
+  EXPECT_FALSE(health.works());
+}
+
+TEST(TroubleTest, LastsUntilAHandlerWorks) {
+  HealthIssues health;
+  health.Note("it is down");
+  EXPECT_EQ(health.why(), "it is down");
+  health.Works();
+  EXPECT_EQ(health.why(), "");
+  EXPECT_TRUE(health.works());
+  health.Note("it is down again");
+  EXPECT_EQ(health.why(), "it is down again");
+  EXPECT_FALSE(health.works());
+}
+
+TEST(TroubleTest, FitsOnALineHoweverMuchIsSaid) {
+  HealthIssues health;
+  health.Note("two\nlines\x1b[31m" + std::string(1 << 20, 'x'));
+  EXPECT_EQ(health.why().size(), kMaxIssueBytes);
+  EXPECT_EQ(health.why().substr(0, 15), "two?lines?[31mx");
+  health.SetProbe([] { return "a\n" + std::string(1 << 20, 'y'); });
+  health.Works();
+  EXPECT_EQ(health.why().size(), kMaxIssueBytes);
+  EXPECT_EQ(health.why().substr(0, 3), "a?y");
+}
+
+TEST(TroubleTest, AsksItsProbeWhileNothingIsNoted) {
+  HealthIssues health;
+  std::string found = "nobody answers";
+  health.SetProbe([&] { return found; });
+  EXPECT_EQ(health.why(), "nobody answers");
+  health.Note("it refuses");
+  EXPECT_EQ(health.why(), "it refuses");
+  health.Works();
+  found = "";
+  EXPECT_EQ(health.why(), "");
+}
+
+}  // namespace
+}  // namespace muster::handler

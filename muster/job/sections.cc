@@ -1,0 +1,363 @@
+#include "muster/job/sections.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "muster/base/decimal.h"
+#include "muster/base/text.h"
+#include "muster/job/job_file.h"
+#include "muster/job/limits.h"
+#include "muster/queue/limits.h"
+
+namespace muster::job {
+
+namespace {
+
+using input::ColumnSource;
+using input::InputFormat;
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
+
+bool ReadKind(const YamlValue& value, InputFormat::Kind* kind) {
+  const std::vector<std::string> kinds = {"csv", "jsonl", "lines"};
+  const auto found = std::find(kinds.begin(), kinds.end(), value.Raw());
+  if (!value.present()) return false;
+  if (found == kinds.end()) {
+    value.MustBe("csv, jsonl or lines");
+    return false;
+  }
+  *kind = static_cast<InputFormat::Kind>(found - kinds.begin());
+  return true;
+}
+
+void ReadDelimiter(const YamlValue& value, char* delimiter) {
+  if (!value.present()) return;
+  const std::string text = value.Raw();
+  const bool fits = text.size() == 1 && text[0] != '"' &&
+                    (text[0] == '\t' || text[0] == ' ' || absl::ascii_ispunct(text[0]));
+  if (!fits) return value.MustBe("one character: a comma, semicolon, tab (\"\\t\"), bar …");
+  *delimiter = text[0];
+}
+
+// The place of a field in a CSV without header, the text of a header, or the name of a member.
+bool ReadSource(const YamlValue& value, bool by_position, ColumnSource* column) {
+  if (by_position) {
+    int64_t position = 0;
+    const bool read = value.ReadInt(&position, 1, kMaxColumns);
+    column->source = static_cast<int>(position);
+    return read;
+  }
+  std::string text;
+  const bool read = value.ReadText(&text);
+  column->source = std::move(text);
+  return read;
+}
+
+// `columns: {quantity: Quantity}`, or `columns: [Quantity]`.
+std::vector<std::pair<YamlValue, ColumnSource>> ReadColumns(const YamlValue& value,
+                                                            bool by_position) {
+  std::vector<std::pair<YamlValue, ColumnSource>> columns;
+  ColumnSource column;
+  if (value.IsList() && !by_position) {
+    for (const YamlValue& entry : value.List(1, kMaxColumns)) {
+      if (!ReadSource(entry, by_position, &column)) continue;
+      column.name = std::get<std::string>(column.source);
+      columns.emplace_back(entry, column);
+    }
+    return columns;
+  }
+  for (const auto& [name, source] : value.Entries(1, kMaxColumns)) {
+    const bool named = name.ReadText(&column.name);
+    if (ReadSource(source, by_position, &column) && named) columns.emplace_back(source, column);
+  }
+  return columns;
+}
+
+void KeepDistinct(const std::vector<std::pair<YamlValue, ColumnSource>>& columns,
+                  std::vector<ColumnSource>* kept) {
+  for (const auto& [value, column] : columns) {
+    const auto& source = column.source;
+    const auto same = std::find_if(kept->begin(), kept->end(), [&](const ColumnSource& other) {
+      return other.source == source;
+    });
+    if (same != kept->end()) {
+      value.Problem(absl::StrCat("is the same field as the column ", base::Quoted(same->name)));
+    } else {
+      kept->push_back(column);
+    }
+  }
+}
+
+void RefuseFor(const char* format, const char* why, const YamlValue& value) {
+  if (value.present()) value.Problem(absl::StrCat("has no meaning for ", format, ": ", why));
+}
+
+}  // namespace
+
+void ReadInput(const YamlValue& section, Problems* problems, InputFormat* input) {
+  const YamlMap map(section, JobFileKeys().at(kInput), problems);
+  const bool known = ReadKind(map.Required("format"), &input->kind);
+  if (known && input->kind == InputFormat::Kind::kLines) {
+    RefuseFor("lines", "a line is one column, named line", map.Optional("columns"));
+    input->columns = {{"line", 1}};
+  }
+  if (known && input->kind != InputFormat::Kind::kCsv) {
+    RefuseFor(input->kind == InputFormat::Kind::kJsonl ? "jsonl" : "lines", "only csv has a header",
+              map.Optional("header"));
+    RefuseFor(input->kind == InputFormat::Kind::kJsonl ? "jsonl" : "lines", "only csv has one",
+              map.Optional("delimiter"));
+    input->header = false;
+  } else {
+    map.Optional("header").ReadBool(&input->header);
+    ReadDelimiter(map.Optional("delimiter"), &input->delimiter);
+  }
+  if (!known || input->kind == InputFormat::Kind::kLines) return;
+  const bool by_position = input->kind == InputFormat::Kind::kCsv && !input->header;
+  KeepDistinct(ReadColumns(map.Required("columns"), by_position), &input->columns);
+}
+
+namespace {
+
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
+
+bool IsVariableName(const std::string& name) {
+  return !name.empty() && !absl::ascii_isdigit(name[0]) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+}
+
+void ReadArguments(const YamlValue& list, std::vector<std::string>* argv) {
+  for (const YamlValue& entry : list.List(1, kMaxArguments)) {
+    std::string argument;
+    if (entry.ReadText(&argument)) argv->push_back(std::move(argument));
+  }
+}
+
+// "HOST:PORT", where an IPv6 address stands in brackets. Whether there is such a host is found out
+// when it is called.
+bool IsAddress(absl::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == absl::string_view::npos) return false;
+  const absl::string_view host = text.substr(0, colon), digits = text.substr(colon + 1);
+  const bool is_bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  const bool is_host = !host.empty() && (is_bracketed || !absl::StrContains(host, ':')) &&
+                       std::none_of(host.begin(), host.end(), [](unsigned char c) {
+                         return c <= ' ' || c >= 0x7f || c == '/' || c == '@';
+                       });
+  int port = 0;
+  const bool is_number = !digits.empty() && std::all_of(digits.begin(), digits.end(), [](char c) {
+    return absl::ascii_isdigit(static_cast<unsigned char>(c));
+  });
+  return is_host && is_number && absl::SimpleAtoi(digits, &port) && port >= 1 && port <= 65535;
+}
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+void ReadEnvironment(const YamlValue& map, Variables* variables) {
+  for (const auto& [name, value] : map.Entries(0, kMaxVariables)) {
+    std::string text;
+    if (!IsVariableName(name.Raw())) name.MustBe("a name of a variable: letters, digits and '_'");
+    if (value.ReadText(&text)) variables->emplace_back(name.Raw(), std::move(text));
+  }
+}
+
+void RefuseForLinked(const YamlValue& value) {
+  if (value.present()) value.Problem("belongs to a command or grpc handler, not to a linked one");
+}
+
+// What all handlers outside of the process have.
+template <typename Spec>
+void ReadOutside(const YamlMap& map, Spec* spec) {
+  map.Optional("deadline").ReadDuration(&spec->deadline, kMinDeadline, kMaxDeadline);
+  map.Optional("version").ReadText(&spec->version);
+  ReadEnvironment(map.Optional("env"), &spec->env);
+}
+
+}  // namespace
+
+void ReadHandler(const YamlValue& section, Problems* problems, HandlerSpec* handler) {
+  const YamlMap map(section, JobFileKeys().at(kHandler), problems);
+  const YamlValue linked = map.Optional("linked");
+  const YamlValue argv = map.Optional("command");
+  const YamlValue address = map.Optional("grpc");
+  const int kinds = int{linked.present()} + int{argv.present()} + int{address.present()};
+  if (section.IsMap() && kinds != 1) {
+    return section.Problem("must have one of 'linked', 'command' and 'grpc'");
+  }
+  if (linked.present()) {
+    LinkedHandlerSpec spec;
+    linked.ReadName(&spec.name);
+    spec.line = linked.place().line;
+    spec.column = linked.place().column;
+    for (const char* key : {"deadline", "version", "env"}) RefuseForLinked(map.Optional(key));
+    *handler = std::move(spec);
+    return;
+  }
+  if (address.present()) {
+    GrpcHandlerSpec grpc;
+    if (address.ReadText(&grpc.address) && !IsAddress(grpc.address)) {
+      address.Problem("must be HOST:PORT");
+    }
+    ReadOutside(map, &grpc);
+    *handler = std::move(grpc);
+    return;
+  }
+  CommandHandlerSpec command;
+  ReadArguments(argv, &command.argv);
+  ReadOutside(map, &command);
+  *handler = std::move(command);
+}
+
+namespace {
+
+using handler::GroupSchema;
+using handler::MeasureSchema;
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
+
+// "int", or "decimal(3)".
+bool ParseType(absl::string_view text, MeasureSchema* measure) {
+  measure->type = MeasureSchema::Type::kInt;
+  measure->scale = 0;
+  if (text == "int") return true;
+  measure->type = MeasureSchema::Type::kDecimal;
+  return absl::ConsumePrefix(&text, "decimal(") && absl::ConsumeSuffix(&text, ")") &&
+         !text.empty() && text.size() <= 2 && absl::ascii_isdigit(text[0]) &&
+         absl::SimpleAtoi(text, &measure->scale) && measure->scale <= base::Decimal::kMaxScale;
+}
+
+bool ReadMeasure(const YamlValue& name, const YamlValue& type, MeasureSchema* measure) {
+  const bool named = name.ReadName(&measure->name);
+  if (ParseType(type.Raw(), measure)) return named;
+  type.MustBe(
+      absl::StrCat("int, or decimal(S) with S from 0 to ", base::Decimal::kMaxScale, " decimals"));
+  return false;
+}
+
+void ReadKeys(const YamlValue& list, GroupSchema* group) {
+  for (const YamlValue& entry : list.List(1, kMaxKeys)) {
+    std::string key;
+    if (!entry.ReadName(&key)) continue;
+    if (std::find(group->keys.begin(), group->keys.end(), key) != group->keys.end()) {
+      entry.Problem(absl::StrCat("the key '", key, "' is there twice"));
+    }
+    group->keys.push_back(key);
+  }
+}
+
+void ReadMeasures(const YamlValue& map, GroupSchema* group) {
+  for (const auto& [name, type] : map.Entries(1, kMaxMeasures)) {
+    MeasureSchema measure;
+    if (!ReadMeasure(name, type, &measure)) continue;
+    if (std::find(group->keys.begin(), group->keys.end(), measure.name) != group->keys.end()) {
+      name.Problem(absl::StrCat("'", measure.name, "' is a key of the same group"));
+    }
+    group->measures.push_back(measure);
+  }
+}
+
+}  // namespace
+
+void ReadGroups(const YamlValue& section, Problems* problems, std::vector<GroupSchema>* groups) {
+  for (const YamlValue& entry : section.List(1, kMaxGroups)) {
+    const YamlMap map(entry, JobFileKeys().at(kGroup), problems);
+    GroupSchema group;
+    const YamlValue name = map.Required("name");
+    name.ReadName(&group.name);
+    ReadKeys(map.Required("keys"), &group);
+    ReadMeasures(map.Required("measures"), &group);
+    const bool taken = std::any_of(groups->begin(), groups->end(), [&](const GroupSchema& other) {
+      return !group.name.empty() && other.name == group.name;
+    });
+    if (taken) name.Problem(absl::StrCat("the group '", group.name, "' is there twice"));
+    groups->push_back(std::move(group));
+  }
+}
+
+namespace {
+
+using yaml::Problems;
+using yaml::YamlMap;
+using yaml::YamlValue;
+
+void ReadInto(const YamlValue& value, int* out, int64_t min, int64_t max) {
+  int64_t number;
+  if (value.ReadInt(&number, min, max)) *out = static_cast<int>(number);
+}
+
+// Parts per million of a share such as "1%" or "0.05%".
+std::optional<int64_t> ParseShare(absl::string_view text) {
+  if (!absl::ConsumeSuffix(&text, "%")) return std::nullopt;
+  const std::optional<base::Decimal> percent = base::Decimal::TryParse(text);
+  if (!percent) return std::nullopt;
+  const std::optional<base::Decimal> exact = percent->TryRescale(4);
+  if (!exact || exact->units() < 0 || exact->units() > 1'000'000) return std::nullopt;
+  return static_cast<int64_t>(exact->units());
+}
+
+}  // namespace
+
+void ReadItem(const YamlValue& section, Problems* problems, ItemLimits* item) {
+  const YamlMap map(section, JobFileKeys().at(kItem), problems);
+  ReadInto(map.Optional("transactions"), &item->transactions, 1, kMaxItemTransactions);
+  int64_t bytes;
+  if (map.Optional("max_bytes").ReadBytes(&bytes, kMinItemBytes, kMaxItemBytes)) {
+    item->max_bytes = static_cast<size_t>(bytes);
+  }
+}
+
+void ReadQueue(const YamlValue& section, Problems* problems, QueueSpec* queue) {
+  const YamlMap map(section, JobFileKeys().at(kQueue), problems);
+  ReadInto(map.Optional("partitions"), &queue->partitions, 1, kMaxPartitions);
+  ReadInto(map.Optional("max_attempts"), &queue->max_attempts, 1, kMaxAttempts);
+  absl::Duration visibility;
+  if (map.Optional("visibility").ReadDuration(&visibility, kMinVisibility, queue::kMaxVisibility)) {
+    queue->visibility = visibility;
+  }
+  const YamlValue ttl = map.Optional("ttl");
+  if (ttl.Raw() == "never") {
+    queue->ttl = absl::InfiniteDuration();
+  } else {
+    ttl.ReadDuration(&queue->ttl, kMinTtl, kMaxTtl);
+  }
+  absl::Duration max_drain;
+  if (map.Optional("max_drain").ReadDuration(&max_drain, kMinDrain, kMaxDrain)) {
+    queue->max_drain = max_drain;
+  }
+}
+
+void ReadTolerance(const YamlValue& section, Problems* problems, Tolerance* tolerance) {
+  const YamlMap map(section, JobFileKeys().at(kTolerate), problems);
+  const YamlValue rejected = map.Optional("rejected");
+  if (!rejected.present()) return;
+  if (rejected.IsNumber()) {
+    rejected.ReadInt(&tolerance->rejected, 0, std::numeric_limits<int64_t>::max());
+    return;
+  }
+  tolerance->rejected_ppm = ParseShare(rejected.Raw());
+  if (!tolerance->rejected_ppm) {
+    rejected.MustBe("a count, or a share from 0% to 100% with at most 4 decimals");
+  }
+}
+
+void ReadSla(const YamlValue& section, Problems* problems, std::optional<absl::Duration>* sla) {
+  const YamlMap map(section, JobFileKeys().at(kSla), problems);
+  absl::Duration max;
+  if (map.Required("max").ReadDuration(&max, kMinSla, kMaxSla)) *sla = max;
+}
+
+}  // namespace muster::job

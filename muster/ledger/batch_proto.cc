@@ -1,0 +1,170 @@
+#include "muster/ledger/batch_proto.h"
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/unknown_field_set.h"
+#include "google/protobuf/util/time_util.h"
+#include "muster/base/status.h"
+#include "muster/v1/batch.pb.h"
+
+namespace muster::ledger {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  return TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
+}
+
+absl::Time FromProto(const google::protobuf::Timestamp& proto) {
+  return absl::FromUnixSeconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+}
+
+v1::BatchState ToProto(BatchState state) {
+  switch (state) {
+    case BatchState::kOpen:
+      return v1::BATCH_STATE_OPEN;
+    case BatchState::kSealed:
+      return v1::BATCH_STATE_SEALED;
+    case BatchState::kComplete:
+      return v1::BATCH_STATE_COMPLETE;
+    case BatchState::kCancelled:
+      return v1::BATCH_STATE_CANCELLED;
+  }
+  return v1::BATCH_STATE_UNSPECIFIED;
+}
+
+absl::StatusOr<BatchState> FromProto(v1::BatchState state) {
+  switch (state) {
+    case v1::BATCH_STATE_OPEN:
+      return BatchState::kOpen;
+    case v1::BATCH_STATE_SEALED:
+      return BatchState::kSealed;
+    case v1::BATCH_STATE_COMPLETE:
+      return BatchState::kComplete;
+    case v1::BATCH_STATE_CANCELLED:
+      return BatchState::kCancelled;
+    default:
+      return absl::DataLossError(absl::StrCat("unknown state ", state));
+  }
+}
+
+// The fields that a newer muster has written, as bytes of the wire format.
+std::string UnknownOf(const google::protobuf::Message& form) {
+  std::string bytes;
+  form.GetReflection()->GetUnknownFields(form).SerializeToString(&bytes);
+  return bytes;
+}
+
+absl::StatusOr<base::Fingerprint128> HashFrom(absl::string_view bytes) {
+  const auto hash = base::Fingerprint128::FromBytes(bytes);
+  if (!hash.has_value()) return absl::DataLossError("malformed hash");
+  return *hash;
+}
+
+}  // namespace
+
+v1::BatchRecord RecordOf(const Batch& batch) {
+  v1::BatchRecord record;
+  record.set_number(batch.number);
+  record.set_request_id(batch.request_id);
+  record.set_job(batch.job);
+  record.set_job_revision(batch.job_revision);
+  record.set_job_definition(batch.job_definition);
+  record.set_handler_version(batch.handler_version);
+  record.set_tenant(batch.tenant);
+  record.set_source_path(batch.source_path);
+  record.set_source_header_hash(batch.source_header.ToBytes());
+  record.set_source_size(batch.source_size);
+  if (batch.source_content.has_value()) {
+    record.set_source_content_hash(batch.source_content->ToBytes());
+  }
+  *record.mutable_created() = ToProto(batch.created);
+  if (batch.sla.has_value()) {
+    *record.mutable_sla() = TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(*batch.sla));
+  }
+  if (batch.trace.has_value()) {
+    record.set_trace_context(batch.trace->ToBytes());
+    record.set_trace_state(batch.trace->state);
+  }
+  record.set_content(batch.content);
+  record.MergeFromString(batch.unknown_of_record);
+  return record;
+}
+
+absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
+  batch->unknown_of_record = UnknownOf(record);
+  batch->number = record.number();
+  batch->request_id = record.request_id();
+  batch->job = record.job();
+  batch->job_revision = record.job_revision();
+  batch->job_definition = record.job_definition();
+  batch->handler_version = record.handler_version();
+  batch->tenant = record.tenant();
+  batch->source_path = record.source_path();
+  MUSTER_ASSIGN_OR_RETURN(batch->source_header, HashFrom(record.source_header_hash()));
+  batch->source_size = record.source_size();
+  if (!record.source_content_hash().empty()) {
+    MUSTER_ASSIGN_OR_RETURN(batch->source_content, HashFrom(record.source_content_hash()));
+  }
+  batch->created = FromProto(record.created());
+  if (record.has_sla()) {
+    batch->sla = absl::Seconds(record.sla().seconds()) + absl::Nanoseconds(record.sla().nanos());
+  }
+  batch->trace = base::TraceContext::FromBytes(record.trace_context());
+  if (batch->trace.has_value()) batch->trace->state = record.trace_state();
+  batch->content = record.content();
+  return absl::OkStatus();
+}
+
+v1::BatchProgress ProgressOf(const Batch& batch) {
+  v1::BatchProgress progress;
+  progress.set_state(ToProto(batch.state));
+  progress.set_source_bytes(batch.source_bytes);
+  progress.set_items(batch.items);
+  progress.set_transactions(batch.transactions);
+  progress.set_enqueued_items(batch.enqueued_items);
+  progress.set_refills(batch.refills);
+  if (batch.completed.has_value()) *progress.mutable_completed() = ToProto(*batch.completed);
+  progress.set_cancel_reason(batch.cancel_reason);
+  progress.MergeFromString(batch.unknown_of_progress);
+  return progress;
+}
+
+absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
+  batch->unknown_of_progress = UnknownOf(progress);
+  MUSTER_ASSIGN_OR_RETURN(batch->state, FromProto(progress.state()));
+  batch->source_bytes = progress.source_bytes();
+  batch->items = progress.items();
+  batch->transactions = progress.transactions();
+  batch->enqueued_items = progress.enqueued_items();
+  batch->refills = progress.refills();
+  if (progress.has_completed()) batch->completed = FromProto(progress.completed());
+  batch->cancel_reason = progress.cancel_reason();
+  return absl::OkStatus();
+}
+
+void AddTo(absl::Span<const ItemBoundary> items, ItemBoundaryProtos* protos) {
+  protos->Reserve(protos->size() + static_cast<int>(items.size()));
+  for (const ItemBoundary& item : items) {
+    v1::ItemBoundary* boundary = protos->Add();
+    boundary->set_offset(item.offset);
+    boundary->set_length(item.length);
+    boundary->set_first_line(item.first_line);
+    boundary->set_transactions(item.transactions);
+    boundary->set_content_hash(item.content.ToBytes());
+    boundary->set_oversized(item.oversized);
+  }
+}
+
+absl::StatusOr<std::vector<ItemBoundary>> FromProtos(const ItemBoundaryProtos& protos) {
+  std::vector<ItemBoundary> items;
+  items.reserve(protos.size());
+  for (const v1::ItemBoundary& boundary : protos) {
+    MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 content, HashFrom(boundary.content_hash()));
+    items.push_back({boundary.offset(), boundary.length(), boundary.first_line(),
+                     boundary.transactions(), content, boundary.oversized()});
+  }
+  return items;
+}
+
+}  // namespace muster::ledger

@@ -1,0 +1,273 @@
+#include "muster/ledger/rocksdb/ledger_check.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status.h"
+#include "muster/ledger/rocksdb/batch_codec.h"
+#include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
+#include "muster/rocksdb/checked_value.h"
+#include "muster/rocksdb/repair_session.h"
+
+namespace muster::ledger::rocksdb {
+namespace {
+
+using ledger::Batch;
+using ledger::BatchState;
+using ledger::ItemBoundary;
+using os::Damage;
+
+// All that the ledger holds of one batch. What was damaged is there as it is stored.
+struct StoredBatch {
+  Batch batch;
+  std::optional<std::string> record;
+  std::optional<std::string> progress;
+  std::string record_damage, progress_damage;  // why; "" where it is sound, or not there
+
+  // Up to the first run that is damaged or does not follow.
+  uint64_t items = 0;
+  uint64_t transactions = 0;
+  uint64_t source_bytes = 0;
+  std::string items_damage;
+};
+
+class Check {
+ public:
+  Check(muster::rocksdb::RepairSession* session, base::Clock* clock)
+      : session_(session), clock_(clock) {}
+
+  absl::Status Run() {
+    MUSTER_RETURN_IF_ERROR(ReadBatches());
+    MUSTER_RETURN_IF_ERROR(ReadItems());
+    for (auto& [number, stored] : batches_) MUSTER_RETURN_IF_ERROR(CheckBatch(number, &stored));
+    return CheckRequests();
+  }
+
+  uint64_t last_batch() const { return batches_.empty() ? 0 : batches_.rbegin()->first; }
+
+ private:
+  absl::Status ReadBatches();
+  // nullopt, and the record is taken away, when the key cannot be a batch's.
+  absl::StatusOr<std::optional<uint64_t>> NumberIn(size_t family, absl::string_view key,
+                                                   absl::string_view value, size_t key_bytes);
+  absl::Status ReadItems();
+  static void ReadRun(absl::string_view key, absl::string_view value, uint64_t number,
+                      StoredBatch* stored);
+  absl::Status CheckBatch(uint64_t number, StoredBatch* stored);
+  // Takes away all of a batch whose record is lost.
+  absl::Status ForgetBatch(uint64_t number, const StoredBatch& stored);
+  absl::Status MendProgress(uint64_t number, StoredBatch* stored);
+  // The runs of items that begin at `first` or later, to `runs`.
+  absl::Status AddRunsFrom(uint64_t number, uint64_t first,
+                           std::vector<os::StoredRecord>* runs) const;
+  absl::Status CheckRequests();
+  // `newest` of its batches; 0: there is none.
+  absl::Status CheckRequest(absl::string_view id, absl::string_view value, uint64_t newest);
+  // Without its request's record, a batch would not be found by the run that goes on with it.
+  absl::Status AddMissingRequest(const std::string& request_id, uint64_t newest);
+  // The newest batch of each request id.
+  std::map<std::string, uint64_t> BatchesByRequest() const;
+
+  muster::rocksdb::RepairSession* const session_;  // not owned
+  base::Clock* const clock_;                       // not owned
+  std::map<uint64_t, StoredBatch> batches_;
+};
+
+absl::StatusOr<std::optional<uint64_t>> Check::NumberIn(size_t family, absl::string_view key,
+                                                        absl::string_view value, size_t key_bytes) {
+  session_->Count(1);
+  if (key.size() == key_bytes) return muster::rocksdb::KeyNumber(key);
+  Damage damage{.kind = "key",
+                .name = absl::StrCat("key ", absl::BytesToHexString(key)),
+                .why = "no record has such a key",
+                .remedy = "the record is taken away"};
+  damage.records = {session_->Stored(family, key, value)};
+  MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
+  return std::nullopt;
+}
+
+absl::Status Check::ReadBatches() {
+  using absl::string_view;
+  const auto read_record = [&](string_view key, string_view value) -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const auto number, NumberIn(kBatches, key, value, 8));
+    if (!number.has_value()) return absl::OkStatus();
+    StoredBatch& stored = batches_[*number];
+    stored.record = std::string(value);
+    stored.record_damage = std::string(DecodeRecord(value, *number, &stored.batch).message());
+    return absl::OkStatus();
+  };
+  const auto read_progress = [&](string_view key, string_view value) -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const auto number, NumberIn(kProgress, key, value, 8));
+    if (!number.has_value()) return absl::OkStatus();
+    StoredBatch& stored = batches_[*number];
+    stored.progress = std::string(value);
+    stored.progress_damage = std::string(DecodeProgress(value, *number, &stored.batch).message());
+    return absl::OkStatus();
+  };
+  MUSTER_RETURN_IF_ERROR(session_->ForEach(kBatches, read_record));
+  return session_->ForEach(kProgress, read_progress);
+}
+
+absl::Status Check::ReadItems() {
+  const auto read = [&](absl::string_view key, absl::string_view value) -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const auto number, NumberIn(kItems, key, value, 16));
+    if (number.has_value()) ReadRun(key, value, *number, &batches_[*number]);
+    return absl::OkStatus();
+  };
+  return session_->ForEach(kItems, read);
+}
+
+void Check::ReadRun(absl::string_view key, absl::string_view value, uint64_t number,
+                    StoredBatch* stored) {
+  if (!stored->items_damage.empty()) return;
+  const uint64_t first = muster::rocksdb::KeyNumber(key.substr(8));
+  const absl::StatusOr<std::vector<ItemBoundary>> run = DecodeItems(value, number);
+  if (!run.ok()) {
+    stored->items_damage = std::string(run.status().message());
+  } else if (first != stored->items) {
+    stored->items_damage = absl::StrCat("items ", stored->items, " to ", first, " of batch ",
+                                        number, " are not there");
+  } else if (!run->empty()) {
+    for (const ItemBoundary& item : *run) stored->transactions += item.transactions;
+    stored->items += run->size();
+    stored->source_bytes = run->back().offset + run->back().length;
+  }
+}
+
+absl::Status Check::CheckBatch(uint64_t number, StoredBatch* stored) {
+  if (!stored->record.has_value() || !stored->record_damage.empty()) {
+    return ForgetBatch(number, *stored);
+  }
+  const bool progress_sound = stored->progress.has_value() && stored->progress_damage.empty();
+  if (progress_sound && stored->items_damage.empty() && stored->batch.items != stored->items) {
+    stored->items_damage = absl::StrCat("its progress speaks of ", stored->batch.items,
+                                        " items, and ", stored->items, " are there");
+  }
+  if (progress_sound && stored->items_damage.empty()) return absl::OkStatus();
+  return MendProgress(number, stored);
+}
+
+absl::Status Check::ForgetBatch(uint64_t number, const StoredBatch& stored) {
+  Damage damage{.kind = "batch", .name = absl::StrCat("batch ", number)};
+  damage.why = stored.record.has_value() ? stored.record_damage : "its record is not there";
+  damage.remedy = "the batch is taken away; running its input again makes a new one";
+  if (stored.record.has_value()) {
+    damage.records.push_back(session_->Stored(kBatches, BatchKey(number), *stored.record));
+  }
+  if (stored.progress.has_value()) {
+    damage.records.push_back(session_->Stored(kProgress, BatchKey(number), *stored.progress));
+  }
+  MUSTER_RETURN_IF_ERROR(AddRunsFrom(number, 0, &damage.records));
+  return session_->Found(std::move(damage));
+}
+
+absl::Status Check::MendProgress(uint64_t number, StoredBatch* stored) {
+  const bool progress_sound = stored->progress.has_value() && stored->progress_damage.empty();
+  Damage damage{.kind = progress_sound ? "items" : "progress",
+                .name = absl::StrCat("batch ", number)};
+  damage.why = stored->progress.has_value() ? stored->progress_damage : "its progress is not there";
+  if (progress_sound) damage.why = stored->items_damage;
+  damage.remedy = absl::StrCat("the batch goes on behind its first ", stored->items,
+                               " items: run its input again");
+  if (stored->progress.has_value()) {
+    damage.records.push_back(session_->Stored(kProgress, BatchKey(number), *stored->progress));
+  }
+  MUSTER_RETURN_IF_ERROR(AddRunsFrom(number, stored->items, &damage.records));
+  MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
+  Batch mended = stored->batch;
+  mended.state = BatchState::kOpen;
+  mended.completed.reset();
+  mended.items = stored->items;
+  mended.transactions = stored->transactions;
+  mended.source_bytes = stored->source_bytes;
+  // What was not enqueued is missed later, and put again then.
+  mended.enqueued_items =
+      progress_sound ? std::min(stored->batch.enqueued_items, stored->items) : stored->items;
+  // An ordinal that no refill of this batch has had: the queue knows theirs as duplicates.
+  if (!progress_sound) mended.refills = static_cast<uint32_t>(absl::ToUnixSeconds(clock_->Now()));
+  session_->Put(kProgress, BatchKey(number), EncodeProgress(mended));
+  return absl::OkStatus();
+}
+
+absl::Status Check::AddRunsFrom(uint64_t number, uint64_t first,
+                                std::vector<os::StoredRecord>* runs) const {
+  const auto add = [&](absl::string_view key, absl::string_view value) {
+    // One with a key that no record has was told of already.
+    if (key.size() == 16) runs->push_back(session_->Stored(kItems, key, value));
+    return absl::OkStatus();
+  };
+  return session_->ForEach(kItems, add, ItemsKey(number, first),
+                           number == UINT64_MAX ? "" : BatchKey(number + 1));
+}
+
+std::map<std::string, uint64_t> Check::BatchesByRequest() const {
+  std::map<std::string, uint64_t> batches;
+  for (const auto& [number, stored] : batches_) {
+    if (!stored.record.has_value() || !stored.record_damage.empty()) continue;
+    batches[stored.batch.request_id] = number;
+  }
+  return batches;
+}
+
+absl::Status Check::CheckRequests() {
+  std::map<std::string, uint64_t> missing = BatchesByRequest();
+  const auto check = [&](absl::string_view id, absl::string_view value) {
+    const auto found = missing.extract(std::string(id));
+    return CheckRequest(id, value, found.empty() ? 0 : found.mapped());
+  };
+  MUSTER_RETURN_IF_ERROR(session_->ForEach(kRequests, check));
+  for (const auto& [id, newest] : missing) MUSTER_RETURN_IF_ERROR(AddMissingRequest(id, newest));
+  return absl::OkStatus();
+}
+
+absl::Status Check::CheckRequest(absl::string_view id, absl::string_view value, uint64_t newest) {
+  session_->Count(1);
+  const std::string name = absl::StrCat("request '", absl::CHexEscape(id), "'");
+  const absl::StatusOr<absl::string_view> batch = muster::rocksdb::CheckedPayload(value, name);
+  if (batch.ok() && newest != 0 && *batch == BatchKey(newest)) return absl::OkStatus();
+  Damage damage{.kind = "request", .name = name};
+  damage.why = batch.ok() ? absl::StrCat("it speaks of batch ", muster::rocksdb::KeyNumber(*batch),
+                                         ", and not of its newest that is there")
+                          : std::string(batch.status().message());
+  damage.remedy = newest == 0 ? "is taken away" : absl::StrCat("speaks of batch ", newest);
+  damage.records = {session_->Stored(kRequests, id, value)};
+  MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
+  if (newest != 0) session_->Put(kRequests, id, muster::rocksdb::CheckedValue(BatchKey(newest)));
+  return absl::OkStatus();
+}
+
+absl::Status Check::AddMissingRequest(const std::string& request_id, uint64_t newest) {
+  MUSTER_RETURN_IF_ERROR(
+      session_->Found({.kind = "request",
+                       .name = absl::StrCat("request '", absl::CHexEscape(request_id), "'"),
+                       .why = "it is not there",
+                       .remedy = absl::StrCat("speaks of batch ", newest)}));
+  session_->Put(kRequests, request_id, muster::rocksdb::CheckedValue(BatchKey(newest)));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<LedgerSummary> CheckLedger(const std::string& dir,
+                                          const LedgerCheckOptions& options) {
+  Options files;
+  files.env = options.env;
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto session,
+      muster::rocksdb::RepairSession::Open(dir, "ledger", LedgerDatabase(files), options.check,
+                                           /*may_begin_anew=*/false));
+  Check check(session.get(), options.clock);
+  MUSTER_RETURN_IF_ERROR(check.Run());
+  LedgerSummary summary;
+  MUSTER_ASSIGN_OR_RETURN(static_cast<os::CheckSummary&>(summary), session->Finish());
+  summary.last_batch = check.last_batch();
+  return summary;
+}
+
+}  // namespace muster::ledger::rocksdb

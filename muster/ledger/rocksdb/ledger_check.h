@@ -1,0 +1,40 @@
+// Checks every stored record of a ledger, and mends it. What an item is, its batch's source says
+// once more, so a repair may forget items, but never make one up.
+//
+//   damaged or missing   a repair
+//   record of a batch    the batch is taken away; its input makes a new one
+//   progress             is made again of the items; the batch is open, and its run goes on
+//   items                these and the later ones of the batch are taken away; its run splits its
+//                        source from there on, as it did before
+//   request              is made again of the batches
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "muster/base/clock.h"
+#include "muster/os/quarantine.h"
+
+namespace rocksdb {
+class Env;
+}  // namespace rocksdb
+
+namespace muster::ledger::rocksdb {
+
+struct LedgerCheckOptions {
+  os::CheckOptions check;
+  base::Clock* clock = nullptr;   // not owned
+  ::rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
+};
+
+struct LedgerSummary : os::CheckSummary {
+  uint64_t last_batch = 0;  // the highest number that any record speaks of
+};
+
+// NotFound: there is no ledger. FailedPrecondition: a process has it open. DataLoss: it cannot be
+// looked at, which the findings were told.
+absl::StatusOr<LedgerSummary> CheckLedger(const std::string& dir,
+                                          const LedgerCheckOptions& options);
+
+}  // namespace muster::ledger::rocksdb

@@ -1,0 +1,164 @@
+// Event: something that happens once.
+#pragma once
+
+#include <nats/nats.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/base/status.h"
+#include "muster/nats/connection.h"
+#include "muster/nats/status.h"
+
+namespace muster::nats {
+
+// Thread-safe.
+class Event {
+ public:
+  void Set() {
+    base::MutexLock lock(&mu_);
+    set_ = true;
+    changed_.NotifyAll();
+  }
+  void Await() {
+    base::MutexLock lock(&mu_);
+    while (!set_) changed_.Wait(&mu_);
+  }
+
+ private:
+  base::Mutex mu_;
+  base::CondVar changed_;
+  bool set_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+// What muster sends and hears, as nats.c has it. Only this folder includes it: no nats.c type
+// leaves.
+
+struct DestroyMessage {
+  void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
+};
+using MessagePtr = std::unique_ptr<natsMsg, DestroyMessage>;
+
+Incoming IncomingOf(natsMsg* message);
+// `reply`: where an answer goes; empty: none is wanted.
+absl::StatusOr<MessagePtr> MessageOf(const Outgoing& outgoing, const std::string& reply);
+
+// ReplyInbox: a subject of its own for the replies to one request at a time. JetStream sends what
+// is pulled under the subject that it was published to, so that only the subscription tells whose
+// it is.
+
+// Not thread-safe.
+class ReplyInbox {
+ public:
+  // `connection` is not owned.
+  static absl::StatusOr<std::unique_ptr<ReplyInbox>> Open(natsConnection* connection);
+  ~ReplyInbox() { natsSubscription_Destroy(subscription_); }
+  ReplyInbox(const ReplyInbox&) = delete;
+  ReplyInbox& operator=(const ReplyInbox&) = delete;
+
+  const std::string& subject() const { return subject_; }
+
+  // The next reply; its status is kNoResponders where nobody listens. Unavailable: none within
+  // `timeout`.
+  absl::StatusOr<Incoming> Next(absl::Duration timeout);
+
+ private:
+  ReplyInbox();
+
+  const std::string subject_;
+  natsSubscription* subscription_ = nullptr;  // owned
+};
+
+// CallbackSubscription: a subscription whose messages nats.c delivers on a thread of its own.
+
+class CallbackSubscription final : public Connection::Subscription {
+ public:
+  explicit CallbackSubscription(Connection::MessageHandler handler)
+      : handler_(std::move(handler)) {}
+
+  ~CallbackSubscription() override {
+    if (subscription_ == nullptr) return;
+    natsSubscription_Unsubscribe(subscription_);
+    ended_.Await();
+    natsSubscription_Destroy(subscription_);
+  }
+
+  absl::Status Begin(natsConnection* connection, const std::string& subject) {
+    MUSTER_RETURN_IF_ERROR(ToStatus(
+        natsConnection_Subscribe(&subscription_, connection, subject.c_str(), &OnMessage, this),
+        absl::StrCat("subscribing to ", subject)));
+    natsSubscription_SetPendingLimits(subscription_, kMaxPendingMessages, kMaxPendingBytes);
+    return ToStatus(natsSubscription_SetOnCompleteCB(subscription_, &OnEnd, this),
+                    absl::StrCat("subscribing to ", subject));
+  }
+
+ private:
+  static void OnMessage(natsConnection*, natsSubscription*, natsMsg* message, void* self) {
+    const MessagePtr owned(message);
+    static_cast<CallbackSubscription*>(self)->handler_(IncomingOf(message));
+  }
+  static void OnEnd(void* self) { static_cast<CallbackSubscription*>(self)->ended_.Set(); }
+
+  const Connection::MessageHandler handler_;
+  Event ended_;
+  natsSubscription* subscription_ = nullptr;  // owned
+};
+
+// PendingReplies: who waits for which reply. Each request is sent with a reply subject of its own,
+// and one subscription hears them all:
+//
+//   <prefix>.<call>.<place>       the place of the request among those of its call
+
+// Thread-safe.
+class PendingReplies {
+ public:
+  // `prefix` is nobody else's. `clock` is not owned.
+  PendingReplies(std::string prefix, base::Clock* clock)
+      : prefix_(std::move(prefix)), clock_(clock) {}
+
+  // One caller's requests; replies that come after it are dropped. Not thread-safe.
+  class Call {
+   public:
+    explicit Call(PendingReplies* pending);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    std::string ReplySubject(size_t place) const;
+    // The next reply to any of the requests, with its place; nullopt at `deadline` on the clock.
+    std::optional<std::pair<size_t, Incoming>> Await(absl::Duration deadline);
+
+   private:
+    friend class PendingReplies;
+
+    PendingReplies* const pending_;  // not owned
+    uint64_t id_ = 0;
+    base::CondVar arrival_;
+    std::deque<std::pair<size_t, Incoming>> replies_;  // guarded by the pending's mu_
+  };
+
+  // What every reply subject matches.
+  std::string Subjects() const { return prefix_ + ".*.*"; }
+  void Deliver(Incoming reply);
+
+ private:
+  const std::string prefix_;
+  base::Clock* const clock_;  // not owned
+  base::Mutex mu_;
+  uint64_t last_call_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::flat_hash_map<uint64_t, Call*> calls_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::nats

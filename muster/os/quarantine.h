@@ -1,0 +1,98 @@
+// What a check of stored records finds, in words that all parts of a data directory share.
+//
+//   each part's check ──Damage──► Findings ──► people
+//                        │
+//                        └─ repair: onto the Quarantine (quarantine.h) first, then out of the store
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace muster::os {
+
+class Quarantine;
+
+// A record as it is stored.
+struct StoredRecord {
+  std::string family;
+  std::string key;
+  std::string value;
+};
+
+// One thing that is wrong, and what a repair does about it.
+struct Damage {
+  std::string part = "";    // of the data directory: "queue", "ledger", "sync", "blobs"
+  std::string kind = "";    // of record, as docs/storage_format.md calls it: "state", "body" …
+  std::string name = "";    // whose it is: "queue 'local/retail-in-0' message 12ab…"
+  std::string why = "";     // "its checksum does not match"
+  std::string remedy = "";  // what a repair does: "the message is taken away"
+  bool mendable = true;
+  std::vector<StoredRecord> records = {};  // that a repair takes away
+};
+
+// Hears of each damage as it is found. Not thread-safe.
+class Findings {
+ public:
+  virtual ~Findings() = default;
+  // An error ends the check.
+  virtual absl::Status Add(const Damage& damage) = 0;
+};
+
+// How a part is to be checked.
+struct CheckOptions {
+  Findings* findings = nullptr;  // not owned
+  // Not owned. Set: the part is repaired, and what that takes away is put here. Otherwise nothing
+  // at all is changed.
+  Quarantine* quarantine = nullptr;
+};
+
+// What a check of one part comes to.
+struct CheckSummary {
+  uint64_t records = 0;  // that were read, sound or not
+  uint64_t damaged = 0;  // findings
+};
+
+// Quarantine: where a repair puts what it takes out of a data directory, byte for byte.
+//
+//   DATA_DIR/damaged/N/records.jsonl    a line of JSON per record
+//   DATA_DIR/damaged/N/PART/…           whole files: logs, tables, blobs
+//
+// N counts the repairs, from 1. A line of records.jsonl has the members part, kind, name, why,
+// family, key (hexadecimal) and value (base64).
+
+// Not thread-safe.
+class Quarantine {
+ public:
+  // Makes its folder when there is something to keep, not before.
+  explicit Quarantine(std::string data_dir);
+  ~Quarantine();
+  Quarantine(const Quarantine&) = delete;
+  Quarantine& operator=(const Quarantine&) = delete;
+
+  // Writes down the records of `damage`.
+  absl::Status Keep(const Damage& damage);
+  // A folder for whole files of `part`; made if need be.
+  absl::StatusOr<std::string> FolderOf(absl::string_view part);
+  // What was kept survives a power cut. Comes before anything is taken out of a store.
+  absl::Status Sync();
+
+  // "" as long as nothing was kept.
+  const std::string& path() const { return path_; }
+
+ private:
+  absl::Status Make();
+
+  const std::string data_dir_;
+  std::string path_;
+  int records_fd_ = -1;  // owned
+};
+
+// `file` and what a directory entry of it needs, on disk.
+absl::Status SyncPath(const std::string& path);
+
+}  // namespace muster::os

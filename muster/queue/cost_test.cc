@@ -1,0 +1,99 @@
+#include "muster/queue/cost.h"
+
+#include <fstream>
+
+#include "gtest/gtest.h"
+#include "muster/os/temp_dir.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::queue {
+
+namespace {
+
+TEST(BillTest, PollingCostsWhatThePapersSay) {
+  const Prices prices;
+  EXPECT_EQ(PollingDay(1).calls(), 79'200);
+  const int64_t month = PollingDay(1).calls() * kDaysOfAMonth;
+  EXPECT_EQ(ShowDollars(TransactionCost(month, prices)), "$2.38");
+  const int64_t month_of_many = PollingDay(200).calls() * kDaysOfAMonth;
+  EXPECT_EQ(ShowDollars(TransactionCost(month_of_many, prices)), "$475.20");
+}
+
+// The papers' own loop, for one thread: look, sleep a second, look again.
+TEST(BillTest, ALoopThatPollsEachSecondMakesThatManyCallsInTheIdleHoursOfADay) {
+  base::FakeClock clock;
+  int64_t calls = 0;
+  for (const absl::Duration end = clock.Monotonic() + absl::Hours(22); clock.Monotonic() < end;) {
+    ++calls;
+    clock.Advance(absl::Seconds(1));
+  }
+  EXPECT_EQ(calls, PollingDay(1).calls());
+}
+
+TEST(BillTest, AddsUpTransactionsAndBusMessages) {
+  Usage usage;
+  usage.transactions[0] = {9'000, 500};
+  usage.transactions[2] = {0, 500};
+  usage.bus_messages = 500'000;
+  Usage twice = usage;
+  twice.Add(usage);
+  EXPECT_EQ(twice.total(), 20'000);
+  EXPECT_EQ(twice.wasted(), 2'000);
+  EXPECT_DOUBLE_EQ(Cost(twice, {}), 0.02);
+  EXPECT_DOUBLE_EQ(Cost(twice, {.per_10000_transactions = 0, .per_million_bus_messages = 2}), 2);
+}
+
+TEST(BillTest, ShowsFractionsOfACentWhereTheyMatter) {
+  EXPECT_EQ(ShowDollars(0), "$0.00");
+  EXPECT_EQ(ShowDollars(0.00012), "$0.000120");
+  EXPECT_EQ(ShowDollars(0.5), "$0.50");
+}
+
+class UsageLogTest : public ::testing::Test {
+ protected:
+  const os::TempDir folder_;
+  const std::string path_ = folder_ / "usage.jsonl";
+};
+
+TEST_F(UsageLogTest, IsEmptyWhereNothingRan) { EXPECT_TRUE(ReadUsage(path_)->empty()); }
+
+TEST_F(UsageLogTest, ReadsBackEachRunInOrder) {
+  RunUsage run;
+  run.batch = 7;
+  run.seconds = 1.5;
+  run.partitions = 3;
+  run.threads = 4;
+  run.usage.transactions[1] = {10, 2};
+  run.usage.transactions[10] = {0, 5};
+  run.usage.wakeups_push = 8;
+  run.usage.wakeups_safety = 9;
+  run.usage.bus_messages = 11;
+  ASSERT_TRUE(AppendUsage(path_, run).ok());
+  run.batch = 8;
+  ASSERT_TRUE(AppendUsage(path_, run).ok());
+  const auto runs = ReadUsage(path_);
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  ASSERT_EQ(runs->size(), 2u);
+  const RunUsage& first = runs->front();
+  EXPECT_EQ(first.batch, 7u);
+  EXPECT_EQ(first.seconds, 1.5);
+  EXPECT_EQ(first.partitions, 3);
+  EXPECT_EQ(first.threads, 4);
+  EXPECT_EQ(first.usage.transactions[1].useful, 10);
+  EXPECT_EQ(first.usage.transactions[10].wasted, 5);
+  EXPECT_EQ(first.usage.total(), 17);
+  EXPECT_EQ(first.usage.wakeups_push, 8);
+  EXPECT_EQ(first.usage.wakeups_safety, 9);
+  EXPECT_EQ(first.usage.bus_messages, 11);
+  EXPECT_EQ(runs->back().batch, 8u);
+}
+
+TEST_F(UsageLogTest, PassesOverWhatIsNoRun) {
+  ASSERT_TRUE(AppendUsage(path_, {}).ok());
+  std::ofstream(path_, std::ios::app) << "{\"batch\":3,\"sec";
+  EXPECT_EQ(ReadUsage(path_)->size(), 1u);
+}
+
+}  // namespace
+
+}  // namespace muster::queue

@@ -1,0 +1,134 @@
+#include "muster/queue/jetstream/attempt_log.h"
+
+#include <map>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "muster/base/status.h"
+#include "muster/nats/status.h"
+#include "muster/queue/jetstream/stream_layout.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::queue::jetstream {
+namespace {
+
+// So many records at most are lost on a stream that is gone.
+constexpr uint64_t kAskEvery = 64;
+
+}  // namespace
+
+std::string Encode(const AttemptRecord& record) {
+  return absl::StrCat(record.sequence, " ", record.deliveries, " ", record.attempts, " ",
+                      record.ended ? "ended" : "began", record.suspect ? " suspect" : "");
+}
+
+std::optional<AttemptRecord> DecodeAttemptRecord(absl::string_view text) {
+  const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
+  AttemptRecord record;
+  if (words.size() < 4 || words.size() > 5 || !absl::SimpleAtoi(words[0], &record.sequence) ||
+      !absl::SimpleAtoi(words[1], &record.deliveries) ||
+      !absl::SimpleAtoi(words[2], &record.attempts)) {
+    return std::nullopt;
+  }
+  record.ended = words[3] == "ended";
+  record.suspect = words.size() == 5;
+  if ((!record.ended && words[3] != "began") || (record.suspect && words[4] != "suspect")) {
+    return std::nullopt;
+  }
+  return record;
+}
+
+absl::Status AttemptLog::Open() {
+  return jetstream_->EnsureStream(AttemptsStreamSettings(settings_));
+}
+
+absl::Status AttemptLog::Write(const queue::QueueId& queue, const AttemptRecord& record) {
+  const std::string text = Encode(record);
+  const nats::Outgoing message{.subject = AttemptSubjectOf(queue, record.sequence), .data = text};
+  return record.ended ? Ask(message) : Tell(message, 1);
+}
+
+absl::Status AttemptLog::WriteTogether(const queue::QueueId& queue,
+                                       absl::Span<const AttemptRecord> records) {
+  std::map<uint64_t, std::vector<std::string>> pages;
+  for (const AttemptRecord& record : records)
+    pages[PageOf(record.sequence)].push_back(Encode(record));
+  for (const auto& [page, lines] : pages) {
+    const std::string text = absl::StrJoin(lines, "\n");
+    const nats::Outgoing message{.subject = AttemptPageSubjectOf(queue, page * kPageMessages),
+                                 .data = text};
+    MUSTER_RETURN_IF_ERROR(Tell(message, lines.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AttemptLog::Tell(const nats::Outgoing& message, size_t records) {
+  nats::Connection& connection = *jetstream_->connection();
+  if (!connection.prompt() || !connection.connected()) return Ask(message);
+  const uint64_t told = told_.fetch_add(records);
+  const bool ask = told / kAskEvery != (told + records) / kAskEvery;
+  return ask ? Ask(message) : connection.Publish(message);
+}
+
+absl::Status AttemptLog::Ask(const nats::Outgoing& message) {
+  const absl::Status written = jetstream_->Publish(message).status();
+  if (!nats::IsNobodyListens(written)) return written;
+  MUSTER_RETURN_IF_ERROR(Open());
+  return jetstream_->Publish(message).status();
+}
+
+absl::StatusOr<std::vector<std::optional<AttemptRecord>>> AttemptLog::Find(
+    const queue::QueueId& queue, absl::Span<const uint64_t> sequences) {
+  std::vector<std::optional<AttemptRecord>> found;
+  std::map<uint64_t, Notes> pages;
+  for (const uint64_t sequence : sequences) {
+    MUSTER_ASSIGN_OR_RETURN(std::optional<AttemptRecord> record, FindAlone(queue, sequence));
+    if (!record.has_value()) {
+      const auto [page, is_new] = pages.try_emplace(PageOf(sequence));
+      if (is_new) {
+        MUSTER_ASSIGN_OR_RETURN(page->second, ReadPage(queue, sequence));
+      }
+      for (const AttemptRecord& other : page->second) {
+        if (other.sequence == sequence) record = other;
+      }
+    }
+    found.push_back(record);
+  }
+  return found;
+}
+
+absl::StatusOr<std::optional<AttemptRecord>> AttemptLog::FindAlone(const queue::QueueId& queue,
+                                                                   uint64_t sequence) {
+  const auto message = jetstream_->LastMessage(kAttemptsStream, AttemptSubjectOf(queue, sequence));
+  if (absl::IsNotFound(message.status())) return std::nullopt;
+  MUSTER_RETURN_IF_ERROR(message.status());
+  std::optional<AttemptRecord> record = DecodeAttemptRecord(message->data);
+  if (record.has_value() && record->sequence != sequence)
+    record.reset();  // another one's slot by now
+  return record;
+}
+
+absl::StatusOr<AttemptLog::Notes> AttemptLog::ReadPage(const queue::QueueId& queue,
+                                                       uint64_t sequence) {
+  const std::string subject = AttemptPageSubjectOf(queue, sequence);
+  Notes records;
+  for (uint64_t from = 1;;) {
+    const auto message = jetstream_->NextMessage(kAttemptsStream, from, subject);
+    if (absl::IsNotFound(message.status())) return records;
+    MUSTER_RETURN_IF_ERROR(message.status());
+    for (const absl::string_view line : absl::StrSplit(message->data, '\n')) {
+      if (const std::optional<AttemptRecord> record = DecodeAttemptRecord(line))
+        records.push_back(*record);
+    }
+    from = message->sequence + 1;
+  }
+}
+
+absl::Status AttemptLog::Forget(const queue::QueueId& queue) {
+  const absl::Status purged = jetstream_->Purge(kAttemptsStream, AttemptSubjectsOf(queue)).status();
+  return absl::IsNotFound(purged) ? absl::OkStatus() : purged;
+}
+
+}  // namespace muster::queue::jetstream

@@ -1,0 +1,40 @@
+#include "muster/queue/jetstream/attempt_log.h"
+
+#include "gtest/gtest.h"
+
+namespace muster::queue::jetstream {
+namespace {
+
+TEST(AttemptNoteTest, IsReadAsItWasWritten) {
+  for (const bool ended : {false, true}) {
+    for (const bool suspect : {false, true}) {
+      const AttemptRecord record{17, 3, 2, ended, suspect};
+      const auto read = DecodeAttemptRecord(Encode(record));
+      ASSERT_TRUE(read.has_value()) << Encode(record);
+      EXPECT_EQ(Encode(*read), Encode(record));
+      EXPECT_EQ(read->sequence, 17u);
+      EXPECT_EQ(read->deliveries, 3);
+      EXPECT_EQ(read->attempts, 2);
+      EXPECT_EQ(read->ended, ended);
+      EXPECT_EQ(read->suspect, suspect);
+    }
+  }
+}
+
+// Lies on servers: never to be changed.
+TEST(AttemptNoteTest, KeepsItsForm) {
+  EXPECT_EQ(Encode({17, 3, 2, false, false}), "17 3 2 began");
+  EXPECT_EQ(Encode({17, 3, 2, true, true}), "17 3 2 ended suspect");
+  EXPECT_EQ(DecodeAttemptRecord("17 3 2 began")->attempts, 2);
+  EXPECT_TRUE(DecodeAttemptRecord("17 3 2 ended suspect")->suspect);
+}
+
+TEST(AttemptNoteTest, IsNoOtherText) {
+  for (const char* text : {"", "17 3 2", "17 3 2 maybe", "17 3 2 began well", "x 3 2 began",
+                           "17 3 2 began suspect more", "17 -  2 ended"}) {
+    EXPECT_FALSE(DecodeAttemptRecord(text).has_value()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace muster::queue::jetstream

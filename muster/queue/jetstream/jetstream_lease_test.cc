@@ -1,0 +1,217 @@
+// Holders in several processes, which die, come late, or end each other's attempts.
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "muster/nats/connection.h"
+#include "muster/nats/jetstream.h"
+#include "muster/queue/jetstream/stream_layout.h"
+#include "muster/queue/queue_store.h"
+#include "tests/fakes/queue/jetstream/jetstream_fixture.h"
+
+namespace muster::queue::jetstream {
+
+namespace {
+
+TEST_P(JetStreamQueueStoreTest, SharesAQueueAmongProcesses) {
+  Client other(server_.url(), options_);
+  ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
+  const auto mine = store().Receive(queue_, {1}), theirs = other.store->Receive(queue_, {1});
+  ASSERT_EQ(mine->size(), 1u);
+  ASSERT_EQ(theirs->size(), 1u);
+  EXPECT_NE(mine->front().body, theirs->front().body);
+  EXPECT_TRUE(other.store->Receive(queue_, {1})->empty());
+}
+
+// The killer of its process is known to whoever gets it next, in another one.
+TEST_P(JetStreamQueueStoreTest, TellsAnotherProcessThatAHolderDiedAtWork) {
+  ShortenLeases();
+  {
+    Client doomed(server_.url(), options_);
+    ASSERT_TRUE(doomed.store->Put(queue_, Bodies(2)).ok());
+    const auto held = doomed.store->Receive(queue_, {2});
+    ASSERT_EQ(held->size(), 2u);
+    ASSERT_EQ(doomed.store->BeginAttempt(queue_, {held->front().receipt})->front().value(), 1);
+  }
+  OutlastLeases();
+  // Either may come more than once before the other.
+  std::map<std::string, queue::Message> again;
+  while (again.size() < 2) {
+    const auto more = store().Receive(queue_, {2});
+    ASSERT_TRUE(more.ok()) << more.status();
+    for (const queue::Message& message : *more) again[message.body] = message;
+  }
+  EXPECT_TRUE(again["body 0"].interrupted);
+  EXPECT_EQ(again["body 0"].attempts, 1);
+  EXPECT_FALSE(again["body 1"].interrupted) << "it was merely near";
+  EXPECT_EQ(again["body 1"].attempts, 0);
+}
+
+// A program of its own, which the test below starts.
+TEST(HolderTest, DISABLED_DiesAsSoonAsItHasBegun) {
+  Client holder(std::getenv("MUSTER_TEST_NATS_URL"), {});
+  const auto messages = holder.store->Receive({"acme", "work"}, {1});
+  ASSERT_TRUE(messages.ok() && !messages->empty()) << messages.status();
+  ASSERT_TRUE(holder.store->BeginAttempt({"acme", "work"}, {messages->front().receipt}).ok());
+  std::raise(SIGKILL);
+}
+
+TEST_P(JetStreamQueueStoreTest, KnowsWhatAHolderBeganThatWasKilledRightThen) {
+  ShortenLeases();
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  const std::string died =
+      absl::StrCat("MUSTER_TEST_NATS_URL=", server_.url(), " /proc/", getpid(),
+                   "/exe --gtest_also_run_disabled_tests --gtest_brief=1",
+                   " --gtest_filter=HolderTest.DISABLED_DiesAsSoonAsItHasBegun");
+  ASSERT_NE(std::system(died.c_str()), 0);
+  OutlastLeases();
+  std::vector<queue::Message> again;
+  while (again.empty()) again = store().Receive(queue_, {1}).value();
+  EXPECT_TRUE(again.front().interrupted);
+  EXPECT_EQ(again.front().attempts, 1);
+}
+
+// The server has lost it with its memory, and nobody waits for an answer to each note.
+TEST_P(JetStreamQueueStoreTest, MakesTheNotesStreamAgainWhileAttemptsBegin) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(100)).ok());
+  nats::JetStream jetstream(client_->connection.get(), options_.timeout);
+  ASSERT_TRUE(jetstream.DeleteStream(kAttemptsStream).ok());
+  for (int begun = 0; begun < 100;) {
+    const auto messages = store().Receive(queue_, {32});
+    ASSERT_TRUE(messages.ok()) << messages.status();
+    for (const queue::Message& message : *messages) {
+      const auto attempts = store().BeginAttempt(queue_, {message.receipt});
+      ASSERT_TRUE(attempts.ok() && attempts->front().ok()) << attempts.status();
+      ASSERT_TRUE(store().Delete(queue_, {message.receipt}).ok());
+      ++begun;
+    }
+  }
+  EXPECT_TRUE(jetstream.GetStream(kAttemptsStream).ok());
+}
+
+// The server would take a late word for the new holder's.
+TEST_P(JetStreamQueueStoreTest, LetsALateHolderTakeNothingFromTheNextOne) {
+  ShortenLeases();
+  Client other(server_.url(), options_);
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  const queue::Receipt late = store().Receive(queue_, {1})->front().receipt;
+  std::vector<queue::Message> next;
+  while (next.empty()) next = other.store->Receive(queue_, {1}).value();
+  ASSERT_TRUE(other.store->BeginAttempt(queue_, {next.front().receipt})->front().ok());
+  queue::UpdateRequest release;
+  release.receipt = late;
+  release.attempt_ended = true;
+  EXPECT_TRUE(absl::IsFailedPrecondition(store().Update(queue_, {release})->front().status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      store().DeadLetter(queue_, {queue::DeadLetterRequest{late, {}}})->front()));
+  EXPECT_EQ(store().Stats(queue_)->poison, 0);
+  while (true) {
+    const auto again = store().Receive(queue_, {1}).value();
+    // When a redelivery reaches nobody, a 2.9 server may count from 1 again: as a first delivery
+    // the message is not looked up, and is known again the next time.
+    if (again.empty() || again.front().dequeue_count == 1) continue;
+    EXPECT_TRUE(again.front().interrupted) << "the next holder began, and never ended it";
+    break;
+  }
+}
+
+TEST_P(JetStreamQueueStoreTest, EndsTheAttemptOfAnotherProcessByItsReceipt) {
+  Client other(server_.url(), options_);
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  const queue::Receipt receipt = store().Receive(queue_, {1})->front().receipt;
+  ASSERT_TRUE(store().BeginAttempt(queue_, {receipt}).ok());
+  ASSERT_TRUE(store().Stats(queue_).ok());  // the server has seen what was said before
+  queue::UpdateRequest release;
+  release.receipt = receipt;
+  release.attempt_ended = true;
+  ASSERT_TRUE(other.store->Update(queue_, {release})->front().ok());
+  const auto again = other.store->Receive(queue_, {1});
+  ASSERT_EQ(again->size(), 1u);
+  EXPECT_EQ(again->front().attempts, 1);
+  EXPECT_FALSE(again->front().interrupted);
+}
+
+}  // namespace
+
+// How long leases last: as the queue's metadata says, whoever set it.
+
+namespace {
+
+// How long leases of `queue` last, as the server has it.
+absl::Duration AckWait(nats::Connection* connection, const queue::QueueId& queue) {
+  return nats::JetStream(connection, absl::Seconds(10))
+      .GetConsumer(StreamOf(queue), kConsumer)
+      ->ack_wait;
+}
+
+TEST_P(JetStreamQueueStoreTest, GivesEachQueueTheVisibilityInItsMetadata) {
+  const queue::QueueId slow{"acme", "slow"};
+  ASSERT_TRUE(store().CreateQueue(slow, queue::WithVisibility({}, absl::Minutes(7))).ok());
+  EXPECT_EQ(AckWait(client_->connection.get(), slow), absl::Minutes(7));
+  EXPECT_EQ(AckWait(client_->connection.get(), queue_), options_.settings.lease);
+  ASSERT_TRUE(queue::SetVisibility(&store(), slow, std::nullopt).ok());
+  EXPECT_EQ(AckWait(client_->connection.get(), slow), options_.settings.lease);
+}
+
+TEST_P(JetStreamQueueStoreTest, KeepsTheVisibilityOfAQueueThatACallerWouldHaveOtherwise) {
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
+  Options hasty = options_;
+  hasty.settings.lease = absl::Seconds(1);
+  const Client other(server_.url(), hasty);
+  EXPECT_TRUE(absl::IsAlreadyExists(other.store->CreateQueue(queue_, {})));
+  EXPECT_EQ(AckWait(client_->connection.get(), queue_), absl::Minutes(7));
+}
+
+// What was deleted behind its back is made again, whatever metadata the caller has.
+TEST_P(JetStreamQueueStoreTest, MakesAQueueWholeAgainThatIsThereWithOtherMetadata) {
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(queue_)).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(store().CreateQueue(queue_, {})));
+  EXPECT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  EXPECT_EQ(AckWait(client_->connection.get(), queue_), absl::Minutes(7));
+}
+
+TEST_P(JetStreamQueueStoreTest, SeesTheVisibilityThatAnotherProcessHasSet) {
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
+  const Client other(server_.url(), options_);
+  ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
+  const auto lasts = [](const Client& client, const queue::QueueId& queue) {
+    const absl::Time now = absl::Now();
+    return client.store->Receive(queue, {1})->front().next_visible_time - now;
+  };
+  EXPECT_GT(lasts(other, queue_), absl::Minutes(6));  // since it saw the queue first
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Hours(3)).ok());
+  ASSERT_TRUE(other.store->Stats(queue_).ok());
+  EXPECT_GT(lasts(other, queue_), absl::Hours(2));
+}
+
+// A job whose visibility changes while its items are in hand: the server goes by the new one.
+TEST_P(JetStreamQueueStoreTest, FollowsANewVisibilityWithTheLeasesThatItHolds) {
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  const queue::Receipt held = store().Receive(queue_, {1})->front().receipt;
+  ASSERT_TRUE(store().BeginAttempt(queue_, {held})->front().ok());
+  ShortenLeases();
+  std::vector<queue::Message> again;
+  while (again.empty()) again = store().Receive(queue_, {1}).value();
+  EXPECT_EQ(again.front().body, "body 0");
+  EXPECT_TRUE(again.front().interrupted);
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(store().BeginAttempt(queue_, {held})->front().status()));
+  EXPECT_TRUE(store().Delete(queue_, {again.front().receipt})->front().ok());
+  EXPECT_EQ(store().Stats(queue_)->stored(), 0);
+}
+
+}  // namespace
+
+}  // namespace muster::queue::jetstream

@@ -1,0 +1,261 @@
+// What the death of the server leaves, and what callers hear while it is away.
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/mutex.h"
+#include "muster/base/status.h"
+#include "muster/nats/connection.h"
+#include "muster/nats/jetstream.h"
+#include "muster/queue/jetstream/stream_layout.h"
+#include "nlohmann/json.hpp"
+#include "tests/fakes/queue/jetstream/jetstream_fixture.h"
+
+namespace muster::queue::jetstream {
+
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST_P(JetStreamQueueStoreTest, KeepsWhatItAcknowledgedWhenTheServerIsKilled) {
+  ShortenLeases();
+  ASSERT_TRUE(store().Put(queue_, Bodies(100)).ok());
+  const auto held = store().Receive(queue_, {10});
+  ASSERT_EQ(held->size(), 10u);
+  std::vector<queue::Receipt> deleted;
+  for (size_t i = 0; i < 5; ++i) deleted.push_back((*held)[i].receipt);
+  ASSERT_TRUE(store().Delete(queue_, deleted).ok());
+  server_.Restart();
+  queue::NewMessage last;
+  last.body = "last";
+  const auto more = Insist([&] { return store().Put(queue_, {last}); });
+  EXPECT_TRUE(more.ok()) << more.status();
+  const std::vector<std::string> rest = Drain();
+  EXPECT_THAT(rest, Contains("last"));
+  for (int i = 5; i < 100; ++i) EXPECT_THAT(rest, Contains(absl::StrCat("body ", i)));
+  // The server may have forgotten the deletes.
+  EXPECT_LE(rest.size(), 101u);
+}
+
+// The server forgets deletes in the middle of its stream, but not that they were acknowledged: 2.9
+// would say for good that there is work, and nobody would ever be given it.
+TEST_P(JetStreamQueueStoreTest,
+       SaysThatNothingIsLeftWhenAKilledServerHasMessagesBackThatAreSettled) {
+  ShortenLeases();
+  // One that is held up keeps the stream from forgetting those behind it one by one.
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  ASSERT_EQ(store().Receive(queue_, {1})->size(), 1u);
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(store().Put(queue_, Bodies(20)).ok());
+    const auto held = store().Receive(queue_, {20});
+    ASSERT_TRUE(held.ok()) << held.status();
+    std::vector<queue::Receipt> receipts;
+    for (const queue::Message& message : *held) receipts.push_back(message.receipt);
+    ASSERT_TRUE(store().Delete(queue_, receipts).ok());
+  }
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  server_.Restart();
+  ASSERT_TRUE(Insist([&] { return store().Stats(queue_); }).ok());
+  Drain();  // ends when nothing is stored
+  // What comes now is counted and found as ever.
+  ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
+  EXPECT_EQ(store().Stats(queue_)->ready, 2);
+  EXPECT_THAT(Drain(), ElementsAre("body 0", "body 1"));
+}
+
+TEST_P(JetStreamQueueStoreTest, IsUnavailableWithoutAServerAndGoesOnWhenItIsBack) {
+  Options impatient = options_;
+  impatient.timeout = absl::Milliseconds(500);
+  const Client client(server_.url(), impatient);
+  const auto put = [&] { return client.store->Put(queue_, Bodies(3, "id")); };
+  server_.Kill();
+  EXPECT_TRUE(absl::IsUnavailable(put().status())) << put().status();
+  EXPECT_TRUE(absl::IsUnavailable(client.store->Receive(queue_, {}).status()));
+  EXPECT_TRUE(absl::IsUnavailable(client.store->Stats(queue_).status()));
+  server_.Restart();
+  // What was buffered meanwhile arrives, too: the ids make one of both.
+  ASSERT_TRUE(Insist(put).ok());
+  EXPECT_THAT(Drain(), ElementsAre("body 0", "body 1", "body 2"));
+}
+
+TEST_P(JetStreamQueueStoreTest, RefusesMoreThanMayWaitForALostServerAndHasAllOnceWhenItIsBack) {
+  base::Mutex mu;
+  base::CondVar changed;
+  bool connected = true;
+  const auto connection = nats::Connection::Open(server_.url(), {.on_change =
+                                                                     [&](bool now) {
+                                                                       base::MutexLock lock(&mu);
+                                                                       connected = now;
+                                                                       changed.NotifyAll();
+                                                                     }})
+                              .value();
+  Options impatient = options_;
+  impatient.timeout = absl::Milliseconds(500);
+  const auto store = OpenJetStreamQueues(connection.get(), impatient).value();
+  std::vector<queue::NewMessage> messages = Bodies(40, "id");  // 10 MiB
+  for (queue::NewMessage& message : messages) message.body.resize(size_t{256} << 10, ' ');
+  const auto put = [&] { return store->Put(queue_, messages); };
+  const auto await = [&](bool wanted) {
+    base::MutexLock lock(&mu);
+    while (connected != wanted) changed.Wait(&mu);
+  };
+  ASSERT_TRUE(store->Stats(queue_).ok()) << "it knows the queue";
+
+  server_.Kill();
+  await(false);
+  // A part of them may have been buffered, whichever put it was: the outcome is unknown.
+  for (int i = 0; i < 10; ++i) {
+    const absl::Status refused = put().status();
+    EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+    EXPECT_THAT(refused.message(), HasSubstr(i == 0 ? "" : "buffer"));
+  }
+  server_.Restart();
+  await(true);
+  const auto again = Insist(put);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(store->Stats(queue_)->ready, 40);
+  const std::vector<std::string> drained = Drain();  // one or the other twice, if its lease lapses
+  EXPECT_EQ(std::set<std::string>(drained.begin(), drained.end()).size(), 40U);
+}
+
+// The notes lie in the server's memory: those that it had are lost, later ones are not.
+TEST_P(JetStreamQueueStoreTest, ChargesAttemptsAgainAfterTheServerWasRestarted) {
+  server_.Restart();
+  ASSERT_TRUE(Insist([&] { return store().Put(queue_, Bodies(1)); }).ok());
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    const auto held = store().Receive(queue_, {1});
+    ASSERT_EQ(held->size(), 1u) << held.status();
+    EXPECT_EQ(held->front().attempts, attempt - 1);
+    ASSERT_TRUE(store().BeginAttempt(queue_, {held->front().receipt})->front().ok());
+    queue::UpdateRequest release;
+    release.receipt = held->front().receipt;
+    release.attempt_ended = true;
+    ASSERT_TRUE(store().Update(queue_, {release})->front().ok());
+  }
+}
+
+TEST_P(JetStreamQueueStoreTest, AnswersInTimeWhileTheServerIsFrozen) {
+  Options impatient = options_;
+  impatient.timeout = absl::Milliseconds(500);
+  auto client = std::make_unique<Client>(server_.url(), impatient);
+  server_.Freeze();
+  std::vector<queue::NewMessage> large(32);
+  for (queue::NewMessage& message : large) message.body.assign(500'000, 'x');
+  EXPECT_TRUE(absl::IsUnavailable(client->store->Put(queue_, large).status()));
+  client.reset();  // does not wait for the server either
+  server_.Thaw();
+}
+
+}  // namespace
+
+// Queues whose stream or consumer others deleted, changed, or put something else in place of.
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST_P(JetStreamQueueStoreTest, DeletesWhatAnEarlierDeleteLeft) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(queue_)).ok());
+  EXPECT_TRUE(store().DeleteQueue(queue_).ok());
+  EXPECT_TRUE(absl::IsNotFound(store().DeleteQueue(queue_)));
+  EXPECT_TRUE(store().CreateQueue(queue_, {{"other", "metadata"}}).ok());
+}
+
+TEST_P(JetStreamQueueStoreTest, RefusesAStreamThatIsSetOtherwise) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  const queue::QueueId taken{"acme", "taken"};
+  ASSERT_TRUE(jetstream
+                  .EnsureStream({{"name", StreamOf(taken)},
+                                 {"subjects", {SubjectOf(taken)}},
+                                 {"storage", "memory"},
+                                 {"retention", "limits"}})
+                  .ok());
+  const absl::Status status = store().CreateQueue(taken, {});
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr(StreamOf(taken)));
+  EXPECT_EQ(base::MismatchOf(status),
+            (base::Mismatch{StreamOf(taken), "retention", "\"limits\"", "\"workqueue\""}));
+}
+
+TEST_P(JetStreamQueueStoreTest, SaysWhatWasPutInAQueuesPlaceAndMakesItAnewOnceThatIsGone) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(queue_)).ok());
+  ASSERT_TRUE(jetstream
+                  .EnsureStream({{"name", StreamOf(queue_)},
+                                 {"subjects", {"elsewhere"}},
+                                 {"storage", "file"},
+                                 {"retention", "limits"}})
+                  .ok());
+  EXPECT_TRUE(absl::IsNotFound(store().Put(queue_, Bodies(1)).status()));
+  EXPECT_TRUE(absl::IsNotFound(store().Receive(queue_, {}).status()));
+  EXPECT_TRUE(absl::IsNotFound(store().Stats(queue_).status()));
+  const absl::Status status = store().CreateQueue(queue_, {});
+  EXPECT_EQ(base::MismatchOf(status),
+            (base::Mismatch{StreamOf(queue_), "retention", "\"limits\"", "\"workqueue\""}))
+      << status;
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(queue_)).ok());
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
+  EXPECT_THAT(Drain(), ElementsAre("body 0", "body 1"));
+}
+
+TEST_P(JetStreamQueueStoreTest, MendsWhatTheServerLetsItChange) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  nlohmann::json config = *jetstream.StreamConfig(StreamOf(queue_));
+  config["subjects"] = {"elsewhere"};
+  ASSERT_TRUE(jetstream.Call(absl::StrCat("STREAM.UPDATE.", StreamOf(queue_)), config).ok());
+  EXPECT_TRUE(absl::IsNotFound(store().Put(queue_, Bodies(1)).status()));
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  EXPECT_THAT(Drain(), ElementsAre("body 0"));
+}
+
+TEST_P(JetStreamQueueStoreTest, MakesALostConsumerAgain) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  ASSERT_TRUE(
+      jetstream.Call(absl::StrCat("CONSUMER.DELETE.", StreamOf(queue_), ".", kConsumer), nullptr)
+          .ok());
+  EXPECT_TRUE(absl::IsNotFound(store().Receive(queue_, {}).status()));
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  EXPECT_THAT(Drain(), ElementsAre("body 0"));
+}
+
+TEST_P(JetStreamQueueStoreTest, AnswersNotFoundOnceTheStreamsWereDeleted) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(queue_)).ok());
+  EXPECT_TRUE(absl::IsNotFound(store().Put(queue_, Bodies(1)).status()));
+  EXPECT_TRUE(absl::IsNotFound(store().Receive(queue_, {}).status()));
+  EXPECT_TRUE(absl::IsNotFound(store().Stats(queue_).status()));
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  EXPECT_TRUE(store().Put(queue_, Bodies(1)).ok());
+}
+
+TEST_P(JetStreamQueueStoreTest, MakesAQueueAgainThatAnotherProcessDeleted) {
+  Client other(server_.url(), options_);
+  ASSERT_TRUE(other.store->DeleteQueue(queue_).ok());
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  EXPECT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  EXPECT_EQ(other.store->Receive(queue_, {1})->size(), 1u);
+}
+
+TEST_P(JetStreamQueueStoreTest, SeesMetadataThatAnotherProcessGaveAQueueOfItsOwnMaking) {
+  Client other(server_.url(), options_);
+  ASSERT_TRUE(other.store->SetMetadata(queue_, {{"owner", "billing"}}).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(store().CreateQueue(queue_, {})));
+  EXPECT_TRUE(store().CreateQueue(queue_, {{"owner", "billing"}}).ok());
+}
+
+}  // namespace
+
+}  // namespace muster::queue::jetstream

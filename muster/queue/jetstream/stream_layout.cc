@@ -1,0 +1,225 @@
+#include "muster/queue/jetstream/stream_layout.h"
+
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/status.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::queue::jetstream {
+
+namespace {
+
+constexpr absl::string_view kStreamPrefix = "MUSTER_";
+
+// Attempts are noted in so many slots of each queue, by sequence. More messages than that are never
+// in flight (settings.h), so that a slot is rarely wanted by two.
+constexpr uint64_t kAttemptSlots = 1 << 16;
+constexpr uint64_t kAttemptPages = kAttemptSlots / kPageMessages;
+
+std::string Dotted(absl::string_view what, const queue::QueueId& queue) {
+  return absl::StrCat("muster.", what, ".", queue.account, ".", queue.name);
+}
+
+// The part of an id that names the queue, as a GUID of version 8 begins.
+std::string IdHead(const queue::QueueId& queue) {
+  const uint64_t sum = base::Fingerprint(queue.ToString()).high;
+  return absl::StrFormat("%08x-%04x-8%03x", sum >> 32, sum >> 16 & 0xffff, sum & 0xfff);
+}
+
+}  // namespace
+
+std::string StreamOf(const queue::QueueId& queue) {
+  return absl::StrCat(kStreamPrefix, queue.account, "_", queue.name);
+}
+
+std::string SubjectOf(const queue::QueueId& queue) { return Dotted("queue", queue); }
+
+std::string AsideStreamOf(const queue::QueueId& queue) {
+  return absl::StrCat("MUSTER-ASIDE_", queue.account, "_", queue.name);
+}
+
+std::string MetadataSubjectOf(const queue::QueueId& queue) { return Dotted("metadata", queue); }
+
+std::string PoisonSubjectOf(const queue::QueueId& queue, absl::string_view sequence) {
+  return absl::StrCat(Dotted("poison", queue), ".", sequence);
+}
+
+std::string AttemptSubjectOf(const queue::QueueId& queue, uint64_t sequence) {
+  return absl::StrCat(Dotted("attempts", queue), ".", sequence % kAttemptSlots);
+}
+
+std::string AttemptPageSubjectOf(const queue::QueueId& queue, uint64_t sequence) {
+  return absl::StrCat(Dotted("attempts", queue), ".p", PageOf(sequence) % kAttemptPages);
+}
+
+std::string AttemptSubjectsOf(const queue::QueueId& queue) {
+  return absl::StrCat(Dotted("attempts", queue), ".*");
+}
+
+std::optional<queue::QueueId> QueueOfStream(absl::string_view stream) {
+  if (!absl::ConsumePrefix(&stream, kStreamPrefix)) return std::nullopt;
+  const size_t cut = stream.find('_');
+  if (cut == absl::string_view::npos) return std::nullopt;
+  return queue::QueueId{std::string(stream.substr(0, cut)), std::string(stream.substr(cut + 1))};
+}
+
+std::string MessageIdOf(const queue::QueueId& queue, uint64_t sequence) {
+  return absl::StrFormat("%s-8%03x-%012x", IdHead(queue), sequence >> 48,
+                         sequence & ((uint64_t{1} << 48) - 1));
+}
+
+std::optional<uint64_t> SequenceOf(const queue::QueueId& queue, absl::string_view message_id) {
+  const std::string head = absl::StrCat(IdHead(queue), "-8");
+  uint64_t high = 0, low = 0;
+  absl::string_view rest = message_id;
+  if (!absl::ConsumePrefix(&rest, head) || rest.size() != 16 || rest[3] != '-' ||
+      !absl::SimpleHexAtoi(rest.substr(0, 3), &high) ||
+      !absl::SimpleHexAtoi(rest.substr(4), &low)) {
+    return std::nullopt;
+  }
+  const uint64_t sequence = high << 48 | low;
+  return MessageIdOf(queue, sequence) == message_id ? std::optional<uint64_t>(sequence)
+                                                    : std::nullopt;
+}
+
+namespace {
+
+using nlohmann::json;
+
+// Deliveries that nobody has acknowledged, over all processes. The server's default, 1,000, would
+// hold up a fleet; each costs the server some hundred bytes.
+constexpr int64_t kMaxAckPending = 20'000;
+// Pulls that wait at the server. Ours never do.
+constexpr int64_t kMaxWaiting = 512;
+// Notes are small, and worthless once they are old.
+// Of a page there is a note by each of those who took a part of it.
+constexpr int kMaxRecordsOfPage = 8;
+constexpr int64_t kMaxAttemptsBytes = int64_t{64} << 20;
+constexpr absl::Duration kMaxAttemptsAge = absl::Hours(24 * 7);
+
+int64_t Nanoseconds(absl::Duration duration) { return absl::ToInt64Nanoseconds(duration); }
+
+}  // namespace
+
+json StreamSettings(const queue::QueueId& queue, const Settings& settings) {
+  return {
+      {"name", StreamOf(queue)},
+      {"subjects", {SubjectOf(queue)}},
+      {"storage", "file"},
+      {"num_replicas", settings.replicas},
+      {"retention", "workqueue"},
+      {"discard", "new"},
+      {"max_age", 0},
+      {"duplicate_window", Nanoseconds(settings.dedup_window)},
+  };
+}
+
+json ConsumerSettings(absl::Duration lease) {
+  return {
+      {"durable_name", kConsumer},
+      {"ack_policy", "explicit"},
+      {"ack_wait", Nanoseconds(lease)},
+      {"deliver_policy", "all"},
+      {"replay_policy", "instant"},
+      {"max_deliver", -1},  // muster counts attempts, and gives up by itself
+      {"max_ack_pending", kMaxAckPending},
+      {"max_waiting", kMaxWaiting},
+  };
+}
+
+json AsideStreamSettings(const queue::QueueId& queue, const Settings& settings) {
+  return {
+      {"name", AsideStreamOf(queue)},
+      {"subjects", {MetadataSubjectOf(queue), PoisonSubjectOf(queue, "*")}},
+      {"storage", "file"},
+      {"num_replicas", settings.replicas},
+      {"retention", "limits"},
+      {"discard", "new"},
+      {"max_age", 0},  // poison waits for people
+      {"max_msgs_per_subject", 1},
+  };
+}
+
+json AttemptsStreamSettings(const Settings& settings) {
+  return {
+      {"name", kAttemptsStream},
+      {"subjects", {"muster.attempts.>"}},
+      {"storage", "memory"},
+      // Without it no handler starts: it must not be gone with one server of a cluster.
+      {"num_replicas", settings.replicas},
+      {"retention", "limits"},
+      {"discard", "old"},
+      {"max_age", Nanoseconds(kMaxAttemptsAge)},
+      {"max_bytes", kMaxAttemptsBytes},
+      {"max_msgs_per_subject", kMaxRecordsOfPage},
+  };
+}
+
+namespace {
+
+constexpr absl::string_view kPutPrefix = "put.";
+// Enough to tell a receipt from other text; it is no secret.
+constexpr size_t kSumBytes = 8;
+
+std::string SumOf(const queue::QueueId& queue, absl::string_view content) {
+  const uint64_t sum = base::Fingerprint(absl::StrCat(queue.ToString(), "\n", content)).low;
+  return absl::StrCat(absl::Hex(sum, absl::kZeroPad16)).substr(0, kSumBytes);
+}
+
+queue::Receipt Seal(const queue::QueueId& queue, absl::string_view content) {
+  return absl::WebSafeBase64Escape(absl::StrCat(SumOf(queue, content), content));
+}
+
+}  // namespace
+
+absl::StatusOr<Delivery> ParseAckSubject(absl::string_view subject) {
+  const std::vector<absl::string_view> tokens = absl::StrSplit(subject, '.');
+  // 9 tokens; 11 or 12 with domain and account.
+  const size_t first = tokens.size() == 9 ? 4 : 6;
+  Delivery delivery;
+  int64_t nanoseconds = 0;
+  if (tokens.size() < 9 || tokens.size() == 10 || tokens[0] != "$JS" || tokens[1] != "ACK" ||
+      !absl::SimpleAtoi(tokens[first], &delivery.deliveries) ||
+      !absl::SimpleAtoi(tokens[first + 1], &delivery.sequence) ||
+      !absl::SimpleAtoi(tokens[first + 3], &nanoseconds)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", subject, "' acknowledges no delivery"));
+  }
+  delivery.ack_subject = std::string(subject);
+  delivery.stored = absl::FromUnixNanos(nanoseconds);
+  return delivery;
+}
+
+queue::Receipt ReceiptOf(const queue::QueueId& queue, const Delivery& delivery) {
+  return Seal(queue, delivery.ack_subject);
+}
+
+queue::Receipt ReceiptOfPut(const queue::QueueId& queue, uint64_t sequence) {
+  return Seal(queue, absl::StrCat(kPutPrefix, sequence));
+}
+
+absl::StatusOr<ReadReceipt> ParseReceipt(const queue::QueueId& queue, absl::string_view receipt) {
+  const absl::Status refused =
+      absl::InvalidArgumentError(absl::StrCat("not a receipt of queue '", queue.ToString(), "'"));
+  std::string bytes;
+  if (!absl::WebSafeBase64Unescape(receipt, &bytes) || bytes.size() <= kSumBytes) return refused;
+  absl::string_view content = absl::string_view(bytes).substr(kSumBytes);
+  if (SumOf(queue, content) != bytes.substr(0, kSumBytes)) return refused;
+  ReadReceipt read;
+  if (absl::ConsumePrefix(&content, kPutPrefix)) {
+    read.of_put = true;
+    if (!absl::SimpleAtoi(content, &read.delivery.sequence)) return refused;
+    return read;
+  }
+  MUSTER_ASSIGN_OR_RETURN(read.delivery, ParseAckSubject(content));
+  return read;
+}
+
+}  // namespace muster::queue::jetstream

@@ -1,0 +1,100 @@
+// What a queue is called on the server.
+//
+//   queue "acme/work"
+//
+//   stream MUSTER_acme_work         its messages
+//          consumer "workers"
+//          subject  muster.queue.acme.work
+//   stream MUSTER-ASIDE_acme_work   what does not queue
+//          subject  muster.metadata.acme.work
+//          subjects muster.poison.acme.work.<sequence>
+//   stream MUSTER-ATTEMPTS          of all queues
+//          subjects muster.attempts.acme.work.<slot> and ….p<page>
+//
+// Accounts and names hold only [a-z0-9-] (queue/limits.h), so nothing needs to be escaped.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/queue/limits.h"
+#include "muster/queue/queue_store.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace muster::queue::jetstream {
+
+inline constexpr char kConsumer[] = "workers";
+inline constexpr char kAttemptsStream[] = "MUSTER-ATTEMPTS";
+
+// Messages whose attempts are noted together, if they begin together: a page of neighbours.
+inline constexpr uint64_t kPageMessages = 32;
+inline uint64_t PageOf(uint64_t sequence) { return sequence / kPageMessages; }
+
+std::string StreamOf(const queue::QueueId& queue);
+std::string SubjectOf(const queue::QueueId& queue);
+std::string AsideStreamOf(const queue::QueueId& queue);
+std::string MetadataSubjectOf(const queue::QueueId& queue);
+// `sequence`: a number, or "*".
+std::string PoisonSubjectOf(const queue::QueueId& queue, absl::string_view sequence);
+std::string AttemptSubjectOf(const queue::QueueId& queue, uint64_t sequence);
+// Of those of a page of neighbours, that begin together.
+std::string AttemptPageSubjectOf(const queue::QueueId& queue, uint64_t sequence);
+std::string AttemptSubjectsOf(const queue::QueueId& queue);  // all of them
+
+// The queue of a stream; nullopt for a stream that holds no queue's messages.
+std::optional<queue::QueueId> QueueOfStream(absl::string_view stream);
+
+// A message's id, a GUID: its sequence, and a part that tells queues apart.
+std::string MessageIdOf(const queue::QueueId& queue, uint64_t sequence);
+// The sequence in an id of this queue; nullopt for any other text.
+std::optional<uint64_t> SequenceOf(const queue::QueueId& queue, absl::string_view message_id);
+
+// How the streams and consumers of queues are set, in the words of the server's API.
+
+struct Settings {
+  int replicas = 1;  // 1, 3 or 5
+  // How long a lease lasts: a consumer has one for all its messages. Of queues whose metadata says
+  // nothing (queue/lease_metadata.h).
+  absl::Duration lease = absl::Seconds(30);
+  absl::Duration dedup_window = queue::kDedupWindow;
+};
+
+nlohmann::json StreamSettings(const queue::QueueId& queue, const Settings& settings);
+nlohmann::json ConsumerSettings(absl::Duration lease);
+nlohmann::json AsideStreamSettings(const queue::QueueId& queue, const Settings& settings);
+nlohmann::json AttemptsStreamSettings(const Settings& settings);
+
+// What a receipt of this engine holds: where the server hears of the delivery.
+
+// One delivery of a message, as the subject says that acknowledges it:
+//
+//   $JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>
+//
+// or, with a domain and the hash of an account before the stream, and more behind it.
+struct Delivery {
+  std::string ack_subject;
+  uint64_t sequence = 0;  // of the message in its stream
+  int deliveries = 0;     // this one included
+  absl::Time stored;      // when the stream took the message
+};
+
+// InvalidArgument: not such a subject.
+absl::StatusOr<Delivery> ParseAckSubject(absl::string_view subject);
+
+// Of a message that was delivered, or (Put) stored under `sequence`.
+queue::Receipt ReceiptOf(const queue::QueueId& queue, const Delivery& delivery);
+queue::Receipt ReceiptOfPut(const queue::QueueId& queue, uint64_t sequence);
+
+struct ReadReceipt {
+  bool of_put = false;
+  Delivery delivery;  // of a put: only its sequence
+};
+
+// InvalidArgument: not a receipt of this queue.
+absl::StatusOr<ReadReceipt> ParseReceipt(const queue::QueueId& queue, absl::string_view receipt);
+
+}  // namespace muster::queue::jetstream

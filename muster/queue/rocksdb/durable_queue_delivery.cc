@@ -1,0 +1,294 @@
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
+#include "muster/base/status.h"
+#include "muster/queue/limits.h"
+#include "muster/queue/rocksdb/codec.h"
+#include "muster/queue/rocksdb/durable_queue.h"
+
+namespace muster::queue::rocksdb {
+
+namespace {
+
+int64_t ExpiryOf(int64_t now_us, absl::Duration ttl) {
+  // A lifetime beyond the year 9999 is for ever, and must not overflow.
+  constexpr absl::Duration kForEver = absl::Hours(24 * 365 * 8000);
+  return ttl >= kForEver ? kNeverUs : now_us + absl::ToInt64Microseconds(ttl);
+}
+
+size_t BytesOf(absl::Span<const queue::NewMessage> messages) {
+  constexpr size_t kRecordsBytes = 160;  // keys, state and headers of one message
+  size_t bytes = 0;
+  for (const queue::NewMessage& message : messages) bytes += message.body.size() + kRecordsBytes;
+  return bytes;
+}
+
+}  // namespace
+
+struct DurableQueue::Planned {
+  uint64_t seq = 0;
+  bool duplicate = false;  // then `seq` is the first message's
+  MessageState state;      // unset for a duplicate
+};
+
+absl::StatusOr<std::vector<queue::PutResult>> DurableQueue::Put(
+    absl::Span<const queue::NewMessage> messages) {
+  std::vector<std::string> ids;
+  size_t id_count = 0;
+  for (const queue::NewMessage& message : messages) {
+    ids.push_back(message.dedup_id);
+    if (!message.dedup_id.empty()) ++id_count;
+  }
+  std::vector<queue::PutResult> results;
+  {
+    SharedEntry writing(&gate_);
+    const DedupIds::Reservation reservation(&dedup_ids_, std::move(ids));
+    MUSTER_ASSIGN_OR_RETURN(const auto known, reservation.LookUp());
+    std::vector<Planned> plan;
+    {
+      base::MutexLock lock(&mu_);
+      MUSTER_RETURN_IF_ERROR(PlanPutLocked(messages, known, &plan));
+    }
+    MUSTER_RETURN_IF_ERROR(WritePut(messages, plan));
+    MUSTER_FAILPOINT("queue.after_put");
+    results = PublishPut(plan);
+    CollectGarbage();
+  }
+  if (dedup_ids_.SweepIsDue(id_count)) SweepDedup();
+  return results;
+}
+
+absl::Status DurableQueue::PlanPutLocked(absl::Span<const queue::NewMessage> messages,
+                                         const std::vector<std::optional<DedupRecord>>& known,
+                                         std::vector<Planned>* plan) {
+  MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+  if (counters_.next_seq + messages.size() > kMaxSequence) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("queue '", id_.ToString(), "' has used up its sequence numbers"));
+  }
+  const int64_t now_us = storage_->NowUs();
+  ExpireLocked(now_us);
+  absl::flat_hash_map<absl::string_view, uint64_t> in_this_call;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const queue::NewMessage& message = messages[i];
+    if (known[i].has_value() && IsDuplicateLocked(*known[i], now_us)) {
+      plan->push_back({known[i]->seq, true, {}});
+      continue;
+    }
+    if (!message.dedup_id.empty()) {
+      const auto [it, is_new] = in_this_call.emplace(message.dedup_id, counters_.next_seq);
+      if (!is_new) {
+        plan->push_back({it->second, true, {}});
+        continue;
+      }
+    }
+    MessageState state;
+    state.insertion_us = now_us;
+    state.visible_us = now_us + absl::ToInt64Microseconds(message.delay);
+    state.expiry_us = ExpiryOf(now_us, message.ttl);
+    state.lease = storage_->NextLease();
+    plan->push_back({counters_.next_seq++, false, state});
+  }
+  return absl::OkStatus();
+}
+
+bool DurableQueue::IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) const {
+  if (poison_.contains(dedup.seq)) return true;
+  // After damage to the counters a sequence may have come twice: then this is another message.
+  const MessageState* state = index_.Find(dedup.seq);
+  if (state != nullptr && (state->insertion_us == dedup.put_us || state->has(kDamaged)))
+    return true;
+  if (dedup.seq < record_.dedup_floor) return false;
+  return now_us - dedup.put_us < absl::ToInt64Microseconds(queue::kDedupWindow);
+}
+
+absl::Status DurableQueue::WritePut(absl::Span<const queue::NewMessage> messages,
+                                    const std::vector<Planned>& plan) {
+  ::rocksdb::WriteBatch batch(BytesOf(messages));
+  Counters delta;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i].duplicate) continue;
+    const uint64_t seq = plan[i].seq;
+    PutState(&batch, seq, plan[i].state);
+    PutBody(&batch, storage_->family(kBody), MessageKey(number_, seq), messages[i].body);
+    if (!messages[i].dedup_id.empty()) {
+      dedup_ids_.Write(&batch, messages[i].dedup_id, {seq, plan[i].state.insertion_us});
+    }
+    ++delta.in;
+    delta.next_seq = seq + 1;
+  }
+  // A put that failed can be read until the store is opened again: its duplicate is not on disk.
+  if (delta.in == 0) return storage_->CheckWorks();
+  AddToCounters(&batch, delta);
+  return storage_->Write(&batch, muster::rocksdb::Durability::kPower);
+}
+
+std::vector<queue::PutResult> DurableQueue::PublishPut(const std::vector<Planned>& plan) {
+  const uint64_t salt = storage_->salt();
+  std::vector<queue::PutResult> results(plan.size());
+  for (size_t i = 0; i < plan.size(); ++i) {
+    results[i].message_id = MessageId(plan[i].seq);
+    results[i].duplicate = plan[i].duplicate;
+    if (plan[i].duplicate) continue;
+    const MessageState& state = plan[i].state;
+    results[i].receipt = EncodeReceipt(salt, {plan[i].seq, state.lease});
+    results[i].insertion_time = FromUs(state.insertion_us);
+    results[i].expiration_time = FromUs(state.expiry_us);
+    results[i].next_visible_time = FromUs(state.visible_us);
+  }
+  base::MutexLock lock(&mu_);
+  const int64_t now_us = storage_->NowUs();
+  for (const Planned& planned : plan) {
+    if (planned.duplicate) continue;
+    index_.Insert(planned.seq, planned.state, now_us);
+    ++counters_.in;
+  }
+  return results;
+}
+
+void DurableQueue::SweepDedup() {
+  ExclusiveEntry alone(&gate_);
+  dedup_ids_.Sweep([this](const DedupRecord& dedup) {
+    base::MutexLock lock(&mu_);
+    return !deleted_ && !IsDuplicateLocked(dedup, storage_->NowUs());
+  });
+}
+
+absl::StatusOr<std::vector<queue::Message>> DurableQueue::Receive(
+    const queue::ReceiveOptions& options) {
+  // Damaged messages at the head must not look like an empty queue.
+  while (true) {
+    bool set_aside = false;
+    MUSTER_ASSIGN_OR_RETURN(auto messages, ReceiveOnce(options, &set_aside));
+    if (!messages.empty() || !set_aside) return messages;
+  }
+}
+
+absl::StatusOr<std::vector<queue::Message>> DurableQueue::ReceiveOnce(
+    const queue::ReceiveOptions& options, bool* set_aside) {
+  SharedEntry writing(&gate_);
+  MUSTER_ASSIGN_OR_RETURN(Claims claims, Lease(options));
+  CollectGarbage();
+  if (claims.taken.empty()) return std::vector<queue::Message>();
+  absl::StatusOr<std::vector<Fetched>> fetched = Fetch(claims.taken);
+  if (!fetched.ok()) {
+    CheckInAll(claims.taken, fetched.status());
+    return fetched.status();
+  }
+  std::vector<Claim> good, damaged;
+  std::vector<queue::Message> messages;
+  ::rocksdb::WriteBatch batch;
+  for (Claim& claim : claims.taken) {
+    Fetched& found = (*fetched)[claim.slot];
+    if (found.damage.has_value()) {
+      const queue::Cause cause{*found.damage, claim.before.attempts, "", FromUs(claims.now_us)};
+      BuryMessage(&batch, claim, found.body, cause);
+      damaged.push_back(claim);
+    } else {
+      if (storage_->keeps_leases()) PutState(&batch, claim.seq, claim.after);
+      messages.push_back(ToMessage(claim.seq, claim.after, std::move(found.body)));
+      messages.back().receipt = EncodeReceipt(storage_->salt(), {claim.seq, claim.after.lease});
+      good.push_back(claim);
+    }
+  }
+  // A lease needs no sync: losing it in a power cut only shows the message again.
+  const absl::Status written = batch.Count() == 0
+                                   ? storage_->CheckWorks()
+                                   : storage_->Write(&batch, muster::rocksdb::Durability::kProcess);
+  MUSTER_FAILPOINT("queue.after_lease");
+  CheckInAll(good, written);
+  BuryAll(damaged, written);
+  MUSTER_RETURN_IF_ERROR(written);
+  *set_aside = !damaged.empty();
+  return messages;
+}
+
+absl::StatusOr<DurableQueue::Claims> DurableQueue::Lease(const queue::ReceiveOptions& options) {
+  CatchUp();
+  base::MutexLock lock(&mu_);
+  MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+  Claims claims;
+  claims.now_us = storage_->NowUs();
+  ExpireLocked(claims.now_us);
+  for (const uint64_t seq : index_.Ready(claims.now_us, options.max_messages)) {
+    Claim claim;
+    claim.slot = claims.taken.size();
+    claim.seq = seq;
+    claim.before = index_.CheckOut(seq);
+    claim.after = claim.before;
+    claim.after.lease = storage_->NextLease();
+    claim.after.visible_us = claims.now_us + absl::ToInt64Microseconds(options.visibility);
+    ++claim.after.dequeue_count;
+    const bool suspect = claim.before.has(kBegan) || claim.before.has(kSuspect);
+    claim.after.flags =
+        static_cast<uint8_t>((claim.before.flags & kDamaged) | kHeld | (suspect ? kSuspect : 0));
+    claims.taken.push_back(claim);
+  }
+  return claims;
+}
+
+absl::StatusOr<std::vector<DurableQueue::Fetched>> DurableQueue::Fetch(
+    const std::vector<Claim>& claims) const {
+  std::vector<std::string> keys;
+  for (const Claim& claim : claims) keys.push_back(MessageKey(number_, claim.seq));
+  std::vector<ReadResult> reads = storage_->ReadAll(kBody, keys);
+  std::vector<Fetched> fetched(claims.size());
+  for (size_t i = 0; i < claims.size(); ++i) {
+    ReadResult& read = reads[i];
+    if (!read.status.ok() && !absl::IsNotFound(read.status) && !absl::IsDataLoss(read.status)) {
+      return absl::UnavailableError(
+          absl::StrCat(NameOf(claims[i].seq), ": ", read.status.message()));
+    }
+    const bool body_sound = read.status.ok() && StripToBody(&read.value, keys[i]);
+    const bool state_sound = !claims[i].before.has(kDamaged);
+    if (!body_sound || !state_sound) {
+      fetched[i].damage = absl::StrCat("DATA_LOSS: ", NameOf(claims[i].seq), ": its ",
+                                       state_sound ? "body" : "state", " record is damaged");
+    }
+    fetched[i].body = body_sound ? std::move(read.value) : std::string(SalvageBody(read.value));
+  }
+  return fetched;
+}
+
+queue::Message DurableQueue::ToMessage(uint64_t seq, const MessageState& state,
+                                       std::string body) const {
+  queue::Message message;
+  message.message_id = MessageId(seq);
+  message.body = std::move(body);
+  message.insertion_time = FromUs(state.insertion_us);
+  message.expiration_time = FromUs(state.expiry_us);
+  message.next_visible_time = FromUs(state.visible_us);
+  message.dequeue_count = static_cast<int>(state.dequeue_count);
+  message.attempts = state.attempts;
+  message.interrupted = state.has(kSuspect);
+  return message;
+}
+
+absl::StatusOr<std::vector<queue::Message>> DurableQueue::Peek(int max_messages) {
+  CatchUp();
+  std::vector<Claim> shown;
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+    const int64_t now_us = storage_->NowUs();
+    ExpireLocked(now_us);
+    for (const uint64_t seq : index_.Ready(now_us, max_messages)) {
+      shown.push_back({0, seq, *index_.Find(seq), {}});
+    }
+  }
+  MUSTER_ASSIGN_OR_RETURN(std::vector<Fetched> fetched, Fetch(shown));
+  std::vector<queue::Message> messages;
+  for (size_t i = 0; i < shown.size(); ++i) {
+    // Nothing holds the message: it may have been deleted since. A damaged one waits for a receive
+    // to set it aside.
+    if (fetched[i].damage.has_value()) continue;
+    MessageState state = shown[i].before;
+    if (state.has(kBegan)) state.flags |= kSuspect;
+    messages.push_back(ToMessage(shown[i].seq, state, std::move(fetched[i].body)));
+  }
+  return messages;
+}
+
+}  // namespace muster::queue::rocksdb

@@ -1,0 +1,208 @@
+#include "muster/report/remote/remote_report_client.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status.h"
+#include "muster/report/report_proto.h"
+#include "muster/rpc/channel.h"
+#include "muster/rpc/status.h"
+#include "muster/v1/report_service.grpc.pb.h"
+
+namespace muster::report::remote {
+
+template <typename Request, typename Response>
+absl::StatusOr<Response> RemoteReportClient::Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                                               const Request&,
+                                                                               Response*),
+                                                  const Request& request) {
+  rpc::CallContext context(timeout_);
+  Response response;
+  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc((stub_.get()->*method)(&context, request, &response)));
+  return response;
+}
+
+absl::StatusOr<report::Progress> RemoteReportClient::RegisterBatch(
+    const report::BatchShape& shape) {
+  v1::RegisterBatchRequest request;
+  request.set_batch(shape.batch);
+  *request.mutable_schema() = report::ToProto(shape);
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::RegisterBatch, request));
+  return report::FromProto(response.progress());
+}
+
+absl::StatusOr<report::Progress> RemoteReportClient::GetProgress(uint64_t batch) {
+  v1::GetProgressRequest request;
+  request.set_batch(batch);
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::GetProgress, request));
+  return report::FromProto(response.progress());
+}
+
+absl::StatusOr<uint64_t> RemoteReportClient::HighestBatch() {
+  MUSTER_ASSIGN_OR_RETURN(const auto response,
+                          Call(&Stub::GetHighestBatch, v1::GetHighestBatchRequest()));
+  return response.batch();
+}
+
+absl::StatusOr<std::vector<uint64_t>> RemoteReportClient::UncountedItems(uint64_t batch,
+                                                                         uint64_t item_count,
+                                                                         uint64_t from,
+                                                                         size_t max) {
+  // Beyond what the field holds, it is too many all the same.
+  constexpr size_t kMost = std::numeric_limits<int32_t>::max();
+  v1::ListUncountedItemsRequest request;
+  request.set_batch(batch);
+  request.set_item_count(item_count);
+  request.set_from(from);
+  request.set_max(static_cast<int32_t>(std::min(max, kMost)));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::ListUncountedItems, request));
+  return std::vector<uint64_t>(response.indexes().begin(), response.indexes().end());
+}
+
+absl::Status RemoteReportClient::CheckCompletion(uint64_t batch) {
+  v1::CheckCompletionRequest request;
+  request.set_batch(batch);
+  return Call(&Stub::CheckCompletion, request).status();
+}
+
+absl::StatusOr<report::StoredReceipt> RemoteReportClient::GetReceipt(uint64_t batch) {
+  v1::GetStoredReceiptRequest request;
+  request.set_batch(batch);
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::GetStoredReceipt, request));
+  return report::StoredReceipt{response.text(), response.checksum()};
+}
+
+absl::StatusOr<report::Tally> RemoteReportClient::GetTally(uint64_t batch) {
+  v1::GetTallyRequest request;
+  request.set_batch(batch);
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::GetTally, request));
+  return report::FromProto(response);
+}
+
+absl::Status RemoteReportClient::ReopenDeadLettered(uint64_t batch,
+                                                    absl::Span<const uint64_t> items) {
+  v1::ReopenDeadLetteredRequest request;
+  request.set_batch(batch);
+  request.mutable_indexes()->Add(items.begin(), items.end());
+  return Call(&Stub::ReopenDeadLettered, request).status();
+}
+
+DiscoveringReportClient::DiscoveringReportClient(ControllerAddresses controllers,
+                                                 rpc::ChannelOptions channel_options,
+                                                 absl::Duration timeout)
+    : controllers_(std::move(controllers)),
+      channel_options_(std::move(channel_options)),
+      timeout_(timeout) {}
+
+DiscoveringReportClient::~DiscoveringReportClient() = default;
+
+absl::StatusOr<std::shared_ptr<RemoteReportClient>> DiscoveringReportClient::Find() {
+  const std::vector<std::string> known = controllers_();
+  base::MutexLock lock(&mu_);
+  if (known.empty()) return absl::UnavailableError("no controller is known here");
+  if (client_ == nullptr || known.front() != address_) {
+    const auto channel = rpc::OpenChannel(known.front(), channel_options_);
+    if (!channel.ok()) {
+      return absl::UnavailableError(
+          absl::StrCat("controller ", known.front(), ": ", channel.status().message()));
+    }
+    address_ = known.front();
+    client_ = std::make_shared<RemoteReportClient>(*channel, timeout_);
+  }
+  return client_;
+}
+
+absl::StatusOr<report::Progress> DiscoveringReportClient::RegisterBatch(
+    const report::BatchShape& shape) {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteReportClient> client, Find());
+  return client->RegisterBatch(shape);
+}
+
+absl::StatusOr<report::Progress> DiscoveringReportClient::GetProgress(uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteReportClient> client, Find());
+  return client->GetProgress(batch);
+}
+
+absl::StatusOr<uint64_t> DiscoveringReportClient::HighestBatch() {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteReportClient> client, Find());
+  return client->HighestBatch();
+}
+
+absl::StatusOr<std::vector<uint64_t>> DiscoveringReportClient::UncountedItems(uint64_t batch,
+                                                                              uint64_t item_count,
+                                                                              uint64_t from,
+                                                                              size_t max) {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteReportClient> client, Find());
+  return client->UncountedItems(batch, item_count, from, max);
+}
+
+absl::Status DiscoveringReportClient::CheckCompletion(uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteReportClient> client, Find());
+  return client->CheckCompletion(batch);
+}
+
+absl::StatusOr<report::StoredReceipt> DiscoveringReportClient::GetReceipt(uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteReportClient> client, Find());
+  return client->GetReceipt(batch);
+}
+
+absl::StatusOr<report::Tally> DiscoveringReportClient::GetTally(uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteReportClient> client, Find());
+  return client->GetTally(batch);
+}
+
+absl::Status DiscoveringReportClient::ReopenDeadLettered(uint64_t batch,
+                                                         absl::Span<const uint64_t> items) {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<RemoteReportClient> client, Find());
+  return client->ReopenDeadLettered(batch, items);
+}
+
+namespace {
+
+// Turns the parts of an answer into visits, in order.
+class PartReader {
+ public:
+  explicit PartReader(const report::RowVisitor* visitor) : visitor_(*visitor) {}
+
+  absl::Status Take(const v1::GetReportResponse& response) {
+    if (response.has_schema()) {
+      MUSTER_ASSIGN_OR_RETURN(group_, report::FromProto(response.schema()));
+      return visitor_.on_group(*group_);
+    }
+    if (!group_.has_value()) return absl::DataLossError("a report's rows came before their group");
+    for (const v1::PartialRow& row : response.rows().rows()) {
+      MUSTER_ASSIGN_OR_RETURN(const report::GroupRow decoded, report::FromProto(row, *group_));
+      visitor_.on_row(decoded);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const report::RowVisitor& visitor_;
+  std::optional<report::GroupShape> group_;
+};
+
+}  // namespace
+
+absl::Status ReadReport(const std::shared_ptr<grpc::Channel>& channel, const ReadRequest& request,
+                        const report::RowVisitor& visitor) {
+  v1::GetReportRequest wanted;
+  wanted.set_batch(request.batch);
+  wanted.set_group(request.group);
+  wanted.set_max_rows(request.max_rows);
+  rpc::CallContext context(request.timeout);
+  const auto stub = v1::ReportService::NewStub(channel);
+  const auto stream = stub->GetReport(&context, wanted);
+  PartReader parts(&visitor);
+  absl::Status taken;
+  v1::GetReportResponse response;
+  while (taken.ok() && stream->Read(&response)) taken = parts.Take(response);
+  if (!taken.ok()) context.TryCancel();
+  const absl::Status ended = rpc::FromGrpc(stream->Finish());
+  return taken.ok() ? ended : taken;
+}
+
+}  // namespace muster::report::remote

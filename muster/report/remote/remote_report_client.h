@@ -1,0 +1,109 @@
+// RemoteReportClient: the counting desk of a controller in another process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "grpcpp/channel.h"
+#include "muster/base/mutex.h"
+#include "muster/report/report_client.h"
+#include "muster/report/report_store.h"
+#include "muster/rpc/channel.h"
+#include "muster/rpc/limits.h"
+#include "muster/v1/report_service.grpc.pb.h"
+
+namespace muster::report::remote {
+
+// Thread-safe. Statuses are as the service gave them. Whether a call that is Unavailable is tried
+// again, the channel decides.
+class RemoteReportClient final : public report::ReportClient {
+ public:
+  // Each call ends after `timeout` at the latest.
+  explicit RemoteReportClient(const std::shared_ptr<grpc::Channel>& channel,
+                              absl::Duration timeout = rpc::kDefaultCallTimeout)
+      : stub_(v1::ReportService::NewStub(channel)), timeout_(timeout) {}
+
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override;
+  absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override;
+  absl::StatusOr<uint64_t> HighestBatch() override;
+  absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
+                                                       uint64_t from, size_t max) override;
+  absl::Status CheckCompletion(uint64_t batch) override;
+  absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override;
+  absl::StatusOr<report::Tally> GetTally(uint64_t batch) override;
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
+
+ private:
+  using Stub = v1::ReportService::Stub;
+
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request);
+
+  const std::unique_ptr<Stub> stub_;
+  const absl::Duration timeout_;
+};
+
+// DiscoveringReportClient: the counting desk of whichever controller is there: it looks for one
+// with each call.
+
+// HOST:PORT of every controller that is known now, the best one first.
+using ControllerAddresses = std::function<std::vector<std::string>()>;
+
+// Thread-safe. Beside what RemoteReportClient answers: Unavailable, when no controller is known.
+class DiscoveringReportClient final : public report::ReportClient {
+ public:
+  DiscoveringReportClient(ControllerAddresses controllers, rpc::ChannelOptions channel_options,
+                          absl::Duration timeout = rpc::kDefaultCallTimeout);
+  ~DiscoveringReportClient() override;
+
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override;
+  absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override;
+  absl::StatusOr<uint64_t> HighestBatch() override;
+  absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
+                                                       uint64_t from, size_t max) override;
+  absl::Status CheckCompletion(uint64_t batch) override;
+  absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override;
+  absl::StatusOr<report::Tally> GetTally(uint64_t batch) override;
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
+
+ private:
+  absl::StatusOr<std::shared_ptr<RemoteReportClient>> Find();
+
+  const ControllerAddresses controllers_;
+  const rpc::ChannelOptions channel_options_;
+  const absl::Duration timeout_;
+
+  base::Mutex mu_;
+  // Of the controller that was found last: there is one at a time.
+  std::string address_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<RemoteReportClient> client_ ABSL_GUARDED_BY(mu_);
+};
+
+// Reads what a batch adds up to from a controller in another process.
+
+// For a report as a whole, which may be long.
+inline constexpr absl::Duration kDefaultReportTimeout = absl::Minutes(10);
+
+struct ReadRequest {
+  uint64_t batch = 0;
+  std::string group;     // empty: all, in the job's order
+  int64_t max_rows = 0;  // of each group; 0: all
+  absl::Duration timeout = kDefaultReportTimeout;
+};
+
+// As report::VisitRows. All that is visited is of one moment. Statuses are those of GetReport
+// (proto/muster/v1/report_service.proto); DataLoss: the answer contradicts itself. On error some of
+// it may have been visited.
+absl::Status ReadReport(const std::shared_ptr<grpc::Channel>& channel, const ReadRequest& request,
+                        const report::RowVisitor& visitor);
+
+}  // namespace muster::report::remote

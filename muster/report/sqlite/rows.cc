@@ -1,0 +1,199 @@
+#include "muster/report/sqlite/rows.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/status.h"
+
+namespace muster::report::sqlite {
+
+namespace {
+
+constexpr char kSelect[] =
+    "SELECT batch, job, job_revision, items_counted, items_dead, transactions, aggregated, "
+    "rejected, dead_lettered, duplicates, conflicts, attempts, first_counted, last_counted, "
+    "receipt_revision FROM muster_batch";
+
+std::optional<absl::Time> TimeAt(const Statement& row, int column) {
+  if (row.IsNull(column)) return std::nullopt;
+  return absl::FromUnixMicros(row.Int(column));
+}
+
+report::Progress ProgressOf(const Statement& row) {
+  report::Progress progress;
+  progress.batch = static_cast<uint64_t>(row.Int(0));
+  progress.job = std::string(row.Text(1));
+  progress.job_revision = std::string(row.Text(2));
+  progress.items_counted = row.Int(3);
+  progress.items_dead = row.Int(4);
+  progress.transactions = row.Int(5);
+  progress.aggregated = row.Int(6);
+  progress.rejected = row.Int(7);
+  progress.dead_lettered = row.Int(8);
+  progress.duplicates = row.Int(9);
+  progress.conflicts = row.Int(10);
+  progress.attempts = row.Int(11);
+  progress.first_counted = TimeAt(row, 12);
+  progress.last_counted = TimeAt(row, 13);
+  progress.receipt_revision = row.Int(14);
+  return progress;
+}
+
+}  // namespace
+
+absl::Status EnsureBatch(Connection* connection, const report::BatchShape& shape) {
+  MUSTER_ASSIGN_OR_RETURN(Statement insert,
+                          connection->Prepare("INSERT INTO muster_batch (batch, job, job_revision) "
+                                              "VALUES (?, ?, ?) ON CONFLICT DO NOTHING"));
+  MUSTER_RETURN_IF_ERROR(insert.Run(shape.batch, shape.job, shape.job_revision));
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress known, LoadProgress(connection, shape.batch));
+  if (known.job == shape.job && known.job_revision == shape.job_revision) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("batch ", shape.batch, " is known with job '", known.job, "' revision ",
+                   known.job_revision, ", not '", shape.job, "' ", shape.job_revision));
+}
+
+absl::StatusOr<report::Progress> LoadProgress(Connection* connection, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare(absl::StrCat(kSelect, " WHERE batch = ?")));
+  MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(batch).Step());
+  if (found) return ProgressOf(query);
+  return absl::NotFoundError(absl::StrCat("the report knows no batch ", batch));
+}
+
+absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connection) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare(absl::StrCat(kSelect, " ORDER BY batch")));
+  std::vector<report::Progress> all;
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+    if (!found) return all;
+    all.push_back(ProgressOf(query));
+  }
+}
+
+void AddToProgress(const report::ItemFacts& item, int sign, report::Progress* progress) {
+  const bool dead = item.outcome == report::ItemOutcome::kDeadLettered;
+  progress->items_counted += dead ? 0 : sign;
+  progress->items_dead += dead ? sign : 0;
+  progress->transactions += sign * item.transactions;
+  progress->aggregated += sign * item.aggregated;
+  progress->rejected += sign * item.rejected;
+  progress->dead_lettered += dead ? sign * item.transactions : 0;
+  progress->attempts += sign * item.attempts;
+}
+
+// A time that is not known yet goes in as NULL by way of nullif: no batch was counted in the first
+// microsecond of 1970.
+absl::Status StoreProgress(Connection* connection, const report::Progress& progress) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement update,
+      connection->Prepare("UPDATE muster_batch SET items_counted = ?, items_dead = ?, "
+                          "transactions = ?, aggregated = ?, rejected = ?, dead_lettered = ?, "
+                          "duplicates = ?, conflicts = ?, attempts = ?, "
+                          "first_counted = nullif(?, 0), last_counted = nullif(?, 0), "
+                          "receipt_revision = ? WHERE batch = ?"));
+  const absl::Time epoch = absl::UnixEpoch();
+  return update.Run(progress.items_counted, progress.items_dead, progress.transactions,
+                    progress.aggregated, progress.rejected, progress.dead_lettered,
+                    progress.duplicates, progress.conflicts, progress.attempts,
+                    absl::ToUnixMicros(progress.first_counted.value_or(epoch)),
+                    absl::ToUnixMicros(progress.last_counted.value_or(epoch)),
+                    progress.receipt_revision, progress.batch);
+}
+
+namespace {
+
+bool IsOutcome(int64_t stored) {
+  return stored == static_cast<int64_t>(report::ItemOutcome::kAggregated) ||
+         stored == static_cast<int64_t>(report::ItemOutcome::kDeadLettered);
+}
+
+}  // namespace
+
+absl::StatusOr<report::ItemRow> ItemRowOf(const Statement& row) {
+  report::ItemRow item;
+  item.batch = static_cast<uint64_t>(row.Int(0));
+  item.index = static_cast<uint64_t>(row.Int(1));
+  const std::optional<base::Fingerprint128> content = base::Fingerprint128::FromBytes(row.Bytes(6));
+  const std::optional<base::Fingerprint128> result = base::Fingerprint128::FromBytes(row.Bytes(7));
+  if (!IsOutcome(row.Int(2)) || !content || !result) {
+    return absl::DataLossError(
+        absl::StrCat("the row of item ", item.batch, "/", item.index, " is damaged"));
+  }
+  item.outcome = static_cast<report::ItemOutcome>(row.Int(2));
+  item.transactions = row.Int(3);
+  item.aggregated = row.Int(4);
+  item.rejected = row.Int(5);
+  item.content = *content;
+  item.result = *result;
+  item.attempts = row.Int(8);
+  item.handler_version = std::string(row.Text(9));
+  item.worker = std::string(row.Text(10));
+  item.cause = std::string(row.Text(11));
+  item.counted = absl::FromUnixMicros(row.Int(12));
+  return item;
+}
+
+absl::StatusOr<ItemRows> ItemRows::Prepare(Connection* connection) {
+  ItemRows rows(connection);
+  const std::string values = absl::StrCat(" INTO muster_item (", kItemColumns,
+                                          ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  MUSTER_ASSIGN_OR_RETURN(
+      rows.insert_, connection->Prepare(absl::StrCat("INSERT", values, " ON CONFLICT DO NOTHING")));
+  MUSTER_ASSIGN_OR_RETURN(rows.replace_, connection->Prepare(absl::StrCat("REPLACE", values)));
+  MUSTER_ASSIGN_OR_RETURN(
+      rows.get_, connection->Prepare(absl::StrCat(
+                     "SELECT ", kItemColumns, " FROM muster_item WHERE batch = ? AND item = ?")));
+  MUSTER_ASSIGN_OR_RETURN(
+      rows.delete_, connection->Prepare("DELETE FROM muster_item WHERE batch = ? AND item = ?"));
+  MUSTER_ASSIGN_OR_RETURN(
+      rows.insert_rejection_,
+      connection->Prepare("INSERT INTO muster_rejection (batch, item, ordinal, line, reason) "
+                          "VALUES (?, ?, ?, ?, ?)"));
+  return rows;
+}
+
+absl::Status ItemRows::Write(Statement* statement, const report::ItemFacts& item,
+                             absl::Time counted) {
+  const std::string content = item.content.ToBytes();
+  const std::string result = item.result.ToBytes();
+  return statement->Run(item.batch, item.index, static_cast<int>(item.outcome), item.transactions,
+                        item.aggregated, item.rejected, Blob{content}, Blob{result}, item.attempts,
+                        item.handler_version, item.worker, item.cause, absl::ToUnixMicros(counted));
+}
+
+absl::StatusOr<bool> ItemRows::Insert(const report::ItemFacts& item, absl::Time counted) {
+  MUSTER_RETURN_IF_ERROR(Write(&insert_, item, counted));
+  return connection_->Changes() == 1;
+}
+
+absl::StatusOr<report::ItemRow> ItemRows::Get(uint64_t batch, uint64_t index) {
+  MUSTER_ASSIGN_OR_RETURN(const bool found, get_.Bind(batch, index).Step());
+  absl::StatusOr<report::ItemRow> item =
+      absl::NotFoundError(absl::StrCat("item ", batch, "/", index, " has no row"));
+  if (found) item = ItemRowOf(get_);
+  get_.Reset();
+  return item;
+}
+
+absl::Status ItemRows::Replace(const report::ItemFacts& item, absl::Time counted) {
+  return Write(&replace_, item, counted);
+}
+
+absl::Status ItemRows::Delete(uint64_t batch, uint64_t index) { return delete_.Run(batch, index); }
+
+absl::Status ItemRows::InsertRejections(const report::CountedItem& item) {
+  int64_t ordinal = 0;
+  for (const report::Rejection& rejection : item.rejections) {
+    MUSTER_RETURN_IF_ERROR(
+        insert_rejection_.Run(item.batch, item.index, ordinal++, rejection.line, rejection.reason));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::report::sqlite

@@ -1,0 +1,67 @@
+// RepairSession: where the records of one database are checked and mended. A check of a part reads
+// through the families, says what it finds, and puts beside it what mends it; at the end a repair
+// writes all of that at once, after what it takes away lies on the quarantine.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/os/quarantine.h"
+#include "muster/rocksdb/database.h"
+#include "muster/rocksdb/record_cursor.h"
+#include "muster/rocksdb/salvage.h"
+#include "rocksdb/write_batch.h"
+
+namespace muster::rocksdb {
+
+// Not thread-safe.
+class RepairSession {
+ public:
+  // `part` is what Damage calls it. Errors as OpenToSalvage; what `check` points to outlives the
+  // workbench.
+  static absl::StatusOr<std::unique_ptr<RepairSession>> Open(const std::string& dir,
+                                                             std::string part,
+                                                             const DatabaseOptions& options,
+                                                             const os::CheckOptions& check,
+                                                             bool may_begin_anew);
+
+  using Visit = absl::FunctionRef<absl::Status(absl::string_view key, absl::string_view value)>;
+  // Hands over each record of `family` from `from` on, those before `end` only; "": to the last.
+  // DataLoss when something may follow that cannot be read; other errors are the visitor's, or the
+  // disk's.
+  absl::Status ForEach(size_t family, Visit visit, absl::string_view from = "",
+                       absl::string_view end = "") const;
+  // For two families side by side. The caller asks for the cursor's status when it has ended.
+  RecordCursor Read(size_t family, absl::string_view from = "") const;
+  void Count(uint64_t records) { summary_.records += records; }
+
+  os::StoredRecord Stored(size_t family, absl::string_view key, absl::string_view value) const;
+
+  // Tells of `damage`, whose part is filled in. A repair takes its records away.
+  absl::Status Found(os::Damage damage);
+  // Part of the repair that was told of last.
+  void Put(size_t family, absl::string_view key, absl::string_view value);
+
+  // Writes the repair, if there is one to write.
+  absl::StatusOr<os::CheckSummary> Finish();
+
+ private:
+  RepairSession(std::string part, const DatabaseOptions& options, const os::CheckOptions& check)
+      : part_(std::move(part)), options_(options), check_(check) {}
+  absl::Status Tell(const os::Damage& damage);
+  SalvageOptions Salvage(bool may_begin_anew);
+
+  const std::string part_;
+  const DatabaseOptions options_;
+  const os::CheckOptions check_;
+  std::unique_ptr<Database> database_;
+  ::rocksdb::WriteBatch mend_;
+  os::CheckSummary summary_;
+};
+
+}  // namespace muster::rocksdb

@@ -1,0 +1,338 @@
+// Starts keepers as processes that outlive this one.
+
+#include "muster/scaling/actuator/process/replica_store.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/log.h"
+#include "muster/base/names.h"
+#include "muster/base/quantity.h"
+#include "muster/base/status.h"
+#include "muster/os/child_process.h"
+#include "muster/os/file_descriptor.h"
+#include "muster/scaling/actuator/process/limits.h"
+#include "muster/scaling/actuator/process/replica_keeper.h"
+
+namespace muster::scaling::actuator::process {
+
+// One that has not answered yet.
+struct LaunchedKeeper {
+  pid_t pid = 0;  // a child of this process, to be waited for when it has ended
+  os::FileDescriptor answer;
+};
+
+// Runs `keeper`, the path of muster-replica-keeper, in a session of its own. `environment` is set
+// on top of this process's own, for the keeper and its program.
+absl::StatusOr<LaunchedKeeper> LaunchKeeper(
+    const std::string& keeper, const KeeperOrder& order,
+    const std::vector<std::pair<std::string, std::string>>& environment);
+
+// What it answers: OK once the program was executed. Otherwise it has ended, or, after `limit`, was
+// killed (Unavailable).
+absl::Status AwaitAnswer(const LaunchedKeeper& launched, absl::Duration limit);
+
+namespace {
+
+using os::FileDescriptor;
+
+constexpr size_t kMaxAnswerBytes = 4096;
+
+// What the child does between fork and exec.
+class SpawnPlan {
+ public:
+  explicit SpawnPlan(int answer) {
+    posix_spawn_file_actions_init(&files_);
+    posix_spawn_file_actions_adddup2(&files_, answer, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    // Other libraries' files stay out of it, whatever flags they were opened with.
+    posix_spawn_file_actions_addclosefrom_np(&files_, STDERR_FILENO + 1);
+    posix_spawnattr_init(&attributes_);
+    sigset_t none, usual;
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD}) {
+      sigaddset(&usual, number);
+    }
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &usual);
+    posix_spawnattr_setflags(&attributes_,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnPlan() {
+    posix_spawn_file_actions_destroy(&files_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  const posix_spawn_file_actions_t* files() const { return &files_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
+struct AnswerPipe {
+  FileDescriptor read_end, write_end;
+};
+
+// Its write end lies above what SpawnPlan opens.
+absl::StatusOr<AnswerPipe> MakeAnswerPipe() {
+  std::array<int, 2> ends;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe2");
+  AnswerPipe pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+  if (pipe.write_end.get() <= STDERR_FILENO) {
+    pipe.write_end =
+        FileDescriptor(fcntl(pipe.write_end.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    if (pipe.write_end.get() < 0) return absl::ErrnoToStatus(errno, "fcntl");
+  }
+  return pipe;
+}
+
+// Up to its line feed. What was said so far when `deadline` passed, or the keeper ended.
+std::string ReadLine(int fd, absl::Duration deadline) {
+  std::string said;
+  std::array<char, 512> chunk;
+  while (said.size() < kMaxAnswerBytes && said.find('\n') == std::string::npos) {
+    const absl::Duration left = deadline - base::RealClock()->Monotonic();
+    if (left <= absl::ZeroDuration()) break;
+    pollfd event{fd, POLLIN, 0};
+    if (poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1) <= 0) continue;
+    const ssize_t got = read(fd, chunk.data(), chunk.size());
+    if (got == 0) break;
+    if (got > 0) said.append(chunk.data(), static_cast<size_t>(got));
+  }
+  return said;
+}
+
+}  // namespace
+
+absl::StatusOr<LaunchedKeeper> LaunchKeeper(
+    const std::string& keeper, const KeeperOrder& order,
+    const std::vector<std::pair<std::string, std::string>>& environment) {
+  MUSTER_ASSIGN_OR_RETURN(AnswerPipe pipe, MakeAnswerPipe());
+  std::vector<std::string> argv = ToArguments(order);
+  argv.insert(argv.begin(), keeper);
+  const std::vector<std::string> variables = os::MergeEnvironment(environment);
+  const SpawnPlan plan(pipe.write_end.get());
+  LaunchedKeeper launched;
+  const int error =
+      posix_spawn(&launched.pid, keeper.c_str(), plan.files(), plan.attributes(),
+                  os::NullTerminated(argv).data(), os::NullTerminated(variables).data());
+  if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("cannot start ", keeper));
+  launched.answer = std::move(pipe.read_end);
+  return launched;
+}
+
+absl::Status AwaitAnswer(const LaunchedKeeper& launched, absl::Duration limit) {
+  const std::string said = ReadLine(launched.answer.get(), base::RealClock()->Monotonic() + limit);
+  if (said.empty() || said.back() != '\n') {
+    // It is this process's child and was not waited for: the number is its own. The kernel lets a
+    // program of it go.
+    kill(launched.pid, SIGKILL);
+  }
+  return ParseAnswer(absl::StripSuffix(said, "\n"));
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+using scaling::actuator::ReplicaState;
+
+// Each holds a descriptor of this process until it has answered.
+constexpr int kStartsAtATime = 64;
+
+std::vector<fs::path> FoldersIn(const std::string& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    paths.push_back(entry->path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+ReplicaState StateOf(const ReplicaFolder& folder) {
+  if (folder.Has(Mark::kLeaving) || folder.Has(Mark::kUnattended)) return ReplicaState::kDraining;
+  return folder.Has(Mark::kReady) ? ReplicaState::kReady : ReplicaState::kStarting;
+}
+
+Departure DepartureOf(const ReplicaFolder& folder, const ReplicaRecord& record) {
+  if (folder.Has(Mark::kUnattended) || record.keeper.boot != os::BootId()) {
+    return Departure::kUnattended;
+  }
+  return folder.Has(Mark::kLeaving) ? Departure::kTold : Departure::kFailed;
+}
+
+// Without a word from its keeper, that was killed; then the kernel has told the program to go.
+ReplicaEnd EndOf(const ReplicaFolder& folder, const ReplicaRecord& record) {
+  absl::StatusOr<ReplicaEnd> end = folder.ReadEnd();
+  if (end.ok()) return *std::move(end);
+  return {"its keeper was killed", "", absl::Now() - record.started};
+}
+
+void Remove(const ReplicaFolder& folder) {
+  std::error_code ignored;
+  fs::remove_all(folder.path(), ignored);
+}
+
+struct Launched {
+  ReplicaFolder folder;
+  LaunchedKeeper keeper;
+};
+
+absl::StatusOr<Launched> Launch(const StartPlan& plan, const std::string& replicas) {
+  Launched launched{ReplicaFolder(absl::StrCat(replicas, "/", base::MakeInstanceId("processor"))),
+                    {}};
+  if (mkdir(launched.folder.path().c_str(), 0750) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("creating ", launched.folder.path()));
+  }
+  const KeeperOrder order{launched.folder.path(), plan.target,
+                          plan.agents_file,       plan.drain_grace + plan.kill_slack,
+                          plan.unattended_limit,  plan.program};
+  auto environment = plan.environment;
+  environment.insert(environment.begin(),
+                     {{"MUSTER_LISTEN", "127.0.0.1:0"},
+                      {"MUSTER_ADVERTISE", ""},
+                      {"MUSTER_DATA_DIR", launched.folder.data()},
+                      {"MUSTER_DRAIN_GRACE", base::DurationToString(plan.drain_grace)}});
+  environment.emplace_back("MUSTER_INSTANCE", launched.folder.instance());
+  absl::StatusOr<LaunchedKeeper> keeper = LaunchKeeper(plan.keeper, order, environment);
+  if (!keeper.ok()) {
+    Remove(launched.folder);
+    return std::move(keeper).status();
+  }
+  launched.keeper = *std::move(keeper);
+  return launched;
+}
+
+}  // namespace
+
+scaling::actuator::Replica LivingReplica::AsReplica() const {
+  return {record.instance, record.instance, state, record.started};
+}
+
+ReplicaStore::ReplicaStore(const std::string& folder)
+    : replicas_(absl::StrCat(folder, "/replicas")), failed_(absl::StrCat(folder, "/failed")) {}
+
+absl::Status ReplicaStore::Create() {
+  for (const std::string& folder : {replicas_, failed_}) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("creating ", folder));
+  }
+  return absl::OkStatus();
+}
+
+ReplicaInventory ReplicaStore::TakeInventory() const {
+  ReplicaInventory stock;
+  for (const fs::path& path : FoldersIn(replicas_)) {
+    const ReplicaFolder folder(path.string());
+    absl::StatusOr<ReplicaRecord> record = folder.ReadRecord();
+    if (absl::IsNotFound(record.status())) {
+      stock.without_record.push_back(folder);
+      continue;
+    }
+    if (!record.ok()) {
+      base::Log(base::kWarning, "a replica's folder is passed over",
+                {{"folder", path.string()}, {"why", record.status().ToString()}});
+      continue;
+    }
+    if (os::IsAlive(record->keeper, folder.instance())) {
+      stock.living.push_back({folder, *record, StateOf(folder), folder.Has(Mark::kUnattended)});
+    } else {
+      stock.departed.push_back(
+          {folder, *record, DepartureOf(folder, *record), EndOf(folder, *record)});
+    }
+  }
+  return stock;
+}
+
+absl::Status ReplicaStore::Start(const StartPlan& plan, int count, std::vector<pid_t>* keepers) {
+  absl::Status first_error;
+  for (int left = count; left > 0 && first_error.ok(); left -= kStartsAtATime) {
+    std::vector<Launched> launched;
+    for (int i = 0; i < std::min(left, kStartsAtATime) && first_error.ok(); ++i) {
+      absl::StatusOr<Launched> one = Launch(plan, replicas_);
+      first_error.Update(one.status());
+      if (one.ok()) launched.push_back(*std::move(one));
+    }
+    for (const Launched& one : launched) {
+      const absl::Status answer = AwaitAnswer(one.keeper, kStartLimit);
+      keepers->push_back(one.keeper.pid);
+      first_error.Update(answer);
+      if (!answer.ok()) Remove(one.folder);
+    }
+  }
+  return first_error;
+}
+
+// The mark first: if this process dies before the signal, the next one that sees it sends it.
+absl::Status ReplicaStore::LetGo(const LivingReplica& replica) {
+  MUSTER_RETURN_IF_ERROR(replica.folder.Set(Mark::kLeaving));
+  os::SendSignal(replica.record.keeper, SIGTERM);
+  return absl::OkStatus();
+}
+
+// Its keeper may be about to write the record, and runs its program once it has. Under another name
+// it is known which came first: a record that is not there then never will be.
+bool ReplicaStore::Discard(const ReplicaFolder& folder) {
+  const ReplicaFolder aside(absl::StrCat(failed_, "/", folder.instance()));
+  std::error_code error;
+  fs::rename(folder.path(), aside.path(), error);
+  if (error) return false;
+  if (!absl::IsNotFound(aside.ReadRecord().status())) {
+    fs::rename(aside.path(), folder.path(), error);
+    return false;
+  }
+  Remove(aside);
+  return true;
+}
+
+void ReplicaStore::Discharge(const DepartedReplica& replica) {
+  if (replica.departure != Departure::kFailed) return Remove(replica.folder);
+  std::error_code error;
+  fs::rename(replica.folder.path(), absl::StrCat(failed_, "/", replica.record.instance), error);
+  if (error) Remove(replica.folder);
+  PruneFailed();
+}
+
+void ReplicaStore::PruneFailed() {
+  std::vector<std::pair<fs::file_time_type, fs::path>> folders;
+  for (const fs::path& path : FoldersIn(failed_)) {
+    std::error_code ignored;
+    folders.emplace_back(fs::last_write_time(path, ignored), path);
+  }
+  std::sort(folders.begin(), folders.end());
+  for (size_t i = 0; i + kKeptFailures < folders.size(); ++i) {
+    Remove(ReplicaFolder(folders[i].second.string()));
+  }
+}
+
+}  // namespace muster::scaling::actuator::process

@@ -1,0 +1,111 @@
+// What is learned from readings: arrivals, work that is probably done, real speed.
+#include "muster/scaling/policy/workload.h"
+
+#include <limits>
+
+#include "gtest/gtest.h"
+
+namespace muster::scaling::policy {
+namespace {
+
+absl::Time LearnedSecond(double seconds) {
+  return absl::FromUnixSeconds(1'000'000) + absl::Seconds(seconds);
+}
+
+TEST(RecentArrivalsTest, CountsTheLastMinute) {
+  RecentArrivals arrivals;
+  EXPECT_EQ(arrivals.PerSecond(), 0);
+  for (int second = 0; second <= 600; ++second) {
+    arrivals.See(LearnedSecond(second), second < 300 ? second * 10 : 3000 + (second - 300) * 20);
+  }
+  EXPECT_NEAR(arrivals.PerSecond(), 20, 1e-9);
+}
+
+TEST(RecentArrivalsTest, BearsManyLooksInASecond) {
+  RecentArrivals arrivals;
+  for (int look = 0; look <= 100'000; ++look) arrivals.See(LearnedSecond(look * 1e-3), look);
+  EXPECT_NEAR(arrivals.PerSecond(), 1000, 20);
+}
+
+TEST(RecentArrivalsTest, KnowsTheNinetyNinthPercentileOfItsBatches) {
+  RecentArrivals arrivals;
+  EXPECT_EQ(arrivals.LargeBatch(), 0);
+  for (int items = 1; items <= 200; ++items) arrivals.SeeBatch(items);
+  EXPECT_EQ(arrivals.LargeBatch(), 198);
+  arrivals.SeeBatch(-5);
+  EXPECT_EQ(arrivals.LargeBatch(), 198);
+}
+
+TEST(CompletionEstimateTest, AddsUpWhatWasDoneSinceAnInstant) {
+  CompletionEstimate estimate;
+  estimate.See(LearnedSecond(0), 10);
+  estimate.See(LearnedSecond(10), 20);
+  estimate.See(LearnedSecond(20), 0);
+  estimate.See(LearnedSecond(30), 50);
+  EXPECT_NEAR(estimate.DoneSince(LearnedSecond(5)), 250, 1e-9);
+  EXPECT_NEAR(estimate.DoneSince(LearnedSecond(15)), 100, 1e-9);
+  EXPECT_EQ(estimate.DoneSince(LearnedSecond(30)), 0);
+  EXPECT_EQ(estimate.DoneSince(absl::InfiniteFuture()), 0);
+}
+
+TEST(CompletionEstimateTest, LooksBackForMinutesOnly) {
+  CompletionEstimate estimate;
+  for (int second = 0; second < 10'000; ++second) estimate.See(LearnedSecond(second), 1);
+  EXPECT_NEAR(estimate.DoneSince(absl::InfinitePast()), 300, 1);
+}
+
+class ObservedSpeedTest : public ::testing::Test {
+ protected:
+  void See(double now, int ready, double read_at, int64_t waiting, int64_t out) {
+    Fleet fleet;
+    fleet.ready = ready;
+    QueueReading reading;
+    reading.at = LearnedSecond(read_at);
+    reading.ready = waiting;
+    reading.total_out = out;
+    speed_.See(LearnedSecond(now), fleet, {reading});
+  }
+
+  ObservedSpeed speed_;
+};
+
+TEST_F(ObservedSpeedTest, IsWhatReplicasDoWhileWorkWaits) {
+  for (int second = 0; second <= 10; ++second) See(second, 4, second, 10'000, 120 * second);
+  EXPECT_NEAR(speed_.ItemsPerSecond(), 30, 1e-9);
+}
+
+TEST_F(ObservedSpeedTest, IsTheSameFromOldStatistics) {
+  int out = 0;
+  for (int second = 0; second <= 90; ++second) {
+    See(second, second < 40 ? 2 : 6, std::max(0, second - 30), 10'000, out);
+    if (second >= 30) out += second - 30 < 40 ? 60 : 180;
+  }
+  EXPECT_NEAR(speed_.ItemsPerSecond(), 30, 0.5);
+}
+
+TEST_F(ObservedSpeedTest, LearnsNothingWhereReplicasMayHaveFoundNothingToDo) {
+  for (int second = 0; second <= 100; ++second) See(second, 4, second, 10, 20 * second);
+  EXPECT_EQ(speed_.ItemsPerSecond(), 0);
+}
+
+TEST_F(ObservedSpeedTest, TellsNothingFromAFewItems) {
+  See(0, 1, 0, 1000, 0);
+  See(1, 1, 1, 1000, 50);
+  EXPECT_EQ(speed_.ItemsPerSecond(), 0);
+}
+
+TEST_F(ObservedSpeedTest, FollowsWorkThatBecomesSlower) {
+  int64_t out = 0;
+  for (int second = 0; second <= 200; ++second) See(second, 1, second, 1000, out += 100);
+  for (int second = 201; second <= 1000; ++second) See(second, 1, second, 1000, out += 20);
+  EXPECT_NEAR(speed_.ItemsPerSecond(), 20, 1);
+}
+
+TEST_F(ObservedSpeedTest, BearsTotalsThatStartAnew) {
+  See(0, 1, 0, 1000, std::numeric_limits<int64_t>::max());
+  See(1, 1, 1, 1000, 0);
+  EXPECT_EQ(speed_.ItemsPerSecond(), 0);
+}
+
+}  // namespace
+}  // namespace muster::scaling::policy

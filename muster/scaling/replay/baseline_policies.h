@@ -1,0 +1,123 @@
+// The policies without a mechanism: a fixed number, and the backlog by a share for each replica.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "muster/scaling/policy/policy.h"
+
+namespace muster::scaling::replay {
+
+class FixedPolicy final : public scaling::policy::Policy {
+ public:
+  explicit FixedPolicy(int replicas) : replicas_(replicas) {}
+
+  void Announce(const scaling::policy::Announcement&) override {}
+  scaling::policy::Decision Decide(const scaling::policy::Observation& observation) override;
+
+ private:
+  const int replicas_;
+};
+
+// Backlog per instance, as target tracking on a queue does it: each minute, the backlog by what one
+// replica may have before it. Grows at once; shrinks to the most of the last five minutes.
+class BacklogPolicy final : public scaling::policy::Policy {
+ public:
+  static constexpr absl::Duration kPeriod = absl::Minutes(1);
+  static constexpr absl::Duration kWindow = absl::Minutes(5);
+
+  explicit BacklogPolicy(double items_per_replica) : items_per_replica_(items_per_replica) {}
+
+  void Announce(const scaling::policy::Announcement&) override {}
+  scaling::policy::Decision Decide(const scaling::policy::Observation& observation) override;
+
+ private:
+  struct Wanted {
+    absl::Time at;
+    int replicas;
+  };
+
+  const double items_per_replica_;
+  absl::Time next_ = absl::InfinitePast();
+  std::deque<Wanted> window_;
+};
+
+// Hpa: the Horizontal Pod Autoscaler of Kubernetes, as it computes replicas from an external metric
+// with an average value.
+
+// The `behavior` block: how fast it may go.
+struct HpaBehavior {
+  int up_pods = 4;
+  int up_percent = 100;                                    // the larger of the two, per kHpaPeriod
+  absl::Duration down_stabilization = absl::Seconds(300);  // down: all of them, per kHpaPeriod
+};
+
+struct HpaSettings {
+  double target = 5;  // of the metric, per replica
+  int min = 1;        // it never goes below 1
+  int max = 1000;
+  std::optional<HpaBehavior> behavior;  // without: doubling, or to 4, at each tick
+};
+
+inline constexpr absl::Duration kHpaPeriod = absl::Seconds(15);
+inline constexpr absl::Duration kHpaStabilization = absl::Seconds(300);
+inline constexpr double kHpaTolerance = 0.1;
+
+// Not thread-safe.
+class Hpa {
+ public:
+  explicit Hpa(const HpaSettings& settings);
+
+  // One tick, each kHpaPeriod. `replicas` counts those that are not ready yet. Answers how many
+  // there shall be; 0 stays 0.
+  int Tick(absl::Time now, int replicas, double metric);
+
+ private:
+  struct Recommendation {
+    absl::Time at;
+    int replicas;
+  };
+
+  int Desired(int replicas, double metric) const;
+  // The largest recommendation of the window that ends now, this one included.
+  int Stabilized(absl::Time now, int desired, absl::Duration window);
+  int UpLimit(int replicas) const;
+
+  const HpaSettings settings_;
+  std::deque<Recommendation> recommendations_;
+};
+
+// KedaPolicy: KEDA, which wakes a target from zero and puts it back, with the autoscaler (hpa.h)
+// between.
+
+struct KedaSettings {
+  HpaSettings hpa;
+  absl::Duration poll = absl::Seconds(30);
+  absl::Duration cooldown = absl::Seconds(300);
+  bool push = false;          // it hears of work at once, instead of polling
+  bool keda = true;           // without: the autoscaler alone, which never goes to zero
+  absl::Duration poll_phase;  // from the first decision to the first poll
+  absl::Duration hpa_phase;   // … to the autoscaler's first tick
+};
+
+// Reads the queue live, in-flight items included. Keeps what there is when nothing can be read.
+class KedaPolicy final : public scaling::policy::Policy {
+ public:
+  explicit KedaPolicy(const KedaSettings& settings);
+
+  void Announce(const scaling::policy::Announcement&) override {}
+  scaling::policy::Decision Decide(const scaling::policy::Observation& observation) override;
+
+ private:
+  // Answers how many replicas there shall be after a look whether there is work.
+  int Poll(const scaling::policy::Observation& observation, int replicas, int64_t metric);
+
+  const KedaSettings settings_;
+  Hpa hpa_;
+  absl::Time next_poll_ = absl::InfinitePast();
+  absl::Time next_tick_;
+  absl::Time last_active_;
+};
+
+}  // namespace muster::scaling::replay

@@ -1,0 +1,65 @@
+// Logarithm and exponential that yield the same bits on every machine. Those of the C library may
+// differ in the last bit from one library to the next, and one item that ends a microsecond earlier
+// can change every later decision. These use only what IEEE 754 rounds exactly.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "muster/base/random.h"
+
+namespace muster::scaling::replay {
+
+// Natural logarithm of a normal number above 0; within 1e-14 of the exact one, relative to it or
+// absolute, whichever is more.
+double PortableLog(double x);
+
+// Within a relative error of 1e-14, for |x| ≤ 700.
+double PortableExp(double x);
+
+// The sources of chance, each with a sequence of its own: what one of them draws does not move what
+// another does, so that policies are compared under the same luck.
+
+enum class RandomStream : uint64_t {
+  kService = 1,
+  kColdStart,
+  kTriggers,
+  kPolicyPhases,
+};
+
+inline base::UniformSource Stream(uint64_t seed, RandomStream stream) {
+  // Odd, and large: neighbouring seeds and streams begin far from each other.
+  constexpr uint64_t kStride = 0x9e3779b97f4a7c15;
+  return base::SeededUniform(seed * kStride + static_cast<uint64_t>(stream));
+}
+
+// How a time varies around its mean: a service time, a cold start.
+
+enum class Shape {
+  kFixed,
+  kExponential,
+  kLognormal,
+};
+
+class Distribution {
+ public:
+  // `mean_us` is at least 0. `sigma`: of the logarithm, for kLognormal.
+  Distribution(Shape shape, int64_t mean_us, double sigma);
+
+  Shape shape() const { return shape_; }
+  int64_t mean_us() const { return mean_us_; }
+  // 19 of 20 are below.
+  int64_t P95Us() const;
+
+  // The same numbers from `uniform` yield the same times on every machine.
+  int64_t Draw(const base::UniformSource& uniform) const;
+
+ private:
+  double Factor(const base::UniformSource& uniform) const;
+
+  Shape shape_;
+  int64_t mean_us_;
+  double sigma_;
+};
+
+}  // namespace muster::scaling::replay

@@ -1,0 +1,147 @@
+#include "services/controller/controller_supervisor.h"
+
+#include <algorithm>
+
+#include "muster/base/log.h"
+#include "muster/base/status.h"
+#include "muster/item/queue_names.h"
+
+namespace muster::controller {
+namespace {
+
+// From a controller's end to the next one; doubles while they end early.
+constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
+constexpr absl::Duration kMaxPatience = absl::Seconds(5);
+// A controller that counted for so long did not end early.
+constexpr absl::Duration kProven = absl::Minutes(1);
+
+absl::Duration PatienceAfter(int failures) {
+  return std::min(kMinPatience * (1 << std::min(failures - 1, 10)), kMaxPatience);
+}
+
+}  // namespace
+
+ControllerSupervisor::ControllerSupervisor(std::string account, Options options, Events events,
+                                           Dependencies dependencies)
+    : account_(std::move(account)),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      deps_(dependencies),
+      thread_([this] { Run(); }) {}
+
+ControllerSupervisor::~ControllerSupervisor() { Stop(); }
+
+absl::Status ControllerSupervisor::Begin(const std::string& job) {
+  base::MutexLock lock(&mu_);
+  if (stopping_) return absl::UnavailableError("this controller is about to stop");
+  if (const auto begun = jobs_.find(job); begun != jobs_.end()) {
+    const absl::Status& obstacle = begun->second.obstacle;
+    return base::MismatchOf(obstacle).has_value() ? obstacle : absl::OkStatus();
+  }
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Controller> controller, Start(job));
+  Counting& counting = jobs_[job];
+  counting.controller = std::move(controller);
+  counting.begun = deps_.clock->Monotonic();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Controller>> ControllerSupervisor::Start(const std::string& job) {
+  Options options = options_;
+  options.partitions = {item::OutputQueue(account_, job, 0)};
+  Events events;
+  events.on_progress = events_.on_progress;
+  events.on_error = [this, job](const absl::Status& why) { OnError(job, why); };
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Controller> controller,
+                          Controller::Create(std::move(options), std::move(events), deps_));
+  MUSTER_RETURN_IF_ERROR(controller->Start());
+  return controller;
+}
+
+void ControllerSupervisor::CheckCompletion(uint64_t batch) {
+  const auto job = [&]() -> absl::StatusOr<std::string> {
+    MUSTER_ASSIGN_OR_RETURN(const auto reader, deps_.report->Read());
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, reader->GetProgress(batch));
+    return progress.job;
+  }();
+  if (!job.ok()) return;  // whoever asked asks again
+  base::MutexLock lock(&mu_);
+  const auto counting = jobs_.find(*job);
+  if (counting != jobs_.end() && counting->second.controller != nullptr) {
+    counting->second.controller->CheckCompletion(batch);
+  }
+}
+
+// On the controller's thread, which must end before the controller can.
+void ControllerSupervisor::OnError(const std::string& job, const absl::Status& why) {
+  base::MutexLock lock(&mu_);
+  Counting& counting = jobs_[job];
+  const absl::Duration now = deps_.clock->Monotonic();
+  counting.failures = now - counting.begun > kProven ? 1 : counting.failures + 1;
+  counting.failed = true;
+  counting.again_at = now + PatienceAfter(counting.failures);
+  changed_.NotifyAll();
+  base::Log(base::kError, "counting a job's results was cut short; it is tried again",
+            {{"job", job},
+             {"why", why.ToString()},
+             {"again_after", absl::FormatDuration(PatienceAfter(counting.failures))}});
+}
+
+std::pair<absl::Duration, std::string> ControllerSupervisor::NextLocked() const {
+  std::pair<absl::Duration, std::string> next = {absl::InfiniteDuration(), ""};
+  for (const auto& [job, counting] : jobs_) {
+    if (counting.failed && counting.again_at < next.first) next = {counting.again_at, job};
+  }
+  return next;
+}
+
+void ControllerSupervisor::Run() {
+  base::MutexLock lock(&mu_);
+  while (!stopping_) {
+    const auto [due, job] = NextLocked();
+    if (due > deps_.clock->Monotonic()) {
+      deps_.clock->WaitUntil(&changed_, &mu_, due);
+      continue;
+    }
+    RestartLocked(job);
+  }
+}
+
+void ControllerSupervisor::RestartLocked(const std::string& job) {
+  std::unique_ptr<Controller> old = std::move(jobs_[job].controller);
+  jobs_[job].failed = false;  // the new one may fail before it is in its place
+  mu_.Unlock();
+  old.reset();  // joins its thread
+  absl::StatusOr<std::unique_ptr<Controller>> controller = Start(job);
+  mu_.Lock();
+  Counting& counting = jobs_[job];
+  counting.begun = deps_.clock->Monotonic();
+  const absl::Status before = std::exchange(counting.obstacle, controller.status());
+  if (controller.ok()) {
+    counting.controller = *std::move(controller);
+    return base::Log(base::kInfo, "a job's results are counted again", {{"job", job}});
+  }
+  if (controller.status() != before) {
+    base::Log(base::kWarning, "a job's results cannot be counted yet; it is tried again",
+              {{"job", job}, {"why", controller.status().ToString()}});
+  }
+  counting.failed = true;
+  ++counting.failures;
+  counting.again_at = counting.begun + PatienceAfter(counting.failures);
+}
+
+void ControllerSupervisor::Stop() {
+  std::vector<std::unique_ptr<Controller>> controllers;
+  {
+    base::MutexLock lock(&mu_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  {
+    base::MutexLock lock(&mu_);
+    for (auto& [job, counting] : jobs_) controllers.push_back(std::move(counting.controller));
+  }
+  controllers.clear();  // their last events take the lock
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,236 @@
+// RestoreJob: a batch is bound to a revision of its job, which its ledger has too.
+
+#include "services/initiator/batch/engine.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status.h"
+#include "muster/bus/trigger_bus.h"
+#include "muster/item/queue_names.h"
+#include "muster/job/job_file.h"
+#include "muster/job/job_registry.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/report/report_proto.h"
+#include "services/initiator/batch/source.h"
+
+namespace muster::initiator::batch {
+
+// Puts the job of a batch back where the registry has lost it (JobRegistry::Restore), and tells
+// processors, as `instance`. Nothing is owned.
+absl::Status RestoreJob(const ledger::Batch& batch, job::JobRegistry* jobs, bus::TriggerBus* bus,
+                        const std::string& instance);
+
+absl::Status RestoreJob(const ledger::Batch& batch, job::JobRegistry* jobs, bus::TriggerBus* bus,
+                        const std::string& instance) {
+  MUSTER_ASSIGN_OR_RETURN(const bool restored, jobs->Restore({.name = batch.job,
+                                                              .definition = batch.job_definition,
+                                                              .revision = batch.job_revision,
+                                                              .updated = batch.created}));
+  if (!restored) return absl::OkStatus();
+  base::Log(base::kWarning, "put back a job that was lost, from the ledger of its batch",
+            {{"job", batch.job}, {"revision", batch.job_revision}, {"batch", batch.number}});
+  const absl::Status told =
+      bus->Publish({.from = instance, .payload = bus::JobChangedEvent{.job = batch.job}});
+  if (told.ok()) return told;
+  base::Log(base::kWarning, "others learn of a restored job only when they look for it",
+            {{"job", batch.job}, {"why", told.ToString()}});
+  return absl::OkStatus();
+}
+
+namespace {
+
+// A batch whose items vanish more often than this has a queue that cannot be trusted.
+constexpr int kMaxRefills = 5;
+
+// A job that is known is looked for again after this, where no queue has shown a loss: thousands of
+// batches may be open.
+constexpr absl::Duration kJobTrust = absl::Minutes(1);
+
+}  // namespace
+
+absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
+  const absl::StatusOr<ledger::Batch> recorded = tools_.stores.ledger->Get(number_);
+  if (absl::IsNotFound(recorded.status())) return StepResult::kDone;  // another initiator's
+  MUSTER_RETURN_IF_ERROR(recorded.status());
+  const ledger::Batch& batch = *recorded;
+  if (batch.state == ledger::BatchState::kCancelled) return StepResult::kDone;
+  const absl::Status prepared = Prepare(batch);
+  if (input::HasNotArrived(prepared)) return StepResult::kNeedsContent;
+  if (!refusal_.ok()) return StepResult::kRefused;
+  MUSTER_RETURN_IF_ERROR(prepared);
+  if (batch.state == ledger::BatchState::kComplete) {
+    MUSTER_RETURN_IF_ERROR(DeleteBlobs(batch));
+    return StepResult::kDone;
+  }
+  if (batch.state == ledger::BatchState::kOpen || batch.enqueued_items < batch.items) {
+    const absl::Status enqueued = Enqueue(batch, stop);
+    if (input::HasNotArrived(enqueued)) return StepResult::kNeedsContent;
+    MUSTER_RETURN_IF_ERROR(enqueued);
+    MUSTER_RETURN_IF_ERROR(AwaitRegistered());
+    MUSTER_RETURN_IF_ERROR(tools_.report_client->CheckCompletion(number_));
+    return StepResult::kNeedsResults;
+  }
+  MUSTER_RETURN_IF_ERROR(RefillWhatIsLost(batch));
+  return StepResult::kNeedsResults;
+}
+
+std::optional<SplitProgress> BatchEngine::split_progress() const {
+  const Progress* const progress = progress_;
+  if (progress == nullptr) return std::nullopt;
+  return SplitProgress{progress->transactions_read, progress->transactions_enqueued,
+                       progress->bytes_read};
+}
+
+absl::Status BatchEngine::Prepare(const ledger::Batch& batch) {
+  if (enqueuer_ != nullptr) return absl::OkStatus();
+  if (!job_.has_value()) {
+    MUSTER_ASSIGN_OR_RETURN(job_, job::ParseJob(batch.job_definition, batch.job));
+  }
+  BeginToRegister();
+  MUSTER_RETURN_IF_ERROR(queues_->Ensure(*job_));
+  absl::StatusOr<std::unique_ptr<BatchSource>> source = OpenSource(batch);
+  if (absl::IsInvalidArgument(source.status())) refusal_ = source.status();
+  MUSTER_RETURN_IF_ERROR(source.status());
+  source_ = *std::move(source);
+  Options options = tools_.options;
+  // While the report cannot be told, no more than one run waits to be counted.
+  options.before_next_run = [this] { return AwaitRegistered(); };
+  auto initiator =
+      std::make_unique<BatchEnqueuer>(&*job_, source_.get(), tools_.stores, std::move(options));
+  lost_items_.emplace(*job_, tools_.options.account, tools_.stores.queues, tools_.report_client);
+  enqueuer_ = std::move(initiator);
+  progress_ = &enqueuer_->progress();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> BatchEngine::OpenSource(const ledger::Batch& batch) {
+  if (batch.source_path != tools_.uploads->PathOf(number_)) {
+    return BatchSource::Open(batch.source_path, job_->input);
+  }
+  if (!batch.content.empty()) {
+    return BatchSource::Over(SourceOf(batch.content), batch.source_path, job_->input);
+  }
+  MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<Upload> upload, tools_.uploads->Get(number_));
+  return BatchSource::Over(std::move(upload), batch.source_path, job_->input);
+}
+
+absl::Status BatchEngine::Register() {
+  return tools_.report_client->RegisterBatch(report::ShapeOf(number_, job_->schema())).status();
+}
+
+// The first item is on its way to a worker meanwhile: its result comes later than the answer.
+void BatchEngine::BeginToRegister() {
+  if (registered_ || registering_.valid()) return;
+  registering_ = std::async(std::launch::async, [this] { return Register(); });
+}
+
+absl::Status BatchEngine::AwaitRegistered() {
+  BeginToRegister();
+  if (registered_) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(registering_.get());
+  registered_ = true;
+  return absl::OkStatus();
+}
+
+// Somebody may have deleted a queue that was there. What was in it is put again like all that a
+// queue loses.
+absl::Status BatchEngine::Enqueue(const ledger::Batch& batch, const std::stop_token& stop) {
+  absl::Status enqueued = enqueuer_->Enqueue(number_, stop);
+  if (!absl::IsNotFound(enqueued)) return enqueued;
+  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
+  MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
+  return enqueuer_->Enqueue(number_, stop);
+}
+
+absl::Status BatchEngine::RestoreJob(const ledger::Batch& batch) {
+  if (tools_.jobs == nullptr) return absl::OkStatus();
+  return initiator::batch::RestoreJob(batch, tools_.jobs, tools_.stores.bus,
+                                      tools_.options.instance);
+}
+
+absl::Status BatchEngine::RestoreJobIfDue(const ledger::Batch& batch) {
+  const absl::Duration now = tools_.stores.clock->Monotonic();
+  if (now < job_trusted_until_) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
+  job_trusted_until_ = now + kJobTrust;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> BatchEngine::QueuesHoldNothing(const ledger::Batch& batch) {
+  absl::StatusOr<bool> empty = lost_items_->QueuesHoldNothing();
+  if (!absl::IsNotFound(empty.status())) return empty;
+  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
+  MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
+  return lost_items_->QueuesHoldNothing();
+}
+
+absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch) {
+  // Again and again: the report may have been lost, or put back from an older copy.
+  MUSTER_RETURN_IF_ERROR(Register());
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted,
+                          tools_.report_client->GetProgress(number_));
+  if (static_cast<uint64_t>(counted.items()) >= batch.items) {
+    return tools_.report_client->CheckCompletion(
+        number_);  // the question before may have been lost
+  }
+  MUSTER_RETURN_IF_ERROR(RestoreJobIfDue(batch));
+  MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing(batch));
+  if (!empty) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost,
+                          lost_items_->UncountedItems(number_, batch.items));
+  if (lost.empty()) return tools_.report_client->CheckCompletion(number_);
+  if (++refills_ > kMaxRefills) {
+    return absl::DataLossError(
+        absl::StrCat("items of batch ", number_, " vanish from the queue: ", lost.size(),
+                     " are missing after ", kMaxRefills, " times of putting them again"));
+  }
+  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
+  return enqueuer_->Refill(number_, lost);
+}
+
+absl::Status BatchEngine::DeleteBlobs(const ledger::Batch& batch) {
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted,
+                          tools_.report_client->GetProgress(number_));
+  // A redrive needs them, also when it has just begun.
+  if (counted.items_dead > 0 || static_cast<uint64_t>(counted.items()) < batch.items) {
+    return absl::OkStatus();
+  }
+  return enqueuer_->DeleteBlobs(batch.number, {});
+}
+
+LostItemDetector::LostItemDetector(const job::JobDefinition& job, const std::string& account,
+                                   queue::QueueStore* queues, report::ReportClient* report_client)
+    : inputs_(item::InputQueues(account, job.name, job.queue.partitions)),
+      output_(item::OutputQueue(account, job.name, 0)),
+      queues_(queues),
+      report_client_(report_client) {}
+
+absl::StatusOr<bool> LostItemDetector::QueuesHoldNothing() {
+  // Input first: a result is in the output queue before its item leaves the input queue, so nothing
+  // can slip through between the two looks.
+  for (const queue::QueueId& input : inputs_) {
+    MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_->Stats(input));
+    if (stats.stored() > 0) return false;
+  }
+  MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_->Stats(output_));
+  return stats.stored() == 0;
+}
+
+absl::StatusOr<std::vector<uint64_t>> LostItemDetector::UncountedItems(uint64_t batch,
+                                                                       uint64_t item_count) {
+  std::vector<uint64_t> uncounted;
+  for (uint64_t from = 0;; from = uncounted.back() + 1) {
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::vector<uint64_t> page,
+        report_client_->UncountedItems(batch, item_count, from, report::kMaxReportItems));
+    uncounted.insert(uncounted.end(), page.begin(), page.end());
+    if (page.size() < report::kMaxReportItems) return uncounted;
+  }
+}
+
+}  // namespace muster::initiator::batch

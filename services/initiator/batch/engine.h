@@ -1,0 +1,140 @@
+// LostItemDetector: finds the items of a sealed batch that are in no queue and were not counted
+// either. A queue may lose what it acknowledged; the ledger does not.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "muster/item/cancelled_batches.h"
+#include "muster/job/job.h"
+#include "muster/job/job_registry.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/queue/queue_store.h"
+#include "muster/report/report_client.h"
+#include "services/initiator/batch/enqueuer.h"
+#include "services/initiator/batch/job_queues.h"
+#include "services/initiator/batch/source.h"
+#include "services/initiator/batch/uploads.h"
+
+namespace muster::initiator::batch {
+
+// Thread-compatible.
+class LostItemDetector {
+ public:
+  // Neither store is owned.
+  LostItemDetector(const job::JobDefinition& job, const std::string& account,
+                   queue::QueueStore* queues, report::ReportClient* report_client);
+
+  // Whether the job's queues are empty: only then is it sure that what is not counted is lost.
+  absl::StatusOr<bool> QueuesHoldNothing();
+
+  // Indexes of a batch of `item_count` items that have no row in the report, in order.
+  absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count);
+
+ private:
+  const std::vector<queue::QueueId> inputs_;
+  const queue::QueueId output_;
+  queue::QueueStore* const queues_;            // not owned
+  report::ReportClient* const report_client_;  // not owned
+};
+
+// BatchEngine: one batch on its way from its source to its receipt, in steps.
+//
+//   split and put what has arrived ─► seal ─► results are counted ─► done
+//                  ▲                                      │
+//                  └────── put again what was lost ◄──────┘
+//
+// The report is told of the batch beside the first run of items; no second one is put before it
+// knows.
+//
+// Each step reads in the ledger where the batch stands: after a crash the first step of a new
+// process goes on where the last one of the old process ended.
+
+// What open batches work with. Nothing is owned; all outlives them.
+struct EngineDependencies {
+  Dependencies stores;
+  Options options;
+  Uploads* uploads = nullptr;
+  report::ReportClient* report_client = nullptr;
+  // Where cancelled batches are written down for workers; may be null.
+  item::CancelledBatches* cancelled = nullptr;
+  // Where processors find the jobs of batches; may be null: they have them from elsewhere.
+  job::JobRegistry* jobs = nullptr;
+};
+
+// What a step came to.
+enum class StepResult {
+  kNeedsContent,  // all that has arrived is split: more of the upload must come
+  kNeedsResults,  // all is put: results must be counted
+  kRefused,       // the content is nothing that the job can be run on: refusal() says why
+  kDone,          // complete or cancelled
+};
+
+// How much of a batch is split and put, in this process and before.
+struct SplitProgress {
+  uint64_t transactions_read = 0;
+  uint64_t transactions_enqueued = 0;
+  uint64_t bytes_read = 0;
+};
+
+// One thread steps; the rest is thread-safe.
+class BatchEngine {
+ public:
+  // `queues` is not owned and outlives the batch.
+  BatchEngine(uint64_t number, const EngineDependencies& tools, JobQueues* queues)
+      : number_(number), tools_(tools), queues_(queues) {}
+
+  // Goes as far as it can. DataLoss: a record is corrupt, or the queue loses items again and again.
+  // Cancelled: `stop`. After any error the next step tries again.
+  absl::StatusOr<StepResult> Step(const std::stop_token& stop);
+
+  // For the thread that steps.
+  const absl::Status& refusal() const { return refusal_; }
+
+  // nullopt: nothing of it was looked at in this process; the ledger says where it stands.
+  std::optional<SplitProgress> split_progress() const;
+
+ private:
+  absl::Status Prepare(const ledger::Batch& batch);
+  absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const ledger::Batch& batch);
+  absl::Status Register();
+  // Has the report told of the batch while its content is split.
+  void BeginToRegister();
+  // Until the report knows the batch, or cannot be told.
+  absl::Status AwaitRegistered();
+  absl::Status Enqueue(const ledger::Batch& batch, const std::stop_token& stop);
+  // Whatever the broker has lost, processors find the batch's job.
+  absl::Status RestoreJob(const ledger::Batch& batch);
+  // Looks for it now and then only.
+  absl::Status RestoreJobIfDue(const ledger::Batch& batch);
+  absl::StatusOr<bool> QueuesHoldNothing(const ledger::Batch& batch);
+  absl::Status RefillWhatIsLost(const ledger::Batch& batch);
+  // Removes what was claim-checked, where nothing can need it again.
+  absl::Status DeleteBlobs(const ledger::Batch& batch);
+
+  const uint64_t number_;
+  const EngineDependencies tools_;
+  JobQueues* const queues_;  // not owned
+  std::optional<job::JobDefinition> job_;
+  std::unique_ptr<BatchSource> source_;
+  std::optional<LostItemDetector> lost_items_;
+  int refills_ = 0;
+  absl::Duration job_trusted_until_ = -absl::InfiniteDuration();  // monotonic
+  absl::Status refusal_;
+  std::unique_ptr<BatchEnqueuer> enqueuer_;  // set once, when all of the above is
+
+  std::atomic<const Progress*> progress_ = nullptr;  // enqueuer_'s, for other threads
+
+  bool registered_ = false;                // where results are counted
+  std::future<absl::Status> registering_;  // last: its thread uses the others
+};
+
+}  // namespace muster::initiator::batch

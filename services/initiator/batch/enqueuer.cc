@@ -1,0 +1,383 @@
+#include "services/initiator/batch/enqueuer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
+#include "muster/base/log.h"
+#include "muster/base/status.h"
+#include "muster/item/queue_names.h"
+#include "muster/item/work_item_codec.h"
+#include "muster/queue/limits.h"
+#include "services/initiator/batch/job_queues.h"
+
+namespace muster::initiator::batch {
+namespace {
+
+using ledger::Batch;
+using ledger::BatchState;
+using ledger::ItemBoundary;
+
+// Boundaries read from the ledger at a time.
+constexpr size_t kItemsPage = 1024;
+// A run is put at once when its bodies come to this, so that runs of large items stay small in
+// memory.
+constexpr size_t kRunBytes = size_t{8} << 20;
+// Up to here the whole input is fingerprinted when a batch begins, so that any change of it is
+// noticed when the batch goes on. Reading more than that twice would cost more than it is worth.
+constexpr uint64_t kMaxFingerprintedBytes = uint64_t{1} << 30;
+
+item::BatchIdentity IdentityOf(const Batch& batch, const input::Header& header) {
+  item::BatchIdentity identity;
+  identity.batch = batch.number;
+  identity.job = batch.job;
+  identity.job_revision = batch.job_revision;
+  identity.handler_version = batch.handler_version;
+  if (batch.sla.has_value()) identity.deadline = batch.created + *batch.sla;
+  identity.positions = header.positions;
+  identity.header_fields = static_cast<int>(header.fields.size());
+  identity.trace = batch.trace;
+  return identity;
+}
+
+// A put that is repeated after a crash is recognised by this; a refill is a put of its own.
+std::string DedupId(const Batch& batch, uint64_t index) {
+  return absl::StrCat("b", batch.number, ".", index, ".", batch.refills);
+}
+
+std::string LinesOf(const ItemBoundary& item) {
+  return absl::StrCat(item.transactions, " transactions from line ", item.first_line);
+}
+
+// Of the source as it is, if it is not too long.
+absl::StatusOr<std::optional<base::Fingerprint128>> ContentOf(const BatchSource& source,
+                                                              const std::stop_token& stop) {
+  if (source.size() > kMaxFingerprintedBytes) return std::nullopt;
+  MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 content,
+                          source.Fingerprint(0, source.size(), stop));
+  return content;
+}
+
+absl::Status Changed(const BatchSource& source, const Batch& batch, absl::string_view what) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(source.path(), " is not the input that batch ", batch.number,
+                   " was made of: ", what, ". Restore it, or start a new batch with --new"));
+}
+
+}  // namespace
+
+struct BatchEnqueuer::Run {
+  Run(item::WorkItemEncoder item_encoder, size_t partitions)
+      : encoder(std::move(item_encoder)), messages(partitions) {}
+
+  item::WorkItemEncoder encoder;
+  std::vector<std::vector<queue::NewMessage>> messages;  // by partition
+  std::vector<ItemBoundary> unrecorded;                  // not yet in the ledger
+  uint64_t next_index = 0;                               // behind the last item of this run
+  uint64_t transactions = 0;
+  int items = 0;
+  size_t bytes = 0;
+  bool again = false;  // its items were put before
+};
+
+// A number may be taken where the generator's state is older than the ledger: after a backup was
+// restored in part.
+absl::Status RecordUnderNewNumber(ledger::BatchLedger* ledger, sync::UniqueIdGenerator* numbers,
+                                  Batch* batch, absl::Span<const ItemBoundary> items,
+                                  const std::function<absl::Status(Batch*)>& on_number) {
+  absl::Status created;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(const int64_t number, numbers->NextId());
+    batch->number = static_cast<uint64_t>(number);
+    if (on_number) MUSTER_RETURN_IF_ERROR(on_number(batch));
+    MUSTER_FAILPOINT("initiator.after_number");
+    created = ledger->Create(*batch, items);
+  } while (absl::IsAlreadyExists(created));
+  return created;
+}
+
+BatchEnqueuer::BatchEnqueuer(const job::JobDefinition* job, BatchSource* source,
+                             Dependencies dependencies, Options options)
+    : job_(job),
+      source_(source),
+      deps_(dependencies),
+      options_(std::move(options)),
+      partitions_(item::InputQueues(options_.account, job->name, job->queue.partitions)),
+      retry_(base::RetryOptions(), dependencies.clock) {}
+
+BatchEnqueuer::Run BatchEnqueuer::NewRun(const Batch& batch) const {
+  return Run(item::WorkItemEncoder(IdentityOf(batch, source_->header()),
+                                   job_->input.max_record_bytes, deps_.blobs),
+             partitions_.size());
+}
+
+absl::StatusOr<Submission> BatchEnqueuer::Submit(const SubmitRequest& request,
+                                                 const std::stop_token& stop) {
+  MUSTER_RETURN_IF_ERROR(CreateQueues(deps_.queues, options_.account, *job_));
+  if (request.always_new) return Begin(request, stop);
+  absl::StatusOr<Batch> prior = deps_.ledger->FindByRequestId(request.request_id);
+  if (absl::IsNotFound(prior.status())) return Begin(request, stop);
+  MUSTER_RETURN_IF_ERROR(prior.status());
+  if (prior->state == BatchState::kCancelled) return Begin(request, stop);
+  return Continue(request, *std::move(prior), stop);
+}
+
+absl::StatusOr<Submission> BatchEnqueuer::Begin(const SubmitRequest& request,
+                                                const std::stop_token& stop) {
+  Batch batch;
+  batch.request_id = request.request_id;
+  batch.job = job_->name;
+  batch.job_revision = job_->revision;
+  batch.job_definition = job_->text;
+  batch.handler_version = request.handler_version;
+  batch.tenant = request.tenant;
+  batch.source_path = source_->path();
+  batch.source_header = source_->header_fingerprint();
+  batch.source_size = source_->size();
+  batch.created = deps_.clock->Now();
+  batch.sla = job_->sla_max;
+  batch.trace = request.trace.has_value() ? *request.trace : base::NewTrace(options_.trace_sample);
+  MUSTER_ASSIGN_OR_RETURN(batch.source_content, ContentOf(*source_, stop));
+  MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(deps_.ledger, deps_.batch_numbers, &batch, {}));
+  MUSTER_FAILPOINT("initiator.after_batch_recorded");
+  return Submission{std::move(batch), Start::kNew};
+}
+
+absl::StatusOr<Submission> BatchEnqueuer::Continue(const SubmitRequest& request, Batch batch,
+                                                   const std::stop_token& stop) {
+  MUSTER_RETURN_IF_ERROR(VerifySource(batch, stop));
+  const bool same_version =
+      batch.handler_version.empty() || batch.handler_version == request.handler_version;
+  const bool same_code = batch.job_revision == job_->revision && same_version;
+  const bool complete = batch.state == BatchState::kComplete;
+  if (same_code) {
+    return Submission{std::move(batch), complete ? Start::kDone : Start::kContinued};
+  }
+  if (complete && request.allow_new_revision) return Begin(request, stop);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "batch ", batch.number, " of this input is bound to job revision ",
+      batch.job_revision.substr(0, 12), " and handler version ",
+      batch.handler_version.empty() ? "any" : batch.handler_version, "; this is job revision ",
+      job_->revision.substr(0, 12), " and handler version ", request.handler_version,
+      ". Finish it with the job it was begun with, or start anew with --new"));
+}
+
+absl::Status BatchEnqueuer::VerifySource(const Batch& batch, const std::stop_token& stop) {
+  if (source_->header_fingerprint() != batch.source_header) {
+    return Changed(*source_, batch, "its header differs");
+  }
+  if (batch.source_content.has_value() && source_->size() == batch.source_size) {
+    MUSTER_ASSIGN_OR_RETURN(const auto content, ContentOf(*source_, stop));
+    if (content == batch.source_content) return absl::OkStatus();
+  }
+  // It has changed, or was too long to tell: the items say where, or at least that they are sound.
+  MUSTER_RETURN_IF_ERROR(VerifyItems(batch, stop));
+  if (source_->size() != batch.source_size) {
+    return Changed(*source_, batch,
+                   absl::StrCat("it had ", batch.source_size, " bytes and has ", source_->size()));
+  }
+  if (!batch.source_content.has_value()) return absl::OkStatus();
+  return Changed(*source_, batch,
+                 absl::StrCat("what follows its first ", batch.transactions, " records differs"));
+}
+
+absl::Status BatchEnqueuer::VerifyItems(const Batch& batch, const std::stop_token& stop) {
+  for (uint64_t first = 0; first < batch.items;) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
+                            deps_.ledger->Items(batch.number, first, kItemsPage));
+    if (items.empty()) {
+      return absl::DataLossError(
+          absl::StrCat("ledger: batch ", batch.number, " lacks its item ", first));
+    }
+    for (const ItemBoundary& item : items) {
+      const auto content = source_->Fingerprint(item.offset, item.length, stop);
+      if (absl::IsOutOfRange(content.status())) {
+        return Changed(*source_, batch, "it has become shorter");
+      }
+      MUSTER_RETURN_IF_ERROR(content.status());
+      if (*content != item.content) {
+        return Changed(*source_, batch, absl::StrCat(LinesOf(item), " differ"));
+      }
+    }
+    first += items.size();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchEnqueuer::Enqueue(uint64_t number, const std::stop_token& stop) {
+  MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
+  progress_.bytes_read = batch.source_bytes;
+  progress_.transactions_read = batch.transactions;
+  MUSTER_RETURN_IF_ERROR(PutRecorded(batch, batch.enqueued_items, batch.items, stop));
+  if (batch.state == BatchState::kOpen) MUSTER_RETURN_IF_ERROR(SplitRest(batch, stop));
+  progress_.transactions_enqueued = progress_.transactions_read.load();
+  for (const queue::QueueId& partition : partitions_) Trigger(partition, 0);
+  return absl::OkStatus();
+}
+
+absl::Status BatchEnqueuer::PutRecorded(const Batch& batch, uint64_t first, uint64_t end,
+                                        const std::stop_token& stop) {
+  Run run = NewRun(batch);
+  int wanted = std::min(options_.first_run_items, options_.run_items);
+  for (; first < end; wanted = std::min(2 * wanted, options_.run_items)) {
+    if (stop.stop_requested()) return absl::CancelledError("stopped while putting items");
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::vector<ItemBoundary> items,
+        deps_.ledger->Items(batch.number, first, std::min<uint64_t>(end - first, wanted)));
+    if (items.empty()) {
+      return absl::DataLossError(
+          absl::StrCat("ledger: batch ", batch.number, " lacks its item ", first));
+    }
+    for (const ItemBoundary& item : items) {
+      std::string slice;
+      if (!item.oversized) {
+        MUSTER_ASSIGN_OR_RETURN(slice, source_->Read(item));
+      }
+      MUSTER_RETURN_IF_ERROR(AddItem(batch, first++, item, slice, &run));
+    }
+    MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchEnqueuer::SplitRest(const Batch& batch, const std::stop_token& stop) {
+  input::SliceStart start = source_->FirstRecord();
+  if (batch.items > 0) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> last,
+                            deps_.ledger->Items(batch.number, batch.items - 1, 1));
+    if (last.empty()) {
+      return absl::DataLossError(
+          absl::StrCat("ledger: batch ", batch.number, " lacks its last item"));
+    }
+    MUSTER_ASSIGN_OR_RETURN(start, source_->After(last.front()));
+  }
+  input::SliceReader slices = source_->Slices(start, SliceLimitsOf(*job_));
+  Run run = NewRun(batch);
+  int wanted = std::min(options_.first_run_items, options_.run_items);
+  uint64_t index = batch.items;
+  while (true) {
+    if (stop.stop_requested()) return absl::CancelledError("stopped while splitting the input");
+    const absl::StatusOr<std::optional<input::Slice>> next = slices.Next();
+    if (input::HasNotArrived(next.status())) MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
+    MUSTER_RETURN_IF_ERROR(next.status());
+    const std::optional<input::Slice>& slice = *next;
+    if (!slice.has_value()) break;
+    MUSTER_ASSIGN_OR_RETURN(const ItemBoundary item, source_->BoundaryOf(*slice));
+    run.unrecorded.push_back(item);
+    MUSTER_RETURN_IF_ERROR(AddItem(batch, index++, item, slice->data, &run));
+    progress_.bytes_read = item.offset + item.length;
+    progress_.transactions_read += item.transactions;
+    if (run.items >= wanted || run.bytes >= kRunBytes) {
+      MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
+      wanted = std::min(2 * wanted, options_.run_items);
+    }
+  }
+  MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
+  MUSTER_FAILPOINT("initiator.before_seal");
+  MUSTER_RETURN_IF_ERROR(deps_.ledger->Seal(batch.number, source_->size()));
+  MUSTER_FAILPOINT("initiator.after_seal");
+  return absl::OkStatus();
+}
+
+absl::Status BatchEnqueuer::AddItem(const Batch& batch, uint64_t index, const ItemBoundary& item,
+                                    absl::string_view slice, Run* run) {
+  MUSTER_ASSIGN_OR_RETURN(std::string body,
+                          run->encoder.Encode(static_cast<uint32_t>(index), item, slice));
+  run->bytes += body.size();
+  run->transactions += item.transactions;
+  run->next_index = index + 1;
+  ++run->items;
+  queue::NewMessage message;
+  message.body = std::move(body);
+  message.ttl = job_->queue.ttl;
+  message.dedup_id = DedupId(batch, index);
+  run->messages[index % run->messages.size()].push_back(std::move(message));
+  return absl::OkStatus();
+}
+
+absl::Status BatchEnqueuer::Put(const Batch& batch, Run* run, const std::stop_token& stop) {
+  if (run->items == 0) return absl::OkStatus();
+  if (!run->unrecorded.empty()) {
+    const uint64_t first = run->next_index - run->unrecorded.size();
+    MUSTER_RETURN_IF_ERROR(deps_.ledger->Append(batch.number, first, run->unrecorded));
+    MUSTER_FAILPOINT("initiator.after_items_recorded");
+  }
+  for (size_t i = 0; i < partitions_.size(); ++i) {
+    if (run->messages[i].empty()) continue;
+    const auto count = static_cast<int64_t>(run->messages[i].size());
+    // Safe to repeat: the queue knows each item by its dedup id.
+    const auto put = retry_.Run(stop, [&](const base::RetryAttempt&) {
+      return deps_.queues->Put(partitions_[i], run->messages[i]);
+    });
+    MUSTER_RETURN_IF_ERROR(put.status());
+    MUSTER_FAILPOINT("initiator.after_put");
+    run->messages[i].clear();
+    Trigger(partitions_[i], count);
+  }
+  MUSTER_RETURN_IF_ERROR(deps_.ledger->MarkEnqueued(batch.number, run->next_index));
+  MUSTER_FAILPOINT("initiator.after_put_noted");
+  if (!run->again) progress_.transactions_enqueued += run->transactions;
+  run->unrecorded.clear();
+  run->items = 0;
+  run->bytes = 0;
+  run->transactions = 0;
+  return options_.before_next_run ? options_.before_next_run() : absl::OkStatus();
+}
+
+absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> indexes) {
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, deps_.ledger->Get(number));
+  MUSTER_ASSIGN_OR_RETURN(batch.refills, deps_.ledger->BeginRefill(number));
+  MUSTER_FAILPOINT("initiator.after_refill_begun");
+  base::Log(base::kWarning, "putting items again that the queue lost",
+            {{"batch", number}, {"items", indexes.size()}, {"refill", batch.refills}});
+  Run run = NewRun(batch);
+  run.again = true;
+  for (const uint64_t index : indexes) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> item,
+                            deps_.ledger->Items(number, index, 1));
+    if (item.empty()) {
+      return absl::DataLossError(absl::StrCat("ledger: batch ", number, " lacks its item ", index));
+    }
+    MUSTER_ASSIGN_OR_RETURN(const std::string slice, item.front().oversized
+                                                         ? absl::StatusOr<std::string>("")
+                                                         : source_->Read(item.front()));
+    MUSTER_RETURN_IF_ERROR(AddItem(batch, index, item.front(), slice, &run));
+    if (run.items >= options_.run_items || run.bytes >= kRunBytes) {
+      MUSTER_RETURN_IF_ERROR(Put(batch, &run, {}));
+    }
+  }
+  return Put(batch, &run, {});
+}
+
+absl::Status BatchEnqueuer::DeleteBlobs(uint64_t number,
+                                        const absl::flat_hash_set<uint64_t>& keep) {
+  MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
+  for (uint64_t first = 0; first < batch.items;) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
+                            deps_.ledger->Items(number, first, kItemsPage));
+    if (items.empty()) break;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (items[i].length <= item::kInlinePayloadBytes) continue;  // never claim-checked
+      if (keep.contains(first + i)) continue;
+      MUSTER_RETURN_IF_ERROR(
+          deps_.blobs->Delete(item::BlobName(number, static_cast<uint32_t>(first + i))));
+    }
+    first += items.size();
+  }
+  return absl::OkStatus();
+}
+
+void BatchEnqueuer::Trigger(const queue::QueueId& queue, int64_t messages) {
+  // Best effort: a listener that misses it finds the work with its safety check.
+  const absl::Status published =
+      deps_.bus->Publish({options_.instance, bus::CloudQueueWorkDetectedTriggerEvent{
+                                                 queue.account, queue.name, messages}});
+  if (!published.ok()) {
+    base::Log(base::kWarning, "trigger not sent",
+              {{"queue", queue.ToString()}, {"why", published.ToString()}});
+  }
+}
+
+}  // namespace muster::initiator::batch

@@ -1,0 +1,320 @@
+#include "services/initiator/batch/enqueuer.h"
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/backend/backend.h"
+#include "muster/item/queue_names.h"
+#include "muster/item/work_item_codec.h"
+#include "muster/os/temp_dir.h"
+#include "muster/queue/queue_store.h"
+#include "tests/fakes/base/log_capture.h"
+
+namespace muster::initiator::batch {
+namespace {
+
+using ledger::BatchState;
+using ::testing::HasSubstr;
+
+// A real data directory, an input of `rows` lines, and a job that cuts it into items of ten.
+class BatchEnqueuerTest : public ::testing::Test {
+ protected:
+  BatchEnqueuerTest() {
+    job_.name = "sum";
+    job_.revision = "r1";
+    job_.input.columns = {{"n", "n"}};
+    job_.item.transactions = 10;
+    job_.queue.partitions = 2;
+    const backend::DataDirUrls urls(dir_.path());
+    queues_ = *backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
+                                       backend::Holders::kInProcess, base::RealClock());
+    ledger_ = *backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite);
+    sync_ = *backend::OpenSyncStore(urls.sync);
+    blobs_ = *backend::OpenBlobStore(urls.blobs);
+    bus_ = *backend::OpenTriggerBus("local:");
+    numbers_ = std::make_unique<sync::UniqueIdGenerator>(sync_.get(), "batch",
+                                                         sync::UniqueIdOptions{1, 25});
+  }
+
+  void WriteInput(int rows, const std::string& first = "0") {
+    std::ofstream file(input_);
+    file << "n\n" << first << "\n";
+    for (int i = 1; i < rows; ++i) file << i << "\n";
+  }
+
+  // As a new process would begin: everything about the input is read anew.
+  absl::StatusOr<Submission> Submit(SubmitRequest request = {"req", "1", "", true, false,
+                                                             std::nullopt}) {
+    auto source = BatchSource::Open(input_, job_.input);
+    if (!source.ok()) return source.status();
+    source_ = *std::move(source);
+    initiator_ = std::make_unique<BatchEnqueuer>(
+        &job_, source_.get(),
+        Dependencies{queues_.get(), bus_.get(), ledger_.get(), numbers_.get(), blobs_.get(),
+                     base::RealClock()},
+        Options{.account = "acme", .run_items = 4});
+    return initiator_->Submit(request);
+  }
+
+  // Everything in the input queue: slices by item index; how often each item is there.
+  std::map<uint32_t, std::vector<std::string>> Queued() {
+    std::map<uint32_t, std::vector<std::string>> items;
+    for (const queue::QueueId& id : item::InputQueues("acme", "sum", 2)) {
+      while (true) {
+        const auto messages = *queues_->Receive(id, {32, absl::Hours(1)});
+        if (messages.empty()) break;
+        for (const queue::Message& message : messages) {
+          const auto item = item::DecodeWorkItem(message.body, blobs_.get());
+          items[item->index].push_back(item->slice);
+        }
+      }
+    }
+    return items;
+  }
+
+  const os::TempDir dir_;
+  const std::string input_ = dir_ / "in.csv";
+  job::JobDefinition job_;
+  std::unique_ptr<queue::QueueStore> queues_;
+  std::unique_ptr<ledger::BatchLedger> ledger_;
+  std::unique_ptr<sync::OptimisticSyncStore> sync_;
+  std::unique_ptr<blob::BlobStore> blobs_;
+  std::unique_ptr<bus::TriggerBus> bus_;
+  std::unique_ptr<sync::UniqueIdGenerator> numbers_;
+  std::unique_ptr<BatchSource> source_;
+  std::unique_ptr<BatchEnqueuer> initiator_;
+};
+
+// Whoever works on the items goes by the job as it is now: a batch may be of an earlier definition.
+TEST_F(BatchEnqueuerTest, MakesQueuesWithTheVisibilityOfItsJobAndLeavesThoseThatAreThere) {
+  const queue::QueueId there = item::InputQueue("acme", "sum", 0);
+  ASSERT_TRUE(queues_->CreateQueue(there, queue::WithVisibility({}, absl::Minutes(1))).ok());
+  job_.queue.visibility = absl::Minutes(9);
+  WriteInput(10);
+  ASSERT_TRUE(Submit().ok());
+  const auto visibility = [&](const queue::QueueId& queue) {
+    return queue::VisibilityOf(queues_->GetMetadata(queue).value());
+  };
+  EXPECT_EQ(visibility(there), absl::Minutes(1));
+  EXPECT_EQ(visibility(item::InputQueue("acme", "sum", 1)), absl::Minutes(9));
+  EXPECT_EQ(visibility(item::OutputQueue("acme", "sum", 0)), std::nullopt);
+}
+
+TEST_F(BatchEnqueuerTest, PutsEveryRecordExactlyOnceOverAllPartitionsAndSeals) {
+  WriteInput(95);
+  const auto submission = Submit();
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->start, Start::kNew);
+  EXPECT_EQ(submission->batch.number, 1u);
+  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  const ledger::Batch batch = *ledger_->Get(1);
+  EXPECT_EQ(batch.state, BatchState::kSealed);
+  EXPECT_EQ(batch.items, 10u);
+  EXPECT_EQ(batch.transactions, 95u);
+  EXPECT_EQ(batch.enqueued_items, 10u);
+  EXPECT_GT(queues_->Stats(item::InputQueue("acme", "sum", 0))->ready, 0);
+  EXPECT_GT(queues_->Stats(item::InputQueue("acme", "sum", 1))->ready, 0);
+  std::string all;
+  for (const auto& [index, slices] : Queued()) {
+    ASSERT_EQ(slices.size(), 1u) << "item " << index;
+    all += slices.front();
+  }
+  std::string expected;
+  for (int i = 0; i < 95; ++i) absl::StrAppend(&expected, i, "\n");
+  EXPECT_EQ(all, expected);
+}
+
+TEST_F(BatchEnqueuerTest, GoesOnWhereTheLedgerEnds) {
+  WriteInput(200);
+  ASSERT_TRUE(Submit().ok());
+  std::stop_source stop;
+  // Stops after the first runs: as soon as anything is announced.
+  const auto watch = *bus_->Subscribe([&stop](const auto&) { stop.request_stop(); });
+  EXPECT_TRUE(absl::IsCancelled(initiator_->Enqueue(1, stop.get_token())));
+  const uint64_t before = ledger_->Get(1)->items;
+  EXPECT_GT(before, 0u);
+  EXPECT_LT(before, 20u);
+  const auto submission = Submit();
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->start, Start::kContinued);
+  EXPECT_EQ(submission->batch.number, 1u);
+  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  const auto queued = Queued();
+  EXPECT_EQ(queued.size(), 20u);
+  for (const auto& [index, slices] : queued) EXPECT_EQ(slices.size(), 1u) << "item " << index;
+}
+
+TEST_F(BatchEnqueuerTest, ARecordedItemThatWasNotAcknowledgedIsPutAgain) {
+  WriteInput(30);
+  ASSERT_TRUE(Submit().ok());
+  // A crash between ledger and queue: the ledger knows an item that the queue never got.
+  input::SliceReader slices = source_->Slices(source_->FirstRecord(), {10, 1 << 20});
+  const auto first = slices.Next();
+  ASSERT_TRUE(ledger_
+                  ->Append(1, 0,
+                           {{{(*first)->offset, (*first)->length, (*first)->first_line, 10,
+                              base::Fingerprint((*first)->data), false}}})
+                  .ok());
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  EXPECT_EQ(Queued().size(), 3u);
+}
+
+TEST_F(BatchEnqueuerTest, EnqueuingTwiceChangesNothing) {
+  WriteInput(30);
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  EXPECT_EQ(queues_->Stats(item::InputQueue("acme", "sum", 0))->total_in +
+                queues_->Stats(item::InputQueue("acme", "sum", 1))->total_in,
+            3);
+}
+
+TEST_F(BatchEnqueuerTest, RefillsJustTheItemsThatAreAskedFor) {
+  base::LogCapture log;
+  WriteInput(50);
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  for (const queue::QueueId& id : item::InputQueues("acme", "sum", 2)) {
+    ASSERT_TRUE(queues_->Clear(id).ok());
+  }
+  ASSERT_TRUE(initiator_->Refill(1, {1, 4}).ok());
+  const auto queued = Queued();
+  EXPECT_EQ(queued.size(), 2u);
+  EXPECT_EQ(queued.at(4).front(), "40\n41\n42\n43\n44\n45\n46\n47\n48\n49\n");
+  EXPECT_EQ(ledger_->Get(1)->refills, 1u);
+}
+
+TEST_F(BatchEnqueuerTest, GivesItemsTheTraceOfTheirBatchHoweverOftenTheyArePut) {
+  WriteInput(30);
+  const auto trace = base::TraceContext::FromTraceparent(
+      "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  const uint64_t batch = Submit({"req", "1", "", true, false, *trace})->batch.number;
+  ASSERT_TRUE(initiator_->Enqueue(batch, {}).ok());
+  ASSERT_TRUE(Submit().ok());  // as after a restart, by somebody who names none
+  ASSERT_TRUE(initiator_->Refill(batch, {0, 2}).ok());
+  int items = 0;
+  for (const queue::QueueId& id : item::InputQueues("acme", "sum", 2)) {
+    const std::vector<queue::Message> messages = *queues_->Receive(id, {32, absl::Hours(1)});
+    for (const queue::Message& message : messages) {
+      EXPECT_EQ(item::DecodeWorkItemHeader(message.body)->identity.trace, *trace);
+      ++items;
+    }
+  }
+  EXPECT_EQ(items, 5);
+}
+
+TEST_F(BatchEnqueuerTest, RefusesAnotherContentUnderTheSameName) {
+  WriteInput(30, "0");
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  WriteInput(30, "9");
+  const absl::Status status = Submit().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("10 transactions from line 2 differ"));
+}
+
+TEST_F(BatchEnqueuerTest, RefusesAShorterAndALongerInput) {
+  WriteInput(30);
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  WriteInput(29);
+  EXPECT_THAT(std::string(Submit().status().message()), HasSubstr("shorter"));
+  WriteInput(31);
+  EXPECT_THAT(std::string(Submit().status().message()), HasSubstr("bytes"));
+}
+
+TEST_F(BatchEnqueuerTest, RefusesAnInputThatChangedWhereItWasNotSplitYet) {
+  WriteInput(200);
+  ASSERT_TRUE(Submit().ok());
+  WriteInput(200);
+  EXPECT_EQ(Submit()->start, Start::kContinued) << "the same content, written again";
+  std::fstream file(input_, std::ios::in | std::ios::out);
+  file.seekp(-3, std::ios::end);
+  file << "7";
+  file.close();
+  const absl::Status status = Submit().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("what follows its first 0 records differs"));
+}
+
+TEST_F(BatchEnqueuerTest, PassesOverNumbersThatTheLedgerHasAlready) {
+  WriteInput(10);
+  ASSERT_TRUE(Submit({"first", "1", "", true, false}).ok());
+  // As after a backup that held the ledger, but not the state of the number generator.
+  ledger::Batch taken;
+  taken.number = 2;
+  ASSERT_TRUE(ledger_->Create(taken).ok());
+  const auto submission = Submit({"second", "1", "", true, false});
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_GT(submission->batch.number, 2u);
+}
+
+TEST_F(BatchEnqueuerTest, StopsReadingAnInputWhenAsked) {
+  WriteInput(10);
+  ASSERT_TRUE(Submit().ok());
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_TRUE(absl::IsCancelled(
+      initiator_->Submit({"req", "1", "", true, false}, stop.get_token()).status()));
+}
+
+TEST_F(BatchEnqueuerTest, AnOpenBatchIsBoundToItsRevisionAndHandler) {
+  WriteInput(30);
+  ASSERT_TRUE(Submit().ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Submit({"req", "2", "", true, false}).status()));
+  job_.revision = "r2";
+  EXPECT_TRUE(absl::IsFailedPrecondition(Submit().status()));
+}
+
+TEST_F(BatchEnqueuerTest, ABatchThatIsBoundToNoVersionGoesOnWithAny) {
+  WriteInput(30);
+  ASSERT_TRUE(Submit({"req", "", "", true, false}).ok());
+  const auto submission = Submit({"req", "2", "", true, false});
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->start, Start::kContinued);
+  EXPECT_EQ(submission->batch.handler_version, "") << "it stays what it was submitted as";
+  job_.revision = "r2";
+  const absl::Status other = Submit({"req", "2", "", true, false}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(other)) << other;
+  EXPECT_THAT(std::string(other.message()), HasSubstr("job revision r1 and handler version any"));
+}
+
+TEST_F(BatchEnqueuerTest, AFinishedBatchOfAnotherRevisionMakesRoomForANewOne) {
+  WriteInput(30);
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(1, absl::UnixEpoch()).ok());
+  EXPECT_EQ(Submit()->start, Start::kDone);
+  job_.revision = "r2";
+  EXPECT_TRUE(absl::IsFailedPrecondition(Submit({"req", "1", "", false, false}).status()))
+      << "a chosen request id never makes a second batch";
+  const auto submission = Submit();
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->batch.number, 2u);
+}
+
+TEST_F(BatchEnqueuerTest, ALargeSliceIsClaimCheckedAndItsBlobGoesWithTheBatch) {
+  std::mt19937 random(1);  // the same noise every time; it does not compress
+  std::string noise(700'000, '\0');
+  for (char& c : noise) c = static_cast<char>('-' + random() % 80);
+  WriteInput(2, noise);
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  const auto queued = Queued();
+  EXPECT_EQ(queued.at(0).front().substr(0, 100), noise.substr(0, 100));
+  ASSERT_TRUE(initiator_->DeleteBlobs(1, /*keep=*/{0}).ok());
+  EXPECT_TRUE(blobs_->Get(item::BlobName(1, 0)).ok()) << "a redrive needs it";
+  ASSERT_TRUE(initiator_->DeleteBlobs(1, {}).ok());
+  EXPECT_TRUE(absl::IsNotFound(blobs_->Get(item::BlobName(1, 0)).status()));
+}
+
+}  // namespace
+}  // namespace muster::initiator::batch

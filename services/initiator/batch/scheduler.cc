@@ -1,0 +1,389 @@
+#include "services/initiator/batch/scheduler.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
+#include "services/initiator/batch/status.h"
+
+namespace muster::initiator::batch {
+
+namespace {
+
+// After a step that failed; doubles with each that follows.
+constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
+constexpr absl::Duration kMaxPatience = absl::Seconds(10);
+
+constexpr absl::Duration kSweepInterval = absl::Hours(1);
+
+// Of what a batch was cancelled for.
+constexpr size_t kMaxKeptReasonBytes = 1024;
+
+absl::Duration PatienceAfter(int failures) {
+  return std::min(kMinPatience * (1 << std::min(failures - 1, 10)), kMaxPatience);
+}
+
+}  // namespace
+
+BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions options)
+    : tools_(tools),
+      options_(options),
+      job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
+      cancel_acks_(tools.stores.clock) {}
+
+BatchScheduler::~BatchScheduler() { Stop(); }
+
+absl::Status BatchScheduler::Start() {
+  MUSTER_ASSIGN_OR_RETURN(
+      subscription_, tools_.stores.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, tools_.stores.ledger->List());
+  for (const ledger::Batch& batch : batches) {
+    if (!IsOver(batch.state)) Advance(batch.number);
+  }
+  for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void BatchScheduler::Stop() {
+  subscription_.reset();
+  stop_.request_stop();
+  {
+    base::MutexLock lock(&mu_);
+    stopping_ = true;
+    due_changed_.NotifyAll();
+    news_.NotifyAll();
+  }
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  threads_.clear();
+}
+
+void BatchScheduler::Advance(uint64_t batch, absl::Duration after) {
+  base::MutexLock lock(&mu_);
+  AdvanceLocked(batch, after);
+}
+
+void BatchScheduler::NoteSender(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  ++AdvanceLocked(batch, absl::ZeroDuration()).senders;
+}
+
+void BatchScheduler::NoteSenderGone(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  const auto entry = entries_.find(batch);
+  if (entry == entries_.end() || entry->second.senders == 0) return;  // it was over meanwhile
+  --entry->second.senders;
+  entry->second.left_at = tools_.stores.clock->Monotonic();
+  AnnounceLocked();
+}
+
+BatchScheduler::Entry& BatchScheduler::AdvanceLocked(uint64_t batch, absl::Duration after) {
+  Entry& entry = entries_[batch];
+  const absl::Duration now = tools_.stores.clock->Monotonic();
+  const bool is_new = entry.work == nullptr;
+  if (is_new) {
+    entry.work = std::make_shared<BatchEngine>(batch, tools_, &job_queues_);
+    entry.left_at = now;
+  }
+  const absl::Duration step_at = now + after;
+  ScheduleLocked(batch, &entry, is_new ? step_at : std::min(step_at, entry.step_at), entry.ask_at);
+  AnnounceLocked();
+  return entry;
+}
+
+// Best effort: who does not hear of it works in vain, and nothing else.
+void BatchScheduler::PublishCancellation(uint64_t cancelled) {
+  absl::Status told;
+  if (tools_.cancelled != nullptr) told = tools_.cancelled->Add(cancelled);
+  told.Update(
+      tools_.stores.bus->Publish({tools_.options.instance, bus::BatchCancelledEvent{cancelled}}));
+  if (told.ok()) return;
+  base::Log(base::kWarning, "not all workers learn of a cancellation",
+            {{"batch", cancelled}, {"why", told.ToString()}});
+}
+
+absl::StatusOr<int> BatchScheduler::Cancel(uint64_t batch, const std::string& reason,
+                                           const std::vector<std::string>& workers,
+                                           absl::Duration patience) {
+  return cancel_acks_.Collect(batch, workers, patience, [&] { return Cancel(batch, reason); });
+}
+
+absl::Status BatchScheduler::Cancel(uint64_t batch, const std::string& reason) {
+  MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Cancel(
+      batch, tools_.stores.clock->Now(), base::Printable(reason, kMaxKeptReasonBytes)));
+  PublishCancellation(batch);
+  if (const auto upload = tools_.uploads->Held(batch); upload != nullptr) {
+    upload->Refuse(absl::CancelledError(absl::StrCat("batch ", batch, " is cancelled")));
+  }
+  Advance(batch);
+  return absl::OkStatus();
+}
+
+// As far as one can tell: how much content there will be is known only when it is there.
+double BatchScheduler::SplitShare(const ledger::Batch& batch) {
+  if (batch.state != ledger::BatchState::kOpen) return 1;
+  if (batch.source_path != tools_.uploads->PathOf(batch.number)) return 0;
+  uint64_t arrived = batch.content.size();
+  const std::shared_ptr<Upload> upload = tools_.uploads->Held(batch.number);
+  if (upload != nullptr) arrived = upload->durable_size();
+  if (arrived == 0) return 0;
+  return static_cast<double>(batch.source_bytes) / static_cast<double>(arrived);
+}
+
+// Nobody will come by himself who was interrupted, and the batch would wait for ever.
+absl::Status BatchScheduler::CheckSender(const ledger::Batch& batch) {
+  if (batch.state != ledger::BatchState::kOpen || !batch.content.empty()) return absl::OkStatus();
+  if (batch.source_path != tools_.uploads->PathOf(batch.number)) return absl::OkStatus();
+  {
+    base::MutexLock lock(&mu_);
+    const auto entry = entries_.find(batch.number);
+    if (entry == entries_.end() || entry->second.senders > 0) return absl::OkStatus();
+    const absl::Duration alone = tools_.stores.clock->Monotonic() - entry->second.left_at;
+    if (alone < options_.sender_grace) return absl::OkStatus();
+  }
+  if (tools_.uploads->IsSealed(batch.number)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the rest of its upload is missing: submit it again with --request-id ",
+                   batch.request_id, ", or `muster batch cancel ", batch.number, "`"));
+}
+
+absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
+  BatchStatus batch_status;
+  MUSTER_ASSIGN_OR_RETURN(batch_status.batch, tools_.stores.ledger->Get(number));
+  batch_status.split_share = SplitShare(batch_status.batch);
+  const absl::Status unsent = CheckSender(batch_status.batch);
+  {
+    base::MutexLock lock(&mu_);
+    const auto entry = entries_.find(number);
+    if (entry != entries_.end()) {
+      batch_status.split = entry->second.work->split_progress();
+      batch_status.problem = entry->second.problem;
+      batch_status.problem.Update(unsent);
+      if (entry->second.counted.has_value() && !IsOver(batch_status.batch.state)) {
+        batch_status.counted = *entry->second.counted;
+        return batch_status;
+      }
+    }
+  }
+  // Of what was not put nothing is counted, and a submission is not to wait to hear that.
+  if (!IsOver(batch_status.batch.state) && batch_status.batch.enqueued_items == 0)
+    return batch_status;
+  absl::StatusOr<report::Progress> counted = tools_.report_client->GetProgress(number);
+  if (counted.ok()) {
+    batch_status.counted = *std::move(counted);
+  } else if (absl::IsNotFound(counted.status()) &&
+             batch_status.batch.state == ledger::BatchState::kComplete) {
+    return absl::UnavailableError(
+        absl::StrCat("the report does not know batch ", number, ", which is complete"));
+  } else if (!absl::IsNotFound(counted.status()) && IsOver(batch_status.batch.state)) {
+    return counted.status();
+  }
+  return batch_status;
+}
+
+absl::StatusOr<bool> BatchScheduler::IsCancelled(uint64_t number) {
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, tools_.stores.ledger->Get(number));
+  return batch.state == ledger::BatchState::kCancelled;
+}
+
+void BatchScheduler::AwaitNews(uint64_t* seen, absl::Duration deadline) {
+  base::MutexLock lock(&mu_);
+  while (!stopping_ && news_count_ == *seen) {
+    if (tools_.stores.clock->WaitUntil(&news_, &mu_, deadline)) break;
+  }
+  *seen = news_count_;
+}
+
+void BatchScheduler::AnnounceLocked() {
+  ++news_count_;
+  news_.NotifyAll();
+}
+
+void BatchScheduler::OnEvent(const bus::InterRoleCommunicationEvent& event) {
+  if (const auto* acknowledged = std::get_if<bus::CancelAcknowledgedEvent>(&event.payload)) {
+    cancel_acks_.OnAcknowledged(acknowledged->batch, event.from);
+  }
+  const auto* counted = std::get_if<bus::BatchCountedEvent>(&event.payload);
+  if (counted == nullptr) return;
+  base::MutexLock lock(&mu_);
+  const auto entry = entries_.find(counted->batch);
+  if (entry == entries_.end()) return;  // another initiator's
+  const absl::Duration at =
+      std::max(tools_.stores.clock->Monotonic(), entry->second.asked + options_.progress_interval);
+  ScheduleLocked(counted->batch, &entry->second, entry->second.step_at,
+                 std::min(at, entry->second.ask_at));
+}
+
+void BatchScheduler::ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration step_at,
+                                    absl::Duration ask_at) {
+  due_.erase({entry->due(), batch});
+  entry->step_at = step_at;
+  entry->ask_at = ask_at;
+  if (entry->busy) return;  // whoever has it looks again when it puts it back
+  due_.insert({entry->due(), batch});
+  due_changed_.NotifyOne();
+}
+
+std::optional<std::pair<absl::Duration, uint64_t>> BatchScheduler::NextLocked() const {
+  if (due_.empty()) return std::nullopt;
+  return *due_.begin();
+}
+
+void BatchScheduler::Run() {
+  base::MutexLock lock(&mu_);
+  while (!stopping_) {
+    const absl::Duration now = tools_.stores.clock->Monotonic();
+    const auto next = NextLocked();
+    const absl::Duration due = next.has_value() ? next->first : absl::InfiniteDuration();
+    if (due <= now) {
+      ProcessDue(next->second);
+    } else if (sweep_at_ <= now) {
+      sweep_at_ = now + kSweepInterval;
+      mu_.Unlock();
+      Sweep();
+      mu_.Lock();
+    } else {
+      tools_.stores.clock->WaitUntil(&due_changed_, &mu_, std::min(due, sweep_at_));
+    }
+  }
+}
+
+void BatchScheduler::Sweep() {
+  const absl::Time before = tools_.stores.clock->Now() - options_.content_retention;
+  absl::Status swept;
+  const absl::StatusOr<std::vector<ledger::Batch>> batches = tools_.stores.ledger->List();
+  if (!batches.ok()) swept = batches.status();
+  for (size_t i = 0; swept.ok() && i < batches->size(); ++i) {
+    const ledger::Batch& batch = (*batches)[i];
+    const bool over = IsOver(batch.state) && batch.completed.value_or(batch.created) < before;
+    if (!over) continue;
+    const absl::Status dropped = tools_.stores.ledger->DropContent(batch.number);
+    if (absl::IsFailedPrecondition(dropped)) continue;  // somebody works on it again
+    swept = dropped;
+    swept.Update(tools_.uploads->Delete(batch.number));
+  }
+  if (swept.ok()) return;
+  base::Log(base::kWarning, "old content stays for now", {{"why", swept.ToString()}});
+}
+
+void BatchScheduler::ProcessDue(uint64_t batch) {
+  Entry& entry = entries_[batch];
+  const absl::Duration now = tools_.stores.clock->Monotonic();
+  const bool step_it = entry.step_at <= now;
+  due_.erase({entry.due(), batch});
+  // This thread may have been the only one to know when the next batch is due.
+  if (!due_.empty()) due_changed_.NotifyOne();
+  entry.busy = true;
+  if (step_it) entry.step_at = absl::InfiniteDuration();
+  const std::shared_ptr<BatchEngine> work = entry.work;
+
+  mu_.Unlock();
+  absl::StatusOr<StepResult> step = StepResult::kNeedsResults;
+  if (step_it) step = work->Step(stop_.get_token());
+  if (step.ok() && *step == StepResult::kRefused) CancelRefused(batch, work->refusal());
+  mu_.Lock();
+
+  // More content may be there by now, and should not wait for a controller's answer.
+  const bool waits_for_content = step.ok() && *step == StepResult::kNeedsContent;
+  if (entry.ask_at <= now || !waits_for_content) AskLocked(batch, &entry);
+  entry.busy = false;
+  if (step_it) {
+    NoteStepLocked(batch, &entry, step);
+  } else {
+    ScheduleLocked(batch, &entry, entry.step_at, entry.ask_at);
+  }
+  AnnounceLocked();
+}
+
+void BatchScheduler::AskLocked(uint64_t batch, Entry* entry) {
+  entry->ask_at = absl::InfiniteDuration();  // what is counted from now on is a reason to ask again
+  entry->asked = tools_.stores.clock->Monotonic();
+  mu_.Unlock();
+  absl::StatusOr<report::Progress> counted = tools_.report_client->GetProgress(batch);
+  mu_.Lock();
+  if (counted.ok()) entry->counted = *std::move(counted);
+}
+
+void BatchScheduler::NoteStepLocked(uint64_t batch, Entry* entry,
+                                    const absl::StatusOr<StepResult>& step) {
+  if (!step.ok()) {
+    NoteProblemLocked(batch, entry, step.status());
+    return;
+  }
+  entry->failures = 0;
+  entry->problem = absl::OkStatus();
+  // step_at is earlier where somebody asked for another step meanwhile.
+  const bool again = entry->step_at != absl::InfiniteDuration();
+  if (*step == StepResult::kDone && !again) {
+    entries_.erase(batch);
+    return;
+  }
+  absl::Duration step_at = entry->step_at;
+  if (*step == StepResult::kNeedsResults) {
+    step_at = std::min(step_at, tools_.stores.clock->Monotonic() + options_.loss_check_interval);
+  }
+  ScheduleLocked(batch, entry, step_at, entry->ask_at);
+}
+
+void BatchScheduler::NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem) {
+  if (stopping_) return;
+  // Once for each problem, however often it is met.
+  if (entry->problem != problem) {
+    base::Log(base::kWarning, "a batch cannot go on for now",
+              {{"batch", batch}, {"why", problem.ToString()}});
+  }
+  entry->problem = problem;
+  ++entry->failures;
+  const absl::Duration later = tools_.stores.clock->Monotonic() + PatienceAfter(entry->failures);
+  ScheduleLocked(batch, entry, std::min(entry->step_at, later), entry->ask_at);
+}
+
+void BatchScheduler::CancelRefused(uint64_t batch, const absl::Status& why) {
+  base::Log(base::kError, "a batch is cancelled: its content is not what the job reads",
+            {{"batch", batch}, {"why", why.ToString()}});
+  if (const auto upload = tools_.uploads->Held(batch); upload != nullptr) upload->Refuse(why);
+  const absl::Status cancelled = Cancel(batch, std::string(why.message()));
+  if (!cancelled.ok()) {
+    base::Log(base::kError, "a batch cannot be cancelled",
+              {{"batch", batch}, {"why", cancelled.ToString()}});
+  }
+}
+
+absl::StatusOr<int> CancelAcks::Collect(uint64_t batch, const std::vector<std::string>& instances,
+                                        absl::Duration patience,
+                                        const std::function<absl::Status()>& cancel) {
+  {
+    base::MutexLock lock(&mu_);
+    ++awaited_[batch].waiting;
+  }
+  const absl::Status cancelled = cancel();
+  const absl::Duration end = clock_->Monotonic() + patience;
+  base::MutexLock lock(&mu_);
+  Awaited& awaited = awaited_[batch];
+  const auto count = [&] {
+    return std::count_if(instances.begin(), instances.end(), [&](const std::string& instance) {
+      return awaited.acknowledged.contains(instance);
+    });
+  };
+  while (cancelled.ok() && count() < static_cast<int64_t>(instances.size())) {
+    if (clock_->WaitUntil(&changed_, &mu_, end)) break;
+  }
+  const int acknowledged = static_cast<int>(count());
+  if (--awaited.waiting == 0) awaited_.erase(batch);
+  if (!cancelled.ok()) return cancelled;
+  return acknowledged;
+}
+
+void CancelAcks::OnAcknowledged(uint64_t batch, const std::string& instance) {
+  base::MutexLock lock(&mu_);
+  const auto awaited = awaited_.find(batch);
+  if (awaited == awaited_.end()) return;  // nobody asks
+  awaited->second.acknowledged.insert(instance);
+  changed_.NotifyAll();
+}
+
+}  // namespace muster::initiator::batch

@@ -1,0 +1,155 @@
+#include "services/initiator/batch/source.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status.h"
+#include "muster/input/slice_reader.h"
+
+namespace muster::initiator::batch {
+
+namespace {
+
+constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
+// Fingerprinted between two looks at the stop token.
+constexpr uint64_t kPartBytes = uint64_t{64} << 20;
+
+}  // namespace
+
+input::SliceLimits SliceLimitsOf(const job::JobDefinition& job) {
+  return {static_cast<uint32_t>(job.item.transactions), job.item.max_bytes};
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Open(const std::string& path,
+                                                               const input::InputFormat& format) {
+  MUSTER_ASSIGN_OR_RETURN(auto file, input::FileSource::Open(path));
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::canonical(path, error);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("find ", path));
+  auto source = Over(std::move(file), absolute.string(), format);
+  if (!source.ok()) return base::Annotate(source.status(), path);
+  return source;
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Over(
+    std::shared_ptr<const input::ByteSource> bytes, std::string path,
+    const input::InputFormat& format) {
+  MUSTER_ASSIGN_OR_RETURN(input::Header header, input::ReadHeader(*bytes, format));
+  std::unique_ptr<BatchSource> source(
+      new BatchSource(std::move(path), format, std::move(bytes), std::move(header)));
+  MUSTER_ASSIGN_OR_RETURN(source->header_fingerprint_,
+                          source->Fingerprint(0, source->FirstRecord().offset));
+  return source;
+}
+
+BatchSource::BatchSource(std::string path, const input::InputFormat& format,
+                         std::shared_ptr<const input::ByteSource> bytes, input::Header header)
+    : path_(std::move(path)),
+      format_(format),
+      bytes_(std::move(bytes)),
+      header_(std::move(header)) {}
+
+input::SliceReader BatchSource::Slices(input::SliceStart start, input::SliceLimits limits) const {
+  return input::SliceReader(bytes_.get(), format_, limits, start);
+}
+
+input::SliceStart BatchSource::FirstRecord() const { return header_.data; }
+
+absl::StatusOr<ledger::ItemBoundary> BatchSource::BoundaryOf(const input::Slice& slice) const {
+  ledger::ItemBoundary item{slice.offset,
+                            slice.length,
+                            slice.first_line,
+                            slice.transactions,
+                            base::Fingerprint(slice.data),
+                            slice.oversized};
+  if (item.oversized) {
+    MUSTER_ASSIGN_OR_RETURN(item.content, Fingerprint(item.offset, item.length));
+  }
+  return item;
+}
+
+template <typename Visit>
+absl::Status BatchSource::ReadPieces(uint64_t offset, uint64_t length, Visit visit) const {
+  std::string piece(std::min(length, kPieceBytes), '\0');
+  while (length > 0) {
+    const size_t wanted = std::min<uint64_t>(length, piece.size());
+    MUSTER_ASSIGN_OR_RETURN(const size_t bytes, bytes_->Read(offset, piece.data(), wanted));
+    if (bytes < wanted) {
+      return absl::OutOfRangeError(absl::StrCat(path_, " ends at byte ", offset + bytes));
+    }
+    visit(absl::string_view(piece.data(), bytes));
+    offset += bytes;
+    length -= bytes;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<input::SliceStart> BatchSource::After(const ledger::ItemBoundary& item) const {
+  input::SliceStart next{item.offset + item.length, item.first_line};
+  MUSTER_RETURN_IF_ERROR(ReadPieces(item.offset, item.length, [&next](absl::string_view piece) {
+    next.line += std::count(piece.begin(), piece.end(), '\n');
+  }));
+  return next;
+}
+
+absl::StatusOr<std::string> BatchSource::Read(const ledger::ItemBoundary& item) const {
+  std::string slice;
+  slice.reserve(item.length);
+  MUSTER_RETURN_IF_ERROR(ReadPieces(item.offset, item.length, [&slice](absl::string_view piece) {
+    slice.append(piece.data(), piece.size());
+  }));
+  return slice;
+}
+
+absl::StatusOr<base::Fingerprint128> BatchSource::Fingerprint(uint64_t offset, uint64_t length,
+                                                              const std::stop_token& stop) const {
+  base::Fingerprinter fingerprinter;
+  const auto add = [&fingerprinter](absl::string_view piece) { fingerprinter.Update(piece); };
+  while (length > 0) {
+    if (stop.stop_requested()) return absl::CancelledError("stopped while reading the input");
+    const uint64_t part = std::min(length, kPartBytes);
+    MUSTER_RETURN_IF_ERROR(ReadPieces(offset, part, add));
+    offset += part;
+    length -= part;
+  }
+  return fingerprinter.Digest();
+}
+
+namespace {
+
+struct HeldText {
+  explicit HeldText(std::string content) : text(std::move(content)), source(text) {}
+
+  const std::string text;
+  const input::TextSource source;
+};
+
+}  // namespace
+
+std::vector<ledger::ItemBoundary> SplitInline(const job::JobDefinition& job,
+                                              absl::string_view content) {
+  std::vector<ledger::ItemBoundary> items;
+  const auto source = BatchSource::Over(SourceOf(std::string(content)), "", job.input);
+  if (!source.ok()) return items;
+  input::SliceReader slices = (*source)->Slices((*source)->FirstRecord(), SliceLimitsOf(job));
+  while (items.size() < kMaxInlineItems) {
+    const absl::StatusOr<std::optional<input::Slice>> slice = slices.Next();
+    if (!slice.ok() || !slice->has_value()) return items;
+    const absl::StatusOr<ledger::ItemBoundary> item = (*source)->BoundaryOf(**slice);
+    if (!item.ok()) return items;
+    items.push_back(*item);
+  }
+  return items;
+}
+
+std::shared_ptr<const input::ByteSource> SourceOf(std::string content) {
+  const auto held = std::make_shared<const HeldText>(std::move(content));
+  return {held, &held->source};
+}
+
+}  // namespace muster::initiator::batch

@@ -1,0 +1,101 @@
+// BatchSource: an input as the initiator needs it: cut into slices the first time, and read again
+// by recorded boundaries ever after.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "muster/base/fingerprint.h"
+#include "muster/input/byte_source.h"
+#include "muster/input/format.h"
+#include "muster/input/slice_reader.h"
+#include "muster/job/job.h"
+#include "muster/ledger/batch_ledger.h"
+
+namespace muster::initiator::batch {
+
+// How much of its input an item of the job may be.
+input::SliceLimits SliceLimitsOf(const job::JobDefinition& job);
+
+// Thread-compatible.
+class BatchSource {
+ public:
+  // Opens the file and reads its header. Errors name the file and what is wrong with it: missing, a
+  // folder, empty where a header is due, a column that is not there, not UTF-8.
+  static absl::StatusOr<std::unique_ptr<BatchSource>> Open(const std::string& path,
+                                                           const input::InputFormat& format);
+
+  // The same for content at `path` that is open already, and perhaps still grows: HasNotArrived as
+  // long as its header is not there.
+  static absl::StatusOr<std::unique_ptr<BatchSource>> Over(
+      std::shared_ptr<const input::ByteSource> bytes, std::string path,
+      const input::InputFormat& format);
+
+  // Absolute path.
+  const std::string& path() const { return path_; }
+  // As ByteSource::size.
+  uint64_t size() const { return bytes_->size(); }
+  const input::Header& header() const { return header_; }
+  // Of the bytes before the first record.
+  const base::Fingerprint128& header_fingerprint() const { return header_fingerprint_; }
+
+  // Slices from `start` on.
+  input::SliceReader Slices(input::SliceStart start, input::SliceLimits limits) const;
+  input::SliceStart FirstRecord() const;
+  // Where a slice of this source lies, to be recorded.
+  absl::StatusOr<ledger::ItemBoundary> BoundaryOf(const input::Slice& slice) const;
+  // What follows a recorded item.
+  absl::StatusOr<input::SliceStart> After(const ledger::ItemBoundary& item) const;
+
+  // The bytes of a recorded item; OutOfRange when the source ends before it does.
+  absl::StatusOr<std::string> Read(const ledger::ItemBoundary& item) const;
+  // Their fingerprint, without holding them in memory.
+  // Cancelled when `stop` is requested meanwhile.
+  absl::StatusOr<base::Fingerprint128> Fingerprint(uint64_t offset, uint64_t length,
+                                                   const std::stop_token& stop = {}) const;
+
+ private:
+  BatchSource(std::string path, const input::InputFormat& format,
+              std::shared_ptr<const input::ByteSource> bytes, input::Header header);
+
+  // Calls `visit` with the bytes of [offset, offset + length), in pieces.
+  template <typename Visit>
+  absl::Status ReadPieces(uint64_t offset, uint64_t length, Visit visit) const;
+
+  const std::string path_;
+  const input::InputFormat format_;
+  const std::shared_ptr<const input::ByteSource> bytes_;
+  const input::Header header_;
+  base::Fingerprint128 header_fingerprint_;
+};
+
+// Content that comes in one piece and is short enough to lie in its batch's record: one sync of the
+// ledger makes the batch, its content and its items durable.
+
+// Each look at a batch copies its record.
+inline constexpr size_t kMaxInlineContentBytes = size_t{16} << 10;
+// The items that are recorded with it; each look at one of them reads all.
+inline constexpr size_t kMaxInlineItems = 128;
+
+// Sealed: `hash` is that of `data`, which is not owned and has 1 to kMaxInlineContentBytes bytes.
+struct InlineContent {
+  absl::string_view data;
+  base::Fingerprint128 hash;
+};
+
+// Its items, kMaxInlineItems at most; none where it is nothing that the job can be run on.
+// Whoever splits the batch goes on behind them, and says what is wrong.
+std::vector<ledger::ItemBoundary> SplitInline(const job::JobDefinition& job,
+                                              absl::string_view content);
+
+// `content`, to be read.
+std::shared_ptr<const input::ByteSource> SourceOf(std::string content);
+
+}  // namespace muster::initiator::batch

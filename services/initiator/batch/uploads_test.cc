@@ -1,0 +1,318 @@
+#include "services/initiator/batch/uploads.h"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/mutex.h"
+#include "muster/base/status.h"
+#include "muster/os/temp_dir.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/initiator/broken_medium.h"
+
+namespace muster::initiator::batch {
+
+namespace {
+
+class UploadTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<Upload> Open() { return uploads_->Get(7).value(); }
+
+  static absl::Status Add(Upload& upload, uint64_t ticket, uint64_t offset,
+                          absl::string_view data) {
+    MUSTER_RETURN_IF_ERROR(upload.Append(ticket, offset, data));
+    return upload.Sync();
+  }
+
+  static std::string ReadAll(const Upload& upload, size_t bytes) {
+    std::string text(bytes, '\0');
+    const auto got = upload.Read(0, text.data(), bytes);
+    EXPECT_TRUE(got.ok()) << got.status();
+    text.resize(got.value_or(0));
+    return text;
+  }
+
+  const os::TempDir dir_;
+  const std::unique_ptr<Uploads> uploads_ = Uploads::Open(dir_ / "uploads").value();
+};
+
+TEST_F(UploadTest, GrowsByPiecesThatCanBeReadAtOnce) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(Add(*upload, ticket, 0, "first,").ok());
+  EXPECT_EQ(upload->size(), input::kStillGrowing);
+  EXPECT_EQ(ReadAll(*upload, 6), "first,");
+  char byte = 0;
+  EXPECT_TRUE(input::HasNotArrived(upload->Read(6, &byte, 1).status()));
+  ASSERT_TRUE(Add(*upload, ticket, 6, "second").ok());
+  ASSERT_TRUE(upload->Seal(ticket, 12, base::Fingerprint("first,second")).ok());
+  EXPECT_EQ(upload->size(), 12);
+  EXPECT_EQ(ReadAll(*upload, 100), "first,second");
+}
+
+TEST_F(UploadTest, IsReadAsFarAsItIsSynced) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(ticket, 0, "first,").ok());
+  ASSERT_TRUE(upload->Append(ticket, 6, "second").ok());
+  EXPECT_EQ(upload->size_so_far(), 12);
+  EXPECT_EQ(upload->durable_size(), 0);
+  char byte = 0;
+  EXPECT_TRUE(input::HasNotArrived(upload->Read(0, &byte, 1).status()));
+  ASSERT_TRUE(upload->Sync().ok());
+  EXPECT_EQ(upload->durable_size(), 12);
+  EXPECT_EQ(ReadAll(*upload, 12), "first,second");
+}
+
+TEST_F(UploadTest, IsSyncedWhenItIsSealed) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(ticket, 0, "all").ok());
+  ASSERT_TRUE(upload->Seal(ticket, 3, base::Fingerprint("all")).ok());
+  EXPECT_EQ(upload->durable_size(), 3);
+}
+
+TEST_F(UploadTest, KeepsForANewWriterWhatTheOldOneHadNotSynced) {
+  const auto upload = Open();
+  ASSERT_TRUE(upload->Append(upload->TakeOver(), 0, "first,").ok());
+  const uint64_t ticket = upload->TakeOver();
+  EXPECT_EQ(upload->durable_size(), 6);
+  ASSERT_TRUE(Add(*upload, ticket, 6, "second").ok());
+  EXPECT_TRUE(upload->Seal(ticket, 12, base::Fingerprint("first,second")).ok());
+}
+
+TEST_F(UploadTest, DropsWhatCouldNotBeSyncedAndLetsItBeSentAgain) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(Add(*upload, ticket, 0, "first,").ok());
+  ASSERT_TRUE(upload->Append(ticket, 6, "second").ok());
+  {
+    const BrokenMedium broken(ArrivingPath(upload->path()));
+    EXPECT_TRUE(absl::IsUnavailable(upload->Sync()));
+  }
+  // The medium is well again, but what it has of the piece is unknown.
+  EXPECT_TRUE(absl::IsUnavailable(upload->Sync()));
+  EXPECT_TRUE(absl::IsUnavailable(upload->Append(ticket, 12, "third")));
+  EXPECT_EQ(upload->durable_size(), 6);
+
+  const uint64_t again = upload->TakeOver();
+  EXPECT_EQ(upload->size_so_far(), 6);
+  ASSERT_TRUE(Add(*upload, again, 6, "2nd").ok());
+  EXPECT_TRUE(upload->Seal(again, 9, base::Fingerprint("first,2nd")).ok());
+  EXPECT_EQ(std::filesystem::file_size(upload->path()), 9);
+}
+
+TEST_F(UploadTest, IsNotSealedWithWhatCouldNotBeSynced) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(Add(*upload, ticket, 0, "first,").ok());
+  ASSERT_TRUE(upload->Append(ticket, 6, "second").ok());
+  const auto fingerprint = base::Fingerprint("first,second");
+  {
+    const BrokenMedium broken(ArrivingPath(upload->path()));
+    EXPECT_TRUE(absl::IsUnavailable(upload->Seal(ticket, 12, fingerprint)));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(upload->Seal(ticket, 12, fingerprint)));
+  EXPECT_FALSE(upload->sealed());
+  EXPECT_EQ(upload->size_so_far(), 6);
+
+  const uint64_t again = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(again, 6, "second").ok());
+  EXPECT_TRUE(upload->Seal(again, 12, fingerprint).ok());
+  EXPECT_TRUE(upload->sealed());
+}
+
+TEST_F(UploadTest, GoesOnInANewProcessWhereTheOldOneEnded) {
+  {
+    const auto upload = Open();
+    ASSERT_TRUE(Add(*upload, upload->TakeOver(), 0, "first,").ok());
+  }
+  const auto upload = Open();
+  EXPECT_EQ(upload->durable_size(), 6);
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(Add(*upload, ticket, 6, "second").ok());
+  EXPECT_TRUE(upload->Seal(ticket, 12, base::Fingerprint("first,second")).ok());
+}
+
+TEST_F(UploadTest, IsWholeForEveryProcessOnceItIsSealed) {
+  {
+    const auto upload = Open();
+    const uint64_t ticket = upload->TakeOver();
+    ASSERT_TRUE(Add(*upload, ticket, 0, "all").ok());
+    ASSERT_TRUE(upload->Seal(ticket, 3, base::Fingerprint("all")).ok());
+  }
+  const auto upload = Open();
+  EXPECT_TRUE(upload->sealed());
+  const uint64_t ticket = upload->TakeOver();
+  EXPECT_TRUE(upload->Seal(ticket, 3, base::Fingerprint("all")).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(upload->Seal(ticket, 3, base::Fingerprint("any"))));
+  EXPECT_TRUE(absl::IsAlreadyExists(upload->Append(ticket, 3, "more")));
+}
+
+TEST_F(UploadTest, TakesNoPieceThatDoesNotFollow) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(Add(*upload, ticket, 0, "abc").ok());
+  EXPECT_TRUE(absl::IsOutOfRange(upload->Append(ticket, 2, "c")));
+  EXPECT_TRUE(absl::IsOutOfRange(upload->Append(ticket, 4, "e")));
+  EXPECT_TRUE(absl::IsOutOfRange(upload->Seal(ticket, 4, base::Fingerprint("abcd"))));
+  EXPECT_EQ(upload->durable_size(), 3);
+}
+
+TEST_F(UploadTest, IsNotSealedWithWhatWasNotSent) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(Add(*upload, ticket, 0, "abc").ok());
+  EXPECT_TRUE(absl::IsDataLoss(upload->Seal(ticket, 3, base::Fingerprint("abd"))));
+  EXPECT_FALSE(upload->sealed());
+}
+
+TEST_F(UploadTest, ListensToItsLatestWriterOnly) {
+  const auto upload = Open();
+  const uint64_t old_ticket = upload->TakeOver();
+  const uint64_t new_ticket = upload->TakeOver();
+  EXPECT_TRUE(absl::IsAborted(upload->Append(old_ticket, 0, "old")));
+  EXPECT_TRUE(upload->Append(new_ticket, 0, "new").ok());
+}
+
+TEST_F(UploadTest, TellsItsWriterWhyNobodyNeedsIt) {
+  const auto upload = Open();
+  const uint64_t ticket = upload->TakeOver();
+  upload->Refuse(absl::InvalidArgumentError("no such column"));
+  upload->Refuse(absl::CancelledError("too late to matter"));
+  EXPECT_EQ(upload->Append(ticket, 0, "x"), absl::InvalidArgumentError("no such column"));
+}
+
+TEST_F(UploadTest, IsHeldByWhoeverHasIt) {
+  EXPECT_EQ(uploads_->Held(7), nullptr);
+  const auto upload = Open();
+  EXPECT_EQ(uploads_->Held(7), upload);
+  EXPECT_EQ(uploads_->Held(8), nullptr);
+}
+
+TEST_F(UploadTest, IsGoneWhenItIsDeleted) {
+  ASSERT_TRUE(Add(*Open(), Open()->TakeOver(), 0, "abc").ok());
+  EXPECT_EQ(Open()->durable_size(), 3);
+  ASSERT_TRUE(uploads_->Delete(7).ok());
+  ASSERT_TRUE(uploads_->Delete(7).ok());
+  EXPECT_EQ(Open()->durable_size(), 0);
+}
+
+class UploadSyncerTest : public ::testing::Test {
+ protected:
+  void Begin() {
+    syncer_ = std::make_unique<UploadSyncer>(
+        upload_.get(), &clock_, [this](uint64_t durable) { Note(durable); },
+        [this](const absl::Status&) { failed_ = true; });
+  }
+
+  void Add(uint64_t offset, const std::string& piece) {
+    ASSERT_TRUE(upload_->Append(ticket_, offset, piece).ok());
+    syncer_->Wake();
+  }
+
+  void Note(uint64_t durable) {
+    base::MutexLock lock(&mu_);
+    told_.push_back(durable);
+    changed_.NotifyAll();
+  }
+  void AwaitTold(uint64_t durable) {
+    base::MutexLock lock(&mu_);
+    while (told_.empty() || told_.back() != durable) changed_.Wait(&mu_);
+  }
+
+  // The first sync waits for a seal.
+  void AddFirst(const std::string& piece) {
+    Add(0, piece);
+    clock_.AwaitSleepers(1);
+    clock_.Advance(kSealPause);
+  }
+
+  // After its first three bytes of six.
+  void BeginOnDiskThatBreaks() {
+    Begin();
+    AddFirst("abc");
+    AwaitTold(3);
+    ASSERT_TRUE(upload_->Append(ticket_, 3, "def").ok());
+    broken_.emplace(ArrivingPath(upload_->path()));
+    syncer_->Wake();
+  }
+
+  base::FakeClock clock_;
+  const os::TempDir dir_;
+  const std::unique_ptr<Uploads> uploads_ = Uploads::Open(dir_ / "uploads").value();
+  const std::shared_ptr<Upload> upload_ = uploads_->Get(7).value();
+  uint64_t ticket_ = upload_->TakeOver();
+  std::optional<BrokenMedium> broken_;
+  std::atomic<bool> failed_ = false;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::vector<uint64_t> told_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<UploadSyncer> syncer_;  // last: it tells the others
+};
+
+TEST_F(UploadSyncerTest, TellsHowFarTheContentIsDurable) {
+  Begin();
+  AddFirst("abc");
+  AwaitTold(3);
+  Add(3, "def");
+  AwaitTold(6);
+  EXPECT_EQ(upload_->durable_size(), 6);
+}
+
+TEST_F(UploadSyncerTest, SyncsInTheEndWhatIsLeft) {
+  Begin();
+  for (int i = 0; i < 100; ++i) Add(3 * i, "abc");
+  EXPECT_TRUE(syncer_->Finish().ok());
+  EXPECT_EQ(upload_->durable_size(), 300);
+  EXPECT_TRUE(syncer_->Finish().ok());
+  base::MutexLock lock(&mu_);
+  EXPECT_EQ(told_.back(), 300);
+}
+
+TEST_F(UploadSyncerTest, LeavesAShortUploadToItsSeal) {
+  Begin();
+  Add(0, "abc");
+  EXPECT_TRUE(syncer_->HandOver().ok());
+  EXPECT_TRUE(upload_->Seal(ticket_, 3, base::Fingerprint("abc")).ok());
+  syncer_.reset();
+  EXPECT_EQ(upload_->durable_size(), 3);
+  base::MutexLock lock(&mu_);
+  EXPECT_TRUE(told_.empty());
+}
+
+TEST_F(UploadSyncerTest, HandsOverHowTheLastSyncEnded) {
+  BeginOnDiskThatBreaks();
+  while (!failed_) std::this_thread::yield();
+  EXPECT_TRUE(absl::IsUnavailable(syncer_->HandOver()));
+}
+
+// Who was overtaken has to hear of it with its next piece, and so must not wait for `durable`.
+TEST_F(UploadSyncerTest, TellsAWriterThatWasOvertakenToo) {
+  Begin();
+  ASSERT_TRUE(upload_->Append(ticket_, 0, "abc").ok());
+  (void)upload_->TakeOver();
+  syncer_->Wake();
+  clock_.AwaitSleepers(1);
+  clock_.Advance(kSealPause);
+  AwaitTold(3);
+  EXPECT_FALSE(failed_);
+}
+
+TEST_F(UploadSyncerTest, SaysWhenTheContentCannotBeSynced) {
+  BeginOnDiskThatBreaks();
+  EXPECT_TRUE(absl::IsUnavailable(syncer_->Finish()));
+  EXPECT_TRUE(failed_);
+  EXPECT_EQ(upload_->durable_size(), 3);
+}
+
+}  // namespace
+
+}  // namespace muster::initiator::batch

@@ -1,0 +1,56 @@
+#include "services/initiator/initiator_role.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::initiator {
+namespace {
+
+using ::testing::HasSubstr;
+
+class InitiatorOptionsTest : public ::testing::Test {
+ protected:
+  ~InitiatorOptionsTest() override { unsetenv("MUSTER_TRACE_SAMPLE"); }
+
+  // What is wrong with `arguments`; empty: nothing.
+  std::string Parse(const std::vector<std::string>& arguments) {
+    CLI::App app;
+    options_ = {};
+    AddInitiatorOptions(&app, &options_);
+    try {
+      app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  RoleOptions options_;
+};
+
+TEST_F(InitiatorOptionsTest, TracesOneBatchInAHundredUnlessToldOtherwise) {
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_EQ(options_.trace_sample, 0.01);
+  for (const char* share : {"0", "1", "0.5", "1e-9"}) {
+    EXPECT_EQ(Parse({"--trace-sample", share}), "");
+    EXPECT_EQ(options_.trace_sample, std::stod(share));
+  }
+  setenv("MUSTER_TRACE_SAMPLE", "0.25", 1);
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_EQ(options_.trace_sample, 0.25);
+}
+
+TEST_F(InitiatorOptionsTest, RefusesWhatIsNoShare) {
+  for (const char* share : {"-0.1", "1.0001", "nan", "inf", "1e999", "all", "0.5x", ""}) {
+    EXPECT_THAT(Parse({std::string("--trace-sample=") + share}), HasSubstr("--trace-sample"))
+        << share;
+  }
+}
+
+}  // namespace
+}  // namespace muster::initiator

@@ -1,0 +1,99 @@
+#include "services/processor/processor_role.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/processor/processor.h"
+
+namespace muster::processor {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ProcessorOptionsTest : public ::testing::Test {
+ protected:
+  ~ProcessorOptionsTest() override { unsetenv("MUSTER_JOB"); }
+
+  // What is wrong with `arguments`; empty: nothing.
+  std::string Parse(const std::vector<std::string>& arguments) {
+    CLI::App app;
+    options_ = {};
+    AddProcessorOptions(&app, &options_);
+    try {
+      app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  std::vector<std::string> Pools() const {
+    std::vector<std::string> pools;
+    for (const JobPool& pool : options_.pools) {
+      pools.push_back(pool.job + ":" + std::to_string(pool.threads));
+    }
+    return pools;
+  }
+
+  ServiceOptions options_;
+};
+
+TEST_F(ProcessorOptionsTest, WorksForEveryJobUnlessToldOtherwise) {
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_THAT(Pools(), IsEmpty());
+  EXPECT_GE(options_.threads, 1);
+}
+
+TEST_F(ProcessorOptionsTest, GivesEachJobItsOwnNumberOfThreads) {
+  EXPECT_EQ(Parse({"--job", "urgent=8", "--job", "bulk", "--threads", "2"}), "");
+  EXPECT_THAT(Pools(), ElementsAre("urgent:8", "bulk:0"));
+  EXPECT_EQ(options_.threads, 2);
+}
+
+TEST_F(ProcessorOptionsTest, TakesJobsWithCommasBetweenAlsoFromTheEnvironment) {
+  EXPECT_EQ(Parse({"--job", "urgent=8,bulk=1000"}), "");
+  EXPECT_THAT(Pools(), ElementsAre("urgent:8", "bulk:1000"));
+  setenv("MUSTER_JOB", "nightly=3,hourly", 1);
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_THAT(Pools(), ElementsAre("nightly:3", "hourly:0"));
+}
+
+TEST_F(ProcessorOptionsTest, RefusesAJobThatIsNamedTwice) {
+  EXPECT_THAT(Parse({"--job", "bulk", "--job", "bulk=2"}), HasSubstr("job bulk is named twice"));
+  EXPECT_THAT(Parse({"--job", "bulk=2,urgent,bulk=2"}), HasSubstr("'bulk=2'"));
+}
+
+TEST_F(ProcessorOptionsTest, RefusesNumbersOfWorkersThatCannotBe) {
+  for (const char* pool : {"bulk=0", "bulk=-1", "bulk=1001", "bulk=", "bulk=two", "bulk=1.5",
+                           "bulk=2=3", "bulk=99999999999999999999", "bulk=nan"}) {
+    EXPECT_THAT(Parse({"--job", pool}), HasSubstr("1 to 1000 workers")) << pool;
+  }
+  EXPECT_THAT(Parse({"--job", "=2"}), HasSubstr("no job is named"));
+}
+
+TEST_F(ProcessorOptionsTest, TakesCertificatesForHandlersThatAreServers) {
+  EXPECT_EQ(Parse({"--handler-tls-roots", "r.pem", "--handler-tls-cert", "c.pem",
+                   "--handler-tls-key", "k.pem"}),
+            "");
+  EXPECT_EQ(options_.handlers.tls.roots, "r.pem");
+  EXPECT_EQ(options_.handlers.tls.certificate, "c.pem");
+  EXPECT_EQ(options_.handlers.tls.key, "k.pem");
+  EXPECT_THAT(Parse({"--handler-tls-cert", "c.pem"}), HasSubstr("--handler-tls-key"));
+  EXPECT_THAT(Parse({"--handler-tls-key", "k.pem"}), HasSubstr("--handler-tls-cert"));
+}
+
+TEST_F(ProcessorOptionsTest, TakesThemFromTheEnvironmentToo) {
+  setenv("MUSTER_HANDLER_TLS_ROOTS", "r.pem", 1);
+  EXPECT_EQ(Parse({}), "");
+  unsetenv("MUSTER_HANDLER_TLS_ROOTS");
+  EXPECT_EQ(options_.handlers.tls.roots, "r.pem");
+}
+
+}  // namespace
+}  // namespace muster::processor

@@ -1,0 +1,62 @@
+#include "services/processor/revision_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "muster/base/status.h"
+#include "muster/handler/pool.h"
+#include "muster/job/job_file.h"
+#include "services/processor/processor.h"
+
+namespace muster::processor {
+
+RevisionCache::RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
+                             blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock)
+    : jobs_(jobs), handlers_(handlers), blobs_(blobs), access_(std::move(access)), clock_(clock) {}
+
+absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Find(const std::string& revision) {
+  {
+    base::MutexLock lock(&mu_);
+    const auto entry = entries_.find(revision);
+    const absl::Duration now = clock_->Monotonic();
+    if (entry != entries_.end() &&
+        (entry->second.found.ok() || now - entry->second.made < kMissingRevisionFor)) {
+      entry->second.asked = now;
+      return entry->second.found;
+    }
+  }
+  // Others may make the same meanwhile: that costs time once, and the last one stays.
+  absl::StatusOr<std::shared_ptr<const Revision>> made = Make(revision);
+  base::MutexLock lock(&mu_);
+  const absl::Duration now = clock_->Monotonic();
+  entries_.insert_or_assign(revision, Entry{made, now, now});
+  MakeRoomLocked();
+  return made;
+}
+
+absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Make(
+    const std::string& revision) const {
+  MUSTER_ASSIGN_OR_RETURN(const job::JobEntry entry, jobs_->FindRevision(revision));
+  const auto made = std::make_shared<Revision>();
+  MUSTER_ASSIGN_OR_RETURN(made->job, job::ParseJob(entry.definition, ""));
+  MUSTER_ASSIGN_OR_RETURN(const JobHandler handler,
+                          FindHandler(made->job, *handlers_, access_, clock_));
+  made->setup.job = &made->job;
+  made->setup.schema = made->job.schema();
+  made->setup.handler_version = handler.version;
+  made->setup.instance = access_.instance;
+  made->setup.blobs = blobs_;
+  made->setup.isolated = handler.isolated;
+  made->handlers = handler::PooledHandlers(handler.factory);
+  return made;
+}
+
+void RevisionCache::MakeRoomLocked() {
+  if (entries_.size() <= kMaxRevisions) return;
+  const auto asked_before = [](const auto& a, const auto& b) {
+    return a.second.asked < b.second.asked;
+  };
+  entries_.erase(std::min_element(entries_.begin(), entries_.end(), asked_before));
+}
+
+}  // namespace muster::processor

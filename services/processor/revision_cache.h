@@ -1,0 +1,51 @@
+// RevisionCache: earlier revisions of jobs, as the registry still has them, ready to be worked
+// with.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/blob/blob_store.h"
+#include "muster/handler/handler.h"
+#include "muster/job/job_registry.h"
+#include "services/processor/item_worker.h"
+#include "services/processor/job_handler.h"
+
+namespace muster::processor {
+
+// Thread-safe. Asks the registry once for each revision, and again for one that it did not get
+// after a while (limits.h).
+class RevisionCache final : public RevisionSource {
+ public:
+  // None of the pointers is owned; all outlive the book. `access.instance` stands in results, too.
+  RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
+                blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock);
+
+  absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) override;
+
+ private:
+  struct Entry {
+    absl::StatusOr<std::shared_ptr<const Revision>> found;
+    absl::Duration made;
+    absl::Duration asked;
+  };
+
+  absl::StatusOr<std::shared_ptr<const Revision>> Make(const std::string& revision) const;
+  void MakeRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  job::JobRegistry* const jobs_;                    // not owned
+  const handler::HandlerRegistry* const handlers_;  // not owned
+  blob::BlobStore* const blobs_;                    // not owned
+  const HandlerAccess access_;
+  base::Clock* const clock_;  // not owned
+
+  base::Mutex mu_;
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::processor

@@ -1,0 +1,27 @@
+// Findings that keep what they hear, for tests of checks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "muster/os/quarantine.h"
+
+namespace muster::os {
+
+class CollectedFindings final : public Findings {
+ public:
+  absl::Status Add(const Damage& damage) override {
+    all.push_back(damage);
+    return absl::OkStatus();
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const Damage& damage : all) names.push_back(damage.name);
+    return names;
+  }
+
+  std::vector<Damage> all;
+};
+
+}  // namespace muster::os
