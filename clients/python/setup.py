@@ -1,6 +1,7 @@
-"""Adds what protoc writes to the package; all else is in pyproject.toml."""
+"""Adds the version and what protoc writes to the package; all else is in pyproject.toml."""
 
 import pathlib
+import re
 import sys
 
 from setuptools import setup
@@ -21,6 +22,16 @@ class BuildWithProtos(build_py):
         make_package.generate(pathlib.Path(self.build_lib))
 
 
-setup(cmdclass={"build_py": BuildWithProtos},
+def version() -> str:
+    """The version of the whole project: it is written in CMakeLists.txt alone."""
+    project = (HERE.parents[1] / "CMakeLists.txt").read_text(encoding="utf-8")
+    found = re.search(r"project\(muster VERSION ([0-9.]+)", project)
+    if found is None:
+        sys.exit("CMakeLists.txt has no project(muster VERSION …)")
+    return found.group(1)
+
+
+setup(version=version(),
+      cmdclass={"build_py": BuildWithProtos},
       options={"build": {"build_base": str(BUILD / "base")},
                "egg_info": {"egg_base": str(BUILD / "egg_info")}})
