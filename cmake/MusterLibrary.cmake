@@ -2,8 +2,9 @@
 # muster_test(NAME SRCS … DEPS … EXTERNAL … [LABELS …] [TIMEOUT seconds] [ONE_THREAD])
 #
 # A library is a folder of the tree, and its name is the folder's path (muster/queue/rocksdb →
-# queue_rocksdb, services/initiator/batch → initiator_batch, tests/fakes/nats → nats_fakes). Two rules are checked while CMake configures, and a breach
-# stops the build:
+# queue_rocksdb, services/initiator/batch → initiator_batch, tests/fakes/nats → nats_fakes). A folder may
+# have further ones, such as the forms that need gRPC. Two rules are checked while CMake configures, and
+# a breach stops the build:
 #   1. a library depends only on libraries of a strictly lower layer, so siblings never meet;
 #   2. a file includes only headers of its own folder and of the libraries that DEPS names.
 # DEPS are PUBLIC; EXTERNAL are third-party targets. Use EXTERNAL_PUBLIC where a header includes one.
