@@ -14,7 +14,7 @@
 namespace muster::cli {
 namespace {
 
-TEST(ServerOptionsTest, SaysHowToNameTheDataDirectoryWhereThereIsNone) {
+TEST(DataDirOptionTest, SaysHowToNameTheDataDirectoryWhereThereIsNone) {
   const std::vector<std::vector<const char*>> commands = {
       {"report", "1"},          {"batch", "list"},  {"batch", "receipt", "1"},  {"queue", "list"},
       {"queue", "purge", "in"}, {"queue", "check"}, {"queue", "redrive", "in"}, {"cost"}};
@@ -40,13 +40,13 @@ TEST(ServerOptionsTest, SaysHowToNameTheDataDirectoryWhereThereIsNone) {
   EXPECT_FALSE(std::filesystem::exists(nowhere)) << "looking creates nothing";
 }
 
-TEST(ServerOptionsTest, LeavesADataDirectoryThatIsThereToWhoOpensIt) {
+TEST(DataDirOptionTest, LeavesADataDirectoryThatIsThereToWhoOpensIt) {
   const os::TempDir dir;
   EXPECT_TRUE(RequireDataDir(dir.path()).ok());
   EXPECT_TRUE(absl::IsNotFound(RequireDataDir(dir / "none")));
 }
 
-TEST(ServerOptionsTest, NamesTheDataDirectoryInALineToPasteUnlessItIsTheDefaultOne) {
+TEST(DataDirOptionTest, NamesTheDataDirectoryInALineToPasteUnlessItIsTheDefaultOne) {
   EXPECT_EQ(DataDirOption(".muster"), "");
   EXPECT_EQ(DataDirOption("build/demo/muster"), " --data-dir 'build/demo/muster'");
 }
