@@ -248,7 +248,8 @@ std::string FishCompletion(const CompletionCommand& tree) {
   return script;
 }
 
-// Its own command is part of what it prints, and so are those that are added later.
+// Reads the commands of `app` only when it runs, so that the script includes `completion` itself
+// and all commands that are added later.
 void AddCompletion(CLI::App* app, const Environment& environment) {
   CLI::App* const parent =
       app->add_subcommand("completion", "Print what a shell needs to complete muster's words");

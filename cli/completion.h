@@ -1,4 +1,5 @@
-// CompletionCommand: what may stand in a command line, for shells that complete it.
+// CompletionCommand: the commands and options of `muster`, and the scripts with which shells
+// complete them.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ struct CompletionOption {
   std::vector<std::string> names;  // "-o", "--output"
   std::string about;
   bool takes_value = false;
-  std::vector<std::string> choices;  // that the value is one of; empty: it may be anything
+  std::vector<std::string> choices;  // the allowed values; empty: any value
 };
 
 struct CompletionCommand {
@@ -26,13 +27,13 @@ struct CompletionCommand {
   bool takes_arguments = false;
 };
 
-// All commands and options that are for people.
+// All commands and options that are for people; hidden ones are left out.
 CompletionCommand WordsOf(const CLI::App& app);
 
-// `tree` and all below it, each before those that it has.
+// `tree` and all commands below it, each command before its own subcommands.
 std::vector<const CompletionCommand*> AllCommands(const CompletionCommand& tree);
 
-// What a shell must be told to complete `muster` command lines.
+// The scripts by which shells complete `muster` command lines.
 //
 // Each script finds the command in the words before the cursor, and offers its commands, options,
 // or the choices of the option that the cursor follows; elsewhere the names of files.

@@ -1,4 +1,4 @@
-// The `muster` program as a library, so that anybody can build one with handlers of one's own:
+// The `muster` program as a library, for programs with their own handlers:
 //
 //   int main(int argc, char** argv) {
 //     handler::HandlerRegistry handlers;
@@ -11,8 +11,8 @@
 
 namespace muster::cli {
 
-// Runs the command line and answers its exit code (exit_code.h). Call it from main, before any
-// other thread is started.
+// Runs the command line and answers its exit code (ExitCode in cli/output/environment.h). Call it
+// from main, before any other thread starts.
 int Main(int argc, char** argv, const handler::HandlerRegistry& handlers);
 
 }  // namespace muster::cli

@@ -1,4 +1,4 @@
-// Checking a receipt: against the report's own rows, and those against the ledger.
+// CheckReceipt and BatchAdmin: what `muster batch` reads and checks.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@
 
 namespace muster::cli {
 
-// One line for each thing that is not as the receipt says; empty: all is well. Beyond what the
-// report's rows add up to, the receipt must tell of the batch that the ledger knows: its job, its
-// revision, all of its items and transactions; and each item's content must be what the ledger
-// recorded when it was split.
+// Answers one line for each difference from the receipt; empty: there is none. The report's rows
+// must add up to the receipt. The receipt must match the ledger's batch: its job, its revision, all
+// of its items and transactions. Each item's content must be what the ledger recorded when the
+// batch was split.
 absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::BatchLedger& ledger,
                                                       report::ReportReader& reader);
 
 // The receipt's lines as one JSON object.
 nlohmann::ordered_json ReceiptJson(const report::StoredReceipt& receipt);
 
-// BatchAdmin: what `muster batch` looks into, wherever it is.
+// BatchAdmin: reads batches, from a data directory or from a server.
 
 // Statuses are the stores', or the services'. Not thread-safe.
 class BatchAdmin {
@@ -36,10 +36,11 @@ class BatchAdmin {
   // In order of number.
   virtual absl::StatusOr<std::vector<BatchView>> List() = 0;
   virtual absl::StatusOr<BatchView> Get(uint64_t batch) = 0;
-  // The first ones, in the order of item and line; `max` at most.
+  // The first rejections, in the order of item and line; `max` at most.
   virtual absl::StatusOr<std::vector<report::RejectionRow>> Rejections(uint64_t batch, int max) = 0;
   virtual absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) = 0;
-  // Works the receipt out again, as CheckReceipt does. FailedPrecondition: not from here.
+  // Checks the receipt, as CheckReceipt does. FailedPrecondition: a server's receipt cannot be
+  // checked from here.
   virtual absl::StatusOr<std::vector<std::string>> Check(uint64_t batch) = 0;
 };
 

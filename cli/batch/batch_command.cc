@@ -1,4 +1,4 @@
-// muster batch list | get | receipt; submit_command.h and quote_command.h have the others
+// muster batch list | get | receipt; submit_command.h and cli/scale/quote.h have the others
 #include <functional>
 #include <memory>
 #include <string>

@@ -73,7 +73,7 @@ absl::StatusOr<v1::BatchStatus> Follower::AwaitEnd(absl::Duration timeout,
   return NotComplete();
 }
 
-// What was heard last may be old: nothing is heard of an initiator that hangs.
+// Asks the initiator again: the latest status may be old, since an initiator that hangs sends none.
 absl::Status Follower::NotComplete() {
   const std::string not_complete = absl::StrCat("batch ", batch_.load(), " is not complete yet");
   const auto stub = v1::BatchService::NewStub(mesh_->initiator());

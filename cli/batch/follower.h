@@ -1,4 +1,4 @@
-// Follower: what becomes of a batch on a mesh, while something else goes on.
+// Follower: follows the progress of a batch on a mesh while the command does something else.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ class Follower {
   // Nothing is owned.
   Follower(MeshClient* mesh, const Environment* environment)
       : mesh_(mesh), environment_(environment) {}
-  // Gives up.
+  // Stops following.
   ~Follower();
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
@@ -38,21 +38,21 @@ class Follower {
   // where that can be seen, why it waits. Cancelled: `stop`.
   absl::StatusOr<v1::BatchStatus> AwaitEnd(absl::Duration timeout, const std::stop_token& stop);
 
-  // As far as it was heard; nullopt: nothing was.
+  // The latest progress from the initiator; nullopt: none has arrived.
   std::optional<RunProgress> progress() const;
 
  private:
   void Run(uint64_t batch);
-  // What the initiator says of the batch now, unless it is over.
+  // DeadlineExceeded for a batch that is not complete, with its status from the initiator now.
   absl::Status NotComplete();
-  // Empty: nothing is known.
+  // Why the batch waits; empty: unknown.
   std::string WhyItWaits(const v1::BatchStatus& status);
 
   MeshClient* const mesh_;                // not owned
   const Environment* const environment_;  // not owned
   std::stop_source stop_;
 
-  std::atomic<uint64_t> batch_ = 0;  // that Begin named
+  std::atomic<uint64_t> batch_ = 0;  // the batch that Begin named
 
   mutable base::Mutex mu_;
   base::CondVar changed_;

@@ -1,4 +1,5 @@
-// Outcome: what became of a batch, as `muster run` and `muster batch submit --wait` print it.
+// Outcome: the result of a batch, as `muster run` and `muster batch submit --wait` print it.
+// ReportView and WriteReport: its report.
 #pragma once
 
 #include <cstdint>
@@ -22,31 +23,32 @@ struct Outcome {
   double seconds = 0;
   double transactions_per_second = 0;
   bool complete = false;
-  bool late = false;  // later than its job's sla promised
+  bool late = false;  // later than the job's SLA
 
   nlohmann::ordered_json Json() const;
   // "batch 7: 541,909 transactions = …", and how long it took; two lines.
   std::string Text() const;
-  // What of the batch is not in its totals, and which command shows it; a line each. `where` names
-  // the place of the batch in those commands, as DataDirOption does.
+  // One line for each kind of loss (transactions that are not in the totals), with the command that
+  // shows it. `where` names the batch's data directory in those commands, as DataDirOption does.
   std::string Losses(const job::Tolerance& tolerate, const std::string& where) const;
-  // The share of the batch that was rejected or given up decides, and then the promised time.
+  // The exit code: decided by the share of the batch that was rejected or given up, and then by the
+  // SLA.
   int Code(const job::Tolerance& tolerate) const;
 };
 
-// ReportView: what batches add up to, wherever it is kept.
+// ReportView: reads the report of batches, from a data directory or from a server.
 
 // Not thread-safe.
 class ReportView {
  public:
   virtual ~ReportView() = default;
 
-  // As report::VisitRows; all that is visited is of one moment. Further statuses are a service's.
+  // As report::VisitRows; all rows are of one moment. Other errors are the service's.
   virtual absl::Status Visit(uint64_t batch, const std::string& group,
                              const report::RowVisitor& visitor) = 0;
 };
 
-// What `reader` sees, which is not owned.
+// The view of a report reader.
 class StoredReport final : public ReportView {
  public:
   explicit StoredReport(report::ReportReader* reader) : reader_(reader) {}

@@ -154,7 +154,7 @@ absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, MeshClient& me
   return absl::OkStatus();
 }
 
-// nullptr where nobody wants one.
+// nullptr: the command shows no progress bar.
 std::unique_ptr<ProgressBar> BarFor(Follower& follower, const SubmitOptions& options,
                                     const Environment& environment) {
   if (options.quiet || !(options.watch || environment.err_is_terminal)) return nullptr;

@@ -83,7 +83,8 @@ TEST_F(SubmitCommandTest, DoesNotWaitForAFullDisk) {
   EXPECT_EQ(refused.err, "muster: the disk is full\n");
 }
 
-// The number and the request id are known to nobody else who was stopped.
+// A command that was stopped must print the batch number and the request id: the user has no other
+// source for them.
 TEST_F(SubmitCommandTest, SaysHowToGoOnWithAnUploadThatIsStopped) {
   ASSERT_TRUE(kStopsAreBlocked);
   batches_.holds_uploads = true;

@@ -1,4 +1,5 @@
-// CheckMesh: what of a mesh does not answer, is not ready, does not fit together or waits.
+// `muster doctor`, and CheckMesh, which finds what in a mesh does not answer, is not ready, does
+// not fit together or waits.
 
 #include <algorithm>
 #include <map>
@@ -164,7 +165,8 @@ void CheckInstances(const MeshClient& mesh, const std::vector<v1::Instance>& ins
   CheckClockHere(instances, now, findings);
 }
 
-// Jobs and queues are there, and of all others one hears only there.
+// Jobs, queues and heartbeats are on the NATS server, so without it only the last known instances
+// can be checked.
 Findings WithoutNats(const MeshClient& mesh, const std::vector<v1::Instance>& last_heard) {
   Findings findings = {
       {Health::kWrong, "NATS",
@@ -227,7 +229,7 @@ struct DoctorOptions {
 // Longer than a mesh that is well takes, and short enough to ask all that there is to ask.
 constexpr absl::Duration kPatience = absl::Seconds(3);
 
-// What NATS lacks may be the reason why the initiator does not answer, so it is told first.
+// A fault of NATS may be the reason why the initiator does not answer, so its findings come first.
 absl::Status Examine(const DoctorOptions& options, const Environment& environment) {
   MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "the doctor looks at a mesh"));
   CommonOptions common = options.common;
@@ -242,7 +244,7 @@ absl::Status Examine(const DoctorOptions& options, const Environment& environmen
                         "see whether muster-initiator runs there"});
   }
   PrintFindings(findings, options.common.output, environment);
-  // It is told already, among the findings.
+  // The findings name the error already.
   if (!mesh.ok()) environment.exit_code = ExitCodeOf(mesh.status());
   return absl::OkStatus();
 }

@@ -33,7 +33,8 @@ TEST_F(DoctorTest, SaysThatTheInitiatorDoesNotAnswer) {
   EXPECT_EQ(done.err, "") << "it is said once";
 }
 
-// All others fall silent with it, and whoever looked for them would find them well.
+// Without NATS the other instances send no heartbeats, although a direct call would find them
+// healthy.
 TEST_F(DoctorTest, NamesNatsFirstAndBlamesNobodyElseForIt) {
   PutBatch(7, "bakery", "6");
   mesh_.disconnected = true;

@@ -1,4 +1,4 @@
-// Finding: one thing that `muster doctor` has looked at.
+// Finding: the result of one check of `muster doctor`.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace muster::cli {
 
-// kUnknown: nobody has looked.
+// kUnknown: the doctor has not looked.
 enum class Health { kOk, kUnknown, kWarning, kWrong };
 
 struct Finding {
   Health health = Health::kOk;
   std::string what;     // what was looked at: "processor p-1", "queue local/shop-in-0"
-  std::string found;    // in words
-  std::string to_do{};  // how to mend it; empty where nothing is to be done
+  std::string found;    // the state, in words
+  std::string to_do{};  // how to mend it; empty: nothing to do
 };
 using Findings = std::vector<Finding>;
 

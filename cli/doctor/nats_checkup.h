@@ -1,4 +1,4 @@
-// CheckNats: whether a NATS server keeps what muster stores on it as it should.
+// CheckNats: checks whether a NATS server stores muster's streams as it should.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace muster::cli {
 
-// What the services were told of their server, as their options of these names.
+// The services' options of the same names.
 struct NatsCheckOptions {
-  std::string url;  // empty: nobody looks
+  std::string url;  // empty: CheckNats does not look
   std::string bucket = "muster";
   int replicas = 1;
   queue::Survives ack_survives = queue::Survives::kProcess;
 };
 
-// Changes nothing. Without a URL it says that nobody has looked.
+// Changes nothing. Without a URL, its only finding is kUnknown.
 Findings CheckNats(const NatsCheckOptions& care);
 
 }  // namespace muster::cli

@@ -133,14 +133,14 @@ struct HealthIssue {
 };
 using Troubles = std::map<std::string, std::vector<HealthIssue>>;  // by job
 
-// Who works for the jobs.
+// The processors that work for the jobs.
 struct Workforce {
   HandlerInventory handlers;
   Troubles troubles;
   std::string account;
   const ScalingTargets& started;
 
-  // The target whose replicas would work for the job; null: nobody starts any.
+  // The target with replicas that would work for the job; null: no agent starts any.
   const v1::ScalingTarget* StarterFor(const std::string& job) const {
     const std::string queue = item::InputQueue(account, job, 0).name;
     for (const v1::ScalingTarget& target : started) {
@@ -172,7 +172,7 @@ std::string WantedVersion(const v1::Job& job) {
   return command == nullptr ? "" : command->version;
 }
 
-// Of a job that no processor works for.
+// The finding for a job that no processor works for.
 Finding CheckIdleJob(const std::string& what, const v1::ScalingTarget* starter) {
   if (starter == nullptr) {
     return {Health::kWrong, what, "no processor has its handler",
@@ -201,8 +201,8 @@ Finding CheckVersions(const v1::Job& job, const Workforce& workforce) {
   return {Health::kOk, what, absl::StrCat("processors have handler version ", there)};
 }
 
-// Where somebody is in trouble, that the others have a handler is no news, and why nobody has is
-// told.
+// If a processor reports an issue, the issue is the finding: a healthy handler elsewhere is no
+// news, and a missing handler is explained by the issue.
 void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings) {
   const auto troubles = workforce.troubles.find(job.name());
   if (troubles == workforce.troubles.end()) {
@@ -248,7 +248,7 @@ void CheckQueues(const CommonOptions& options, const std::string& account,
       {Health::kOk, "queues", absl::StrCat(queues->size(), " of ", account, ", none has poison")});
 }
 
-// Of a batch whose job no processor works for.
+// The finding for a batch if no processor works for its job.
 Finding CheckWaiting(const v1::BatchStatus& batch, const v1::ScalingTarget* starter) {
   const std::string what = absl::StrCat("batch ", batch.batch());
   const std::string handler = HandlerOf(batch);

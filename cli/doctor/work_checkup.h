@@ -1,4 +1,4 @@
-// CheckScaling: whether a scaling agent leads, what hinders it, and what it starts.
+// CheckScaling: checks whether a scaling agent leads, what hinders it, and what it starts.
 #pragma once
 
 #include <string>
@@ -14,24 +14,24 @@ namespace muster::cli {
 
 using ScalingTargets = std::vector<v1::ScalingTarget>;
 
-// Finds nothing where no scaling agent is among the instances: a mesh may do without. Answers the
-// targets of the agent that leads, if it starts replicas and does not only say how many it would.
+// Adds no finding if no scaling agent is among the instances: a mesh may do without. Answers the
+// targets of the leading agent if it starts replicas; none if it only watches.
 ScalingTargets CheckScaling(const MeshClient& mesh, const std::vector<v1::Instance>& instances,
                             Findings* findings);
 
-// CheckWork: whether a mesh's jobs have workers, and what its queues and batches wait for.
+// CheckWork: checks whether a mesh's jobs have workers, and what its queues and batches wait for.
 
-// What is looked at, and how. Nothing is owned.
+// What CheckWork looks at, and how. Nothing is owned.
 struct WorkCheck {
   const CommonOptions* options = nullptr;
-  std::string account;  // whose queues
+  std::string account;  // of the queues
   const Environment* environment = nullptr;
-  // Who is there to work, and whom the scaling agent starts.
+  // The live instances, and the targets for which the scaling agent starts replicas.
   const std::vector<v1::Instance>* instances = nullptr;
   const ScalingTargets* started = nullptr;
 };
 
-// What cannot be looked at is a finding, too.
+// What cannot be checked is a finding, too.
 void CheckWork(const WorkCheck& check, const MeshClient& mesh, Findings* findings);
 
 }  // namespace muster::cli

@@ -1,4 +1,4 @@
-// A batch as people see it: what the ledger says of it, and what the report has counted.
+// BatchView: a batch as commands show it, from the ledger and the report.
 #pragma once
 
 #include <iosfwd>
@@ -15,10 +15,11 @@ namespace muster::cli {
 struct BatchView {
   ledger::Batch batch;
   report::Progress progress;  // all zero before anything was counted
-  // `batch` is the ledger's own record. A server tells less: nothing of the input, of items that
-  // are not counted, and of refills.
+  // True: `batch` is the ledger's own record. A server answers less: nothing about the input,
+  // uncounted items and refills.
   bool has_ledger = true;
-  // Why it does not go on for now, as a server says; empty: it does, or nobody is there to tell.
+  // Why the batch does not proceed for now, from a server; empty: it proceeds, or there is no
+  // server to ask.
   std::string problem{};
 
   // The cells of `muster batch list`.
@@ -28,7 +29,7 @@ struct BatchView {
   void PrintRejections(const std::vector<report::RejectionRow>& rows, std::ostream& out) const;
 };
 
-// So many rejected transactions are shown.
+// The most rejected transactions that are shown.
 inline constexpr int kShownRejections = 20;
 
 absl::StatusOr<BatchView> ViewBatch(const ledger::Batch& batch, report::ReportReader& reader);

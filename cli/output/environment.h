@@ -1,4 +1,4 @@
-// What `muster` answers to a script.
+// Environment: the exit codes of `muster`, and what every command works with.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ enum ExitCode : int {
   kDeadlineMissed = 4,  // done, or it would be, later than promised
   kUnreachable = 5,     // what the command needs is busy, full or does not answer; try again later
   kDamaged = 6,         // a check found damage, or a repair left some
-  kTimedOut = 124,      // the batch goes on, but nobody wanted to wait any longer
+  kTimedOut = 124,      // the batch goes on, but the command's timeout is over
   kInterrupted = 130,   // Ctrl-C or SIGTERM
 };
 
@@ -42,7 +42,7 @@ inline ExitCode ExitCodeOf(const absl::Status& status) {
   return kError;
 }
 
-// ServerOptions: the services that a command works on, and how to reach them.
+// ServerOptions: the services that a command works with, and how to reach them.
 
 struct ServerOptions {
   std::string address;     // of an initiator; empty: none, commands work on a data directory
@@ -56,7 +56,7 @@ struct ServerOptions {
   bool named() const { return !address.empty(); }
 };
 
-// What every command works with, and how it answers.
+// The streams, clock and handlers of every command.
 
 enum class OutputFormat { kTable, kJson, kYaml, kCsv };
 
@@ -77,25 +77,24 @@ struct Environment {
 // Options that many commands share.
 struct CommonOptions {
   std::string data_dir = ".muster";
-  ServerOptions server;  // where it is named, instead of the data directory (place.h)
+  ServerOptions server;  // used instead of the data directory if it is named (cli/server/options.h)
   OutputFormat output = OutputFormat::kTable;
 };
 
 // Adds `--data-dir DIR`, which MUSTER_DATA_DIR sets too.
 void AddDataDir(CLI::App* command, CommonOptions* options);
-// How to name the data directory in a line to paste: " --data-dir 'DIR'", or nothing where it is
-// the default one.
+// The option for a command line to paste: " --data-dir 'DIR'", or "" for the default directory.
 std::string DataDirOption(const std::string& data_dir);
 // Adds `-o, --output` with the formats that the command knows.
 enum class Csv { kNo, kYes };
 void AddOutput(CLI::App* command, CommonOptions* options, Csv csv);
 
-// Hints: what a message about a missing name says one can do.
+// Hints: what the message about a missing name suggests to do.
 
-// `status` with "; `command` shows those there are" at its end, code and payloads kept, when it is
-// a NotFound that says nothing yet of what to do. Everything else as it is.
+// If `status` is a NotFound without a hint, appends a hint that names `command`, which lists the
+// existing names, and keeps code and payloads. Answers any other status as it is.
 absl::Status WithListHint(const absl::Status& status, absl::string_view command);
-// With the data directory that the command works on, where it is one.
+// The same, and the hint's command names the data directory, if the command works on one.
 absl::Status WithListHint(const absl::Status& status, absl::string_view command,
                           const CommonOptions& options);
 

@@ -45,18 +45,19 @@ std::string Grouped(uint64_t number);
 // "1 item", "541,909 items".
 std::string Counted(uint64_t number, absl::string_view thing);
 
-// What programs read of a command: one JSON object or array, as JSON or as YAML.
+// Structured output for programs: one JSON object or array, as JSON or as YAML.
 
-// JSON or YAML, and no table.
+// Whether the format is JSON or YAML.
 bool IsStructured(OutputFormat format);
 
-// JSON: on one line. YAML: one document, that any reader takes for the same: a string that could be
-// read as something else is quoted. Both end their last line; bytes that are no UTF-8 are replaced.
+// JSON: on one line. YAML: one document that all readers read alike: a string that could be read as
+// another type is quoted. Both end with a newline, and replace bytes that are not UTF-8.
 std::string Structured(const nlohmann::ordered_json& json, OutputFormat format);
 void PrintStructured(const nlohmann::ordered_json& json, OutputFormat format,
                      const Environment& environment);
 
-// One item of a YAML sequence, each line behind so many spaces: for what is written bit by bit.
+// One item of a YAML sequence, indented by `indent` spaces: for output that is written item by
+// item.
 std::string YamlItem(const nlohmann::ordered_json& json, int indent);
 // A key, or a value of one line.
 std::string YamlScalar(const nlohmann::ordered_json& json);

@@ -15,7 +15,7 @@
 
 namespace muster::cli {
 
-// Transactions that have passed each station of the walk.
+// Transactions that have passed each stage of a run.
 struct RunProgress {
   uint64_t read = 0;
   uint64_t queued = 0;
@@ -27,7 +27,7 @@ struct RunProgress {
 
 struct ProgressBarOptions {
   bool terminal = false;
-  // Between two redraws, or two lines; a line that says nothing new is left out.
+  // Between two redraws, or two lines; a line that repeats the last one is left out.
   absl::Duration interval = absl::Milliseconds(100);
 };
 
@@ -55,9 +55,10 @@ class ProgressBar {
   std::ostream* const out_;   // not owned
   base::Clock* const clock_;  // not owned
   const absl::Duration start_;
-  // When it was first known: by an earlier run of the same batch, which is not this run's speed.
+  // The committed transactions at the first sample: an earlier run committed them, so they do not
+  // count for the speed of this one.
   std::optional<uint64_t> committed_before_;
-  std::string last_line_;  // where there is no terminal
+  std::string last_line_;  // only without a terminal
 
   base::Mutex mu_;
   base::CondVar wake_;

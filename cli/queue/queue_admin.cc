@@ -1,4 +1,4 @@
-// Redriving work items of a data directory.
+// QueueAdmin for a data directory and for a server.
 
 #include "cli/queue/queue_admin.h"
 
@@ -42,7 +42,7 @@ absl::StatusOr<item::RedriveSummary> RedriveLocally(const std::string& data_dir,
                           backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite));
   MUSTER_ASSIGN_OR_RETURN(const auto report,
                           backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, clock));
-  // Nobody counts here: the next run looks whether the batch is complete.
+  // No controller runs here: the next run checks whether the batch is complete.
   report::LocalReportClient desk(report.get(), [](uint64_t) {});
   item::LedgerBatchReopener reopener(ledger.get(), &desk);
   return item::RedriveItems(request, *queues, reopener);
@@ -166,7 +166,7 @@ class RemoteQueueAdmin final : public QueueAdmin {
     return queue::FromProto(response.stats());
   }
 
-  // With whole bodies: what is in them is told by decoding them.
+  // Asks for whole bodies, because the command decodes them to describe them.
   absl::StatusOr<std::vector<queue::Message>> Peek(const queue::QueueId& id, int max) override {
     auto request = About<v1::PeekMessagesRequest>(id);
     request.set_max_messages(max);
@@ -183,7 +183,8 @@ class RemoteQueueAdmin final : public QueueAdmin {
                                                            int max) override {
     std::vector<queue::PoisonMessage> messages;
     auto request = About<v1::ListPoisonRequest>(id);
-    // A response may hold fewer than are asked for and are there: only none is the end.
+    // A response may hold fewer messages than requested although more exist: only an empty one is
+    // the end.
     while (messages.size() < static_cast<size_t>(max)) {
       request.set_max_messages(max - static_cast<int>(messages.size()));
       v1::ListPoisonResponse response;
@@ -211,7 +212,7 @@ class RemoteQueueAdmin final : public QueueAdmin {
       for (size_t i = 0; i < kMaxNamed && next != named.end(); ++i) call.add_message_ids(*next++);
       MUSTER_RETURN_IF_ERROR(Redrive(call, &summary));
     }
-    // The service passes over what is gone meanwhile, and cannot know that somebody mistyped.
+    // The service skips messages that are gone meanwhile, and cannot tell them from a mistyped id.
     const auto missing = static_cast<int64_t>(named.size()) - summary.messages;
     if (request.missing == item::Missing::kRefused && missing > 0) {
       return absl::NotFoundError(Missing(request, *named.begin(), summary.messages));

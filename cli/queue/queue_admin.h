@@ -1,4 +1,4 @@
-// QueueAdmin: what `muster queue` does with queues, wherever they are.
+// QueueAdmin: reads and changes queues for `muster queue`, in a data directory or on a server.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ queue::QueueId ParseQueue(const std::string& text) {
   return {parts.first, parts.second};
 }
 
-// What a message holds, in words: work items say whose they are, other bodies how long they are.
+// Describes a message in words: a work item by its batch and index, any other body by its length.
 std::string Describe(const std::string& body) {
   const absl::StatusOr<item::WorkItem> item = item::DecodeWorkItemHeader(body);
   if (!item.ok()) return absl::StrCat(body.size(), " bytes");
@@ -182,7 +182,8 @@ absl::Status Redrive(const QueueOptions& options, const Environment& environment
 absl::Status Purge(const QueueOptions& options, const Environment& environment) {
   const queue::QueueId id = ParseQueue(options.queue);
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
-  // How many messages were not poison, nobody counts: they come and go meanwhile.
+  // Messages that are no poison come and go meanwhile, so the store does not count how many it
+  // deleted.
   ordered_json json = {{"queue", id.ToString()}, {"purged", options.poison ? "poison" : "queue"}};
   if (options.poison) {
     MUSTER_ASSIGN_OR_RETURN(const int64_t purged, admin->PurgePoison(id));

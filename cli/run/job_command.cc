@@ -140,7 +140,7 @@ absl::Status Delete(const JobOptions& options, const Environment& environment) {
   return absl::OkStatus();
 }
 
-// Of a file in which nothing is wrong; what is wrong with one is told on stderr, as everywhere.
+// The output for a correct file; errors in a file go to stderr, as with every command.
 ordered_json CheckedJson(const std::string& file, const std::string& job,
                          const std::string& revision) {
   return {{"file", file}, {"job", job}, {"revision", revision}};
@@ -176,7 +176,8 @@ absl::Status Check(const JobOptions& options, const Environment& environment) {
   const std::string& file = options.file;
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(file));
   processor::HandlerAccess access;
-  access.allow_plaintext = true;  // nobody is called; what is right is for who runs the job to say
+  access.allow_plaintext =
+      true;  // the check calls no server; the processor that runs the job decides on TLS
   MUSTER_ASSIGN_OR_RETURN(const processor::JobHandler handler,
                           FindHandlerOf(job, file, access, environment));
   const absl::Status made = handler.factory(job.schema()).status();

@@ -35,9 +35,9 @@ namespace {
 
 // How often the run looks whether the queues have lost anything.
 constexpr absl::Duration kLostItemCheckInterval = absl::Seconds(1);
-// A batch whose items vanish more often than this has a queue that cannot be trusted.
+// If the items of a batch vanish more often than this, its queue cannot be trusted.
 constexpr int kMaxRefills = 5;
-// Uncounted items are asked for so many at a time.
+// Uncounted items of one request to the report.
 constexpr size_t kLostItemsPerPage = 4096;
 // SIGTERM to exit takes at most 5 s: workers get most of it.
 constexpr absl::Duration kWorkerGrace = absl::Seconds(3);
@@ -51,13 +51,14 @@ std::string DefaultRequestId(const job::JobDefinition& job, const std::string& i
 LocalRun::LocalRun(RunRequest request, base::Clock* clock)
     : request_(std::move(request)), clock_(clock) {}
 
-// Roles first, then what they use; members are in the opposite order.
+// The roles are destroyed before the stores that they use: members are declared in the opposite
+// order.
 LocalRun::~LocalRun() = default;
 
 absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, base::Clock* clock,
                                                          const std::stop_token& stop) {
   std::unique_ptr<LocalRun> run(new LocalRun(std::move(request), clock));
-  // The input first: a wrong path must not leave a data directory behind.
+  // Open the input first: a wrong path must not leave a data directory behind.
   MUSTER_ASSIGN_OR_RETURN(run->source_, initiator::batch::BatchSource::Open(
                                             run->request_.input, run->request_.job->input));
   const handler::JobSchema schema = run->request_.job->schema();
@@ -66,7 +67,7 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
   MUSTER_FAILPOINT("run.after_open");
   MUSTER_RETURN_IF_ERROR(run->CreateRoles());
   MUSTER_ASSIGN_OR_RETURN(run->submission_, run->Submit(stop));
-  // Somebody may hold the report for a moment: people open it.
+  // Another process may hold the report for a moment, since people open the file: retry.
   MUSTER_RETURN_IF_ERROR(base::RetryPolicy({}, clock).Run(stop, [&](const base::RetryAttempt&) {
     return run->report_->RegisterBatch(report::ShapeOf(run->submission_.batch.number, schema))
         .status();
@@ -81,7 +82,7 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
   return run;
 }
 
-// The report may have been deleted, or put back from an older copy, since.
+// The report may have been deleted, or restored from an older copy, since the batch was completed.
 absl::Status LocalRun::ReopenIfReportIncomplete() {
   if (submission_.start != initiator::batch::Start::kDone) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, CountedSoFar());
@@ -101,7 +102,8 @@ absl::Status LocalRun::ReopenIfReportIncomplete() {
 absl::Status LocalRun::OpenStores() {
   const backend::DataDirUrls urls(request_.data_dir);
   const backend::Mode mode = backend::Mode::kReadWrite;
-  // Each creates files and syncs them one by one: side by side they take as long as the slowest.
+  // Each store creates files and syncs them one by one: opened in parallel they take as long as the
+  // slowest.
   auto queues = std::async(std::launch::async, [&] {
     return backend::OpenQueueStore(urls.queue, mode, backend::Holders::kInProcess, clock_);
   });
@@ -220,7 +222,8 @@ void LocalRun::RecordUsage(absl::Duration lapse) {
   run.usage.transactions = queues_->transactions();
   run.usage.wakeups_push = counters.wakeups_push;
   run.usage.wakeups_safety = counters.wakeups_safety;
-  // Those about work for the processor, which hears them all, and about results, which it sends.
+  // Counts the triggers about items, which the processor receives, and about results, which it
+  // sends.
   run.usage.bus_messages = counters.triggers_heard + counters.triggers_sent;
   const std::string file = backend::DataDirUrls(request_.data_dir).usage_file;
   if (const absl::Status noted = queue::AppendUsage(file, run); !noted.ok()) {

@@ -1,4 +1,4 @@
-// FindHandlerOf: the handler that a job file names.
+// FindHandlerOf: finds the handler that a job file names. LocalRun: runs one batch in this process.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace muster::cli {
 
-// As processor::FindHandler; NotFound says where in `file` the job names what is not there.
+// As processor::FindHandler; NotFound names the line of `file` with the missing handler.
 absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& job,
                                                     const std::string& file,
                                                     const processor::HandlerAccess& access,
@@ -36,8 +36,8 @@ absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& jo
 //
 //   BatchEnqueuer ─► input queue ─► Processor (threads) ─► output queue ─► Controller ─► report.db
 //
-// It ends with the batch. Whatever ended an earlier run of the same input (a crash, Ctrl-C), this
-// one goes on where the ledger, the queues and the report stand.
+// It ends with the batch. If an earlier run of the same input was cut off (a crash, Ctrl-C), this
+// one continues from the state of the ledger, the queues and the report.
 
 // The record of the sync store that holds the next batch number.
 inline constexpr char kBatchNumbers[] = "batch-numbers";
@@ -48,7 +48,7 @@ struct RunRequest {
   std::string input;
   std::string data_dir;
   int threads = 1;
-  double calls_per_second = 0;  // that each queue takes; 0: as many as it can
+  double calls_per_second = 0;  // the limit of each queue; 0: none
   std::string request_id;       // empty: made of the job's name and the input's path
   bool always_new = false;
   std::optional<base::TraceContext> trace = std::nullopt;  // none: the batch begins a trace
@@ -59,16 +59,17 @@ struct RunSummary {
   report::Progress progress;
   initiator::batch::Start start = initiator::batch::Start::kNew;
   bool complete = false;
-  uint64_t counted_before = 0;  // transactions that earlier runs had counted; 0: it was done before
-  absl::Duration lapse;         // of this run; of the batch when it was done before
+  // Transactions that earlier runs had counted; 0: the batch was done before.
+  uint64_t counted_before = 0;
+  absl::Duration lapse;  // of this run; of the whole batch if it was done before
 };
 
 // Thread-compatible; progress() is thread-safe.
 class LocalRun {
  public:
   // Opens input and data directory and finds the batch; starts nothing. Errors are for people: what
-  // is wrong with the input, who holds the data directory, why an earlier batch does not fit.
-  // Cancelled: `stop` was requested while the input was held against an earlier batch.
+  // is wrong with the input, which process holds the data directory, why an earlier batch does not
+  // fit. Cancelled: `stop` was requested while the input was compared with an earlier batch.
   static absl::StatusOr<std::unique_ptr<LocalRun>> Open(RunRequest request, base::Clock* clock,
                                                         const std::stop_token& stop);
   ~LocalRun();
@@ -89,11 +90,12 @@ class LocalRun {
   absl::Status CreateRoles();
   controller::Events ControllerEvents();
   absl::StatusOr<initiator::batch::Submission> Submit(const std::stop_token& stop);
-  // A batch that its ledger calls done, but of which the report lacks something, is open again.
+  // Reopens a batch that is complete in the ledger if the report lacks some of its items.
   absl::Status ReopenIfReportIncomplete();
-  // Removes what was claim-checked, but for what a redrive would need.
+  // Deletes the blobs of claim-checked items, except those that a redrive would need.
   absl::Status DeleteBlobs();
-  // Until the batch is complete or `stop`; puts items again that the queues have lost.
+  // Waits until the batch is complete or `stop`; meanwhile puts items again that the queues have
+  // lost.
   absl::Status AwaitCompletion(const std::stop_token& stop);
   absl::Status RefillWhatIsLost(int* refills);
   absl::StatusOr<bool> QueuesHoldNothing();
@@ -109,7 +111,7 @@ class LocalRun {
 
   std::unique_ptr<initiator::batch::BatchSource> source_;
   std::unique_ptr<queue::QueueStore> stored_queues_;
-  std::unique_ptr<queue::ThrottledStore> throttle_;  // where it is asked for
+  std::unique_ptr<queue::ThrottledStore> throttle_;  // only with calls_per_second
   std::unique_ptr<queue::MeteredStore> queues_;      // what all use
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<sync::OptimisticSyncStore> sync_;

@@ -35,7 +35,7 @@ constexpr int64_t kShownRows = 15;
 constexpr int kMaxThreads = 256;
 constexpr absl::Duration kMaxHandlerPatience = absl::Hours(24);
 
-// SIGTERM to exit takes at most 5 s, so that nobody has to send SIGKILL.
+// From SIGTERM to exit at most 5 s pass, so that no SIGKILL is necessary.
 os::StopOptions OnStop() {
   return {.grace = absl::Milliseconds(4500),
           .exit_code = kInterrupted,
@@ -56,9 +56,8 @@ struct RunOptions {
   processor::HandlerAccess handlers;
 };
 
-// Ends a run on a signal, or when its handler refuses the job or is not there: the items would wait
-// for ever.
-// Thread-safe.
+// Ends a run on a signal, or if its handler refuses the job or cannot be reached: the items would
+// wait for ever. Thread-safe.
 class RunEnd {
  public:
   explicit RunEnd(const std::stop_token& signals)

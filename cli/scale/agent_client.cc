@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<std::string>> ScalingAgentClient::Addresses() {
 
 namespace {
 
-// Each decision is told twice at most, and a catch-up lists a thousand.
+// Enough for a full catch-up list, of which each decision is told at most twice.
 constexpr size_t kRememberedTellings = size_t{4} * kMaxListedDecisions;
 
 // Cancels a call that has not begun within `limit`. A watch has no deadline that would do it.
@@ -87,8 +87,8 @@ class BeginLimit {
   std::thread thread_;
 };
 
-// Until the agent has said that it tells of every decision from then on, or that it does not watch.
-// False: it says nothing.
+// Waits until the agent has begun the watch, so that it sends every later decision, or has refused
+// it. False: the agent did not answer within `limit`.
 bool AwaitBegin(grpc::ClientReader<v1::WatchDecisionsResponse>* watch, grpc::ClientContext* context,
                 absl::Duration limit) {
   BeginLimit begin_limit(context, limit);
@@ -120,7 +120,8 @@ absl::Status DecisionFeed::FollowOne(ScalingStub& stub, client::RetryBackoff* pa
   v1::WatchDecisionsRequest request;
   request.set_target(target_);
   const auto reader = stub.WatchDecisions(&context, request);
-  // After the watch has begun: what is decided meanwhile comes twice, and is told once.
+  // Catch up after the watch has begun, so that no decision is missed; TellOnce drops those that
+  // come twice.
   const absl::Status caught_up =
       AwaitBegin(reader.get(), &context, agent_->timeout()) ? CatchUp(stub) : Silence();
   if (!caught_up.ok()) {
@@ -148,7 +149,7 @@ absl::Status DecisionFeed::CatchUp(ScalingStub& stub) {
   std::reverse(listed.mutable_decisions()->begin(), listed.mutable_decisions()->end());
   for (const v1::ScalingDecision& decision : listed.decisions()) {
     const absl::Time decided = base::FromProto(decision.decided());
-    // At the first time, whatever lies before what is listed was not asked for.
+    // The first list sets since_: later lists must not tell decisions from before it.
     if (!began_ && listed.decisions_size() == limit_) since_ = std::min(since_, decided);
     if (!began_ || decided >= since_) TellOnce(decision);
   }

@@ -1,4 +1,5 @@
-// ScalingAgentClient: the scaling agent of a mesh that leads, found through the initiator.
+// ScalingAgentClient: calls the leading scaling agent of a mesh, which it finds through the
+// initiator.
 #pragma once
 
 #include <deque>
@@ -52,9 +53,10 @@ class ScalingAgentClient {
   client::ScalingLeaderClient leading_;
 };
 
-// DecisionFeed: the decisions of a mesh's scaling agents as they are made, whichever of them leads.
+// DecisionFeed: follows the decisions of a mesh's scaling agents, also when another agent takes the
+// lead.
 
-// As many as ListDecisions gives.
+// The most decisions that ListDecisions answers.
 inline constexpr int kMaxListedDecisions = 1000;
 
 // Not thread-safe.
@@ -62,15 +64,15 @@ class DecisionFeed {
  public:
   using Tell = std::function<void(const v1::ScalingDecision&)>;
 
-  // Of `target` only; empty: of all. `agent` is not owned.
+  // Follows the decisions for `target`; empty: for all targets. `agent` is not owned.
   DecisionFeed(ScalingAgentClient* agent, std::string target, int limit, Tell tell)
       : agent_(agent), target_(std::move(target)), limit_(limit), tell_(std::move(tell)) {}
 
-  // Tells of the last `limit` decisions, oldest first, and then of each as it is made, and again
-  // when its action has come to an end. Where it is cut off, or the watch does not begin within the
-  // time that a call may take, it looks for the agent that leads now,
-  // and begins with what it missed. Ends with what is no trouble that may pass, or has lasted two
-  // minutes; with Cancelled when `stop` was requested.
+  // Calls `tell` with the last `limit` decisions, oldest first, then with each new decision, and
+  // again when its action has ended. If the watch is cut off, or does not begin within the timeout
+  // of a call, it looks for the agent that leads now, and begins with the decisions that it missed.
+  // Ends with an error that is not transient, or with a transient one that has lasted two minutes;
+  // with Cancelled when `stop` was requested.
   absl::Status Follow(const std::function<void(const absl::Status&)>& on_trouble,
                       base::Clock* clock, const std::stop_token& stop);
 
@@ -85,8 +87,8 @@ class DecisionFeed {
   const int limit_;
   const Tell tell_;
   bool began_ = false;
-  absl::Time since_ = absl::InfiniteFuture();  // older decisions were not asked for
-  // What was told last, by id and state of its action.
+  absl::Time since_ = absl::InfiniteFuture();  // older decisions are not told
+  // The decisions that were told last, by id and state of the action.
   std::deque<std::pair<std::string, int>> told_;
 };
 

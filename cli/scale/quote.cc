@@ -1,4 +1,4 @@
-// CountTransactions: how many transactions of a job an input has.
+// `muster batch quote`, and CountTransactions, which counts the transactions of an input.
 
 #include "cli/scale/quote.h"
 
@@ -31,8 +31,8 @@
 
 namespace muster::cli {
 
-// As the initiator splits it: what cannot be parsed counts too. InvalidArgument as ReadHeader;
-// others are the source's. Takes as long as reading the input once.
+// Counts as the initiator does when it splits: records that cannot be parsed count, too.
+// InvalidArgument as ReadHeader; other errors are the source's. Reads the whole input once.
 absl::StatusOr<int64_t> CountTransactions(const job::JobDefinition& job,
                                           const input::ByteSource& source);
 
@@ -136,7 +136,7 @@ struct QuoteOptions {
   std::optional<double> price;
 };
 
-// Of the input, by the job as the server has it.
+// Counts the transactions of the input, with the server's definition of the job.
 absl::StatusOr<int64_t> TransactionsOf(const QuoteOptions& options) {
   if (options.transactions.has_value()) return *options.transactions;
   MUSTER_ASSIGN_OR_RETURN(const auto source, input::FileSource::Open(options.input));

@@ -1,4 +1,4 @@
-// What would become of work, for people and for programs.
+// QuoteView: prints a forecast of work, for people and for programs.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace muster::cli {
 
 struct QuoteView {
-  std::string target;                   // of the scaling agent; empty where a job is asked about
-  std::string job;                      // empty where a target is
+  std::string target;                   // of the scaling agent; empty: the quote is for a job
+  std::string job;                      // empty: the quote is for a target
   std::optional<int64_t> transactions;  // of the job
   v1::QuoteResponse quote;
   std::optional<double> price;  // of a replica's hour, in dollars

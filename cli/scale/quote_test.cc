@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Job "name", whose input is CSV with a column "amount": the made-up jobs are called what stands
-// before the first colon.
+// The fixture has job "name", with CSV input that has a column "amount". The fake job service takes
+// the text before the first colon as the job's name.
 class QuoteCommandTest : public ClientTest {
  protected:
   QuoteCommandTest() {

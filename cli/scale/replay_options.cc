@@ -20,7 +20,7 @@ namespace {
 using scaling::replay::Service;
 using scaling::replay::Shape;
 
-// An option whose text is parsed by `parse`, which answers whether it could.
+// Adds an option that `parse` parses; `parse` answers whether it succeeded.
 template <typename Parse>
 CLI::Option* AddParsed(CLI::App* command, const std::string& name, const std::string& about,
                        const std::string& complaint, Parse parse) {

@@ -1,4 +1,4 @@
-// What `muster replay` is asked.
+// ReplayOptions: the options of `muster replay`, and the policies that it compares.
 #pragma once
 
 #include <string>
@@ -29,11 +29,11 @@ struct ReplayOptions {
 // Adds them to `command`, which must not outlive `options`.
 void AddReplayOptions(CLI::App* command, ReplayOptions* options);
 
-// The policies that `muster replay` compares: this is where rules are put around our own.
+// ComposePolicies makes the policies that `muster replay` compares, and puts the rules around
+// muster's own.
 
-// Takes over into `options->sim` what the rules say of the target: its SLA where none was given,
-// the name of its queue, and its bounds. InvalidArgument, NotFound: an option or the rules are
-// wrong.
+// Copies what the rules say about the target into `options->sim`: its SLA if none was given, the
+// name of its queue, and its bounds. InvalidArgument, NotFound: an option or the rules are wrong.
 absl::StatusOr<std::vector<scaling::replay::PolicyEntry>> ComposePolicies(ReplayOptions* options);
 
 }  // namespace muster::cli

@@ -111,7 +111,7 @@ struct DecisionsOptions {
   bool watch = false;
 };
 
-// As they come, each on a line of its own.
+// Prints each decision as it arrives, one a line.
 absl::Status WatchDecisions(const DecisionsOptions& options, const Environment& environment) {
   const os::StopSignals signals({.grace = absl::Seconds(5),
                                  .exit_code = kInterrupted,

@@ -123,7 +123,7 @@ TEST_F(ScalingCommandTest, ExplainsAChoiceThatNothingBoundOnce) {
               HasSubstr("\nweighed: work 1, chosen 1\n"));
 }
 
-// The lead goes from one agent to the other while somebody watches.
+// The lead goes from one agent to the other during a watch.
 TEST_F(ScalingCommandTest, WatchesDecisionsWhoeverLeads) {
   Done done;
   std::thread watcher([&] {
@@ -132,7 +132,7 @@ TEST_F(ScalingCommandTest, WatchesDecisionsWhoeverLeads) {
   one_.AwaitCalls(2);  // to watch, and to list what there is
   Decide(one_, 3);
   one_.AwaitTold();
-  // The other one knows the same, and one more that nobody has told yet.
+  // The other agent knows the same decisions, and one more that the watch has not shown yet.
   for (const int number : {1, 2, 3, 4}) Decide(two_, number);
   two_.Tell([](AgentState& state) { state.agent.set_leads(true); });
   one_.StepDown(two_.address());

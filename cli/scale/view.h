@@ -1,4 +1,4 @@
-// What the views of scaling agents share.
+// How `muster scale` shows targets and decisions; first what its views share.
 #pragma once
 
 #include <iosfwd>
@@ -21,7 +21,7 @@ std::string OrDash(const std::string& text);
 std::string RateCell(double items_per_second);
 nlohmann::ordered_json CountsJson(const v1::ReplicaCounts& counts);
 
-// Rows, or what programs read, in the format that was asked for.
+// Prints `table`, or `json` for programs, depending on `format`.
 void PrintRows(const Table& table, const nlohmann::ordered_json& json, OutputFormat format,
                const Environment& environment);
 
@@ -46,10 +46,10 @@ std::string FeasibleCell(const v1::ScalingDecision& decision);
 Table DecisionColumns();
 std::vector<std::string> DecisionRow(const v1::ScalingDecision& decision);
 nlohmann::ordered_json DecisionJson(const v1::ScalingDecision& decision);
-// The same on one line, for those that come one by one.
+// The decision on one line, for decisions that arrive one by one.
 std::string DecisionLine(const v1::ScalingDecision& decision);
 
-// Its action, "-" where there is none: "nothing to do", "done".
+// The state of the decision's action: "nothing to do", "done"; "-": it has none.
 std::string ActionCell(const v1::ScalingDecision& decision);
 
 // One decision of a scaling agent in full: `muster scale explain`.
@@ -57,7 +57,7 @@ std::string ActionCell(const v1::ScalingDecision& decision);
 void PrintExplained(const v1::GetDecisionResponse& explained, std::ostream& out);
 nlohmann::ordered_json ExplainedJson(const v1::GetDecisionResponse& explained);
 
-// Where a target of the scaling agent stands, for people and for programs.
+// The status of a scaling agent's target, for people and for programs.
 
 // The rows of `muster scale status`.
 Table TargetColumns();

@@ -1,4 +1,4 @@
-// MeshClient: the services that commands work on when they are told of a server.
+// MeshClient: connects commands to the services of a mesh.
 #pragma once
 
 #include <future>
@@ -25,16 +25,16 @@
 
 namespace muster::cli {
 
-// Somebody who serves.
+// An instance that serves calls.
 struct Peer {
   std::string address;
-  std::string program;  // that should be there: "muster-initiator"
+  std::string program;  // the program expected there: "muster-initiator"
   std::shared_ptr<grpc::Channel> channel;
 };
 
-// How a call to `peer` ended, for people: whoever did not answer, or is another program, is named.
-// Nobody here cancels calls, so that one which was is the server's doing, and worth another try
-// (Unavailable).
+// Rewrites the status of a call to `peer` for people: names the peer if it did not answer or is
+// another program. Commands do not cancel calls themselves, so Cancelled is the server's doing and
+// becomes Unavailable: try again.
 absl::Status Explain(const absl::Status& status, const Peer& peer);
 
 // Connect and Call are thread-safe, the others are not.
@@ -45,13 +45,15 @@ class MeshClient {
 
   // Serves batches, jobs and queues.
   const std::shared_ptr<grpc::Channel>& initiator() const { return initiator_.channel; }
-  // Serves the report. Unavailable: the initiator has heard of none.
+  // The controller, which serves the report. Unavailable: the initiator knows of none.
   absl::StatusOr<Peer> Controller();
-  // Those that the initiator has heard lately, with their last heartbeats; of all roles, or of one.
+  // The live instances that the initiator knows, with their last heartbeats; of one role, or of
+  // all.
   absl::StatusOr<std::vector<v1::Instance>> Instances(v1::Role role);
-  // The same, and whether the initiator hears anybody at all.
+  // The same, and whether the initiator receives heartbeats at all.
   absl::StatusOr<v1::ListInstancesResponse> ListInstances(v1::Role role);
-  // Where `program` should be. Connects with the first call. InvalidArgument: that is no address.
+  // The peer at `address`, where `program` should run. Connects with the first call.
+  // InvalidArgument: `address` is malformed.
   absl::StatusOr<Peer> Connect(const std::string& address, const std::string& program) const;
 
   const ServerOptions& options() const { return options_; }
@@ -67,7 +69,7 @@ class MeshClient {
                     const Peer& peer) const {
     return Call(stub, method, request, response, peer, rpc::kDefaultCallTimeout);
   }
-  // One that takes longer than others do, if nobody has said how long calls may take.
+  // The same with a default `timeout` of its own, which holds unless the options set one.
   template <typename Stub, typename Method, typename Request, typename Response>
   absl::Status Call(Stub& stub, Method method, const Request& request, Response* response,
                     const Peer& peer, absl::Duration timeout) const {
@@ -122,20 +124,21 @@ class HandlerInventory {
 
   // Of the handler of `job`; empty: no processor has it.
   std::set<std::string> VersionsOf(const std::string& job) const;
-  // Some processor has the handler that the batch is bound to, or any where it is bound to none.
+  // Whether a processor has the handler version that the batch is bound to, or any version if it is
+  // bound to none.
   bool Fit(const v1::BatchStatus& batch) const;
 
  private:
   std::map<std::string, std::set<std::string>> versions_;  // by job
 };
 
-// What must be there for the batch: "version 2 of the handler of job shop".
+// The handler that the batch needs: "version 2 of the handler of job shop".
 std::string HandlerOf(const v1::BatchStatus& batch);
 
-// ParallelMap: asks many at a time, so that one who is slow holds up nobody else.
+// ParallelMap: asks many peers at the same time, so that a slow one does not delay the others.
 
-// What `ask` answers of each of `whom`, in their order. It runs on a thread for each of them: a
-// mesh has hundreds of instances at the most (mesh/limits.h).
+// The answers of `ask` for each element of `whom`, in the same order. Runs one thread for each
+// element: a mesh has at most hundreds of instances (bus::kMaxInstances).
 template <typename Whom, typename Ask>
 auto ParallelMap(const std::vector<Whom>& whom, const Ask& ask) {
   using Answer = std::invoke_result_t<Ask, const Whom&>;

@@ -1,4 +1,4 @@
-// Place: where a command works, on a data directory or on a mesh.
+// The options that say where a command works: on a data directory or on a mesh.
 #pragma once
 
 #include <optional>
@@ -21,11 +21,11 @@ void AddController(CLI::App* command, CommonOptions* options);
 // For commands that only services can do: without `--data-dir`.
 void AddServer(CLI::App* command, CommonOptions* options);
 
-// NotFound saying how to name a data directory, when there is none at `data_dir`. What is missing
-// in one that is there, whoever opens it tells.
+// NotFound, with how to name a data directory, if there is none at `data_dir`. Does not look into
+// an existing directory: opening its stores reports what is missing there.
 absl::Status RequireDataDir(const std::string& data_dir);
 
-// InvalidArgument saying how to name a server, when none is named.
+// InvalidArgument, with how to name a server, if none is named.
 absl::Status RequireServer(const CommonOptions& options, absl::string_view what);
 
 // The trace that a submission belongs to: the one that the command line names, or the one in which
@@ -34,9 +34,9 @@ absl::Status RequireServer(const CommonOptions& options, absl::string_view what)
 // Adds `--traceparent`, into `traceparent`, which outlives the app.
 void AddTraceparent(CLI::App* command, std::string* traceparent);
 
-// Of what `--traceparent` said, or else of TRACEPARENT and TRACESTATE in the environment, as build
-// servers and shells set them for all that they start. What is malformed there is told of and
-// ignored: it is hardly meant for muster. nullopt: there is none.
+// The trace of `--traceparent`, or else of TRACEPARENT and TRACESTATE in the environment, which
+// build servers and shells set for all that they start. A malformed variable is reported and
+// ignored: it is hardly meant for muster. nullopt: there is no trace.
 std::optional<base::TraceContext> TraceOfCaller(const std::string& traceparent,
                                                 const Environment& environment);
 

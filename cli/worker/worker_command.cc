@@ -116,8 +116,8 @@ absl::StatusOr<std::vector<Worker>> FindServing(MeshClient& mesh, const WorkerOp
       absl::StrCat(mesh.options().address, ": it has heard of no processor"));
 }
 
-// What each processor did. One that has nothing to do with the job is passed over, unless it is
-// named, or nobody has.
+// Runs `verb` on each processor and prints what it did. Skips a processor that does not work for
+// the job, unless it is named or no processor works for the job.
 absl::Status ForEachWorker(const WorkerOptions& options, const Verb& verb,
                            const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
@@ -147,8 +147,8 @@ absl::Status ForEachWorker(const WorkerOptions& options, const Verb& verb,
   return absl::OkStatus();
 }
 
-// Starts as many tasks as may be missing where there is work: those that find none leave again.
-// Answers how many.
+// Starts as many tasks as may be missing; tasks that find no work end again. Answers how many it
+// started.
 absl::StatusOr<int> StartMissing(const MeshClient& mesh, const Worker& worker,
                                  const v1::ListenerState& state) {
   const int missing = state.options().max_dequeue_tasks() - state.active_dequeue_tasks();
@@ -263,7 +263,7 @@ void AddWorker(CLI::App* app, const Environment& environment) {
       ->add_option("THREADS", options->threads, "At most, for each job")
       ->required()
       ->check(CLI::Range(1, listener::kMaxDequeueTasks));
-  // Nobody stops a fleet by leaving something out.
+  // A forgotten option must not stop the whole fleet, so the command requires one.
   const auto ask_whom = [&](CLI::App* command, const std::vector<const char*>& names) {
     CLI::Option_group* const whom = command->add_option_group("whom");
     for (const char* name : names) whom->add_option(command->get_option(name));

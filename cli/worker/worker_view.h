@@ -1,4 +1,4 @@
-// Workers: the processors of a mesh, and the WorkerService of each.
+// Worker and WorkerView: the processors of a mesh, and what each does for a job.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Worker {
   Peer peer;
 
   const std::string& name() const { return instance.info().instance(); }
-  // Those that leave, and those without an address, are not worth a call.
+  // Whether to call the processor: not if it leaves or has no address.
   bool serves() const { return !instance.leaving() && !instance.info().address().empty(); }
 
   // One call of its WorkerService. Thread-safe.
@@ -40,13 +40,13 @@ struct Worker {
   }
 };
 
-// Those that the initiator has heard lately, in order of name; with a name, that one only.
-// NotFound: there is none of that name.
+// The live processors that the initiator knows, in order of name; with a `name`, only that one.
+// NotFound: no processor has that name.
 absl::StatusOr<std::vector<Worker>> FindWorkers(MeshClient& mesh, const std::string& name);
 
 // WorkerView: what one processor does for one job, for people and for programs.
 
-// What is not known is nullopt, or empty.
+// Unknown values are nullopt or empty.
 struct WorkerView {
   std::string instance;
   std::string address;
@@ -72,8 +72,8 @@ struct WorkerView {
   nlohmann::ordered_json Json() const;
 };
 
-// A view for each job that `worker` has or is in trouble with, or for `job` only, by what it
-// answered and by its last heartbeat. One that did not answer is told of by its heartbeat alone.
+// One view for each job that `worker` has or cannot work for, or for `job` only, made from its
+// answer and its last heartbeat. If it did not answer, from the heartbeat alone.
 std::vector<WorkerView> ViewsOf(const Worker& worker,
                                 const absl::StatusOr<v1::QueryStateResponse>& answer,
                                 const std::string& job);

@@ -19,10 +19,10 @@
 namespace muster::controller {
 namespace {
 
-// Between two looks for results that may join those in the hand.
+// Between two looks for results that may share the next transaction.
 constexpr absl::Duration kGatherPause = absl::Milliseconds(2);
-// A page of messages, each full of results, may overfill the hand: the bound leaves room for one
-// below the report's.
+// A page of messages, each full of results, may overfill the hand: this bound leaves room for one
+// page below the report's limit.
 constexpr int kMaxHand =
     static_cast<int>(report::kMaxCommitItems - queue::kMaxReceive * item::kMaxTogether);
 static_assert(kMaxHand > 0);
@@ -45,13 +45,13 @@ class DrainingController final : public Controller {
  private:
   void OnTrigger(const bus::InterRoleCommunicationEvent& event);
   void Run();
-  // Gathers and counts until the partitions are empty, then sleeps until there is a reason not to.
+  // Gathers and counts results until the partitions are empty, then sleeps in AwaitWork.
   absl::Status Turn();
   absl::Status Gather();
   absl::StatusOr<bool> IsTimeToCount(absl::Duration since);
   absl::Status CountAll();
   absl::Status CheckAsked();
-  // Until a trigger, a question or the safety check.
+  // Sleeps until a trigger, a CheckCompletion or the safety check.
   void AwaitWork();
   void Pause(absl::Duration pause);
 
@@ -102,7 +102,7 @@ void DrainingController::CheckCompletion(uint64_t batch) {
 }
 
 void DrainingController::Stop() {
-  subscription_.reset();  // nobody wakes a thread that is gone
+  subscription_.reset();  // first, so that no trigger wakes a thread that is gone
   {
     base::MutexLock lock(&mu_);
     stop_.request_stop();
@@ -114,7 +114,7 @@ void DrainingController::Stop() {
 void DrainingController::Run() {
   absl::Status turn;
   while (turn.ok() && !stop_.stop_requested()) turn = Turn();
-  // Cancelled: a retry was cut short by the stop; what it was for comes again.
+  // Cancelled: Stop cut a retry short; the unsettled messages come again.
   if (turn.ok() || (stop_.stop_requested() && absl::IsCancelled(turn))) return;
   if (events_.on_error) return events_.on_error(turn);
   base::Log(base::kError, "results are not counted any more", {{"why", turn.ToString()}});
@@ -123,7 +123,8 @@ void DrainingController::Run() {
 absl::Status DrainingController::Turn() {
   {
     base::MutexLock lock(&mu_);
-    work_detected_ = false;  // what is put from now on is a reason to look again
+    work_detected_ =
+        false;  // cleared before the look: a message that is put from now on causes another one
   }
   MUSTER_RETURN_IF_ERROR(Gather());
   const bool idle = HandIsEmpty();

@@ -1,5 +1,4 @@
-// The process controller: drains the partitions of a job's output queue and counts each result once
-// (req. 3).
+// Controller: drains the partitions of a job's output queue and counts each result once (req. 3).
 //
 //   output queue ─► Receive × k ─► ReportStore::Commit (one transaction) ─► Delete
 //
@@ -25,7 +24,7 @@
 
 namespace muster::controller {
 
-// What a controller works with. Nothing is owned; all outlives it.
+// What a controller works with. Nothing is owned; all of it outlives the controller.
 struct Dependencies {
   queue::QueueStore* queues = nullptr;
   bus::TriggerBus* bus = nullptr;
@@ -40,24 +39,25 @@ struct Options {
   uint64_t epoch = 1;                      // of that ownership; fences every commit
   std::string instance = "controller";
   int max_commit_results = 512;  // results that share one transaction
-  // How long the first result in the hand waits for others to share its transaction. It does not
-  // wait when the hand is full or completes a batch. A transaction costs two syncs and touches most
-  // rows of the report, however few results it counts.
+  // How long the first received result waits for others to share its transaction. It does not wait
+  // if max_commit_results have been received or the received results complete a batch. A
+  // transaction costs two syncs and touches most rows of the report, however few results it counts.
   absl::Duration linger = absl::Milliseconds(50);
-  // How long a received result is hidden from others. After a crash it reappears then, so keep it
-  // short; a lease that is lost in mid-commit costs a duplicate, which is dropped.
+  // The lease time of a received result. After a crash the result reappears only then, so keep it
+  // short; a lease that lapses during a commit costs a duplicate, which is dropped.
   absl::Duration visibility = absl::Seconds(10);
   absl::Duration safety_check_interval = absl::Seconds(30);
 };
 
-// The host's ears. Called on the controller's thread, without locks held; be quick.
+// The host's callbacks. Called on the controller's thread, without locks held; they must return
+// quickly.
 struct Events {
-  // After each commit, of each batch that it touched.
+  // Called after each commit, for each batch that the commit touched.
   std::function<void(const report::Progress&)> on_progress;
-  // Every item of the batch is counted, and its receipt is stored.
+  // Called when every item of the batch is counted and its receipt is stored.
   std::function<void(uint64_t batch)> on_complete;
-  // A store does not work, and retrying did not help; the controller has stopped. Only the host
-  // knows whether another one goes on, so it is the host's to log.
+  // Called when a store failed in spite of retries and the controller has stopped. Only the host
+  // knows whether another controller takes over, so the host logs it.
   std::function<void(const absl::Status&)> on_error;
 };
 
@@ -71,11 +71,11 @@ class Controller {
   // Creates the partitions' queues if they are missing, and begins to drain.
   virtual absl::Status Start() = 0;
 
-  // The batch was sealed, or may be complete for another reason: looks soon, on its own thread, and
-  // calls on_complete when it is.
+  // Call this when the batch was sealed, or may be complete for another reason: the controller
+  // checks it soon, on its own thread, and calls on_complete if it is complete.
   virtual void CheckCompletion(uint64_t batch) = 0;
 
-  // Finishes the commit at hand and stops. Safe to call twice and before Start.
+  // Finishes the current commit and stops. Safe to call twice and before Start.
   virtual void Stop() = 0;
 };
 

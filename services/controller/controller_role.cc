@@ -15,7 +15,7 @@
 namespace muster::controller {
 namespace {
 
-// An initiator that does not answer within this is as good as away: the results of its batches
+// An initiator that does not answer within this time counts as away: the results of its batches
 // wait.
 constexpr absl::Duration kInitiatorTimeout = absl::Seconds(5);
 
@@ -29,7 +29,7 @@ void TellCounted(bus::TriggerBus* bus, const std::string& instance, uint64_t bat
 
 }  // namespace
 
-// After a transient error it is called again: what is there already stays.
+// The host calls this again after a transient error, so each part that is already open stays.
 absl::Status ControllerRole::Open(const host::Stores& stores, const host::Fail&) {
   if (report_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenReport());
   if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
@@ -100,8 +100,8 @@ absl::Status ControllerRole::BeginKnownJobs() {
       MUSTER_RETURN_IF_ERROR(begun);
       continue;
     }
-    // One job's queue holds up nobody else's results. Whoever waits for these registers the batch
-    // again and again, and that begins it.
+    // An error of one job's queue must not delay the results of other jobs. The initiator that
+    // waits for this job registers its batch again and again, which retries Begin.
     base::Log(base::kWarning, "a job's results cannot be counted yet",
               {{"job", job}, {"why", begun.ToString()}});
   }

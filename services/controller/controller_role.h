@@ -1,5 +1,5 @@
-// ControllerRole: the controller as its host runs it: counts the results of every job whose batches
-// are registered, into one report.
+// ControllerRole: the controller as its host runs it. It counts the results of every job that has
+// registered batches, into one report.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ namespace muster::controller {
 
 struct RoleOptions {
   std::string report_url;  // empty: in the data directory
-  // HOST:PORT of initiators, beside those whose heartbeats are heard.
+  // HOST:PORT of initiators, in addition to those that send heartbeats.
   std::vector<std::string> initiators;
 };
 
@@ -41,7 +41,7 @@ class ControllerRole final : public host::Role {
   absl::Status Join(const host::Stores& stores);
   void MakeRecords();
   void MakeCounting(const host::Stores& stores);
-  // The jobs whose batches an earlier process was told of.
+  // Begins to count for the jobs of the batches that are in the report already.
   absl::Status BeginKnownJobs();
 
   const host::HostOptions host_;

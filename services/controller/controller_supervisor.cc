@@ -9,10 +9,10 @@
 namespace muster::controller {
 namespace {
 
-// From a controller's end to the next one; doubles while they end early.
+// From the end of a controller to its replacement; doubles while controllers end early.
 constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 constexpr absl::Duration kMaxPatience = absl::Seconds(5);
-// A controller that counted for so long did not end early.
+// A controller that ran for so long did not end early.
 constexpr absl::Duration kProven = absl::Minutes(1);
 
 absl::Duration PatienceAfter(int failures) {
@@ -63,7 +63,7 @@ void ControllerSupervisor::CheckCompletion(uint64_t batch) {
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, reader->GetProgress(batch));
     return progress.job;
   }();
-  if (!job.ok()) return;  // whoever asked asks again
+  if (!job.ok()) return;  // the caller asks again
   base::MutexLock lock(&mu_);
   const auto counting = jobs_.find(*job);
   if (counting != jobs_.end() && counting->second.controller != nullptr) {
@@ -71,7 +71,8 @@ void ControllerSupervisor::CheckCompletion(uint64_t batch) {
   }
 }
 
-// On the controller's thread, which must end before the controller can.
+// Runs on the controller's own thread, so it cannot destroy the controller; it only marks it for
+// Run.
 void ControllerSupervisor::OnError(const std::string& job, const absl::Status& why) {
   base::MutexLock lock(&mu_);
   Counting& counting = jobs_[job];
@@ -108,9 +109,9 @@ void ControllerSupervisor::Run() {
 
 void ControllerSupervisor::RestartLocked(const std::string& job) {
   std::unique_ptr<Controller> old = std::move(jobs_[job].controller);
-  jobs_[job].failed = false;  // the new one may fail before it is in its place
+  jobs_[job].failed = false;  // reset first: the new controller may fail before it is stored here
   mu_.Unlock();
-  old.reset();  // joins its thread
+  old.reset();  // joins its thread, which may take mu_
   absl::StatusOr<std::unique_ptr<Controller>> controller = Start(job);
   mu_.Lock();
   Counting& counting = jobs_[job];
@@ -141,7 +142,7 @@ void ControllerSupervisor::Stop() {
     base::MutexLock lock(&mu_);
     for (auto& [job, counting] : jobs_) controllers.push_back(std::move(counting.controller));
   }
-  controllers.clear();  // their last events take the lock
+  controllers.clear();  // outside the lock: their last events take it
 }
 
 }  // namespace muster::controller

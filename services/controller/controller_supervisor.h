@@ -1,5 +1,5 @@
-// ControllerSupervisor: a controller for each job whose results are to be counted, and a new one in
-// place of each that stopped because a store did not work.
+// ControllerSupervisor: runs a controller for each job, and replaces a controller that stopped
+// because a store failed.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@ namespace muster::controller {
 // Thread-safe.
 class ControllerSupervisor {
  public:
-  // `options` are those of every controller, but for its partitions. on_complete and on_error of
+  // `options` apply to every controller, except for the partitions. on_complete and on_error of
   // `events` are not used.
   ControllerSupervisor(std::string account, Options options, Events events,
                        Dependencies dependencies);
   ~ControllerSupervisor();  // Stop()s
 
-  // The job's results are counted from now on. Errors are the queue store's; ask again. Also what
-  // is in the way of those that were begun before, while that is a base::Mismatch.
+  // Counts the job's results from now on. Errors are the queue store's; call it again. While a
+  // base::Mismatch keeps a controller that began earlier from starting, Begin answers that error.
   absl::Status Begin(const std::string& job);
 
   // As Controller::CheckCompletion, with the controller of the batch's job.
   void CheckCompletion(uint64_t batch);
 
-  // Every controller finishes the commit at hand and stops.
+  // Every controller finishes its current commit and stops.
   void Stop();
 
  private:
@@ -43,15 +43,15 @@ class ControllerSupervisor {
     int failures = 0;
     absl::Duration begun;  // monotonic
     absl::Duration again_at;
-    absl::Status obstacle = {};  // why the last one could not start
+    absl::Status obstacle = {};  // why the latest controller could not start
   };
 
   absl::StatusOr<std::unique_ptr<Controller>> Start(const std::string& job);
   void OnError(const std::string& job, const absl::Status& why);
-  // Puts new controllers in place of those that stopped, when it is time to.
+  // Replaces stopped controllers when their restart is due.
   void Run();
   void RestartLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The moment at which the next one is due, and its job.
+  // When the next restart is due, and of which job.
   std::pair<absl::Duration, std::string> NextLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string account_;

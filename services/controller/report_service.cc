@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kMaxRejections = 1000;
 
-// Group by group, so that the field that is wrong can be named.
+// Parses group by group, so that the error can name the wrong field.
 absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& request) {
   const v1::JobSchema& schema = request.schema();
   if (request.batch() == 0) return rpc::BadField("batch", "must not be 0");
@@ -175,13 +175,13 @@ using report::GroupRow;
 using report::GroupShape;
 using Write = std::function<bool(const v1::GetReportResponse&)>;
 
-// What a row adds to its page beside its own bytes: a tag, and its length.
+// What a row adds to its page besides its own bytes: a tag and its length.
 constexpr size_t kRowOverheadBytes = 6;
 
 absl::Status NobodyListens() { return absl::CancelledError("the report's reader has left"); }
 
-// Gathers rows until a page is full. Goes on without writing when nobody listens any more, until
-// the group ends.
+// Gathers rows until a page is full. When the client has gone, visits the rest of the group without
+// writing.
 class PageWriter {
  public:
   PageWriter(int64_t max_rows, const Write* write)
@@ -235,7 +235,7 @@ absl::Status WriteReport(report::ReportReader& reader, const v1::GetReportReques
 
 absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectionsRequest& request,
                             v1::ListRejectionsResponse* response) {
-  // A batch that is not there has no rejections, either.
+  // Asks for the batch first: a missing batch would otherwise look like one without rejections.
   MUSTER_RETURN_IF_ERROR(reader.GetProgress(request.batch()).status());
   size_t bytes = 0;
   const auto add = [&](const report::RejectionRow& row) {

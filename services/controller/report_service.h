@@ -1,4 +1,4 @@
-// Answers that may be long: what one view of the report has, in messages that gRPC takes.
+// ReportService, and the functions that split its long answers into messages within gRPC's limit.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,33 @@
 
 namespace muster::controller {
 
-// Rows of one message, by their bytes: far below what a message may have, so that whoever reads
-// slowly holds little of it in memory here.
+// The bytes of rows in one message: far below gRPC's limit, so that a slow client keeps little of
+// the report in this process's memory.
 inline constexpr size_t kReportPageBytes = size_t{1} << 20;
 
-// Of a list that is answered as a whole, with room to what gRPC takes for what surrounds it.
+// The bytes of a list that is answered in one message, below gRPC's limit by enough for the rest of
+// the message.
 inline constexpr size_t kReportAnswerBytes = size_t{3} << 20;
 
-// Writes what `request` asks for. `write` answers false when nobody listens any more (Cancelled).
-// NotFound: no such batch, or no such group, naming those that there are.
+// Writes the rows that `request` asks for. `write` answers false when the client has gone;
+// WriteReport then answers Cancelled. NotFound: no such batch, or no such group; the message names
+// the groups of the batch.
 absl::Status WriteReport(report::ReportReader& reader, const v1::GetReportRequest& request,
                          const std::function<bool(const v1::GetReportResponse&)>& write);
 
-// As many rejections as were asked for, are there, and fit; one always does. NotFound: no such
-// batch.
+// Adds as many rejections as were asked for, exist, and fit; at least one always fits. NotFound: no
+// such batch.
 absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectionsRequest& request,
                             v1::ListRejectionsResponse* response);
 
-// ReportService: what a controller answers of its report (proto/muster/v1/report_service.proto).
+// ReportService: serves a controller's report (proto/muster/v1/report_service.proto).
 
 // Thread-safe.
 class ReportService final : public v1::ReportService::Service {
  public:
-  // `report` is not owned and outlives the service. The functions are called on the threads of
-  // calls: `check_completion` answers at once; `begin_counting`, which may be empty, sees that the
-  // job's results are counted from now on, and is called with each RegisterBatch.
+  // `report` is not owned and outlives the service. The service calls the functions on the threads
+  // of its RPCs. `check_completion` must return at once. `begin_counting`, which may be empty,
+  // starts to count the job's results; each RegisterBatch calls it.
   ReportService(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion,
                 std::function<absl::Status(const std::string& job)> begin_counting = {});
 

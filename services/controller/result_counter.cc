@@ -15,11 +15,11 @@ namespace muster::controller {
 
 namespace {
 
-// A ledger that did not answer is left alone for so long; twice as long each time it is asked in
-// vain.
+// The counter does not ask a ledger that did not answer for so long; the pause doubles with each
+// failure.
 constexpr absl::Duration kMinAwayPause = absl::Milliseconds(250);
 constexpr absl::Duration kMaxAwayPause = absl::Seconds(30);
-// Between two lines in the log about results that nobody here can read.
+// Between two log lines about results that this controller cannot read.
 constexpr absl::Duration kTellPause = absl::Minutes(1);
 constexpr size_t kMaxAway = 1000;
 
@@ -77,7 +77,7 @@ absl::Status ResultCounter::Take(queue::Message message) {
     for_newer = for_newer || absl::IsUnimplemented(result.status());
     if (!result.ok()) continue;
     const absl::Status fits = Check(result->item);
-    // Whoever has its batch's ledger is away: others' results are counted meanwhile.
+    // The initiator with the batch's ledger is away: count the results of other batches meanwhile.
     if (base::IsTransient(fits)) {
       ComeAgain(result->item.batch, std::move(message.receipt));
       return absl::OkStatus();
@@ -126,7 +126,7 @@ void ResultCounter::ComeAgain(uint64_t batch, queue::Receipt receipt) {
   request.attempt_ended = true;
 }
 
-// One that is not put back, because the store is away, say, comes again when its lease has lapsed.
+// Best effort: a message that could not be put back comes again when its lease lapses.
 void ResultCounter::PutBack() {
   const absl::Span<const queue::UpdateRequest> all = put_back_;
   for (size_t first = 0; first < all.size(); first += queue::kMaxSettle) {
@@ -139,8 +139,8 @@ void ResultCounter::PutBack() {
   put_back_.clear();
 }
 
-// Counting it can wait for a newer controller; to set it aside as poison would be to lose it. It
-// comes again when its lease has lapsed.
+// The message waits for a newer controller, since the poison queue would lose its results. It comes
+// again when its lease lapses.
 void ResultCounter::LeaveToNewer(const absl::Status& why) {
   const absl::Duration now = deps_.clock->Monotonic();
   left_until_ = now + 2 * options_.visibility;
@@ -151,7 +151,7 @@ void ResultCounter::LeaveToNewer(const absl::Status& why) {
   }
 }
 
-// A batch of which nothing has come again, not even after a lease, has been counted elsewhere.
+// If no result of a batch has come again even after a lease, another controller has counted them.
 absl::Duration ResultCounter::ComesAgainIn() {
   const absl::Duration now = deps_.clock->Monotonic();
   std::erase_if(away_,
@@ -184,7 +184,8 @@ absl::Status ResultCounter::Check(const report::CountedItem& item) {
 absl::StatusOr<bool> ResultCounter::HoldsTheLast() {
   for (const auto& [batch, items] : items_of_batch_) {
     const absl::StatusOr<bool> last = ledger_cache_.WouldComplete(batch, items);
-    if (base::IsTransient(last.status())) continue;  // then it is counted a moment later
+    if (base::IsTransient(last.status()))
+      continue;  // the ledger is away: the linger ends the wait instead
     MUSTER_RETURN_IF_ERROR(last.status());
     if (*last) return true;
   }
@@ -237,7 +238,7 @@ void ResultCounter::LogVerdicts(const report::CommitSummary& summary) const {
 absl::Status ResultCounter::Settle() {
   const absl::Span<const queue::Receipt> receipts = receipts_;
   for (size_t first = 0; first < receipts.size(); first += queue::kMaxSettle) {
-    // A receipt that is stale by now (17) means a redelivery, which will be a duplicate.
+    // A stale receipt means that the message is delivered again; its results are then duplicates.
     const auto deleted = Retrying([&] {
       return deps_.queues->Delete(partition_, receipts.subspan(first, queue::kMaxSettle));
     });
@@ -258,7 +259,7 @@ absl::Status ResultCounter::Settle() {
   return absl::OkStatus();
 }
 
-// Only once its message is gone for good. A blob that stays costs space, nothing else.
+// Call this only once the blob's message is deleted. A blob that stays only costs space.
 void ResultCounter::DropBlob(const std::string& name) {
   const absl::Status dropped = deps_.blobs->Delete(name);
   if (dropped.ok()) return;
@@ -285,8 +286,8 @@ absl::Status ResultCounter::FinishIfPossible(const report::Progress& progress) {
   return absl::OkStatus();
 }
 
-// A complete batch that has just counted again (a redrive) gets its receipt again, too; issuing it
-// when nothing changed changes nothing.
+// A batch that completes again after a redrive gets a new receipt; issuing a receipt twice for the
+// same counts changes nothing.
 absl::Status ResultCounter::Finish(const report::Progress& progress) {
   MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, deps_.ledger->Get(progress.batch));
   const bool was_complete = batch.state == ledger::BatchState::kComplete;
@@ -296,7 +297,8 @@ absl::Status ResultCounter::Finish(const report::Progress& progress) {
   const report::BatchFacts facts = FactsOf(batch, deps_.queues->traits());
   const absl::Status issued = Retrying([&] { return deps_.report->Complete(facts); }).status();
   if (absl::IsFailedPrecondition(issued)) {
-    // A redrive may have taken items back since `progress` was read: they count again later.
+    // A redrive may have reopened items since `progress` was read: they will be counted again
+    // later.
     MUSTER_ASSIGN_OR_RETURN(const report::Progress now, GetProgress(progress.batch));
     return HasAll(now, batch) ? issued : absl::OkStatus();
   }
@@ -315,8 +317,8 @@ absl::Status ResultCounter::Finish(const report::Progress& progress) {
 
 namespace {
 
-// Batches that are remembered at a time, at 24 bytes per item. A page that is torn out is read
-// again.
+// The most batches that are remembered, at 24 bytes per item. A dropped page is read again when
+// needed.
 constexpr size_t kMaxPages = 64;
 constexpr size_t kItemsPerRead = 4096;
 
@@ -363,7 +365,8 @@ absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
   const absl::StatusOr<report::Progress> progress = reader->GetProgress(batch);
   MUSTER_RETURN_IF_ERROR(ledger_->Get(batch).status());
   if (absl::IsNotFound(progress.status())) {
-    // Its initiator registers it again: the report may be an older one than it was.
+    // The report may have been restored from an older copy: the initiator registers the batch
+    // again.
     return absl::UnavailableError(absl::StrCat("the report does not know batch ", batch, " yet"));
   }
   MUSTER_RETURN_IF_ERROR(progress.status());

@@ -1,5 +1,5 @@
-// LedgerCache: what the controller remembers of the batches whose results arrive, so that a result
-// is held against its batch's ledger before it may count.
+// LedgerCache: what the controller remembers of the ledgers of batches, to check each result
+// against its batch's ledger before counting it.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ namespace muster::controller {
 // Not thread-safe.
 class LedgerCache {
  public:
-  // Neither is owned; both outlive the book.
+  // Neither is owned; both outlive the cache.
   LedgerCache(ledger::BatchRecords* ledger, report::ReportStore* report);
 
-  // OK: the item is one of its batch. InvalidArgument saying why: it is not, and never will be (no
-  // such batch, no such item, another content). Anything else is a store's error.
+  // OK: the item belongs to its batch. InvalidArgument: it does not and never will, and the message
+  // says why (no such batch, no such item, other content). Any other error is a store's.
   absl::Status Check(const report::CountedItem& item);
 
-  // The batch stands here now.
+  // Records the latest progress of a batch.
   void Note(const report::Progress& progress);
 
   // Whether `more` items would make a sealed batch complete.
@@ -43,12 +43,12 @@ class LedgerCache {
   };
   struct Page {
     int64_t counted = 0;      // items that have their row
-    std::vector<Item> items;  // as far as the ledger was read
+    std::vector<Item> items;  // as far as the ledger has been read
   };
 
   // NotFound: the ledger or the report does not know the batch.
   absl::StatusOr<Page*> Open(uint64_t batch);
-  // Reads on in the ledger until the page holds item `index`, if there is one.
+  // Reads the ledger further until the page holds item `index`, if the batch has it.
   absl::Status ReadTo(uint64_t batch, uint64_t index, Page* page);
 
   ledger::BatchRecords* const ledger_;  // not owned
@@ -56,28 +56,30 @@ class LedgerCache {
   std::map<uint64_t, Page> pages_;
 };
 
-// ResultCounter: takes results into the hand, and counts a handful in one transaction.
+// ResultCounter: collects received results (the hand), and counts them in one transaction.
 //
 //   Receive ─► Take (decode, hold against the ledger) ─► Commit ─► Delete
 //
-// A message may carry many results of one batch. What cannot be counted does not keep the others of
-// its message from it; the message is then set aside, once those are counted.
+// A message may carry many results of one batch. A result that cannot be counted does not prevent
+// counting the others of its message; the message goes to the poison queue once those are counted.
 //
 // A message is deleted only after the commit that counted it is durable. A crash in between is a
 // harmless duplicate: only the item's row in the report decides whether it counts.
 
-// One partition's share of what is counted next. Not thread-safe.
+// Serves one partition. Not thread-safe.
 class ResultCounter {
  public:
-  // `events` is not owned; it and what `dependencies` point to outlive the counter. `stop` ends
-  // waiting between retries.
+  // `events` is not owned; it and the targets of `dependencies` outlive the counter. `stop` ends
+  // the waits between retries.
   ResultCounter(queue::QueueId partition, const Options& options, const Events* events,
                 Dependencies dependencies, std::stop_token stop);
 
-  // Receives until the partition gives no more, or the hand is full. Answers how many.
+  // Receives until the partition has no more messages, or the hand is full. Answers how many it
+  // received.
   absl::StatusOr<int> Receive();
 
-  // Counts and settles what is in the hand. On error the messages stay leased, and come again.
+  // Counts and settles the results in the hand. On error their messages stay leased, and arrive
+  // again when the leases lapse.
   absl::Status Count();
 
   // Completes `batch` if every item of it is counted.
@@ -85,10 +87,11 @@ class ResultCounter {
 
   size_t in_hand() const { return items_.size() + hopeless_.size(); }  // results
   bool full() const { return in_hand() >= static_cast<size_t>(options_.max_commit_results); }
-  // How soon to look for results that were not kept, because the ledger of their batch is away, or
+  // When to look again for results that were put back because the ledger of their batch is away or
   // because only a newer controller can read them; infinite: there are none.
   absl::Duration ComesAgainIn();
-  // Whether nothing is worth waiting for: what is in the hand completes a batch.
+  // Whether the results in the hand complete a batch, so that waiting for more results gains
+  // nothing.
   absl::StatusOr<bool> HoldsTheLast();
 
  private:
@@ -97,18 +100,18 @@ class ResultCounter {
   void ComeAgain(uint64_t batch, queue::Receipt receipt);
   void PutBack();
   void LeaveToNewer(const absl::Status& why);
-  // LedgerCache::Check, but a ledger that was away a moment ago is not asked.
+  // As LedgerCache::Check, but does not ask a ledger that was away a moment ago.
   absl::Status Check(const report::CountedItem& item);
   absl::Status Commit();
   absl::Status Settle();
   void DropBlob(const std::string& name);
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch);
   absl::Status Finish(const report::Progress& progress);
-  // OK also when somebody who is needed is away: whoever has the batch asks again.
+  // As Finish, but a store that is away is no error: the initiator of the batch asks again.
   absl::Status FinishIfPossible(const report::Progress& progress);
   void LogVerdicts(const report::CommitSummary& summary) const;
 
-  // Calls a store until it works, or for good does not.
+  // Calls a store until it succeeds or fails for good.
   template <typename Fn>
   auto Retrying(Fn fn) {
     return retry_.Run(stop_, [&fn](const base::RetryAttempt&) { return fn(); });
@@ -124,21 +127,22 @@ class ResultCounter {
 
   // The hand.
   std::vector<report::CountedItem> items_;
-  std::vector<queue::Receipt> receipts_;         // of messages all of whose results are in items_
-  std::vector<std::vector<std::string>> blobs_;  // as receipts_: where results were claim-checked
+  std::vector<queue::Receipt> receipts_;  // of messages that have all of their results in items_
+  std::vector<std::vector<std::string>>
+      blobs_;  // parallel to receipts_: blobs of claim-checked results
   std::map<uint64_t, uint64_t> items_of_batch_;
   std::vector<queue::DeadLetterRequest> hopeless_;
 
-  // A batch whose ledger was away: when to ask it again, and how long that is from when it was
-  // asked.
+  // A batch whose ledger was away: when to ask the ledger again, and the pause before that.
   struct Away {
     absl::Duration until;
     absl::Duration pause;
   };
   std::map<uint64_t, Away> away_;
   std::vector<queue::UpdateRequest> put_back_;  // by this Receive
-  absl::Duration left_until_;   // by then results for a newer controller have come again, if any do
-  absl::Duration tells_again_;  // of results that only a newer controller can read
+  absl::Duration left_until_;  // until then, results for a newer controller may come again
+  absl::Duration
+      tells_again_;  // when to log again about results that only a newer controller can read
 };
 
 }  // namespace muster::controller

@@ -35,7 +35,7 @@ absl::Status DecodeRow(const v1::ItemResult& result, v1::PartialRow* encoded,
   return absl::OkStatus();
 }
 
-// Puts what was claim-checked back in its place.
+// Replaces the reference to a claim-checked blob with the blob's content.
 absl::Status FetchAggregated(v1::ItemResult* result, blob::BlobStore* blobs) {
   const std::string name = result->claimed_aggregated().blob();
   const absl::StatusOr<std::string> bytes = blobs->Get(name);
@@ -70,7 +70,7 @@ absl::Status DecodeAggregated(v1::ItemResult* result, CountedItem* item) {
   return absl::OkStatus();
 }
 
-// Everything but what became of the item.
+// Decodes all fields but the item's outcome.
 absl::StatusOr<CountedItem> DecodeHead(v1::ItemResult* result) {
   const std::optional<base::Fingerprint128> content =
       base::Fingerprint128::FromBytes(result->content_hash());
@@ -113,7 +113,7 @@ absl::StatusOr<DecodedResult> DecodeOne(v1::ItemResult* result, blob::BlobStore*
   return decoded;
 }
 
-// nullptr: these bytes are no result. A result is made of hundreds of small parts, hence the arena.
+// nullptr: these bytes are no result. The arena is for the hundreds of small parts of a result.
 v1::ItemResult* Parse(absl::string_view body, google::protobuf::Arena* arena) {
   auto* const result = google::protobuf::Arena::CreateMessage<v1::ItemResult>(arena);
   const bool fits = body.size() <= std::numeric_limits<int>::max();

@@ -1,4 +1,4 @@
-// From a message of an output queue to the items that it counts
+// DecodeResults: decodes a message of an output queue into the items that it counts
 // (proto/muster/v1/item_result.proto).
 #pragma once
 
@@ -17,15 +17,17 @@ namespace muster::controller {
 
 struct DecodedResult {
   report::CountedItem item;
-  std::string blob;  // claim-checked under this name; empty: it was all in the message
-  // Of its batch; none: an older muster sent it.
+  std::string
+      blob;  // the name of its claim-checked blob; empty: the message holds the whole result
+  // The trace of its batch; none: an older muster sent the result.
   std::optional<base::TraceContext> trace = std::nullopt;
 };
 
-// All results of a message are of one batch. What cannot be counted does not keep others from it:
-// it has an error of its own. DataLoss: it is no result, or one that nobody could count: an
-// unreadable number, a malformed hash, more rejections than transactions, a blob that is gone.
-// Unimplemented: a newer muster says what became of the item in a way that this one does not know.
+// All results of a message belong to one batch. A result that cannot be counted has an error of its
+// own and does not affect the others. DataLoss: the bytes are no result, or no controller could
+// count it: an unreadable number, a malformed hash, more rejections than transactions, a blob that
+// is gone. Unimplemented: a newer muster reports the item's outcome in a form that this one does
+// not know.
 using DecodedResults = std::vector<absl::StatusOr<DecodedResult>>;
 
 // At least one. Errors are the blob store's.

@@ -23,7 +23,7 @@ namespace muster::host {
 
 namespace {
 
-// Opens into `place`.
+// Moves the opened object into `place`.
 template <typename T>
 absl::Status Into(std::unique_ptr<T>* place, absl::StatusOr<std::unique_ptr<T>> opened) {
   MUSTER_ASSIGN_OR_RETURN(*place, std::move(opened));
@@ -71,8 +71,8 @@ absl::Status Host::NotOpenYet() {
   return mismatch_.has_value() ? base::WithMismatch(status, *mismatch_) : status;
 }
 
-// The stores first: the connection's thread tells the server of its changes. No call may use them
-// by then.
+// Destroys the stores before the server, because the connection's thread reports changes to the
+// server; stops calls before that, because they use the stores.
 Host::~Host() {
   if (server_ != nullptr) server_->Drain(absl::ZeroDuration());
   heartbeats_.reset();
@@ -204,7 +204,7 @@ absl::Status Host::AwaitEnd(const std::stop_token& stop) {
   return failed_.value_or(absl::OkStatus());
 }
 
-// Whoever sends work looks elsewhere first; then what runs comes to its end.
+// Turns not ready first, so that clients send their work elsewhere; then finishes the running work.
 void Host::Drain() {
   const absl::Duration end = clock_->Monotonic() + options_.drain_grace;
   base::Log(
@@ -267,7 +267,7 @@ absl::Status RunRole(const std::string& program, const HostOptions& options,
 }
 
 int RunService(int argc, char** argv, const ServiceProgram& program) {
-  // A peer that hangs up is no reason to die.
+  // A peer that hangs up must not kill the process.
   std::signal(SIGPIPE, SIG_IGN);
   const std::string name = absl::StrCat("muster-", program.role.name);
   HostOptions options(program.role);

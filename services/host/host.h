@@ -1,16 +1,16 @@
-// Host: runs one role as a service: listens, opens what the role needs, tells whoever asks whether
-// it is ready, and brings it to an orderly end.
+// Host: runs one role as a service: it listens, opens the role's stores, answers health checks, and
+// drains the role when it stops.
 //
 //   Start ─► listening, not ready ─► Serve: open, trying again ─► ready ─► stop ─► drained
 //                                                                 │  ▲
 //                                           NATS connection lost  ▼  │ back
 //                                                               not ready
 //
-// Health answers from the beginning, whatever else does not: an instance that waits for its NATS
-// server is alive and not ready. Every other call is answered Unavailable until then, and says what
-// is waited for; where a stream is set otherwise than it must be, with the reason
-// STREAM_INCOMPATIBLE. When all is open a server with the role's services takes the place of the
-// first one, on the same addresses: connections are made anew.
+// The health service answers from the beginning: an instance that waits for its NATS server is
+// alive and not ready. Until the role is open, every other call answers Unavailable and names what
+// the host waits for; if a stream is configured differently than it must be, the reason is
+// STREAM_INCOMPATIBLE. When all is open, a server with the role's services replaces the first one
+// on the same addresses: clients must connect anew.
 #pragma once
 
 #include <functional>
@@ -40,7 +40,7 @@ class Host {
   // rpc::Server::Start.
   static absl::StatusOr<std::unique_ptr<Host>> Start(const HostOptions& options, Role* role,
                                                      base::Clock* clock);
-  // Cuts off what runs.
+  // Cuts off running calls.
   ~Host();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
@@ -48,26 +48,27 @@ class Host {
   // As of rpc::Server.
   const std::vector<std::string>& addresses() const { return addresses_; }
 
-  // Opens stores and role, for as long as it takes, serves until `stop`, and drains. Called once.
-  // An error: what it needs cannot be had however long one waits, or the role has failed.
+  // Opens the stores and the role, retrying for as long as it takes, serves until `stop`, and
+  // drains. Call it once. An error: the host cannot open a store and waiting does not help, or the
+  // role has failed.
   absl::Status Serve(const std::stop_token& stop);
 
  private:
   Host(HostOptions options, Role* role, base::Clock* clock);
 
   absl::Status Open(const std::stop_token& stop);
-  // What calls are answered before the role takes them.
+  // The error that calls answer before the role is open.
   absl::Status NotOpenYet();
-  // Takes calls for the role from now on.
+  // Replaces the server with one that serves the role.
   absl::Status ServeRole();
   absl::Status OpenStores(const std::stop_token& stop);
-  // Calls `open` until it succeeds or fails for good: what is set otherwise than it must be
-  // (base/mismatch.h) is waited for like what does not answer. Cancelled: `stop` was requested. A
-  // change of what is wrong is one line in the log, which says `where`.
+  // Calls `open` until it succeeds or fails for good. A store that is configured differently than
+  // it must be (base::Mismatch) is retried like a store that does not answer. Cancelled: `stop` was
+  // requested. Each new error is one log line, which names `where`.
   absl::Status OpenPatiently(absl::string_view what, absl::string_view where,
                              const std::function<absl::Status()>& open,
                              const std::stop_token& stop);
-  // Says what it waits for, to callers and in the log.
+  // Tells callers and the log what the host waits for.
   void TellWaiting(absl::string_view what, absl::string_view where, const absl::Status& why,
                    absl::Duration again_in);
   absl::Status AwaitEnd(const std::stop_token& stop);
@@ -94,7 +95,7 @@ class Host {
 
   bool role_begun_ = false;  // Role::Open was called
   std::vector<std::string> addresses_;
-  // The one that listens. Changed by the thread that serves, under mu_.
+  // The current server. Only the thread that serves changes it, under mu_.
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<backend::Backends> backends_;
   std::unique_ptr<queue::QueueStore> queues_;
@@ -104,24 +105,24 @@ class Host {
   std::unique_ptr<bus::HeartbeatBus> heartbeats_;
 };
 
-// RunService: the main of every service.
+// RunService: the main function of every service.
 
-// What programs answer to supervisors; the same as of the `muster` command. SIGTERM and SIGINT that
-// end in a drain are a success.
+// The exit codes of the services, with the same values as those of the `muster` command. A drain
+// after SIGTERM or SIGINT is a success.
 enum ServiceExit : int {
   kDone = 0,
   kFailed = 1,
   kMisused = 2,    // the command line or the environment is wrong
-  kHurried = 130,  // a second signal, or somebody did not stop within the grace
+  kHurried = 130,  // a second signal, or the role did not stop within the grace
 };
 
 // `clock` outlives the role.
 using MakeRole = std::function<absl::StatusOr<std::unique_ptr<Role>>(const HostOptions& options,
                                                                      base::Clock* clock)>;
 
-// Runs a role, as `program`, until SIGTERM or SIGINT, and drains it. A second signal, or somebody
-// who does not stop within the grace, ends the process with kHurried. Call it before any other
-// thread is started.
+// Runs a role, as `program`, until SIGTERM or SIGINT, and drains it. A second signal, or a role
+// that does not stop within the grace, ends the process with kHurried. Call it before any other
+// thread starts.
 absl::Status RunRole(const std::string& program, const HostOptions& options,
                      const MakeRole& make_role);
 
@@ -130,11 +131,11 @@ struct ServiceProgram {
   std::string about;  // for --help
   // Adds the role's own options; may be empty.
   std::function<void(CLI::App*)> add_options = nullptr;
-  MakeRole make_role = nullptr;  // called once the options are read
+  MakeRole make_role = nullptr;  // called after the options are read
 };
 
-// Runs "muster-ROLE" until it is told to end, and answers its exit code. Call it from main, before
-// any other thread is started.
+// Runs "muster-ROLE" until SIGTERM or SIGINT, and answers its exit code. Call it from main, before
+// any other thread starts.
 int RunService(int argc, char** argv, const ServiceProgram& program);
 
 }  // namespace muster::host

@@ -61,7 +61,7 @@ const CLI::Validator kSurvivor(
     },
     "process|power");
 
-// An option that the environment sets, too.
+// Adds an option that an environment variable sets, too.
 template <typename T>
 CLI::Option* Add(CLI::App* app, const std::string& name, T* value, const std::string& help) {
   return app->add_option(name, *value, help)->envname(EnvironmentName(name))->capture_default_str();
@@ -193,7 +193,7 @@ CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration*
                         base::DurationToString(high));
   };
   const auto set = [value](const std::string& text) {
-    *value = base::ParseDuration(text).value_or(*value);  // it was checked
+    *value = base::ParseDuration(text).value_or(*value);  // the text was checked before
   };
   return app->add_option_function<std::string>(name, set, help)
       ->check(check, "DURATION")

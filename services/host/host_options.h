@@ -1,4 +1,5 @@
-// The bounds of a host, with their reasons.
+// HostOptions: the options that all services share. The bounds of a host come first, with their
+// reasons.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +20,12 @@ class Option;
 
 namespace muster::host {
 
-// Between two tries to open a store that does not answer, at the most: soon enough for people who
-// have just started the server, seldom enough for a herd.
+// The longest wait between two tries to open a store that does not answer: short enough for a user
+// who has just started the NATS server, long enough not to overload it when many hosts wait.
 inline constexpr absl::Duration kMaxOpenWait = absl::Seconds(10);
 
-// What lies between the end of the grace and the end of the process: what stops then is told to
-// stop, and has to do so.
+// From the end of the grace to the forced end of the process: the time in which the cut-off work
+// must stop.
 inline constexpr absl::Duration kExitSlack = absl::Seconds(5);
 
 inline constexpr absl::Duration kMaxDrainGrace = absl::Hours(24);
@@ -35,11 +36,11 @@ inline constexpr int kMaxReplicas = 5;  // as JetStream's
 // An instance's name is part of subjects and log lines.
 inline constexpr size_t kMaxInstanceBytes = 128;
 
-// What every service can be told on its command line, or by the environment.
+// The options that every service has on its command line and in the environment.
 
 struct RoleInfo {
   absl::string_view name;
-  int port;  // where it listens unless it is told otherwise
+  int port;  // where it listens by default
 };
 
 inline constexpr RoleInfo kInitiator{"initiator", 7700};
@@ -47,7 +48,7 @@ inline constexpr RoleInfo kProcessor{"processor", 7701};
 inline constexpr RoleInfo kController{"controller", 7702};
 inline constexpr RoleInfo kScalingAgent{"scaling-agent", 7703};
 
-// Where those stores and buses are that all roles share.
+// The URLs of the stores and buses that all roles share.
 struct StoreUrls {
   std::string queues;
   std::string records;
@@ -56,12 +57,12 @@ struct StoreUrls {
 };
 
 struct HostOptions {
-  // Those of `role`: where it listens, and an instance name that no other process has or had.
+  // The defaults of `role`: its address, and an instance name that no other process has or had.
   explicit HostOptions(const RoleInfo& role);
 
   std::vector<std::string> listen;  // HOST:PORT each
   std::string advertise;            // HOST:PORT by which others reach it; empty: the first of these
-  // Empty: what roles share is in the data directory, and they are all in this process.
+  // Empty: the shared stores are in the data directory, and all roles run in this process.
   std::string nats_url = "nats://127.0.0.1:4222";
   std::string data_dir = ".muster";
   std::string account;
@@ -74,29 +75,29 @@ struct HostOptions {
 
   bool is_embedded() const { return nats_url.empty(); }
   StoreUrls stores() const;
-  // Without its services.
+  // The server's options, without its services.
   rpc::ServerOptions server() const;
-  // How this instance calls others of its mesh: they know it by its server's certificate.
+  // How this instance calls others of its mesh: it authenticates with its server's certificate.
   rpc::ChannelOptions channel() const;
 };
 
-// Adds the options, with what is in `options` as their defaults. Each is also an environment
-// variable: --tls-cert is MUSTER_TLS_CERT, --listen is MUSTER_LISTEN with commas between. `options`
-// outlives `app`.
+// Adds the options, with the values in `options` as defaults. Each is also an environment variable:
+// --tls-cert is MUSTER_TLS_CERT, --listen is MUSTER_LISTEN with commas between. `options` outlives
+// `app`.
 void AddHostOptions(CLI::App* app, HostOptions* options);
 
-// What makes another role on this host one of the same mesh, as variables with their values: how it
-// reaches the stores, whose queues these are, and how it shows who it is. What belongs to one
-// instance alone is not among them: its addresses, name, data directory and policy.
+// The environment variables, with values, that make another role on this host a member of the same
+// mesh: the stores, the account of the queues, and the TLS files. Omits what belongs to one
+// instance alone: its addresses, name, data directory and policy.
 std::vector<std::pair<std::string, std::string>> EnvironmentOf(const HostOptions& options);
 
-// For the options of a role. "--threads" → MUSTER_THREADS.
+// The environment variable of a role's option: "--threads" → MUSTER_THREADS.
 std::string EnvironmentName(absl::string_view option);
-// To be called when `app` has parsed. From 2.4 on, CLI11 passes by a variable whose whole text
-// fails a check, though it may be a list, and what is wrong with it is never said. Throws
+// Call this after `app` has parsed. From 2.4 on, CLI11 silently ignores an environment variable if
+// its whole text fails a check, even if the text is a list; this reads such variables again. Throws
 // CLI::ParseError.
 void TakeRefusedVariables(CLI::App* app);
-// An option such as `--lease 30s`, from `low` to `high`.
+// Adds an option such as `--lease 30s`, with values from `low` to `high`.
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,
                          absl::Duration low, absl::Duration high, const std::string& help);
 

@@ -156,7 +156,7 @@ class HostTest : public ::testing::Test {
   std::shared_ptr<grpc::Channel> Connect() {
     return rpc::OpenChannel(host_->addresses().front()).value();
   }
-  // `until_served`: asks until somebody else than the host itself answers.
+  // `until_served`: asks until the role answers instead of the host itself.
   absl::Status GetStats(bool until_served) {
     rpc::ChannelOptions options;
     options.retry_unavailable = false;
@@ -249,7 +249,8 @@ TEST_F(HostTest, OpensARoleAgainThatLackedSomething) {
   EXPECT_THAT(role_.AwaitEvents(2), ElementsAre("open", "open"));
 }
 
-// Each of what a process keeps on its server, as somebody may have made it before.
+// Each stream and bucket that a process keeps on its NATS server, as another client may have
+// created it before.
 TEST_F(HostTest, WaitsForAStreamThatIsSetOtherwiseUntilItIsMended) {
   const auto connection = nats::Connection::Open(server_.url(), {}).value();
   nats::JetStream jetstream(connection.get(), absl::Seconds(30));

@@ -40,7 +40,7 @@ std::vector<std::string> Membership::AddressesOf(v1::Role role) {
   std::vector<std::string> addresses;
   for (const bus::RosterEntry& entry : entries) {
     const std::string& address = entry.heartbeat.instance().address();
-    // An instance that was started again at the same address is there once.
+    // A restarted instance at the same address counts once.
     if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
       addresses.push_back(address);
     }

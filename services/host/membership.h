@@ -18,9 +18,9 @@ namespace muster::host {
 // Thread-safe.
 class Membership {
  public:
-  // Hears the others from now on, and sends heartbeats as `self`, the next one soon when somebody
-  // new is heard, whose version and start it fills
-  // in. `complete` as in HeartbeatSender. `bus` and `clock` are not owned and outlive it.
+  // Receives heartbeats of other instances from now on, and sends heartbeats as `self`; sends the
+  // next one soon when a new instance appears. Fills in the version and start of `self`. `complete`
+  // as in HeartbeatSender. `bus` and `clock` are not owned and outlive the membership.
   static absl::StatusOr<std::unique_ptr<Membership>> Join(bus::HeartbeatBus* bus,
                                                           v1::InstanceInfo self,
                                                           bus::HeartbeatSender::Complete complete,
@@ -29,13 +29,13 @@ class Membership {
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
-  // Says that the instance leaves; others are still heard.
+  // Announces that the instance leaves; still receives heartbeats of others.
   void Leave() { sender_->Leave(); }
 
   bus::Roster& roster() { return roster_; }
   MeshService& service() { return service_; }
 
-  // HOST:PORT of every instance of `role` that is there, the one that was heard last first.
+  // HOST:PORT of every live instance of `role`, the one with the latest heartbeat first.
   std::vector<std::string> AddressesOf(v1::Role role);
 
  private:

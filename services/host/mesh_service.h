@@ -1,4 +1,5 @@
-// MeshService: who is there, as this instance has heard (proto/muster/v1/mesh_service.proto).
+// MeshService: lists the live instances that this instance knows from heartbeats
+// (proto/muster/v1/mesh_service.proto).
 #pragma once
 
 #include "grpcpp/server_context.h"
@@ -11,7 +12,7 @@ namespace muster::host {
 // Thread-safe.
 class MeshService final : public v1::MeshService::Service {
  public:
-  // Neither is owned: who was heard, and by what.
+  // Neither is owned. `roster` lists the instances; `bus` says whether heartbeats can arrive.
   MeshService(bus::Roster* roster, bus::HeartbeatBus* bus) : roster_(roster), bus_(bus) {}
 
   grpc::Status ListInstances(grpc::ServerContext* context, const v1::ListInstancesRequest* request,

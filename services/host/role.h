@@ -1,4 +1,4 @@
-// Role: what a host serves and looks after.
+// Role: the interface of what a host runs.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace muster::host {
 
-// What a host opens for its role: what all roles share. Not owned; all of it is there from
-// Role::Open to Role::Close.
+// The stores and buses that a host opens for its role, and that all roles share. Not owned; valid
+// from Role::Open to Role::Close.
 struct Stores {
   queue::QueueStore* queues = nullptr;
   sync::OptimisticSyncStore* sync = nullptr;
@@ -32,23 +32,23 @@ using Fail = std::function<void(const absl::Status&)>;
 
 //   Open ─► services ─► … ─► Drain ─► Close
 //
-// The host calls these in this order, from one thread. Services are asked for after an Open that
-// succeeded only; Drain and Close end whatever an Open has begun, also one that failed.
+// The host calls these in this order, from one thread. It calls services() only after Open has
+// succeeded; Drain and Close end whatever Open has begun, also if Open failed.
 class Role {
  public:
   virtual ~Role() = default;
 
-  // Begins to work. After a transient error (base::IsTransient) it is called again; another one
-  // ends the host.
+  // Begins to work. After a transient error (base::IsTransient) the host calls it again; any other
+  // error ends the host.
   virtual absl::Status Open(const Stores& stores, const Fail& fail) = 0;
 
-  // Called once. They live as long as the role, and take calls until Close.
+  // Called once. The services live as long as the role, and take calls until Close.
   virtual std::vector<rpc::ServedService> services() = 0;
 
-  // Begins nothing more, and brings to an end what runs, within `grace`.
+  // Begins no more work, and finishes the running work within `grace`.
   virtual void Drain(absl::Duration grace) = 0;
 
-  // Lets go of the stores. No call runs any more.
+  // Releases the stores. No call runs any more.
   virtual void Close() = 0;
 };
 

@@ -23,11 +23,12 @@ namespace {
 
 // The record of the sync store that holds the next batch number; the same for all initiators.
 constexpr char kBatchNumbers[] = "batch-numbers";
-// Batch numbers are for people: a restart skips at most so many.
+// A restart skips at most so many batch numbers, which stay short for people.
 constexpr int64_t kReservedNumbers = 10;
-// A controller that does not answer within this is as good as away: what was asked is asked again.
+// A controller that does not answer within this time counts as away; the initiator asks it again
+// later.
 constexpr absl::Duration kControllerTimeout = absl::Seconds(10);
-// A page of poison is back in its queue by then.
+// By then a redrive has put a page of poison back into its queue.
 constexpr absl::Duration kRedriveTime = absl::Seconds(5);
 
 }  // namespace
@@ -41,7 +42,8 @@ class InitiatorRole::Reopener final : public item::BatchReopener {
 
   absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
     MUSTER_RETURN_IF_ERROR(reopener_.Grant(batch, items));
-    // Not at once: the items are not in their queue yet, and are not lost for that.
+    // Not at once: the items are not in their queue yet, and the scheduler must not take them for
+    // lost.
     scheduler_->Advance(batch, kRedriveTime);
     return absl::OkStatus();
   }
@@ -107,7 +109,7 @@ InitiatorRole::InitiatorRole(const host::HostOptions& host, RoleOptions options,
 
 InitiatorRole::~InitiatorRole() = default;
 
-// After a transient error it is called again: what is there already stays.
+// The host calls this again after a transient error, so each part that is already open stays.
 absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) {
   if (ledger_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenData());
   if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
@@ -204,7 +206,7 @@ void InitiatorRole::Close() {
 void AddInitiatorOptions(CLI::App* app, RoleOptions* options) {
   const auto refuse = [](const std::string& text) -> std::string {
     double share = 0;
-    // A number that is none is within no bounds.
+    // NaN fails both comparisons.
     if (absl::SimpleAtod(text, &share) && share >= 0 && share <= 1) return "";
     return "'" + text + "' is no share within 0 to 1";
   };

@@ -1,5 +1,5 @@
 // InitiatorRole: the initiator as its host runs it: takes batches in, keeps their content and
-// ledger in its data directory, and sees them through.
+// ledger in its data directory, and works on each batch until it is complete.
 #pragma once
 
 #include <memory>
@@ -55,17 +55,17 @@ class InitiatorRole final : public host::Role {
   void Close() override;
 
  private:
-  // Gives items another chance, and has the scheduler see to their batch.
+  // Reopens dead-lettered items, and has the scheduler step their batch.
   class Reopener;
-  // What is there from Open to Close, in the order in which it is made.
+  // What lives from Open to Close, in the order of construction.
   struct Parts;
 
   absl::Status OpenData();
   absl::Status Join(const host::Stores& stores);
-  // Of `parts`, only what is made before the scheduler.
+  // Uses only those members of `parts` that are made before the scheduler.
   initiator::batch::EngineDependencies Tools(const host::Stores& stores, Parts* parts) const;
   std::vector<std::string> Controllers() const;
-  // The instances of those that are there.
+  // The instance names of the live processors.
   std::vector<std::string> Processors() const;
   absl::StatusOr<std::optional<uint64_t>> FindRunningBatch(absl::string_view job) const;
 
@@ -80,11 +80,10 @@ class InitiatorRole final : public host::Role {
   std::unique_ptr<Parts> parts_;
 };
 
-// What an initiator can be told on its command line, wherever it runs, beside what its host can be
-// told.
+// The initiator's own command line options, beside those of its host.
 
-// Adds --trace-sample, which MUSTER_TRACE_SAMPLE sets too: the share of batches, 0 to 1, that are
-// sampled of those whose submitter names no trace. `options` outlives `app`.
+// Adds --trace-sample, which MUSTER_TRACE_SAMPLE sets too: the share, 0 to 1, of batches without a
+// submitter's trace that are sampled. `options` outlives `app`.
 void AddInitiatorOptions(CLI::App* app, RoleOptions* options);
 
 }  // namespace muster::initiator

@@ -1,4 +1,4 @@
-// `muster-initiator`: takes batches in, splits them, and sees them through.
+// `muster-initiator`: takes batches in, splits them, and works on them until they are complete.
 #include "CLI/CLI.hpp"
 #include "services/host/host.h"
 #include "services/initiator/initiator_role.h"

@@ -1,4 +1,4 @@
-// A processor and a job whose handler is a server.
+// Tests a processor with a job that has a gRPC server as its handler.
 #include <memory>
 #include <string>
 #include <utility>
@@ -51,7 +51,7 @@ class CountingServer final : public v1::HandlerService::Service {
     refusal_ = std::move(why);
   }
 
-  // Who has called, by the name that it gave.
+  // The names that callers gave.
   std::vector<std::string> callers() {
     base::MutexLock lock(&mu_);
     return callers_;

@@ -17,13 +17,14 @@ namespace {
 
 using listener::Settlement;
 
-// Of what a worker must have for an item: it goes to all processors, each time the item is put
-// back.
+// The most bytes of the text that names what an item needs: it goes to all processors each time the
+// item is put back.
 constexpr size_t kMaxWantedBytes = 256;
-// Has nobody who says so.
+// What an item needs that only newer processors can read. No processor reports having it.
 constexpr char kNewerMuster[] = "a newer muster";
 
-// Of the transactions of an item that is taken apart, one in so many may be poison, and always one.
+// One in so many transactions of an item that is run one by one may be poison, and always at least
+// one.
 constexpr size_t kPoisonShare = 10;
 
 Settlement Settle(Settlement::Kind kind, absl::Duration delay, std::string why) {
@@ -45,10 +46,10 @@ Settlement Publish(std::string result) {
   return settlement;
 }
 
-// The item is done with, and nothing comes of it.
+// Settles an item without a result.
 Settlement Unrun() { return Settle(Settlement::Kind::kOk, absl::ZeroDuration(), ""); }
 
-// Everything but Ok, which needs the results.
+// Converts every outcome but kOk, which needs the results.
 Settlement SettlementOf(handler::Outcome outcome) {
   switch (outcome.kind) {
     case handler::Outcome::Kind::kDefer:
@@ -65,14 +66,14 @@ Settlement SettlementOf(handler::Outcome outcome) {
   return Settle(Settlement::Kind::kRetry, outcome.delay, std::move(outcome.why));
 }
 
-// What a worker must have for the items of a batch, whichever worker is asked.
+// Names what any worker must have for the items of a batch.
 std::string WantedBy(const item::BatchIdentity& identity) {
   return base::Printable(absl::StrCat("job ", identity.job, " revision ", identity.job_revision,
                                       " handler version ", identity.handler_version),
                          kMaxWantedBytes);
 }
 
-// An item that has failed as a whole on all attempts but the last.
+// Whether the item has failed as a whole on all attempts before this last one.
 bool IsToBeTakenApart(const Attempt& attempt, const input::ParsedRecords& records) {
   return attempt.last && attempt.number > 1 && records.records.size() > 1;
 }
@@ -88,7 +89,7 @@ std::vector<handler::Transaction> TransactionsOf(const input::ParsedRecords& rec
   return transactions;
 }
 
-// What the parser refused and what the handler refused, by line.
+// Merges the rejections of the parser and of the handler, ordered by line.
 std::vector<handler::Rejection> MergeRejections(const input::ParsedRecords& records,
                                                 const handler::Results& results) {
   std::vector<handler::Rejection> merged = results.rejections();
@@ -108,7 +109,7 @@ ItemWorker::ItemWorker(const WorkerSetup* setup, std::unique_ptr<handler::Handle
 void ItemWorker::OnMessages(absl::Span<listener::Delivery> deliveries,
                             listener::DeliveryContext& context) {
   for (listener::Delivery& delivery : deliveries) {
-    if (context.stop_token().stop_requested()) return;  // what never began is released
+    if (context.stop_token().stop_requested()) return;  // deliveries that never began are released
     if (!context.Begin(delivery).ok()) continue;
     const Attempt attempt{delivery.attempt, delivery.last_attempt, delivery.message->interrupted,
                           context.stop_token(delivery)};
@@ -166,7 +167,8 @@ Settlement ItemWorker::WorkUnlessGivenUp(ItemWorker& worker, const item::WorkIte
   const auto running = setup_->cancelled->Run(item.identity.batch, attempt.stop_token);
   attempt.stop_token = running->token();
   Settlement settlement = worker.WorkOnFitting(item, attempt);
-  // What was done all the same is counted; what was not is not tried again.
+  // If the worker finished the item all the same, its result counts; otherwise the item is not
+  // tried again.
   const bool is_done = settlement.kind == Settlement::Kind::kOk;
   return is_done || !IsGivenUp(item.identity.batch) ? settlement : Unrun();
 }
@@ -268,8 +270,8 @@ Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt
   return Aggregate(item, attempt, results.TakePartials(), rejections);
 }
 
-// After a crash there are many suspects, for all but one of which it was somebody else's fault:
-// they share the process until one of them kills it.
+// A crash makes suspects of many items, of which only one is guilty: they share the isolated
+// process until one of them kills it.
 absl::StatusOr<handler::Handler*> ItemWorker::HandlerFor(const Attempt& attempt) {
   if (!attempt.suspect || !setup_->isolated) return handler_.get();
   if (isolated_ == nullptr) {
@@ -286,7 +288,8 @@ handler::Outcome ItemWorker::RunWhole(handler::Handler& handler,
                                  results);
 }
 
-// So that a transaction on which the handler fails costs itself and not its neighbours.
+// Runs each transaction alone, so that a transaction on which the handler fails does not cost its
+// neighbours.
 handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
                                          const handler::ItemContext& context,
                                          handler::Results& results) {
@@ -309,7 +312,8 @@ handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
       case handler::Outcome::Kind::kUnset:
       case handler::Outcome::Kind::kRetry:
       case handler::Outcome::Kind::kDead:
-        // More are no poison among sound ones: the fault lies elsewhere, and may be mended.
+        // So many failures are no poison among sound transactions: the fault lies elsewhere, and
+        // may be mended.
         if (++failed > std::max<size_t>(1, transactions.size() / kPoisonShare)) return outcome;
         results.Reject(transaction, absl::StrCat("poison: ", outcome.why));
         break;
@@ -329,7 +333,7 @@ Settlement ItemWorker::Aggregate(const item::WorkItem& item, const Attempt& atte
 }
 
 std::string ItemWorker::VersionThatGivesUp(const item::BatchIdentity& identity) {
-  // Whichever revision it was worked on with, it was with the version that it is bound to.
+  // All workers used the version that the batch is bound to, whatever their revision.
   if (!identity.handler_version.empty()) return identity.handler_version;
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(identity);
   return (worker.ok() ? *worker : this)->setup_->handler_version;
@@ -339,13 +343,14 @@ std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& messa
                                                      const queue::Cause& cause) {
   const absl::StatusOr<item::WorkItem> item = item::DecodeWorkItemHeader(message.body);
   if (!item.ok()) {
-    // Nobody can tell whose item it was. Its batch stays incomplete until it is put again.
+    // The item and its batch are unknown, so no result can be sent. The batch stays incomplete
+    // until the initiator puts the item again.
     base::Log(base::kError, "a message that is no work item goes to the poison queue",
               {{"message", message.message_id}, {"why", item.status().ToString()}});
     return {};
   }
   const Provenance provenance{VersionThatGivesUp(item->identity), setup_->instance, cause.attempts};
-  // A linked handler may have said anything, and at any length.
+  // The reason may come from a linked handler: bound its length and make it printable.
   const std::string why = base::Printable(cause.reason, queue::kMaxReasonBytes);
   return Publish(EncodeDeadLettered(*item, provenance, why)).outputs;
 }

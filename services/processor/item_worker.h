@@ -1,4 +1,5 @@
-// What the workers of a job share.
+// WorkerSetup and Revision: what the workers of a job share. ItemWorker: what one worker does with
+// one work item.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,7 @@
 
 namespace muster::processor {
 
-// Batches that something was said about. Thread-safe.
+// Batches that a log line has named already. Thread-safe.
 class LoggedBatches {
  public:
   // True for the first call with `batch`.
@@ -39,38 +40,43 @@ class LoggedBatches {
 
 class RevisionSource;
 
-// What all workers of a job share; read-only but for counts and notes. Outlives them.
+// What all workers of a job share. Workers change only its counters and logged batches. Outlives
+// them.
 struct WorkerSetup {
   const job::JobDefinition* job = nullptr;  // not owned
   handler::JobSchema schema;
   std::string handler_version;
-  std::string instance;              // stands in results as who computed them
+  std::string instance;              // the name that results carry as their worker
   blob::BlobStore* blobs = nullptr;  // not owned
-  // Makes handlers that run in a process of their own, for suspects; empty: there is no such thing.
+  // Makes handlers that run in a process of their own, for suspects; empty: suspects run like other
+  // items.
   handler::HandlerFactory isolated;
-  // For items that are bound to other revisions of the job; null: they are left to other workers.
+  // Finds other revisions of the job, for items that are bound to them; null: other workers take
+  // those items.
   RevisionSource* revisions = nullptr;  // not owned
-  // Batches whose items are not worth any work; null: there are none. Not owned.
+  // Cancelled batches, whose items the workers drop; null: there are none. Not owned.
   item::CancelledBatches* cancelled = nullptr;
-  // Of items that were processed, this one's attempts included; for progress bars, not for books.
+  // Transactions of processed items, counted at each attempt: for progress bars, not for
+  // accounting.
   mutable std::atomic<uint64_t> transactions_processed{0};
-  mutable LoggedBatches misfits;  // one line in the log for a batch, not for each of its items
+  mutable LoggedBatches misfits;  // one log line for a batch, not one for each item
 };
 
-// One revision of a job, and all that it takes to work on its items.
+// One revision of a job, with all that a worker needs for its items.
 struct Revision {
   job::JobDefinition job;
   WorkerSetup setup;                 // of `job`
   handler::HandlerFactory handlers;  // thread-safe
 };
 
-// Finds revisions that batches are bound to, though their job has another one now. Thread-safe.
+// Finds the revisions that batches are bound to, also after their job has changed. Thread-safe.
 class RevisionSource {
  public:
   virtual ~RevisionSource() = default;
 
-  // NotFound: nobody knows it, or this program does not have its handler. Others: it cannot be told
-  // for now. Shared: workers keep what they work with.
+  // NotFound: the registry does not know the revision, or this program lacks its handler. Other
+  // errors: unknown for now; ask again. The result is shared because workers keep the revision
+  // while they use it.
   virtual absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) = 0;
 };
 
@@ -80,7 +86,7 @@ class RevisionSource {
 struct Attempt {
   int number = 1;
   bool last = false;
-  bool suspect = false;  // its last holder died with it
+  bool suspect = false;  // the worker of the attempt before died with it
   std::stop_token stop_token;
 };
 
@@ -95,27 +101,28 @@ class ItemWorker final : public listener::Subscriber {
   std::vector<queue::NewMessage> OnGivenUp(const queue::Message& message,
                                            const queue::Cause& cause) override;
 
-  // Works on one message. Whatever the message holds, it answers a settlement.
+  // Works on one message. Answers a settlement for any content, also for a message that is no work
+  // item.
   listener::Settlement Work(const queue::Message& message, const Attempt& attempt);
 
  private:
-  // This worker, or one for the revision that the item's batch is bound to. The error says why
-  // there is none.
+  // Answers this worker, or one for the revision that the item's batch is bound to. The error says
+  // why there is none.
   absl::StatusOr<ItemWorker*> WorkerFor(const item::BatchIdentity& identity);
   absl::StatusOr<ItemWorker*> OtherWorker(const item::BatchIdentity& identity);
-  // Why the item must be left to a worker with another setup, if it must.
+  // The reason why only a worker with another setup can take the item; nullopt: this one can.
   static std::optional<std::string> Misfit(const item::BatchIdentity& identity,
                                            const WorkerSetup& setup);
-  // What a dead-lettered item is told to have been worked on with: others may have tried it, too,
-  // if its batch is bound to no version.
+  // The handler version that the result of a dead-lettered item names. If the batch is bound to no
+  // version, workers with other versions may have tried the item, too.
   std::string VersionThatGivesUp(const item::BatchIdentity& identity);
   bool IsGivenUp(uint64_t batch) const;
-  // The item is put back, uncharged; the first of its batch is told of.
+  // Puts the item back without counting the attempt; logs the first such item of each batch.
   listener::Settlement LeaveToOthers(const item::WorkItem& item, std::string wanted,
                                      std::string why) const;
-  // An item that only newer processors can read.
+  // Puts back an item that only newer processors can read.
   listener::Settlement LeaveToNewer(const queue::Message& message, const absl::Status& why) const;
-  // By `worker`, whom the item fits, until its batch is given up.
+  // Has `worker`, which fits the item, work on it; stops when the batch is cancelled.
   listener::Settlement WorkUnlessGivenUp(ItemWorker& worker, const item::WorkItem& item,
                                          Attempt attempt) const;
   listener::Settlement WorkOnFitting(const item::WorkItem& item, const Attempt& attempt);
@@ -124,24 +131,24 @@ class ItemWorker final : public listener::Subscriber {
   listener::Settlement Aggregate(const item::WorkItem& item, const Attempt& attempt,
                                  const std::vector<handler::GroupPartial>& groups,
                                  const std::vector<handler::Rejection>& rejections) const;
-  // The handler for this attempt: a suspect gets the one in a process of its own.
+  // The handler for this attempt: a suspect gets the handler that runs in a process of its own.
   absl::StatusOr<handler::Handler*> HandlerFor(const Attempt& attempt);
-  // Both want the item's records in records_.
+  // Both need the item's records in records_.
   handler::Outcome RunWhole(handler::Handler& handler, const handler::ItemContext& context,
                             handler::Results& results);
   handler::Outcome RunOneByOne(handler::Handler& handler, const handler::ItemContext& context,
                                handler::Results& results);
-  // Into records_. DataLoss when the item does not fit its job or its own count.
+  // Parses into records_. DataLoss: the item does not fit its job or its own transaction count.
   absl::Status Parse(const item::WorkItem& item);
 
   const WorkerSetup* const setup_;  // not owned
   const std::unique_ptr<handler::Handler> handler_;
   std::unique_ptr<handler::Handler> isolated_;  // once there was a suspect
-  // For items of another revision, once there was one; of the last such revision. The worker uses
-  // the revision.
+  // The latest other revision that an item was bound to, and its worker, which uses it; null: none
+  // was.
   std::shared_ptr<const Revision> other_revision_;
   std::unique_ptr<ItemWorker> other_worker_;
-  // Of the batch that was worked on last; items of one batch come in runs.
+  // Cached for the latest batch, because items of one batch come in runs.
   std::vector<int> positions_;
   int header_fields_ = -1;
   std::optional<input::RecordParser> parser_;

@@ -23,8 +23,8 @@ namespace {
 using handler::command::CommandHandlerFactory;
 using handler::command::CommandOptions;
 
-// What a suspect may take. A linked handler has no deadline of its own; this one only ends what
-// hangs for good.
+// How long a suspect may take. A linked handler has no deadline of its own; this one only ends a
+// handler that hangs for good.
 constexpr absl::Duration kIsolatedDeadline = absl::Hours(1);
 
 // Linux bounds one environment variable by 128 KiB.
@@ -32,9 +32,9 @@ constexpr size_t kMaxServedJobBytes = 120 << 10;
 
 constexpr char kServedJobVariable[] = "MUSTER_SERVED_JOB";
 
-// Half of the machine's memory: whoever goes mad must not take the machine along, and some programs
-// reserve far more addresses than they use. Nothing of AddressSanitizer's or ThreadSanitizer's
-// works within a bounded address space.
+// Half of the machine's memory: a runaway handler must not take the machine down, and some programs
+// reserve far more addresses than they use. AddressSanitizer and ThreadSanitizer do not work in a
+// bounded address space.
 uint64_t IsolatedMemory() {
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
   return 0;
@@ -80,7 +80,7 @@ bool HasAny(const rpc::TlsFiles& tls) {
   return !tls.roots.empty() || !tls.certificate.empty() || !tls.key.empty();
 }
 
-// It is in a process of its own anyhow.
+// `isolated` stays empty: a gRPC handler runs in a process of its own anyhow.
 JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& access,
                        base::Clock* clock) {
   handler::grpc::GrpcOptions options;
@@ -99,7 +99,8 @@ JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& ac
   return {handler::grpc::GrpcHandlerFactory(options), grpc.version, {}, options.health};
 }
 
-// A stream to what was stdout; from now on, what a handler prints there goes to stderr.
+// Answers a stream to the original stdout, and redirects stdout to stderr, so that a handler's
+// prints do not mix with the answers.
 std::FILE* TakeStdout() {
   const int fd = dup(STDOUT_FILENO);
   if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return nullptr;

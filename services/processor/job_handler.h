@@ -1,4 +1,4 @@
-// Which handler a job names, and how to make it.
+// FindHandler: finds the handler that a job names, and how to make it.
 #pragma once
 
 #include <functional>
@@ -20,22 +20,24 @@ namespace muster::processor {
 struct JobHandler {
   handler::HandlerFactory factory;
   std::string version;  // pinned to a batch
-  // The same handler in a process of its own, with bounded memory, that dies of an item only once.
-  // Empty when the job file is too long to be handed to that process.
+  // The same handler in a process of its own, with bounded memory, so that a fatal item kills only
+  // that process. Empty when the job file is too long to be handed to that process.
   handler::HandlerFactory isolated;
-  // Where its handlers tell what keeps them from working; those of `isolated` do not.
+  // Where the handlers of `factory` report what keeps them from working; those of `isolated` do
+  // not.
   std::shared_ptr<handler::HealthIssues> health;
 };
 
-// How a process calls the handlers that are servers.
+// How a process calls handlers that are gRPC servers.
 struct HandlerAccess {
   std::string instance = "local";  // the caller's name, for their logs
-  // As a client has them. None at all: plaintext, which is for loopback.
+  // The client's TLS files. Empty: plaintext, which is for loopback only.
   rpc::TlsFiles tls = {};
-  bool allow_plaintext = false;  // to other hosts, too
-  // The handler cannot work on such a job. From a worker's thread; may be empty.
+  bool allow_plaintext = false;  // allows plaintext to other hosts, too
+  // Called on a worker's thread when the handler refuses the job; may be empty.
   std::function<void(const absl::Status&)> on_refused = {};
-  // Nobody was at its address for reach_patience, and never before. As on_refused.
+  // Called likewise when no server has answered at the handler's address for reach_patience, nor
+  // ever before.
   std::function<void(const absl::Status&)> on_unreached = {};
   absl::Duration reach_patience = handler::grpc::kReachPatience;
 };
@@ -45,8 +47,8 @@ absl::StatusOr<JobHandler> FindHandler(const job::JobDefinition& job,
                                        const handler::HandlerRegistry& handlers,
                                        const HandlerAccess& access, base::Clock* clock);
 
-// The hidden command by which a suspect's process is this program again; it serves the linked
-// handler of the job that the environment tells.
+// The hidden command with which this program starts itself as the process for suspects. It serves
+// the linked handler of the job that an environment variable holds.
 inline constexpr char kServeHandler[] = "serve-handler";
 absl::Status ServeHandler(const handler::HandlerRegistry& handlers);
 

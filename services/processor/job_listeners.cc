@@ -29,7 +29,7 @@ void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
     v1::HandlerVersion* const handler = heartbeat->mutable_instance()->add_handlers();
     handler->set_job(served.job);
     handler->set_version(served.handler_version);
-    // A job that has another listener since begins anew, as its totals do.
+    // A new listener counts from zero, so its meter begins anew, too.
     const auto before = meters_.find(served.job);
     const bool same = before != meters_.end() && before->second.listener.lock() == served.listener;
     Metered metered = same ? std::move(before->second)

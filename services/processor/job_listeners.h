@@ -1,4 +1,5 @@
-// JobListeners: the seam between a processor's listeners and those who look after them.
+// JobListeners: the interface through which WorkerService and LoadReport reach a processor's
+// listeners.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +19,14 @@ namespace muster::processor {
 
 struct JobListener {
   std::string job;
-  // Shared: its job may be replaced while somebody waits for its end.
+  // Shared: the job may be replaced while another thread waits for the listener's end.
   std::shared_ptr<listener::QueueListener> listener;
-  std::string handler_version = {};  // of what it runs
+  std::string handler_version = {};  // of the handler that it runs
   uint64_t transactions = 0;         // that it has processed so far
 };
 
-// Stops all of them side by side, as QueueListener::Stop does. DeadlineExceeded naming one that
-// took longer than `grace`.
+// Stops all listeners at the same time, each as QueueListener::Stop does. DeadlineExceeded names a
+// job whose listener took longer than `grace`.
 absl::Status StopAll(const std::vector<JobListener>& served, absl::Duration grace);
 
 // Thread-safe.
@@ -33,19 +34,19 @@ class JobListeners {
  public:
   virtual ~JobListeners() = default;
 
-  // One for each job, in order of job; those that have stopped included.
+  // One listener for each job, ordered by job name, including listeners that have stopped.
   virtual std::vector<JobListener> Listeners() = 0;
 
-  // What keeps it from working, by job; also for jobs that have no listener because of it. Those
-  // that others are there for are not among them.
+  // What keeps the processor from working, by job; also for jobs that have no listener for that
+  // reason. Omits jobs whose handler only other processors have.
   virtual std::map<std::string, std::string> OpenIssues() = 0;
 
-  // From now on no other listener takes the place of this job's. Empty: of none, and no new job
-  // gets one. Stops nothing.
+  // From now on no new listener replaces that of `job`. Empty `job`: no listener is replaced, and
+  // no new job gets one. Stops nothing.
   virtual void Retire(absl::string_view job) = 0;
 };
 
-// LoadReport: what a processor's heartbeats say of its jobs.
+// LoadReport: writes the state of a processor's jobs into its heartbeats.
 
 // Not thread-safe.
 class LoadReport {
@@ -53,14 +54,14 @@ class LoadReport {
   // `listeners` is not owned and outlives the report.
   explicit LoadReport(JobListeners* listeners) : listeners_(listeners) {}
 
-  // Adds the handlers that the instance has, the load of each of its jobs in `window`, which is the
-  // time since the last call, and what keeps it from working for one.
+  // Adds the handlers of the instance, the load of each of its jobs, and what keeps it from working
+  // for a job. `window` is the time since the last call, which the load covers.
   void AddTo(absl::Duration window, v1::Heartbeat* heartbeat);
 
  private:
   JobListeners* const listeners_;  // not owned
   struct Metered {
-    std::weak_ptr<listener::QueueListener> listener;  // whose totals these are
+    std::weak_ptr<listener::QueueListener> listener;  // the listener that `meter` measures
     listener::LoadMeter meter;
   };
   std::map<std::string, Metered> meters_;  // by job

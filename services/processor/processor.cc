@@ -42,8 +42,8 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
   processor->setup_.revisions = options.revisions;
   processor->setup_.cancelled = dependencies.cancelled;
   const WorkerSetup* const setup = &processor->setup_;
-  // A worker is gone after a second without work; its handler, and a program with it, stays for the
-  // next one.
+  // A worker ends after a second without work; the pool keeps its handler, and the handler's
+  // program, for the next worker.
   const handler::HandlerFactory lend = handler::PooledHandlers(handlers);
   MUSTER_RETURN_IF_ERROR(lend(setup->schema).status());
   const auto subscribers = [setup,

@@ -25,7 +25,7 @@ ProcessorRole::ProcessorRole(const handler::HandlerRegistry* handlers,
       workers_(&service_, clock),
       load_(&service_) {}
 
-// After a transient error it is called again: what is there already stays.
+// The host calls this again after a transient error, so each part that is already open stays.
 absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) {
   if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
   if (jobs_ == nullptr) {
@@ -74,7 +74,7 @@ constexpr char kJob[] = "--job";
   throw CLI::ValidationError(kJob, absl::StrCat("'", text, "': ", why));
 }
 
-// Of "NAME" or "NAME=THREADS".
+// Parses "NAME" or "NAME=THREADS".
 JobPool ParsePool(const std::string& text) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
   JobPool pool{parts.first};

@@ -46,16 +46,16 @@ class ProcessorRole final : public host::Role {
   std::unique_ptr<host::Membership> membership_;  // from Open to Close; uses load_
 };
 
-// What a processor can be told on its command line, beside what its host can be told.
+// The processor's own command line options, beside those of its host.
 
 // Adds --handler-tls-roots, --handler-tls-cert and --handler-tls-key, which the environment sets
 // too: MUSTER_HANDLER_TLS_ROOTS. `access` outlives `app`.
 void AddHandlerOptions(CLI::App* app, HandlerAccess* access);
 
-// Adds those, and --job NAME[=THREADS] and --threads, which the environment sets too: MUSTER_JOB
-// with commas between. Each job has workers of its own, so that a flood of one leaves those of
-// others free. Without --threads there are as many for each as the machine has cores. `options`
-// outlives `app`.
+// Adds the options of AddHandlerOptions, and --job NAME[=THREADS] and --threads, which the
+// environment sets too: MUSTER_JOB with commas between. Each job has its own workers, so that a
+// flood of items of one job leaves the workers of other jobs free. Without --threads each job has
+// as many workers as the machine has cores. `options` outlives `app`.
 void AddProcessorOptions(CLI::App* app, ServiceOptions* options);
 
 }  // namespace muster::processor

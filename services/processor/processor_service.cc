@@ -21,7 +21,7 @@ namespace muster::processor {
 
 namespace {
 
-// After a look that a store did not answer all of; doubles with each that follows.
+// The wait after a look in which a store did not answer; doubles with each further one.
 constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 
 void WarnIfCutOff(const absl::Status& stopped) {
@@ -29,7 +29,7 @@ void WarnIfCutOff(const absl::Status& stopped) {
   base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
 }
 
-// For people: without what is attached for programs.
+// The status for people, without the payloads for programs.
 std::string InWords(const absl::Status& status) {
   return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
 }
@@ -60,7 +60,7 @@ absl::Status ProcessorService::Start(const Dependencies& dependencies, job::JobR
   jobs_ = jobs;
   revisions_ =
       std::make_unique<RevisionCache>(jobs, handlers_, deps_.blobs, options_.handlers, clock_);
-  // Before the first look, so that no change falls between the two.
+  // Subscribe before the first look, so that no change falls between the two.
   MUSTER_ASSIGN_OR_RETURN(subscription_,
                           deps_.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
   if (const absl::Status looked = Look(); !looked.ok()) {
@@ -126,8 +126,9 @@ void ProcessorService::GiveUp(uint64_t batch) {
             {{"batch", batch}, {"why", told.ToString()}});
 }
 
-// Not from the worker that was refused: its listener waits for it. Earlier revisions are not
-// stopped for (RevisionCache): the job's own one may suit the handler.
+// Runs on the service's thread, not on the refused worker's: stopping the listener waits for that
+// worker. A refusal of an earlier revision (RevisionCache) stops nothing: the job's current
+// revision may suit the handler.
 void ProcessorService::StopRefused(const Refusal& refusal) {
   const ServedPtr served = refusal.served.lock();
   if (served == nullptr || ServedAs(served->as_of.name) != served) return;
@@ -140,7 +141,7 @@ void ProcessorService::StopRefused(const Refusal& refusal) {
   DrainAside(served);
 }
 
-// Nothing depends on it but effort.
+// Best effort: without it workers only waste work on cancelled batches.
 void ProcessorService::RefreshCancelled() {
   if (deps_.cancelled == nullptr) return;
   const absl::Status refreshed = deps_.cancelled->Refresh();
@@ -193,7 +194,7 @@ void ProcessorService::Serve(const job::JobSummary& job) {
   Replace(old, made);
 }
 
-// Programs with handlers of their own need not have those of all jobs.
+// A program with its own handlers need not have the handlers of all jobs.
 bool ProcessorService::IsOthers(const Served& made, const absl::Status& status) {
   return absl::IsNotFound(status) &&
          std::holds_alternative<job::LinkedHandlerSpec>(made.definition.handler);
@@ -238,7 +239,7 @@ int ProcessorService::ThreadsFor(const std::string& job) const {
   return 0;
 }
 
-// The job may have been applied before anything was ever submitted to it.
+// The processor creates the queues because no batch may have been submitted to the job yet.
 absl::Status ProcessorService::CreateQueues(const job::JobDefinition& job) const {
   std::vector<queue::QueueId> queues =
       item::InputQueues(options_.account, job.name, job.queue.partitions);
@@ -247,7 +248,7 @@ absl::Status ProcessorService::CreateQueues(const job::JobDefinition& job) const
     const absl::Status created = deps_.queues->CreateQueue(queue, {});
     if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
   }
-  queues.pop_back();  // how long counting a result takes is not the job's to say
+  queues.pop_back();  // the last is the output queue, whose lease time the job does not set
   for (const queue::QueueId& queue : queues) {
     MUSTER_RETURN_IF_ERROR(queue::SetVisibility(deps_.queues, queue, job.queue.visibility));
   }
@@ -277,7 +278,7 @@ void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
     if (!IsWantedLocked(job)) return;
     served_[job] = made;
   }
-  // From here on others see it, and may have stopped it already.
+  // Other threads see the processor from here on, and may have stopped it already.
   if (const absl::Status started = made->processor->Start(); !started.ok()) {
     health_issues_.Report(job, {InWords(started)});
     Forget(made);
@@ -328,7 +329,7 @@ void ProcessorService::Stop(absl::Duration grace) {
   subscription_.reset();
   if (thread_.joinable()) thread_.join();
   WarnIfCutOff(StopAll(Listeners(), grace));
-  drains_.clear();  // waits for each
+  drains_.clear();  // waits for each drain to end
 }
 
 void ProcessorService::Close() {
@@ -356,7 +357,7 @@ std::vector<JobListener> ProcessorService::Listeners() {
   return listeners;
 }
 
-// A refusal is over once the handler was called again and is ready.
+// A refusal ends once the service has called the handler again and it is ready.
 std::map<std::string, std::string> ProcessorService::OpenIssues() {
   std::map<std::string, ServedPtr> served;
   {

@@ -1,4 +1,4 @@
-// HealthIssues: why a processor does not work for jobs. Each is said once in its log.
+// HealthIssues: the reasons why a processor does not work for jobs. It logs each reason once.
 #pragma once
 
 #include <future>
@@ -28,26 +28,27 @@ namespace muster::processor {
 
 struct HealthIssue {
   std::string why;
-  // What the job's handler has refused; nullopt: it did not come to that.
+  // The job as its handler refused it; nullopt: the handler refused nothing.
   std::optional<job::JobSummary> refused = std::nullopt;
   bool is_others = false;  // the job's linked handler is not in this program
 };
 
-// Thread-safe. The last issue about a job stands until it is taken back.
+// Thread-safe. The latest issue about a job stays open until it is taken back.
 class HealthIssues {
  public:
-  // One line in the log for what is wrong with a job, until something else is.
+  // Records what is wrong with a job, and logs it unless it is the same as before.
   void Report(const std::string& job, HealthIssue issue);
 
-  // `job` can be worked for, as far as that shows before its handler is called: what the handler
-  // has refused stands, until it has another job to look at.
+  // The processor can work for `job`, as far as it knows before the handler is called. A refusal by
+  // the handler stays until the job is applied again.
   void CanWork(const job::JobSummary& job);
-  // Its handler takes the job.
+  // The handler accepts the job.
   void IsAccepted(const std::string& job);
-  // Takes back what was said of all other jobs, which are no more.
+  // Drops the issues of all jobs that are not in `jobs`: they were deleted.
   void KeepOnly(const std::vector<job::JobSummary>& jobs);
 
-  // What stands, by job, printable and of bounded length; without that which is others' work.
+  // The open issues by job, printable and of bounded length, without jobs whose handler only other
+  // programs have.
   std::map<std::string, std::string> OpenIssues() const;
 
  private:
@@ -55,20 +56,20 @@ class HealthIssues {
   std::map<std::string, HealthIssue> by_job_ ABSL_GUARDED_BY(mu_);
 };
 
-// ProcessorService: works for the jobs that a mesh has, and follows their changes.
+// ProcessorService: works for the jobs of a mesh, and follows their changes.
 //
 //   registry ─► look ─┬─ new job ─────────► a Processor is created and started
 //      ▲              ├─ changed ─────────► a new one starts, then the old one is drained
 //   JobChangedEvent,  ├─ deleted ─────────► drained
 //   or every so often └─ no handler here ─► left to other processors
 //
-// A handler that is a server may refuse a job. Then its Processor is drained, and the next look
-// makes another one.
+// A handler that is a gRPC server may refuse a job. The service then drains the job's Processor,
+// and the next look makes another one.
 //
-// An item of a job that has changed since is worked on with the revision that its batch is bound to
-// (RevisionCache), by the old Processor or the new one.
+// If a job changes, the old or the new Processor works on each item with the revision that its
+// batch is bound to (RevisionCache).
 
-// Workers of a kind of work, apart from those of others.
+// The workers of one job, separate from those of other jobs.
 struct JobPool {
   std::string job;
   int threads = 0;  // at most; 0: ServiceOptions::threads
@@ -78,11 +79,11 @@ struct ServiceOptions {
   std::string account;
   std::string instance = "processor";
   std::vector<JobPool> pools;  // works for these jobs only, none of them twice; empty: for all
-  int threads = 1;             // workers of each job that has no number of its own, at most
+  int threads = 1;             // the most workers of a job without a number in `pools`
   absl::Duration look_interval = kLookInterval;
-  // What handlers of a job that has changed, or was deleted, may take to finish.
+  // How long the handlers of a job that has changed or was deleted may take to finish.
   absl::Duration drain_grace = absl::Seconds(30);
-  // Its instance and on_refused are the service's own.
+  // The service sets its `instance` and `on_refused`.
   HandlerAccess handlers;
 };
 
@@ -97,16 +98,17 @@ class ProcessorService final : public JobListeners {
   ProcessorService& operator=(const ProcessorService&) = delete;
 
   // Looks at the jobs and starts to work for them. `dependencies` and `jobs` are not owned and
-  // outlive the service, or its Close. The registry's error, or the bus's: nothing was started, and
-  // Start may be called again. A job that cannot be worked for is no error: it is logged, and tried
-  // again at each look.
+  // outlive the service, or its Close. An error is the registry's or the bus's: nothing was
+  // started, and Start may be called again. A job that the service cannot work for is no error: the
+  // service logs it, and tries again at each look.
   absl::Status Start(const Dependencies& dependencies, job::JobRegistry* jobs);
 
-  // Stops all listeners, side by side, within `grace`; their states can still be asked for. Those
-  // of jobs that changed before have the grace that they were given then. See QueueListener::Stop.
+  // Stops all listeners at the same time, within `grace`; Listeners still answers their states.
+  // Listeners of jobs that changed before keep the grace that they were given then. See
+  // QueueListener::Stop.
   void Stop(absl::Duration grace);
 
-  // After Stop: lets go of all that Start was given.
+  // Call this after Stop: releases all that Start was given.
   void Close();
 
   std::vector<JobListener> Listeners() override;
@@ -126,42 +128,42 @@ class ProcessorService final : public JobListeners {
   static JobListener ListenerOf(const ServedPtr& served);
 
   void Run();
-  // A job whose handler says that it cannot work on such.
+  // A processor whose handler has refused its job.
   struct Refusal {
     std::weak_ptr<Served> served;
     absl::Status why;
   };
-  // What there is to do, besides serving.
+  // What the service's thread has to do next.
   struct News {
     bool look = false;
     std::vector<uint64_t> cancelled;
     std::vector<Refusal> refused;
   };
-  // Waits for news; a look is due at `due`. nullopt: the service stops.
+  // Waits for news, or until `due`, when a look is due. nullopt: the service stops.
   std::optional<News> AwaitNews(absl::Duration due);
   void OnEvent(const bus::InterRoleCommunicationEvent& event);
-  // Stops what runs of a batch that was given up, and says so.
+  // Stops the work on a cancelled batch, and publishes an acknowledgement.
   void GiveUp(uint64_t batch);
   void StopRefused(const Refusal& refusal);
   absl::Status Look();
-  // Sooner after one that met a store out of reach.
+  // The time to the next look; shorter after a look that could not reach a store.
   absl::Duration NextLookIn();
   void RefreshCancelled();
   // Works for the job as it is now, if it can.
   void Serve(const job::JobSummary& job);
-  // Into `made`, which after an error shows how far that went.
+  // Fills `made`, which after an error shows how far it got.
   absl::Status Make(const job::JobSummary& job, const ServedPtr& made);
   static bool IsOthers(const Served& made, const absl::Status& status);
   HandlerAccess AccessOf(const ServedPtr& served);
-  // Workers of `job` at most; 0: it is others' work.
+  // The most workers of `job`; 0: this processor does not work for it.
   int ThreadsFor(const std::string& job) const;
-  // Makes what of the job's queues is not there, and has their leases last as it says.
+  // Creates the missing queues of the job, and sets their lease times as the job says.
   absl::Status CreateQueues(const job::JobDefinition& job) const;
-  // How many input partitions there are, which may be more than the job has now.
+  // How many input partitions exist, which may be more than the job's definition has now.
   absl::StatusOr<int> CountPartitions(const job::JobDefinition& job) const;
-  // What takes the old one's place is started; `old` may be null.
+  // Starts `made` in place of `old`, which may be null.
   void Replace(const ServedPtr& old, const ServedPtr& made);
-  // So that the next look tries it anew.
+  // Forgets a served job, so that the next look tries it anew.
   void Forget(const ServedPtr& served);
   void Drop(const std::string& job);
   void DrainAside(ServedPtr served);
@@ -174,7 +176,7 @@ class ProcessorService final : public JobListeners {
   const ServiceOptions options_;
   base::Clock* const clock_;  // not owned
 
-  // Set by Start, before there is a thread.
+  // Set by Start before the thread exists.
   Dependencies deps_;
   job::JobRegistry* jobs_ = nullptr;  // not owned
   std::unique_ptr<RevisionCache> revisions_;
@@ -192,7 +194,7 @@ class ProcessorService final : public JobListeners {
   std::set<std::string> retired_ ABSL_GUARDED_BY(mu_);
   bool all_retired_ ABSL_GUARDED_BY(mu_) = false;
 
-  // Of the thread that looks; Start and Stop touch them while there is none.
+  // Only for the thread that looks; Start and Stop use them while it does not run.
   bool look_soon_ = false;
   int hasty_looks_ = 0;  // in a row
   std::list<std::future<void>> drains_;

@@ -15,7 +15,7 @@ constexpr char kAbout[] =
     "muster-processor: works on the items of the jobs that a mesh has, with their handlers. Any\n"
     "number of them share the work.";
 
-// The hidden command by which a suspect's process is this program again.
+// The hidden command with which this program starts itself as the process for suspects.
 int ServeHandlerMain(const handler::HandlerRegistry& handlers) {
   const absl::Status served = ServeHandler(handlers);
   if (served.ok()) return host::kDone;

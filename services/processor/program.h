@@ -1,5 +1,4 @@
-// The `muster-processor` program as a library, so that anybody can build one with handlers of one's
-// own:
+// The `muster-processor` program as a library, for programs with their own handlers:
 //
 //   int main(int argc, char** argv) {
 //     handler::HandlerRegistry handlers;
@@ -12,8 +11,8 @@
 
 namespace muster::processor {
 
-// Works until it is told to end, and answers its exit code (services/host/host.h). Call it
-// from main, before any other thread is started.
+// Works until SIGTERM or SIGINT, and answers its exit code (services/host/host.h). Call it from
+// main, before any other thread starts.
 int Main(int argc, char** argv, const handler::HandlerRegistry& handlers);
 
 }  // namespace muster::processor

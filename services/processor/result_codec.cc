@@ -40,11 +40,12 @@ void EncodeGroup(const handler::GroupPartial& group, v1::GroupPartial* partial) 
   }
 }
 
-// The name tells the content, so that two attempts that differ never share a blob.
+// The blob's name contains a fingerprint of the content, so that two attempts that differ never
+// share a blob.
 absl::Status MoveToBlob(v1::ItemResult* result, blob::BlobStore* blobs) {
   const std::string bytes = result->aggregated().SerializeAsString();
-  // Two deliveries of one item may both send this result; who counts the one removes its blob, and
-  // must not take the other's.
+  // Two deliveries of one item may both send this result. The controller deletes the blob of the
+  // result that it counts, and must not delete the other one's.
   const std::string name =
       absl::StrCat("batch-", result->batch(), "-item-", result->index(), "-result-",
                    result->attempt(), "-", base::Fingerprint(bytes).ToHex());
@@ -60,7 +61,7 @@ absl::StatusOr<std::string> EncodeAggregated(const item::WorkItem& item,
                                              const std::vector<handler::GroupPartial>& groups,
                                              const std::vector<handler::Rejection>& rejections,
                                              blob::BlobStore* blobs) {
-  google::protobuf::Arena arena;  // a result is made of hundreds of small parts
+  google::protobuf::Arena arena;  // a result has hundreds of small parts
   v1::ItemResult* const result = ResultOf(item, provenance, &arena);
   v1::Aggregated* const aggregated = result->mutable_aggregated();
   for (const handler::GroupPartial& group : groups) EncodeGroup(group, aggregated->add_groups());
@@ -85,7 +86,7 @@ std::string EncodeDeadLettered(const item::WorkItem& item, const Provenance& pro
 
 namespace {
 
-// That of an encoded result, whose first field it is; 0: these bytes do not begin like one.
+// The batch of an encoded result, which is its first field; 0: `body` does not begin like a result.
 uint64_t BatchOf(absl::string_view body) {
   google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(body.data()),
                                                static_cast<int>(body.size()));
@@ -94,7 +95,7 @@ uint64_t BatchOf(absl::string_view body) {
   return input.ReadTag() == kBatchTag && input.ReadVarint64(&batch) ? batch : 0;
 }
 
-// Small results of one batch on their way into one message.
+// Collects small results of one batch for one message.
 class Pack {
  public:
   explicit Pack(uint64_t batch) : batch_(batch) {}

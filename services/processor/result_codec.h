@@ -1,4 +1,4 @@
-// How the result of a work item becomes a message body (proto/muster/v1/item_result.proto).
+// Encodes the result of a work item as a message body (proto/muster/v1/item_result.proto).
 #pragma once
 
 #include <cstddef>
@@ -14,34 +14,35 @@
 
 namespace muster::processor {
 
-// Who computed a result, and in which attempt.
+// The worker and handler version that computed a result, and the attempt.
 struct Provenance {
   std::string handler_version;
   std::string worker;
   int attempt = 1;
 };
 
-// Above this the rows and rejections go to the blob store; the message must stay below 1 MiB.
+// Rows and rejections that are larger than this go to the blob store: the message must stay below 1
+// MiB.
 inline constexpr size_t kInlineResultBytes = size_t{512} << 10;
 
-// The item was processed: its rows, sorted, and its rejections, by line. Errors are the blob
-// store's.
+// Encodes the result of a processed item: its rows, sorted, and its rejections, ordered by line.
+// Errors are the blob store's.
 absl::StatusOr<std::string> EncodeAggregated(const item::WorkItem& item,
                                              const Provenance& provenance,
                                              const std::vector<handler::GroupPartial>& groups,
                                              const std::vector<handler::Rejection>& rejections,
                                              blob::BlobStore* blobs);
 
-// The item was given up.
+// Encodes the result of an item that was given up.
 std::string EncodeDeadLettered(const item::WorkItem& item, const Provenance& provenance,
                                absl::string_view cause);
 
-// Larger results travel alone, and so many bytes of others in one message.
+// Results above kSmallResultBytes travel alone; smaller ones share messages of up to
+// kTogetherBytes.
 inline constexpr size_t kSmallResultBytes = size_t{32} << 10;
 inline constexpr size_t kTogetherBytes = size_t{256} << 10;
 
-// Fewer messages that say the same: small results of one batch share one. Messages that are no such
-// result stay as they are.
+// Packs small results of one batch into shared messages. Other messages stay as they are.
 std::vector<queue::NewMessage> PackResults(std::vector<queue::NewMessage> messages);
 
 }  // namespace muster::processor

@@ -25,7 +25,8 @@ absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Find(const std::s
       return entry->second.found;
     }
   }
-  // Others may make the same meanwhile: that costs time once, and the last one stays.
+  // Made outside the lock: another thread may make the same revision meanwhile, which costs time
+  // once; the last one stays.
   absl::StatusOr<std::shared_ptr<const Revision>> made = Make(revision);
   base::MutexLock lock(&mu_);
   const absl::Duration now = clock_->Monotonic();

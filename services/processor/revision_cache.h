@@ -1,5 +1,4 @@
-// RevisionCache: earlier revisions of jobs, as the registry still has them, ready to be worked
-// with.
+// RevisionCache: keeps earlier revisions of jobs, read from the registry, ready for workers.
 #pragma once
 
 #include <map>
@@ -18,11 +17,11 @@
 
 namespace muster::processor {
 
-// Thread-safe. Asks the registry once for each revision, and again for one that it did not get
-// after a while (limits.h).
+// Thread-safe. Asks the registry once for each revision. If that fails, asks again after
+// kMissingRevisionFor (processor.h).
 class RevisionCache final : public RevisionSource {
  public:
-  // None of the pointers is owned; all outlive the book. `access.instance` stands in results, too.
+  // None of the pointers is owned; all outlive the cache. Results carry `access.instance`, too.
   RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
                 blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock);
 

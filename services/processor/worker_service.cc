@@ -1,4 +1,4 @@
-// What a listener is doing, as a message.
+// WorkerService: turns the state of listeners into messages, and checks and applies changes.
 
 #include "services/processor/worker_service.h"
 
@@ -18,7 +18,7 @@
 
 namespace muster::processor {
 
-// Asks the store for the depth of each partition. `now` is when.
+// The state of a listener at `now`. Asks the store for the depth of each partition.
 v1::ListenerState StateOf(const JobListener& served, absl::Time now);
 
 namespace {
@@ -102,7 +102,7 @@ constexpr absl::Duration kMaxIdleInterval = absl::Hours(1);
 constexpr absl::Duration kDefaultGrace = absl::Seconds(30);
 constexpr absl::Duration kMaxGrace = absl::Hours(24);
 
-// InvalidArgument naming the fields, if there are any.
+// OK if `violations` is empty; otherwise an InvalidArgument that names the fields.
 absl::Status Refuse(const Violations& violations) {
   if (violations.empty()) return absl::OkStatus();
   const rpc::FieldViolation& first = violations.front();
@@ -130,7 +130,7 @@ struct IdleIntervals {
   absl::Duration maximum;
 };
 
-// Those that `listener` will have.
+// The intervals that `listener` will have after the change.
 IdleIntervals NewIntervals(const QueueListener& listener, const v1::ListenerOptions& wanted) {
   const listener::ListenerOptions now = listener.options();
   return {wanted.has_minimum_idle_interval() ? base::FromProto(wanted.minimum_idle_interval())
@@ -164,7 +164,7 @@ bool SetsIntervals(const v1::ListenerOptions& wanted) {
   return wanted.has_minimum_idle_interval() || wanted.has_maximum_idle_interval();
 }
 
-// How the intervals that are asked for go with those that stay.
+// Checks the requested intervals together with those that stay as they are.
 Violations CheckIntervals(const std::vector<JobListener>& served,
                           const v1::ListenerOptions& wanted) {
   if (!SetsIntervals(wanted)) return {};
@@ -180,7 +180,7 @@ Violations CheckIntervals(const std::vector<JobListener>& served,
   return {};
 }
 
-// Each value has been checked.
+// Applies values that have been checked.
 absl::Status Apply(QueueListener& listener, const v1::ListenerOptions& wanted) {
   if (wanted.has_dequeue_batch_size()) {
     MUSTER_RETURN_IF_ERROR(listener.SetDequeueBatchSize(wanted.dequeue_batch_size()));
@@ -271,7 +271,7 @@ absl::Status WorkerService::Stop(const v1::DrainRequest& request, v1::DrainRespo
     grace = base::FromProto(request.grace());
   }
   MUSTER_RETURN_IF_ERROR(Find(request.job()).status());
-  // Only now is it known which they are: none takes the place of another any more.
+  // Retire first: from here on no listener is replaced, so Find sees the final ones.
   listeners_->Retire(request.job());
   MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request.job()));
   const int64_t before = ReleasedBy(served);

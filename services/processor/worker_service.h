@@ -1,4 +1,4 @@
-// WorkerService: looks after the listeners of a processor for whoever is allowed to.
+// WorkerService: lets authorised callers inspect and control the listeners of a processor.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ class WorkerService final : public v1::WorkerService::Service {
  private:
   using Served = std::vector<JobListener>;
 
-  // The listener of `job`, or all. NotFound: there is none for that job.
+  // The listener of `job`; an empty `job`: all listeners. NotFound: the job has no listener.
   absl::StatusOr<Served> Find(const std::string& job);
   void Report(const Served& served,
               google::protobuf::RepeatedPtrField<v1::ListenerState>* states) const;
@@ -46,7 +46,7 @@ class WorkerService final : public v1::WorkerService::Service {
 
   JobListeners* const listeners_;  // not owned
   base::Clock* const clock_;       // not owned
-  // One change of options at a time: each is checked against those that are there.
+  // Held while options change: each change is checked against the current options.
   base::Mutex options_mu_;
 };
 

@@ -34,7 +34,7 @@ AllRoles::AllRoles(const handler::HandlerRegistry* handlers, const host::HostOpt
                  ServiceOptionsOf(std::move(options.processor), host), clock),
       initiator_(OptionsOf(host, host::kInitiator.name), std::move(options.initiator), clock) {}
 
-// Who makes work comes last: then somebody is there who does it.
+// The initiator, which makes work, opens last: the roles that do the work run by then.
 absl::Status AllRoles::Open(const host::Stores& stores, const host::Fail& fail) {
   MUSTER_RETURN_IF_ERROR(controller_.Open(stores, fail));
   MUSTER_RETURN_IF_ERROR(processor_.Open(stores, fail));

@@ -1,5 +1,5 @@
-// AllRoles: initiator, processor and controller as one role of one host, for `muster up`. They
-// speak gRPC with each other as they would on three hosts; only the way is shorter.
+// AllRoles: initiator, processor and controller as one role of one host, for `muster up`. They talk
+// gRPC to each other as they would on three hosts.
 #pragma once
 
 #include <vector>
@@ -31,9 +31,9 @@ class AllRoles final : public host::Role {
            RoleOptions options, base::Clock* clock);
 
   absl::Status Open(const host::Stores& stores, const host::Fail& fail) override;
-  // Each service once, also where several roles have it.
+  // Each service once, even if several roles have it.
   std::vector<rpc::ServedService> services() override;
-  // Takes no batch in, works on no item, counts no result: in this order.
+  // Drains the initiator, then the processor, then the controller.
   void Drain(absl::Duration grace) override;
   void Close() override;
 

@@ -29,9 +29,10 @@ namespace {
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
 constexpr size_t kMaxReasonBytes = 256;
-// Between two looks of a watch at how far a batch is split, which nobody tells.
+// A watch polls how far a batch is split at this interval: splitting announces no news.
 constexpr absl::Duration kWatchInterval = absl::Milliseconds(200);
-// Who cancels a batch is told how many processors know of it. Those that live answer at once.
+// CancelBatch answers how many processors have acknowledged it. Live processors acknowledge at
+// once.
 constexpr absl::Duration kAcknowledgePatience = absl::Seconds(2);
 
 bool IsWanted(const ledger::Batch& batch, const v1::ListBatchesRequest& request) {
@@ -42,7 +43,8 @@ bool IsWanted(const ledger::Batch& batch, const v1::ListBatchesRequest& request)
                                                state) != request.states().end();
 }
 
-// Whether a watcher learns anything new: revisions and what grows with time alone aside.
+// Whether `a` and `b` differ in nothing but the revision and the values that change with time
+// alone; a watcher then learns nothing new.
 bool SaysTheSame(v1::BatchStatus a, v1::BatchStatus b) {
   for (v1::BatchStatus* status : {&a, &b}) {
     status->clear_revision();
@@ -71,7 +73,7 @@ grpc::Status BatchService::Submit(
     MUSTER_RETURN_IF_ERROR(call.Run());
     v1::SubmitResponse response;
     MUSTER_ASSIGN_OR_RETURN(*response.mutable_sealed()->mutable_status(), StatusOf(call.batch()));
-    // Whether it arrives or not, the batch is submitted.
+    // The batch is submitted even if this answer does not arrive.
     (void)stream->Write(response);
     return absl::OkStatus();
   });

@@ -1,5 +1,5 @@
-// Quotes: what would become of a batch. The initiator knows how it would be split, the scaling
-// agent that leads how its items would be worked on.
+// Quotes: forecasts a batch before it is submitted. The initiator knows how it would split the
+// batch; the leading scaling agent knows how processors would work on its items.
 #pragma once
 
 #include <atomic>
@@ -29,12 +29,13 @@ namespace muster::initiator::api {
 // Thread-safe.
 class Quotes {
  public:
-  // What is pointed to is not owned. `account` is that of the jobs' queues.
+  // The pointers are not owned. `account` is that of the jobs' queues.
   Quotes(job::JobRegistry* jobs, client::ScalingLeaderClient* agent, std::string account)
       : jobs_(jobs), agent_(agent), account_(std::move(account)) {}
 
-  // Errors are those of BatchService.Quote, and what else the agent says. The items are as many as
-  // the job's number of transactions makes; records so large that its bytes cut first make more.
+  // Errors are those of BatchService.Quote and those of the agent. The item count follows from the
+  // job's limit of transactions per item; records so large that the byte limit cuts first make more
+  // items than the quote says.
   absl::StatusOr<v1::QuoteResponse> Quote(const v1::QuoteRequest& request, absl::Duration timeout);
 
  private:
@@ -43,7 +44,7 @@ class Quotes {
   const std::string account_;
 };
 
-// BatchService: takes batches in and tells where they stand (proto/muster/v1/batch_service.proto).
+// BatchService: takes batches in and reports their status (proto/muster/v1/batch_service.proto).
 
 // Thread-safe.
 class BatchService final : public v1::BatchService::Service {
@@ -56,14 +57,14 @@ class BatchService final : public v1::BatchService::Service {
     ledger::BatchLedger* ledger = nullptr;
     report::ReportClient* report_client = nullptr;
     base::Clock* clock = nullptr;
-    // The instances of the processors that are there; empty: nobody knows.
+    // The instance names of the live processors; empty: the initiator knows of none.
     std::function<std::vector<std::string>()> processors = nullptr;
     Quotes* quotes = nullptr;
   };
 
   explicit BatchService(const Dependencies& dependencies) : deps_(dependencies) {}
 
-  // Ends the watches that run and refuses new ones, so that a drain need not wait for them.
+  // Ends the running WatchBatch calls and refuses new ones, so that a drain need not wait for them.
   void StopWatches() { stopping_ = true; }
 
   grpc::Status Submit(

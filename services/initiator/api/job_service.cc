@@ -24,8 +24,8 @@ using job::JobSummary;
 
 constexpr int kMaxPageSize = 1000;
 constexpr int kDefaultPageSize = 100;
-// With the last job, of which definition and schema have 1 MiB each, no response is larger than
-// gRPC takes by default.
+// The last job may exceed this by 2 MiB (definition and schema have up to 1 MiB each); the response
+// still stays below gRPC's default limit.
 constexpr size_t kMaxPageBytes = size_t{3} << 20;
 
 absl::Status BadField(absl::string_view field, const std::string& why) {
@@ -45,7 +45,7 @@ void FillJob(const JobEntry& entry, const job::JobDefinition& definition, v1::Jo
   *job->mutable_updated() = base::ToProto(entry.updated);
 }
 
-// A definition that was sound once may be refused by a later muster: then there is no schema.
+// A later muster may refuse a definition that an earlier one accepted: the job then has no schema.
 void FillJob(const JobEntry& entry, v1::Job* job) {
   const absl::StatusOr<job::JobDefinition> definition = job::ParseJob(entry.definition, "");
   FillJob(entry, definition.value_or(job::JobDefinition()), job);
@@ -126,7 +126,8 @@ absl::Status JobService::Apply(const v1::ApplyJobRequest& request, v1::ApplyJobR
     return rpc::WithViolations(applied.status(), {{"definition", "has mistakes"}});
   }
   MUSTER_RETURN_IF_ERROR(applied.status());
-  // Also when nothing has changed: the call before, whose answer was lost, may have told nobody.
+  // Also if nothing has changed: an earlier call may have stored the job and failed before its
+  // event.
   PublishJobChanged(applied->entry.name);
   FillJob(applied->entry, applied->job, response->mutable_job());
   response->set_revised(applied->revised);

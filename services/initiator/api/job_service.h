@@ -20,8 +20,8 @@ namespace muster::initiator::api {
 using FindRunningBatch =
     std::function<absl::StatusOr<std::optional<uint64_t>>(absl::string_view job)>;
 
-// Thread-safe. Whoever follows the jobs is told by a JobChangedEvent after each change, as well as
-// the bus can.
+// Thread-safe. After each change the service publishes a JobChangedEvent; delivery is best effort,
+// as the bus's.
 class JobService final : public v1::JobService::Service {
  public:
   // Neither `registry` nor `bus` is owned. `instance` is the sender of events. `find_running_batch`

@@ -23,7 +23,7 @@ grpc::Status LedgerService::GetLedgerBatch(grpc::ServerContext* context,
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(request->batch()));
     *response->mutable_record() = ledger::RecordOf(batch);
-    response->mutable_record()->clear_content();  // nobody counts by it
+    response->mutable_record()->clear_content();  // controllers do not need it to count
     *response->mutable_progress() = ledger::ProgressOf(batch);
     return absl::OkStatus();
   });

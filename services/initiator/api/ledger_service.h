@@ -1,4 +1,4 @@
-// LedgerService: what controllers ask of this initiator's ledger
+// LedgerService: gives controllers access to this initiator's ledger
 // (proto/muster/v1/ledger_service.proto).
 #pragma once
 
@@ -16,8 +16,8 @@ namespace muster::initiator::api {
 // Thread-safe.
 class LedgerService final : public v1::LedgerService::Service {
  public:
-  // `ledger` is not owned. `on_complete` is told of each batch that a controller calls complete, on
-  // the thread of its call.
+  // `ledger` is not owned. The service calls `on_complete` with each batch that a controller marks
+  // complete, on the thread of that RPC.
   LedgerService(ledger::BatchLedger* ledger, std::function<void(uint64_t batch)> on_complete)
       : ledger_(ledger), on_complete_(std::move(on_complete)) {}
 

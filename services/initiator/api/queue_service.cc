@@ -1,5 +1,5 @@
-// The requests of QueueService, as they are once they are sound. What is not is InvalidArgument,
-// with BadRequest naming the field.
+// QueueService: parses each request, then asks the queue store. An unsound request is
+// InvalidArgument, with a BadRequest that names the field.
 
 #include "services/initiator/api/queue_service.h"
 
@@ -24,7 +24,7 @@
 
 namespace muster::initiator::api {
 
-// How many, and how much of each.
+// How many messages to answer, and how much of each body.
 struct MessageCut {
   queue::QueueId queue;
   int max_messages = 0;
@@ -32,7 +32,7 @@ struct MessageCut {
 };
 
 absl::StatusOr<queue::QueueId> ParseQueue(const v1::QueueName& name);
-// With the page's size as max_results.
+// Answers the request with the page size as max_results.
 absl::StatusOr<queue::ListQueuesRequest> ParseListQueues(const v1::ListQueuesRequest& request);
 absl::StatusOr<MessageCut> ParsePeek(const v1::PeekMessagesRequest& request);
 absl::StatusOr<MessageCut> ParseListPoison(const v1::ListPoisonRequest& request);
@@ -40,11 +40,11 @@ absl::StatusOr<item::RedriveRequest> ParseRedrive(const v1::RedriveRequest& requ
 
 namespace {
 
-// A page has 100 queues unless the request says otherwise: their counts are looked up one by one.
+// Queues of a page if the request names no size: the store looks up their counts one by one.
 constexpr int kDefaultQueuePage = 100;
 constexpr int kMaxQueuePage = 1000;
 constexpr int kMaxNamed = 1000;  // messages of one redrive
-// Stands in for the part of a queue's address that is not looked at.
+// Stands in for the part of a queue's address that a check does not read.
 constexpr char kAnyName[] = "any";
 
 absl::Status CheckRange(const std::string& field, int64_t value, int64_t max) {
@@ -131,10 +131,11 @@ absl::StatusOr<item::RedriveRequest> ParseRedrive(const v1::RedriveRequest& requ
 
 namespace {
 
-// Of one answer, with room to what gRPC takes for what surrounds it. A body alone is far smaller.
+// The size of one answer, below gRPC's limit by enough for the rest of the message. A single body
+// is far smaller.
 constexpr size_t kMaxAnswerBytes = size_t{3} << 20;
-// Poison is read so many at a time, with whole bodies, of which perhaps only the beginnings are
-// sent.
+// Poison messages read at a time: the store reads whole bodies, of which the answer may hold only
+// the beginnings.
 constexpr int kPoisonStep = 32;
 
 // Adds entries to an answer until it is full.
@@ -154,7 +155,7 @@ class AnswerRoom {
 
 absl::Status FillQueues(const queue::ListQueuesRequest& request, queue::QueueStore& queues,
                         v1::ListQueuesResponse* response) {
-  queue::ListQueuesRequest one_more = request;  // tells whether there is another page
+  queue::ListQueuesRequest one_more = request;  // the extra queue shows that another page follows
   ++one_more.max_results;
   MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::QueueInfo> infos, queues.ListQueues(one_more));
   AnswerRoom room;
@@ -242,7 +243,7 @@ grpc::Status QueueService::ListPoison(grpc::ServerContext* context,
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const MessageCut cut, ParseListPoison(*request));
     const absl::Status filled = FillPoison(cut, request->after_message_id(), *queues_, response);
-    // All else was looked at before.
+    // Any other field was checked before.
     if (!absl::IsInvalidArgument(filled)) return filled;
     return rpc::WithViolations(filled, {{"after_message_id", std::string(filled.message())}});
   });

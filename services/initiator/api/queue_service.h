@@ -1,5 +1,4 @@
-// QueueService: what an initiator shows of its queues, and mends
-// (proto/muster/v1/queue_service.proto).
+// QueueService: shows an initiator's queues and repairs them (proto/muster/v1/queue_service.proto).
 #pragma once
 
 #include "grpcpp/server_context.h"

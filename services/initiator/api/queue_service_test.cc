@@ -129,7 +129,7 @@ TEST_F(QueueServiceTest, OpensTheBatchOfARedrivenItemAgain) {
 }
 
 TEST_F(QueueServiceTest, LeavesPoisonWhereItIsWhenItsBatchCannotBeOpened) {
-  GiveUp(ItemBody(1));  // of a batch that nobody knows
+  GiveUp(ItemBody(1));  // of an unknown batch
   EXPECT_TRUE(absl::IsNotFound(Redrive({}, 1).status()));
   EXPECT_EQ(queues_->Stats(id_)->poison, 1);
 }

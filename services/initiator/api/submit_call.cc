@@ -24,13 +24,13 @@ absl::Status WithOffset(absl::Status status, uint64_t expected) {
                          {"WRONG_OFFSET", {{"expected_offset", absl::StrCat(expected)}}});
 }
 
-// So that a client can tell it from a stream that was cut off.
+// Adds a reason by which a client can tell a cancelled batch from a stream that was cut off.
 absl::Status AsCancelled(absl::Status status) {
   if (!absl::IsCancelled(status)) return status;
   return rpc::WithReason(std::move(status), {"BATCH_CANCELLED", {}});
 }
 
-// Empty also where there are several: nobody can tell which is meant.
+// Empty if the key is missing, or has several values, which is ambiguous.
 std::string MetadataOf(const grpc::ServerContext& context, const char* name) {
   const auto found = context.client_metadata().equal_range(name);
   if (std::distance(found.first, found.second) != 1) return "";
@@ -38,8 +38,8 @@ std::string MetadataOf(const grpc::ServerContext& context, const char* name) {
   return std::string(value.data(), value.size());
 }
 
-// Metadata is set by libraries and proxies on the way, of which the submitter knows nothing: as the
-// standard has it, what is malformed there is as if it were not there.
+// Libraries and proxies on the way set metadata without the submitter's knowledge: as the trace
+// context standard says, a malformed value is ignored.
 void AddTraceOfCall(const grpc::ServerContext& context, v1::SubmitHeader* header) {
   if (!header->traceparent().empty() || !header->tracestate().empty()) return;
   const std::string parent = MetadataOf(context, "traceparent");
@@ -62,7 +62,7 @@ absl::StatusOr<base::Fingerprint128> HashIn(const v1::SubmitSeal& seal) {
   return *hash;
 }
 
-// What follows a header at once, before any of it is recorded.
+// The content of a header with at_once, checked before any of it is recorded.
 absl::StatusOr<initiator::batch::InlineContent> WholeIn(const v1::SubmitRequest& content,
                                                         const v1::SubmitRequest& seal) {
   if (!content.has_chunk() || !seal.has_seal()) {
@@ -104,7 +104,7 @@ absl::Status SubmitCall::TakeAtOnce(const v1::SubmitHeader& header) {
   if (whole.data.size() <= initiator::batch::kMaxInlineContentBytes) kept = whole;
   MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(header, kept));
   MUSTER_RETURN_IF_ERROR(Accept());
-  // What is recorded as a whole is compared with by its seal.
+  // Content that is already recorded as a whole needs no upload: Seal compares it with the record.
   const bool is_recorded = upload_ == nullptr && batch_.source_content.has_value();
   if (!is_recorded) MUSTER_RETURN_IF_ERROR(Take(content.chunk()));
   return Seal(seal.seal());
@@ -127,7 +127,8 @@ absl::Status SubmitCall::TakePieces(const v1::SubmitHeader& header) {
         return rpc::BadField("step", "must be set");
     }
   }
-  if (syncer_.has_value()) (void)syncer_->Finish();  // whoever resumes it asks where it ends
+  if (syncer_.has_value())
+    (void)syncer_->Finish();  // a client that resumes the upload asks where it ends
   return CutOff();
 }
 
@@ -140,7 +141,8 @@ absl::Status SubmitCall::TakeOver() {
   return absl::OkStatus();
 }
 
-// Whoever cancels a batch tells its upload, if there is one by then.
+// BatchScheduler::Cancel refuses the upload only if it is open by then; so this call opens the
+// upload first, and then asks the ledger.
 absl::Status SubmitCall::CheckCancelled() const {
   MUSTER_ASSIGN_OR_RETURN(const bool cancelled, scheduler_->IsCancelled(batch_.number));
   if (!cancelled) return absl::OkStatus();
@@ -170,9 +172,10 @@ void SubmitCall::BeginToSync() {
     scheduler_->Advance(batch_.number);
     v1::SubmitResponse response;
     response.mutable_durable()->set_durable_offset(durable);
-    (void)stream_->Write(response);  // whoever went away is noticed where the content is read
+    (void)stream_->Write(response);  // the reading thread notices that the client went away
   };
-  // The client may be waiting for `durable` by now, and would send nothing that could be answered.
+  // The client may be waiting for `durable` and send nothing more, so there is no request to answer
+  // with the error: cut the stream off.
   const auto give_up = [this](const absl::Status& why) {
     base::Log(base::kError, "an upload cannot be synced, and must be resumed",
               {{"batch", batch_.number}, {"why", why.ToString()}});
@@ -185,7 +188,8 @@ absl::Status SubmitCall::EndSyncing() {
   return syncer_.has_value() ? syncer_->HandOver() : absl::OkStatus();
 }
 
-// How far a batch is split says nothing of content that was recorded as a whole.
+// source_bytes grows as the batch is split; for content that was recorded as a whole, source_size
+// has the size.
 uint64_t SubmitCall::RecordedSize() const {
   return batch_.source_content.has_value() ? batch_.source_size : batch_.source_bytes;
 }
@@ -203,7 +207,8 @@ absl::Status SubmitCall::Take(const v1::SubmitChunk& chunk) {
   const absl::Status added = upload_ == nullptr
                                  ? absl::AlreadyExistsError("the content is whole already")
                                  : upload_->Append(ticket_, chunk.offset(), chunk.data());
-  // Whoever took the batch for a new one has not heard yet that its content is here.
+  // The client may not have read yet that the content is already whole: a wrong offset tells it the
+  // end.
   if (absl::IsAlreadyExists(added) && chunk.offset() != SizeSoFar()) {
     return Explained(absl::OutOfRangeError(absl::StrCat("the content is whole, and ends at byte ",
                                                         SizeSoFar(), ", not at ", chunk.offset())));
@@ -249,6 +254,7 @@ absl::Status SubmitCall::Explained(absl::Status refused) const {
 }
 
 absl::Status SubmitCall::Drop(absl::Status why) {
+  // Refuse first: the first reason counts, and writers must get this one, not the cancel's.
   upload_->Refuse(why);
   MUSTER_RETURN_IF_ERROR(scheduler_->Cancel(batch_.number, std::string(why.message())));
   MUSTER_RETURN_IF_ERROR(uploads_->Delete(batch_.number));

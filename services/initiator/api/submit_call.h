@@ -16,7 +16,7 @@
 
 namespace muster::initiator::api {
 
-// One thread reads, another one syncs and answers `durable`.
+// One thread reads the stream; a second thread syncs the upload and answers `durable`.
 class SubmitCall {
  public:
   using Stream = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
@@ -35,36 +35,36 @@ class SubmitCall {
   SubmitCall(const SubmitCall&) = delete;
   SubmitCall& operator=(const SubmitCall&) = delete;
 
-  // Reads until the seal is answered, or something is wrong. Cancelled: the client went away.
-  // `batch` is the batch that was sealed.
+  // Reads the stream until the seal is answered or an error ends the call. Cancelled: the client
+  // went away.
   absl::Status Run();
 
-  // What Run has sealed.
+  // The number of the batch that Run has sealed.
   uint64_t batch() const { return batch_.number; }
 
  private:
-  // All that the header's sender sends comes behind it.
+  // Takes the content of a header with at_once: one chunk and the seal follow it immediately.
   absl::Status TakeAtOnce(const v1::SubmitHeader& header);
   absl::Status TakePieces(const v1::SubmitHeader& header);
   absl::Status CheckCancelled() const;
-  // Answers the header of batch_.
+  // Acknowledges the header of batch_.
   absl::Status Accept();
-  // Finds batch_'s upload, to go on with it.
+  // Finds batch_'s upload and becomes its writer.
   absl::Status TakeOver();
   void BeginToSync();
-  // What is written to the stream from here on is not `durable`; the seal syncs what is left.
+  // Stops the answers `durable`; the seal syncs the rest of the content.
   absl::Status EndSyncing();
   absl::Status Take(const v1::SubmitChunk& chunk);
   absl::Status Seal(const v1::SubmitSeal& seal);
-  // What a writer is answered whom the upload refused, in words that name the batch.
+  // Turns an error of the upload into the answer for the client, which names the batch.
   absl::Status Explained(absl::Status refused) const;
-  // Nobody can go on with the upload.
+  // Gives the upload up: no later call can resume it.
   absl::Status Drop(absl::Status why);
   absl::Status Send(const v1::SubmitResponse& response);
-  // What is sealed is what was recorded of content that has no upload.
+  // Checks the seal against the recorded size and fingerprint, for content without an upload.
   absl::Status CheckRecorded(const v1::SubmitSeal& seal, const base::Fingerprint128& hash) const;
   uint64_t RecordedSize() const;
-  // Where the content ends: the upload's, or what is recorded where that is gone.
+  // Where the content ends: in the upload, or, if the upload is gone, as the ledger recorded it.
   uint64_t SizeSoFar() const;
   uint64_t DurableSize() const;
 

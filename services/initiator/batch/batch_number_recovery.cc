@@ -24,7 +24,7 @@ absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger,
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger->List());
   uint64_t highest = 0;
   for (const ledger::Batch& batch : batches) highest = std::max(highest, batch.number);
-  // A report that cannot be asked may know of others' batches.
+  // While the report does not answer, it may know batches of other initiators.
   const absl::StatusOr<uint64_t> counted = report_client->HighestBatch();
   const bool may_be_new = !lost && highest == 0;
   if (may_be_new && counted.ok() && *counted == 0) return 1;

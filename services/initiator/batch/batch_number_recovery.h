@@ -1,17 +1,20 @@
-// Where batch numbers begin when the record that counts them is not there.
+// FirstBatchNumber: where batch numbers begin when the record that counts them is missing.
 //
 // The mesh is new then, or its broker has lost its data. Numbers that were given before live on in
-// ledgers, reports and receipts, and must not come again: what was counted under one would be taken
-// for the results of the other batch. The own ledger and the report say how far they had come, but
-// not what other initiators have drawn and told nobody of; so numbers go on where no counter can
-// have got to:
+// ledgers, reports and receipts, and must not come again: the report would take the results of one
+// batch for those of the other. The initiator's own ledger and the report show the highest number
+// that they know, but not the numbers that other initiators have drawn and not used yet. So numbers
+// continue beyond any value that the counter can have reached:
 //
-//   nobody knows of any batch           1
-//   otherwise, or the report is away    seconds since 2020, or well behind the highest that is
-//   known
+// clang-format off
+//   neither the ledger nor the report knows a batch    1
+//   otherwise, or the report is away                   the seconds since 2020, or the highest
+//                                                      known number + kNumbersInHand, if that
+//                                                      is more
+// clang-format on
 //
-// The seconds are beyond every counter that went up less than once a second on the average, and
-// what went up faster is known to the report.
+// The seconds exceed every counter that rose by less than one a second on average; the report knows
+// the numbers of a counter that rose faster.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +28,16 @@
 
 namespace muster::initiator::batch {
 
-// Numbers that initiators may have in hand behind the highest that is known.
+// Numbers beyond the highest known one that initiators may have drawn already.
 inline constexpr int64_t kNumbersInHand = 100'000;
 
-// Who has just begun may not have heard of the controller yet.
+// An initiator that has just started may not have received the controller's heartbeat yet.
 inline const absl::Duration kHeartbeatWarmup = 3 * bus::kHeartbeatInterval;
 
-// Nothing is owned. `lost`: this process had numbers of the record, so that it was there. `up`: how
-// long it is there. Errors are the ledger's. Unavailable: the report cannot be asked yet, and may
-// be in a moment; a new mesh begins at 1 even if its first batch is submitted in its first second.
+// Nothing is owned. `lost`: this process drew numbers from the record before, so the record has
+// existed. `up`: how long this process has run. Errors are the ledger's. Unavailable: the report
+// does not answer yet; ask again soon. So a new mesh begins at 1 even if its first batch is
+// submitted in its first second.
 absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger,
                                          report::ReportClient* report_client, base::Clock* clock,
                                          bool lost, absl::Duration up);

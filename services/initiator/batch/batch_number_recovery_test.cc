@@ -14,7 +14,7 @@
 namespace muster::initiator::batch {
 namespace {
 
-// A report that is away when it is told to.
+// A report that is away when the test says so.
 class MoodyDesk final : public report::ReportClient {
  public:
   absl::StatusOr<uint64_t> HighestBatch() override { return highest; }

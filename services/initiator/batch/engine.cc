@@ -1,4 +1,5 @@
-// RestoreJob: a batch is bound to a revision of its job, which its ledger has too.
+// BatchEngine and LostItemDetector. A batch is bound to a revision of its job; the ledger keeps
+// that revision, so that RestoreJob can put it back.
 
 #include "services/initiator/batch/engine.h"
 
@@ -20,8 +21,8 @@
 
 namespace muster::initiator::batch {
 
-// Puts the job of a batch back where the registry has lost it (JobRegistry::Restore), and tells
-// processors, as `instance`. Nothing is owned.
+// Puts the job of a batch back if the registry has lost it (JobRegistry::Restore), and publishes
+// that to processors as `instance`. Nothing is owned.
 absl::Status RestoreJob(const ledger::Batch& batch, job::JobRegistry* jobs, bus::TriggerBus* bus,
                         const std::string& instance);
 
@@ -44,11 +45,11 @@ absl::Status RestoreJob(const ledger::Batch& batch, job::JobRegistry* jobs, bus:
 
 namespace {
 
-// A batch whose items vanish more often than this has a queue that cannot be trusted.
+// If the items of a batch vanish more often than this, its queue cannot be trusted.
 constexpr int kMaxRefills = 5;
 
-// A job that is known is looked for again after this, where no queue has shown a loss: thousands of
-// batches may be open.
+// How long the engine trusts that the registry still has the job, unless a queue shows a loss: with
+// thousands of open batches, asking at every step would cost too much.
 constexpr absl::Duration kJobTrust = absl::Minutes(1);
 
 }  // namespace
@@ -98,7 +99,7 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch) {
   MUSTER_RETURN_IF_ERROR(source.status());
   source_ = *std::move(source);
   Options options = tools_.options;
-  // While the report cannot be told, no more than one run waits to be counted.
+  // Until the batch is registered, no more than one run of items waits to be counted.
   options.before_next_run = [this] { return AwaitRegistered(); };
   auto initiator =
       std::make_unique<BatchEnqueuer>(&*job_, source_.get(), tools_.stores, std::move(options));
@@ -123,7 +124,8 @@ absl::Status BatchEngine::Register() {
   return tools_.report_client->RegisterBatch(report::ShapeOf(number_, job_->schema())).status();
 }
 
-// The first item is on its way to a worker meanwhile: its result comes later than the answer.
+// On a thread of its own, so that the first items reach workers meanwhile: their results arrive
+// later than the report's answer.
 void BatchEngine::BeginToRegister() {
   if (registered_ || registering_.valid()) return;
   registering_ = std::async(std::launch::async, [this] { return Register(); });
@@ -137,11 +139,12 @@ absl::Status BatchEngine::AwaitRegistered() {
   return absl::OkStatus();
 }
 
-// Somebody may have deleted a queue that was there. What was in it is put again like all that a
-// queue loses.
+// A user may have deleted a queue that existed. The engine puts its items again, like all items
+// that a queue loses.
 absl::Status BatchEngine::Enqueue(const ledger::Batch& batch, const std::stop_token& stop) {
   absl::Status enqueued = enqueuer_->Enqueue(number_, stop);
   if (!absl::IsNotFound(enqueued)) return enqueued;
+  // The broker that lost a queue may have lost the job, too.
   MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
   MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
   return enqueuer_->Enqueue(number_, stop);
@@ -170,13 +173,12 @@ absl::StatusOr<bool> BatchEngine::QueuesHoldNothing(const ledger::Batch& batch) 
 }
 
 absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch) {
-  // Again and again: the report may have been lost, or put back from an older copy.
+  // Registers at every check: the report may have been lost, or restored from an older copy.
   MUSTER_RETURN_IF_ERROR(Register());
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted,
                           tools_.report_client->GetProgress(number_));
   if (static_cast<uint64_t>(counted.items()) >= batch.items) {
-    return tools_.report_client->CheckCompletion(
-        number_);  // the question before may have been lost
+    return tools_.report_client->CheckCompletion(number_);  // an earlier request may have been lost
   }
   MUSTER_RETURN_IF_ERROR(RestoreJobIfDue(batch));
   MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing(batch));
@@ -196,7 +198,7 @@ absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch) {
 absl::Status BatchEngine::DeleteBlobs(const ledger::Batch& batch) {
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted,
                           tools_.report_client->GetProgress(number_));
-  // A redrive needs them, also when it has just begun.
+  // A redrive needs the blobs of dead-lettered items, also if it has just reopened some of them.
   if (counted.items_dead > 0 || static_cast<uint64_t>(counted.items()) < batch.items) {
     return absl::OkStatus();
   }

@@ -33,7 +33,7 @@ class LostItemDetector {
   LostItemDetector(const job::JobDefinition& job, const std::string& account,
                    queue::QueueStore* queues, report::ReportClient* report_client);
 
-  // Whether the job's queues are empty: only then is it sure that what is not counted is lost.
+  // Whether the job's queues are empty. Only then are all uncounted items certainly lost.
   absl::StatusOr<bool> QueuesHoldNothing();
 
   // Indexes of a batch of `item_count` items that have no row in the report, in order.
@@ -52,72 +52,76 @@ class LostItemDetector {
 //                  ▲                                      │
 //                  └────── put again what was lost ◄──────┘
 //
-// The report is told of the batch beside the first run of items; no second one is put before it
-// knows.
+// The engine registers the batch with the report while it puts the first run of items; it puts no
+// second run before the report knows the batch.
 //
 // Each step reads in the ledger where the batch stands: after a crash the first step of a new
 // process goes on where the last one of the old process ended.
 
-// What open batches work with. Nothing is owned; all outlives them.
+// What batch engines work with. Nothing is owned; all of it outlives the engines.
 struct EngineDependencies {
   Dependencies stores;
   Options options;
   Uploads* uploads = nullptr;
   report::ReportClient* report_client = nullptr;
-  // Where cancelled batches are written down for workers; may be null.
+  // The record of cancelled batches, which workers read; may be null.
   item::CancelledBatches* cancelled = nullptr;
-  // Where processors find the jobs of batches; may be null: they have them from elsewhere.
+  // The registry in which processors find the jobs of batches; null: processors have the jobs from
+  // elsewhere.
   job::JobRegistry* jobs = nullptr;
 };
 
-// What a step came to.
+// How a step ended.
 enum class StepResult {
   kNeedsContent,  // all that has arrived is split: more of the upload must come
   kNeedsResults,  // all is put: results must be counted
-  kRefused,       // the content is nothing that the job can be run on: refusal() says why
+  kRefused,       // the job cannot run on this content: refusal() says why
   kDone,          // complete or cancelled
 };
 
-// How much of a batch is split and put, in this process and before.
+// How much of a batch is split and put, by this process and earlier ones.
 struct SplitProgress {
   uint64_t transactions_read = 0;
   uint64_t transactions_enqueued = 0;
   uint64_t bytes_read = 0;
 };
 
-// One thread steps; the rest is thread-safe.
+// One thread calls Step and refusal; split_progress is thread-safe.
 class BatchEngine {
  public:
   // `queues` is not owned and outlives the batch.
   BatchEngine(uint64_t number, const EngineDependencies& tools, JobQueues* queues)
       : number_(number), tools_(tools), queues_(queues) {}
 
-  // Goes as far as it can. DataLoss: a record is corrupt, or the queue loses items again and again.
-  // Cancelled: `stop`. After any error the next step tries again.
+  // Advances the batch as far as possible. DataLoss: a record is corrupt, or the queue loses items
+  // again and again. Cancelled: `stop`. After any error the next step tries again.
   absl::StatusOr<StepResult> Step(const std::stop_token& stop);
 
-  // For the thread that steps.
+  // Only for the thread that calls Step.
   const absl::Status& refusal() const { return refusal_; }
 
-  // nullopt: nothing of it was looked at in this process; the ledger says where it stands.
+  // nullopt: this process has not read the batch's content yet; the ledger says how far the batch
+  // is.
   std::optional<SplitProgress> split_progress() const;
 
  private:
   absl::Status Prepare(const ledger::Batch& batch);
   absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const ledger::Batch& batch);
   absl::Status Register();
-  // Has the report told of the batch while its content is split.
+  // Starts to register the batch with the report, on a thread of its own, while the content is
+  // split.
   void BeginToRegister();
-  // Until the report knows the batch, or cannot be told.
+  // Waits until the report knows the batch, or the registration failed.
   absl::Status AwaitRegistered();
   absl::Status Enqueue(const ledger::Batch& batch, const std::stop_token& stop);
-  // Whatever the broker has lost, processors find the batch's job.
+  // Puts the batch's job back into the registry if the broker has lost it, so that processors find
+  // it.
   absl::Status RestoreJob(const ledger::Batch& batch);
-  // Looks for it now and then only.
+  // As RestoreJob, but asks the registry only once in a while.
   absl::Status RestoreJobIfDue(const ledger::Batch& batch);
   absl::StatusOr<bool> QueuesHoldNothing(const ledger::Batch& batch);
   absl::Status RefillWhatIsLost(const ledger::Batch& batch);
-  // Removes what was claim-checked, where nothing can need it again.
+  // Deletes the blobs of claim-checked items that nothing can need again.
   absl::Status DeleteBlobs(const ledger::Batch& batch);
 
   const uint64_t number_;
@@ -129,11 +133,11 @@ class BatchEngine {
   int refills_ = 0;
   absl::Duration job_trusted_until_ = -absl::InfiniteDuration();  // monotonic
   absl::Status refusal_;
-  std::unique_ptr<BatchEnqueuer> enqueuer_;  // set once, when all of the above is
+  std::unique_ptr<BatchEnqueuer> enqueuer_;  // set once, after all of the above
 
   std::atomic<const Progress*> progress_ = nullptr;  // enqueuer_'s, for other threads
 
-  bool registered_ = false;                // where results are counted
+  bool registered_ = false;                // the report knows the batch
   std::future<absl::Status> registering_;  // last: its thread uses the others
 };
 

@@ -22,11 +22,11 @@ using ledger::ItemBoundary;
 
 // Boundaries read from the ledger at a time.
 constexpr size_t kItemsPage = 1024;
-// A run is put at once when its bodies come to this, so that runs of large items stay small in
+// A run ends early when its bodies reach this size, so that runs of large items stay small in
 // memory.
 constexpr size_t kRunBytes = size_t{8} << 20;
-// Up to here the whole input is fingerprinted when a batch begins, so that any change of it is
-// noticed when the batch goes on. Reading more than that twice would cost more than it is worth.
+// An input up to this size is fingerprinted as a whole when its batch begins, so that a continued
+// batch notices any change. Reading a larger input twice would cost more than it is worth.
 constexpr uint64_t kMaxFingerprintedBytes = uint64_t{1} << 30;
 
 item::BatchIdentity IdentityOf(const Batch& batch, const input::Header& header) {
@@ -42,7 +42,8 @@ item::BatchIdentity IdentityOf(const Batch& batch, const input::Header& header) 
   return identity;
 }
 
-// A put that is repeated after a crash is recognised by this; a refill is a put of its own.
+// The queue recognises a put that is repeated after a crash by this id; a refill has ids of its
+// own.
 std::string DedupId(const Batch& batch, uint64_t index) {
   return absl::StrCat("b", batch.number, ".", index, ".", batch.refills);
 }
@@ -51,7 +52,7 @@ std::string LinesOf(const ItemBoundary& item) {
   return absl::StrCat(item.transactions, " transactions from line ", item.first_line);
 }
 
-// Of the source as it is, if it is not too long.
+// The fingerprint of the source; nullopt: it is larger than kMaxFingerprintedBytes.
 absl::StatusOr<std::optional<base::Fingerprint128>> ContentOf(const BatchSource& source,
                                                               const std::stop_token& stop) {
   if (source.size() > kMaxFingerprintedBytes) return std::nullopt;
@@ -82,8 +83,8 @@ struct BatchEnqueuer::Run {
   bool again = false;  // its items were put before
 };
 
-// A number may be taken where the generator's state is older than the ledger: after a backup was
-// restored in part.
+// A number may be taken if the generator's state is older than the ledger, as after a partly
+// restored backup; the loop then draws the next one.
 absl::Status RecordUnderNewNumber(ledger::BatchLedger* ledger, sync::UniqueIdGenerator* numbers,
                                   Batch* batch, absl::Span<const ItemBoundary> items,
                                   const std::function<absl::Status(Batch*)>& on_number) {
@@ -172,7 +173,8 @@ absl::Status BatchEnqueuer::VerifySource(const Batch& batch, const std::stop_tok
     MUSTER_ASSIGN_OR_RETURN(const auto content, ContentOf(*source_, stop));
     if (content == batch.source_content) return absl::OkStatus();
   }
-  // It has changed, or was too long to tell: the items say where, or at least that they are sound.
+  // The source has changed, or is too long for a fingerprint: compare the items, which shows where
+  // it differs, or that the recorded items are sound.
   MUSTER_RETURN_IF_ERROR(VerifyItems(batch, stop));
   if (source_->size() != batch.source_size) {
     return Changed(*source_, batch,

@@ -1,5 +1,5 @@
-// The process initiator: takes a batch, splits it into work items, and puts those into the
-// partitions of the job's input queue (req. 1).
+// BatchEnqueuer: splits a batch into work items, and puts them into the partitions of the job's
+// input queue (req. 1).
 //
 //   input ─► Submit ─► slices ─► ledger (fsync) ─► queue (fsync) ─► trigger
 //
@@ -34,7 +34,7 @@
 
 namespace muster::initiator::batch {
 
-// What an initiator works with. Nothing is owned; all outlives it.
+// What an enqueuer works with. Nothing is owned; all of it outlives the enqueuer.
 struct Dependencies {
   queue::QueueStore* queues = nullptr;
   bus::TriggerBus* bus = nullptr;
@@ -44,20 +44,20 @@ struct Dependencies {
   base::Clock* clock = nullptr;
 };
 
-// One batch in a hundred can be followed through every span, without anybody noticing the effort.
+// One batch in a hundred is traced through every span, at a cost that does not show.
 inline constexpr double kDefaultTraceSample = 0.01;
 
 struct Options {
   std::string account;
   std::string instance = "initiator";
   // Items that share one fsync of the ledger and one of the queue. The first run is small, so that
-  // workers start soon, and each is twice as large as the one before, so that a slow disk is waited
-  // for seldom.
+  // workers start soon, and each is twice as large as the one before, so that the initiator seldom
+  // waits for a slow disk.
   int first_run_items = 16;
   int run_items = 128;
-  // Asked when a run is put, before more is: an error ends Enqueue. May be empty.
+  // Called after each run, before the next one: its error ends Enqueue. May be empty.
   std::function<absl::Status()> before_next_run = nullptr;
-  // The share of batches that are sampled of those whose submitter does not say.
+  // The share, 0 to 1, of batches without a submitter's trace that are sampled.
   double trace_sample = kDefaultTraceSample;
 };
 
@@ -65,10 +65,10 @@ struct SubmitRequest {
   std::string request_id;
   std::string handler_version;
   std::string tenant;
-  // A finished batch of another job revision does not stand in the way of a new one. Off when the
-  // submitter chose the request id: then it never makes a second batch.
+  // A finished batch of another job revision does not prevent a new batch. False when the submitter
+  // chose the request id: one request id never makes a second batch.
   bool allow_new_revision = false;
-  // Makes a new batch whatever was submitted before.
+  // Makes a new batch even if the same input was submitted before.
   bool always_new = false;
   std::optional<base::TraceContext> trace = std::nullopt;  // none: the batch begins a trace
 };
@@ -80,15 +80,16 @@ struct Submission {
   Start start = Start::kNew;
 };
 
-// How far Enqueue is. Readable from any thread.
+// How far Enqueue is. Any thread may read it.
 struct Progress {
   std::atomic<uint64_t> bytes_read{0};
   std::atomic<uint64_t> transactions_read{0};
   std::atomic<uint64_t> transactions_enqueued{0};
 };
 
-// Records `batch`, with its first `items`, under the next number that is free. `on_number`, if any,
-// is called with the batch when it has its number, before it is recorded; its error ends this.
+// Records `batch`, with its first `items`, under the next free number. Calls `on_number`, if it is
+// set, with the numbered batch before the batch is recorded; its error is returned and nothing is
+// recorded.
 absl::Status RecordUnderNewNumber(
     ledger::BatchLedger* ledger, sync::UniqueIdGenerator* numbers, ledger::Batch* batch,
     absl::Span<const ledger::ItemBoundary> items,
@@ -100,28 +101,29 @@ class BatchEnqueuer {
   BatchEnqueuer(const job::JobDefinition* job, BatchSource* source, Dependencies dependencies,
                 Options options);
 
-  // Makes the job's queues where they are missing, and finds the batch that `request` continues or
-  // repeats, or begins a new one. FailedPrecondition:
-  // the input is not what that batch was made of, or the batch is bound to another job revision or
-  // handler version; the message says which and what to do.
-  // Reads the whole input at the most once; Cancelled when `stop` is requested meanwhile.
+  // Creates the missing queues of the job, and finds the batch that `request` continues or repeats,
+  // or begins a new one. FailedPrecondition: the input differs from the one that batch was made of,
+  // or the batch is bound to another job revision or handler version; the message says which and
+  // what to do. Reads the whole input at the most once; Cancelled when `stop` is requested
+  // meanwhile.
   absl::StatusOr<Submission> Submit(const SubmitRequest& request, const std::stop_token& stop = {});
 
-  // Splits and puts what of the batch is not enqueued yet, then seals it. NotFound: a queue of the
-  // job is not there. Cancelled: `stop` was requested. HasNotArrived (byte_source.h): the source
-  // still grows, and what there is of it was put. After either the same call goes on later. Safe to
-  // repeat.
+  // Splits and puts the part of the batch that is not enqueued yet, then seals the batch. NotFound:
+  // a queue of the job is missing. Cancelled: `stop` was requested. HasNotArrived (byte_source.h):
+  // the source still grows; all that has arrived was put. After Cancelled or HasNotArrived the same
+  // call continues later. Safe to repeat.
   absl::Status Enqueue(uint64_t batch, const std::stop_token& stop);
 
-  // Puts again the items at `indexes`, from the ledger's boundaries and the source: for a batch
-  // that is open while the queue holds nothing of it. Counting them is the done-bit's business.
+  // Puts the items at `indexes` again, from the ledger's boundaries and the source: for an open
+  // batch of which the queues hold nothing. An item that is put twice is still counted once, by its
+  // done-bit.
   absl::Status Refill(uint64_t batch, absl::Span<const uint64_t> indexes);
 
-  // Removes the blobs that claim-checked items of a finished batch left behind, but for those of
-  // the items in `keep`: a redrive needs them.
+  // Deletes the blobs of the claim-checked items of a finished batch, except those of the items in
+  // `keep`, which a redrive needs.
   absl::Status DeleteBlobs(uint64_t batch, const absl::flat_hash_set<uint64_t>& keep);
 
-  // Where Enqueue stands; all zero before its first call.
+  // How far Enqueue is; all zero before its first call.
   const Progress& progress() const { return progress_; }
 
  private:
@@ -132,7 +134,7 @@ class BatchEnqueuer {
   absl::StatusOr<Submission> Continue(const SubmitRequest& request, ledger::Batch batch,
                                       const std::stop_token& stop);
   absl::Status VerifySource(const ledger::Batch& batch, const std::stop_token& stop);
-  // Holds every item that is in the ledger against the input.
+  // Compares every item in the ledger with the input.
   absl::Status VerifyItems(const ledger::Batch& batch, const std::stop_token& stop);
   absl::Status PutRecorded(const ledger::Batch& batch, uint64_t first, uint64_t end,
                            const std::stop_token& stop);

@@ -92,7 +92,8 @@ class BatchEnqueuerTest : public ::testing::Test {
   std::unique_ptr<BatchEnqueuer> initiator_;
 };
 
-// Whoever works on the items goes by the job as it is now: a batch may be of an earlier definition.
+// Workers use the visibility timeout of the job's current definition: a batch may be of an earlier
+// one.
 TEST_F(BatchEnqueuerTest, MakesQueuesWithTheVisibilityOfItsJobAndLeavesThoseThatAreThere) {
   const queue::QueueId there = item::InputQueue("acme", "sum", 0);
   ASSERT_TRUE(queues_->CreateQueue(there, queue::WithVisibility({}, absl::Minutes(1))).ok());
@@ -198,7 +199,7 @@ TEST_F(BatchEnqueuerTest, GivesItemsTheTraceOfTheirBatchHoweverOftenTheyArePut) 
       "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   const uint64_t batch = Submit({"req", "1", "", true, false, *trace})->batch.number;
   ASSERT_TRUE(initiator_->Enqueue(batch, {}).ok());
-  ASSERT_TRUE(Submit().ok());  // as after a restart, by somebody who names none
+  ASSERT_TRUE(Submit().ok());  // as after a restart, by a submitter that names no trace
   ASSERT_TRUE(initiator_->Refill(batch, {0, 2}).ok());
   int items = 0;
   for (const queue::QueueId& id : item::InputQueues("acme", "sum", 2)) {

@@ -7,8 +7,9 @@
 namespace muster::initiator::batch {
 namespace {
 
-// A put says when its queue is gone, but nobody tells the initiator of a queue for results, or that
-// a part of a queue is missing: what somebody deleted by hand is made again within this time.
+// A put fails if its queue is gone, but nothing tells the initiator that a queue for results, or a
+// part of a queue, is missing. After this time it looks again, and creates what a user has deleted
+// by hand.
 constexpr absl::Duration kTrust = absl::Minutes(1);
 
 struct WantedQueue {
@@ -17,7 +18,7 @@ struct WantedQueue {
 };
 
 std::vector<WantedQueue> QueuesOf(const std::string& account, const job::JobDefinition& job) {
-  // A queue that is there keeps its visibility: this definition may be an earlier one.
+  // A queue that exists keeps its visibility timeout: this definition may be an earlier one.
   const queue::Metadata visibility = queue::WithVisibility({}, job.queue.visibility);
   std::vector<WantedQueue> queues;
   for (queue::QueueId& id : item::InputQueues(account, job.name, job.queue.partitions)) {

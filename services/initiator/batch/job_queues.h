@@ -1,5 +1,5 @@
-// JobQueues: makes sure that the queues of jobs are there, for items and for results, and remembers
-// for a while which are, so that not each batch asks for queues that have been there for hours.
+// JobQueues: creates the missing queues of jobs, for items and for results. It remembers for a
+// while which queues exist, so that not every batch asks the store for them.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace muster::initiator::batch {
 
-// Makes those of the job's queues that are missing. One that is there is left as it is.
+// Creates the missing queues of the job. A queue that exists stays as it is.
 absl::Status CreateQueues(queue::QueueStore* store, const std::string& account,
                           const job::JobDefinition& job);
 
@@ -27,11 +27,12 @@ class JobQueues {
   JobQueues(queue::QueueStore* store, std::string account, base::Clock* clock)
       : store_(store), account_(std::move(account)), clock_(clock) {}
 
-  // Makes the job's queues where they are missing. The store is asked only for those that were not
-  // seen within the last minute.
+  // Creates the missing queues of the job. Asks the store only for queues that it has not seen
+  // within the last minute.
   absl::Status Ensure(const job::JobDefinition& job);
 
-  // The store says that one of the job's queues is not there: makes sure of all of them anew.
+  // Forgets what it knows of the job's queues and creates the missing ones: for a caller to which
+  // the store reported a missing queue.
   absl::Status EnsureAnew(const job::JobDefinition& job);
 
  private:
@@ -42,7 +43,7 @@ class JobQueues {
   base::Clock* const clock_;  // not owned
 
   base::Mutex mu_;
-  // Until when, by the monotonic clock, each is taken to be there.
+  // Until when, by the monotonic clock, each queue is assumed to exist.
   absl::flat_hash_map<queue::QueueId, absl::Duration> trusted_until_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -13,13 +13,13 @@ namespace muster::initiator::batch {
 
 namespace {
 
-// After a step that failed; doubles with each that follows.
+// The wait after a failed step; doubles with each further failure.
 constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 constexpr absl::Duration kMaxPatience = absl::Seconds(10);
 
 constexpr absl::Duration kSweepInterval = absl::Hours(1);
 
-// Of what a batch was cancelled for.
+// The most bytes that the ledger keeps of a cancel's reason.
 constexpr size_t kMaxKeptReasonBytes = 1024;
 
 absl::Duration PatienceAfter(int failures) {
@@ -75,7 +75,8 @@ void BatchScheduler::NoteSender(uint64_t batch) {
 void BatchScheduler::NoteSenderGone(uint64_t batch) {
   base::MutexLock lock(&mu_);
   const auto entry = entries_.find(batch);
-  if (entry == entries_.end() || entry->second.senders == 0) return;  // it was over meanwhile
+  if (entry == entries_.end() || entry->second.senders == 0)
+    return;  // the batch has ended meanwhile
   --entry->second.senders;
   entry->second.left_at = tools_.stores.clock->Monotonic();
   AnnounceLocked();
@@ -95,7 +96,7 @@ BatchScheduler::Entry& BatchScheduler::AdvanceLocked(uint64_t batch, absl::Durat
   return entry;
 }
 
-// Best effort: who does not hear of it works in vain, and nothing else.
+// Best effort: a worker that misses the event only works in vain.
 void BatchScheduler::PublishCancellation(uint64_t cancelled) {
   absl::Status told;
   if (tools_.cancelled != nullptr) told = tools_.cancelled->Add(cancelled);
@@ -113,6 +114,7 @@ absl::StatusOr<int> BatchScheduler::Cancel(uint64_t batch, const std::string& re
 }
 
 absl::Status BatchScheduler::Cancel(uint64_t batch, const std::string& reason) {
+  // The ledger first: the cancel must be recorded before workers and the upload act on it.
   MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Cancel(
       batch, tools_.stores.clock->Now(), base::Printable(reason, kMaxKeptReasonBytes)));
   PublishCancellation(batch);
@@ -123,7 +125,7 @@ absl::Status BatchScheduler::Cancel(uint64_t batch, const std::string& reason) {
   return absl::OkStatus();
 }
 
-// As far as one can tell: how much content there will be is known only when it is there.
+// The share of the content that has arrived so far; the full size is unknown until then.
 double BatchScheduler::SplitShare(const ledger::Batch& batch) {
   if (batch.state != ledger::BatchState::kOpen) return 1;
   if (batch.source_path != tools_.uploads->PathOf(batch.number)) return 0;
@@ -134,7 +136,8 @@ double BatchScheduler::SplitShare(const ledger::Batch& batch) {
   return static_cast<double>(batch.source_bytes) / static_cast<double>(arrived);
 }
 
-// Nobody will come by himself who was interrupted, and the batch would wait for ever.
+// A client that was interrupted does not resume by itself, and the batch would wait for ever: the
+// error tells the user what to do.
 absl::Status BatchScheduler::CheckSender(const ledger::Batch& batch) {
   if (batch.state != ledger::BatchState::kOpen || !batch.content.empty()) return absl::OkStatus();
   if (batch.source_path != tools_.uploads->PathOf(batch.number)) return absl::OkStatus();
@@ -169,7 +172,8 @@ absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
       }
     }
   }
-  // Of what was not put nothing is counted, and a submission is not to wait to hear that.
+  // While no item is put, none is counted: answer without asking the report, so that a submission
+  // does not wait for it.
   if (!IsOver(batch_status.batch.state) && batch_status.batch.enqueued_items == 0)
     return batch_status;
   absl::StatusOr<report::Progress> counted = tools_.report_client->GetProgress(number);
@@ -223,7 +227,7 @@ void BatchScheduler::ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration
   due_.erase({entry->due(), batch});
   entry->step_at = step_at;
   entry->ask_at = ask_at;
-  if (entry->busy) return;  // whoever has it looks again when it puts it back
+  if (entry->busy) return;  // the thread that works on it schedules it again
   due_.insert({entry->due(), batch});
   due_changed_.NotifyOne();
 }
@@ -262,7 +266,7 @@ void BatchScheduler::Sweep() {
     const bool over = IsOver(batch.state) && batch.completed.value_or(batch.created) < before;
     if (!over) continue;
     const absl::Status dropped = tools_.stores.ledger->DropContent(batch.number);
-    if (absl::IsFailedPrecondition(dropped)) continue;  // somebody works on it again
+    if (absl::IsFailedPrecondition(dropped)) continue;  // a redrive has reopened the batch
     swept = dropped;
     swept.Update(tools_.uploads->Delete(batch.number));
   }
@@ -275,7 +279,8 @@ void BatchScheduler::ProcessDue(uint64_t batch) {
   const absl::Duration now = tools_.stores.clock->Monotonic();
   const bool step_it = entry.step_at <= now;
   due_.erase({entry.due(), batch});
-  // This thread may have been the only one to know when the next batch is due.
+  // This thread may have been the only one that waits for the next due batch; now it is busy, so
+  // wake another one.
   if (!due_.empty()) due_changed_.NotifyOne();
   entry.busy = true;
   if (step_it) entry.step_at = absl::InfiniteDuration();
@@ -287,7 +292,8 @@ void BatchScheduler::ProcessDue(uint64_t batch) {
   if (step.ok() && *step == StepResult::kRefused) CancelRefused(batch, work->refusal());
   mu_.Lock();
 
-  // More content may be there by now, and should not wait for a controller's answer.
+  // A batch that waits for content steps again as soon as more arrives, and should not wait for the
+  // report's answer.
   const bool waits_for_content = step.ok() && *step == StepResult::kNeedsContent;
   if (entry.ask_at <= now || !waits_for_content) AskLocked(batch, &entry);
   entry.busy = false;
@@ -300,7 +306,8 @@ void BatchScheduler::ProcessDue(uint64_t batch) {
 }
 
 void BatchScheduler::AskLocked(uint64_t batch, Entry* entry) {
-  entry->ask_at = absl::InfiniteDuration();  // what is counted from now on is a reason to ask again
+  entry->ask_at = absl::InfiniteDuration();  // set before the question: an event that arrives
+                                             // meanwhile asks again
   entry->asked = tools_.stores.clock->Monotonic();
   mu_.Unlock();
   absl::StatusOr<report::Progress> counted = tools_.report_client->GetProgress(batch);
@@ -316,7 +323,7 @@ void BatchScheduler::NoteStepLocked(uint64_t batch, Entry* entry,
   }
   entry->failures = 0;
   entry->problem = absl::OkStatus();
-  // step_at is earlier where somebody asked for another step meanwhile.
+  // step_at is finite again if Advance asked for another step meanwhile.
   const bool again = entry->step_at != absl::InfiniteDuration();
   if (*step == StepResult::kDone && !again) {
     entries_.erase(batch);
@@ -331,7 +338,7 @@ void BatchScheduler::NoteStepLocked(uint64_t batch, Entry* entry,
 
 void BatchScheduler::NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem) {
   if (stopping_) return;
-  // Once for each problem, however often it is met.
+  // Logs each problem once, even if it repeats.
   if (entry->problem != problem) {
     base::Log(base::kWarning, "a batch cannot go on for now",
               {{"batch", batch}, {"why", problem.ToString()}});
@@ -356,6 +363,7 @@ void BatchScheduler::CancelRefused(uint64_t batch, const absl::Status& why) {
 absl::StatusOr<int> CancelAcks::Collect(uint64_t batch, const std::vector<std::string>& instances,
                                         absl::Duration patience,
                                         const std::function<absl::Status()>& cancel) {
+  // Registers before `cancel`, so that no acknowledgement that it triggers is missed.
   {
     base::MutexLock lock(&mu_);
     ++awaited_[batch].waiting;
@@ -381,7 +389,7 @@ absl::StatusOr<int> CancelAcks::Collect(uint64_t batch, const std::vector<std::s
 void CancelAcks::OnAcknowledged(uint64_t batch, const std::string& instance) {
   base::MutexLock lock(&mu_);
   const auto awaited = awaited_.find(batch);
-  if (awaited == awaited_.end()) return;  // nobody asks
+  if (awaited == awaited_.end()) return;  // no call of Collect waits for it
   awaited->second.acknowledged.insert(instance);
   changed_.NotifyAll();
 }

@@ -1,4 +1,5 @@
-// CancelAcks: who has said that it works no more on a batch that was given up.
+// BatchScheduler: steps the batches of an initiator. CancelAcks: collects the acknowledgements of
+// processors that they no longer work on a cancelled batch.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ class CancelAcks {
   // `clock` is not owned and outlives it.
   explicit CancelAcks(base::Clock* clock) : clock_(clock) {}
 
-  // Calls `cancel`, and waits until each of `instances` has acknowledged `batch` since, or
-  // `patience` is over. Answers how many of them have. The error is cancel's.
+  // Calls `cancel`, then waits until each of `instances` has acknowledged `batch`, for `patience`
+  // at most. Answers how many of them have acknowledged it. The error is cancel's.
   absl::StatusOr<int> Collect(uint64_t batch, const std::vector<std::string>& instances,
                               absl::Duration patience, const std::function<absl::Status()>& cancel);
 
@@ -52,33 +53,34 @@ class CancelAcks {
   std::map<uint64_t, Awaited> awaited_ ABSL_GUARDED_BY(mu_);
 };
 
-// BatchScheduler: sees every batch of this initiator through that is not complete yet, with a few
-// threads however many batches there are, and knows where each stands.
+// BatchScheduler: steps every incomplete batch of this initiator until it is complete, with a fixed
+// number of threads for any number of batches, and keeps the status of each.
 //
-// A batch is stepped (open_batch.h) when it is new, when more of its content has arrived, when
-// somebody says that it is complete or cancelled, and once in a while to see whether a queue has
-// lost anything. How far it is counted is asked when a controller says that it has counted.
+// The scheduler steps a batch (BatchEngine::Step) when the batch is new, when more of its content
+// has arrived, when a controller completes it or a caller cancels it, and once in a while to see
+// whether a queue has lost items. It asks the report for the batch's progress when a controller
+// publishes that it has counted results.
 
 struct SchedulerOptions {
-  int threads = 4;  // batches that are split at a time
-  // Between two looks whether a queue has lost items of a batch that is not complete.
+  int threads = 4;  // batches that are stepped at a time
+  // Between two checks whether a queue has lost items of an incomplete batch.
   absl::Duration loss_check_interval = absl::Seconds(2);
-  // Between two questions how far a batch is counted.
+  // At least so long lies between two questions to the report about one batch.
   absl::Duration progress_interval = absl::Milliseconds(50);
-  // How long the content of a batch that is over stays: so long can its items be made again.
+  // How long the content of a finished batch is kept: its items can be made again until then.
   absl::Duration content_retention = absl::Hours(24);
-  // An upload that was cut off goes on by itself within this, where its sender is still there: it
-  // may take rpc::kMaxReconnectWait to connect, and as long again to try.
+  // The sender of an upload that was cut off resumes it by itself within this time, if it still
+  // runs: it may take rpc::kMaxReconnectWait to connect, and as long again to try.
   absl::Duration sender_grace = absl::Seconds(10);
 };
 
-// Where a batch stands.
+// The status of a batch.
 struct BatchStatus {
   ledger::Batch batch;
   report::Progress counted;            // all zero before anything was counted
-  std::optional<SplitProgress> split;  // while it is worked on
-  double split_share = 0;              // of the content that there is: 0 to 1
-  absl::Status problem;                // what it is waiting to pass; OK: nothing
+  std::optional<SplitProgress> split;  // nullopt: no thread works on the batch here
+  double split_share = 0;              // of the content that has arrived: 0 to 1
+  absl::Status problem;                // the error that the batch waits for to pass; OK: none
 };
 
 // Thread-safe.
@@ -87,49 +89,50 @@ class BatchScheduler {
   BatchScheduler(const EngineDependencies& tools, SchedulerOptions options);
   ~BatchScheduler();  // Stop()s
 
-  // Takes up every batch that the ledger does not call complete or cancelled.
+  // Schedules every batch that is neither complete nor cancelled in the ledger.
   absl::Status Start();
-  // Batches stay where they are; a new scheduler goes on with them.
+  // Incomplete batches stay as they are; a new scheduler continues them.
   void Stop();
 
-  // The batch is new, or more of its content has arrived, or it has changed in the ledger: looks at
-  // it soon, or `after` so long.
+  // Call this when the batch is new, more of its content has arrived, or it has changed in the
+  // ledger: a thread steps it soon, or once `after` has passed.
   void Advance(uint64_t batch, absl::Duration after = absl::ZeroDuration());
 
-  // Somebody sends the batch's content from now on, beside those who do so already; looks at the
-  // batch soon.
+  // One more client sends the batch's content from now on; a thread steps the batch soon.
   void NoteSender(uint64_t batch);
-  // One of them does no more.
+  // One of these clients has stopped sending.
   void NoteSenderGone(uint64_t batch);
 
-  // As BatchLedger::Cancel; tells everybody. Of `reason` a line is kept.
+  // As BatchLedger::Cancel; then tells the workers and the batch's upload. The ledger keeps one
+  // line of `reason`.
   absl::Status Cancel(uint64_t batch, const std::string& reason);
-  // Also waits, for as long as `patience`, until each of `workers` has said that it works on the
-  // batch no more. Answers how many of them have.
+  // Also waits, for `patience` at most, until each of `workers` has acknowledged that it no longer
+  // works on the batch. Answers how many of them have.
   absl::StatusOr<int> Cancel(uint64_t batch, const std::string& reason,
                              const std::vector<std::string>& workers, absl::Duration patience);
 
-  // NotFound: no such batch. Unavailable: it is not known how far a batch is counted that nobody
-  // works on here any more.
+  // NotFound: no such batch. Unavailable: the batch has ended, and the report does not say how many
+  // of its items are counted.
   absl::StatusOr<BatchStatus> Get(uint64_t batch);
 
-  // As the ledger says, which alone is asked. NotFound: no such batch.
+  // Asks only the ledger. NotFound: no such batch.
   absl::StatusOr<bool> IsCancelled(uint64_t batch);
 
-  // Waits until there is more news of any batch than `seen`, which it then sets, or the monotonic
-  // clock reaches `deadline`, or the scheduler stops. 0: none was seen.
+  // Waits until the status of any batch has changed since the news number `*seen`, or the monotonic
+  // clock reaches `deadline`, or the scheduler stops. Then sets `*seen` to the latest number. Start
+  // with 0.
   void AwaitNews(uint64_t* seen, absl::Duration deadline);
 
  private:
   struct Entry {
     std::shared_ptr<BatchEngine> work;
-    bool busy = false;                                 // a thread has it
+    bool busy = false;                                 // a thread works on it
     absl::Duration step_at = absl::ZeroDuration();     // monotonic; when to step it
-    absl::Duration ask_at = absl::InfiniteDuration();  // when to ask how far it is counted
-    absl::Duration asked = -absl::InfiniteDuration();  // when that was done last
-    int failures = 0;                                  // steps in a row
+    absl::Duration ask_at = absl::InfiniteDuration();  // when to ask the report for its progress
+    absl::Duration asked = -absl::InfiniteDuration();  // when the report was last asked
+    int failures = 0;                                  // failed steps in a row
     int senders = 0;                                   // of content
-    absl::Duration left_at = absl::ZeroDuration();     // monotonic; since when there is none
+    absl::Duration left_at = absl::ZeroDuration();     // monotonic; since when it has no sender
     absl::Status problem;
     std::optional<report::Progress> counted;
 
@@ -138,28 +141,29 @@ class BatchScheduler {
 
   void OnEvent(const bus::InterRoleCommunicationEvent& event);
   Entry& AdvanceLocked(uint64_t batch, absl::Duration after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Sets when `entry` is due, and sees that a thread knows.
+  // Sets when `entry` is due, and wakes a thread.
   void ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration step_at, absl::Duration ask_at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Run();
-  // The batch that is due next and its moment; nullopt: none is.
+  // The batch that is due next, and when; nullopt: no batch is due.
   std::optional<std::pair<absl::Duration, uint64_t>> NextLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Steps the batch, and asks how far it is counted; lets go of mu_ meanwhile.
+  // Steps the batch, and asks the report for its progress; releases mu_ meanwhile.
   void ProcessDue(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Asks how far it is counted; lets go of mu_ meanwhile. Whoever calls is busy with it.
+  // Asks the report for the batch's progress; releases mu_ meanwhile. The caller has set
+  // entry->busy.
   void AskLocked(uint64_t batch, Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteStepLocked(uint64_t batch, Entry* entry, const absl::StatusOr<StepResult>& step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Its content is nothing that the job can be run on.
+  // Cancels a batch because its job cannot run on its content.
   void CancelRefused(uint64_t batch, const absl::Status& why);
   double SplitShare(const ledger::Batch& batch);
-  // OK: its content is whole, or somebody sends it.
+  // OK: the content is whole, or a client sends it, or may still resume it.
   absl::Status CheckSender(const ledger::Batch& batch);
   void PublishCancellation(uint64_t cancelled);
-  // Deletes content that nobody needs any more.
+  // Deletes the content of batches that ended longer ago than content_retention.
   void Sweep();
   void AnnounceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -174,7 +178,8 @@ class BatchScheduler {
   base::CondVar due_changed_;
   base::CondVar news_;
   std::map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mu_);
-  std::set<std::pair<absl::Duration, uint64_t>> due_ ABSL_GUARDED_BY(mu_);  // of those not busy
+  std::set<std::pair<absl::Duration, uint64_t>> due_
+      ABSL_GUARDED_BY(mu_);  // only entries that are not busy
   uint64_t news_count_ ABSL_GUARDED_BY(mu_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration sweep_at_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();  // monotonic

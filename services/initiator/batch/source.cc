@@ -16,7 +16,7 @@ namespace muster::initiator::batch {
 namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
-// Fingerprinted between two looks at the stop token.
+// Bytes that are fingerprinted between two checks of the stop token.
 constexpr uint64_t kPartBytes = uint64_t{64} << 20;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// BatchSource: an input as the initiator needs it: cut into slices the first time, and read again
-// by recorded boundaries ever after.
+// BatchSource: the input of a batch. The initiator cuts it into slices once, and later reads it
+// again by the recorded boundaries.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace muster::initiator::batch {
 
-// How much of its input an item of the job may be.
+// The limits of one item of the job: how much input it may hold.
 input::SliceLimits SliceLimitsOf(const job::JobDefinition& job);
 
 // Thread-compatible.
@@ -32,8 +32,8 @@ class BatchSource {
   static absl::StatusOr<std::unique_ptr<BatchSource>> Open(const std::string& path,
                                                            const input::InputFormat& format);
 
-  // The same for content at `path` that is open already, and perhaps still grows: HasNotArrived as
-  // long as its header is not there.
+  // The same for content at `path` that is already open and may still grow. HasNotArrived: its
+  // header has not arrived yet.
   static absl::StatusOr<std::unique_ptr<BatchSource>> Over(
       std::shared_ptr<const input::ByteSource> bytes, std::string path,
       const input::InputFormat& format);
@@ -49,14 +49,14 @@ class BatchSource {
   // Slices from `start` on.
   input::SliceReader Slices(input::SliceStart start, input::SliceLimits limits) const;
   input::SliceStart FirstRecord() const;
-  // Where a slice of this source lies, to be recorded.
+  // The boundary of a slice of this source, to be recorded in the ledger.
   absl::StatusOr<ledger::ItemBoundary> BoundaryOf(const input::Slice& slice) const;
   // What follows a recorded item.
   absl::StatusOr<input::SliceStart> After(const ledger::ItemBoundary& item) const;
 
   // The bytes of a recorded item; OutOfRange when the source ends before it does.
   absl::StatusOr<std::string> Read(const ledger::ItemBoundary& item) const;
-  // Their fingerprint, without holding them in memory.
+  // The fingerprint of the bytes at [offset, offset + length), without holding them in memory.
   // Cancelled when `stop` is requested meanwhile.
   absl::StatusOr<base::Fingerprint128> Fingerprint(uint64_t offset, uint64_t length,
                                                    const std::stop_token& stop = {}) const;
@@ -76,12 +76,12 @@ class BatchSource {
   base::Fingerprint128 header_fingerprint_;
 };
 
-// Content that comes in one piece and is short enough to lie in its batch's record: one sync of the
+// Inline content comes in one piece and is short enough for its batch's record: one sync of the
 // ledger makes the batch, its content and its items durable.
 
-// Each look at a batch copies its record.
+// The limit is low because each read of a batch copies its record.
 inline constexpr size_t kMaxInlineContentBytes = size_t{16} << 10;
-// The items that are recorded with it; each look at one of them reads all.
+// The most items that are recorded with inline content; each read of one of them reads all.
 inline constexpr size_t kMaxInlineItems = 128;
 
 // Sealed: `hash` is that of `data`, which is not owned and has 1 to kMaxInlineContentBytes bytes.
@@ -90,12 +90,12 @@ struct InlineContent {
   base::Fingerprint128 hash;
 };
 
-// Its items, kMaxInlineItems at most; none where it is nothing that the job can be run on.
-// Whoever splits the batch goes on behind them, and says what is wrong.
+// The items of `content`, kMaxInlineItems at most; none if the job cannot run on `content`. The
+// batch's enqueuer continues after these items, and reports what is wrong.
 std::vector<ledger::ItemBoundary> SplitInline(const job::JobDefinition& job,
                                               absl::string_view content);
 
-// `content`, to be read.
+// A source that reads `content`.
 std::shared_ptr<const input::ByteSource> SourceOf(std::string content);
 
 }  // namespace muster::initiator::batch

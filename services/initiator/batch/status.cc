@@ -11,7 +11,7 @@ namespace {
 
 using base::ToProto;
 
-// Each is at most the one before, whatever moment each was looked at.
+// The counts were read at different moments, so each is limited to the one before it.
 v1::BatchFlow FlowOf(const BatchStatus& batch_status) {
   const ledger::Batch& batch = batch_status.batch;
   const auto counted = static_cast<uint64_t>(batch_status.counted.transactions);

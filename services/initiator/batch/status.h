@@ -1,4 +1,4 @@
-// A batch's batch_status as BatchService tells it.
+// Converts the status of a batch into the message that BatchService answers.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace muster::initiator::batch {
 
-// `now` is what an incomplete batch's rate is reckoned to.
+// The rate of an incomplete batch is measured up to `now`.
 v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, absl::Time now);
 
-// Whether nothing of the batch will change any more, but for a redrive.
+// Whether the batch has ended: only a redrive can change it any more.
 bool IsOver(ledger::BatchState state);
 
 }  // namespace muster::initiator::batch

@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 20;
 
-// A disk that is full will have room again, and one that fails may be well again: the sender is
-// told to come back with the same piece.
+// A full disk may get room again, and a failing one may recover: both errors tell the sender to try
+// again with the same piece.
 absl::Status ErrnoStatus(absl::string_view doing, const std::string& path) {
   const int error = errno;
   const std::string what = absl::StrCat(doing, " ", path);
@@ -75,7 +75,7 @@ Upload::~Upload() { close(fd_); }
 
 uint64_t Upload::TakeOver() {
   base::MutexLock writing(&writing_mu_);
-  (void)Sync();  // what this cannot save is dropped
+  (void)Sync();  // drops what it cannot save
   base::MutexLock lock(&mu_);
   if (!broken_.ok() || written_ > durable_) DropLocked();
   if (fingerprinted_ > durable_) {
@@ -87,7 +87,7 @@ uint64_t Upload::TakeOver() {
 }
 
 void Upload::DropLocked() {
-  // What stayed in the file would be content to the next process.
+  // The next process would take leftover bytes for content, so cut them off.
   if (ftruncate(fd_, static_cast<off_t>(durable_)) != 0) {
     base::Log(base::kError, "an upload cannot be cut to what is durable",
               {{"why", ErrnoStatus("cutting", path_).ToString()}});
@@ -131,7 +131,7 @@ absl::Status Upload::Sync() {
     end = written_;
   }
   absl::Status status = SyncFile();
-  // The file's name comes with its first content: an empty upload is as good as none.
+  // The folder is synced with the first content only: an empty upload is as good as none.
   if (status.ok() && !named_) status = SyncFolderOf(path_);
   named_ = named_ || status.ok();
   return NoteSynced(end, std::move(status));
@@ -180,12 +180,13 @@ absl::Status Upload::Seal(uint64_t ticket, uint64_t size, const base::Fingerprin
   return SyncWhole(end);
 }
 
-// The content before the name that calls it whole; the folder is synced once for both names.
+// Syncs the content before it gets the name of whole content; one sync of the folder covers both
+// names.
 absl::Status Upload::SyncWhole(uint64_t end) {
   base::MutexLock syncing(&syncing_mu_);
   {
     base::MutexLock lock(&mu_);
-    MUSTER_RETURN_IF_ERROR(broken_);  // a sync beside this call may have dropped the end
+    MUSTER_RETURN_IF_ERROR(broken_);  // a concurrent sync may have dropped the end
   }
   if (durable_size() < end) {
     const absl::Status synced = SyncFile();
@@ -293,7 +294,7 @@ absl::Status UploadSyncer::Finish() {
   return status_;
 }
 
-// The thread is not waited for: it may take longer to wake than the seal takes.
+// Does not join the thread: it may take longer to wake than the seal takes.
 absl::Status UploadSyncer::HandOver() {
   base::MutexLock lock(&mu_);
   finishing_ = true;
@@ -368,7 +369,7 @@ absl::StatusOr<std::shared_ptr<Upload>> Uploads::Get(uint64_t batch) {
     MUSTER_ASSIGN_OR_RETURN(upload, Upload::Open(PathOf(batch)));
     held_[batch] = upload;
   }
-  // It may be long, and others want theirs meanwhile.
+  // Outside the lock: the sync may be long, and other batches need their uploads meanwhile.
   MUSTER_RETURN_IF_ERROR(upload->Sync());
   return upload;
 }

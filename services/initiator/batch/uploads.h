@@ -1,10 +1,11 @@
-// Upload: the content of one batch on its way in: a file that grows piece by piece, and that can be
-// split while it does, as far as it is synced.
+// Upload: the arriving content of one batch: a file that grows piece by piece. The initiator splits
+// it while it grows, as far as it is synced.
 //
 //   7.part ── Append*, Sync* ──► Seal ──► 7        (in the folder of uploads)
 //
-// Pieces are added while those before them are synced: one sync is for all that came meanwhile.
-// The file's name says whether it is whole, and its length how far it is: nothing else is recorded.
+// A writer adds pieces while earlier ones are being synced: the next sync covers all that arrived
+// meanwhile. The file's name says whether the content is whole, and its length how much has
+// arrived: nothing else is recorded.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +27,13 @@
 
 namespace muster::initiator::batch {
 
-// Where content lies that is not whole yet.
+// The path of the content while it is not whole yet.
 std::string ArrivingPath(const std::string& path);
 
-// Thread-safe. As a source it has what is durable, and grows until it is sealed.
+// Thread-safe. As a ByteSource it shows the durable content, and grows until it is sealed.
 class Upload final : public input::ByteSource {
  public:
-  // Goes on with what is there, which Sync makes durable, or begins with nothing.
+  // Continues the file at `path`, whose content Sync makes durable, or begins an empty one.
   // ResourceExhausted: the disk is full. Unavailable: the medium failed.
   static absl::StatusOr<std::shared_ptr<Upload>> Open(const std::string& path);
 
@@ -40,8 +41,9 @@ class Upload final : public input::ByteSource {
   Upload(const Upload&) = delete;
   Upload& operator=(const Upload&) = delete;
 
-  // One writer at a time: answers the new one's ticket, and from then on every other one's call
-  // is answered Aborted. What could not be synced is dropped: the content ends at durable_size().
+  // Makes the caller the only writer and answers its ticket; calls with any other ticket then
+  // answer Aborted. If an earlier sync has failed, drops what it could not sync: the content ends
+  // at durable_size().
   uint64_t TakeOver();
 
   // Adds `data`, which begins at `offset` of the content. OutOfRange: the content does not end at
@@ -49,24 +51,24 @@ class Upload final : public input::ByteSource {
   // nothing was added, and the same may be tried again.
   absl::Status Append(uint64_t ticket, uint64_t offset, absl::string_view data);
 
-  // Makes durable what was added before the call, by whichever writer, beside calls of Append.
-  // After an error nobody can say what the medium has: the writer is answered that error from then
-  // on, and must take over anew.
+  // Makes durable what any writer added before the call; Append may run meanwhile. After an error
+  // it is unknown what the medium holds: the writer's calls answer that error from then on, and the
+  // writer must take over anew.
   absl::Status Sync();
 
-  // Syncs. The content is whole, and is what the writer sent. Sealing twice is fine. OutOfRange: it
-  // does not end at `size`. DataLoss: it has another fingerprint. AlreadyExists: it was sealed with
-  // another size or fingerprint.
+  // Syncs, and marks the content as whole and equal to what the writer sent. Sealing twice is fine.
+  // OutOfRange: it does not end at `size`. DataLoss: it has another fingerprint. AlreadyExists: it
+  // was sealed with another size or fingerprint.
   absl::Status Seal(uint64_t ticket, uint64_t size, const base::Fingerprint128& content);
 
-  // From now on writers are answered `why`, which is no OK: nobody needs the content any more. The
-  // first reason counts.
+  // Writers' calls answer the error `why` from now on: the batch does not need the content any
+  // more. The first reason counts.
   void Refuse(absl::Status why);
 
   // Where the batch's ledger finds the content once it is sealed.
   const std::string& path() const { return path_; }
   uint64_t durable_size() const;
-  uint64_t size_so_far() const;  // what is not synced yet included
+  uint64_t size_so_far() const;  // including what is not synced yet
   bool sealed() const;
 
   // input::ByteSource
@@ -82,14 +84,14 @@ class Upload final : public input::ByteSource {
   absl::Status CheckWriter(uint64_t ticket) const;
   absl::Status Write(uint64_t offset, absl::string_view data);
   absl::Status SyncFile();
-  // What is written is durable up to `end`, or, where `status` is an error, dropped. Answers
-  // `status`.
+  // Records that the content is durable up to `end`, or, if `status` is an error, drops what is not
+  // durable. Answers `status`.
   absl::Status NoteSynced(uint64_t end, absl::Status status);
-  // The content ends at `end`, and is whole.
+  // Makes the whole content, which ends at `end`, durable under its final name.
   absl::Status SyncWhole(uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_mu_);
-  // The content ends where it is durable.
+  // Cuts the content at its durable end.
   void DropLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Brings content_ up to the first `size` bytes: what an earlier process wrote is read again.
+  // Brings content_ up to the first `size` bytes; reads again what an earlier process wrote.
   absl::Status ReadContent(uint64_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_mu_);
 
   const std::string path_;
@@ -99,10 +101,10 @@ class Upload final : public input::ByteSource {
   base::Mutex writing_mu_;
   base::Fingerprinter content_ ABSL_GUARDED_BY(writing_mu_);
   uint64_t fingerprinted_ ABSL_GUARDED_BY(writing_mu_) = 0;  // bytes that content_ has seen
-  bool renamed_ ABSL_GUARDED_BY(writing_mu_) = false;        // it has the name of what is whole
+  bool renamed_ ABSL_GUARDED_BY(writing_mu_) = false;        // the file has its final name
 
-  base::Mutex syncing_mu_;                   // held during a sync, beside pieces that are written
-  bool named_ ABSL_GUARDED_BY(syncing_mu_);  // the folder knows the file, whatever happens
+  base::Mutex syncing_mu_;                   // held during a sync; pieces may be written meanwhile
+  bool named_ ABSL_GUARDED_BY(syncing_mu_);  // the folder entry of the file is durable
 
   mutable base::Mutex mu_;
   uint64_t written_ ABSL_GUARDED_BY(mu_);
@@ -113,19 +115,19 @@ class Upload final : public input::ByteSource {
   absl::Status refused_ ABSL_GUARDED_BY(mu_);
 };
 
-// UploadSyncer: makes an upload durable while more of it arrives.
+// UploadSyncer: syncs an upload while more of it arrives.
 
-// For so long the first content is left alone: a short upload is sealed by then, and its seal syncs
-// it as well.
+// The syncer waits so long before its first sync: a short upload is sealed by then, and its seal
+// syncs it.
 inline constexpr absl::Duration kSealPause = absl::Milliseconds(2);
 
-// Thread-safe. One sync at a time, on a thread of its own; each is for all that was added before it
-// began.
+// Thread-safe. Syncs on a thread of its own, one sync at a time; each covers all that was added
+// before it began.
 class UploadSyncer {
  public:
-  // Told after each sync, on the syncer's thread, where the durable content ends.
+  // Called on the syncer's thread after each sync, with the end of the durable content.
   using OnDurable = std::function<void(uint64_t durable)>;
-  // Told once, on the syncer's thread, why the content cannot be synced.
+  // Called once, on the syncer's thread, with the reason why a sync has failed.
   using OnFailed = std::function<void(const absl::Status&)>;
 
   // Neither `upload` nor `clock` is owned.
@@ -134,19 +136,19 @@ class UploadSyncer {
   UploadSyncer(const UploadSyncer&) = delete;
   UploadSyncer& operator=(const UploadSyncer&) = delete;
 
-  // More was added.
+  // The writer has added content: sync it.
   void Wake();
 
-  // Syncs what is left and tells of it. Nobody is told anything afterwards. Answers how the last
-  // sync ended.
+  // Syncs the rest and calls OnDurable for it. Makes no calls afterwards. Answers the status of the
+  // last sync.
   absl::Status Finish();
 
-  // As Finish, but leaves what is left to the upload's own Seal.
+  // As Finish, but leaves the rest to Upload::Seal.
   absl::Status HandOver();
 
  private:
   void Run();
-  // False: there is nothing more to sync, ever.
+  // False: nothing is left to sync, and no more will come.
   bool AwaitMore();
 
   Upload* const upload_;      // not owned
@@ -160,35 +162,36 @@ class UploadSyncer {
   bool finishing_ ABSL_GUARDED_BY(mu_) = false;
   bool handed_over_ ABSL_GUARDED_BY(mu_) = false;
   bool is_first_ ABSL_GUARDED_BY(mu_) = true;
-  bool busy_ ABSL_GUARDED_BY(mu_) = false;  // syncs, or tells of it
+  bool busy_ ABSL_GUARDED_BY(mu_) = false;  // in a sync or in a callback
   absl::Status status_ ABSL_GUARDED_BY(mu_);
 
   std::thread thread_;  // last: it uses all of these
 };
 
-// Uploads: the folder that holds the content of this initiator's batches, a file for each, but for
-// short content (whole_content.h). It stays for some time after its batch is complete: from it any
-// item can be made again.
+// Uploads: the folder with the content of this initiator's batches, one file for each batch, except
+// for inline content (kMaxInlineContentBytes in source.h). A file stays for some time after its
+// batch is complete: any item can be made again from it.
 
 // Thread-safe.
 class Uploads {
  public:
-  // Makes the folder if it is missing. Unavailable: that is not possible.
+  // Creates the folder if it is missing. Unavailable: it cannot be created.
   static absl::StatusOr<std::unique_ptr<Uploads>> Open(const std::string& folder);
 
-  // Absolute; whatever has become of the content.
+  // The absolute path of the whole content, whether it exists or not.
   std::string PathOf(uint64_t batch) const;
 
   // Whether all of the batch's content is there.
   bool IsSealed(uint64_t batch) const;
-  // What somebody holds of it at the moment; null: nobody does.
+  // The batch's open Upload; null: no caller holds one.
   std::shared_ptr<Upload> Held(uint64_t batch);
 
-  // The batch's content, begun if it is not there; whoever asks while somebody else holds it gets
-  // the same one.
+  // The batch's upload, begun if it is missing. Callers that hold it at the same time share one
+  // object.
   absl::StatusOr<std::shared_ptr<Upload>> Get(uint64_t batch);
 
-  // Deletes the content, whole or not; fine where there is none. Who holds it can still read it.
+  // Deletes the content, whole or not; fine where there is none. A caller that holds the upload can
+  // still read it.
   absl::Status Delete(uint64_t batch);
 
  private:

@@ -294,7 +294,7 @@ TEST_F(UploadSyncerTest, HandsOverHowTheLastSyncEnded) {
   EXPECT_TRUE(absl::IsUnavailable(syncer_->HandOver()));
 }
 
-// Who was overtaken has to hear of it with its next piece, and so must not wait for `durable`.
+// The former writer must get the error with its next piece, and so must not wait for `durable`.
 TEST_F(UploadSyncerTest, TellsAWriterThatWasOvertakenToo) {
   Begin();
   ASSERT_TRUE(upload_->Append(ticket_, 0, "abc").ok());

@@ -18,15 +18,15 @@ namespace muster::initiator::submit {
 
 namespace {
 
-// Of one question: a submit waits for it.
+// The deadline of one call to the agent: a submit waits for it.
 constexpr absl::Duration kAgentTime = absl::Milliseconds(500);
-// Whoever comes again sooner finds the same estimate; and later than this, that processors were
-// started meanwhile and have been idle.
+// A client that tries again sooner than kSoonest finds the same estimate; one that tries later than
+// kLatest may find that new processors have been idle.
 constexpr absl::Duration kSoonest = absl::Seconds(1);
 constexpr absl::Duration kLatest = absl::Minutes(5);
-// As good as never, and it can be told in seconds.
+// As good as never, and it still fits in seconds.
 constexpr absl::Duration kLongestDrain = absl::Hours(24 * 365 * 100);
-// Queues together; a sum of them fits.
+// The most messages that one queue adds: the sum over all queues does not overflow.
 constexpr int64_t kMostWaiting = int64_t{1} << 50;
 
 absl::Duration WholeSeconds(absl::Duration duration) {
@@ -59,8 +59,8 @@ absl::Status Admission::Admit(const job::JobDefinition& job) {
   return TooLong(job, *drain, *job.queue.max_drain);
 }
 
-// A queue that is not there holds nothing. Of one that cannot be read it is not known, and a batch
-// that could have been taken in is worse refused than one too many taken in.
+// A missing queue holds nothing. A queue that cannot be read counts as empty, too: to refuse a
+// batch without need is worse than to take in one too many.
 int64_t Admission::Waiting(const job::JobDefinition& job) {
   int64_t waiting = 0;
   for (const queue::QueueId& id :
@@ -83,11 +83,11 @@ std::optional<absl::Duration> Admission::AgentsDrainTime(const job::JobDefinitio
   v1::SimulateRequest simulate;
   // All partitions belong to the target of the first one.
   simulate.set_queue(item::InputQueue(deps_.account, job.name, 0).name);
-  simulate.set_items(1);  // it is done when all that waits before it is
+  simulate.set_items(1);  // one more item is done when all before it are
   const auto simulated =
       deps_.agent->Unary<v1::SimulateResponse>(&Stub::Simulate, simulate, kAgentTime);
   if (!simulated.ok() || !simulated->has_finish()) return std::nullopt;
-  // One that does not act tells of replicas that nobody will start.
+  // The estimate of an agent that only watches counts replicas that it will not start.
   const auto agent =
       deps_.agent->Unary<v1::GetAgentResponse>(&Stub::GetAgent, v1::GetAgentRequest(), kAgentTime);
   if (!agent.ok() || !agent->leads() || agent->mode() != v1::SCALING_MODE_ACT) return std::nullopt;
@@ -96,19 +96,19 @@ std::optional<absl::Duration> Admission::AgentsDrainTime(const job::JobDefinitio
 
 namespace {
 
-// An item that was finished so long ago weighs half of one that is finished now: what a job's items
-// cost changes with its batches.
+// An item that was finished so long ago weighs half of one that is finished now: the cost of a
+// job's items changes from batch to batch.
 constexpr absl::Duration kHalfLife = absl::Minutes(1);
 // Twice as many as a mesh has jobs.
 constexpr size_t kMaxJobs = 1000;
-// More than a processor takes; sums over all of them fit.
+// More than a processor has; the sum over all processors does not overflow.
 constexpr int kMaxThreads = 1024;
-// Nobody means more than this.
+// No real heartbeat reports more than this.
 constexpr double kMaxItemsPerSecond = 1e9;
 constexpr absl::Duration kLongestService = absl::Hours(24 * 7);
 constexpr absl::Duration kLongestWindow = absl::Minutes(1);
-// Fewer items of each thread, and those that were begun before the heartbeat's window or are not
-// done at its end make its rate wrong by a tenth.
+// With fewer items per thread than this, the items that cross the ends of the heartbeat's window
+// make the rate wrong by a tenth or more.
 constexpr double kFewItems = 10;
 
 double Sane(double figure, double most) {
@@ -119,8 +119,8 @@ double ItemsOf(const v1::JobLoad& load, absl::Duration window) {
   return Sane(load.items_per_second(), kMaxItemsPerSecond) * absl::ToDoubleSeconds(window);
 }
 
-// How long one item keeps a thread; 0: it cannot be told. Beside the handler there is what a thread
-// does to fetch and settle an item, which is most of it where handlers are quick.
+// How long one item keeps a thread; 0: unknown. Besides the handler's time this includes the time
+// to fetch and settle the item, which is most of it if handlers are quick.
 double ThreadSeconds(const v1::JobLoad& load, absl::Duration window) {
   if (!load.has_service_time()) return 0;
   const double service =

@@ -1,8 +1,9 @@
-// JobThroughput: how fast the processors that are there can work for each job, as their heartbeats
-// tell.
+// JobThroughput: how fast the live processors can work for each job, estimated from their
+// heartbeats.
 //
-// A heartbeat says how long an item took where one was finished since the last one: of slow items
-// most heartbeats say nothing. So it is remembered by job, and newer items weigh more.
+// A heartbeat says how long an item took only if the processor finished one since its last
+// heartbeat; while items are slow, most heartbeats say nothing. JobThroughput therefore remembers
+// the times by job, and gives newer items more weight.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +30,19 @@ namespace muster::initiator::submit {
 // Thread-safe.
 class JobThroughput {
  public:
-  // Learns from what is heard from now on. Nothing is owned; `account` is that of the jobs' queues.
+  // Learns from heartbeats that arrive from now on. Nothing is owned; `account` is that of the
+  // jobs' queues.
   static absl::StatusOr<std::unique_ptr<JobThroughput>> Open(bus::HeartbeatBus* bus,
                                                              bus::Roster* roster,
                                                              absl::string_view account,
                                                              base::Clock* clock);
 
-  // What all threads of the processors that are there can finish together when none is idle. 0: no
-  // processor works for the job, or none was heard of that has finished an item.
+  // The rate of all threads of the live processors together when none is idle. 0: no processor
+  // works for the job, or no heartbeat has reported a finished item.
   double ItemsPerSecond(const std::string& job);
 
  private:
-  // Of items that were finished, by all processors.
+  // Sums over the finished items of one job, by all processors.
   struct Learned {
     double items = 0;
     double thread_seconds = 0;
@@ -50,7 +52,7 @@ class JobThroughput {
   JobThroughput(bus::Roster* roster, absl::string_view account, base::Clock* clock);
 
   void OnHeartbeat(const v1::Heartbeat& heartbeat);
-  // Jobs come and go: the one that was heard of longest ago gives way.
+  // Jobs come and go: a full table drops the job that was updated least recently.
   Learned& FindOrAddLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int ThreadsFor(const std::string& job);
   bool IsOurs(const v1::JobLoad& load) const;
@@ -64,14 +66,15 @@ class JobThroughput {
   std::unique_ptr<bus::HeartbeatBus::Subscription> subscription_;  // the last: it uses the others
 };
 
-// Admission: refuses a new batch as long as what waits of its job would take longer than it may.
+// Admission: refuses a new batch while the waiting items of its job would take longer than
+// queue.max_drain.
 //
 //   items that wait ─┬─ none ────────────────────────────────► taken in
 //                    ├─ the scaling agent says when they are done ─┬─► within max_drain: taken in
 //                    ├─ or they are divided by what processors do ─┴─► later: refused, with when
-//                    └─ nobody can tell ──────────────────────► taken in      to come again
+//                    └─ no estimate ──────────────────────────► taken in      to come again
 //
-// Only jobs that have queue.max_drain ask anybody anything.
+// For a job without queue.max_drain, Admission asks no queue and no scaling agent.
 
 // Thread-safe.
 class Admission {
@@ -87,17 +90,18 @@ class Admission {
 
   explicit Admission(Dependencies dependencies) : deps_(std::move(dependencies)) {}
 
-  // ResourceExhausted, reason DRAIN_TOO_LONG, with when to try again: not now. Any trouble on the
-  // way to an estimate is OK.
+  // OK: take the batch in. ResourceExhausted, reason DRAIN_TOO_LONG, with the time to try again:
+  // refuse it for now. An error on the way to an estimate also answers OK.
   absl::Status Admit(const job::JobDefinition& job);
 
  private:
-  // Items in the job's input queues, those in hand and those to be tried again included.
+  // Items in the job's input queues, including leased items and items that wait for another
+  // attempt.
   int64_t Waiting(const job::JobDefinition& job);
-  // nullopt: nobody can tell.
+  // nullopt: neither the scaling agent nor the heartbeats give an estimate.
   std::optional<absl::Duration> DrainTime(const job::JobDefinition& job, int64_t waiting);
-  // Counts the replicas that the agent would start, which heartbeats know nothing of. nullopt: none
-  // answers soon, or it only watches, or it has no target for the job or sees no end.
+  // The agent's estimate counts the replicas that it would start, which heartbeats do not show.
+  // nullopt: no agent answers soon, or it only watches, has no target for the job, or sees no end.
   std::optional<absl::Duration> AgentsDrainTime(const job::JobDefinition& job);
 
   const Dependencies deps_;

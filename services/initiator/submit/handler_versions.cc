@@ -13,8 +13,8 @@
 namespace muster::initiator::submit {
 namespace {
 
-// Whoever has begun to work for a job says so with its next heartbeat: one interval for that, and
-// one for the beginning.
+// A processor that begins to work for a job says so with its next heartbeat. One interval is for
+// the beginning, and one for the heartbeat.
 absl::Duration TimeToSpeak() { return 2 * bus::kHeartbeatInterval; }
 
 std::vector<bus::RosterEntry> ProcessorsThere(bus::Roster* roster) {
@@ -23,7 +23,7 @@ std::vector<bus::RosterEntry> ProcessorsThere(bus::Roster* roster) {
   return processors;
 }
 
-// Empty: nobody has one.
+// Empty: no processor has a version.
 std::string MostFrequentVersion(const std::vector<bus::RosterEntry>& processors,
                                 const std::string& job) {
   std::map<std::string, int> counts;
@@ -42,7 +42,7 @@ std::string MostFrequentVersion(const std::vector<bus::RosterEntry>& processors,
 HandlerVersions::HandlerVersions(job::JobRegistry* jobs, bus::Roster* roster, base::Clock* clock)
     : jobs_(jobs), roster_(roster), clock_(clock), began_(clock->Monotonic()) {}
 
-// The last version that was there is no answer while nobody is: it may have been replaced
+// While no processor is there, the version seen last is no answer: it may have been replaced
 // meanwhile, and never come back.
 absl::StatusOr<std::string> HandlerVersions::Current(const job::JobDefinition& job) {
   if (const auto* command = std::get_if<job::CommandHandlerSpec>(&job.handler)) {
@@ -63,7 +63,8 @@ absl::StatusOr<bool> HandlerVersions::HaveAllSpoken(const std::string& job) {
   if (ProcessorsThere(roster_).empty()) return true;
   MUSTER_ASSIGN_OR_RETURN(const job::JobEntry entry, jobs_->Get(job));
   const absl::Duration age = clock_->Now() - entry.updated;
-  // Below zero it was applied by a clock that is ahead of this one: nobody waits for that.
+  // Below zero: a clock that is ahead of this one stamped the job. Do not wait for this one to
+  // catch up.
   return age < absl::ZeroDuration() || age >= TimeToSpeak();
 }
 

@@ -1,5 +1,5 @@
-// HandlerVersions: the version of its job's handler that a batch is bound to when its submitter
-// does not say.
+// HandlerVersions: chooses the handler version that a batch is bound to when its submitter names
+// none.
 #pragma once
 
 #include <string>
@@ -16,17 +16,18 @@ namespace muster::initiator::submit {
 // Thread-safe.
 class HandlerVersions {
  public:
-  // Nothing is owned. `roster` hears processors from now on.
+  // Nothing is owned. `roster` receives heartbeats from now on: for the first two heartbeat
+  // intervals it may lack processors.
   HandlerVersions(job::JobRegistry* jobs, bus::Roster* roster, base::Clock* clock);
 
-  // The one that the job's definition names; of a linked handler, the one that most processors
-  // have. Empty: no processor is there that has the handler, so that the batch is bound to none.
-  // Unavailable: some processors may have it that had no time to say so; ask again. Others as
-  // JobRegistry::Get.
+  // Answers the version that the job's definition names; for a linked handler, the version that
+  // most processors have. Empty: no live processor has the handler, so the batch is bound to no
+  // version. Unavailable: a processor may have the handler but had no time to report it; ask again.
+  // Other errors are those of JobRegistry::Get.
   absl::StatusOr<std::string> Current(const job::JobDefinition& job);
 
  private:
-  // Whether every processor that has the job's handler has said so.
+  // Whether every processor that has the job's handler had time to report it.
   absl::StatusOr<bool> HaveAllSpoken(const std::string& job);
 
   job::JobRegistry* const jobs_;  // not owned

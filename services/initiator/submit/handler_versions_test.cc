@@ -120,7 +120,7 @@ TEST_F(HandlerVersionsTest, OfANewJobAreNoneAtOnceWhereNobodyCouldTakeItUp) {
   EXPECT_EQ(Current("bakery"), "");
 }
 
-// As an initiator may have, whose clock is ahead.
+// An initiator with a clock that is ahead may have stamped the job so.
 TEST_F(HandlerVersionsTest, WaitForNoClockThatIsAhead) {
   OnHeartbeat("a", "shop", "1");
   Apply("bakery");

@@ -35,7 +35,7 @@ absl::Status Validate(const v1::SubmitHeader& header) {
   return absl::OkStatus();
 }
 
-// nullopt: the submitter follows nothing. Errors are BadField's.
+// nullopt: the submitter sent no trace. Errors are BadField's.
 absl::StatusOr<std::optional<base::TraceContext>> TraceOf(const v1::SubmitHeader& header) {
   if (header.traceparent().empty()) {
     if (header.tracestate().empty()) return std::nullopt;
@@ -70,6 +70,7 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(
       const base::KeyedMutex::Lock lock(&requests_, header.request_id());
       MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> known, Find(header, &job));
       if (known.has_value()) {
+        // The call that recorded the batch may not have synced it yet.
         MUSTER_RETURN_IF_ERROR(deps_.ledger->Sync());
         return *known;
       }
@@ -77,7 +78,8 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(
         return Record(header, job, trace, whole);
       }
     }
-    // Others go on while the mesh is asked, and one of them may begin this batch.
+    // The lock is released while Admit asks the mesh, so another call may begin this batch
+    // meanwhile: the next turn looks for it again.
     MUSTER_RETURN_IF_ERROR(deps_.admit(job));
   }
 }
@@ -88,8 +90,8 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
   const bool is_new = absl::IsNotFound(known.status()) ||
                       (known.ok() && known->state == ledger::BatchState::kCancelled);
   if (!is_new) MUSTER_RETURN_IF_ERROR(known.status());
-  // An upload that was cut off goes on, whatever has become of its job: the batch is bound to what
-  // the job was.
+  // An upload that was cut off continues even if its job was changed or deleted: the batch is bound
+  // to the job as it was.
   if (!is_new && known->state == ledger::BatchState::kOpen && !HasAllContent(*known)) {
     MUSTER_RETURN_IF_ERROR(CheckSame(header, known->job_revision, *known));
     return *known;
@@ -101,7 +103,8 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
   return *known;
 }
 
-// Of the batch that its number is given to. A number may turn out to be taken.
+// Deletes old content under `number`, but only if no batch has the number: it may turn out to be
+// taken.
 absl::Status Submissions::ClearPlace(uint64_t number) {
   const absl::Status owner = deps_.ledger->Get(number).status();
   return absl::IsNotFound(owner) ? deps_.uploads->Delete(number) : absl::OkStatus();
@@ -153,7 +156,8 @@ absl::StatusOr<ledger::Batch> Submissions::Record(
     batch.source_content = whole->hash;
     items = initiator::batch::SplitInline(job, whole->data);
   }
-  // Content that an earlier installation left under this number is not this batch's.
+  // An earlier installation may have left content under this number: it does not belong to this
+  // batch.
   const auto place = [&](ledger::Batch* numbered) {
     numbered->source_path = deps_.uploads->PathOf(numbered->number);
     return ClearPlace(numbered->number);

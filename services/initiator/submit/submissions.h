@@ -1,4 +1,4 @@
-// Submissions: which batch a submission is: one that is there already, or a new one.
+// Submissions: finds the batch that a submission continues or repeats, or records a new one.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ namespace muster::initiator::submit {
 // HandlerVersions::Current.
 using CurrentVersion = std::function<absl::StatusOr<std::string>(const job::JobDefinition& job)>;
 
-// Whether a new batch of the job is taken in now; as Admission::Admit.
+// Decides whether the initiator takes in a new batch of the job now; as Admission::Admit.
 using Admit = std::function<absl::Status(const job::JobDefinition& job)>;
 
-// What a submission is answered whose request id `batch` has, which is there `with_what`: "of job
-// 'x'", "already".
+// The error for a submission whose request id already belongs to `batch`. `with_what` says how
+// `batch` differs or stands: "of job 'x'", "already".
 absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what);
 
 // Thread-safe.
@@ -52,8 +52,8 @@ class Submissions {
   // What the dependencies point to is not owned.
   explicit Submissions(Dependencies dependencies) : deps_(std::move(dependencies)) {}
 
-  // The batch of this header, recorded; one that is new with the content that is `whole`, if any.
-  // Errors are those of BatchService.Submit for a header.
+  // Answers the recorded batch of this header. A new batch is recorded together with the content
+  // `whole`, if there is any. Errors are those of BatchService.Submit for a header.
   absl::StatusOr<ledger::Batch> Begin(
       const v1::SubmitHeader& header,
       const std::optional<initiator::batch::InlineContent>& whole = std::nullopt);
@@ -66,7 +66,7 @@ class Submissions {
   static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                 const ledger::Batch& batch);
   absl::Status ClearPlace(uint64_t number);
-  // Whether nobody need send more of it.
+  // Whether the initiator needs no more content of the batch from its submitter.
   bool HasAllContent(const ledger::Batch& batch) const;
   absl::StatusOr<ledger::Batch> Record(const v1::SubmitHeader& header,
                                        const job::JobDefinition& job,
@@ -74,8 +74,9 @@ class Submissions {
                                        const std::optional<initiator::batch::InlineContent>& whole);
 
   const Dependencies deps_;
-  // Held from the look for a batch of a request to its record: two headers are one batch. Others
-  // share syncs of the ledger meanwhile.
+  // Held per request id from the search for its batch until the batch is recorded, so that two
+  // headers with one request id make one batch. Submissions with other request ids share syncs of
+  // the ledger meanwhile.
   base::KeyedMutex requests_;
 };
 

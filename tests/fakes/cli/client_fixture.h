@@ -1,5 +1,5 @@
-// What the tests of commands that talk to services stand on: a data directory that an initiator and
-// a controller serve in this process, with queues and a report that are real, and batches and jobs
+// The fixture for tests of commands that talk to services: an initiator and a controller serve a
+// data directory in this process, with real queues and a real report, and with batches and jobs
 // that the test makes up.
 #pragma once
 
@@ -44,7 +44,7 @@ class FakeBatches final : public v1::BatchService::Service {
   // What Quote answers.
   absl::StatusOr<v1::QuoteResponse> quote = absl::NotFoundError("no such job");
 
-  // What submits are refused with, the first by the first.
+  // The errors that refuse submits, in order: the first submit gets the first error.
   std::deque<absl::Status> refusals;
 
   // The header that was sent last.
@@ -53,11 +53,11 @@ class FakeBatches final : public v1::BatchService::Service {
     return submitted_;
   }
 
-  // What watchers are told, one after the other; each watch ends with a batch that is over, and
-  // with others when nobody watches any more.
+  // The statuses that a watch sends, one after the other. A watch ends when its batch has ended;
+  // otherwise when the client leaves.
   std::vector<v1::BatchStatus> news;
 
-  // Who asks for a batch is kept waiting until he has had enough.
+  // True: GetBatch does not answer until the client gives up.
   bool holds_answers = false;
   // Uploads are accepted, and never sealed.
   bool holds_uploads = false;
@@ -66,7 +66,7 @@ class FakeBatches final : public v1::BatchService::Service {
   // Called when a watch begins; may be empty.
   std::function<void()> on_watch;
 
-  // What it was asked for last.
+  // The latest quote request.
   v1::QuoteRequest quoted() const {
     base::MutexLock lock(&mu_);
     return quoted_;
@@ -160,7 +160,7 @@ class FakeBatches final : public v1::BatchService::Service {
   }
 
  private:
-  // Of who has left nothing tells a thread that serves a call: it has to look.
+  // Nothing notifies a serving thread when its client leaves, so the thread polls.
   static void WaitUntilLeft(const grpc::ServerContext& context) {
     while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
   }
@@ -266,7 +266,7 @@ class FakeMesh final : public v1::MeshService::Service {
   std::vector<v1::Instance> others;
   bool disconnected = false;
 
-  // What the last call was to take at most, as far as it was left.
+  // The time that was left of the last call's deadline.
   absl::Duration patience() const {
     base::MutexLock lock(&mu_);
     return patience_;

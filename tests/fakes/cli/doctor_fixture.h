@@ -1,4 +1,4 @@
-// What the tests of `muster doctor` stand on: a mesh in which nothing is wrong.
+// The fixture for tests of `muster doctor`: a healthy mesh.
 #pragma once
 
 #include <string>

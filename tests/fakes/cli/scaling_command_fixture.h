@@ -1,4 +1,4 @@
-// What the tests of `muster scale` stand on: two scaling agents of which one leads.
+// The fixture for tests of `muster scale`: two scaling agents, of which one leads.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What the controller's tests stand on: real stores in a temporary directory, a clock that the test
-// owns, and a report that fails on command.
+// The fixture for tests of the controller: real stores in a temporary directory, a clock that the
+// test owns, and a report that fails on command.
 #pragma once
 
 #include <atomic>
@@ -30,12 +30,12 @@
 
 namespace muster::controller {
 
-// A report whose next commits fail as they are told to, and to which something happens just before
-// its next receipt.
+// A report that fails its next commits as the test says, and that runs an event of the test just
+// before its next receipt.
 class UnreliableReport final : public report::ReportStore {
  public:
   struct Failure {
-    bool commits_first = false;  // the transaction is durable, and nobody hears of it
+    bool commits_first = false;  // the transaction is durable, but the call answers an error
     absl::Status status;
   };
 
@@ -43,7 +43,7 @@ class UnreliableReport final : public report::ReportStore {
 
   // Before the controller starts.
   void FailNext(Failure failure) { failures_.push_back(std::move(failure)); }
-  // An error is the answer to who asked for the receipt.
+  // An error of `event` is the answer to the request for the receipt.
   void BeforeNextReceipt(std::function<absl::Status()> event) {
     before_receipt_ = std::move(event);
   }
@@ -78,7 +78,7 @@ class UnreliableReport final : public report::ReportStore {
   std::atomic<int> commits_{0};
 };
 
-// The records of batches whose keeper is away for the next calls, as often as it is told to.
+// Batch records that answer Unavailable for as many of the next calls as the test says.
 class AbsentRecords final : public ledger::BatchRecords {
  public:
   explicit AbsentRecords(ledger::BatchRecords* records) : records_(records) {}
@@ -103,7 +103,7 @@ class AbsentRecords final : public ledger::BatchRecords {
   std::atomic<int> calls_away_{0};
 };
 
-// What the controller told its host; the test waits for it.
+// The host of the controller: records its callbacks, for which the test waits.
 class Host {
  public:
   Events events() {
@@ -166,7 +166,7 @@ class ControllerTest : public ::testing::Test {
   static v1::ItemResult Result(uint32_t index, const std::string& customer = "ann",
                                const std::string& revenue = "1.25");
   static v1::ItemResult DeadLetter(uint32_t index, const std::string& cause);
-  // Puts the results into the output queue; nobody is told.
+  // Puts the results into the output queue, without a trigger.
   void PutQuietly(const std::vector<v1::ItemResult>& results);
   void PutBody(const std::string& body);
   void Trigger();

@@ -1,4 +1,4 @@
-// What the tests of the report service stand on: a report, and a controller that serves it.
+// The fixture for tests of the report service: a report, and a controller that serves it.
 #pragma once
 
 #include <memory>

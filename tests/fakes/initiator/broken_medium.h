@@ -1,5 +1,5 @@
-// BrokenMedium, for tests: while it lives, the file that this process has open at `path` cannot be
-// synced: its descriptor is that of a pipe.
+// BrokenMedium: while it lives, this process cannot sync the file that it has open at `path`,
+// because the file's descriptor is replaced by that of a pipe.
 #pragma once
 
 #include <unistd.h>

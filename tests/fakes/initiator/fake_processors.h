@@ -1,4 +1,4 @@
-// FakeProcessors: what tests have processors say of the jobs that they work for.
+// FakeProcessors: sends the heartbeats of processors that do not exist.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace muster::initiator {
 
-// Of one heartbeat.
+// The load in one heartbeat.
 struct ReportedLoad {
   std::string account = "acme";
   std::string job = "shop";
@@ -33,7 +33,7 @@ class FakeProcessors {
  public:
   explicit FakeProcessors(base::Clock* clock) : clock_(clock), roster_(clock) {}
 
-  // Of account "acme"; hears what is said from now on.
+  // A JobThroughput of account "acme", which receives heartbeats from now on.
   std::unique_ptr<initiator::submit::JobThroughput> Throughput() {
     return initiator::submit::JobThroughput::Open(&bus_, &roster_, "acme", clock_).value();
   }

@@ -1,4 +1,4 @@
-// What the tests of the queue service stand on: a store, and an initiator that serves it.
+// The fixture for tests of the queue service: a store, and an initiator that serves it.
 #pragma once
 
 #include <cstdint>

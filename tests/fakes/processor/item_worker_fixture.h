@@ -1,4 +1,4 @@
-// What the tests of the item worker stand on: a job, its items, and handlers that are lambdas.
+// The fixture for tests of the item worker: a job, its items, and handlers that are lambdas.
 #pragma once
 
 #include <functional>

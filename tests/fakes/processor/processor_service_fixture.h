@@ -1,4 +1,4 @@
-// What the tests of ProcessorService stand on: a mesh's stores and jobs, with one processor.
+// The fixture for tests of ProcessorService: a mesh's stores and jobs, with one processor.
 #pragma once
 
 #include <algorithm>
