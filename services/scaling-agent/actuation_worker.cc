@@ -47,7 +47,8 @@ void ActuationWorker::Want(Order order) {
     const bool is_new = !wanted_.has_value() || wanted_->decision != order.decision;
     if (is_new && wanted_.has_value() && !was_given_ && NeedsLocked(*wanted_)) replaced = wanted_;
     if (is_new) was_given_ = false;
-    // What an order has not changed is ordered again, but not in the same breath; another is new.
+    // A repeated order waits for its pause; a new order is due at once, unless an order just
+    // failed.
     if (is_new && pause_ == absl::ZeroDuration()) not_before_ = -absl::InfiniteDuration();
     wanted_ = std::move(order);
   }
@@ -70,7 +71,7 @@ void ActuationWorker::Step() {
   Look();
 }
 
-// Not for ever: what hindered it may have passed without a trace.
+// Limited in time, because the obstacle may disappear without a change that the platform shows.
 bool ActuationWorker::IsInVainLocked(const Order& order) const {
   return done_.has_value() && done_->decision == order.decision && AsksTheSame(*done_, order) &&
          view_.state.wanted == reached_ && clock_->Monotonic() - done_at_ < kUnmetOrderPause;
@@ -87,7 +88,8 @@ std::optional<Order> ActuationWorker::TakeDue() {
 }
 
 void ActuationWorker::Give(Order order) {
-  // Whoever leads now may have ordered otherwise; and so may who leads before it is carried out.
+  // Another agent may lead by now, or before the actuator carries out the order, and may have
+  // ordered something else: check the token, and let the order expire with the lease.
   const std::optional<HeldToken> held = token_();
   const bool leads = held.has_value() && held->token == order.fencing_token;
   if (leads) order.not_after = held->until;

@@ -1,6 +1,7 @@
-// ActuationWorker: looks at one target through the actuator, and gives it the order that was
-// decided last: again and again while what is shown differs, with growing patience while it is
-// refused. One that could only be met in part waits for the platform to show something else.
+// ActuationWorker: observes one target through the actuator and gives it the latest order. While
+// the platform shows something else than the order, the worker repeats the order; after a refusal
+// it waits longer before each repetition. An order that the actuator could meet only in part waits
+// until the platform shows a change.
 #pragma once
 
 #include <functional>
@@ -17,23 +18,24 @@
 
 namespace muster::scaling_agent {
 
-// What the actuator showed last.
+// The last observation of the actuator, and how current it is.
 struct TargetView {
   scaling::actuator::TargetState state;
   bool was_seen = false;                      // ever
-  bool is_fresh = false;                      // not too long ago
-  absl::Time ordered = absl::InfinitePast();  // when an order was carried out last
-  // Why it cannot be looked at, and why an order is refused. OK: neither is so.
+  bool is_fresh = false;                      // younger than kTargetStateLifetime
+  absl::Time ordered = absl::InfinitePast();  // when the actuator last carried out an order
+  // Why observing fails, and why the actuator refuses an order. OK: neither happens.
   absl::Status trouble;
 };
 
-// Thread-safe; one Step at a time. Step blocks for as long as the actuator does; nothing else
-// waits.
+// Thread-safe; one Step at a time. Step blocks for as long as the actuator does; no other call
+// blocks.
 class ActuationWorker {
  public:
-  // The fencing token while we lead, and until when.
+  // The fencing token and its expiry while this agent leads; nullopt: it does not lead.
   using Token = std::function<std::optional<HeldToken>()>;
-  // What became of an order. On the thread that steps, or that orders, without a lock held.
+  // Receives the outcome of an order. Called without a lock held, on the thread that calls Step or
+  // Want.
   using OnAnswer = std::function<void(const std::string& decision,
                                       const absl::StatusOr<scaling::actuator::Outcome>&)>;
 
@@ -41,23 +43,24 @@ class ActuationWorker {
   ActuationWorker(std::string target, scaling::actuator::Actuator* actuator, Token token,
                   OnAnswer on_answer, base::Clock* clock);
 
-  // Whether such an order would change anything, as far as is known.
+  // Whether `order` would change anything, judged by the last observation.
   bool Needs(const scaling::actuator::Order& order) const;
-  // From now on this is wanted. One that was not given yet never will be: Aborted.
+  // Replaces the wanted order. An earlier order that the actuator has not received yet is dropped;
+  // if it would have changed anything, OnAnswer receives Aborted for it.
   void Want(scaling::actuator::Order order);
-  // Nothing is wanted any more.
+  // Drops the wanted order.
   void Rest();
 
-  // Gives the order if it is due, and looks.
+  // Gives the order to the actuator if it is due, then observes the target.
   void Step();
 
   TargetView view() const;
-  // The actuator only tells what it would do.
+  // True: the actuator reports what it would do and changes nothing.
   bool is_dry() const { return actuator_->kind() == "dry-run"; }
 
  private:
   bool NeedsLocked(const scaling::actuator::Order& order) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The same order has led to what is shown, and would again.
+  // The actuator has carried out the same order already, and repeating it would change nothing.
   bool IsInVainLocked(const scaling::actuator::Order& order) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::optional<scaling::actuator::Order> TakeDue();
@@ -74,8 +77,8 @@ class ActuationWorker {
   std::optional<scaling::actuator::Order> wanted_ ABSL_GUARDED_BY(mu_);
   bool was_given_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<scaling::actuator::Order> done_
-      ABSL_GUARDED_BY(mu_);               // the last one that succeeded
-  int reached_ ABSL_GUARDED_BY(mu_) = 0;  // what it came to
+      ABSL_GUARDED_BY(mu_);               // the last order that succeeded
+  int reached_ ABSL_GUARDED_BY(mu_) = 0;  // `after` of its outcome
   absl::Duration done_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   absl::Duration not_before_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   absl::Duration pause_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();

@@ -39,7 +39,7 @@ std::string PathOf(const std::string& given, const std::string& name) {
   return given.empty() ? BesideThisProgram(name) : given;
 }
 
-// The jobs whose queues a target names; nullopt: one of them is no job's.
+// The jobs that own the target's queues; nullopt: one of the queues belongs to no job.
 std::optional<std::set<std::string>> JobsOfTarget(const Target& target,
                                                   const std::vector<std::string>& known_jobs) {
   std::set<std::string> jobs;
@@ -159,7 +159,7 @@ namespace {
 
 using scaling::rules::Rules;
 
-// Has no replicas of its own: whoever sends heartbeats for a target's queues is there.
+// Has no platform: every processor that sends heartbeats for a target's queues counts as a replica.
 class HeardProcessors final : public scaling::actuator::Actuator {
  public:
   explicit HeardProcessors(DryRunOptions options) : options_(std::move(options)) {}
@@ -214,7 +214,8 @@ class DryRun final : public ActuatorHolder {
   scaling::actuator::dry_run::DryRunActuator actuator_;
 };
 
-// Targets of kinds that this platform does not have are NotFound to it, and so told as a trouble.
+// Leaves out targets of other kinds. For those the actuator answers NotFound, and the target's
+// status reports that error.
 scaling::actuator::kubernetes::Targets WorkloadsOf(const Rules& rules,
                                                    const std::string& name_space) {
   scaling::actuator::kubernetes::Targets targets;

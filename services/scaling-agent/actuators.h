@@ -1,4 +1,6 @@
-// ActuatorHolder: an actuator with all that it stands on.
+// The actuators that the scaling agent can use. This is the only place that names their types.
+//
+// ActuatorHolder: owns an actuator and everything that the actuator uses.
 #pragma once
 
 #include <functional>
@@ -25,20 +27,20 @@ class ActuatorHolder {
   virtual ~ActuatorHolder() = default;
 
   virtual scaling::actuator::Actuator* actuator() = 0;
-  // From now on these rules' targets, by their ids, are what it scales. `jobs`: those that there
-  // are now (JobOf).
+  // Replaces the actuator's targets with those of `rules`, by their ids. `jobs` lists the names of
+  // the jobs that exist now (see JobOf).
   virtual void Use(const scaling::rules::Rules& rules, const std::vector<std::string>& jobs) = 0;
 };
 
-// Actuators of a host without a cluster: processes that the agent starts, and processors that
-// somebody else has started.
+// Actuators for a host without a cluster: the agent starts processes itself (ProcessOptions), or it
+// steers processors that were started by other means (ThreadsOptions).
 
 struct ProcessOptions {
-  // Empty: of this name, beside this process's own program.
+  // Empty: the program of this name in the folder of this process's own program.
   std::string processor_program;
   std::string keeper_program;
   std::vector<std::string> processor_arguments;
-  // On top of this process's own.
+  // Added to this process's own environment.
   std::vector<std::pair<std::string, std::string>> environment;
   std::string folder;  // state and logs
   absl::Duration drain_grace = absl::Seconds(30);
@@ -49,23 +51,23 @@ struct ThreadsOptions {
   rpc::ChannelOptions channel;
 };
 
-// The targets of kind "process", each with processors for the jobs whose queues it names; a queue
-// that is no job's leaves them all jobs. A target's name is that of the program, unless the options
-// name one: with a slash a path, else beside this process's own program.
+// The targets of kind "process". Each replica is a processor for the jobs whose queues the target
+// names; if one of the queues belongs to no job, the processor works for all jobs. The target's
+// name is the name of the program, unless the options name one. A name with a slash is a path; any
+// other name is looked up in the folder of this process's own program.
 scaling::actuator::process::Targets ProgramsOf(const scaling::rules::Rules& rules,
                                                const std::vector<std::string>& known_jobs,
                                                const ProcessOptions& options);
 
-// The targets of kind "threads", each with the job whose queues it names; of several jobs, all.
+// The targets of kind "threads", each with the job that owns its queues. Where the queues belong to
+// several jobs, the target covers all jobs.
 scaling::actuator::threads::Targets JobsOf(const scaling::rules::Rules& rules,
                                            const std::vector<std::string>& known_jobs);
 
-// `clock` is not owned. NotFound: there is no such program.
+// `clock` is not owned. NotFound: the program does not exist.
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptions& options,
                                                               base::Clock* clock);
 std::unique_ptr<ActuatorHolder> MakeThreads(const ThreadsOptions& options, base::Clock* clock);
-
-// What carries out what the agent decides: this is the only place that names the actuators.
 
 struct DryRunOptions {
   std::function<std::vector<bus::RosterEntry>()> roster;  // of processors; thread-safe
@@ -85,8 +87,8 @@ struct ActuatorOptions {
 
 const std::vector<std::string>& ActuatorKinds();
 
-// `clock` is not owned. InvalidArgument: there is no such kind. Else what the platform's
-// client says of its configuration.
+// `clock` is not owned. InvalidArgument: the kind is unknown. Other errors come from the platform's
+// client and concern its configuration.
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenActuator(const ActuatorOptions& options,
                                                              base::Clock* clock);
 

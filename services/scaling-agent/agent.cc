@@ -13,7 +13,7 @@ namespace {
 
 constexpr Pace kElecting{kLeaseStep, kLeaseStep};
 constexpr Pace kWatchingRules{kLookPeriod, kLookPeriod};
-// A new leader decides nothing before it has ids.
+// Short, because a new leader decides nothing before it has ids.
 constexpr Pace kKeepingRecords{absl::Milliseconds(250), absl::Milliseconds(250)};
 
 v1::ScalingMode ModeToProto(scaling::rules::Mode mode) {
@@ -28,7 +28,7 @@ v1::ScalingMode ModeToProto(scaling::rules::Mode mode) {
   return v1::SCALING_MODE_UNSPECIFIED;
 }
 
-// Says what is wrong when that changes, and when nothing is any more.
+// Logs an error when it first appears or changes, and the recovery.
 void LogChange(absl::string_view what, const absl::Status& status, std::string* said) {
   const std::string now = status.ok() ? "" : status.ToString();
   if (now == *said) return;
@@ -103,7 +103,7 @@ void Agent::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
 }
 
 void Agent::HoldLead() {
-  // Who led meanwhile may have changed them.
+  // While this agent does not lead, the leader may change the overrides.
   if (!leads()) overrides_.Forget();
   LogChange("the lease of the leader", election_.Hold().status(), &election_trouble_);
   const bool leads_now = leads();
@@ -146,8 +146,8 @@ void Agent::UseRules() {
       before.erase(found);
     }
   }
-  // One target has one loop at a time: those that are replaced end before others begin, and before
-  // their orders could reach what the name means from now on.
+  // A target has one loop at a time. Stop the replaced loops before the new ones start, and before
+  // use_targets gives a name a new meaning: an old loop's order must not reach the new target.
   for (const auto& [name, loop] : before) {
     loop->Stop();
     if (state.rules->FindTarget(name) == nullptr) decision_log_.Forget(name);

@@ -1,5 +1,5 @@
-// Agent: leads or waits to lead; has a loop for each target of the rules; knows what the scaling
-// service tells.
+// Agent: takes part in the leader election, runs one TargetLoop for each target of the rules, and
+// holds the state that the scaling service reports.
 //
 //   election ─► leads? ─┬─► TargetLoop "billing" ─► …
 //   rules file ─────────┤   TargetLoop "rating"  ─► …
@@ -36,10 +36,10 @@ namespace muster::scaling_agent {
 
 struct AgentOptions {
   ElectionOptions election;
-  LoopOptions loop;  // with several targets each records into a file of its own, FILE.TARGET
+  LoopOptions loop;  // with several targets each loop records into its own file, FILE.TARGET
 };
 
-// Nothing is owned; all outlives the agent, and is thread-safe.
+// The agent owns none of these. All of them outlive the agent and are thread-safe.
 struct AgentDependencies {
   queue::QueueStore* queues = nullptr;
   sync::OptimisticSyncStore* sync = nullptr;
@@ -48,7 +48,7 @@ struct AgentDependencies {
   base::Clock* clock = nullptr;
   std::function<std::vector<bus::RosterEntry>()> roster;  // of processors
   std::function<std::vector<std::string>()> jobs;         // their names; may be empty
-  // Tells the actuator what its targets are from now on; may be empty.
+  // Gives the actuator its new targets after the rules change; may be empty.
   std::function<void(const scaling::rules::Rules&)> use_targets;
 };
 
@@ -59,25 +59,25 @@ class Agent {
         std::unique_ptr<scaling::rules::RulesWatch> rules);
   ~Agent();  // Stop()s
 
-  // Hears triggers, and begins. After an error it may be called again.
+  // Subscribes to triggers and starts the threads. After an error the caller may call Start again.
   absl::Status Start();
-  // Decides no more, lets go of the lead, and sends those away who follow its decisions. Waits for
-  // what is being done. Again it does nothing.
+  // Stops deciding, releases the leader lease and ends the streams of decisions. Waits for the
+  // steps that run. A second call does nothing.
   void Stop();
 
   bool leads() const { return election_.Token().has_value(); }
   v1::GetAgentResponse About() const;
   scaling::rules::ActiveRules::State rules() const { return rules_->active_rules().state(); }
 
-  // nullptr: the rules have no such target. Shared with the agent, which may drop it.
+  // nullptr: the rules have no such target. The agent shares ownership and may drop the loop later.
   std::shared_ptr<TargetLoop> Find(absl::string_view target) const;
   std::vector<std::shared_ptr<TargetLoop>> Targets() const;  // in order of name
-  // What is known of a target at this moment, by its name or, if that is empty, by one of its
-  // queues. NotFound: there is none. Unavailable: nothing was seen of it yet.
+  // The latest snapshot of a target, found by its name or, if `target` is empty, by one of its
+  // queues. NotFound: no target matches. Unavailable: the loop has not observed the target yet.
   absl::StatusOr<Snapshot> Known(absl::string_view target, absl::string_view queue) const;
 
   DecisionLog* decisions() { return &decision_log_; }
-  // As of Overrides; the target decides anew at once.
+  // See Overrides for the errors. The target's loop decides again at once.
   absl::Status SetOverride(const Override& override);
   absl::Status ClearOverride(const std::string& target);
 
@@ -100,7 +100,8 @@ class Agent {
   Overrides overrides_;
   DecisionLog decision_log_;
 
-  // Of the thread that holds the lead, and of the one that keeps records.
+  // led_ and election_trouble_ belong to the election thread, refreshed_ and records_trouble_ to
+  // the records thread.
   bool led_ = false;
   std::string election_trouble_;
   absl::Duration refreshed_ = -absl::InfiniteDuration();

@@ -1,4 +1,4 @@
-// What a scaling agent can be told on its command line, beside what its host can be told.
+// The command-line options of a scaling agent, in addition to those of its host.
 #pragma once
 
 #include "services/scaling-agent/scaling_agent_role.h"
@@ -9,8 +9,8 @@ class App;
 
 namespace muster::scaling_agent {
 
-// Adds the options, which the environment sets too. Rules that are not sound are refused as a wrong
-// command line is, with file, line and reason. `options` outlives `app`.
+// Adds the options; environment variables set them too. An invalid rules file is reported as a
+// command-line error, with file, line and reason. `options` outlives `app`.
 void AddAgentOptions(CLI::App* app, RoleOptions* options);
 
 }  // namespace muster::scaling_agent

@@ -1,4 +1,4 @@
-// DecisionLog: the decisions that are kept, and those who follow them.
+// DecisionLog keeps recent decisions and streams new ones to followers. DecisionIds numbers them.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,20 @@
 
 namespace muster::scaling_agent {
 
-// Whether a person learns anything from `b` after `a`: another number, another reason, another
-// verdict. What merely goes on, such as the time by which all is done, is none.
+// False where `b` tells a person something new after `a`: another number, another reason or another
+// verdict. Figures that change with every decision, such as the time by which all work is done, are
+// not compared.
 bool SaysTheSame(const v1::ScalingDecision& a, const v1::ScalingDecision& b);
 
 // Thread-safe. Keeps the last kKeptDecisions of each target.
 class DecisionLog {
  public:
-  // Hears of decisions from its making on; ends with the book's followers, or when it is dropped.
+  // Receives the decisions that are made after the follower was created. EndFollowers ends it;
+  // dropping it unsubscribes it.
   class Follower {
    public:
-    // The next one; nullopt: none came until the clock's `deadline`, or it has ended.
+    // The next decision. nullopt: none came until `deadline` (the clock's Monotonic()), or the
+    // follower has ended.
     std::optional<v1::ScalingDecision> Next(absl::Duration deadline);
     bool ended() const;
 
@@ -46,7 +49,8 @@ class DecisionLog {
     base::Clock* const clock_;  // not owned
     mutable base::Mutex mu_;
     base::CondVar changed_;
-    std::deque<v1::ScalingDecision> news_ ABSL_GUARDED_BY(mu_);  // the oldest are dropped
+    std::deque<v1::ScalingDecision> news_
+        ABSL_GUARDED_BY(mu_);  // when full, the oldest are dropped
     bool ended_ ABSL_GUARDED_BY(mu_) = false;
   };
 
@@ -54,27 +58,29 @@ class DecisionLog {
   explicit DecisionLog(base::Clock* clock) : clock_(clock) {}
 
   void Add(const v1::GetDecisionResponse& made);
-  // Followers hear of it where its state or its numbers are others than before. Nothing happens
-  // where the decision is not kept any more.
+  // Followers receive the decision again if the action's state or numbers changed. Does nothing if
+  // the log no longer keeps the decision.
   void SetAction(const std::string& decision, const v1::ScalingAction& action);
-  // The rules do not have the target any more.
+  // Drops the decisions of a target that the rules no longer have.
   void Forget(const std::string& target);
 
   std::optional<v1::ScalingDecision> Last(const std::string& target) const;
-  // Of an id; the last one of `target`, or of all, where it is empty. NotFound.
+  // The decision with this id. An empty id: the last decision of `target`, or of all targets if
+  // that is empty too. NotFound.
   absl::StatusOr<v1::GetDecisionResponse> Find(const std::string& decision,
                                                const std::string& target) const;
-  // Of a target, or of all: newest first.
+  // The decisions of a target, newest first; an empty `target`: of all targets.
   std::vector<v1::ScalingDecision> List(const std::string& target, size_t most) const;
 
-  // Of a target, or of all. Shared with the book. ResourceExhausted: there are too many.
+  // Follows one target, or all targets if `target` is empty. ResourceExhausted: kMaxFollowers
+  // follow already.
   absl::StatusOr<std::shared_ptr<Follower>> Follow(const std::string& target);
-  // This agent leads no more.
+  // Ends all followers, because this agent no longer leads.
   void EndFollowers();
 
  private:
   struct Kept {
-    uint64_t order = 0;  // over all targets
+    uint64_t order = 0;  // counts over all targets
     v1::GetDecisionResponse made;
   };
 
@@ -89,21 +95,22 @@ class DecisionLog {
   std::list<std::weak_ptr<Follower>> followers_ ABSL_GUARDED_BY(mu_);
 };
 
-// DecisionIds: the numbers in the ids of one target's decisions, "billing-17". They count up, also
-// when another agent goes on deciding.
+// DecisionIds: the numbers in the ids of one target's decisions, "billing-17". They keep counting
+// up when another agent takes over.
 
-// Thread-safe. Decisions never wait for the store: one thread fills, another takes.
+// Thread-safe. A decision never waits for the store: one thread calls Fill, another calls Take.
 class DecisionIds {
  public:
   // `store` is not owned.
   DecisionIds(absl::string_view target, sync::OptimisticSyncStore* store);
 
-  // Before the first, and when others have decided meanwhile: what is left is older than their
-  // numbers.
+  // Drops the reserved numbers. Call it before the first decision and after another agent has led:
+  // the remaining numbers are lower than the other agent's.
   void BeginAnew();
-  // Sees to it that some are at hand; blocks as long as the store does. One at a time.
+  // Reserves numbers until kDecisionIdsAtHand are available; blocks as long as the store does. One
+  // call at a time.
   absl::Status Fill();
-  // nullopt: there is none, until the store answers.
+  // nullopt: no number is reserved yet.
   std::optional<std::string> Take();
 
  private:
@@ -111,7 +118,8 @@ class DecisionIds {
   sync::OptimisticSyncStore* const store_;  // not owned
 
   base::Mutex mu_;
-  // nullptr: nothing has begun yet. Shared with who fills while all begins anew.
+  // nullptr: BeginAnew was not called yet. Shared, because BeginAnew may replace the generator
+  // while Fill still uses it.
   std::shared_ptr<sync::UniqueIdGenerator> generator_ ABSL_GUARDED_BY(mu_);
   std::deque<int64_t> at_hand_ ABSL_GUARDED_BY(mu_);
 };

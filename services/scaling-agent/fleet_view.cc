@@ -17,12 +17,12 @@ bool CanWork(const WorkerLoad& worker) {
 
 }  // namespace
 
-// A look under way.
+// The intermediate results of one Look.
 struct FleetView::Tally {
   struct Ready {
     std::string name;
     int64_t unsettled = 0;
-    absl::Time idle_since = absl::InfiniteFuture();  // it is at work
+    absl::Time idle_since = absl::InfiniteFuture();  // the replica is at work
   };
   std::vector<Ready> ready;
   std::vector<absl::Time> starting;
@@ -58,11 +58,12 @@ FleetLook FleetView::Look(const FleetSigns& signs) {
   if (!tally.has_lost_reports) tasks_ = tally.tasks;
   look.has_lost_reports = tally.has_lost_reports;
   fleet.tasks = std::max(1, tasks_);
-  // How busy they are nobody knows then.
+  // Without reports the load per replica is unknown, so more tasks are not offered.
   fleet.max_tasks = tally.has_lost_reports ? fleet.tasks : std::max(fleet.tasks, max_tasks_);
   fleet.draining = tally.draining;
-  // Those that are on standby are idle the longest; whoever is to be on standby and still starts
-  // does not count as on its way to work, or it would be missed there again.
+  // The longest idle replicas count as parked. If too few are idle, starting replicas fill the
+  // standby and do not count as starting; otherwise the policy would count on them for work and
+  // order their replacement once they park.
   int idle = 0;
   for (const Tally::Ready& ready : tally.ready) idle += ready.idle_since <= signs.now ? 1 : 0;
   fleet.parked = std::min(idle, signs.standby);
@@ -105,7 +106,8 @@ void FleetView::NotePlatform(const FleetSigns& signs) {
   wanted_ = signs.state.wanted;
 }
 
-// One that hangs is not the bus, and what it held must be done by another.
+// Only when most reports stop together is the bus at fault. A single silent replica hangs, and
+// other replicas must do its work.
 bool FleetView::HasLostReports(const FleetSigns& signs) const {
   if (!signs.has_platform) return false;
   const auto heard =
@@ -118,7 +120,7 @@ bool FleetView::HasLostReports(const FleetSigns& signs) const {
   return 2 * heard < known;
 }
 
-// Somebody else may have ordered them: a leader before this one, or a person.
+// A previous leader or a person may have ordered the replicas too: rose_ shows when.
 absl::Time FleetView::OrderedBy(const FleetSigns& signs) const {
   return std::min(std::max(signs.ordered, rose_), signs.now);
 }
@@ -150,7 +152,8 @@ void FleetView::TakeStarting(const Replica& replica, const FleetSigns& signs, Ta
 }
 
 void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {
-  // Heartbeats of those whose replica has not told its name belong to nobody else.
+  // Some replicas do not tell their instance yet. Heartbeats that match no replica's instance are
+  // theirs.
   std::vector<const WorkerLoad*> unclaimed;
   std::set<std::string> claimed;
   for (const Replica& replica : signs.state.replicas) {
@@ -190,7 +193,7 @@ void FleetView::TakeHeartbeats(const FleetSigns& signs, Tally* tally) {
   }
 }
 
-// Holds what was found against what the platform was told last.
+// Compares the replicas found with the number that the platform was last told.
 void FleetView::Settle(const FleetSigns& signs, Tally* tally) const {
   using Ready = Tally::Ready;
   std::stable_sort(tally->ready.begin(), tally->ready.end(), [](const Ready& a, const Ready& b) {
@@ -203,7 +206,7 @@ void FleetView::Settle(const FleetSigns& signs, Tally* tally) const {
   }
   for (int i = signs.state.wanted; i < there; ++i) {
     ++tally->draining;
-    // As platforms do it: who is not ready yet goes first.
+    // As platforms do: replicas that are not ready go first.
     if (!tally->starting.empty()) {
       tally->starting.pop_back();
     } else {

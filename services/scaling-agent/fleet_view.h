@@ -1,19 +1,19 @@
-// FleetView: the replicas of a target, as its actuator and their heartbeats tell together.
+// FleetView: the replicas of a target, combined from the actuator's observations and the replicas'
+// heartbeats.
 //
 //   actuator: made ──► starting ──► ready, or parked ──► draining
-//   heartbeats:            the first that names a queue of the target: it can work
+//   heartbeats:            the first one that names a queue of the target: it can work
 //
-// A replica counts as ready once its heartbeat was heard, whatever the platform says, for only then
-// it receives. Where the actuator has no replicas of its own, as a dry run has none, the heartbeats
-// alone count. Replicas that were ordered and do not show yet are starting; those that are too many
-// for the last order are as good as gone.
+// A replica counts as ready once its first heartbeat has arrived, whatever the platform says,
+// because only then can it receive work. Where the actuator has no replicas of its own, as in a dry
+// run, only the heartbeats count. Replicas that were ordered and do not show yet count as starting;
+// replicas beyond the last order count as gone.
 //
-// When most of those that were ready fall silent together, it is their reports that are lost, and
-// not they: as long as the platform calls them ready they count as such, at the speed that was
-// known last.
+// When most of the ready replicas fall silent together, their reports are lost and the replicas
+// still run: as long as the platform calls them ready they count as ready, at the last known speed.
 //
-// Cold starts are learned from starts that it saw from their beginning, each once: a replica that
-// falls silent and is heard again has not started.
+// FleetView learns cold starts from replicas that it saw from the beginning of their start, each
+// once: a replica that falls silent and sends heartbeats again has not started.
 #pragma once
 
 #include <map>
@@ -29,17 +29,17 @@
 
 namespace muster::scaling_agent {
 
-// What the fleet is made of at an instant.
+// The input of one look at the fleet.
 struct FleetSigns {
   absl::Time now;
-  std::vector<WorkerLoad> workers;  // all processors that were heard
-  // As the actuator showed it last; `is_seen` is false where it has not for too long.
+  std::vector<WorkerLoad> workers;  // all processors that have sent a heartbeat
+  // The actuator's last observation; `is_seen` is false where that is too old.
   scaling::actuator::TargetState state;
   bool is_seen = false;
-  bool has_platform = true;      // else heartbeats alone count
-  bool trusts_platform = false;  // nobody can have heard all heartbeats yet
-  // Since when replicas that are missing can have been ordered at the earliest: since the last
-  // order that is known, or since this agent leads.
+  bool has_platform = true;      // false: only heartbeats count
+  bool trusts_platform = false;  // this agent cannot have received all heartbeats yet
+  // The earliest time at which missing replicas can have been ordered: that of the last known
+  // order, or the time at which this agent began to lead.
   absl::Time ordered;
   int standby = 0;  // ready and idle ones that count as parked
 };
@@ -47,10 +47,10 @@ struct FleetSigns {
 struct FleetLook {
   scaling::policy::Fleet fleet;
   scaling::policy::Estimates estimates;
-  // The actuator's names of those that may go, with the fewest leases first; without a platform
-  // their own.
+  // The replicas that may go, those with the fewest leases first: the actuator's names for them, or
+  // their instances where there is no platform.
   std::vector<std::string> let_go_first;
-  // Replicas that are there or to come, and do not drain; parked ones too.
+  // Replicas that exist or are starting, parked ones included, draining ones excluded.
   int live = 0;
   bool has_lost_reports = false;
 };
@@ -79,13 +79,13 @@ class FleetView {
 
   LearnedSpeed speed_;
   const int max_tasks_;
-  std::map<std::string, absl::Time> idle_since_;       // by instance
-  std::map<std::string, absl::Time> starting_;         // by name: since when
-  std::set<std::string> were_ready_;                   // names of those that are shown
+  std::map<std::string, absl::Time> idle_since_;  // by instance
+  std::map<std::string, absl::Time> starting_;    // by name: since when
+  std::set<std::string> were_ready_;              // names of the replicas that the platform shows
   absl::Time watched_since_ = absl::InfiniteFuture();  // the platform, without a gap
-  int tasks_ = 0;                                      // of those that were heard last
+  int tasks_ = 0;                                      // of the replicas that reported last
   std::optional<int> wanted_;                          // by the platform
-  absl::Time rose_ = absl::InfinitePast();             // when that grew last
+  absl::Time rose_ = absl::InfinitePast();             // when wanted_ last grew
 };
 
 }  // namespace muster::scaling_agent

@@ -53,7 +53,7 @@ absl::StatusOr<LeaderRecord> DecodeLeaderRecord(absl::string_view text) {
 
 namespace {
 
-// Clocks do not run equally fast.
+// The holder uses only 90 % of its lease, because clocks run at slightly different speeds.
 absl::Duration OwnShare(absl::Duration lease) { return lease - lease / 10; }
 
 }  // namespace
@@ -71,7 +71,8 @@ absl::StatusOr<bool> LeaderElection::Hold() {
   const bool ours = IsOursLocked(record);
   if (!ours && IsInForceLocked(record, version)) return Follow(record);
   if (!ours) {
-    // Somebody may have deleted the record. Who has seen it goes on from there.
+    // Continue from the highest token seen, in case the record was deleted: tokens must never
+    // repeat.
     record.token = tried_ = highest_seen_ + 1;
     record.beat = 0;
   }
@@ -91,7 +92,8 @@ absl::StatusOr<LeaderRecord> LeaderElection::ReadLocked(uint64_t* version) {
   return record;
 }
 
-// An earlier process of our name had another token. One whose answer was lost is ours all the same.
+// The token tells this process from an earlier process of the same instance name. A write whose
+// answer was lost still counts as ours, because tried_ was set before it.
 bool LeaderElection::IsOursLocked(const LeaderRecord& record) const {
   return tried_ != 0 && record.holder == options_.instance && record.token == tried_;
 }
@@ -110,7 +112,8 @@ absl::StatusOr<bool> LeaderElection::WriteLocked(const LeaderRecord& record, uin
                                                  absl::Duration began) {
   MUSTER_ASSIGN_OR_RETURN(const bool written,
                           store_->TryWrite(kLeaderKey, Encode(record), version));
-  // Somebody was first, or it was us and an answer was lost: the next step sees which.
+  // Another agent wrote first, or our own earlier write succeeded and its answer was lost: the next
+  // step finds out.
   if (!written) return Token().has_value();
   highest_seen_ = std::max(highest_seen_, record.token);
   Lead(record, began);
@@ -146,7 +149,7 @@ absl::Status LeaderElection::Release() {
   base::MutexLock step(&steps_);
   uint64_t version = sync::kAbsent;
   absl::StatusOr<LeaderRecord> record = ReadLocked(&version);
-  // Whatever comes of it, we act no more.
+  // Drop the token first: even if the write fails, this agent must not act any more.
   const bool ours = record.ok() && IsOursLocked(*record);
   if (record.ok() && ours) record->holder = record->address = "";
   Follow(record.ok() ? *record : LeaderRecord());

@@ -1,4 +1,4 @@
-// LeaderRecord: what the agents of a mesh know of the one that leads. A record of the sync store:
+// LeaderRecord: the record in the sync store that names the leading agent of a mesh:
 //
 //   {"version":1,"holder":"agent-7f3a","address":"10.0.0.7:7703","token":4,"beat":17,
 //    "duration_ms":3000}
@@ -25,7 +25,7 @@ namespace muster::scaling_agent {
 inline constexpr int kLeaderRecordVersion = 1;
 
 struct LeaderRecord {
-  std::string holder;   // an instance; empty: nobody leads
+  std::string holder;   // an instance; empty: no agent leads
   std::string address;  // its HOST:PORT
   int64_t token = 0;    // grows with each change of the holder
   int64_t beat = 0;     // grows with each renewal, so that each differs
@@ -35,56 +35,62 @@ struct LeaderRecord {
 };
 
 std::string Encode(const LeaderRecord& record);
-// DataLoss: it is none. FailedPrecondition: of a later version.
+// DataLoss: `text` is not a leader record. FailedPrecondition: its version is later than this
+// code's.
 absl::StatusOr<LeaderRecord> DecodeLeaderRecord(absl::string_view text);
 
-// LeaderElection: which of several agents leads, by a record of the sync store that changes by
-// compare-and-set.
+// LeaderElection: chooses the leader among several agents. They change one record of the sync store
+// by compare-and-set.
 //
 //            free, or unchanged for its duration
 //   others ───────────── Hold: token + 1 ─────────────► ours ──► Hold: beat + 1
 //      ▲                                                 │
-//      └─── not renewed in time, or somebody else's ─────┤
+//      └─── not renewed in time, or another agent's ─────┤
 //   free ◄──────────────── Release ──────────────────────┘
 //
-// No two clocks are compared: whether another's lease has run out is told by how long its record
-// has not changed before our own eyes. The holder counts from before it asked to write, the others
-// from after they read, so it stops before they begin.
+// The agents never compare their clocks. An agent takes another agent's lease for expired when it
+// has itself seen the record unchanged for the lease's duration. The holder counts from before its
+// write request, the others from after their read, so the holder stops before another agent begins.
 
 inline constexpr char kLeaderKey[] = "scaling/leader";
 
 struct ElectionOptions {
   std::string instance;  // ours
-  std::string address;   // HOST:PORT by which others reach us
+  std::string address;   // HOST:PORT at which others reach this agent
   absl::Duration duration = kLeaseDuration;
 };
 
-// The fencing token of who leads, and the moment of the clock's Monotonic() from which it may be
-// another's.
+// The leader's fencing token, and the moment of the clock's Monotonic() from which another agent
+// may hold the lease.
 struct HeldToken {
   int64_t token = 0;
   absl::Duration until = absl::InfiniteDuration();
 };
 
-// Thread-safe; calls of Hold and Release go one after the other, as long as the store takes.
+// Thread-safe. Calls of Hold and Release run one after the other; each blocks as long as the store
+// does.
 class LeaderElection {
  public:
   // `store` and `clock` are not owned.
   LeaderElection(ElectionOptions options, sync::OptimisticSyncStore* store, base::Clock* clock);
 
-  // One step: takes the lease if it is free or has run out, renews it if it is ours. Call it a few
-  // times within its duration. True: we lead. After an error we may still lead, as Token says.
+  // One step: takes the lease if it is free or has expired, renews it if this agent holds it. Call
+  // it a few times within the lease's duration. True: this agent leads. After an error it may still
+  // lead; Token says so.
   absl::StatusOr<bool> Hold();
 
-  // The fencing token while we lead, by our own clock; nullopt: we do not, and must not act.
+  // The fencing token while this agent leads, by its own clock; nullopt: it does not lead and must
+  // not act.
   std::optional<int64_t> Token() const;
-  // The same, and until when: each renewal puts that off.
+  // The token and its expiry; each renewal extends the expiry.
   std::optional<HeldToken> Held() const;
 
-  // Gives the lease up, so that another can take it at once. OK when it was not ours.
+  // Releases the lease, so that another agent can take it at once. OK if this agent did not hold
+  // it.
   absl::Status Release();
 
-  // Who leads, as the record said last; ourselves, too. An empty holder: nobody, or not known.
+  // The leader by the last known record; it may be this agent. An empty holder: no agent leads, or
+  // the leader is not known.
   LeaderRecord leader() const;
 
  private:
@@ -101,15 +107,15 @@ class LeaderElection {
   sync::OptimisticSyncStore* const store_;  // not owned
   base::Clock* const clock_;                // not owned
 
-  base::Mutex steps_;  // held for a step, its requests included
+  base::Mutex steps_;  // held during a whole step, requests to the store included
   uint64_t seen_version_ ABSL_GUARDED_BY(steps_) = sync::kAbsent;
   absl::Duration seen_since_ ABSL_GUARDED_BY(steps_);
   int64_t highest_seen_ ABSL_GUARDED_BY(steps_) = 0;
-  int64_t tried_ ABSL_GUARDED_BY(steps_) = 0;  // the token that we took, or tried to take
+  int64_t tried_ ABSL_GUARDED_BY(steps_) = 0;  // the token that this agent took, or tried to take
 
   mutable base::Mutex mu_;
   LeaderRecord leader_ ABSL_GUARDED_BY(mu_);
-  int64_t token_ ABSL_GUARDED_BY(mu_) = 0;  // 0: we do not lead
+  int64_t token_ ABSL_GUARDED_BY(mu_) = 0;  // 0: this agent does not lead
   absl::Duration until_ ABSL_GUARDED_BY(mu_);
 };
 

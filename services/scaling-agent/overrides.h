@@ -1,4 +1,4 @@
-// Overrides: the numbers that somebody demands for a while. One record of the sync store:
+// Overrides: replica numbers that people demand for a limited time. One record of the sync store:
 //
 //   {"version":1,"overrides":[{"target":"billing","replicas":7,"until_ns":1321009200000000000,
 //    "by":"ops"}]}
@@ -30,32 +30,34 @@ struct Override {
   std::string target;
   int replicas = 0;
   absl::Time until;
-  std::string by;  // who asked for it; empty: not known
+  std::string by;  // the name of the requester; empty: not known
 
   bool operator==(const Override&) const = default;
 };
 
 std::string Encode(const std::vector<Override>& overrides);
-// DataLoss: it is none. FailedPrecondition: of a later version.
+// DataLoss: `text` is not a record of overrides. FailedPrecondition: its version is later than this
+// code's.
 absl::StatusOr<std::vector<Override>> DecodeOverrides(absl::string_view text);
 
-// Thread-safe. What is asked is answered from memory.
+// Thread-safe. `Of` answers from memory.
 class Overrides {
  public:
   // `store` and `clock` are not owned.
   Overrides(sync::OptimisticSyncStore* store, base::Clock* clock) : store_(store), clock_(clock) {}
 
-  // Reads what is in force; blocks as long as the store does.
+  // Reads the overrides from the store; blocks as long as the store does.
   absl::Status Refresh();
-  // Others may have changed them: nothing is known until the next Refresh.
+  // Drops the overrides in memory, because other agents may have changed the record. Nothing is
+  // known until the next Refresh.
   void Forget();
   bool is_known() const;
 
-  // In force now. nullopt: none is, or nothing is known.
+  // The override that is in force now. nullopt: there is none, or nothing is known.
   std::optional<Override> Of(const std::string& target) const;
 
-  // Durable when they answer OK. Upon an error the outcome is unknown; again does no harm.
-  // Aborted: others kept being first.
+  // The change is durable when they return OK. After an error the outcome is unknown; repeating the
+  // call does no harm. Aborted: other writers changed the record first, kMaxOverrideTries times.
   absl::Status Set(const Override& override);
   absl::Status Clear(const std::string& target);
 
@@ -69,7 +71,8 @@ class Overrides {
   sync::OptimisticSyncStore* const store_;  // not owned
   base::Clock* const clock_;                // not owned
 
-  base::Mutex changing_;  // held while reading or changing the record: memory follows in its order
+  base::Mutex changing_;  // held while reading or writing the record, so that memory changes in the
+                          // same order
   mutable base::Mutex mu_;
   std::optional<ByTarget> known_ ABSL_GUARDED_BY(mu_);
 };

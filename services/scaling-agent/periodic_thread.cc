@@ -38,7 +38,8 @@ void PeriodicThread::Run() {
 bool PeriodicThread::AwaitTurn() {
   base::MutexLock lock(&mu_);
   while (!stopping_) {
-    // What comes just before the period's end is gathered, too.
+    // After Wake only the gather time counts, even if the period ends earlier: otherwise a step at
+    // the period's end would split events that belong together.
     const absl::Duration due = woken_.has_value()
                                    ? std::max(last_ + pace_.least, *woken_ + pace_.gather)
                                    : last_ + pace_.period;

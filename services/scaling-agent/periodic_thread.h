@@ -1,5 +1,5 @@
-// PeriodicThread: takes the same step again and again, on a thread of its own: once a period, and
-// soon when it is woken.
+// PeriodicThread: runs the same step again and again on its own thread: once a period, and soon
+// after Wake.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@
 namespace muster::scaling_agent {
 
 struct Pace {
-  absl::Duration period;                        // between two steps, at the most
-  absl::Duration least = absl::ZeroDuration();  // and at the least, however often it is woken
-  // From when it is woken until the step, so that one step sees what comes together.
+  absl::Duration period;                        // the most time between two steps
+  absl::Duration least = absl::ZeroDuration();  // the least time, however often Wake is called
+  // From Wake until the step, so that one step handles events that come together.
   absl::Duration gather = absl::ZeroDuration();
 };
 
@@ -28,15 +28,15 @@ class PeriodicThread {
   PeriodicThread(const PeriodicThread&) = delete;
   PeriodicThread& operator=(const PeriodicThread&) = delete;
 
-  // Takes the first step at once. Again it does nothing.
+  // Runs the first step at once. A second call does nothing.
   void Start();
   void Wake();
-  // Waits for the step that runs. Again, or before Start, it does nothing.
+  // Waits for the step that runs. Does nothing before Start or when called again.
   void Stop();
 
  private:
   void Run();
-  // False: it shall stop.
+  // False: the thread shall stop.
   bool AwaitTurn();
 
   const Pace pace_;
@@ -46,10 +46,10 @@ class PeriodicThread {
   base::Mutex mu_;
   base::CondVar changed_;
   absl::Duration last_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
-  // The first time since the last step.
+  // When Wake was first called since the last step began.
   std::optional<absl::Duration> woken_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  base::Mutex thread_mu_;  // held while stopping, so that whoever comes second waits
+  base::Mutex thread_mu_;  // held while stopping, so that a second caller of Stop waits too
   std::thread thread_ ABSL_GUARDED_BY(thread_mu_);
 };
 

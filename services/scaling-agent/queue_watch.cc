@@ -106,7 +106,7 @@ absl::StatusOr<std::vector<scaling::policy::QueueReading>> QueueWatch::Read() {
     shall_list = std::exchange(shall_list_, false);
   }
   if (shall_list || clock_->Monotonic() - listed_at_ >= kListPeriod) {
-    listed_at_ = -absl::InfiniteDuration();  // until it succeeds, each look tries
+    listed_at_ = -absl::InfiniteDuration();  // each Look lists again until one succeeds
     MUSTER_ASSIGN_OR_RETURN(partitions, List());
     MUSTER_ASSIGN_OR_RETURN(std::string unknown, UnknownIn(partitions));
     NoteUnknown(std::move(unknown));
@@ -130,7 +130,7 @@ absl::StatusOr<QueueWatch::Partitions> QueueWatch::List() {
   return partitions;
 }
 
-// Other names may begin in the same way, and be many.
+// The prefix may match many other queues, so this reads page by page and filters by NameOf.
 absl::StatusOr<std::vector<queue::QueueId>> QueueWatch::PartitionsOf(const std::string& name) {
   std::vector<queue::QueueId> partitions;
   std::vector<queue::QueueInfo> page;
@@ -158,7 +158,8 @@ void QueueWatch::NoteUnknown(std::string text) {
       unknown_.empty() ? absl::InfiniteDuration() : std::min(unknown_since_, clock_->Monotonic());
 }
 
-// A job has no queues before its first batch, or its first processor.
+// A name of a known job's queue is not unknown: a job has no queues before its first batch or its
+// first processor.
 absl::StatusOr<std::string> QueueWatch::UnknownIn(const Partitions& partitions) {
   std::vector<std::string> unknown;
   for (const auto& [name, queues] : partitions) {
@@ -173,7 +174,7 @@ absl::StatusOr<std::string> QueueWatch::UnknownIn(const Partitions& partitions) 
   return TellUnknown(unknown, known);
 }
 
-// The first of them are enough for people.
+// The first page of queues is enough, because only people read the names.
 absl::StatusOr<std::vector<std::string>> QueueWatch::NamesThereAre(
     const std::vector<std::string>& jobs) {
   std::set<std::string> names;
@@ -192,13 +193,13 @@ absl::StatusOr<scaling::policy::QueueReading> QueueWatch::ReadOne(
     const std::string& name, const std::vector<queue::QueueId>& partitions) {
   scaling::policy::QueueReading reading;
   reading.queue = name;
-  // What is put while the store answers may or may not be in the answer. Dated from before, it is
-  // taken for more work at worst, until the next look.
+  // The answer may or may not include work that arrives while the store answers. With a time from
+  // before the request, such work counts twice at worst, until the next Look.
   reading.at = clock_->Now();
   for (const queue::QueueId& id : partitions) {
     const absl::StatusOr<queue::QueueStats> stats = store_->Stats(id);
     if (absl::IsNotFound(stats.status())) {
-      listed_at_ = -absl::InfiniteDuration();  // it was deleted
+      listed_at_ = -absl::InfiniteDuration();  // the queue was deleted: list again
       continue;
     }
     if (!stats.ok()) return base::Annotate(stats.status(), id.ToString());

@@ -1,4 +1,5 @@
-// What the rules of a target mean by the name of a queue.
+// QueueWatch reads the statistics of a target's queues. The functions before it match the names in
+// the rules with queues and jobs.
 #pragma once
 
 #include <functional>
@@ -21,48 +22,51 @@ namespace muster::scaling_agent {
 
 using scaling::rules::MatchesQueue;
 
-// Of the names in the rules, the one that means `queue`; the exact one first, "" if none does.
+// The name among `names` (from the rules) that means `queue`. An exact match wins; "" if no name
+// matches.
 absl::string_view NameOf(absl::string_view queue, const std::vector<std::string>& names);
 
-// "retail-in" of "retail-in-0"; a name that ends in no number is itself.
+// "retail-in" of "retail-in-0"; a name that does not end in a number stays unchanged.
 absl::string_view WithoutPartition(absl::string_view name);
 
 // The job whose input queue this name in the rules means, or all its partitions: "retail" for
-// "retail-in-0" and for "retail-in". It is one of `jobs`, or else one that is yet to be applied.
-// nullopt: it is no job's input queue, or that of none of `jobs` as muster named it.
+// "retail-in-0" and for "retail-in". The result is one of `jobs`, or a job that is not applied yet.
+// nullopt: the name is not that of an input queue, or muster derived the queue's name from a job
+// that is not in `jobs`.
 std::optional<std::string> JobOf(absl::string_view name, const std::vector<std::string>& jobs);
 
-// "account/retail-in-0" → "retail-in-0"; "" where it is another account's.
+// "account/retail-in-0" → "retail-in-0"; "" if the queue belongs to another account.
 absl::string_view WithinAccount(absl::string_view queue, absl::string_view account);
 
-// QueueWatch: what the queues of one target said of themselves last.
+// QueueWatch: the last statistics of one target's queues.
 
-// Thread-safe; one Look at a time. Look blocks for as long as the store does; nothing else waits.
+// Thread-safe; one Look at a time. Look blocks for as long as the store does; no other call blocks.
 class QueueWatch {
  public:
-  // Names of all jobs that there are; may wait for a store. Nobody asks while each name has a
-  // queue.
+  // Returns the names of all jobs; may block on a store. QueueWatch calls it only while a name has
+  // no queue.
   using Jobs = std::function<std::vector<std::string>()>;
 
-  // `names`: as the rules have them (queue_names.h). `store` and `clock` are not owned. `jobs` may
-  // be empty: none is known.
+  // `names`: the queue names in the rules (see MatchesQueue). `store` and `clock` are not owned.
+  // `jobs` may be empty: no job is known.
   QueueWatch(std::string account, std::vector<std::string> names, queue::QueueStore* store,
              base::Clock* clock, Jobs jobs = {});
 
-  // Reads all queues of the target; nothing of what could not be read whole is taken over. A name
-  // for which there is no queue yet has no work; one with more than kMaxPartitions is a trouble.
+  // Reads all queues of the target. If one read fails, the previous readings stay. A name without a
+  // queue has no work; a name with more than kMaxPartitions partitions is an error (see trouble).
   void Look();
 
-  // One for each name, its partitions summed up. Empty: the last look that succeeded is too long
-  // ago.
+  // One reading for each name, its partitions summed up. Empty: the last successful Look is too
+  // old.
   std::vector<scaling::policy::QueueReading> readings() const;
-  // Why the last look failed, or how long it has been going on.
+  // Why the last Look failed, or how long the present one has been running.
   absl::Status trouble() const;
-  // NotFound: for kUnknownNameGrace there has been neither a queue nor a job for some name. It says
-  // which, and what there is instead.
+  // NotFound: for kUnknownNameGrace a name has had neither a queue nor a job. The message tells the
+  // name and the names that exist.
   absl::Status unknown() const;
 
-  // A trigger named this queue: if it is not known, the next look searches for it.
+  // A trigger named this queue: if the watch does not know it, the next Look lists the queues
+  // again.
   void OnTrigger(absl::string_view queue);
 
  private:
@@ -83,7 +87,7 @@ class QueueWatch {
   base::Clock* const clock_;        // not owned
   const Jobs jobs_;
 
-  // Of the thread that looks.
+  // Used only by the thread that calls Look.
   absl::Duration listed_at_ = -absl::InfiniteDuration();
 
   mutable base::Mutex mu_;
@@ -94,7 +98,7 @@ class QueueWatch {
   absl::Duration looking_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
   absl::Status trouble_ ABSL_GUARDED_BY(mu_);
   absl::Duration unknown_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
-  std::string unknown_ ABSL_GUARDED_BY(mu_);  // names, and what there is instead
+  std::string unknown_ ABSL_GUARDED_BY(mu_);  // the unknown names, and the names that exist
 };
 
 }  // namespace muster::scaling_agent

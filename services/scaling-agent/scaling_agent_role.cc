@@ -10,12 +10,12 @@
 namespace muster::scaling_agent {
 namespace {
 
-// What a pod may use unless it is said.
+// The cores of a pod, unless the options say otherwise.
 constexpr double kPodCores = 1;
 
 }  // namespace
 
-// After a transient error it is called again: what is there already stays.
+// The host calls Open again after a transient error; the parts that exist already stay.
 absl::Status ScalingAgentRole::Open(const host::Stores& stores, const host::Fail&) {
   if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
   if (actuator_ == nullptr) {
@@ -35,7 +35,7 @@ absl::Status ScalingAgentRole::Join(const host::Stores& stores) {
   return absl::OkStatus();
 }
 
-// Replicas belong to the mesh that this agent belongs to, however it was told of it.
+// The replicas inherit the agent's host options, so that they join the same mesh.
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> ScalingAgentRole::MakeActuator() {
   ActuatorOptions options = options_.actuator;
   options.process.folder = absl::StrCat(host_.data_dir, "/replicas");
@@ -60,7 +60,7 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   options.loop.account = host_.account;
   options.loop.speed = options_.speed;
   if (options_.actuator.kind == "kubernetes" && options_.speed.replica_cores == 0) {
-    options.loop.speed.replica_cores = kPodCores;  // its machine is not this one
+    options.loop.speed.replica_cores = kPodCores;  // a pod runs on another machine
   }
   options.loop.max_tasks = options_.max_tasks;
   options.loop.recording = options_.recording;
@@ -98,7 +98,7 @@ std::vector<rpc::ServedService> ScalingAgentRole::services() {
           {v1::MeshService::service_full_name(), &membership_->service()}};
 }
 
-// Another leads as soon as this one has let go.
+// Agent::Stop releases the lease, so that another agent leads at once.
 void ScalingAgentRole::Drain(absl::Duration) {
   if (service_ != nullptr) service_->StopWatches();
   if (agent_ != nullptr) agent_->Stop();

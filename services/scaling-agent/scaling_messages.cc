@@ -174,7 +174,7 @@ v1::GetDecisionResponse RecordOf(const Weighed& weighed) {
 
 namespace {
 
-// By when the oldest work must be done that the statistics show.
+// The deadline of the oldest work in the statistics; nullopt: they show no work.
 std::optional<absl::Time> OldestDeadline(const Snapshot& seen) {
   std::optional<absl::Time> oldest;
   for (const scaling::policy::QueueReading& reading : seen.observation.queues) {

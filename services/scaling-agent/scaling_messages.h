@@ -1,5 +1,4 @@
-// What is told of a decision: the messages of the scaling service, from what the policy saw and
-// said.
+// Builds the messages of the scaling service from a policy's observations and decisions.
 #pragma once
 
 #include <optional>
@@ -17,40 +16,38 @@
 
 namespace muster::scaling_agent {
 
-// All that made a decision.
+// Everything that led to a decision, and the decision.
 struct Weighed {
-  // The bounds are those that the rules set.
+  // Its bounds are the rules' bounds.
   scaling::policy::Observation observation;
-  scaling::policy::Decision by_policy;  // its answer
+  scaling::policy::Decision by_policy;  // the policy's own answer
   scaling::rules::RuleTrace trace;
   std::optional<Override> override;
-  bool is_blind = false;  // nobody may go now, whatever the policy says
+  bool is_blind = false;  // no replica may go now, whatever the policy says
   scaling::policy::Decision decided;
 };
 
-// What people and caution make of a policy's answer, in this order.
+// The next three functions correct a policy's answer. Call them in this order.
 //
-// So many stay, because not all that there is can be seen.
+// Keeps at least `there` replicas, because the agent cannot see all that exist.
 void KeepAtLeast(int there, Weighed* weighed);
-// Somebody demands a number; nullopt: nobody does. Only `range` stays in force.
+// Applies an override; nullopt: there is none. Of the rules only `range` limits it.
 void Demand(const std::optional<Override>& override, const scaling::rules::Range& range,
             Weighed* weighed);
-// Nothing leaves the target's own most, those on standby included.
+// Keeps replicas and standby replicas together within `most`, the target's own maximum.
 void BoundStandby(int most, Weighed* weighed);
 
-// Without id, target and action.
+// The record of a decision, without id, target and action.
 v1::GetDecisionResponse RecordOf(const Weighed& weighed);
 
-// What became of an order. `is_dry`: nothing was to.
+// The outcome of an order. `is_dry`: the actuator was not meant to change anything.
 v1::ScalingAction ActionOf(const absl::StatusOr<scaling::actuator::Outcome>& outcome, bool is_dry,
                            absl::Time now);
 
 v1::ReplicaCounts CountsOf(const scaling::policy::Fleet& fleet);
 v1::ScalingOverride ToProto(const Override& override);
 
-// Where a target stands, as the scaling service tells it.
-
-// What was seen last, and by what it is judged.
+// The last observation of a target, and the options that a policy judges it by.
 struct Snapshot {
   std::string target;
   scaling::policy::Observation observation;
@@ -60,7 +57,7 @@ struct Snapshot {
 struct TargetReport {
   std::string target;
   std::vector<std::string> queues;
-  std::string trouble;                      // empty: there is none
+  std::string trouble;                      // empty: all is well
   std::optional<v1::ScalingDecision> last;  // decision
   std::optional<Override> override;
   std::optional<Snapshot> seen;

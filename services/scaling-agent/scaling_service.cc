@@ -20,11 +20,11 @@
 namespace muster::scaling_agent {
 namespace {
 
-// By its certificate; "" without one.
+// The caller's name in its certificate; "" without one.
 std::string CallerOf(const grpc::ServerContext& context) {
   const auto caller = context.auth_context();
   if (caller == nullptr || !caller->IsPeerAuthenticated()) return "";
-  // On loopback gRPC only knows by which transport somebody came.
+  // On loopback, gRPC's only identity is the name of the transport: that is no caller.
   if (caller->GetPeerIdentityPropertyName() == GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME)
     return "";
   const std::vector<grpc::string_ref> names = caller->GetPeerIdentity();
@@ -130,7 +130,8 @@ absl::Status ScalingService::Watch(grpc::ServerContext* context,
   MUSTER_RETURN_IF_ERROR(CheckTarget(request.target()));
   MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<DecisionLog::Follower> follower,
                           agent_->decisions()->Follow(request.target()));
-  // Whoever has the headers misses nothing from now on.
+  // The follower exists already, so a client that has received the headers misses no later
+  // decision.
   writer->SendInitialMetadata();
   while (!context->IsCancelled()) {
     if (stopping_) return absl::UnavailableError("this agent is about to stop: watch another one");

@@ -1,4 +1,4 @@
-// ScalingService: tells what the agent knows and decides. See
+// ScalingService: serves the agent's state and decisions over gRPC. See
 // proto/muster/v1/scaling_service.proto.
 #pragma once
 
@@ -20,7 +20,7 @@ class ScalingService final : public v1::ScalingService::Service {
   // Neither is owned.
   ScalingService(Agent* agent, base::Clock* clock) : agent_(agent), clock_(clock) {}
 
-  // Those who watch are sent away: this agent is about to stop.
+  // Ends all WatchDecisions streams, because this agent is about to stop.
   void StopWatches() { stopping_ = true; }
 
   grpc::Status GetAgent(grpc::ServerContext* context, const v1::GetAgentRequest* request,
@@ -44,10 +44,10 @@ class ScalingService final : public v1::ScalingService::Service {
                         v1::SimulateResponse* response) override;
 
  private:
-  // FailedPrecondition: another one leads.
+  // FailedPrecondition: this agent does not lead.
   absl::Status CheckLeads() const;
   absl::StatusOr<std::shared_ptr<TargetLoop>> Find(const std::string& target) const;
-  // NotFound: it is neither empty nor a target.
+  // NotFound: `target` is neither empty nor a target of the rules.
   absl::Status CheckTarget(const std::string& target) const;
   absl::Status List(const v1::ListTargetsRequest& request, v1::ListTargetsResponse* response) const;
   absl::Status Watch(grpc::ServerContext* context, const v1::WatchDecisionsRequest& request,

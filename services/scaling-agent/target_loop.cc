@@ -56,7 +56,8 @@ void TargetLoop::Stop() {
   queues_thread_.Stop();
 }
 
-// What is seen for the first time, or again, is news; the rest waits for the next look.
+// Wakes the decision only when readings appear after none were available; a decision a second
+// covers the rest. Act does the same for the actuator's view.
 void TargetLoop::LookAtQueues() {
   if (!deps_.token().has_value()) return;
   const bool was_blind = watch_.readings().empty();
@@ -114,7 +115,7 @@ void TargetLoop::Decide() {
   const FleetSigns signs = SignsAt(now);
   std::vector<scaling::policy::QueueReading> queues = watch_.readings();
   if (!leads || IsTooEarly(signs, queues)) {
-    fleet_.Look(signs);  // whoever takes over knows the speed of things already
+    fleet_.Look(signs);  // so that an agent that takes over has learned speeds already
     return;
   }
   PassOnAnnouncements(now);
@@ -143,7 +144,7 @@ void TargetLoop::TakeRules() {
             {{"target", name()}, {"why", used.ToString()}});
 }
 
-// True: we lead, and have begun to.
+// True: this agent leads, and its term has begun.
 bool TargetLoop::FollowLead() {
   const std::optional<HeldToken> held = deps_.token();
   if (held.has_value() && (!term_.has_value() || term_->token != held->token)) {
@@ -155,7 +156,7 @@ bool TargetLoop::FollowLead() {
   }
   if (!term_.has_value()) {
     base::MutexLock lock(&mu_);
-    announced_.clear();  // the statistics will show it
+    announced_.clear();  // the queues' statistics will show this work
   }
   return term_.has_value();
 }
@@ -211,8 +212,9 @@ FleetSigns TargetLoop::SignsAt(absl::Time now) const {
   return signs;
 }
 
-// What it takes to decide comes within moments of beginning to lead; without an answer, it decides
-// without it. Ids and overrides it must have.
+// After the term begins, the first queue readings and the first actuator view arrive within
+// moments. The loop waits kLookPeriod for them, then decides without them. It never decides without
+// the overrides (here) or an id (Conclude).
 bool TargetLoop::IsTooEarly(const FleetSigns& signs,
                             const std::vector<scaling::policy::QueueReading>& queues) const {
   if (!deps_.overrides->is_known()) return true;
@@ -227,8 +229,9 @@ Weighed TargetLoop::Weigh(const FleetSigns& signs,
   seen.now = signs.now;
   seen.queues = std::move(queues);
   FleetSigns looked = signs;
-  // Which replicas count as parked depends on how many shall be, and the other way round. Twice
-  // settles it: a policy answers the same at the same instant.
+  // The number of parked replicas depends on the standby that the policy wants, and the policy's
+  // answer depends on the number of parked replicas. Two rounds settle it, because a policy answers
+  // the same at the same instant.
   for (int round = 0; round < 2; ++round) {
     FleetLook look = fleet_.Look(looked);
     *live = look.live;
@@ -246,13 +249,13 @@ Weighed TargetLoop::Weigh(const FleetSigns& signs,
   return weighed;
 }
 
-// Replicas that must stay, because not all that there is can be seen; 0: it can.
+// How many replicas must stay because the agent cannot see all that exist; 0: it sees all.
 int TargetLoop::UnseenReplicas(const FleetSigns& signs, int live, const Weighed& weighed) const {
   const bool has_settled = deps_.clock->Monotonic() - term_->since >= kSettleTime;
-  // Rules say what becomes of lost metrics, once they are.
+  // Once the metrics count as lost, the rules' on_metric_loss decides.
   const bool has_readings = !weighed.observation.queues.empty() || weighed.trace.has_lost_metrics;
   if (signs.is_seen && has_settled && has_readings && !has_lost_reports_) return 0;
-  // Where there is no platform to ask, what was decided last stands for what was there.
+  // Without a platform to ask, the last decision stands for the number of replicas.
   return std::max(live, signs.has_platform ? signs.state.wanted : decided_);
 }
 
@@ -272,7 +275,7 @@ void TargetLoop::Conclude(const Weighed& weighed) {
   const bool is_new = !term_->last.has_value() || !SaysTheSame(*term_->last, decision);
   if (is_new) {
     const std::optional<std::string> id = ids_.Take();
-    if (!id.has_value()) return;  // the next look has one
+    if (!id.has_value()) return;  // the next decision tries again
     decision.set_id(*id);
   } else {
     decision.set_id(term_->last->id());
@@ -283,7 +286,7 @@ void TargetLoop::Conclude(const Weighed& weighed) {
   order.target = name();
   order.decision = decision.id();
   order.replicas = decided_;
-  // Most platforms cannot change it, and none shall where nothing is asked.
+  // Most platforms cannot change the number of tasks; 0 leaves it as it is.
   order.tasks =
       weighed.decided.tasks == weighed.observation.fleet.tasks ? 0 : weighed.decided.tasks;
   order.let_go_first = let_go_first_;
@@ -294,7 +297,7 @@ void TargetLoop::Conclude(const Weighed& weighed) {
     Publish(record);
   }
   if (rules_->rules->mode != scaling::rules::Mode::kAct) return actuation_.Rest();
-  // Without a look at what there is, an order could be a wild one.
+  // Before the first observation of the target, an order could be far from what exists.
   if (!actuation_.view().was_seen) return;
   actuation_.Want(std::move(order));
   if (is_new) actuation_thread_.Wake();

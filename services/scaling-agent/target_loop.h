@@ -1,14 +1,15 @@
-// TargetLoop: sees, decides and acts for one target. Three threads, so that nothing that hangs
-// stops the decisions:
+// TargetLoop: observes one target, decides for it and acts on it. Three threads, so that a call
+// that hangs does not stop the decisions:
 //
-//   queues    ─► QueueWatch ──┐
-//   triggers  ────────────────┼─► decides ─► DecisionLog
-//   heartbeats ───────────────┤      │
-//   actuator  ◄─► ActuationWorker ◄─┴──────┘
+//   queues     ──► QueueWatch ───────┐
+//   triggers   ──────────────────────┼─► decides ─► DecisionLog
+//   heartbeats ──────────────────────┤      │
+//   actuator   ◄─► ActuationWorker ◄─┴──────┘
 //
-// It decides upon each trigger and once a second, while this agent leads. While it cannot see all
-// there is, nobody goes: without the queues' statistics, without the actuator's answer, without the
-// heartbeats of most replicas, and until one that has just begun to lead has heard every heartbeat.
+// While this agent leads, the loop decides upon each trigger and once a second. While its view is
+// incomplete it lets no replica go: without the queues' statistics, without the actuator's answer,
+// without the heartbeats of most replicas, and, after the agent has begun to lead, until every
+// heartbeat must have arrived.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,7 @@ struct LoopOptions {
   RecordingPlace recording;
 };
 
-// Nothing is owned; all outlives the loop, and is thread-safe.
+// The loop owns none of these. All of them outlive the loop and are thread-safe.
 struct LoopDependencies {
   queue::QueueStore* queues = nullptr;
   sync::OptimisticSyncStore* sync = nullptr;
@@ -57,13 +58,13 @@ struct LoopDependencies {
   base::Clock* clock = nullptr;
   ActuationWorker::Token token;                           // while this agent leads
   std::function<std::vector<bus::RosterEntry>()> roster;  // of processors
-  std::function<std::vector<std::string>()> jobs;         // as of QueueWatch
+  std::function<std::vector<std::string>()> jobs;         // see QueueWatch::Jobs
 };
 
-// Thread-safe, save that each of Decide, LookAtQueues, Act and FillIds has one caller at a time.
+// Thread-safe, but each of Decide, LookAtQueues, Act and FillIds allows one caller at a time.
 class TargetLoop {
  public:
-  // Of a target that `rules` have.
+  // `target` is one of the targets of `rules`.
   TargetLoop(const scaling::rules::Target& target, LoopOptions options, LoopDependencies deps,
              std::shared_ptr<const RulesInForce> rules);
   ~TargetLoop();  // Stop()s
@@ -71,29 +72,29 @@ class TargetLoop {
   void Start();
   void Stop();
 
-  // The four steps; Start has threads take them, all but the last.
+  // The four steps. The threads that Start begins run all but FillIds.
   void Decide();
   void LookAtQueues();
   void Act();
-  // On a thread that may wait for the sync store.
+  // Call it on a thread that may wait for the sync store.
   absl::Status FillIds() { return ids_.Fill(); }
 
-  // Whether the same loop can go on for it: rules that only set it differently make no other.
+  // Whether this loop can continue for `target`. A change of its settings needs no new loop.
   bool IsFor(const scaling::rules::Target& target) const;
   void UseRules(std::shared_ptr<const RulesInForce> rules);
-  // Work was put into a queue of the account; most are others'.
+  // A producer put work into a queue of the account; most of these queues belong to other targets.
   void OnWork(absl::string_view queue, int64_t items);
-  // Something has changed: decides soon.
+  // Decides soon, because an input has changed.
   void Wake();
 
   const std::string& name() const { return target_.id; }
   bool HasQueue(absl::string_view queue) const;
   v1::ScalingTarget Status() const;
-  // nullopt: nothing was seen yet.
+  // nullopt: the loop has not observed anything yet.
   std::optional<Snapshot> snapshot() const;
 
  private:
-  // What is kept of an agent's time as the leader.
+  // The state of one term of this agent as the leader.
   struct Term {
     int64_t token = 0;
     absl::Duration since;
@@ -121,7 +122,8 @@ class TargetLoop {
                 const absl::StatusOr<scaling::actuator::Outcome>& outcome);
   std::string HealthIssues() const;
 
-  const scaling::rules::Target target_;  // as it was first; its numbers may have changed since
+  const scaling::rules::Target
+      target_;  // from the rules that the loop began with; its numbers may have changed since
   const LoopOptions options_;
   const LoopDependencies deps_;
 
@@ -129,7 +131,7 @@ class TargetLoop {
   ActuationWorker actuation_;
   DecisionIds ids_;
 
-  // Of the thread that decides.
+  // Used only by the thread that decides.
   std::shared_ptr<const RulesInForce> rules_;
   TargetPolicy policy_;
   FleetView fleet_;
@@ -137,13 +139,13 @@ class TargetLoop {
   absl::Time last_time_ = absl::InfinitePast();
   std::vector<std::string> let_go_first_;
   bool has_lost_reports_ = false;  // at the last look at the fleet
-  int decided_ = 0;                // replicas, those on standby included, as decided last
+  int decided_ = 0;                // replicas of the last decision, standby included
 
   mutable base::Mutex mu_;
   std::shared_ptr<const RulesInForce> next_rules_ ABSL_GUARDED_BY(mu_);
   std::vector<scaling::policy::Announcement> announced_ ABSL_GUARDED_BY(mu_);
   std::optional<Snapshot> snapshot_ ABSL_GUARDED_BY(mu_);
-  absl::Status deciding_ ABSL_GUARDED_BY(mu_);          // what hinders it
+  absl::Status deciding_ ABSL_GUARDED_BY(mu_);          // why the loop cannot decide
   absl::Status heartbeat_status_ ABSL_GUARDED_BY(mu_);  // the replicas
 
   PeriodicThread queues_thread_;

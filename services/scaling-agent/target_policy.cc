@@ -108,7 +108,7 @@ void TargetPolicy::Record(const scaling::recording::RecordedEvent& event) {
   ++unrecorded_;
 }
 
-// One with a gap cannot be decided anew.
+// A recording with a gap cannot be replayed, so nothing is appended after an error.
 void TargetPolicy::EndRecording(const absl::Status& why) {
   writer_.reset();
   recording_ = why;

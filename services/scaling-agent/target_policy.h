@@ -1,5 +1,5 @@
-// TargetPolicy: what decides for one target: the deadline policy as the target's rules set it, held
-// to the rules; and the recording of all that it was told and decided.
+// TargetPolicy: decides for one target. It runs the deadline policy with the options and limits of
+// the target's rules, and records all inputs and decisions.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace muster::scaling_agent {
 
-// The rules as a file says them.
+// Rules, with the text of the file that they came from.
 struct RulesInForce {
   std::shared_ptr<const scaling::rules::Rules> rules;
   std::string text;
   int64_t revision = 0;
 };
 
-// What the rules of a target say of the deadline policy.
+// The options of the deadline policy that the rules of a target set.
 //
 //   sla.max, sla.aim, patience   theirs; without an sla kDefaultSla
 //   stabilizer.idle_hold         where it is said the rule alone holds,
@@ -40,24 +40,25 @@ struct RecordingPlace {
 // Not thread-safe.
 class TargetPolicy {
  public:
-  // Each time that deciding begins anew a new recording begins beside those that are there: FILE,
-  // FILE.2, FILE.3 … up to kMaxRecordings.
+  // Each Begin starts a new recording beside the existing ones: FILE, FILE.2, FILE.3 … up to
+  // kMaxRecordings.
   TargetPolicy(std::string target, RecordingPlace place);
 
-  // Knows nothing of what was before, save the rules. The errors of both: the rules do not have the
-  // target, or ask for what the policy refuses; what was in force stays.
+  // Starts deciding anew: only the rules carry over. Begin and Use fail if the rules lack the
+  // target or ask for options that the policy refuses; the previous rules then stay in force.
   absl::Status Begin(const RulesInForce& rules);
-  // From now on. What was learned stays, unless the deadline policy itself is to be another.
+  // Replaces the rules. The policy keeps what it has learned, unless the options of the deadline
+  // policy change.
   absl::Status Use(const RulesInForce& rules);
 
-  // After Begin.
+  // Announce and Decide require a Begin that succeeded.
   void Announce(const scaling::policy::Announcement& announcement);
   scaling::policy::Decision Decide(const scaling::policy::Observation& observation);
 
   const scaling::rules::RuleTrace& trace() const { return policy_->trace(); }
   const scaling::policy::DeadlineOptions& options() const { return options_; }
-  // OK: what shall be recorded is. Else it ended, and deciding goes on; why, and how much of what
-  // happened since is not in it.
+  // OK: the recording is complete, or none is wanted. An error: the recording ended while deciding
+  // goes on; the message tells why, and how many events since are missing.
   absl::Status recording() const;
 
  private:
@@ -71,7 +72,7 @@ class TargetPolicy {
   std::unique_ptr<scaling::rules::RuledPolicy> policy_;
   std::unique_ptr<scaling::recording::RecordingWriter> writer_;
   absl::Status recording_;
-  int64_t unrecorded_ = 0;  // events since it ended
+  int64_t unrecorded_ = 0;  // events since the recording ended
 };
 
 }  // namespace muster::scaling_agent

@@ -13,7 +13,8 @@ namespace muster::scaling_agent {
 
 namespace {
 
-// More of anything than a heartbeat can be about; sums of it fit.
+// Upper limits of a heartbeat's figures: above any real value, and small enough that sums do not
+// overflow.
 constexpr int64_t kMostCounted = int64_t{1} << 40;
 constexpr double kMostPerSecond = 1e12;
 constexpr absl::Duration kLongestService = absl::Hours(24 * 7);
@@ -51,7 +52,7 @@ void AddSpeed(const v1::JobLoad& job, double window_seconds, WorkerLoad* load) {
   load->throttled += SaneCount(job.throttled());
   if (!job.has_service_time()) return;
   const absl::Duration mean = std::min(kLongestService, base::FromProto(job.service_time().mean()));
-  // Of several jobs the slowest: a deadline has to be met for its items, too.
+  // Of several jobs the slowest counts, because its items have deadlines too.
   if (mean > absl::ZeroDuration()) {
     load->service_time = std::max(load->service_time.value_or(mean), mean);
   }
@@ -81,7 +82,7 @@ namespace {
 
 double CoresHere() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-// Of what `workers` may use.
+// The share of the cores available to `workers` that they use.
 double CpuShare(const std::vector<WorkerLoad>& workers, double replica_cores) {
   if (workers.empty()) return 0;
   double used = 0;
@@ -100,9 +101,10 @@ double ThrottledShare(const std::vector<WorkerLoad>& workers) {
   return throttled > 0 ? throttled / (throttled + attempts) : 0;
 }
 
-// What it would do if it were busy all the time. With few items in a heartbeat, one that is still
-// under way is work without a result, and one that was begun before it is a result without work:
-// then the service time of those that were finished tells it better.
+// The worker's items per second if it were busy all the time. With few items in a heartbeat's
+// window, items that cross the window's ends distort the rate: an unfinished item adds work without
+// a result, an item begun earlier adds a result without its work. Then the service time of the
+// finished items is the better measure.
 double FullSpeed(const WorkerLoad& worker) {
   const bool few = worker.finished > 0 && worker.finished < kFewItems * worker.running;
   if (few && worker.service_time.has_value()) {
@@ -111,7 +113,7 @@ double FullSpeed(const WorkerLoad& worker) {
   return worker.items_per_second / worker.busy_share;
 }
 
-// Weighted by the items they did; zero where nobody has finished one.
+// The mean over the workers, weighted by their items; zero if no worker has finished an item.
 absl::Duration ServiceTime(const std::vector<WorkerLoad>& workers) {
   double seconds = 0, weight = 0;
   for (const WorkerLoad& worker : workers) {
@@ -136,7 +138,7 @@ void LearnedSpeed::See(const std::vector<WorkerLoad>& workers) {
     if (before != seen_.end()) seen = before->second;
     if (std::exchange(seen.sequence, worker.sequence) == worker.sequence) continue;
     if (worker.busy_share < kLeastBusyShare) continue;
-    // Work that is new to a replica has its handlers start and its caches fill.
+    // A replica's first work is slower: handlers start and caches fill.
     seen.works_since = std::min(seen.works_since, worker.heard);
     const bool is_warm = worker.heard - seen.works_since >= kWarmUp;
     if (is_warm || !(rate_.LowerBound(worker.threads) > 0)) {

@@ -1,4 +1,5 @@
-// WorkerLoad: what a processor's last heartbeat says of the queues of one target.
+// WorkerLoad: a processor's last heartbeat, reduced to the queues of one target. LearnedSpeed
+// learns from these loads.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +20,17 @@ struct WorkerLoad {
   std::string instance;
   uint64_t sequence = 0;
   absl::Time heard;
-  bool leaving = false;  // it said so; silence is another thing
-  bool silent = false;   // nothing was heard of it for too long
+  bool leaving = false;  // its heartbeat said so; a silent processor is not leaving
+  bool silent = false;   // its last heartbeat is too old
   bool listens = false;  // to one of the target's queues
 
-  // Of all jobs that it works for: who lets it go stops them all.
+  // Over all jobs of the processor, because letting it go stops them all.
   int64_t unsettled = 0;
   bool worked = false;  // in the heartbeat's window, or now
 
-  // Of those jobs that work on the target's queues.
-  int threads = 0;  // the most there may be
-  int running = 0;  // of them, now
+  // Over the jobs that work on the target's queues.
+  int threads = 0;  // maximum
+  int running = 0;  // at present
   double busy_share = 0;
   double items_per_second = 0;
   double finished = 0;  // items, in the heartbeat's window; 0 where that is not known
@@ -40,31 +41,33 @@ struct WorkerLoad {
   double cpu_cores = 0;  // of the whole process
 };
 
-// Figures that nobody could mean, such as negative ones, count as none.
+// Impossible figures, such as negative ones, count as missing.
 WorkerLoad LoadOf(const bus::RosterEntry& entry, absl::string_view account,
                   const std::vector<std::string>& queues);
 
-// LearnedSpeed: what the heartbeats of a target's workers teach of the speed of things.
+// LearnedSpeed: estimates service rates, service times and cold starts from the heartbeats of a
+// target's workers.
 
 struct SpeedOptions {
-  absl::Duration cold_start = absl::Seconds(30);  // believed until some were measured
-  // What one replica may use. 0: this machine's cores are shared by all replicas.
+  absl::Duration cold_start = absl::Seconds(30);  // assumed until enough starts were measured
+  // The cores that one replica may use. 0: all replicas share this machine's cores.
   double replica_cores = 0;
 };
 
-// Not thread-safe. Learns nothing twice: each heartbeat has its number. The first ones of a replica
-// at work count only where nothing is known yet.
+// Not thread-safe. Learns from each heartbeat once, by its sequence number. The first heartbeats of
+// a replica at work count only where nothing is known yet.
 class LearnedSpeed {
  public:
   explicit LearnedSpeed(const SpeedOptions& options);
 
-  // The workers that listen to the target's queues, at their last heartbeats.
+  // Learns from the last heartbeats of the workers that listen to the target's queues.
   void See(const std::vector<WorkerLoad>& workers);
-  // A replica that was seen starting has shown its first heartbeat.
+  // Learns a measured cold start: a replica whose start was observed has sent its first heartbeat.
   void SeeStart(absl::Duration measured) { cold_start_.See(measured); }
 
   absl::Duration ColdStart() const { return cold_start_.P95(); }
-  // For replicas of `tasks`. A replica that was released works at once: release is zero.
+  // The estimates for replicas with `tasks` dequeue tasks. `release` is zero, because a released
+  // replica works at once.
   scaling::policy::Estimates For(int tasks) const;
 
  private:

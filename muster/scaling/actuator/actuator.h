@@ -1,5 +1,5 @@
-// Actuator: the seam to what runs replicas. It carries out what the scaling agent has decided, and
-// tells what there is; it decides nothing.
+// Actuator: the interface to the platform that runs replicas. An actuator carries out the scaling
+// agent's orders and reports the replicas that exist; it decides nothing.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 namespace muster::scaling::actuator {
 
 enum class ReplicaState {
-  kStarting,  // made, but not yet ready to work
+  kStarting,  // created, but not yet ready to work
   kReady,
-  kParked,    // warm, waiting to be let go
+  kParked,    // warm, waiting to be put to work
   kDraining,  // takes nothing new
 };
 
 struct Replica {
-  std::string instance;  // as in its heartbeats; empty: it has not told yet
+  std::string instance;  // as in its heartbeats; empty: not known yet
   std::string name;      // the actuator's own: a pod's, a process id
   ReplicaState state = ReplicaState::kStarting;
   absl::Time started;
@@ -30,21 +30,23 @@ struct Replica {
 struct TargetState {
   int wanted = 0;  // what the platform was last told
   std::vector<Replica> replicas;
-  std::string trouble = {};  // for people: what keeps it from what is wanted; empty: nothing
+  std::string trouble =
+      {};  // for people: why the replicas differ from `wanted`; empty: no reason known
 };
 
-// What shall be. Orders are absolute, so that giving one twice does no harm.
+// The state that a target shall have. Orders are absolute, so that giving one twice does no harm.
 struct Order {
   std::string target = {};
-  std::string decision = {};  // id of the decision that it carries out, for logs
+  std::string decision = {};  // id of the decision behind the order, for logs
   int replicas = 0;
-  int tasks = 0;  // dequeue tasks of each; 0: as they are
-  // Names of replicas that should go first if some must: those with the fewest leases.
+  int tasks = 0;  // dequeue tasks of each replica; 0: unchanged
+  // Names of the replicas that should go first when the target shrinks: those with the fewest
+  // leases.
   std::vector<std::string> let_go_first = {};
-  // Of the agent's leader lease. A lower one than was ever seen comes from an agent that is no
-  // longer the leader, and changes nothing.
+  // The token of the agent's leader lease. An order with a lower token than an earlier one comes
+  // from an agent that no longer leads, and changes nothing.
   int64_t fencing_token = 0;
-  // From this moment of the clock's Monotonic() on another agent may lead, and the order changes
+  // From this moment of the clock's Monotonic() on, another agent may lead, and the order changes
   // nothing any more.
   absl::Duration not_after = absl::InfiniteDuration();
 };
@@ -55,8 +57,8 @@ struct Outcome {
   std::string detail;  // for people
 };
 
-// Thread-safe. Calls block until the platform has answered, at most for the limit that the actuator
-// was made with; they do not wait until replicas are ready or gone.
+// Thread-safe. Calls block until the platform has answered, at most for the actuator's time limit;
+// they do not wait until replicas are ready or gone.
 class Actuator {
  public:
   virtual ~Actuator() = default;
@@ -69,11 +71,10 @@ class Actuator {
   // - Unavailable: the platform did not answer; try again.
   virtual absl::StatusOr<TargetState> Observe(std::string_view target) = 0;
 
-  // As Observe, and
-  // - FailedPrecondition: the fencing token is stale; nothing was changed.
-  // - Aborted: its moment has passed, `not_after`; the target is as it was.
-  // - ResourceExhausted: the platform asks to slow down.
-  // Replicas that go finish what they hold: they drain first.
+  // The errors of Observe, and - FailedPrecondition: the fencing token is stale; nothing was
+  // changed. - Aborted: the order has expired (`not_after`); the target is unchanged. -
+  // ResourceExhausted: the platform asks to slow down. Replicas that go finish what they hold: they
+  // drain first.
   virtual absl::StatusOr<Outcome> Apply(const Order& order) = 0;
 };
 

@@ -1,4 +1,5 @@
-// OrderGate: lets the orders in that an actuator may carry out.
+// OrderGate decides whether an actuator may carry out an order. ScaleDownOrder decides which
+// replicas go first.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +24,9 @@ class OrderGate {
   // `clock` is not owned.
   explicit OrderGate(const base::Clock* clock) : clock_(clock) {}
 
-  // InvalidArgument: it asks for fewer than none. Aborted: its moment has passed; so ask again
-  // after each wait. FailedPrecondition: its fencing token is lower than one that was let in
-  // before, for whichever target.
+  // InvalidArgument: the order has a negative number. Aborted: the order has expired (not_after);
+  // call Admit again after each wait. FailedPrecondition: its fencing token is lower than one that
+  // was admitted before, for any target.
   absl::Status Admit(const Order& order);
 
  private:
@@ -34,13 +35,13 @@ class OrderGate {
   int64_t highest_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-// What Admit says of a token that is lower than `known`.
+// The error for an order with a lower token than `known`.
 absl::Status StaleToken(const Order& order, int64_t known);
 
-// ScaleDownOrder: who goes first when a target shrinks, where the actuator has the choice.
+// ScaleDownOrder: which replicas go first when a target shrinks, where the actuator has the choice.
 
-// Those first that the order names, as it names them; then those that are not ready, then the ready
-// ones, each time the newest first, and of equals by name.
+// First the replicas that the order names, in its order; then replicas that are not ready, then
+// ready ones, each group with the newest first and equal ones by name.
 class ScaleDownOrder {
  public:
   using Rank = std::tuple<size_t, bool, absl::Duration, absl::string_view>;
@@ -48,16 +49,15 @@ class ScaleDownOrder {
   // `let_go_first` outlives it.
   explicit ScaleDownOrder(const std::vector<std::string>& let_go_first);
 
-  // Who has the lower one goes first. Holds `name`.
+  // The replica with the lower rank goes first. The rank refers to `name`, which must outlive it.
   Rank RankOf(absl::string_view name, ReplicaState state, absl::Time started) const;
 
  private:
   std::map<absl::string_view, size_t> wishes_;
 };
 
-// Which replicas go when a target shrinks.
-
-// The names of `count` of `replicas`, or of all if there are fewer, by the order of departure.
+// The names of the `count` replicas that go first, or of all if there are fewer, in the order of
+// departure.
 std::vector<std::string> ChooseForScaleDown(std::vector<Replica> replicas,
                                             const std::vector<std::string>& let_go_first,
                                             int count);

@@ -15,7 +15,7 @@ absl::Duration SaneAge(absl::Duration age) {
 
 }  // namespace
 
-// Of all queues of the target together.
+// The sums over all queues of the target.
 struct BacklogTracker::Totals {
   int64_t waiting = 0;  // ready and in flight
   int64_t out = 0;
@@ -53,15 +53,15 @@ void BacklogTracker::Reconcile(absl::Span<const QueueReading> readings, absl::Ti
 void BacklogTracker::Agree(const Totals& totals, absl::Time at) {
   const int64_t done = totals.out - read_out_;
   if (read_at_ != absl::InfinitePast() && done > 0) {
-    TakeOldest(std::min(done, PutBy(at)));  // nothing is done before it is put
+    TakeOldest(std::min(done, PutBy(at)));  // work cannot be done before it is put
   }
   const int64_t known = PutBy(at);
   if (known < totals.waiting) {
-    // All that the last readings saw is accounted for, so what is new came after them.
+    // The last readings are accounted for, so the new work arrived after them.
     Add(std::max(at - totals.oldest_age, std::min(read_at_, at)), totals.waiting - known);
   } else if (known > totals.waiting) {
-    // With totals, what is done has left already, and the rest was announced twice. Without, the
-    // excess is what was done.
+    // With totals, finished work was taken out above, so the excess was announced twice. Without
+    // totals, the excess is the finished work.
     const int64_t excess = known - totals.waiting;
     if (totals.out > 0) {
       ever_ -= TakeNewest(excess, at);
@@ -132,8 +132,8 @@ int64_t BacklogTracker::TakeNewest(int64_t items, absl::Time not_after) {
   return taken;
 }
 
-// Each two become one. It costs a look at all of them, but only once for as many new ones as half
-// the bound.
+// Merges each two neighbours. This visits all cohorts, but only once for each kMaxCohorts / 2 new
+// ones.
 void BacklogTracker::MergeNeighbours() {
   std::deque<Cohort> merged;
   for (size_t i = 0; i < cohorts_.size(); i += 2) {

@@ -1,5 +1,5 @@
-// BacklogTracker: the work of one target that is not done yet, by when it was put. Announcements
-// tell of it at once, readings of the queues correct what they told.
+// BacklogTracker: the unfinished work of one target, by the time when it was put. Announcements add
+// work at once; readings of the queues correct the numbers.
 //
 //   announced, later than the readings    the readings cannot know it: it is added to what they say
 //   announced, not later                  it is part of what the readings say
@@ -17,28 +17,29 @@
 
 namespace muster::scaling::policy {
 
-// Items that were put at about the same time: the first of them at `arrived`.
+// Items that were put at about the same time, the first of them at `arrived`.
 struct Cohort {
   absl::Time arrived;
   int64_t items = 0;
 };
 
-// Not thread-safe. Its memory is bounded: neighbours are merged, and then count as the older one.
+// Not thread-safe. Its memory is bounded: it merges neighbouring cohorts, and a merged cohort has
+// the time of the older one.
 class BacklogTracker {
  public:
   // Announcements within `resolution` of a cohort join it.
   explicit BacklogTracker(absl::Duration resolution) : resolution_(resolution) {}
 
-  // Ignored: items that are not above 0, an id that was announced before, and what the readings
-  // know already.
+  // Ignores item numbers that are not above 0, an id that was announced before, and work that the
+  // readings include already.
   void Announce(const Announcement& announcement);
 
-  // Makes the ledger agree with the readings. They describe the time of the oldest of them; what
-  // was announced later stays as it is. Readings older than the last ones are ignored, no readings
-  // change nothing. `now` bounds all times: nothing was put in the future.
+  // Corrects the cohorts by the readings. The readings describe the time of the oldest of them;
+  // work announced later stays as it is. Ignores readings older than the last ones; without
+  // readings nothing changes. `now` bounds all times: no work was put in the future.
   void Reconcile(absl::Span<const QueueReading> readings, absl::Time now);
 
-  // Time went backwards: nothing lies in the future of `now`.
+  // Call it when time went backwards: moves times after `now` to `now`.
   void StepBack(absl::Time now);
 
   // Oldest first, none empty.
@@ -48,7 +49,7 @@ class BacklogTracker {
   // The time that the readings describe. InfinitePast: there were none.
   absl::Time read_at() const { return read_at_; }
 
-  // All items that ever came to be known, for rates.
+  // All items that ever became known, for rates.
   int64_t ever() const { return ever_; }
 
  private:
@@ -56,7 +57,7 @@ class BacklogTracker {
 
   void Add(absl::Time arrived, int64_t items);
   void TakeOldest(int64_t items);
-  // Returns how many were there to take.
+  // Returns how many items it took.
   int64_t TakeNewest(int64_t items, absl::Time not_after);
   int64_t PutBy(absl::Time at) const;
   void Agree(const Totals& totals, absl::Time at);
@@ -72,12 +73,12 @@ class BacklogTracker {
   std::deque<uint64_t> known_ids_;
 };
 
-// Backlog: the queued work as formulas want it, oldest first.
+// Backlog: the queued work in the form that formulas need, oldest first.
 
 struct Backlog {
   const std::deque<Cohort>* cohorts = nullptr;  // not owned
   double items = 0;                             // of all cohorts
-  // Of the oldest items, how many are reckoned to be done although no reading shows it yet.
+  // How many of the oldest items are probably done although no reading shows it yet.
   double done = 0;
 };
 

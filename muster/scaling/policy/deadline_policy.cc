@@ -40,23 +40,24 @@ absl::Status Check(const DeadlineOptions& options) {
 
 namespace {
 
-// After tasks were added, the heartbeats' figures are of fewer tasks for this long.
+// For this long after tasks were added, the heartbeats still report the speed with fewer tasks.
 constexpr absl::Duration kSettle = absl::Seconds(10);
 
-// Below, there is no slack to queue in, and arrivals have to find a free server.
+// If an SLA allows fewer service times than this, there is no slack to queue in, and arrivals must
+// find a free server.
 constexpr int kServiceTimesOfSlack = 3;
 
-// Deadlines are told apart to a hundredth of what is promised, or aimed at where that is sooner.
+// Deadlines are distinguished to a hundredth of the SLA, or of the aim if that is shorter.
 absl::Duration ResolutionOf(const DeadlineOptions& options) {
   const absl::Duration soonest = std::min(options.sla, options.aim.value_or(options.sla));
   return std::max(absl::Milliseconds(250), soonest / 100);
 }
 
-// What the work asks for.
+// The replicas that the work asks for.
 struct Need {
   Profile profile;
   int for_rate = 0;  // replicas, by queueing theory
-  int extra = 0;     // that shall start now, for either
+  int extra = 0;     // replicas that shall start now, for either reason
 
   bool rate_decides() const { return extra > profile.extra; }
 };
@@ -110,7 +111,7 @@ class DeadlinePolicy final : public Policy {
   SeasonalForecast forecast_;
   absl::Time now_ = absl::InfinitePast();
 
-  // Dequeue tasks that were added last, and what they are thought to be worth.
+  // The last increase of dequeue tasks, and its expected speed.
   struct Raise {
     absl::Time at = absl::InfinitePast();
     int tasks = 0;
@@ -139,7 +140,7 @@ bool DeadlinePolicy::settling(const Observation& observation) const {
 double DeadlinePolicy::ItemsPerSecond(const Observation& observation) const {
   double measured = observation.estimates.items_per_second;
   const double observed = work_.ObservedItemsPerSecond();
-  // Of two figures the lower one: what is done too early costs less than what is late.
+  // Take the lower of the two speeds: early work costs less than late work.
   if (observed > 0) measured = measured > 0 ? std::min(measured, observed) : observed;
   return settling(observation) ? std::max(measured, raise_.items_per_second) : measured;
 }
@@ -148,7 +149,7 @@ Profile DeadlinePolicy::ProfileAll(const Supply& supply, absl::Duration service_
   const Promise sla = Sla(service_time);
   Profile profile = ProfileDeadlines(work_.backlog(), supply, sla);
   if (!options_.aim.has_value()) return profile;
-  // An aim below a cold start would ask for any number of replicas, in vain.
+  // An aim shorter than a cold start would ask for unlimited replicas in vain.
   Promise aim = sla;
   const absl::Duration reachable = 1.5 * (supply.cold_start + service_time);
   aim.deadline = std::min(sla.deadline, std::max(*options_.aim, reachable));
@@ -200,7 +201,8 @@ void DeadlinePolicy::DecideBySpeed(const Observation& observation, Decision* dec
   JudgeEnd(observation, supply, need, decision);
 }
 
-// Were those that idled needed, or could the others have done it in time?
+// Learns whether the replicas that were idle are needed now, or whether the others could have done
+// the work in time.
 void DeadlinePolicy::LearnHold(const Observation& observation, const Supply& supply,
                                const Need& need) {
   if (work_.empty()) return;
@@ -228,7 +230,7 @@ void DeadlinePolicy::Grow(const Observation& observation, const Need& need,
   const int committed = observation.fleet.committed();
   decision->wanted = std::min(kMaxReplicas, committed + need.extra);
   decision->deadline = need.profile.deadline;
-  // Whom nobody works for nobody throttles: the figure is an old one.
+  // Without replicas there are no calls to throttle: the figure is out of date.
   if (IsThrottled(observation.estimates) && committed > 0) {
     decision->replicas = committed;
     decision->binding = Binding::kThrottled;
@@ -250,7 +252,8 @@ void DeadlinePolicy::Stay(const Observation& observation, const Need& need,
   const int held = std::max(
       {fleet.ready - idle_.Removable(), need.profile.least_ready, need.for_rate - starting});
   const int forecast = std::min(fleet.ready, ForForecast(observation));
-  // Nobody goes where unseen work may be queued, or before it has shown what more tasks are worth.
+  // All replicas stay while unseen work may be queued, and until added tasks have shown their
+  // effect.
   const bool blind = work_.misses() > 0;
   const bool all_stay = blind || decision->tasks > fleet.tasks || settling(observation);
   decision->replicas =
@@ -263,8 +266,8 @@ void DeadlinePolicy::Stay(const Observation& observation, const Need& need,
                                                      : Binding::kHold;
 }
 
-// Replicas that what usually comes keeps busy, while one of them would start. Rounded down: one for
-// the rest would mostly be idle.
+// The number of replicas that the usual work of the next cold start keeps busy. Rounded down,
+// because a replica for the remainder would mostly be idle.
 int DeadlinePolicy::ForForecast(const Observation& observation) const {
   const double speed = ItemsPerSecond(observation);
   if (!options_.forecast || !(speed > 0) || observation.fleet.idle_since.empty()) return 0;
@@ -273,7 +276,7 @@ int DeadlinePolicy::ForForecast(const Observation& observation) const {
   return static_cast<int>(std::min<double>(kMaxReplicas, *rate / speed));
 }
 
-// Before the speed of a replica is known, one has to start so that it can be learned.
+// While the speed of a replica is unknown, starts one replica to learn it.
 void DeadlinePolicy::DecideBlindly(const Observation& observation, Decision* decision) {
   if (!work_.empty() && observation.fleet.committed() == 0) {
     decision->wanted = decision->replicas = 1;
@@ -312,7 +315,7 @@ void DeadlinePolicy::JudgeEnd(const Observation& observation, const Supply& supp
     decision->feasibility.finish = observation.now;
     return;
   }
-  // What patience still holds back is as good as decided.
+  // Replicas that patience still holds back count as decided.
   const double missing = std::min<double>(kMaxReplicas, std::ceil(need.profile.missing));
   int replicas = decision->replicas;
   if (decision->binding != Binding::kThrottled) {

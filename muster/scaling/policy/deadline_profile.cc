@@ -10,20 +10,21 @@ namespace {
 
 double Seconds(absl::Duration duration) { return absl::ToDoubleSeconds(duration); }
 
-// Rounded up, but not for what rounding errors add.
+// Rounds up, but ignores rounding errors.
 int CeilReplicas(double replicas) {
   if (!(replicas > 0)) return 0;
   return static_cast<int>(std::ceil(std::min<double>(replicas, kMaxReplicas) - 1e-9));
 }
 
-// What the committed replicas can do by a time, asked for ascending times. In seconds from now.
+// The items that the committed replicas can do by a time, in seconds from now. Callers ask for
+// ascending times.
 class Capacity {
  public:
   explicit Capacity(const Supply& supply) : supply_(supply) {}
 
   double ItemsBy(double time) { return supply_.items_per_second * ReplicaSecondsBy(time); }
 
-  // The replicas that start alone.
+  // Counts only the starting replicas.
   double StartingItemsBy(double time) {
     Advance(time);
     return supply_.items_per_second * (started_ * time - delays_);
@@ -59,7 +60,8 @@ void ForEachCohort(const Backlog& backlog, absl::Time now, Visit visit) {
   }
 }
 
-// Replicas for `deficit` items by a time that leaves new ones `run` seconds, and parked ones more.
+// The replicas for `deficit` items by a time that leaves `run` seconds to new replicas and
+// `parked_run` seconds to parked ones.
 double Missing(double deficit, double run, const Supply& supply, double parked_run) {
   if (!(deficit > 0)) return 0;
   const double rate = supply.items_per_second;
@@ -86,11 +88,11 @@ Profile ProfileDeadlines(const Backlog& backlog, const Supply& supply, const Pro
   double least_ready = 0;
   double missing_late = 0;
   ForEachCohort(backlog, supply.now, [&](double age, double work) {
-    // A deadline that a new replica cannot help any more counts as the first one that it can:
-    // otherwise replicas that were started for it would not count for it, and each look would
+    // A deadline too early for a new replica counts as the earliest deadline that a new replica can
+    // help with: otherwise replicas started for it would not count for it, and each look would
     // start as many again.
     const double due = std::max(slack - age, cold_start + shortest);
-    // Those that are ready need no cold start to help.
+    // Ready replicas help without a cold start.
     const double soon = std::max(slack - age, shortest);
     const double starting = sooner.StartingItemsBy(soon);
     least_ready = std::max(least_ready, (work - starting) / (supply.items_per_second * soon));
@@ -105,7 +107,7 @@ Profile ProfileDeadlines(const Backlog& backlog, const Supply& supply, const Pro
   });
   profile.least_ready = std::min(supply.ready, CeilReplicas(least_ready));
   profile.short_handed = CeilReplicas(least_ready) > supply.ready;
-  // At the latest start there is nothing to be patient for.
+  // At the latest possible start, patience no longer applies.
   const int patient = CeilReplicas(profile.missing - promise.patience);
   profile.extra = std::max(patient, CeilReplicas(missing_late));
   profile.late_start = profile.extra > patient;
@@ -114,8 +116,8 @@ Profile ProfileDeadlines(const Backlog& backlog, const Supply& supply, const Pro
 
 namespace {
 
-// When the last of the work is done, and by how much the worst part of it is late, if `extra` more
-// replicas start now.
+// Computes when all work is done, and by how much the worst part is late, if `extra` more replicas
+// start now.
 class Ending {
  public:
   Ending(const Supply& supply, int extra) : supply_(supply), extra_(extra), rate_(supply.ready) {

@@ -1,5 +1,6 @@
-// The deadline profile: how many replicas the work that is queued needs, each part of it by its own
-// deadline. Not depth over a target, and not rate plus drain: the backlog already holds that work.
+// The deadline profile: the number of replicas that the queued work needs, each part of it by its
+// own deadline. The formula is neither depth divided by a target nor arrival rate plus drain,
+// because the backlog already contains the arrivals.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,7 @@
 
 namespace muster::scaling::policy {
 
-// What works, and what could be had.
+// The replicas that exist, and how fast more can be had.
 struct Supply {
   absl::Time now;
   int ready = 0;
@@ -20,39 +21,43 @@ struct Supply {
   int parked = 0;
   double items_per_second = 0;  // of one replica, above 0
   absl::Duration cold_start = absl::ZeroDuration();
-  absl::Duration release = absl::ZeroDuration();  // a parked one's cold start
+  absl::Duration release = absl::ZeroDuration();  // the cold start of a parked replica
 
   int committed() const { return ready + static_cast<int>(starting.size()); }
 };
 
-// By when work has to be done.
+// The deadline of work, and how to meet it.
 struct Promise {
   absl::Duration deadline;                             // D, from when it was put
   absl::Duration service_time = absl::ZeroDuration();  // S
   double patience = 0.5;  // θ: 0 is eager, 1 waits until a whole replica is missing
 
-  // What is kept in hand for what is not known: 5 % of D, at least 2 s, at most half of D.
+  // The safety margin for unknown effects: 5 % of D, at least 2 s, at most half of D.
   absl::Duration margin() const;
-  // The shortest time that a replica which starts now is meant to work before a deadline; it keeps
-  // the answer finite where the deadline cannot be met any more.
+  // The shortest working time before a deadline that the profile assumes for a replica which starts
+  // now; it keeps the answer finite where the deadline cannot be met any more.
   absl::Duration shortest_run() const { return deadline / 10; }
 };
 
 struct Profile {
-  double missing = 0;                  // x: replicas that would have to start now, as a real number
-  int extra = 0;                       // … that shall start now
-  bool late_start = false;             // `extra` is there because later would be too late
-  int least_ready = 0;                 // of the ready replicas, how many the deadlines need
-  bool short_handed = false;           // … all, and more: new ones may come too late to help
-  std::optional<absl::Time> deadline;  // the one that decided; the promise itself, without margin
+  double missing = 0;  // x: replicas that would have to start now, as a real number
+  int extra = 0;       // replicas that shall start now
+  bool late_start =
+      false;  // `extra` is above what patience asks for, because a later start would be too late
+  int least_ready = 0;  // of the ready replicas, how many the deadlines need
+  bool short_handed =
+      false;  // the deadlines need more than the ready replicas; new ones may come too late to help
+  std::optional<absl::Time>
+      deadline;  // the deadline that determined the result: the promise itself, without margin
 };
 
-// A profile at 0 backlog is all 0. More work never lowers `missing`, `extra` and `least_ready`, and
-// a longer deadline never raises them. Once `extra` replicas start, the next profile asks for none.
+// Without backlog all numbers are 0. More work never lowers `missing`, `extra` and `least_ready`,
+// and a longer deadline never raises them. Once `extra` replicas start, the next profile asks for
+// none.
 Profile ProfileDeadlines(const Backlog& backlog, const Supply& supply, const Promise& promise);
 
-// How it ends if `replicas` (at least those of the supply) are committed from now on, the new ones
-// ready after a cold start. `needs` is what would do it, whether or not it may be had.
+// The outcome if `replicas` (at least those of the supply) are committed from now on, with new ones
+// ready after a cold start. `needs` ignores all bounds.
 Feasibility Judge(const Backlog& backlog, const Supply& supply, const Promise& promise,
                   int replicas);
 

@@ -35,7 +35,7 @@ bool ServiceRate::See(int tasks, double items_per_second) {
   samples.push_back(items_per_second);
   if (samples.size() > kSamples) samples.pop_front();
   if (samples_.size() > kTaskCounts) {
-    // The number of tasks that is furthest from the one in use.
+    // Drop the number of tasks that is furthest from the present one.
     const bool first = tasks - samples_.begin()->first > samples_.rbegin()->first - tasks;
     samples_.erase(first ? samples_.begin() : std::prev(samples_.end()));
   }

@@ -1,4 +1,4 @@
-// A decision as a person reads it.
+// Explains decisions to people.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace muster::scaling::policy {
 
-// Sentences: what is decided; what made it so; how it ends, and what would make it end well.
+// Sentences that tell the decision, its reason, its outcome, and what would improve the outcome.
 //
 //   Grow from 2 to 5 replicas. Needs 7, capped at 5: misses 06:00 by 4 min.
 //

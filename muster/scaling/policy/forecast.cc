@@ -8,13 +8,13 @@ namespace {
 
 constexpr int64_t kQuarterSeconds = int64_t{15} * 60;
 
-// How much one quarter of an hour moves each: the level forgets in a day, a time of day in about
-// five days, a time of week in about three weeks.
+// The weight of one quarter of an hour in each average: the level forgets in a day, a time of day
+// in about five days, a time of week in about three weeks.
 constexpr double kLevelShare = 0.01;
 constexpr double kDailyShare = 0.2;
 constexpr double kWeeklyShare = 0.35;
 
-// Of a normal distribution 90 % lie below so many mean absolute deviations.
+// 90 % of a normal distribution lie below this many mean absolute deviations.
 constexpr double kNinetyPercent = 1.2816 * 1.2533;
 
 int64_t QuarterOf(absl::Time time) {
@@ -55,14 +55,14 @@ double SeasonalForecast::Expect(int64_t quarter) const {
   return level_ + daily_[Place(quarter, kOfADay)] + weekly_[Place(quarter, kOfAWeek)];
 }
 
-// In square roots of rates: counts vary with the square root of their size, so that errors of quiet
-// hours and of busy ones can be compared.
+// Works on square roots of rates. Counts vary with the square root of their size, so this makes the
+// errors of quiet and of busy hours comparable.
 void SeasonalForecast::Learn(int64_t quarter, double rate) {
   const double root = std::sqrt(rate);
   double& daily = daily_[Place(quarter, kOfADay)];
   double& weekly = weekly_[Place(quarter, kOfAWeek)];
   double& deviation = deviation_[Place(quarter, kOfADay)];
-  // Of the first week nothing was expected.
+  // There is no expectation during the first week, so there is no error either.
   if (learned_ >= kOfAWeek) {
     deviation += kDailyShare * (std::abs(root - Expect(quarter)) - deviation);
   }

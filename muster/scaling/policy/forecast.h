@@ -1,5 +1,6 @@
-// SeasonalForecast: how much work the same hour of the day and of the week brings, by Holt-Winters
-// smoothing with two seasons. It may only keep idle replicas: it starts none.
+// SeasonalForecast: forecasts the work of an hour from the same hour of earlier days and weeks, by
+// Holt-Winters smoothing with two seasons. Policies use it only to keep idle replicas, never to
+// start any.
 #pragma once
 
 #include <array>
@@ -13,13 +14,13 @@ namespace muster::scaling::policy {
 // Not thread-safe. Deterministic; its memory is one week of quarters of an hour.
 class SeasonalForecast {
  public:
-  // `ever`: all items that came until now. To be called often; a quarter of an hour that nobody
-  // looked at is left out, and after more than a week of them all begins anew.
+  // `ever`: all items that arrived until now. Call it often: a quarter of an hour without a call is
+  // left out, and after more than a week without calls learning starts anew.
   void See(absl::Time now, int64_t ever);
 
-  // Items per second that are exceeded in one of ten such quarters of an hour, at most, from `now`
-  // until `ahead` later. Nothing before two whole weeks were seen: a week that was seen once may
-  // have been any.
+  // The rate, in items per second, that at most one of ten such quarters of an hour exceeds, from
+  // `now` until `ahead` later. nullopt until two whole weeks were seen, because a single week may
+  // not be typical.
   std::optional<double> UpperRate(absl::Time now, absl::Duration ahead) const;
 
  private:
@@ -32,12 +33,12 @@ class SeasonalForecast {
 
   double level_ = 0;
   std::array<double, kOfADay> daily_ = {};      // above or below the level
-  std::array<double, kOfAWeek> weekly_ = {};    // … and what the day does not explain
+  std::array<double, kOfAWeek> weekly_ = {};    // what remains after level and day
   std::array<double, kOfADay> deviation_ = {};  // mean absolute error, by hour of the day
   int64_t learned_ = 0;                         // quarters of an hour
-  std::optional<int64_t> quarter_;              // the one that has not ended
-  int64_t ever_at_start_ = 0;                   // … and the items when it began
-  bool seen_from_start_ = false;                // … and whether its beginning was seen
+  std::optional<int64_t> quarter_;              // the quarter of an hour in progress
+  int64_t ever_at_start_ = 0;                   // all items when that quarter began
+  bool seen_from_start_ = false;  // whether See was called at that quarter's beginning
 };
 
 }  // namespace muster::scaling::policy

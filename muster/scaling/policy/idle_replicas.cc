@@ -20,7 +20,7 @@ void IdleHold::See(absl::Time now, const Fleet& fleet, absl::Duration hold) {
   }
   idle = std::min(idle, ready_);
   idle_long = std::min(idle_long, ready_);
-  // Where short work comes now and then, looks find nobody busy although one is needed.
+  // With short, rare work no look finds a busy replica, although one replica is needed.
   const bool any_worked = idle_all_along < ready_;
   const int busy = std::max(ready_ - idle, any_worked ? 1 : 0);
   seen_at_ = now;
@@ -36,13 +36,14 @@ void IdleHold::See(absl::Time now, const Fleet& fleet, absl::Duration hold) {
 
 namespace {
 
-// Twice seen idle: between two items, every replica is.
+// A replica counts as idle when two looks see it idle, because every replica is idle between two
+// items.
 constexpr absl::Duration kTwoLooks = absl::Seconds(2);
 
-// What was long ago counts less: half after about seven hundred idle times.
+// Old idle times count less: half after about seven hundred newer ones.
 constexpr double kFading = 0.999;
 
-// Before anything is known, this many replicas were missed just before the longest hold ended.
+// The starting assumption: this many replicas were missed just before the longest hold ended.
 constexpr int kPrior = 2;
 
 constexpr size_t kRememberedGone = 4096;
@@ -93,7 +94,8 @@ void HoldTuner::See(absl::Time now, absl::Duration longest) {
 
 void IdleReplicas::See(const Observation& observation) {
   longest_ = cold_starts_ * observation.estimates.cold_start;
-  // Not twice at one instant: a decision that was carried out must not be followed by another.
+  // Tune once for each instant: after a decision is carried out, the same instant must not yield
+  // another decision.
   if (observation.now != now_) {
     tuner_.See(observation.now, longest_);
     chosen_ = tuner_.Hold(longest_);

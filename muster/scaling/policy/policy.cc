@@ -20,11 +20,11 @@ absl::Duration SaneDuration(absl::Duration duration) {
 
 void MakeSane(Estimates* estimates) {
   estimates->items_per_second = SaneNumber(estimates->items_per_second);
-  // Slower than an item a week: nothing that is to be scaled.
+  // Slower than one item in a week: too slow to scale.
   if (estimates->items_per_second < 1e-6) estimates->items_per_second = 0;
   estimates->service_time = SaneDuration(estimates->service_time);
   estimates->cold_start = SaneDuration(estimates->cold_start);
-  // One that is parked can always be started anew instead.
+  // Instead of releasing a parked replica, a new one can always start.
   estimates->release = std::min(SaneDuration(estimates->release), estimates->cold_start);
   estimates->cpu_share = SaneNumber(estimates->cpu_share);
   estimates->throttled_share = SaneNumber(estimates->throttled_share);

@@ -18,7 +18,7 @@
 namespace muster::scaling::policy {
 namespace {
 
-// Promises are told to a millisecond; one that was rounded down would not be kept.
+// Promises are rounded up to this step; a promise rounded down would not be kept.
 constexpr absl::Duration kPromiseStep = absl::Milliseconds(1);
 
 absl::Status CheckWork(const QuotedWork& work) {
@@ -39,7 +39,7 @@ bool IsStale(const Observation& seen, absl::Duration stale_after) {
   });
 }
 
-// What is seen, as it will be: whoever is above the most that is allowed goes.
+// The observation as it will be soon: replicas above the maximum are gone.
 Observation WithinBounds(const QuotedWork& work, const Observation& seen,
                          absl::Duration stale_after) {
   Observation observation = seen;
@@ -57,13 +57,13 @@ Observation WithinBounds(const QuotedWork& work, const Observation& seen,
   return observation;
 }
 
-// What a fresh policy, which is told of what waits and of `items` more, decides. What waits keeps
-// its own deadlines under a promise that is longer than theirs by `longer`.
+// The decision of a fresh policy on the waiting work and `items` more. The quoted promise may be
+// longer than the waiting work's by `longer`; the waiting work keeps its own deadlines.
 Decision Ask(const Observation& observation, const DeadlineOptions& options, absl::Duration longer,
              int64_t items) {
   Observation asked = observation;
   for (QueueReading& reading : asked.queues) {
-    // The work comes after what was read, so that it counts on top of that.
+    // The quoted work must be later than the readings, so that it counts in addition to them.
     reading.at = std::min(reading.at, asked.now - absl::Milliseconds(1));
     reading.oldest_age = std::max(absl::ZeroDuration(), reading.oldest_age + longer);
   }
@@ -87,8 +87,8 @@ int64_t Waiting(const Observation& observation) {
   return items;
 }
 
-// How all work ends with some number of replicas: as one cohort, because the work that is quoted
-// comes last, and is done when all is.
+// The outcome of all work with a number of replicas. All work forms one cohort, because the quoted
+// work comes last and is done when everything is done.
 class End {
  public:
   End(const Observation& observation, int64_t items, double items_per_second, absl::Duration sla)
@@ -105,17 +105,17 @@ class End {
   Feasibility With(int replicas) const {
     const Backlog backlog{&cohorts_, static_cast<double>(cohorts_.front().items), 0};
     Feasibility verdict = Judge(backlog, supply_, promise_, replicas);
-    // A fluid knows nothing of items, but none of them takes less than this.
+    // A fluid has no items, but a real item takes at least its service time.
     verdict.finish = std::max(verdict.finish, supply_.now + promise_.service_time);
     if (promise_.deadline < promise_.service_time) verdict.feasible = false, verdict.needs = 0;
     return verdict;
   }
 
-  // With as many replicas as may be had.
+  // With `most` replicas, the number that the bounds allow.
   std::optional<absl::Duration> ShortestPromise(int most) const {
     const absl::Duration fastest = With(most).finish - supply_.now;
     if (fastest == absl::InfiniteDuration()) return std::nullopt;
-    // Below this the policy does not size for the promise, unless what there is keeps it.
+    // The policy does not size for shorter promises, unless the present replicas keep them.
     const absl::Duration sized = supply_.cold_start / 0.9;
     const absl::Duration as_it_is = With(supply_.committed()).finish - supply_.now;
     const absl::Duration shortest = std::max(fastest, std::min(sized, as_it_is));
@@ -184,7 +184,7 @@ absl::StatusOr<Quotation> Quote(const QuotedWork& work, const Observation& seen,
     return absl::UnavailableError("it is not known yet how fast a replica works");
   }
   const Decision with = Ask(observation, quoted, quoted.sla - options.sla, work.items);
-  // What waits keeps the target's own promise, whatever the work is promised.
+  // The waiting work keeps the target's own promise, whatever the promise of the quoted work is.
   const Decision without = AskAboutTheRest(observation, options);
   if (std::max(with.tasks, without.tasks) != observation.fleet.tasks) {
     rate *= SizeThreads(observation.fleet, observation.estimates).gain;
@@ -193,7 +193,7 @@ absl::StatusOr<Quotation> Quote(const QuotedWork& work, const Observation& seen,
   Quotation quotation;
   const End end(observation, Waiting(observation) + work.items, rate, quoted.sla);
   const int committed = observation.fleet.committed();
-  // Whoever idles stays: there is work for them.
+  // Idle replicas stay, because there is work for them.
   const int anyway = std::max(committed, without.replicas);
   quotation.replicas = std::max(anyway, with.replicas);
   const Feasibility verdict = end.With(quotation.replicas);

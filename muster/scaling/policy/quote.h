@@ -1,5 +1,5 @@
-// Quote: what would become of work, if it were put now. The policy that would decide for it decides
-// here too, on the same figures; only that nothing is carried out.
+// Quote: predicts the outcome of work that would be put now. The same policy decides on the same
+// figures as in the service, but nothing is carried out.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace muster::scaling::policy {
 
-// More is no work that anybody has.
+// More than any real work.
 inline constexpr int64_t kMaxQuotedItems = 10'000'000'000;
 
-// Work that is not there yet.
+// The work to quote; it does not exist yet.
 struct QuotedWork {
   int64_t items = 0;                            // 1 to kMaxQuotedItems
   std::optional<absl::Duration> sla = {};       // in place of the target's own
-  std::optional<double> items_per_second = {};  // of one replica, in place of what is known
+  std::optional<double> items_per_second = {};  // of one replica, in place of the learned speed
 };
 
 struct Quotation {
-  // The work, served after all that waits already, is done by its deadline.
+  // Whether the work, served after all waiting work, is done by its deadline.
   bool feasible = false;
   absl::Time finish;                              // InfiniteFuture: never
   absl::Time deadline;                            // now + the promise
@@ -33,18 +33,17 @@ struct Quotation {
   int replicas = 0;                               // … that would work on it
   int needs = 0;  // … that would make it feasible, whatever the bounds say; 0: no number would
   int max = 0;    // the most that the bounds allow
-  // What the work adds to the replicas' time: its own, and a cold start of each replica that would
-  // start for it. What they idle afterwards is not in it.
+  // The replica time that the work adds: its own time and the cold start of each replica that would
+  // start for it, without later idle time.
   double replica_seconds = 0;
-  // The shortest promise that is kept with what the bounds allow; nullopt: none is.
+  // The shortest promise that can be kept within the bounds; nullopt: none can.
   std::optional<absl::Duration> shortest_sla;
   std::string explanation;  // sentences, for people
 };
 
-// Reckons with a fluid that the replicas drain in order, as the policy does. Patience counts as
-// over: it only delays what it decides. Replicas above the most that is allowed count as gone.
-// Readings of the queues that are stale count as none, and none as nothing that waits; the
-// explanation says so.
+// Treats work as a fluid that the replicas drain in order, as the policy does. Ignores patience,
+// which only delays decisions. Replicas above the maximum count as gone. Stale queue readings count
+// as missing, and missing readings as no waiting work; the explanation says so.
 //
 // More items never make the work feasible, and never shorten `needs` and `shortest_sla`; they can
 // make it end sooner, because more replicas start for them. A longer promise is never less

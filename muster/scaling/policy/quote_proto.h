@@ -1,4 +1,4 @@
-// ScalingService.Simulate as it travels. A service answers it with
+// Conversions for ScalingService.Simulate. A service answers the call with
 //
 //   MUSTER_ASSIGN_OR_RETURN(const Quotation quotation,
 //                           scaling::policy::Quote(scaling::policy::FromProto(request), seen,
@@ -15,13 +15,13 @@
 
 namespace muster::scaling::policy {
 
-// Whether it makes sense, scaling::policy::Quote says.
+// Checks nothing; scaling::policy::Quote does.
 QuotedWork FromProto(const v1::SimulateRequest& request);
 v1::SimulateRequest ToProto(const QuotedWork& work);
 
 v1::SimulateResponse ToProto(absl::string_view target, const Quotation& quotation);
 
-// What a simulation says of a batch that is split into so many items.
+// The quote for a batch that is split into `items` items, from the simulation's result.
 v1::QuoteResponse QuoteOf(v1::SimulateResponse simulated, int64_t items);
 
 }  // namespace muster::scaling::policy

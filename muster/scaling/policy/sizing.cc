@@ -9,7 +9,7 @@ namespace muster::scaling::policy {
 
 namespace {
 
-// Erlang B of one server more: the probability that all are busy when none can wait.
+// Erlang B for one more server: the probability that all servers are busy if arrivals cannot wait.
 double NextBlocking(double blocking, int servers, double erlangs) {
   return erlangs * blocking / (servers + erlangs * blocking);
 }
@@ -47,7 +47,7 @@ int ServersForRate(const RateLoad& load, int most) {
 ThreadSizing SizeThreads(const Fleet& fleet, const Estimates& estimates) {
   const int now = std::max(1, fleet.tasks);
   ThreadSizing same{now, 1};
-  // No processor time at all: nobody works yet, so nothing was measured.
+  // No processor time at all means that no replica works yet, so nothing was measured.
   if (fleet.ready == 0 || !(estimates.cpu_share > 0) || IsThrottled(estimates)) return same;
   const double room = std::min(2.0, kFullCpu / estimates.cpu_share);
   const double most = std::min<double>(now * room, fleet.max_tasks);

@@ -1,4 +1,5 @@
-// Sizing by queueing theory (M/M/c), for promises that leave no slack to queue in.
+// Sizing by queueing theory (M/M/c) for promises that leave no slack to queue in, and the sizing of
+// dequeue tasks and of the standby pool.
 #pragma once
 
 #include "absl/time/time.h"
@@ -8,11 +9,11 @@
 namespace muster::scaling::policy {
 
 // The probability that an arrival has to wait, with `servers` and a load of `erlangs` (arrivals per
-// second times seconds of service). 1 where the load is not below the servers. Exact for any number
+// second times seconds of service). 1 where `erlangs` is not below `servers`. Exact for any number
 // of servers: the recursion adds only positive terms.
 double ErlangC(int servers, double erlangs);
 
-// Arrivals, and what they were promised.
+// Arrivals and their promise.
 struct RateLoad {
   double arrivals_per_second = 0;
   absl::Duration service_time = absl::ZeroDuration();
@@ -21,13 +22,14 @@ struct RateLoad {
 };
 
 // The least number of servers with which at most `risk` of the arrivals wait for longer than
-// deadline − service_time. At most `most`, which is returned where none suffices. 0: no load.
+// deadline − service_time. Returns `most` if no smaller number suffices, and 0 for no load.
 int ServersForRate(const RateLoad& load, int most);
 
-// Threads before replicas: a dequeue task more costs nothing to start.
+// A policy adds threads before replicas: one more dequeue task costs nothing to start.
 
-inline constexpr double kFullCpu = 0.85;    // above, more tasks only wait for each other
-inline constexpr double kThrottled = 0.01;  // of the calls; above, more tasks or replicas do harm
+inline constexpr double kFullCpu = 0.85;  // above this share, more tasks only wait for each other
+inline constexpr double kThrottled =
+    0.01;  // share of the calls; above it, more tasks or replicas do harm
 
 inline bool IsThrottled(const Estimates& estimates) {
   return estimates.throttled_share > kThrottled;
@@ -35,18 +37,19 @@ inline bool IsThrottled(const Estimates& estimates) {
 
 struct ThreadSizing {
   int tasks = 1;    // of each replica
-  double gain = 1;  // how much faster a replica becomes, as far as one knows: 1 or more
+  double gain = 1;  // the estimated speed-up of a replica: 1 or more
 };
 
-// The tasks that replicas with work to do should have. More than now only where the processor is
-// known to have room, nothing is throttled, and at most twice as many: then one looks again.
+// The number of tasks that busy replicas should have. It grows only where the processor is known to
+// have room and the store does not throttle, and at most doubles at each look.
 ThreadSizing SizeThreads(const Fleet& fleet, const Estimates& estimates);
 
-// The standby pool: warm replicas that only have to be let go, for promises that are shorter than
-// a cold start.
+// The standby pool: warm, parked replicas that can work at once, for promises shorter than a cold
+// start.
 
-// How many parked replicas meet the promise of a batch of `items` (the 99th percentile of what
-// comes) that finds nobody at work. 0 where a cold start is fast enough, or no number would do.
+// The number of parked replicas that meet the promise for a batch of `items` (the 99th percentile
+// of the batches) when no replica is at work. 0 where a cold start is fast enough, or where no
+// number suffices.
 int StandbySize(double items, const Supply& supply, const Promise& promise);
 
 }  // namespace muster::scaling::policy

@@ -19,7 +19,7 @@ void CompletionEstimate::See(absl::Time now, double items_per_second) {
     const Look& last = looks_.back();
     look.done = last.done + last.items_per_second * absl::ToDoubleSeconds(now - last.at);
   }
-  // Looks in quick succession (a burst of triggers) share one place; the sum stays exact.
+  // Looks in quick succession (a burst of triggers) share one entry; the sum stays exact.
   if (looks_.size() > 1 && now - looks_[looks_.size() - 2].at < kSpacing) looks_.pop_back();
   looks_.push_back(look);
   while (looks_.size() > 1 && looks_[1].at <= now - kEstimateHorizon) looks_.pop_front();
@@ -42,7 +42,7 @@ namespace {
 constexpr absl::Duration kWindow = absl::Minutes(1);
 constexpr absl::Duration kApart = absl::Milliseconds(500);  // bounds the looks of a window
 
-// A 99th percentile of fewer would be their largest.
+// The 99th percentile of far fewer batches would be the largest of them.
 constexpr size_t kBatches = 512;
 
 }  // namespace
@@ -76,10 +76,11 @@ double RecentArrivals::LargeBatch() const {
 
 namespace {
 
-// A random service time's mean is known to about a tenth after this many.
+// After this many items the mean of a random service time is known to about a tenth.
 constexpr double kEnoughItems = 100;
 
-// Of more than this, the older ones count less: the work of the evening may be another.
+// Beyond this many items the older ones count less, because the kind of work may change during a
+// day.
 constexpr double kRememberedItems = 2000;
 
 }  // namespace
@@ -106,7 +107,8 @@ void ObservedSpeed::See(absl::Time now, const Fleet& fleet,
 
 void ObservedSpeed::Learn(const Reading& from, const Reading& to) {
   const auto done = static_cast<double>(to.out - from.out);
-  // Where less waits than was just done, some may have found nothing to do.
+  // Skip readings with fewer waiting items than were done in between: some replicas may have been
+  // idle.
   if (done <= 0 || static_cast<double>(std::min(from.waiting, to.waiting)) < done) return;
   const double there = replicas_.DoneSince(from.at) - replicas_.DoneSince(to.at);
   if (there <= 0) return;

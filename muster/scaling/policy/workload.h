@@ -1,6 +1,8 @@
-// CompletionEstimate: what the replicas have probably done since the queues were last read.
-// Statistics can be half a minute old; without this, work that is long done would seem to near its
-// deadline.
+// Workload: the queued work of a target, with estimates of completions, arrivals and speed.
+//
+// CompletionEstimate: the work that the replicas have probably done since the queues were last
+// read. Statistics can be half a minute old; without the estimate, finished work would seem to
+// approach its deadline.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,7 @@ namespace muster::scaling::policy {
 // Not thread-safe. Bounded: looks back for kEstimateHorizon.
 class CompletionEstimate {
  public:
-  // From `now` on, until the next call, this much is done while there is work.
+  // From `now` until the next call, the replicas do this many items per second while there is work.
   void See(absl::Time now, double items_per_second);
 
   // Items done from `since` until the last See.
@@ -36,22 +38,22 @@ class CompletionEstimate {
   std::deque<Look> looks_;
 };
 
-// RecentArrivals: at what rate work came in the last minute, and how large its batches are.
+// RecentArrivals: the arrival rate of the last minute, and the sizes of recent batches.
 
 // Not thread-safe. Bounded.
 class RecentArrivals {
  public:
-  // `ever`: all items that were known until now.
+  // `ever`: all items that became known until now.
   void See(absl::Time now, int64_t ever);
   void SeeBatch(int64_t items);
 
-  // Over the last minute, or as long as one has looked.
+  // The rate over the last minute, or since the first See if that is less.
   double PerSecond() const;
 
   // The 99th percentile of the last batches; 0: there were none.
   double LargeBatch() const;
 
-  // Time went backwards; rates begin anew.
+  // Call it when time went backwards: rates start anew.
   void Reset() { looks_.clear(); }
 
  private:
@@ -64,19 +66,19 @@ class RecentArrivals {
   std::deque<int64_t> batches_;
 };
 
-// ObservedSpeed: what a replica has done per second while work waited, by the queues' own totals.
-// An estimate that is too high makes every deadline late, and no margin covers a fifth; the queues
-// tell within seconds.
+// ObservedSpeed: the items per second of a replica while work waited, from the queues' own totals.
+// A speed estimate that is too high makes every deadline late, and no margin covers an error of a
+// fifth; the queues show the real speed within seconds.
 
 // Not thread-safe.
 class ObservedSpeed {
  public:
   void See(absl::Time now, const Fleet& fleet, absl::Span<const QueueReading> readings);
 
-  // Items per second of one replica; 0: too few were done to tell.
+  // Items per second of one replica; 0: too few items were done to tell.
   double ItemsPerSecond() const;
 
-  // Time went backwards. What was learned stays.
+  // Call it when time went backwards. The learned speed stays.
   void StepBack();
 
  private:
@@ -88,28 +90,29 @@ class ObservedSpeed {
 
   void Learn(const Reading& from, const Reading& to);
 
-  CompletionEstimate replicas_;  // replica-seconds that were there to work
+  CompletionEstimate replicas_;  // replica-seconds available for work
   std::optional<Reading> last_;
   int tasks_ = 0;
   double items_ = 0;
   double replica_seconds_ = 0;
 };
 
-// Workload: all that is known of a target's queued work at an instant.
+// Workload: everything known about a target's queued work at an instant.
 
 // Not thread-safe.
 class Workload {
  public:
-  // Statistics older than `stale_after` are as good as none.
+  // Statistics older than `stale_after` count as missing.
   Workload(absl::Duration resolution, absl::Duration stale_after)
       : tracker_(resolution), stale_after_(stale_after) {}
 
   void Announce(const Announcement& announcement);
 
-  // Takes in a sane observation, of a target whose busy replicas do `items_per_second` together.
+  // Takes in a sane observation (see Sane). The target's busy replicas together do
+  // `items_per_second`.
   void See(const Observation& observation, double items_per_second);
 
-  // Time steps back to `now`. What is queued stays, but nothing was put later than that.
+  // Time steps back to `now`. Queued work stays, but none counts as put later than `now`.
   void StepBack(absl::Time now);
 
   Backlog backlog() const {
@@ -117,13 +120,13 @@ class Workload {
   }
   bool empty() const { return static_cast<double>(tracker_.items()) <= done_; }
 
-  // Looks in a row that found no statistics of the queues.
+  // The number of looks in a row without queue statistics.
   int misses() const { return misses_; }
 
-  // What replicas really did, as far as the queues tell; 0: too little.
+  // The real speed of a replica according to the queues; 0: too few items were done to tell.
   double ObservedItemsPerSecond() const { return speed_.ItemsPerSecond(); }
 
-  // All items that ever came to be known.
+  // All items that ever became known.
   int64_t ever() const { return tracker_.ever(); }
 
   const RecentArrivals& arrivals() const { return arrivals_; }

@@ -18,7 +18,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 using scaling::policy::Binding;
 
-// From the first to the last of the enumeration: a name that is read is looked for among them.
+// The last value of Binding: reading a name searches all values.
 constexpr auto kLastBinding = static_cast<int>(Binding::kPolicy);
 
 ordered_json TimeJson(absl::Time time) {
@@ -107,7 +107,7 @@ ordered_json EstimatesJson(const scaling::policy::Estimates& estimates) {
           {"throttled_share", estimates.throttled_share}};
 }
 
-// What is not a number is written as null.
+// NaN is written as null.
 double NumberOf(const json& value) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
@@ -225,7 +225,7 @@ ordered_json EventJson(const RecordedStep& step) {
   return {{"see", ObservationJson(step.observation)}, {"decide", DecisionJson(step.decision)}};
 }
 
-// Text that is no UTF-8 (a queue's name, say) must not stop a recording.
+// Text that is not UTF-8, for example a queue's name, must not stop a recording.
 std::string Dump(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
@@ -283,7 +283,7 @@ std::string PartBefore(const std::string& path) { return absl::StrCat(path, ".1"
 
 absl::StatusOr<std::unique_ptr<RecordingWriter>> RecordingWriter::Open(
     const std::string& path, const RecordingHeader& header, int64_t most_bytes) {
-  // A pipe or a device holds no recording that could be lost.
+  // Only a regular file can hold a recording that would be lost.
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored)) {
     return absl::AlreadyExistsError(absl::StrCat("recording '", path, "' exists already"));
@@ -305,7 +305,7 @@ bool RecordingWriter::IsFull(const std::string& line) const {
   return bytes_ > header_bytes_ && bytes_ + more > most_bytes_;
 }
 
-// Without a buffer: what could not be written must not come later, when there is room again.
+// Unbuffered: a line that failed must not be written later, when the disk has room again.
 absl::Status RecordingWriter::Begin() {
   file_ = std::ofstream();
   file_.rdbuf()->pubsetbuf(nullptr, 0);
@@ -318,7 +318,7 @@ absl::Status RecordingWriter::Begin() {
 
 absl::Status RecordingWriter::BeginNextPart() {
   std::error_code error;
-  // A device that somebody records to is not to be moved away.
+  // Never rename a device or a pipe.
   if (!std::filesystem::is_regular_file(path_, error)) return absl::OkStatus();
   std::filesystem::rename(path_, PartBefore(path_), error);
   if (error) {
@@ -368,7 +368,7 @@ absl::StatusOr<RecordingHeader> RecordingReader::OpenPart(const std::string& pat
 }
 
 bool RecordingReader::ReadLine(std::string* line) {
-  // getline meets the end of the file only in a line that has no end of its own.
+  // getline reaches the end of the file only in a line without a line feed.
   if (!std::getline(file_, *line) || file_.eof()) return false;
   ++line_;
   return true;

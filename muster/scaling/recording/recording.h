@@ -1,16 +1,17 @@
-// Recordings: what a scaling policy was told and shown in a live run, and what it decided, so that
-// the same run can be decided anew.
+// Recordings: the inputs and decisions of a scaling policy in a live run, so that the run can be
+// replayed.
 //
-// A text file of JSON objects, one a line, in the order of what happened. Times are nanoseconds
-// since 1970, durations nanoseconds; null is never, or none.
+// A text file of JSON objects, one a line, in the order of events. Times are nanoseconds since
+// 1970, durations nanoseconds; null means never, or none.
 //
 //   {"muster_recording":1,"target":"billing","policy":{"sla_ns":…,"aim_ns":…,"patience":…,…}}
 //   {"rules":"mode: act\n…"}                        the text of the rules, when they come in force
 //   {"announce":{"at":…,"items":…,"id":…}}
 //   {"see":{"now":…,"bounds":{…},"fleet":{…},"estimates":{…},"queues":[…]},"decide":{…}}
 //
-// A recording that grows too long goes on in a new file, and what was so far is FILE.1. The new
-// file's header tells which part it is and holds the rules in force, for whoever has it alone:
+// When a recording grows too long, its file becomes FILE.1 and a new file continues it. The new
+// file's header tells its part number and holds the rules in force, so that the part can be read
+// alone:
 //
 //   {"muster_recording":2,"target":"billing","policy":{…},"part":2,"rules":"mode: act\n…"}
 //
@@ -34,16 +35,16 @@
 namespace muster::scaling::recording {
 
 inline constexpr int kRecordingVersion = 2;
-// Of a file: some hours of a busy target.
+// The size of a file: some hours of a busy target.
 inline constexpr int64_t kDefaultRecordingBytes = int64_t{64} << 20;
-// Less would hardly hold the rules.
+// A smaller file would hardly hold the rules.
 inline constexpr int64_t kMinRecordingBytes = int64_t{8} << 20;
 
 struct RecordingHeader {
   std::string target;
   scaling::policy::DeadlineOptions policy;
   int part = 1;
-  std::string rules = {};  // in force where a later part begins; empty: none were
+  std::string rules = {};  // the rules in force where a later part begins; empty: none
 };
 
 struct RecordedRules {
@@ -57,26 +58,26 @@ struct RecordedStep {
 
 using RecordedEvent = std::variant<scaling::policy::Announcement, RecordedRules, RecordedStep>;
 
-// One line each, without its end.
+// Each returns one line without its line feed.
 std::string EncodeHeader(const RecordingHeader& header);
 std::string EncodeEvent(const RecordedEvent& event);
 std::string EncodeDecision(const scaling::policy::Decision& decision);
-// DataLoss: it is none. FailedPrecondition: of a later version.
+// DataLoss: the line is malformed. FailedPrecondition: its version is later than this code's.
 absl::StatusOr<RecordingHeader> DecodeHeader(const std::string& line);
 absl::StatusOr<RecordedEvent> DecodeEvent(const std::string& line);
 
-// Writes a new recording; begin it before the policy is first asked, or it cannot be decided anew.
-// Before a file is longer than `most_bytes`, it becomes FILE.1 in place of the one that was, and
-// another is begun. What is no regular file is written for ever. Not thread-safe.
+// Writes a new recording. Begin it before the policy's first decision, or it cannot be replayed.
+// Before a file exceeds `most_bytes` it replaces FILE.1, and a new file begins. A path that is not
+// a regular file grows without limit. Not thread-safe.
 class RecordingWriter {
  public:
-  // AlreadyExists: there is such a file; nobody else's recording is overwritten.
+  // AlreadyExists: the file exists; an existing recording is never overwritten.
   static absl::StatusOr<std::unique_ptr<RecordingWriter>> Open(
       const std::string& path, const RecordingHeader& header,
       int64_t most_bytes = kDefaultRecordingBytes);
 
-  // The line is with the operating system when this returns. Unavailable: it could not be written,
-  // and the recording is of no use from here on.
+  // On return the operating system has the line. Unavailable: the line could not be written, and
+  // the recording is useless from here on.
   absl::Status Write(const RecordedEvent& event);
 
  private:
@@ -90,26 +91,27 @@ class RecordingWriter {
 
   const std::string path_;
   const int64_t most_bytes_;
-  RecordingHeader header_;  // of the file that is written
+  RecordingHeader header_;  // of the present file
   int64_t header_bytes_ = 0;
   int64_t bytes_ = 0;
   std::ofstream file_;
 };
 
-// Reads FILE.1 first where it is the part before. Not thread-safe.
+// Reads FILE.1 first if it is the preceding part. Not thread-safe.
 class RecordingReader {
  public:
-  // NotFound, and as DecodeHeader.
+  // NotFound: the file does not exist. Also the errors of DecodeHeader.
   static absl::StatusOr<std::unique_ptr<RecordingReader>> Open(const std::string& path);
 
-  // Of the first part that there is. Above 1, what the policy knew before is not in the recording.
+  // The header of the first part that exists. If its part is above 1, the policy's earlier inputs
+  // are missing.
   const RecordingHeader& header() const { return header_; }
 
-  // nullopt at the end; a last line without its end is what a writer that was killed leaves, and
-  // none. DataLoss names file and line.
+  // nullopt at the end. Ignores a last line without a line feed, which a killed writer leaves.
+  // DataLoss names file and line.
   absl::StatusOr<std::optional<RecordedEvent>> Next();
 
-  // Of the event that Next answered last.
+  // The place of the last event that Next returned.
   const std::string& file() const { return path_; }
   int64_t line() const { return line_; }
 

@@ -7,7 +7,7 @@
 namespace muster::scaling::recording {
 namespace {
 
-// Decisions are compared as they are written: what is not recorded cannot differ.
+// Compares decisions in their written form, so that fields that are not recorded do not count.
 void Compare(const RecordedStep& step, const RecordingReader& reader,
              scaling::policy::Policy* policy, RecordingVerdict* verdict) {
   ++verdict->decisions;

@@ -1,4 +1,4 @@
-// Decides a recorded run anew, and compares.
+// Replays a recorded run and compares the decisions.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ struct RecordingVerdict {
   int64_t announcements = 0;
   int64_t decisions = 0;
   int64_t differences = 0;
-  std::optional<Difference> first_difference;  // nullopt: all are the same
-  int first_part = 1;  // of the recording that there is; above 1 its beginning is missing
+  std::optional<Difference> first_difference;  // nullopt: there is none
+  int first_part = 1;  // the first existing part; above 1 the recording's beginning is missing
 };
 
-// Stops at the first difference, unless the recording's beginning is missing: then a policy that
-// has not seen it may well decide otherwise, and goes on.
+// Stops at the first difference, unless the recording's beginning is missing: then the new policy
+// may differ because it lacks that part, and the replay goes on.
 //
-// `policy` is new, and made as the recording's header says. `use_rules` is called with the text of
-// rules when they came in force. Errors: the reader's, and those of `use_rules`.
+// `policy` is new, with the options of the recording's header. `use_rules` receives the text of
+// rules at the point where they came in force. Returns the errors of the reader and of `use_rules`.
 absl::StatusOr<RecordingVerdict> ReplayRecording(
     RecordingReader* reader, scaling::policy::Policy* policy,
     const std::function<absl::Status(const std::string&)>& use_rules);

@@ -56,7 +56,8 @@ int Hpa::Tick(absl::Time now, int replicas, double metric) {
   const absl::Duration window =
       settings_.behavior.has_value() ? settings_.behavior->down_stabilization : kHpaStabilization;
   const int stabilized = Stabilized(now, desired, window);
-  // A behavior block's window holds back a fall only; a rise follows the metric of this instant.
+  // The window of a behavior block delays only shrinking; growth follows the metric of this
+  // instant.
   const int wanted = settings_.behavior.has_value() && desired > replicas ? desired
                      : settings_.behavior.has_value() ? std::min(stabilized, replicas)
                                                       : stabilized;
@@ -98,7 +99,7 @@ int64_t MetricOf(const scaling::policy::Observation& observation) {
   return metric;
 }
 
-// True when `*next` has come; it is then moved on.
+// True when `*next` has come; then moves `*next` to the next period.
 bool Due(absl::Time now, absl::Duration period, absl::Time* next) {
   if (now < *next) return false;
   while (*next <= now) *next += period;

@@ -1,4 +1,5 @@
-// The policies without a mechanism: a fixed number, and the backlog by a share for each replica.
+// Baseline policies for comparison: a fixed number, backlog per instance, and KEDA with the
+// Kubernetes autoscaler.
 #pragma once
 
 #include <deque>
@@ -20,8 +21,9 @@ class FixedPolicy final : public scaling::policy::Policy {
   const int replicas_;
 };
 
-// Backlog per instance, as target tracking on a queue does it: each minute, the backlog by what one
-// replica may have before it. Grows at once; shrinks to the most of the last five minutes.
+// Backlog per instance, as in target tracking on a queue: each minute, the backlog divided by the
+// items that one replica may have waiting. Grows at once; shrinks to the maximum of the last five
+// minutes.
 class BacklogPolicy final : public scaling::policy::Policy {
  public:
   static constexpr absl::Duration kPeriod = absl::Minutes(1);
@@ -46,7 +48,7 @@ class BacklogPolicy final : public scaling::policy::Policy {
 // Hpa: the Horizontal Pod Autoscaler of Kubernetes, as it computes replicas from an external metric
 // with an average value.
 
-// The `behavior` block: how fast it may go.
+// The `behavior` block: the limits of its speed.
 struct HpaBehavior {
   int up_pods = 4;
   int up_percent = 100;                                    // the larger of the two, per kHpaPeriod
@@ -69,8 +71,8 @@ class Hpa {
  public:
   explicit Hpa(const HpaSettings& settings);
 
-  // One tick, each kHpaPeriod. `replicas` counts those that are not ready yet. Answers how many
-  // there shall be; 0 stays 0.
+  // One tick, each kHpaPeriod. `replicas` counts those that are not ready yet. Returns the number
+  // of replicas to have; 0 stays 0.
   int Tick(absl::Time now, int replicas, double metric);
 
  private:
@@ -88,20 +90,21 @@ class Hpa {
   std::deque<Recommendation> recommendations_;
 };
 
-// KedaPolicy: KEDA, which wakes a target from zero and puts it back, with the autoscaler (hpa.h)
-// between.
+// KedaPolicy: KEDA starts a target from zero and returns it to zero; in between, the autoscaler
+// (Hpa) decides.
 
 struct KedaSettings {
   HpaSettings hpa;
   absl::Duration poll = absl::Seconds(30);
   absl::Duration cooldown = absl::Seconds(300);
-  bool push = false;          // it hears of work at once, instead of polling
-  bool keda = true;           // without: the autoscaler alone, which never goes to zero
+  bool push = false;          // KEDA learns of work at once, instead of polling
+  bool keda = true;           // false: the autoscaler alone, which never goes to zero
   absl::Duration poll_phase;  // from the first decision to the first poll
   absl::Duration hpa_phase;   // … to the autoscaler's first tick
 };
 
-// Reads the queue live, in-flight items included. Keeps what there is when nothing can be read.
+// Reads the queue live, in-flight items included. Keeps the present replicas when it cannot read
+// the queue.
 class KedaPolicy final : public scaling::policy::Policy {
  public:
   explicit KedaPolicy(const KedaSettings& settings);
@@ -110,7 +113,7 @@ class KedaPolicy final : public scaling::policy::Policy {
   scaling::policy::Decision Decide(const scaling::policy::Observation& observation) override;
 
  private:
-  // Answers how many replicas there shall be after a look whether there is work.
+  // Checks for work and returns the number of replicas to have.
   int Poll(const scaling::policy::Observation& observation, int replicas, int64_t metric);
 
   const KedaSettings settings_;

@@ -1,6 +1,8 @@
-// Logarithm and exponential that yield the same bits on every machine. Those of the C library may
-// differ in the last bit from one library to the next, and one item that ends a microsecond earlier
-// can change every later decision. These use only what IEEE 754 rounds exactly.
+// Random times that are the same on every machine.
+//
+// PortableLog and PortableExp yield the same bits on every machine. C libraries differ in the last
+// bit, and one item that ends a microsecond earlier can change every later decision. These
+// functions use only operations that IEEE 754 rounds exactly.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +19,8 @@ double PortableLog(double x);
 // Within a relative error of 1e-14, for |x| ≤ 700.
 double PortableExp(double x);
 
-// The sources of chance, each with a sequence of its own: what one of them draws does not move what
-// another does, so that policies are compared under the same luck.
+// The sources of randomness, each with its own sequence: draws from one source do not shift
+// another, so that policies are compared under the same random events.
 
 enum class RandomStream : uint64_t {
   kService = 1,
@@ -33,7 +35,7 @@ inline base::UniformSource Stream(uint64_t seed, RandomStream stream) {
   return base::SeededUniform(seed * kStride + static_cast<uint64_t>(stream));
 }
 
-// How a time varies around its mean: a service time, a cold start.
+// The distribution of a service time or a cold start around its mean.
 
 enum class Shape {
   kFixed,
@@ -48,7 +50,7 @@ class Distribution {
 
   Shape shape() const { return shape_; }
   int64_t mean_us() const { return mean_us_; }
-  // 19 of 20 are below.
+  // The 95th percentile.
   int64_t P95Us() const;
 
   // The same numbers from `uniform` yield the same times on every machine.

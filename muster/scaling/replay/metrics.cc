@@ -12,7 +12,8 @@ namespace muster::scaling::replay {
 namespace {
 
 constexpr int64_t kFinestUs = 1'000;
-// Per factor of two, above as many of the finest bins: 1/1024 to 1/2048 of a latency each.
+// The bins for each factor of two, each 1/1024 to 1/2048 of a latency wide; below them lie as many
+// of the finest bins.
 constexpr int kBinsBits = 10;
 constexpr int64_t kBins = int64_t{1} << kBinsBits;
 

@@ -1,3 +1,5 @@
+// The results of a replay.
+//
 // LatencyHistogram: percentiles of millions of latencies in a fixed amount of memory.
 #pragma once
 
@@ -16,15 +18,15 @@ class LatencyHistogram {
 
   // `latency_us` is at least 0.
   void Add(int64_t latency_us, int64_t items);
-  // `items` whose latencies lie evenly from `first_us` to `last_us`, in either order. More than
-  // kPortions are put in as so many equal portions.
+  // Adds `items` with latencies spread evenly from `first_us` to `last_us`, in either order. More
+  // than kPortions items are added as kPortions equal portions.
   void AddRange(int64_t first_us, int64_t last_us, int64_t items);
   void Merge(const LatencyHistogram& other);
 
   int64_t items() const { return items_; }
   int64_t max_us() const { return max_us_; }
-  // The upper end of the bin in which the item stands that `share` (0 to 1) of all items, rounded
-  // up, are no slower than; at most max_us(). 0 without items.
+  // The percentile for `share` (0 to 1): the upper end of the bin that holds the item at `share` of
+  // all items, rounded up, in order of latency; at most max_us(). 0 without items.
   int64_t Percentile(double share) const;
 
   static constexpr int64_t kPortions = 16;
@@ -35,18 +37,18 @@ class LatencyHistogram {
   int64_t max_us_ = 0;
 };
 
-// Tally: what became of the items, and what it cost.
+// Tally: the latencies of the items, and the cost of serving them.
 
 struct Tally {
   LatencyHistogram latencies;
   int64_t violations = 0;  // items that took longer than the SLA
   int64_t work_us = 0;     // of tasks
-  // Replicas' time: from their start to their end, whether they work or not.
+  // The time of replicas from start to end, at work or not.
   int64_t replica_us = 0;
   int64_t ready_us = 0;  // without the time that they take to start
 };
 
-// What a plot shows of a run, second by second.
+// One second of a run, for a plot.
 
 struct SeriesPoint {
   int64_t second = 0;   // since the trace's start
@@ -58,24 +60,24 @@ struct SeriesPoint {
 
 using SeriesSink = std::function<void(const SeriesPoint&)>;
 
-// Metrics: how a policy fared on a trace.
+// Metrics: the result of a policy on a trace.
 
 struct Metrics {
   int64_t items = 0;
   int64_t violations = 0;
   LatencyHistogram latencies;
-  double replica_seconds = 0;  // paid: starting replicas cost as ready ones do
+  double replica_seconds = 0;  // the cost: starting replicas cost as much as ready ones
   double ready_seconds = 0;
-  double work_seconds = 0;  // what replicas that never idle nor start would take
+  double work_seconds = 0;  // the time that replicas without idle and start times would take
   int64_t actions = 0;      // changes of the number of replicas
   std::string decision_hash;
 
   double violation_ratio() const;
   double cost_over_work() const;
-  // Of the time of ready replicas, what they did not work.
+  // The share of the ready replicas' time without work.
   double idle_share() const;
 
-  // Everything of both; the hash is that of both hashes.
+  // Adds the other result; the new hash is the hash of both hashes.
   void Merge(const Metrics& other);
 };
 

@@ -9,7 +9,8 @@
 namespace muster::scaling::replay {
 namespace {
 
-// Between shares that would need years of simulated time, and those that no measurement gets wrong.
+// The limits of rate_factor: smaller factors would need years of simulated time, and no measurement
+// is wrong by a larger one.
 constexpr double kLeastRateFactor = 0.001;
 constexpr double kMostRateFactor = 1000;
 constexpr double kMostSigma = 3;

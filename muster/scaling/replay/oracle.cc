@@ -12,7 +12,7 @@ namespace muster::scaling::replay {
 
 namespace {
 
-// The way from a to b is steeper than that from b to c.
+// Whether the line from a to b is steeper than the line from b to c.
 bool BendsDown(const StringCorner& a, const StringCorner& b, const StringCorner& c) {
   return base::Int128{b.y - a.y} * (c.x - b.x) > base::Int128{c.y - b.y} * (b.x - a.x);
 }
@@ -77,12 +77,13 @@ std::vector<StringCorner> PullTaut(absl::Span<const int64_t> lower,
 
 namespace {
 
-// The SLA in whole seconds, rounded up so that the oracle is never dearer than it must be.
+// The SLA in whole seconds, rounded up so that the oracle's cost stays a lower bound.
 int64_t SlaSeconds(const SimOptions& options) {
   return std::max<int64_t>(1, absl::ToInt64Seconds(absl::Ceil(options.sla, absl::Seconds(1))));
 }
 
-// What has come before second x, and what must be done by then.
+// For each second x, the items that arrived before it (upper) and the items that must be done by
+// then (lower).
 struct Tube {
   std::vector<int64_t> upper;
   std::vector<int64_t> lower;

@@ -1,4 +1,5 @@
-// TautString: the straightest way between two walls.
+// The oracle: the least cost of serving a trace in time. It is computed from a taut string between
+// two walls.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +25,14 @@ struct StringCorner {
 std::vector<StringCorner> PullTaut(absl::Span<const int64_t> lower,
                                    absl::Span<const int64_t> upper);
 
-// The oracle: the least that any policy can pay for serving a trace in time, if it knew all of it.
+// The oracle: the least cost at which any policy could serve a trace in time, if it knew the whole
+// trace.
 //
 //   least  Σ n(t) + L · Σ (n(t) − n(t−1))⁺
 //   with   service within a second ≤ μ·n, and cumulative service between A(t − D) and A(t)
 //
-// n may be any real number, not whole ones only: what whole replicas can do is never less. It knows
-// no bounds but 0, starts replicas before the work that they are for has come, and pays L for each.
+// n may be any real number: whole replicas never cost less. The oracle knows no bounds but 0,
+// starts replicas before their work arrives, and pays L for each start.
 //
 // Why the scan is exact. Of all ways to serve in time without idling, the taut string between the
 // two curves varies least in its rate: a peak of its rate is forced by the work that comes and is
@@ -40,7 +42,7 @@ std::vector<StringCorner> PullTaut(absl::Span<const int64_t> lower,
 // the shortest there are, at each level by itself. So each level is kept through gaps up to L.
 
 struct Oracle {
-  // From this second on so many replicas are ready.
+  // From `second` on, `replicas` are ready.
   struct Step {
     int64_t second = 0;
     double replicas = 0;
@@ -56,7 +58,7 @@ struct Oracle {
 
 Oracle FindOracle(const Trace& trace, const SimOptions& options);
 
-// How it fares, as Simulate would say it. `sink` may be empty.
+// The oracle's metrics, in the form that Simulate returns. `sink` may be empty.
 Metrics MeasureOracle(const Oracle& oracle, const Trace& trace, const SimOptions& options,
                       const SeriesSink& sink);
 

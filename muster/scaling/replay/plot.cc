@@ -19,7 +19,7 @@ constexpr int kTop = 40;
 constexpr int kWidth = kLeft + Plot::kColumns + 30;
 constexpr int kTimeTicks = 6;
 
-// Told apart without colours.
+// Line styles that differ without colours.
 constexpr std::array<absl::string_view, 6> kDashes = {"none",     "7 3", "2 2",
                                                       "12 3 2 3", "1 4", "16 4"};
 
@@ -46,7 +46,7 @@ std::string Short(double number) {
   return number >= 1e4 ? absl::StrFormat("%.3g k", number / 1e3) : absl::StrFormat("%.4g", number);
 }
 
-// One of the four: a frame, a scale, and lines in it.
+// One of the four panels: a frame, a scale, and lines.
 class Panel {
  public:
   Panel(int top, absl::string_view title, double most, std::string* svg)
@@ -64,7 +64,7 @@ class Panel {
     absl::StrAppend(svg_, "<polyline ", stroke, " points=\"");
     for (size_t column = 0; column < values.size(); ++column) {
       const double y = top_ + kPanelHeight * (1 - values[column] / most_);
-      // Steps: a number of replicas does not slide.
+      // Draws steps, because a number of replicas changes at once.
       absl::StrAppendFormat(svg_, "%d,%.1f %d,%.1f ", kLeft + static_cast<int>(column), y,
                             kLeft + static_cast<int>(column) + 1, y);
     }

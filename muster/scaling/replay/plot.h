@@ -1,4 +1,4 @@
-// Plot: a replay as one picture.
+// Plot: draws a replay as one picture.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace muster::scaling::replay {
 // policy. Lines differ by dashes and width, so that the picture can be read in black and white.
 class Plot {
  public:
-  // `tail_seconds`: what is shown after the trace's end.
+  // `tail_seconds`: the time shown after the trace's end.
   Plot(const Trace& trace, int64_t tail_seconds);
   ~Plot();
 
-  // Where the points of one more line go; valid as long as the plot is.
+  // Adds a line; the returned sink takes its points and is valid as long as the plot.
   SeriesSink AddPolicy(absl::string_view name);
 
   // A whole SVG document that refers to nothing outside itself.
   std::string ToSvg() const;
 
-  // The time is cut into so many columns; each shows the most that was in it (of arrivals and
-  // violations: the sum).
+  // The number of columns that the time is divided into. Each shows the maximum of its time (for
+  // arrivals and violations the sum).
   static constexpr int kColumns = 640;
 
  private:

@@ -130,7 +130,7 @@ absl::StatusOr<PolicyEntry> Fixed(absl::string_view name, const Words& words) {
 }
 
 absl::StatusOr<PolicyEntry> Deadline(const scaling::policy::DeadlineOptions& options) {
-  // Made once here, so that wrong options are told before anything runs.
+  // Create the policy once here, so that wrong options are reported before anything runs.
   MUSTER_RETURN_IF_ERROR(scaling::policy::MakeDeadlinePolicy(options).status());
   return PolicyEntry{
       "deadline",

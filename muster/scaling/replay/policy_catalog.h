@@ -1,4 +1,4 @@
-// The policies by their names, as `muster replay --policy` takes them.
+// Finds policies by the names that `muster replay --policy` accepts.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@
 
 namespace muster::scaling::replay {
 
-// A policy that can be made anew for each run.
+// A policy that can be created for each run.
 struct PolicyEntry {
   std::string name;
   std::string settings;  // for people: "target=5, poll=30s"
-  // Random phases are drawn from `seed`. Null for the oracle, which is no policy (oracle.h).
+  // Random phases are drawn from `seed`. Null for the oracle, which is not a policy (oracle.h).
   std::function<std::unique_ptr<scaling::policy::Policy>(uint64_t seed)> make;
 };
 
@@ -34,7 +34,7 @@ struct PolicyEntry {
 //   backlog[:ITEMS]       backlog per instance; μ·D items by default
 //   fixed:N               N replicas
 //   oracle                the least that any policy can pay
-// InvalidArgument: no such policy or setting.
+// InvalidArgument: the policy or setting is unknown.
 absl::StatusOr<std::vector<PolicyEntry>> FindPolicies(
     absl::string_view name, const SimOptions& options,
     const scaling::policy::DeadlineOptions& deadline);

@@ -1,4 +1,4 @@
-// Replay: several policies on one trace, compared.
+// Replay: compares several policies on one trace.
 #pragma once
 
 #include <functional>
@@ -24,12 +24,12 @@ struct ReplayRequest {
   SimOptions options;  // with its first seed
   int seeds = 1;       // this many, counted up from options.seed
   std::vector<PolicyEntry> policies;
-  // Where the first seed's points of a policy go; may be empty.
+  // Returns the sink for a policy's points of the first seed; may be empty.
   std::function<SeriesSink(const PolicyEntry&)> sink_of;
 };
 
-// One row per policy, in their order. InvalidArgument as Check has it; OutOfRange: the trace holds
-// more work, or for service by the item more items, than limits.h allows.
+// One row per policy, in their order. InvalidArgument: see Check. OutOfRange: the trace holds more
+// work, or for service by the item more items, than options.h allows.
 absl::StatusOr<std::vector<ReplayRow>> Replay(const Trace& trace, const ReplayRequest& request);
 
 }  // namespace muster::scaling::replay

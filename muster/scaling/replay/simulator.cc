@@ -1,5 +1,3 @@
-// DecisionHash: what was decided, as one hash, so that two runs can be told apart at a glance.
-
 #include "muster/scaling/replay/simulator.h"
 
 #include <algorithm>
@@ -17,8 +15,8 @@
 
 namespace muster::scaling::replay {
 
-// A decision is logged when it differs from the one before it in replicas, tasks, standby, wanted,
-// reason or feasibility.
+// DecisionHash: one hash of all decisions, to compare two runs at a glance. A decision counts when
+// it differs from the previous one in replicas, tasks, standby, wanted, reason or feasibility.
 class DecisionHash {
  public:
   void Add(int64_t second, const scaling::policy::Decision& decision);
@@ -32,7 +30,7 @@ class DecisionHash {
 
 namespace {
 
-// Eight bytes, lowest first, whatever the machine's order is.
+// Appends eight bytes, lowest first, whatever the machine's byte order is.
 void AppendNumber(int64_t number, std::string* bytes) {
   for (int shift = 0; shift < 64; shift += 8) {
     bytes->push_back(static_cast<char>(static_cast<uint64_t>(number) >> shift & 0xff));
@@ -55,14 +53,14 @@ void DecisionHash::Add(int64_t second, const scaling::policy::Decision& decision
   fingerprinter_.Update(entry);
 }
 
-// StaleReadings: queue statistics as they were some seconds ago.
+// StaleReadings: delays queue statistics by some seconds.
 
 class StaleReadings {
  public:
   explicit StaleReadings(absl::Duration delay) : delay_(delay) {}
 
-  // Remembers the readings, and replaces them by the newest that are old enough; by none while
-  // there are none.
+  // Stores the readings and replaces them by the newest stored ones that are old enough, or by
+  // none.
   void Apply(absl::Time now, std::vector<scaling::policy::QueueReading>* queues) {
     if (delay_ <= absl::ZeroDuration()) return;
     remembered_.push_back(queues->front());
@@ -92,7 +90,7 @@ scaling::policy::Estimates WhatIsKnown(const SimOptions& options) {
   return estimates;
 }
 
-// What the agent is told: late, wrong or not at all, as the faults will have it.
+// The simulated agent. Its inputs are late, wrong or missing, as the faults state.
 class Agent {
  public:
   Agent(const Trace& trace, const SimOptions& options, scaling::policy::Policy* policy)
@@ -108,7 +106,7 @@ class Agent {
     observation_.fleet.max_tasks = options.tasks;
   }
 
-  // How many replicas there shall be; `came` items since the last call.
+  // Returns the number of replicas to have; `came` items arrived since the last call.
   int Decide(int64_t second, int64_t came, const Station& station) {
     observation_.now = start_ + absl::Seconds(second);
     observation_.queues.resize(1);
@@ -144,7 +142,7 @@ class Agent {
   DecisionHash log_;
 };
 
-// Lets the seconds pass, and knows when it is over.
+// Runs the seconds of a simulation and decides when it ends.
 class Run {
  public:
   Run(const Trace& trace, const SimOptions& options, scaling::policy::Policy* policy,
@@ -219,9 +217,9 @@ class Run {
   int64_t second_ = 0;
   int64_t total_in_ = 0;
   int64_t actions_ = 0;
-  int64_t violations_ = 0;  // shown already
+  int64_t violations_ = 0;  // passed to the sink already
   bool was_done_ = false;
-  // The account as it would be closed now.
+  // The costs if the run ended now.
   int64_t accounted_second_ = 0;
   int64_t replica_us_ = 0;
   int64_t ready_us_ = 0;

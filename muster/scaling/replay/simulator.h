@@ -1,4 +1,4 @@
-// Simulate: one policy on one trace, on a clock of its own.
+// Simulate: runs one policy on one trace, on a simulated clock.
 #pragma once
 
 #include "muster/scaling/policy/policy.h"
@@ -8,10 +8,10 @@
 
 namespace muster::scaling::replay {
 
-// Each second: what came is announced, then the policy decides, then it is carried out. The account
-// is closed at the last of: the trace's end, its last item's, the policy's last action; what is
-// kept for longer (a fixed number, say) costs nothing any more. A policy that leaves items waiting
-// for kPatienceSeconds after the trace has them counted as violations.
+// Each second: new items are announced, the policy decides, and the decision is carried out. Costs
+// count until the latest of the trace's end, the end of its last item and the policy's last action;
+// replicas kept longer (by a fixed number, for example) cost nothing more. Items that still wait
+// kPatienceSeconds after the trace count as violations.
 //
 // The same trace, options and policy yield the same metrics on every machine. `sink` may be empty.
 Metrics Simulate(const Trace& trace, const SimOptions& options, scaling::policy::Policy* policy,

@@ -90,7 +90,7 @@ void FluidStation::TakeIn() {
   }
 }
 
-// Those that the coming second does not need, if as few as possible work.
+// Marks as idle the replicas that the coming second does not need if as few as possible work.
 void FluidStation::MarkIdle() {
   const int64_t needed = CeilDivide(waiting_us_, kSecondUs * tasks_);
   const auto idle = static_cast<size_t>(std::max<int64_t>(0, ready_ - needed));
@@ -287,7 +287,7 @@ void ItemStation::Resize(int replicas) {
   Dispatch();
 }
 
-// Those that hold least go first, as they are gone soonest.
+// Replicas with the fewest items go first, because they finish soonest.
 void ItemStation::DrainBusy(int replicas) {
   if (replicas == 0) return;
   std::vector<int> busy;

@@ -1,4 +1,4 @@
-// Starting: replicas between the order to start and their readiness.
+// Station: the simulated queue and its replicas. Starting: the replicas that are starting.
 #pragma once
 
 #include <algorithm>
@@ -22,10 +22,10 @@ class Starting {
     ready_us_.insert(std::upper_bound(ready_us_.begin(), ready_us_.end(), ready_us), ready_us);
   }
 
-  // Forgets the one that needs longest; there must be one.
+  // Drops the replica that needs longest; there must be one.
   void CancelLast() { ready_us_.pop_back(); }
 
-  // How many are ready by `now_us`; they are starting no more.
+  // Removes the replicas that are ready by `now_us`; returns their number.
   int TakeReady(int64_t now_us) {
     const auto end = std::upper_bound(ready_us_.begin(), ready_us_.end(), now_us);
     const auto ready = static_cast<int>(end - ready_us_.begin());
@@ -42,26 +42,28 @@ class Starting {
   std::vector<int64_t> ready_us_;  // earliest first
 };
 
-// Station: a queue and the replicas that work on it, as the simulator has them.
+// Station: a simulated queue and the replicas that work on it.
 
 // Times are microseconds since the trace's start. Items are served first in, first out. Work goes
-// to the replica that worked last, so that those who are not needed stay idle. Not thread-safe.
+// to the replica that worked last, so that replicas which are not needed stay idle. Not
+// thread-safe.
 class Station {
  public:
   virtual ~Station() = default;
 
-  // Lets time pass until `now_us`, and takes in what comes by then, or at that instant.
+  // Lets time pass until `now_us`; takes in the items that arrive until then, that instant
+  // included.
   virtual void AdvanceTo(int64_t now_us) = 0;
 
-  // So many replicas, ready and starting, shall there be from now on. To shrink, those that start
-  // go first (the one that needs longest), then those that idle (longest idle first), then busy
-  // ones, which finish what they hold.
+  // Sets the number of ready and starting replicas. When shrinking, starting replicas go first (the
+  // one that needs longest), then idle ones (longest idle first), then busy ones, which finish
+  // their items.
   virtual void Resize(int replicas) = 0;
 
-  // Writes `fleet` and one reading of the queue; `start` is the trace's.
+  // Writes `fleet` and one reading of the queue; `start` is the trace's start.
   virtual void Observe(absl::Time start, scaling::policy::Observation* observation) const = 0;
 
-  // The items that wait or are held count as violations from here on, and are gone.
+  // Counts all waiting and held items as violations and drops them.
   virtual void GiveUp() = 0;
 
   virtual int64_t total_in() const = 0;
@@ -75,10 +77,10 @@ class Station {
 // Begins at 0 with options.min ready replicas. `trace` must outlive it.
 std::unique_ptr<Station> MakeStation(const Trace& trace, const SimOptions& options);
 
-// FluidStation: work as a liquid, in whole microseconds of work, so that nothing is rounded.
+// FluidStation: work is a fluid in whole microseconds, so nothing is rounded.
 
-// What comes within a second comes at its begin, and replicas get ready at whole seconds; AdvanceTo
-// wants whole seconds too. An item is done when its last drop is, but never before its service
+// Items of a second arrive at its begin, and replicas become ready at whole seconds; AdvanceTo
+// takes only whole seconds. An item is done when its last part is, but never before its service
 // time.
 class FluidStation final : public Station {
  public:
@@ -97,7 +99,7 @@ class FluidStation final : public Station {
   const Tally& tally() const override { return tally_; }
 
  private:
-  // What came at one instant.
+  // The items that arrived at one instant.
   struct Cohort {
     int64_t at_us;
     int64_t items;
@@ -105,8 +107,8 @@ class FluidStation final : public Station {
   };
 
   void ServeSecond();
-  // Spends at most `budget_us` on the oldest cohort, `spent_us` into the second's work. Answers
-  // what was spent.
+  // Spends at most `budget_us` on the oldest cohort, `spent_us` into the second's work. Returns the
+  // work spent.
   int64_t ServeOldest(int64_t spent_us, int64_t budget_us, int64_t rate);
   void CountDone(const Cohort& cohort, int64_t spent_us, int64_t take_us, int64_t rate);
   void TakeIn();
@@ -130,7 +132,7 @@ class FluidStation final : public Station {
   Tally tally_;
 };
 
-// ItemStation: each item by itself, each end of one an event.
+// ItemStation: simulates each item; the end of an item is an event.
 
 class ItemStation final : public Station {
  public:
@@ -189,9 +191,9 @@ class ItemStation final : public Station {
   int64_t held_ = 0;
   int64_t total_in_ = 0;
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running_;
-  std::vector<Replica> replicas_;  // by number; those that are gone leave a gap
+  std::vector<Replica> replicas_;  // by number; a replica that is gone leaves a gap
   std::vector<int> gaps_;
-  std::vector<int> partly_busy_;  // with a free task; may hold some that have none any more
+  std::vector<int> partly_busy_;  // replicas with a free task; entries may be out of date
   std::vector<Idle> idle_;        // longest idle first
   Starting starting_;
   int ready_ = 0;

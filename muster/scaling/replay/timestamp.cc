@@ -12,7 +12,7 @@ namespace {
 constexpr int kNanoDigits = 9;
 constexpr int kMostSecondDigits = 12;  // some 30,000 years
 
-// Reads a text from left to right; a refusal leaves it anywhere.
+// Reads a text from left to right. After a failure its position is undefined.
 class TimestampScanner {
  public:
   explicit TimestampScanner(absl::string_view text) : rest_(text) {}
@@ -26,7 +26,7 @@ class TimestampScanner {
     return true;
   }
 
-  // Exactly `digits` of them.
+  // Takes exactly `digits` digits.
   bool TakeNumber(int digits, int* number) {
     *number = 0;
     for (int i = 0; i < digits; ++i) {
@@ -84,7 +84,8 @@ bool TakeDate(TimestampScanner* scanner, absl::CivilDay* day) {
     return false;
   }
   *day = absl::CivilDay(year, month, of_month);
-  return day->month() == month && day->day() == of_month;  // it rolls over where there is none
+  return day->month() == month &&
+         day->day() == of_month;  // CivilDay rolls over for days that do not exist
 }
 
 bool TakeTimeOfDay(TimestampScanner* scanner, absl::Duration* since_midnight) {

@@ -25,7 +25,7 @@ namespace muster::scaling::replay {
 
 namespace {
 
-// How many of the items have come before `at_us`.
+// The number of items that arrived before `at_us`.
 int64_t ComeBefore(const Arrival& arrival, int64_t at_us) {
   if (at_us <= arrival.at_us) return 0;
   if (at_us - arrival.at_us >= arrival.period_us) return arrival.items;
@@ -191,7 +191,7 @@ absl::StatusOr<Columns> FindColumns(CsvWalk* walk, const TraceOptions& options) 
   return columns;
 }
 
-// Rounds the sum of what came so far, so that rounding errors do not add up.
+// Rounds the running sum instead of each row, so that rounding errors do not add up.
 class Rounding {
  public:
   explicit Rounding(double scale) : scale_(scale) {}
@@ -243,7 +243,7 @@ absl::StatusOr<Row> ReadRow(const CsvWalk& walk, const Columns& columns) {
   return row;
 }
 
-// Turns rows into arrivals; knows a row's period only when the next one comes.
+// Turns rows into arrivals; a row's period is known only when the next row comes.
 class TraceBuilder {
  public:
   TraceBuilder(const TraceOptions& options, const CsvWalk& walk)

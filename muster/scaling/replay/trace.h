@@ -1,4 +1,4 @@
-// A trace: how many items came when.
+// A trace: the numbers of items and their arrival times.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Trace {
   int64_t seconds = 0;            // until the last row's period is over, rounded up
 };
 
-// What came within a second, from its begin to just before its end.
+// The items that arrived within a second, its end excluded.
 struct SecondOfTrace {
   int64_t second = 0;  // since Trace::start
   int64_t items = 0;
@@ -45,13 +45,13 @@ struct Instant {
 // Every instant at which items come, in order.
 std::vector<Instant> ByInstant(const Trace& trace);
 
-// ReadTrace: a trace out of any CSV file with a header.
+// ReadTrace: reads a trace from any CSV file with a header.
 
 struct TraceOptions {
   std::string time_column;   // "": the first
-  std::string count_column;  // "": the one named count or value; if there is none, a row is 1 item
-  // How long a row's items are spread. Without it: until the next row's time, and the last row's
-  // as long as the one before it.
+  std::string count_column;  // "": the column count or value; without one, a row is 1 item
+  // The time over which a row's items are spread. nullopt: until the next row's time; the last row
+  // uses the period of the row before it.
   std::optional<absl::Duration> period;
   // Rows from `from` on, and before `to`.
   std::optional<absl::Time> from;
@@ -66,7 +66,7 @@ struct TraceOptions {
 // before it. OutOfRange: more items, or a longer time, than kMaxItems and kMaxSpan allow.
 absl::StatusOr<Trace> ReadTrace(const std::string& path, const TraceOptions& options);
 
-// The same of text that is read already; `name` stands for the file in errors.
+// Parses text that was read already; errors use `name` for the file.
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& name,
                                  const TraceOptions& options);
 

@@ -194,7 +194,7 @@ std::optional<DayPattern> OfMonth(absl::string_view text) {
   return is_first ? DayPattern(FirstOfMonth{*count}) : DayPattern(LastOfMonth{*count});
 }
 
-// absl makes 1 March of 29 February where there is none.
+// absl turns 29 February into 1 March in years without one.
 bool Exists(absl::CivilDay day, int month, int of_month) {
   return day.month() == month && day.day() == of_month;
 }
@@ -295,7 +295,7 @@ std::optional<Calendar::Window> Calendar::WindowAt(absl::Time at) const {
     const std::vector<absl::Time> starts = StartsOn(today - back);
     const auto later = std::upper_bound(starts.begin(), starts.end(), at);
     if (later == starts.begin()) continue;
-    // Windows are of one length: if the last one is over, all are.
+    // All windows have the same length: if the last one is over, all are.
     const Window window{*(later - 1), EndOf(*(later - 1))};
     return at < window.end ? std::optional(window) : std::nullopt;
   }

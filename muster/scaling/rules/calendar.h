@@ -1,4 +1,6 @@
-// CronFields: when something starts, in the five fields of a crontab line.
+// Calendar: the windows of time of a constraint, with their starts as CronFields or DayPatterns.
+//
+// CronFields: start times in the five fields of a crontab line.
 #pragma once
 
 #include <bitset>
@@ -22,12 +24,12 @@ struct CronFields {
   std::bitset<7> weekdays;   // 0 is Sunday
   bool any_day = false;      // the field begins with '*'
   bool any_weekday = false;  // likewise
-  // Minute or hour begin with '*': it repeats with the clock on the wall, also when that is put
-  // back, and skips with it what is skipped.
+  // The minute or the hour field begins with '*': starts follow the wall clock. They repeat when
+  // the clock is put back, and times that the clock skips are left out.
   bool follows_clock = false;
 
-  // As Vixie's cron has it: a day must fit both fields of days, or one of them when neither begins
-  // with '*'.
+  // As in Vixie's cron: a day must match both day fields, or either of them if neither begins with
+  // '*'.
   bool IsOn(absl::CivilDay day) const;
 };
 
@@ -36,7 +38,7 @@ struct CronFields {
 // (jan, mon); 7 is Sunday, too. InvalidArgument names the field.
 absl::StatusOr<CronFields> ParseCron(absl::string_view text);
 
-// DayPattern: which days of the calendar a window opens on.
+// DayPattern: the days of the calendar on which a window opens.
 
 struct Weekdays {
   std::bitset<7> days;  // 0 is Monday
@@ -58,28 +60,28 @@ struct YearlyDate {
 using DayPattern = std::variant<Weekdays, FirstOfMonth, LastOfMonth, Date, YearlyDate>;
 
 // "mon", "mon-fri", "fri-mon"; "first-3-of-month", "last-2-of-month" (up to 28); "2026-12-24";
-// "12-24", of each year. InvalidArgument: none of these, or a day that no year has.
+// "12-24", of each year. InvalidArgument: any other text, or a day that no year has.
 absl::StatusOr<DayPattern> ParseDayPattern(absl::string_view text);
 
 bool IsOn(const DayPattern& pattern, absl::CivilDay day);
 
 // Calendar: the windows of time in which a constraint is in force.
 //
-// Windows begin at a time of the clock on the wall, in a time zone, and last as long as they last,
-// however that clock is put in between. A window that would begin in an hour that is skipped begins
-// when that hour ends; in an hour that comes twice, at its first coming. Only a cron line with a
-// `*` for its minute or hour follows the clock: it opens twice, or not at all.
+// A window begins at a wall-clock time in a time zone. Its length is fixed, even if the clock is
+// changed in between. A window that would begin in a skipped hour begins when that hour ends; one
+// in an hour that comes twice begins at the first time. Only a cron line with a `*` for its minute
+// or hour follows the clock: it opens twice, or not at all.
 
-// A time of the day, on some days.
+// A start at a time of the day, on some days.
 struct DailyStart {
-  std::vector<DayPattern> days;  // any of them; empty: each day
+  std::vector<DayPattern> days;  // on days that match any of them; empty: each day
   int minute = 0;                // of the day, 0 to 1439
 };
 
-// The first instant at which a clock on the wall in `zone` shows `local` or more.
+// The first instant at which a wall clock in `zone` shows `local` or later.
 absl::Time InstantOf(absl::CivilSecond local, const absl::TimeZone& zone);
 
-// Immutable, a value. Thread-safe.
+// An immutable value. Thread-safe.
 class Calendar {
  public:
   struct Window {
@@ -92,22 +94,21 @@ class Calendar {
   std::optional<absl::Duration> lasts;
   absl::TimeZone zone = absl::UTCTimeZone();
 
-  // The window that `at` lies in; of several, the one that begins last.
+  // The window that contains `at`; of several, the one that begins last.
   std::optional<Window> WindowAt(absl::Time at) const;
   bool IsOpen(absl::Time at) const { return WindowAt(at).has_value(); }
 
-  // When a window begins, later than `after` and not later than `until`; InfiniteFuture when none
-  // does any more.
+  // The first start of a window after `after` and not after `until`; InfiniteFuture: there is none.
   absl::Time NextStart(absl::Time after, absl::Time until = absl::InfiniteFuture()) const;
-  // When IsOpen changes, later than `after`; InfiniteFuture when it never does again, or not for
-  // kMaxChainedWindows windows.
+  // When IsOpen changes next after `after`; InfiniteFuture: never, or not within kMaxChainedWindows
+  // windows.
   absl::Time NextChange(absl::Time after) const;
 
  private:
   bool IsOn(absl::CivilDay day) const;
-  // The starts of windows on a local day, in order.
+  // The window starts on a local day, in order.
   std::vector<absl::Time> StartsOn(absl::CivilDay day) const;
-  // What a clock that shows `local` stands for, zero to two instants.
+  // Appends the instants at which a clock shows `local`: none, one or two.
   void AppendStarts(absl::CivilMinute local, std::vector<absl::Time>* starts) const;
   absl::Time EndOf(absl::Time window_start) const;
 };

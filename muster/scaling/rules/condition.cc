@@ -9,7 +9,7 @@
 namespace muster::scaling::rules {
 namespace {
 
-// How tightly an operation binds; what binds less stands in parentheses below what binds more.
+// The precedence of an operation. An operand with a lower precedence needs parentheses.
 int Tightness(Operation operation) {
   switch (operation) {
     case Operation::kOr:
@@ -49,7 +49,7 @@ using Truth = std::optional<bool>;
 
 Number Known(double number) { return std::isfinite(number) ? Number(number) : std::nullopt; }
 
-// A share of a time is a time: the share's percent count as hundredths there.
+// A share times a time is a time: there the share's percent count as hundredths.
 double ShareFactor(const Expression& a, const Expression& b) {
   return a.kind != b.kind && (a.kind == Kind::kShare || b.kind == Kind::kShare) &&
                  (a.kind == Kind::kTime || b.kind == Kind::kTime)
@@ -98,7 +98,8 @@ bool Compare(Operation operation, double a, double b) {
 
 Truth TruthOf(const Expression& node, const ValueOf& value_of);
 
-// `or` is decided by a true part, `and` by a false one; else an unknown part leaves it open.
+// A true part decides `or`, a false part decides `and`; otherwise an unknown part leaves the result
+// unknown.
 Truth Decided(const Expression& node, bool by, const ValueOf& value_of) {
   const Truth a = TruthOf(*node.left, value_of);
   if (a == by) return by;
@@ -148,7 +149,7 @@ std::string ExpressionToString(const Expression& root) {
   if (root.right == nullptr) {
     return absl::StrCat(Sign(root.operation), Show(*root.left, tightness));
   }
-  // Two that bind alike belong together from the left; comparisons cannot be chained at all.
+  // Operations of equal precedence associate from the left; comparisons cannot be chained.
   const bool is_comparison = tightness == Tightness(Operation::kLess);
   return absl::StrCat(Show(*root.left, is_comparison ? tightness + 1 : tightness), " ",
                       Sign(root.operation), " ", Show(*root.right, tightness + 1));

@@ -1,4 +1,4 @@
-// Condition: what a reaction asks before it acts, such as "age > 0.5*sla and grow > 0".
+// Condition: decides whether a reaction acts, such as "age > 0.5*sla and grow > 0".
 //
 //   condition  = and-part { "or" and-part }
 //   and-part   = not-part { "and" not-part }
@@ -9,8 +9,8 @@
 //   sign       = "-" sign | number | operand | "(" condition ")"
 //
 // A number may have a unit: a duration (250ms, 5m, 1h30m), a share (90%), thousands (10k). Every
-// value is of a kind, and kinds must fit: an age is not compared with a count. A share of something
-// is that something: 50% * sla is half of it.
+// value has a kind, and kinds must fit: an age cannot be compared with a count. A share of a value
+// has the value's kind: 50% * sla is half of sla.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@
 
 namespace muster::scaling::rules {
 
-// Numbers are held as seconds, and as percent, of the kinds that have them.
+// Numbers of kTime are seconds; numbers of kShare are percent.
 enum class Kind { kPlain, kTime, kShare, kTruth };
 
 enum class Operation {
@@ -46,8 +46,8 @@ enum class Operation {
   kOperand,
 };
 
-// A node of a condition's tree. `right` is null for kNot and kNegate; both are for kNumber and
-// kOperand, which have the `text` that they were written as.
+// A node of a condition's tree. `right` is null for kNot and kNegate. `left` and `right` are null
+// for kNumber and kOperand, which hold their `text` as written.
 struct Expression {
   Operation operation = Operation::kNumber;
   Kind kind = Kind::kPlain;
@@ -57,9 +57,9 @@ struct Expression {
   std::unique_ptr<Expression> right;
 };
 
-// The kind of an operand; nullopt: there is none of this name.
+// The kind of an operand; nullopt: no operand has this name.
 using KindOf = std::function<std::optional<Kind>(absl::string_view name)>;
-// The value of an operand now; nullopt: it is not known.
+// The present value of an operand; nullopt: not known.
 using ValueOf = std::function<std::optional<double>(absl::string_view name)>;
 
 // Immutable; cheap to copy. Thread-safe.
@@ -69,14 +69,14 @@ class Condition {
   // not known, kinds that do not fit, too long or too deep.
   static absl::StatusOr<Condition> Parse(absl::string_view text, const KindOf& kind_of);
 
-  // nullopt: undefined, because data that would decide it lack. "false and unknown" is false, "true
-  // or unknown" is true, "not unknown" is unknown; so is a comparison with an unknown number, with
-  // one that was divided by 0, or with one that is too large.
+  // nullopt: undefined, because the data that would decide it are missing. "false and unknown" is
+  // false, "true or unknown" is true, "not unknown" is unknown; so is a comparison with an unknown
+  // number, with a division by 0, or with a number that is too large.
   std::optional<bool> Evaluate(const ValueOf& value_of) const;
 
-  // The condition with as few parentheses as it needs; Parse reads it back as the same tree.
+  // The condition with as few parentheses as possible; Parse turns it into the same tree again.
   std::string ToString() const;
-  // As it was written.
+  // The condition as written.
   const std::string& text() const { return text_; }
   const Expression& root() const { return *root_; }
 
@@ -85,11 +85,11 @@ class Condition {
       : text_(std::move(text)), root_(std::move(root)) {}
 
   std::string text_;
-  // Shared by copies; nobody changes it.
+  // Shared by copies, and never changed.
   std::shared_ptr<const Expression> root_;
 };
 
-// Whether two trees are the same, up to how numbers are written.
+// Whether two trees are equal, regardless of the notation of numbers.
 bool SameTree(const Expression& a, const Expression& b);
 std::string ExpressionToString(const Expression& root);
 

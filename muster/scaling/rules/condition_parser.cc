@@ -1,4 +1,4 @@
-// Cuts the text of a condition into tokens.
+// A tokenizer and a recursive parser, in this order.
 
 #include "muster/scaling/rules/condition_parser.h"
 
@@ -35,7 +35,8 @@ struct Token {
   Kind number_kind = Kind::kPlain;
 };
 
-// The tokens, the last one kEnd. They point into `text`. InvalidArgument as Condition::Parse.
+// Splits `text` into tokens, the last one kEnd. The tokens point into `text`. InvalidArgument: see
+// Condition::Parse.
 absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text);
 
 // InvalidArgument "column C: WHAT" for a mistake at the byte `at`.
@@ -46,7 +47,7 @@ namespace {
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 
-// How long the run of bytes at the front of `text` is that are all in the class.
+// The number of bytes at the front of `text` that are all in the class.
 template <typename Class>
 size_t Run(absl::string_view text, Class is_in) {
   size_t bytes = 0;
@@ -54,7 +55,7 @@ size_t Run(absl::string_view text, Class is_in) {
   return bytes;
 }
 
-// Digits with at most one point between them.
+// Parses digits with at most one point between them.
 std::optional<double> PlainNumber(absl::string_view text) {
   double number = 0;
   const bool is_plain = !text.empty() && IsDigit(text.front()) && IsDigit(text.back()) &&
@@ -170,8 +171,8 @@ bool IsEither(const Expression& a, const Expression& b, Kind kind) {
   return a.kind == kind || b.kind == kind;
 }
 
-// What two numbers are together when they are added or compared. Percent are written with and
-// without their sign.
+// The common kind of two numbers that are added or compared. People write percent with and without
+// the sign.
 std::optional<Kind> Alike(const Expression& a, const Expression& b) {
   if (IsEither(a, b, Kind::kTruth)) return std::nullopt;
   if (a.kind == b.kind) return a.kind;

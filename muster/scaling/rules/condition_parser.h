@@ -1,4 +1,4 @@
-// Reads the tokens of a condition into a tree, and checks that kinds fit.
+// Parses a condition into a tree and checks that kinds fit.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace muster::scaling::rules {
 
-// What Condition::Parse does. The root is a truth.
+// Parses as Condition::Parse does. The root has the kind kTruth.
 absl::StatusOr<std::unique_ptr<Expression>> ParseExpression(absl::string_view text,
                                                             const KindOf& kind_of);
 

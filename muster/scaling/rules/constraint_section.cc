@@ -17,7 +17,8 @@ namespace muster::scaling::rules {
 
 namespace {
 
-// Leads to no file but those of the time zone database, and to the same on each machine.
+// Accepts only names that refer to files of the time zone database and mean the same on each
+// machine.
 bool IsZoneName(absl::string_view name) {
   return !name.empty() && absl::ascii_isalpha(static_cast<unsigned char>(name[0])) &&
          name != "localtime" && std::all_of(name.begin(), name.end(), [](unsigned char c) {
@@ -162,7 +163,7 @@ bool Contradict(const std::optional<Value>& a, const std::optional<Value>& b) {
   return a && b && *a != *b;
 }
 
-// Windows of both may never meet; whether they do would change with the year, so that nobody asks.
+// Ignores the windows: whether the windows of two constraints overlap may change with the year.
 void RequireNoContradiction(const YamlValue& rank, const Constraint& constraint,
                             const Rules& rules) {
   for (const Constraint& other : rules.constraints) {

@@ -47,7 +47,7 @@ Ruling ConstraintSchedule::InForce(absl::Time now) const {
   return ruling;
 }
 
-// Only what will rule when the window opens is raised before: an outranked floor never comes.
+// Raises only limits that will rule when the window opens: an outranked floor never comes in force.
 void ConstraintSchedule::Prewarmed(const Constraint& coming, absl::Time now,
                                    absl::Duration cold_start, Ruling* ruling) const {
   const absl::Duration lead = LeadOf(coming.prewarm, cold_start);
@@ -77,14 +77,14 @@ Ruling ConstraintSchedule::At(absl::Time now, absl::Duration cold_start) const {
 absl::Time ConstraintSchedule::NextChange(absl::Time now, absl::Duration cold_start) const {
   const Ruling before = At(now, cold_start);
   absl::Time at = now;
-  // A window may open or close without any effect; then the next one is looked at.
+  // A window may open or close without effect; then continue with the next change.
   for (int i = 0; i < kMaxChainedWindows; ++i) {
     absl::Time next = absl::InfiniteFuture();
     for (const Constraint* const constraint : constraints_) {
       if (!constraint->when) continue;
       const absl::Duration lead = LeadOf(constraint->prewarm, cold_start);
       next = std::min(next, constraint->when->NextChange(at));
-      // A floor that is prewarmed comes `lead` before its window.
+      // A prewarmed floor comes in force `lead` before its window.
       const absl::Time early = constraint->when->NextStart(at + lead) - lead;
       if (early > at) next = std::min(next, early);
     }
@@ -105,7 +105,7 @@ absl::Time BeginOf(int64_t minute) { return absl::UnixEpoch() + minute * absl::M
 void BudgetAccount::Charge(absl::Time now, int replicas) {
   if (last_) now = std::max(now, *last_);
   const int64_t oldest = MinuteOf(now) - 60;
-  // What lies before the hour need not be split into its minutes.
+  // Time before the last hour does not count any more.
   absl::Time from = std::max(last_.value_or(now), BeginOf(oldest));
   while (from < now) {
     const int64_t minute = MinuteOf(from);

@@ -1,4 +1,5 @@
-// ConstraintSchedule: which constraints of a target rule at an instant.
+// ConstraintSchedule: the limits of a target at an instant. BudgetAccount: the replica-minutes that
+// a target has used.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace muster::scaling::rules {
 
-// What the constraints that are in force say together. Names are of the constraints that rule;
-// empty: none says anything of it.
+// The combined limits of the constraints in force. The names are those of the constraints that set
+// the limit; empty: no constraint does.
 struct Ruling {
   Range range;
   std::string range_by;  // empty: the target's own min and max
@@ -23,7 +24,8 @@ struct Ruling {
   std::string budget_by;
   int standby = 0;
   std::string standby_by;
-  // A window that is about to open and has raised the range's min, or standby, already.
+  // The constraint that is about to come in force and has raised the range's min, or standby,
+  // already.
   std::string prewarmed_by;
 
   bool operator==(const Ruling& other) const = default;
@@ -32,11 +34,11 @@ struct Ruling {
 // Immutable. Thread-safe.
 class ConstraintSchedule {
  public:
-  // Of a target that `rules` have.
+  // `target` is one of the targets of `rules`.
   ConstraintSchedule(std::shared_ptr<const Rules> rules, absl::string_view target);
 
-  // `cold_start` is how long `prewarm: auto` looks ahead, kMaxPrewarm at most. A range's max gives
-  // way when a coming window's min is above it.
+  // `cold_start` is how far `prewarm: auto` looks ahead, at most kMaxPrewarm. If a coming window's
+  // min is above the range's max, the max rises to it.
   Ruling At(absl::Time now, absl::Duration cold_start) const;
 
   // When At changes next, later than `now`; InfiniteFuture: never, as far as Calendar::NextChange
@@ -44,32 +46,32 @@ class ConstraintSchedule {
   absl::Time NextChange(absl::Time now, absl::Duration cold_start) const;
 
  private:
-  // Prewarming apart.
+  // The limits without prewarming.
   Ruling InForce(absl::Time now) const;
   void Prewarmed(const Constraint& coming, absl::Time now, absl::Duration cold_start,
                  Ruling* ruling) const;
 
-  // Of which the constraints are.
+  // Owns the constraints below.
   std::shared_ptr<const Rules> rules_;
   const Target* const target_;
   std::vector<const Constraint*> constraints_;  // the lowest rank first
 };
 
-// BudgetAccount: the replica-minutes that a target has used in the last hour.
+// BudgetAccount: the replica-minutes of the last hour.
 
-// Counts by minutes of the clock, 62 at most, so that the hour is up to a minute too long, never
+// Counts by minutes of the clock, at most 62, so the hour may be up to a minute too long, but never
 // too short. Not thread-safe.
 class BudgetAccount {
  public:
-  // From `now` on there are so many replicas; there were as many as was said last until now. A time
-  // that lies before the last one is taken for that.
+  // Tells that from `now` on there are `replicas`; until now the number of the previous call
+  // applied. A `now` before the previous one counts as equal to it.
   void Charge(absl::Time now, int replicas);
 
   // Replica-minutes in the hour before the last charge.
   double Spent() const;
 
-  // How many replicas what is left of `budget` would pay for kBudgetHorizon. A fleet that is never
-  // larger never exceeds the budget.
+  // The number of replicas that the rest of `budget` pays for during kBudgetHorizon. A fleet that
+  // is never larger never exceeds the budget.
   int Affordable(int budget) const;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace muster::scaling::rules {
 
-// A rules file is written by a person, and read again whenever it changes.
+// A person writes a rules file, and the agent reads it again whenever it changes.
 inline constexpr size_t kMaxRulesFileBytes = size_t{1} << 20;
 inline constexpr size_t kMaxTargets = 100;
 inline constexpr size_t kMaxQueues = 64;
@@ -17,17 +17,16 @@ inline constexpr size_t kMaxOperands = 200;
 inline constexpr size_t kMaxReactions = 500;
 inline constexpr int64_t kMaxRank = 1'000'000;
 inline constexpr int64_t kMaxReplicas = 100'000;
-// What a target may have when nothing else is said: a slip in a rule then costs a little, not a
-// lot.
+// The maximum of a target whose rules state none: a mistake in a rule then costs little.
 inline constexpr int kDefaultMaxReplicas = 20;
 inline constexpr int64_t kMaxBudget = 60 * kMaxReplicas;  // replica-minutes in an hour
-// What is left of a budget is spread over this: the fleet then shrinks by and by, not at once.
+// The rest of a budget is spread over this time, so that the fleet shrinks gradually.
 inline constexpr absl::Duration kBudgetHorizon = absl::Minutes(5);
 inline constexpr absl::Duration kMinSla = absl::Milliseconds(1);
 inline constexpr absl::Duration kMaxSla = absl::Hours(24 * 365);
 
-// A condition is one line that a person understands. The length bounds the work of reading and
-// evaluating it; the depth, how far either recurses beyond that.
+// A condition is one line that a person understands. The length bounds the work of parsing and
+// evaluating it, the depth bounds their recursion.
 inline constexpr size_t kMaxConditionBytes = 1000;
 inline constexpr int kMaxConditionDepth = 32;
 
@@ -38,23 +37,23 @@ inline constexpr absl::Duration kMaxPrewarm = absl::Hours(1);
 inline constexpr size_t kMaxDays = 366;  // entries of one list
 // 29 February comes after eight years at the latest (1896 to 1904, 2096 to 2104).
 inline constexpr int kMaxDaysAhead = 366 * 8 + 31;
-// Windows that follow each other without a gap for longer than this count as for ever.
+// A chain of more windows than this without a gap counts as endless.
 inline constexpr int kMaxChainedWindows = 2000;
 
 inline constexpr absl::Duration kMinOver = absl::Seconds(1);
 inline constexpr absl::Duration kMaxOver = absl::Hours(24);
-// A measurement that is older says nothing of now.
+// A measurement older than this says nothing about the present.
 inline constexpr absl::Duration kStaleAfter = absl::Minutes(1);
-// Of a metric's window: each holds the samples of 1/64 of it, however many there are.
+// The buckets of a metric's window: each holds all samples of 1/64 of the window.
 inline constexpr int kMetricBuckets = 64;
 
-// A `scale` reaction whose condition stays true acts again after this at the earliest: what it did
-// must have had a chance to show in the metrics.
+// While its condition stays true, a `scale` reaction acts again after this time at the earliest:
+// its previous step needs time to show in the metrics.
 inline constexpr absl::Duration kMinReactionPause = absl::Seconds(15);
 inline constexpr int64_t kMaxScalePercent = 1000;
 inline constexpr absl::Duration kMaxCooldown = absl::Hours(24);
 inline constexpr int64_t kMaxLosses = 3600;
-// Readings are counted as lost at most this often, however often somebody asks.
+// One lost reading counts at most in this period, however often the policy decides.
 inline constexpr absl::Duration kReadingPeriod = absl::Seconds(1);
 
 }  // namespace muster::scaling::rules

@@ -48,8 +48,8 @@ std::optional<double> MetricWindow::Value(absl::Time now) const {
   return aggregate_ == Aggregate::kMin ? min : max;
 }
 
-// The slope of the line that lies nearest to all samples (least squares), the samples of a bucket
-// taken together: one that jumps at the window's end does not decide alone.
+// The slope of the least-squares line through the buckets' means, weighted by samples: a single
+// jump at the window's end does not decide alone.
 std::optional<double> MetricWindow::Growth(absl::Time since) const {
   const absl::Time begin = std::max(since, buckets_.front().first);
   if (buckets_.back().last - begin < over_ / 2) return std::nullopt;

@@ -1,4 +1,5 @@
-// MetricWindow: what a metric was over the last while, as one number.
+// Operands: the values that conditions compare. MetricWindow: one metric over a window of time,
+// aggregated to one number.
 #pragma once
 
 #include <deque>
@@ -14,25 +15,25 @@
 namespace muster::scaling::rules {
 
 // Holds at most kMetricBuckets + 2 numbers and their sums, however many samples come. The window's
-// far end is therefore fuzzy by 1/64 of it. Not thread-safe.
+// old end is therefore inexact by 1/64 of the window. Not thread-safe.
 class MetricWindow {
  public:
   // `over` is ignored for kLast.
   MetricWindow(Aggregate aggregate, absl::Duration over);
 
-  // A value that was measured at `at`. One that is older than the newest, or was measured at the
-  // same instant, is dropped; so is what is no finite number.
+  // Adds a value measured at `at`. Drops a value that is not later than the newest one, or that is
+  // not finite.
   void Add(absl::Time at, double value);
 
-  // The aggregate over the window that ends now. nullopt when data lack: nothing was measured for
-  // kStaleAfter (or within the window, if that is shorter); for a growth also when what was
-  // measured spans less than half of the window.
+  // The aggregate over the window that ends at `now`. nullopt if data are missing: no value for
+  // kStaleAfter (or within the window, if that is shorter); for a growth also if the values span
+  // less than half of the window.
   std::optional<double> Value(absl::Time now) const;
 
   bool empty() const { return buckets_.empty(); }
 
  private:
-  // Neighbouring samples, together.
+  // The sums of neighbouring samples.
   struct Bucket {
     absl::Time first;
     absl::Time last;
@@ -47,7 +48,7 @@ class MetricWindow {
     absl::Time middle() const { return first + absl::Seconds(seconds / count); }
   };
 
-  // Minutes are the unit of time.
+  // The growth per minute.
   std::optional<double> Growth(absl::Time since) const;
 
   Aggregate aggregate_;
@@ -55,22 +56,22 @@ class MetricWindow {
   std::deque<Bucket> buckets_;  // oldest first
 };
 
-// Operands: the values of a target's operands, from what is observed of it.
+// Operands: computes the values of a target's operands from its observations.
 
 // Bounded: one window for each operand. Not thread-safe.
 class Operands {
  public:
-  // Those of `target` from now on. An operand that is as it was keeps what it has measured.
+  // Switches to the operands of `target` in `rules`. An unchanged operand keeps its measurements.
   void Use(const Rules& rules, absl::string_view target);
 
-  // Time steps back: forgets what was measured.
+  // Forgets all measurements. Call it when time steps back.
   void StepBack();
 
-  // Takes in what `observation` says. Of the estimates there is nothing to measure while no replica
-  // is ready.
+  // Adds the values of `observation`. Skips the estimates while no replica is ready, because
+  // nothing was measured then.
   void Observe(const scaling::policy::Observation& observation);
 
-  // nullopt: there is none of this name, or data lack (MetricWindow::Value).
+  // nullopt: no operand has this name, or data are missing (see MetricWindow::Value).
   std::optional<double> Value(absl::string_view name, absl::Time now) const;
 
  private:

@@ -31,7 +31,8 @@ const std::vector<std::string>& TargetMetrics() {
   return *metrics;
 }
 
-// Conditions read a '-' as a minus, and have words of their own.
+// An operand's name must not contain '-', which is a minus in conditions, and must not be a word of
+// conditions.
 void ReadOperandName(const YamlValue& value, std::string* name) {
   if (!value.ReadName(name)) return;
   const std::vector<std::string> words = {"and", "or", "not", kSlaOperand};
@@ -143,7 +144,7 @@ void ReadDo(const YamlValue& section, Problems* problems, const Target* target, 
   }
 }
 
-// What the names of a condition stand for; nothing while the target is not known.
+// Resolves the names of a condition; resolves none while the target is unknown.
 class Names {
  public:
   Names(const Rules& rules, const Target* target) : rules_(rules), target_(target) {}
@@ -222,7 +223,7 @@ void ReadStabilizer(const YamlValue& section, Problems* problems, Rules* rules) 
 }
 
 // Between braces YAML ends a value at a comma: `{after: 3, keep: max(current, floor)}` has three
-// entries, of which the last is `floor)`. It is what people write, so it is read as they mean it.
+// entries, of which the last is `floor)`. People write this, so the reader joins the parts.
 void ReadMetricLoss(const YamlValue& section, Problems* problems, Rules* rules) {
   if (!section.present()) return;
   const YamlMap map(section, RulesFileKeys().at(kMetricLoss), problems);

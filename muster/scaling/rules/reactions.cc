@@ -16,7 +16,7 @@ std::string KeyOf(const Reaction& reaction) {
                       scale != nullptr && scale->is_percent, " ", reaction.condition.ToString());
 }
 
-// A step moves by one replica at least; from none, too.
+// A step moves by at least one replica, also from 0.
 int Stepped(const Scale& scale, int from) {
   double to = from + scale.amount;
   if (scale.is_percent) {
@@ -126,7 +126,7 @@ void Reactions::ApplyRank(std::vector<Active> active, int there, int wanted, Out
       if (is_meant(*rule.reaction)) act(rule);
     }
   };
-  // The largest goal last: it has the last word.
+  // The largest goal comes last, so that it has the last word.
   std::stable_sort(active.begin(), active.end(),
                    [](const Active& a, const Active& b) { return a.goal < b.goal; });
   bool decides = false, grows = false;
@@ -137,7 +137,7 @@ void Reactions::ApplyRank(std::vector<Active> active, int there, int wanted, Out
   });
   each(IsSet, [&](const Active& rule) { change(rule, rule.goal); });
   each(IsUp, [&](const Active& rule) { change(rule, std::max(outcome->replicas, rule.goal)); });
-  // The smallest step down: nothing is let go that one of them would keep.
+  // The smallest step down applies: a replica stays if one of the reactions would keep it.
   const auto down = std::find_if(active.rbegin(), active.rend(),
                                  [](const Active& rule) { return IsDown(*rule.reaction); });
   if (!decides && down != active.rend()) {

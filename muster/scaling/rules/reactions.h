@@ -1,16 +1,16 @@
-// Reactions: what a target's reactive rules make of the number that a policy wants.
+// Reactions: applies a target's reactive rules to the number that a policy wants.
 //
-// The policy's own answer has the lowest rank. From there the rules go up by rank, each rank
-// working on what came out before, so that the highest has the last word. Within a rank
+// The policy's own answer has the lowest rank. The rules apply in ascending rank, each rank to the
+// result of the one before, so that the highest rank has the last word. Within a rank
 //   - `set: n` makes it n, of several the largest;
 //   - a step up makes it at least what the step leads to, of several the largest;
 //   - a step down, where nothing of that rank steps up or sets, lets go of what the work alone does
 //     not need: at most down to Decision::wanted;
 //   - `hold: up` grows no further, unless something of that rank does; `hold: down` shrinks no
 //     further.
-// A step is counted from the replicas that there were when its condition became true, and stands as
-// long as that stays true. It is taken again when all replicas are ready and a cold start has
-// passed, kMinReactionPause at least.
+// A step counts from the number of replicas at the moment when its condition became true, and stays
+// in force as long as the condition is true. It is taken again when all replicas are ready and a
+// cold start, at least kMinReactionPause, has passed.
 #pragma once
 
 #include <map>
@@ -30,10 +30,10 @@ namespace muster::scaling::rules {
 // Not thread-safe.
 class Reactions {
  public:
-  // Those of `target` from now on. A rule that is as it was keeps the step that it has taken.
+  // Switches to the reactions of `target` in `rules`. An unchanged reaction keeps its last step.
   void Use(std::shared_ptr<const Rules> rules, absl::string_view target);
 
-  // Time steps back to `now`: steps that were taken count as taken now.
+  // Time steps back to `now`: earlier steps count as taken at `now`.
   void StepBack(absl::Time now);
 
   struct Outcome {
@@ -51,26 +51,26 @@ class Reactions {
     absl::Time at;
     int goal = 0;
   };
-  // A rule whose condition is true.
+  // A reaction with a true condition.
   struct Active {
     const Reaction* reaction = nullptr;
-    int goal = 0;  // of a step or a set
+    int goal = 0;  // the number that a step or a set leads to
   };
 
   bool IsTrue(const Reaction& reaction, const Operands& operands, absl::Time now) const;
   int GoalOf(const Reaction& reaction, const scaling::policy::Observation& observation);
-  // The rules of one rank, of which some may be true.
+  // The reactions of the rank from `begin` to `end` with a true condition.
   std::vector<Active> ActiveOf(size_t begin, size_t end,
                                const scaling::policy::Observation& observation,
                                const Operands& operands);
 
-  // What rules of one rank make of the outcome so far.
+  // Applies the active reactions of one rank to the outcome so far.
   static void ApplyRank(std::vector<Active> active, int there, int wanted, Outcome* outcome);
 
   std::shared_ptr<const Rules> rules_;
   const Target* target_ = nullptr;
   std::vector<const Reaction*> reactions_;  // the lowest rank first
-  std::map<std::string, Step> steps_;       // by what tells a rule from others
+  std::map<std::string, Step> steps_;       // by a key that identifies the reaction
 };
 
 }  // namespace muster::scaling::rules

@@ -16,7 +16,7 @@ using scaling::policy::Decision;
 using scaling::policy::Fleet;
 using scaling::policy::Observation;
 
-// Replicas that cost something, whatever they do.
+// All replicas that cost something.
 int PaidFor(const Fleet& fleet) { return fleet.committed() + fleet.draining + fleet.parked; }
 
 int AtWork(const Fleet& fleet) {
@@ -57,9 +57,9 @@ void RuledPolicy::Announce(const scaling::policy::Announcement& announcement) {
   policy_->Announce(announcement);
 }
 
-// What lies ahead of now would count for as long as it takes the clock to get there again: windows
-// would refuse new samples, and a cool-down would not end. Lost readings stay lost: they were
-// counted, not timed.
+// Times after `now` would stay in effect until the clock reaches them again: windows would refuse
+// new samples, and a cool-down would not end. The count of lost readings stays, because it does not
+// depend on times.
 void RuledPolicy::StepBack(absl::Time now) {
   operands_.StepBack();
   reactions_.StepBack(now);
@@ -81,7 +81,7 @@ void RuledPolicy::SetBounds(const Observation& observation) {
   trace_.bounds.max = std::clamp(payable, ruling.range.min, ruling.range.max);
 }
 
-// Announcements make for several decisions in a second; a second without a reading is one loss.
+// Announcements cause several decisions in a second, but a second without a reading is one loss.
 bool RuledPolicy::HasLostMetrics(const Observation& observation) {
   if (!observation.queues.empty()) {
     lost_readings_ = 0;
@@ -112,7 +112,7 @@ void RuledPolicy::Keep(const Observation& observation, Decision* decision) const
   Change(kept, Binding::kNoMetrics, decision);
 }
 
-// During a cool-down the last step may still be under way: what it asked for stays allowed.
+// During a cool-down the last step may still be in progress, so its number stays allowed.
 void RuledPolicy::Stabilize(const Observation& observation, Decision* decision) const {
   const Stabilizer& stabilizer = rules_->stabilizer;
   const int there = observation.fleet.committed();

@@ -1,4 +1,4 @@
-// RuledPolicy: another policy, held to the rules of a target.
+// RuledPolicy: runs another policy within the rules of a target.
 #pragma once
 
 #include <memory>
@@ -17,25 +17,26 @@
 
 namespace muster::scaling::rules {
 
-// Why the last decision is what it is, as far as rules had a say.
+// The influence of the rules on the last decision.
 struct RuleTrace {
   Ruling ruling;
-  scaling::policy::Bounds bounds;  // that the other policy was held to
+  scaling::policy::Bounds bounds;  // the bounds given to the other policy
   double budget_spent = 0;         // replica-minutes of the last hour; 0: there is no budget
-  std::optional<int> budget_cap;   // what it leaves; nullopt: there is no budget
-  std::string reaction;            // the condition of the rule that changed the number, or empty
-  bool has_lost_metrics = false;   // on_metric_loss is in force
+  std::optional<int>
+      budget_cap;        // the replicas that the budget allows; nullopt: there is no budget
+  std::string reaction;  // the condition of the rule that changed the number, or empty
+  bool has_lost_metrics = false;  // on_metric_loss is in force
 };
 
-// The order of things: constraints set the bounds that the other policy sees; reactions change what
-// it wants; the stabilizer slows that down; what comes out lies within the bounds, always. When no
-// queue was read for on_metric_loss.after readings, reactions rest and what was asked to be kept is
-// kept; before that nothing is let go unseen.
+// The order of steps: constraints set the bounds that the other policy sees; reactions change the
+// number that it wants; the stabilizer slows the change down; the result always lies within the
+// bounds. After on_metric_loss.after readings without any queue, reactions stop and the number that
+// on_metric_loss states is kept; before that, no replica goes while readings are missing.
 //
-// When time steps back, what was measured and spent begins anew, and no cool-down is in force.
+// When time steps back, measurements and spending start anew, and no cool-down is in force.
 //
-// A budget takes from the range's max what it cannot pay, but neither below the range's min nor
-// below the replicas that are at work: it stops growth, not work.
+// A budget lowers the range's max to the replicas that it can pay, but neither below the range's
+// min nor below the replicas at work: it stops growth, not work.
 class RuledPolicy final : public scaling::policy::Policy {
  public:
   // NotFound: the rules have no such target.
@@ -43,12 +44,12 @@ class RuledPolicy final : public scaling::policy::Policy {
       std::shared_ptr<const Rules> rules, absl::string_view target,
       std::unique_ptr<scaling::policy::Policy> policy);
 
-  // From now on. What was measured, spent and stepped stays, as far as the new rules still ask for
-  // it. NotFound: they have no such target; the old ones stay in force.
+  // Replaces the rules. Measurements, spending and steps stay, as far as the new rules use them.
+  // NotFound: the new rules lack the target; the old rules stay in force.
   absl::Status Use(std::shared_ptr<const Rules> rules);
 
   void Announce(const scaling::policy::Announcement& announcement) override;
-  // The bounds of `observation` are not looked at: the rules' own take their place.
+  // Ignores the bounds of `observation` and uses those of the rules.
   scaling::policy::Decision Decide(const scaling::policy::Observation& observation) override;
 
   // Of the last decision.
@@ -79,9 +80,9 @@ class RuledPolicy final : public scaling::policy::Policy {
 
   absl::Time last_decision_ = absl::InfinitePast();
   int lost_readings_ = 0;
-  absl::Time last_reading_ = absl::InfinitePast();  // or when one was missed
+  absl::Time last_reading_ = absl::InfinitePast();  // or of the last missed one
   absl::Time last_step_up_ = absl::InfinitePast();
-  int step_goal_ = 0;  // of that step
+  int step_goal_ = 0;  // the number that the last step up asked for
 };
 
 }  // namespace muster::scaling::rules

@@ -20,8 +20,8 @@ bool IsWrittenSo(absl::string_view name, absl::string_view queue) {
          std::all_of(queue.begin(), queue.end(), IsDigit);
 }
 
-// What stands before the hash only tells which partition to compare with: the name that is made of
-// `name` decides.
+// The part before the hash only tells the partition to compare with; the name derived from `name`
+// decides.
 bool IsMadeOf(absl::string_view name, absl::string_view queue) {
   const absl::string_view start = base::BeforeHash(queue);
   if (start.empty()) return false;

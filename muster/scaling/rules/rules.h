@@ -1,4 +1,4 @@
-// What rules mean by the name of a queue.
+// Rules: the demands on the scaling agent, as read from a rules file and checked.
 #pragma once
 
 #include <memory>
@@ -16,20 +16,18 @@
 namespace muster::scaling::rules {
 
 // Whether `queue` is the queue of this name, or one of its partitions: "retail-in-0" and
-// "retail-in-12" are what "retail-in" means. Names that no queue can have mean those that are made
-// of them: "my_job-in" means the queue that muster made for "my_job-in-0".
+// "retail-in-12" match "retail-in". A name that no queue can have matches the names that muster
+// derives from it: "my_job-in" matches the queue that muster made for "my_job-in-0".
 bool MatchesQueue(absl::string_view name, absl::string_view queue);
 
-// Rules: what people demand of the scaling agent, as read from a rules file and checked.
-
-// What the agent does with what it decides.
+// What the agent does with its decisions.
 enum class Mode {
   kObserve,  // decides and records
   kNotify,   // tells people too
-  kAct,      // carries it out
+  kAct,      // carries them out
 };
 
-// Replicas that are allowed, both ends included; 0 <= min <= max.
+// The allowed numbers of replicas, both ends included; 0 <= min <= max.
 struct Range {
   int min = 0;
   int max = kDefaultMaxReplicas;
@@ -37,27 +35,28 @@ struct Range {
   bool operator==(const Range& other) const = default;
 };
 
-// Something whose replicas are scaled.
+// A workload with a number of replicas that the agent scales.
 struct Target {
-  std::string id;    // by which rules speak of it
-  std::string kind;  // of the actuator's: deployment, statefulset, process, threads, dry-run
-  std::string name;  // the actuator's name for it
-  std::vector<std::string> queues;        // that it works on, at least one
+  std::string id;                   // its name in the rules
+  std::string kind;                 // one of deployment, statefulset, process, threads, dry-run
+  std::string name;                 // the actuator's name for it
+  std::vector<std::string> queues;  // the queues that it works on, at least one
   std::optional<absl::Duration> sla_max;  // the promised latency
-  std::optional<absl::Duration> sla_aim;  // at most sla_max: worth replicas to be better
+  std::optional<absl::Duration>
+      sla_aim;            // at most sla_max: a better latency that is worth replicas
   double patience = 0.5;  // how much of a replica may be short before one is added, 0 to 1
-  Range range;            // holds whatever else is said: no constraint leaves it
+  Range range;            // the outer limits: no constraint exceeds them
 };
 
-// How long before a window its floor is already in force.
+// How long before a window its floor comes in force.
 struct Prewarm {
   bool by_cold_start = false;                  // as long as a replica takes to start
   absl::Duration lead = absl::ZeroDuration();  // when not
 };
 
-// At least one of range, budget and standby. Of all constraints of a target that are in force, each
-// of the three is ruled by the one of the highest rank that states it. Constraints of equal rank
-// state the same.
+// States at least one of range, budget and standby. For each of the three, the constraint in force
+// with the highest rank that states it applies. Constraints of equal rank do not contradict each
+// other.
 struct Constraint {
   std::string name;
   int rank = 0;
@@ -70,13 +69,13 @@ struct Constraint {
 };
 
 enum class Metric {
-  // Of a queue.
+  // Metrics of a queue.
   kDepth,
   kInFlight,
   kOldestAge,
   kArrived,
   kFinished,
-  // Of a target.
+  // Metrics of a target.
   kCpu,
   kThrottled,
   kReplicas,
@@ -89,14 +88,15 @@ enum class Aggregate { kLast, kAverage, kMin, kMax, kGrowth };
 
 struct Operand {
   std::string name;
-  std::string target;  // that the queue belongs to, or that is measured
+  std::string target;  // the target that owns the queue, or that is measured
   std::string queue;   // empty: a metric of the target
   Metric metric = Metric::kDepth;
   Aggregate aggregate = Aggregate::kLast;
-  absl::Duration over = absl::ZeroDuration();  // of all but kLast, kMinOver to kMaxOver
+  absl::Duration over =
+      absl::ZeroDuration();  // the window of all aggregates but kLast, kMinOver to kMaxOver
 };
 
-// "+25%", "+3", "-1": of the replicas there are.
+// "+25%", "+3", "-1": relative to the present replicas.
 struct Scale {
   int amount = 0;  // not 0
   bool is_percent = false;
@@ -104,7 +104,7 @@ struct Scale {
 struct SetReplicas {
   int replicas = 0;
 };
-enum class Hold { kUp, kDown };  // no more than there are; no fewer
+enum class Hold { kUp, kDown };  // no growth; no shrinking
 
 using Action = std::variant<Scale, SetReplicas, Hold>;
 
@@ -117,36 +117,36 @@ struct Reaction {
 
 struct Stabilizer {
   absl::Duration up_cooldown = absl::ZeroDuration();  // between two steps up
-  // How long a replica is idle before it goes; nullopt (`auto`): as the policy says.
+  // How long a replica is idle before it goes; nullopt (`auto`): the policy decides.
   std::optional<absl::Duration> idle_hold;
 };
 
 struct MetricLoss {
   enum class Keep { kMaxOfCurrentAndFloor, kCurrent, kFloor };
-  int after = 3;  // readings in a row, of one a second
+  int after = 3;  // missing readings in a row, one a second
   Keep keep = Keep::kMaxOfCurrentAndFloor;
 };
 
 // Immutable once read. Thread-safe.
 struct Rules {
   Mode mode = Mode::kAct;
-  std::vector<Target> targets;          // at least one; names of each list are distinct
+  std::vector<Target> targets;          // at least one; the names in each list are distinct
   std::vector<Constraint> constraints;  // of known targets
   std::vector<Operand> operands;        // of known queues and targets
   std::vector<Reaction> reactions;      // use operands of their own target, and `sla`
   Stabilizer stabilizer;
   MetricLoss on_metric_loss;
 
-  // nullptr: there is none.
+  // nullptr: no entry has this name.
   const Target* FindTarget(absl::string_view id) const;
   const Operand* FindOperand(absl::string_view name) const;
 };
 
-// The name by which conditions mean the target's sla.max.
+// The name of the target's sla.max in conditions.
 inline constexpr char kSlaOperand[] = "sla";
 
 bool IsQueueMetric(Metric metric);
-// Of what an operand yields; a growth is of the same kind, per minute.
+// The kind of an operand's value; a growth has the same kind, per minute.
 Kind KindOfMetric(Metric metric);
 
 }  // namespace muster::scaling::rules

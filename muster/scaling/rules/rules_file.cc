@@ -143,7 +143,7 @@ const std::vector<std::string>& TargetKinds() {
   return *kinds;
 }
 
-// How two queues are one; nullopt: they are not.
+// How two queue names overlap; nullopt: they do not.
 std::optional<std::string> OverlapOf(const std::string& queue, const std::string& taken) {
   if (queue == taken) return "";
   if (MatchesQueue(taken, queue))
@@ -152,7 +152,7 @@ std::optional<std::string> OverlapOf(const std::string& queue, const std::string
   return absl::StrCat(", of which ", base::Quoted(taken), " is a partition,");
 }
 
-// A queue has one target: two that count the same backlog would both grow for it.
+// A queue belongs to one target: two targets that count the same backlog would both grow for it.
 void RequireQueuesOfItsOwn(const YamlValue& entry, const Target& target, const Rules& rules) {
   for (const Target& other : rules.targets) {
     for (const std::string& queue : target.queues) {

@@ -1,4 +1,5 @@
-// Reads rules files: YAML, strictly. schema/rules.schema.json says the same to editors.
+// Reads rules files, which are strict YAML. schema/rules.schema.json states the same format for
+// editors.
 #pragma once
 
 #include <map>
@@ -16,11 +17,11 @@ namespace muster::scaling::rules {
 // the line begins with LINE.
 absl::StatusOr<Rules> ParseRules(absl::string_view text, absl::string_view file_name);
 
-// The text of a rules file. NotFound, PermissionDenied, InvalidArgument: it cannot be read, or is
-// longer than a rules file may be.
+// The text of a rules file. NotFound, PermissionDenied, InvalidArgument: the file cannot be read,
+// or is longer than kMaxRulesFileBytes.
 absl::StatusOr<std::string> ReadRulesText(const std::string& path);
 
-// ReadRulesText and ParseRules; the mistakes carry `path` as it is given.
+// ReadRulesText and ParseRules; the mistakes name `path` as given.
 absl::StatusOr<Rules> LoadRulesFile(const std::string& path);
 
 // The keys that each map of a rules file may have, by the map's place ("", "targets{}",

@@ -1,5 +1,5 @@
 // The sections of a rules file: each function reads one of them into its part of Rules. They are
-// read in this order, because each speaks of what those before it have defined.
+// read in this order, because each refers to definitions of the sections before it.
 #pragma once
 
 #include "muster/scaling/rules/rules.h"
@@ -8,7 +8,7 @@
 
 namespace muster::scaling::rules {
 
-// Where in RulesFileKeys the keys of a map stand.
+// The places of maps in RulesFileKeys.
 inline constexpr char kTop[] = "";
 inline constexpr char kTarget[] = "targets{}";
 inline constexpr char kTargetSla[] = "targets{}.sla";
@@ -27,14 +27,14 @@ void ReadReactions(const yaml::YamlValue& section, yaml::Problems* problems, Rul
 void ReadStabilizer(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
 void ReadMetricLoss(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
 
-// What a constraint's `when` says.
+// Reads the `when` of a constraint.
 void ReadWhen(const yaml::YamlValue& section, yaml::Problems* problems, Constraint* constraint);
 
 // Reads a number that fits an int.
 bool ReadIntInto(const yaml::YamlValue& value, int* out, int64_t min, int64_t max);
-// Reads the id of a target that there is; a problem names those that there are.
+// Reads the id of an existing target; a problem lists the existing targets.
 bool ReadTargetId(const yaml::YamlValue& value, const Rules& rules, std::string* id);
-// The place in `words` of the one that `value` is; a problem lists them.
+// Reads one of `words` and stores its index in `place`; a problem lists the words.
 bool ReadWord(const yaml::YamlValue& value, const std::vector<std::string>& words, size_t* place);
 
 }  // namespace muster::scaling::rules

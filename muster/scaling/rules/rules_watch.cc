@@ -67,7 +67,7 @@ RulesWatch::Seen RulesWatch::Poll() {
     active_rules_.Refuse(text.status());
     return Seen::kRefused;
   }
-  // A file that can be read again is looked at anew: what it says may be what is in force already.
+  // When a file becomes readable again, offer it even if its text is unchanged, to end the refusal.
   const bool was_away = !last_error_.ok();
   last_error_ = absl::OkStatus();
   if (*text == last_text_ && !was_away) return Seen::kNothingNew;

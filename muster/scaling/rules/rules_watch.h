@@ -1,4 +1,5 @@
-// ActiveRules: the rules in force. New ones replace them only when they are sound.
+// RulesWatch: follows a rules file. ActiveRules: the rules in force, which only valid rules
+// replace.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +19,21 @@ namespace muster::scaling::rules {
 // Thread-safe.
 class ActiveRules {
  public:
-  // `file_name` stands in mistakes; `text` is what `rules` were read from.
+  // `file_name` appears in error messages; `rules` were read from `text`.
   ActiveRules(std::string file_name, Rules rules, std::string text = "");
 
-  // What a rules file says now. OK: these rules are in force. Else, as ParseRules: those before
-  // them still are, and the refusal is counted.
+  // Offers the present text of the rules file. OK: its rules are in force. Otherwise returns the
+  // error of ParseRules, keeps the previous rules in force and counts a refusal.
   absl::Status Offer(absl::string_view text) ABSL_LOCKS_EXCLUDED(mu_);
-  // The file could not be read: a refusal, too.
+  // Counts a refusal because the file could not be read.
   void Refuse(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
 
   struct State {
-    std::shared_ptr<const Rules> rules;  // shared with who decides by them meanwhile
-    std::string text;                    // of them, as it was offered
+    std::shared_ptr<const Rules> rules;  // shared with the threads that decide by them
+    std::string text;                    // the text of the rules, as offered
     int64_t revision = 0;                // grows with each change of the rules
     int64_t refusals = 0;                // since the start
-    absl::Status refusal;                // of what was offered last; OK: that is in force
+    absl::Status refusal;                // the error of the last offer; OK: that offer is in force
   };
   State state() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -42,20 +43,20 @@ class ActiveRules {
   State state_ ABSL_GUARDED_BY(mu_);
 };
 
-// RulesWatch: looks at a rules file every now and then, and offers what has changed to its
-// active_rules.
+// RulesWatch: reads a rules file periodically and offers changes to its active_rules.
 
-// It compares content, not times of change: editors and mounted config maps replace files, and may
-// carry old times along. Not thread-safe; its active_rules is.
+// Compares content, not modification times: editors and mounted config maps replace files and may
+// keep old times. Not thread-safe, except active_rules.
 class RulesWatch {
  public:
-  // As LoadRulesFile: without sound rules there is nothing to start with. `clock` is not owned.
+  // Fails as LoadRulesFile does, because the watch needs valid rules to start with. `clock` is not
+  // owned.
   static absl::StatusOr<std::unique_ptr<RulesWatch>> Open(std::string path, absl::Duration period,
                                                           base::Clock* clock);
 
   enum class Seen { kNothingNew, kNewRules, kRefused };
-  // Reads the file, at most once in a period. A mistake is refused once, not again and again; so is
-  // a file that cannot be read. A file that is put back as it was before the mistake is new rules.
+  // Reads the file, at most once in a period. Refuses the same mistake, or the same read error,
+  // only once. A file restored to its content before the mistake counts as new rules.
   Seen Poll();
 
   ActiveRules& active_rules() { return active_rules_; }

@@ -1,5 +1,5 @@
-// What tests of the scaling agent share: heartbeats by hand, an actuator that fails on command, and
-// queues that do.
+// What tests of the scaling agent share: hand-made heartbeats, and an actuator and queues that fail
+// on command.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ inline v1::Heartbeat BusyBeatOf(const std::string& instance, uint64_t sequence, 
   return beat;
 }
 
-// Where callers wait for as long as a test wants them to.
+// A gate for other threads: while it is shut, callers of Pass wait.
 class Barrier {
  public:
   void Shut() {
@@ -90,7 +90,7 @@ class Barrier {
   bool is_waited_at_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// Thread-safe. Has what it was told, and notes each order.
+// Thread-safe. Shows the state that the test sets, and notes each order.
 class FakeActuator final : public scaling::actuator::Actuator {
  public:
   explicit FakeActuator(std::string kind = "process") : kind_(std::move(kind)) {}
@@ -123,14 +123,14 @@ class FakeActuator final : public scaling::actuator::Actuator {
     base::MutexLock lock(&mu_);
     state_ = std::move(state);
   }
-  // Looks do not come back while it is shut.
+  // Observe blocks while the barrier is shut.
   Barrier* barrier() { return &barrier_; }
-  // It makes no more than these.
+  // Apply makes at most this many replicas.
   void HaveAtMost(int replicas) {
     base::MutexLock lock(&mu_);
     most_ = replicas;
   }
-  // It answers, and does nothing.
+  // Apply answers, and changes nothing.
   void IgnoreOrders() {
     base::MutexLock lock(&mu_);
     obeys_ = false;
@@ -159,7 +159,7 @@ class FakeActuator final : public scaling::actuator::Actuator {
   std::vector<scaling::actuator::Order> orders_ ABSL_GUARDED_BY(mu_);
 };
 
-// A real store, whose statistics fail on command.
+// A real store with statistics that fail on command.
 class FragileQueues final : public queue::InterceptedStore {
  public:
   explicit FragileQueues(queue::QueueStore* behind) : InterceptedStore(behind) {}
@@ -168,7 +168,7 @@ class FragileQueues final : public queue::InterceptedStore {
     base::MutexLock lock(&mu_);
     failure_ = std::move(status);
   }
-  // Statistics do not come while it is shut.
+  // Calls of Stats block while the barrier is shut.
   Barrier* barrier() { return &barrier_; }
 
  protected:

@@ -1,4 +1,4 @@
-// A loop of a target whose steps a test takes.
+// TargetLoopFixture: runs the steps of a TargetLoop one by one, without its threads.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace muster::scaling_agent {
 
-// A target of ten replicas at most, of one second each: its loop, whose steps the test takes.
+// The loop of one target with at most ten replicas. The test runs the loop's steps.
 class TargetLoopFixture : public ::testing::Test {
  protected:
   TargetLoopFixture() {
@@ -59,7 +59,7 @@ class TargetLoopFixture : public ::testing::Test {
     loop_ = std::make_unique<TargetLoop>(rules_->rules->targets.front(), options, deps, rules_);
   }
 
-  // As its threads would, one second later.
+  // Runs the steps that the threads would take, then moves the clock by one second.
   void Second(int seconds = 1) {
     for (int i = 0; i < seconds; ++i) {
       for (const std::string& name : beating_) roster_.OnHeartbeat(BeatOf(name, ++beats_));
@@ -73,9 +73,9 @@ class TargetLoopFixture : public ::testing::Test {
       clock_.Advance(absl::Seconds(1));
     }
   }
-  // Long enough that all can have been heard.
+  // Long enough for every heartbeat to have arrived.
   void Settle() { Second(static_cast<int>(absl::ToInt64Seconds(kSettleTime)) + 1); }
-  // Replicas that the platform has, of which those that are named send heartbeats.
+  // The platform has these replicas, and each sends heartbeats.
   void HaveReplicas(std::vector<std::string> names) {
     scaling::actuator::TargetState state;
     state.wanted = static_cast<int>(names.size());
@@ -85,7 +85,7 @@ class TargetLoopFixture : public ::testing::Test {
     actuator_.SetState(std::move(state));
     beating_ = std::move(names);
   }
-  // "3 deadline": the last decision.
+  // The last decision, such as "3 deadline".
   std::string Last() const {
     const auto last = decision_log_.Last("billing");
     return last.has_value() ? absl::StrCat(last->replicas(), " ", last->binding()) : "";

@@ -1,4 +1,4 @@
-// DryRunActuator: tells what would be done, and does nothing.
+// DryRunActuator: reports what an actuator would do, and changes nothing.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,16 @@
 
 namespace muster::scaling::actuator::dry_run {
 
-// Thread-safe. An outcome's `after` is what the platform would have been told; its detail says that
-// it was not. Orders are refused as a real actuator refuses them.
+// Thread-safe. An outcome's `after` is the number that a real actuator would give to the platform;
+// its detail says that nothing was changed. Refuses the orders that a real actuator refuses.
 class DryRunActuator final : public scaling::actuator::Actuator {
  public:
   using Targets = std::map<std::string, scaling::actuator::TargetState, std::less<>>;
 
-  // Observes through another actuator, which is not owned, and is given no order. `clock` is not
+  // Observes through another actuator and gives it no orders. Neither `observed` nor `clock` is
   // owned.
   DryRunActuator(scaling::actuator::Actuator* observed, const base::Clock* clock);
-  // There is no platform: this is what is seen, always.
+  // Without a platform: Observe always returns these states.
   DryRunActuator(Targets targets, const base::Clock* clock);
 
   std::string_view kind() const override { return "dry-run"; }
@@ -30,7 +30,7 @@ class DryRunActuator final : public scaling::actuator::Actuator {
   absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override;
 
  private:
-  scaling::actuator::Actuator* const observed_;  // not owned; nullptr: targets_
+  scaling::actuator::Actuator* const observed_;  // not owned; nullptr: use targets_
   const Targets targets_;
   scaling::actuator::OrderGate gate_;
 };

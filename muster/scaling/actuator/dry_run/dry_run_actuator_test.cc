@@ -25,7 +25,7 @@ class GivenStage final : public Stage {
                            base::RealClock()};
 };
 
-// A platform that fails the test when it is told anything.
+// A platform that fails the test when it receives an order.
 class Untouched final : public Actuator {
  public:
   std::string_view kind() const override { return "threads"; }

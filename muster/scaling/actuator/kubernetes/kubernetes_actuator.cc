@@ -15,7 +15,7 @@ namespace muster::scaling::actuator::kubernetes {
 
 namespace {
 
-// Those of `wishes` that can go, each once, best first.
+// The pods of `wishes` that exist and are not ending, each once, best first.
 std::vector<std::string> Goers(const std::vector<muster::kubernetes::Pod>& pods,
                                const std::vector<std::string>& wishes, int shrink_by) {
   std::set<std::string> present;
@@ -43,7 +43,7 @@ std::vector<CostChange> ChooseCosts(const std::vector<muster::kubernetes::Pod>& 
                                     const std::vector<std::string>& let_go_first, int shrink_by) {
   const std::vector<std::string> goers = Goers(pods, let_go_first, shrink_by);
   std::map<std::string, int> costs;
-  // Below 0, which is what a pod without a cost has.
+  // Negative costs, because a pod without a cost counts as 0.
   int cost = -static_cast<int>(goers.size());
   for (const std::string& goer : goers) costs[goer] = cost++;
 
@@ -103,7 +103,7 @@ KubernetesActuator::KubernetesActuator(muster::kubernetes::Client* client, Optio
       targets_(std::move(options.targets)) {}
 
 void KubernetesActuator::SetTargets(Targets targets) {
-  // Watches end when they are let go of, outside the lock.
+  // Declared before the lock, so that the watches' threads end after the lock is released.
   std::map<std::string, std::shared_ptr<PodCache>> ended;
   base::MutexLock lock(&mu_);
   targets_ = std::move(targets);
@@ -175,12 +175,12 @@ absl::StatusOr<scaling::actuator::Outcome> KubernetesActuator::Apply(
                                              " changes again and again while it is written"));
 }
 
-// Two things keep two agents apart. No write follows a read unless the order's giver still leads
-// then. One that stops right between that look and its write fails by the version that it has read,
-// if a later leader has written; and if that one only reads, and then writes, the later leader's
-// write fails, and is made again. Only a later leader that finds the number as it should be writes
-// nothing, and so shuts nobody out: what an earlier one has on its way then may still arrive, until
-// the next order puts it right.
+// Two checks keep the writes of two leaders apart. First, each write comes right after a check that
+// the order is still in force (gate_.Admit). Second, if an agent stalls between that check and its
+// write, the write fails by its version when a later leader has written in between; and if the
+// later leader has only read by then, the later leader's write fails and is repeated. One gap
+// remains: a later leader that finds the right number writes nothing, so a delayed write of the
+// earlier leader can still succeed. The next order corrects it.
 absl::StatusOr<scaling::actuator::Outcome> KubernetesActuator::TryApply(
     const scaling::actuator::Order& order, const muster::kubernetes::Workload& workload,
     absl::Duration deadline) {
@@ -200,7 +200,7 @@ absl::Status KubernetesActuator::MarkThoseToGo(const scaling::actuator::Order& o
                                                const muster::kubernetes::Workload& workload,
                                                const muster::kubernetes::Scale& scale,
                                                absl::Duration deadline) {
-  // Not those of the watch, which may lag behind what the last order has changed.
+  // List the pods here, because the watch may lag behind the changes of the last order.
   MUSTER_ASSIGN_OR_RETURN(
       const std::vector<muster::kubernetes::Pod> pods,
       muster::kubernetes::ListPods(client_, workload.name_space, scale.selector));

@@ -1,4 +1,5 @@
-// Which pods go first when a Deployment shrinks, as costs that Kubernetes compares.
+// KubernetesActuator: scales Deployments and StatefulSets. ChooseCosts chooses which pods of a
+// Deployment go first.
 #pragma once
 
 #include <functional>
@@ -25,30 +26,29 @@ struct CostChange {
   std::optional<int> cost;  // nullopt: cleared
 };
 
-// What has to change so that, of `pods`, the first `shrink_by` that are there and are named in
-// `let_go_first` cost least, in that order, and no other has a cost. At most kMaxMarks pods are
-// marked; costs are cleared first.
+// The changes after which the first `shrink_by` pods of `let_go_first` that exist have the lowest
+// deletion costs, in that order, and no other pod has a cost. At most kMaxMarks pods are marked;
+// the list clears costs before it sets any.
 std::vector<CostChange> ChooseCosts(const std::vector<muster::kubernetes::Pod>& pods,
                                     const std::vector<std::string>& let_go_first, int shrink_by);
 
-// The replicas that these pods are; those that have ended are none.
+// Converts pods to replicas, leaving out pods that have ended.
 std::vector<scaling::actuator::Replica> ReplicasOf(
     const std::vector<muster::kubernetes::Pod>& pods);
 
-// KubernetesActuator: replicas are the pods of a Deployment or a StatefulSet, whose /scale says how
-// many there shall be.
+// Replicas are the pods of a Deployment or a StatefulSet. Its /scale subresource holds their wanted
+// number.
 //
 // Before a Deployment shrinks, the replicas that should go first get the least pod-deletion-cost.
 // Pods that are not ready yet go before all others, whatever they cost. A StatefulSet lets its
-// highest ordinals go. How many tasks a replica has is not Kubernetes' to change.
+// highest ordinals go. The number of tasks of a replica cannot be changed through Kubernetes.
 
-// By the targets' names. An empty namespace is the client's own.
+// The workloads by the targets' names. An empty namespace means the client's own.
 using Targets = std::map<std::string, muster::kubernetes::Workload, std::less<>>;
 
 struct Options {
   Targets targets;
-  // Keeps a watch, and a thread, for each target that was looked at; else pods are listed each
-  // time.
+  // True: keeps a watch and a thread for each observed target. False: lists the pods each time.
   bool watches_pods = true;
 };
 
@@ -58,13 +58,14 @@ class KubernetesActuator final : public scaling::actuator::Actuator {
   // `client` and `clock` are not owned.
   KubernetesActuator(muster::kubernetes::Client* client, Options options, base::Clock* clock);
 
-  // From now on these are the targets: the rules have changed.
+  // Replaces the targets after the rules change.
   void SetTargets(Targets targets);
 
   std::string_view kind() const override { return "kubernetes"; }
   absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override;
-  // Within kOrderLimit, and while its giver leads. Upon an error the costs may have changed, and
-  // the number has not, save where the answer was lost (Unavailable).
+  // Takes at most kOrderLimit, and writes only while the order is in force. After an error the
+  // deletion costs may have changed, but not the number of replicas, unless the answer was lost
+  // (Unavailable).
   absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override;
 
  private:
@@ -72,13 +73,13 @@ class KubernetesActuator final : public scaling::actuator::Actuator {
   absl::StatusOr<std::vector<muster::kubernetes::Pod>> PodsOf(
       const std::string& target, const muster::kubernetes::Workload& workload,
       const std::string& selector);
-  // The watch of a target's pods; a new one where it is of others. nullptr: it is no target any
-  // more.
+  // The watch of a target's pods; replaced when the selector or namespace changes. nullptr: the
+  // target was removed.
   std::shared_ptr<PodCache> WatchOf(const std::string& target,
                                     const muster::kubernetes::Workload& workload,
                                     const std::string& selector);
 
-  // One try upon what is there now. Aborted: it changed meanwhile, or the order's moment passed.
+  // One try on the present scale. Aborted: the scale changed meanwhile, or the order expired.
   absl::StatusOr<scaling::actuator::Outcome> TryApply(const scaling::actuator::Order& order,
                                                       const muster::kubernetes::Workload& workload,
                                                       absl::Duration deadline);
@@ -93,7 +94,7 @@ class KubernetesActuator final : public scaling::actuator::Actuator {
 
   base::Mutex mu_;
   Targets targets_ ABSL_GUARDED_BY(mu_);
-  // Shared with those who read them at the moment.
+  // Shared with threads that are reading a watch.
   std::map<std::string, std::shared_ptr<PodCache>> watches_ ABSL_GUARDED_BY(mu_);
 };
 

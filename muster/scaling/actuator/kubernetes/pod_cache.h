@@ -1,4 +1,4 @@
-// The bounds of the Kubernetes actuator, each with its reason.
+// PodCache, and the bounds of the Kubernetes actuator, each with its reason.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace muster::scaling::actuator::kubernetes {
 
-// An order with all its requests; beyond it the agent's decision is out of date.
+// The time for an order with all its requests; after it the agent's decision is out of date.
 inline constexpr absl::Duration kOrderLimit = absl::Seconds(30);
 
 // Pods that one order marks to go first: each is a request of some milliseconds. Kubernetes chooses
@@ -29,7 +29,7 @@ inline constexpr absl::Duration kMaxSilence = absl::Seconds(90);
 // PodCache: the pods of one target, kept up to date by a watch, so that looking at them each
 // second asks nothing of the API server.
 
-// Thread-safe. Has a thread of its own, which ends at once when it is destroyed.
+// Thread-safe. Has its own thread, which ends at once when the cache is destroyed.
 class PodCache final : private muster::kubernetes::WatchListener {
  public:
   // `client` and `clock` are not owned.
@@ -39,7 +39,7 @@ class PodCache final : private muster::kubernetes::WatchListener {
   const std::string& name_space() const { return name_space_; }
   const std::string& selector() const { return selector_; }
 
-  // nullopt: the watch is not up to date, or nothing was heard for so long that it may not be.
+  // nullopt: the watch is interrupted, or has been silent for longer than kMaxSilence.
   std::optional<std::vector<muster::kubernetes::Pod>> Current() const;
 
  private:
@@ -59,10 +59,10 @@ class PodCache final : private muster::kubernetes::WatchListener {
   mutable base::Mutex mu_;
   std::map<std::string, muster::kubernetes::Pod> pods_ ABSL_GUARDED_BY(mu_);
   bool is_current_ ABSL_GUARDED_BY(mu_) = false;
-  bool has_told_ ABSL_GUARDED_BY(mu_) = false;  // of the present trouble
+  bool has_told_ ABSL_GUARDED_BY(mu_) = false;  // the present interruption was logged
   absl::Duration last_contact_ ABSL_GUARDED_BY(mu_);
 
-  std::jthread thread_;  // last: it uses all of these
+  std::jthread thread_;  // last, because it uses all members above
 };
 
 }  // namespace muster::scaling::actuator::kubernetes

@@ -65,7 +65,7 @@ std::string AgentsFile(const std::string& folder) { return absl::StrCat(folder, 
 std::string LockFile(const std::string& folder) { return absl::StrCat(folder, "/lock"); }
 std::string OrdersFile(const std::string& folder) { return absl::StrCat(folder, "/orders"); }
 
-// Those of `target` that were not told to go.
+// The replicas of `target` that were not told to end.
 std::vector<const LivingReplica*> ServingOf(std::string_view target,
                                             const std::vector<LivingReplica>& living) {
   std::vector<const LivingReplica*> serving;
@@ -85,7 +85,7 @@ std::string DescribeDeparted(const DepartedReplica& departed) {
   return text;
 }
 
-// To the agent NotFound is a target that there is none of.
+// For the agent, NotFound means an unknown target, so a missing program becomes Unavailable.
 absl::Status OfProgram(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
   return absl::UnavailableError(status.message());
@@ -115,7 +115,7 @@ std::string DetailOf(const scaling::actuator::Order& order, int before,
 absl::StatusOr<std::unique_ptr<ProcessActuator>> ProcessActuator::Open(Options options,
                                                                        base::Clock* clock) {
   std::error_code error;
-  // Keepers and programs get paths of it, and may run elsewhere.
+  // Keepers and programs receive paths below the folder and may run in another working directory.
   options.folder = std::filesystem::absolute(options.folder, error).string();
   if (error) return absl::ErrnoToStatus(error.value(), "the state folder");
   std::unique_ptr<ProcessActuator> opened(new ProcessActuator(std::move(options), clock));
@@ -145,7 +145,7 @@ absl::StatusOr<scaling::actuator::TargetState> ProcessActuator::Observe(std::str
   base::MutexLock lock(&mu_);
   MUSTER_ASSIGN_OR_RETURN(const Program program, FindLocked(target));
   MUSTER_ASSIGN_OR_RETURN(Session session, BeginLocked());
-  // What keeps it from what is wanted is told, and no reason not to tell what there is.
+  // A failed start goes into `trouble` and must not hide the replicas that exist.
   FulfilLocked(std::string(target), program, {}, &session).IgnoreError();
   scaling::actuator::TargetState state;
   state.wanted = session.orders.WantedOf(target);
@@ -163,7 +163,7 @@ absl::StatusOr<scaling::actuator::Outcome> ProcessActuator::Apply(
   base::MutexLock lock(&mu_);
   MUSTER_ASSIGN_OR_RETURN(const Program program, FindLocked(order.target));
   MUSTER_ASSIGN_OR_RETURN(Session session, BeginLocked());
-  // It may have waited for the folder.
+  // The order may have expired while this call waited for the folder's lock.
   MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   DesiredState& orders = session.orders;
   if (order.fencing_token < orders.highest_token) {
@@ -177,7 +177,8 @@ absl::StatusOr<scaling::actuator::Outcome> ProcessActuator::Apply(
   const DesiredState known = orders;
   orders.highest_token = order.fencing_token;
   orders.wanted[order.target] = order.replicas;
-  // Before anything is done by it: whoever is refused by this token later is refused for good.
+  // Write the token before acting on the order: after a crash, orders with an older token must
+  // still be refused.
   if (orders != known)
     MUSTER_RETURN_IF_ERROR(WriteDesiredState(OrdersFile(options_.folder), orders));
   MUSTER_RETURN_IF_ERROR(FulfilLocked(order.target, program, order.let_go_first, &session));
@@ -206,7 +207,7 @@ absl::StatusOr<ProcessActuator::Session> ProcessActuator::BeginLocked() {
   };
   for (const LivingReplica& living : stock.living) {
     if (living.was_unattended) withdraw(living.record.target);
-    // Who told it may have died before the signal.
+    // The agent that marked it may have died before it sent the signal.
     if (living.state == ReplicaState::kDraining) store_.LetGo(living).IgnoreError();
   }
   for (const DepartedReplica& departed : stock.departed) {
@@ -215,7 +216,8 @@ absl::StatusOr<ProcessActuator::Session> ProcessActuator::BeginLocked() {
   if (session.orders != known) {
     MUSTER_RETURN_IF_ERROR(WriteDesiredState(OrdersFile(options_.folder), session.orders));
   }
-  // Only where it was counted: a keeper may have marked another one meanwhile.
+  // Clear only the marks that were counted above: a keeper may have marked another replica
+  // meanwhile.
   for (const LivingReplica& living : stock.living) {
     if (living.was_unattended) living.folder.Clear(Mark::kUnattended);
   }
@@ -291,8 +293,8 @@ absl::Status ProcessActuator::ShrinkLocked(const std::string& target,
   return absl::OkStatus();
 }
 
-// Keepers of this process's own stay in its way as zombies; those that it adopted are not its
-// children.
+// Keepers that this process started become zombies until it waits for them. Adopted keepers are not
+// its children.
 void ProcessActuator::WaitForKeepersLocked() {
   for (auto keeper = keepers_.begin(); keeper != keepers_.end();) {
     const pid_t waited = waitpid(*keeper, nullptr, WNOHANG);

@@ -1,5 +1,5 @@
-// RestartBackoff: how long one target's program waits after it has failed, so that one which ends
-// at once does not eat the host.
+// ProcessActuator runs replicas as processes of this host. RestartBackoff delays the restarts of a
+// failing program.
 #pragma once
 
 #include <functional>
@@ -26,25 +26,28 @@
 
 namespace muster::scaling::actuator::process {
 
+// RestartBackoff: how long the next start of one target's program waits after a failure, so that a
+// program which ends at once does not use up the host.
+//
 // Not thread-safe. Times are a clock's Monotonic().
 class RestartBackoff {
  public:
   RestartBackoff();
 
-  // A replica that nobody told to go ended after it `ran` so long; `why` is for people. Those that
-  // end before the next start is due count once.
+  // A replica ended by itself after it `ran` so long; `why` is for people. Failures before the next
+  // start is due count once.
   void OnFailure(absl::Duration ran, std::string why, absl::Duration now);
   // The program could not be executed at all.
   void OnRefusal(absl::Status why, absl::Duration now);
-  // Replicas were started.
+  // New replicas have started.
   void OnStart(absl::Duration now);
 
-  // Zero: now.
+  // How long the next start must wait; zero: not at all.
   absl::Duration WaitAt(absl::Duration now) const;
-  // Of the last try; OK: the program could be executed.
+  // The error of the last try to start; OK: the program could be executed.
   const absl::Status& refusal() const { return refusal_; }
-  // The last failure, and how long the next start waits; empty: all is well, or has been for
-  // kWellAfter.
+  // The last failure and the wait until the next start, for people. Empty: there was no failure, or
+  // none for kWellAfter.
   std::string Tell(absl::Duration now) const;
 
  private:
@@ -58,26 +61,26 @@ class RestartBackoff {
   absl::Duration next_start_ = -absl::InfiniteDuration();
 };
 
-// ProcessActuator: replicas are processes of this host, muster-processor for one, each under a
-// keeper (keeper.h).
+// ProcessActuator: replicas are processes of this host, for example muster-processor, each under a
+// keeper (replica_keeper.h).
 //
-// A state folder holds all that is known: what is wanted, the highest fencing token, and a record
-// of each replica (standing_orders.h, replica_folder.h). Whoever opens it has the replicas that
-// live in it, so an agent that comes back adopts those that an earlier one started. Agents of one
-// host may share it.
+// A state folder holds all state: the wanted numbers, the highest fencing token, and a record of
+// each replica (state_folder.h). An agent that opens the folder takes over the replicas in it, so a
+// restarted agent adopts the replicas of an earlier one. Agents of one host may share the folder.
 //
-// Nobody is left alone: replicas go on without an agent for `unattended_limit`, then drain. Those
-// are not wanted any more when an agent is back, until it says so; likewise those that went with
-// the whole machine.
+// No replica stays unattended: without an agent a replica goes on for `unattended_limit`, then
+// drains. The wanted number then shrinks by that replica, so a returning agent does not replace it
+// until a new order asks for it. The same holds for replicas that ended with the whole machine.
 //
-// There is no thread: Observe and Apply look after the replicas. Agents look each second.
+// The actuator has no thread: Observe and Apply look after the replicas, and agents call Observe
+// each second.
 
 struct Program {
   std::string path;  // a name without a slash is looked up in PATH
   std::vector<std::string> arguments = {};
-  // On top of this process's own, and of what each replica gets: MUSTER_LISTEN=127.0.0.1:0,
-  // MUSTER_DATA_DIR in its folder, MUSTER_DRAIN_GRACE. MUSTER_INSTANCE, the replica's name, is not
-  // to be changed.
+  // Added to this process's own environment and to the variables that each replica gets:
+  // MUSTER_LISTEN=127.0.0.1:0, MUSTER_DATA_DIR in its folder, MUSTER_DRAIN_GRACE. MUSTER_INSTANCE,
+  // the replica's name, cannot be changed.
   std::vector<std::pair<std::string, std::string>> environment = {};
 };
 
@@ -88,7 +91,7 @@ struct Options {
   Targets targets;
   std::string folder;  // state and logs
   std::string keeper;  // path of muster-replica-keeper
-  // From SIGTERM on. A replica that takes kill_slack longer is killed.
+  // Counts from SIGTERM. A replica that takes kill_slack longer is killed.
   absl::Duration drain_grace = absl::Seconds(30);
   absl::Duration kill_slack = kKillSlack;
   absl::Duration unattended_limit = absl::Minutes(1);
@@ -98,23 +101,24 @@ struct Options {
 // do when health answers SERVING: "msg=ready instance=NAME".
 class ProcessActuator final : public scaling::actuator::Actuator {
  public:
-  // `clock` is not owned. Makes the folder if need be, and starts nothing.
+  // `clock` is not owned. Creates the folder if needed. Starts no replicas.
   static absl::StatusOr<std::unique_ptr<ProcessActuator>> Open(Options options, base::Clock* clock);
 
-  // From now on these are the targets: the rules have changed. Replicas of one that is none any
-  // more stay until it is one again, or there is no agent.
+  // Replaces the targets after the rules change. Replicas of a removed target stay until the target
+  // returns or no agent is left.
   void SetTargets(Targets targets);
 
   std::string_view kind() const override { return "process"; }
-  // Replaces replicas that ended though nobody told them to, after a wait that grows with each
-  // failure in a row. DataLoss: the folder's orders cannot be read.
+  // Also replaces replicas that ended by themselves, after a wait that grows with each failure in a
+  // row. DataLoss: the file of orders cannot be read.
   absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override;
-  // As Observe. InvalidArgument: more than kMaxReplicas. The error of a program that cannot be
-  // executed (NotFound becomes Unavailable); the order stands, and is tried again.
+  // Fails as Observe does. InvalidArgument: more than kMaxReplicas. If the program cannot be
+  // executed, returns that error (NotFound becomes Unavailable); the order stays in force and the
+  // actuator tries again.
   absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override;
 
  private:
-  // While the folder's lock is held.
+  // The state that is read under the folder's lock, with the lock.
   struct Session {
     os::FileDescriptor lock;
     DesiredState orders;
@@ -125,10 +129,11 @@ class ProcessActuator final : public scaling::actuator::Actuator {
 
   absl::StatusOr<Program> FindLocked(std::string_view target) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Takes the folder's lock, and puts down what has become of the replicas.
+  // Takes the folder's lock and records which replicas have ended since the last session.
   absl::StatusOr<Session> BeginLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DischargeLocked(const DepartedReplica& departed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Starts and lets go so that it is as the orders say. OK also while a start is held back.
+  // Starts or stops replicas until their number is as ordered. Returns OK also while the backoff
+  // delays a start.
   absl::Status FulfilLocked(const std::string& target, const Program& program,
                             const std::vector<std::string>& let_go_first, Session* session)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -141,15 +146,16 @@ class ProcessActuator final : public scaling::actuator::Actuator {
 
   const Options options_;
   base::Clock* const clock_;     // not owned
-  os::FileDescriptor presence_;  // an agent is here
+  os::FileDescriptor presence_;  // tells keepers that an agent is present
   scaling::actuator::OrderGate gate_{clock_};
 
-  // Held while the folder's lock is: calls come one after the other.
+  // Held as long as the folder's lock, so that calls run one after the other.
   base::Mutex mu_;
   ReplicaStore store_ ABSL_GUARDED_BY(mu_);
   Targets targets_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, RestartBackoff, std::less<>> backoffs_ ABSL_GUARDED_BY(mu_);
-  std::set<pid_t> keepers_ ABSL_GUARDED_BY(mu_);  // children that were not waited for
+  std::set<pid_t> keepers_
+      ABSL_GUARDED_BY(mu_);  // children that this process has not waited for yet
 };
 
 }  // namespace muster::scaling::actuator::process

@@ -95,7 +95,7 @@ using os::FileDescriptor;
 constexpr absl::string_view kStarted = "started";
 constexpr size_t kFixedArguments = 6;
 
-// Blocks the signals that tell it to go, so that they come by a descriptor.
+// Blocks the signals that end this process, so that they arrive through a descriptor.
 absl::StatusOr<FileDescriptor> TakeSignals() {
   std::signal(SIGPIPE, SIG_IGN);
   sigset_t told;
@@ -107,7 +107,7 @@ absl::StatusOr<FileDescriptor> TakeSignals() {
   return signals;
 }
 
-// One thread: the program's life is bound to it.
+// Uses one thread only: the kernel binds the program's life to the thread that starts it.
 class Keeper {
  public:
   explicit Keeper(const KeeperOrder& order)
@@ -135,7 +135,7 @@ class Keeper {
   bool marked_ready_ = false;
   absl::Duration started_;
   std::optional<absl::Duration> alone_since_;
-  std::optional<absl::Duration> kill_at_;  // once it was told to go
+  std::optional<absl::Duration> kill_at_;  // set once the program was told to end
   bool killed_ = false;
 };
 
@@ -145,7 +145,7 @@ absl::Status Keeper::Start() {
   if (agents_.get() < 0) return absl::ErrnoToStatus(errno, order_.agents_file);
   const std::optional<os::ProcessIdentity> self = os::IdentityOf(getpid());
   if (!self.has_value()) return absl::InternalError("/proc does not show this process");
-  // Before the program: whoever looks into the folder never misses a program that runs.
+  // Write the record before starting the program, so that every running program has a record.
   MUSTER_RETURN_IF_ERROR(
       folder_.WriteRecord({folder_.instance(), order_.target, *self, base::RealClock()->Now()}));
   os::ProcessSpec program;
@@ -182,7 +182,8 @@ void Keeper::Step() {
   MarkReady();
 }
 
-// A bounded part of what is there: a program that never stops talking is told to go all the same.
+// Reads a bounded amount at a time, so that a program that writes without end cannot block the
+// keeper.
 void Keeper::ReadOutput(int fd, bool* open) {
   constexpr int kMaxChunks = 16;
   std::array<char, 8192> chunk;
@@ -198,7 +199,8 @@ void Keeper::MarkReady() {
   const bool ready = log_.is_ready() && !kill_at_.has_value();
   if (std::exchange(marked_ready_, ready) == ready) return;
   if (!ready) return folder_.Clear(Mark::kReady);
-  // It would look as if it were still starting; the next line that says so tries again.
+  // Without the mark the replica seems to be starting still; forget it, so that the next step tries
+  // again.
   if (!folder_.Set(Mark::kReady).ok()) marked_ready_ = false;
 }
 
@@ -209,12 +211,13 @@ void Keeper::LookForAgents() {
   }
   if (!alone_since_.has_value()) alone_since_ = Now();
   if (kill_at_.has_value() || Now() - *alone_since_ < order_.unattended_limit) return;
-  // An agent that comes later must know why; without room on the disk it replaces the replica.
+  // The mark tells a later agent why the replica ended. If the disk is full the mark is missing,
+  // and that agent replaces the replica.
   folder_.Set(Mark::kUnattended).IgnoreError();
   LetGo();
 }
 
-// Once only: a service takes a second SIGTERM for a hurry.
+// Sends SIGTERM only once: a service that gets a second one hurries.
 void Keeper::LetGo() {
   if (kill_at_.has_value()) return;
   kill_at_ = Now() + order_.kill_after;
@@ -223,7 +226,8 @@ void Keeper::LetGo() {
 }
 
 void Keeper::TellEnd() {
-  // What it said last, if it has ended. Whom it started may hold its pipes open.
+  // Read the last output if the program has ended. Do not wait for the end of the pipes: children
+  // of the program may hold them open.
   ReadOutput(child_->output(), &output_open_);
   ReadOutput(child_->errors(), &errors_open_);
   std::string how = child_->Kill();
@@ -232,7 +236,7 @@ void Keeper::TellEnd() {
   folder_.WriteEnd({how, log_.LastLines(), Now() - started_}).IgnoreError();
 }
 
-// The agent may be gone.
+// Ignores write errors, because the agent may be gone. Closes the answer pipe afterwards.
 void Answer(const absl::Status& status) {
   const std::string line =
       status.ok() ? absl::StrCat(kStarted, "\n")

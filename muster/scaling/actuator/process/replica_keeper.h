@@ -1,4 +1,4 @@
-// ReplicaLog: keeps what a replica says, and hears from it whether the replica is ready.
+// The keeper process of one replica (Keep), and the log that it writes (ReplicaLog).
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,14 @@
 
 namespace muster::scaling::actuator::process {
 
-// Not thread-safe. Two files at most: when one is full it becomes `path`.1, and another begins.
-// What the disk does not take is lost; the replica goes on.
+// ReplicaLog: stores a replica's output and reads from it whether the replica is ready.
+//
+// Not thread-safe. Two files at most: a full file becomes `path`.1, and a new one begins. When the
+// disk is full, output is lost and the replica goes on.
 class ReplicaLog {
  public:
-  // Ready is who said so last, in the words of muster's services:
+  // The replica is ready if the last of these two lines, as muster's services write them, is the
+  // first:
   //   … msg=ready instance=INSTANCE            … msg="not ready" instance=INSTANCE
   ReplicaLog(std::string path, absl::string_view instance);
 
@@ -26,7 +29,7 @@ class ReplicaLog {
 
   bool is_ready() const { return is_ready_; }
 
-  // The last kLastLines lines that were not blank, as one: mostly what a program died of.
+  // The last kLastLines non-blank lines, joined into one; they mostly tell why a program ended.
   std::string LastLines() const;
 
  private:
@@ -38,41 +41,41 @@ class ReplicaLog {
   const std::string when_not_ready_;
   os::FileDescriptor file_;
   size_t file_bytes_ = 0;
-  std::string line_;  // as far as it has come, and as much of it as is kept
+  std::string line_;  // the unfinished line, cut to the length that is kept
   std::deque<std::string> last_lines_;
   bool is_ready_ = false;
 };
 
-// Keeper: the process that one replica lives under. It starts the replica's program, keeps its log,
-// tells it to go, kills it if it does not, and leaves behind how it ended.
+// The keeper: the parent process of one replica. It starts the replica's program, writes its log,
+// tells it to end, kills it if it does not, and records how it ended.
 //
-// Why a process of its own. A replica should go on while its agent is started anew, and yet never
-// be left alone: so somebody must be there who outlives the agent, and who goes with the replica.
-// The kernel binds the program to its keeper: when the keeper is killed the program gets SIGTERM,
-// and drains. The keeper looks whether an agent is there; when there was none for long enough it
-// lets the program drain. So a replica is without an agent for a while at most, whoever dies in
-// whatever order, and its work is finished in each case.
+// Why a separate process: a replica should survive a restart of its agent, yet never run unattended
+// for long. So its parent must outlive the agent and end with the replica. The kernel binds the
+// program to its keeper: when the keeper is killed, the program gets SIGTERM and drains. The keeper
+// checks whether an agent is present; after too long without one it makes the program drain. So a
+// replica is without an agent for a limited time only, whichever process dies first, and it
+// finishes its work in each case.
 
 struct KeeperOrder {
-  std::string folder;  // a ReplicaFolder; its name is the instance's
+  std::string folder;  // a ReplicaFolder; its name is the instance
   std::string target;
-  std::string agents_file;           // as of AnnounceAgent
-  absl::Duration kill_after;         // it was told to go
+  std::string agents_file;           // see AnnounceAgent
+  absl::Duration kill_after;         // after the program was told to end
   absl::Duration unattended_limit;   // without any agent
   std::vector<std::string> program;  // and its arguments
 };
 
-// As the keeper's command line, without its name, and back. InvalidArgument: it is none. The
-// instance stands on it by itself.
+// Converts the order to the keeper's command line, without the program's name, and back.
+// InvalidArgument: `arguments` are not such a command line. The instance is an argument of its own.
 std::vector<std::string> ToArguments(const KeeperOrder& order);
 absl::StatusOr<KeeperOrder> FromArguments(const std::vector<std::string>& arguments);
 
-// The keeper's main. Once the program was executed it says "started" on its stdout, or else one
-// line of why not (ParseAnswer), and nothing more. Returns when the program has ended, with the
-// exit code.
+// The keeper's main function. Writes one line to stdout and nothing more: "started" once the
+// program was executed, or else the reason why not (see ParseAnswer). Returns the keeper's exit
+// code after the program has ended.
 int Keep(const KeeperOrder& order);
 
-// What the keeper said on its stdout.
+// Converts the keeper's line on stdout to a status.
 absl::Status ParseAnswer(absl::string_view line);
 
 }  // namespace muster::scaling::actuator::process

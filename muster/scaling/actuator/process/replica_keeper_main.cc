@@ -1,4 +1,4 @@
-// muster-replica-keeper: see keeper.h.
+// muster-replica-keeper: see replica_keeper.h.
 #include <iostream>
 #include <string>
 #include <vector>

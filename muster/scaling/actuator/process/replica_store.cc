@@ -1,5 +1,3 @@
-// Starts keepers as processes that outlive this one.
-
 #include "muster/scaling/actuator/process/replica_store.h"
 
 #include <fcntl.h>
@@ -38,20 +36,20 @@
 
 namespace muster::scaling::actuator::process {
 
-// One that has not answered yet.
+// A started keeper that has not answered yet.
 struct LaunchedKeeper {
-  pid_t pid = 0;  // a child of this process, to be waited for when it has ended
+  pid_t pid = 0;  // a child of this process, which must wait for it
   os::FileDescriptor answer;
 };
 
-// Runs `keeper`, the path of muster-replica-keeper, in a session of its own. `environment` is set
-// on top of this process's own, for the keeper and its program.
+// Runs `keeper`, the path of muster-replica-keeper, in its own session, so that it outlives this
+// process. `environment` is added to this process's own, for the keeper and its program.
 absl::StatusOr<LaunchedKeeper> LaunchKeeper(
     const std::string& keeper, const KeeperOrder& order,
     const std::vector<std::pair<std::string, std::string>>& environment);
 
-// What it answers: OK once the program was executed. Otherwise it has ended, or, after `limit`, was
-// killed (Unavailable).
+// Waits for the keeper's answer: OK once the program was executed. On an error the keeper has
+// ended; after `limit` this function kills it (Unavailable).
 absl::Status AwaitAnswer(const LaunchedKeeper& launched, absl::Duration limit);
 
 namespace {
@@ -60,7 +58,7 @@ using os::FileDescriptor;
 
 constexpr size_t kMaxAnswerBytes = 4096;
 
-// What the child does between fork and exec.
+// The setup of the child between fork and exec.
 class SpawnPlan {
  public:
   explicit SpawnPlan(int answer) {
@@ -68,7 +66,7 @@ class SpawnPlan {
     posix_spawn_file_actions_adddup2(&files_, answer, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    // Other libraries' files stay out of it, whatever flags they were opened with.
+    // Libraries may have opened files without O_CLOEXEC: the child must not inherit them.
     posix_spawn_file_actions_addclosefrom_np(&files_, STDERR_FILENO + 1);
     posix_spawnattr_init(&attributes_);
     sigset_t none, usual;
@@ -101,7 +99,7 @@ struct AnswerPipe {
   FileDescriptor read_end, write_end;
 };
 
-// Its write end lies above what SpawnPlan opens.
+// The write end is above the standard descriptors, which SpawnPlan replaces.
 absl::StatusOr<AnswerPipe> MakeAnswerPipe() {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe2");
@@ -114,7 +112,8 @@ absl::StatusOr<AnswerPipe> MakeAnswerPipe() {
   return pipe;
 }
 
-// Up to its line feed. What was said so far when `deadline` passed, or the keeper ended.
+// Reads up to the first line feed; returns what has arrived when `deadline` passes or the keeper
+// ends.
 std::string ReadLine(int fd, absl::Duration deadline) {
   std::string said;
   std::array<char, 512> chunk;
@@ -152,8 +151,8 @@ absl::StatusOr<LaunchedKeeper> LaunchKeeper(
 absl::Status AwaitAnswer(const LaunchedKeeper& launched, absl::Duration limit) {
   const std::string said = ReadLine(launched.answer.get(), base::RealClock()->Monotonic() + limit);
   if (said.empty() || said.back() != '\n') {
-    // It is this process's child and was not waited for: the number is its own. The kernel lets a
-    // program of it go.
+    // Nothing has waited for this child yet, so the pid still belongs to it. If its program runs,
+    // the kernel sends that SIGTERM.
     kill(launched.pid, SIGKILL);
   }
   return ParseAnswer(absl::StripSuffix(said, "\n"));
@@ -164,7 +163,7 @@ namespace {
 namespace fs = std::filesystem;
 using scaling::actuator::ReplicaState;
 
-// Each holds a descriptor of this process until it has answered.
+// Each keeper occupies a descriptor of this process until it has answered.
 constexpr int kStartsAtATime = 64;
 
 std::vector<fs::path> FoldersIn(const std::string& folder) {
@@ -190,7 +189,7 @@ Departure DepartureOf(const ReplicaFolder& folder, const ReplicaRecord& record) 
   return folder.Has(Mark::kLeaving) ? Departure::kTold : Departure::kFailed;
 }
 
-// Without a word from its keeper, that was killed; then the kernel has told the program to go.
+// Without an end file the keeper was killed; the kernel has then sent SIGTERM to the program.
 ReplicaEnd EndOf(const ReplicaFolder& folder, const ReplicaRecord& record) {
   absl::StatusOr<ReplicaEnd> end = folder.ReadEnd();
   if (end.ok()) return *std::move(end);
@@ -293,15 +292,17 @@ absl::Status ReplicaStore::Start(const StartPlan& plan, int count, std::vector<p
   return first_error;
 }
 
-// The mark first: if this process dies before the signal, the next one that sees it sends it.
+// Sets the mark first: if this process dies before the signal, the next agent that sees the mark
+// sends the signal.
 absl::Status ReplicaStore::LetGo(const LivingReplica& replica) {
   MUSTER_RETURN_IF_ERROR(replica.folder.Set(Mark::kLeaving));
   os::SendSignal(replica.record.keeper, SIGTERM);
   return absl::OkStatus();
 }
 
-// Its keeper may be about to write the record, and runs its program once it has. Under another name
-// it is known which came first: a record that is not there then never will be.
+// The keeper may be about to write the record, after which it runs its program. Renaming the folder
+// decides which came first: if the renamed folder has no record, the keeper can no longer write
+// one.
 bool ReplicaStore::Discard(const ReplicaFolder& folder) {
   const ReplicaFolder aside(absl::StrCat(failed_, "/", folder.instance()));
   std::error_code error;

@@ -1,7 +1,7 @@
 // ReplicaStore: the replicas of a state folder, each in a ReplicaFolder.
 //
-//   FOLDER/replicas/INSTANCE/    lives, or has ended since somebody looked last
-//   FOLDER/failed/INSTANCE/      ended though nobody told it to; the last kKeptFailures
+//   FOLDER/replicas/INSTANCE/    lives, or has ended since the last TakeInventory
+//   FOLDER/failed/INSTANCE/      ended by itself; the last kKeptFailures are kept
 #pragma once
 
 #include <string>
@@ -19,14 +19,14 @@ struct LivingReplica {
   ReplicaFolder folder;
   ReplicaRecord record;
   scaling::actuator::ReplicaState state = scaling::actuator::ReplicaState::kStarting;
-  bool was_unattended = false;  // it goes because there was no agent
+  bool was_unattended = false;  // it ends because no agent was present
 
   scaling::actuator::Replica AsReplica() const;
 };
 
 enum class Departure {
   kTold,
-  kUnattended,  // there was no agent; or the whole machine went
+  kUnattended,  // no agent was present, or the whole machine went down
   kFailed,
 };
 
@@ -38,13 +38,14 @@ struct DepartedReplica {
 };
 
 struct ReplicaInventory {
-  std::vector<LivingReplica> living;  // of all targets
+  std::vector<LivingReplica> living;  // over all targets
   std::vector<DepartedReplica> departed;
-  // Their agent died before their keeper wrote a record. Without the folder it never will.
+  // Folders in which no keeper has written a record, because the agent died first. A keeper whose
+  // folder is removed never writes one and never starts its program.
   std::vector<ReplicaFolder> without_record;
 };
 
-// What all replicas of a target are started with.
+// What all new replicas of a target share.
 struct StartPlan {
   std::string keeper;
   std::string target;
@@ -56,27 +57,27 @@ struct StartPlan {
   absl::Duration unattended_limit;
 };
 
-// Not thread-safe, and for whoever holds the folder's lock; TakeInventory changes nothing.
+// Not thread-safe. The caller holds the folder's lock. TakeInventory changes nothing.
 class ReplicaStore {
  public:
   explicit ReplicaStore(const std::string& folder);
 
-  // Makes the folders.
+  // Creates the folders.
   absl::Status Create();
 
   ReplicaInventory TakeInventory() const;
 
-  // Starts `count` side by side, and adds the pids of their keepers, which are children of this
-  // process, to `keepers`. The first error; those that could be started are started all the same.
+  // Starts `count` replicas side by side, and adds the pids of their keepers, which are children of
+  // this process, to `keepers`. Returns the first error; replicas that could start go on.
   absl::Status Start(const StartPlan& plan, int count, std::vector<pid_t>* keepers);
 
-  // Again for one that was told before it does no harm.
+  // Tells the replica to end. Repeating it does no harm.
   absl::Status LetGo(const LivingReplica& replica);
 
-  // Removes a folder that had no record when somebody looked. False: its keeper has written one
-  // since, and it stays.
+  // Removes a folder that had no record at the last TakeInventory. False: its keeper has written a
+  // record since, so the folder stays.
   bool Discard(const ReplicaFolder& folder);
-  // Removes its folder, or keeps it for people if it failed.
+  // Removes the replica's folder; if the replica failed, keeps the folder for people.
   void Discharge(const DepartedReplica& replica);
 
  private:

@@ -1,4 +1,5 @@
-// Small files that are whole or not there, whenever a process or the machine dies.
+// Small files that are either complete or absent, even if a process or the machine dies while
+// writing.
 #pragma once
 
 #include <string>
@@ -9,11 +10,11 @@
 
 namespace muster::scaling::actuator::process {
 
-// Puts `text` where the file `path` was, or was not. When it answers OK that survives a power cut;
-// upon an error the file is as it was before, or new. One writer of a file at a time.
+// Replaces the file `path` by `text`, or creates it. OK: the new content survives a power cut. An
+// error: the file has its old or its new content. One writer of a file at a time.
 absl::Status WriteStateFile(const std::string& path, absl::string_view text);
 
-// NotFound; DataLoss: it is longer than kMaxStateFileBytes.
+// NotFound: the file does not exist. DataLoss: it is longer than kMaxStateFileBytes.
 absl::StatusOr<std::string> ReadStateFile(const std::string& path);
 
 }  // namespace muster::scaling::actuator::process

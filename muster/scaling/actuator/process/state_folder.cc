@@ -23,8 +23,8 @@ namespace {
 
 using os::FileDescriptor;
 
-// An open-file-description lock and not a process's one: that would end with any descriptor of the
-// file that this process closes.
+// An open-file-description lock. A process lock would end as soon as this process closed any
+// descriptor of the file.
 struct flock WholeFile(short type) {
   struct flock lock {};
   lock.l_type = type;
@@ -49,7 +49,7 @@ absl::StatusOr<FileDescriptor> AnnounceAgent(const std::string& path) {
   return file;
 }
 
-// Asks only: a lock that was taken to find out would look like an agent to others who ask.
+// Queries without locking: a lock taken for the query would look like an agent to other keepers.
 bool HasAgent(int file) {
   struct flock lock = WholeFile(F_WRLCK);
   return fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
@@ -133,7 +133,7 @@ constexpr int kRecordVersion = 1;
 constexpr char kRecordKey[] = "muster_replica";
 constexpr char kEndKey[] = "muster_replica_end";
 
-// Texts of others' may hold anything: what is not UTF-8 is replaced.
+// A program's output may hold any bytes: what is not UTF-8 is replaced.
 std::string LineOf(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }

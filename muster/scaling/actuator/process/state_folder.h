@@ -1,4 +1,5 @@
-// Whether an agent looks after a state folder, and who may change it.
+// The files of a process actuator's state folder: the presence of agents, the lock, the ordered
+// replicas (DesiredState) and one folder for each replica (ReplicaFolder).
 #pragma once
 
 #include <cstdint>
@@ -16,19 +17,19 @@
 
 namespace muster::scaling::actuator::process {
 
-// An agent is there as long as it has this open: the kernel closes it with the agent's process,
-// however that ends. Any number of agents may be there.
+// An agent counts as present while it holds this descriptor open. The kernel closes it when the
+// agent's process ends, however it ends. Any number of agents may be present.
 absl::StatusOr<os::FileDescriptor> AnnounceAgent(const std::string& path);
 
-// `file` is the same path, opened to read.
+// Whether an agent is present. `file` is a descriptor of the same path, opened for reading.
 bool HasAgent(int file);
 
-// Keeps all others out, of this process too, until it is closed. Unavailable: somebody kept this
-// one out for longer than `limit`.
+// Locks the folder until the descriptor is closed, against other threads of this process too.
+// Unavailable: another holder kept the lock for longer than `limit`.
 absl::StatusOr<os::FileDescriptor> LockFolder(const std::string& path, absl::Duration limit);
 
-// DesiredState: what the agents of a host have ordered, kept in a file so that a stale order is
-// refused, and a replica replaced, by a process that has heard none of it.
+// DesiredState: the orders of a host's agents. It is kept in a file, so that a process that did not
+// receive the orders can refuse a stale one and replace a replica.
 
 struct DesiredState {
   int64_t highest_token = 0;
@@ -43,21 +44,22 @@ struct DesiredState {
 std::string EncodeDesiredState(const DesiredState& orders);
 absl::StatusOr<DesiredState> DecodeDesiredState(absl::string_view text);
 
-// No file: no orders. DataLoss naming the file: it was not written by muster. Then nobody knows
-// which agent leads, so nothing is started or let go until a person has removed it.
+// No file: no orders. DataLoss, naming the file: muster did not write it. Then the leader's token
+// is unknown, so the actuator neither starts nor stops replicas until a person has removed the
+// file.
 absl::StatusOr<DesiredState> ReadDesiredState(const std::string& path);
 absl::Status WriteDesiredState(const std::string& path, const DesiredState& orders);
 
-// ReplicaFolder: what is known of one replica, as files of a folder of its own, so that whoever
-// comes later knows as much.
+// ReplicaFolder: the state of one replica, as files in a folder of its own, so that a later agent
+// knows as much as the one that started the replica.
 //
-//   record          who it is, and which process keeps it; written once, before its program starts
-//   ready           is there while the program says that it is
-//   leaving         it was told to go
-//   unattended      it goes because there was no agent for too long; comes with `leaving`
+//   record          name, target and keeper process; written once, before the program starts
+//   ready           exists while the program says that it is ready
+//   leaving         an agent or the keeper told the replica to end
+//   unattended      it ends because no agent was present for too long; comes with `leaving`
 //   end             how the program ended
-//   log, log.1      what the program said, the latest last
-//   data/           the program's own
+//   log, log.1      the program's output; log is the newer part
+//   data/           the program's own files
 
 struct ReplicaRecord {
   std::string instance;
@@ -70,7 +72,7 @@ struct ReplicaRecord {
 
 struct ReplicaEnd {
   std::string how;         // "exited with status 3, peak memory 14 MiB"
-  std::string last_lines;  // of what it said
+  std::string last_lines;  // of its output
   absl::Duration ran;
 
   friend bool operator==(const ReplicaEnd&, const ReplicaEnd&) = default;
@@ -84,13 +86,13 @@ absl::StatusOr<ReplicaEnd> DecodeEnd(absl::string_view text);
 
 enum class Mark { kReady, kLeaving, kUnattended };
 
-// The keeper writes all but kLeaving, which its agent writes, too.
+// The keeper writes all files and marks; agents write kLeaving too, and clear kUnattended.
 class ReplicaFolder {
  public:
   explicit ReplicaFolder(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  // The folder's own name is the replica's.
+  // The replica's name, which is the name of the folder.
   std::string instance() const;
   std::string log() const { return PathOf("log"); }
   std::string data() const { return PathOf("data"); }

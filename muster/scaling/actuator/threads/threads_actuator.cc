@@ -28,7 +28,7 @@ namespace {
 
 using Verb = WorkerCall::Verb;
 
-// How many calls have not answered.
+// Counts the calls that have not answered yet.
 class Outstanding {
  public:
   void Begin() {
@@ -62,7 +62,7 @@ v1::ListenerPhase PhaseOf(const v1::QueryStateResponse& response) {
   return v1::LISTENER_PHASE_UNSPECIFIED;
 }
 
-// One call that runs, with what gRPC needs until it has answered.
+// One running call, with the objects that gRPC needs until the answer.
 class RunningCall {
  public:
   RunningCall(std::shared_ptr<v1::WorkerService::Stub> stub, const WorkerCall& call,
@@ -114,7 +114,7 @@ class RunningCall {
 
 WorkerClient::WorkerClient(rpc::ChannelOptions channel, absl::Duration limit)
     : channel_(std::move(channel)), limit_(limit) {
-  // Whoever looks each second need not be waited for.
+  // The agent asks again each second, so gRPC need not retry.
   channel_.retry_unavailable = false;
 }
 
@@ -138,7 +138,7 @@ std::vector<WorkerAnswer> WorkerClient::Make(const std::vector<WorkerCall>& call
 
 void WorkerClient::KeepOnly(const std::vector<std::string>& addresses) {
   const std::set<std::string> kept(addresses.begin(), addresses.end());
-  std::map<std::string, std::shared_ptr<Stub>> gone;  // die after the lock is let go
+  std::map<std::string, std::shared_ptr<Stub>> gone;  // destroyed after the lock is released
   base::MutexLock lock(&mu_);
   for (auto stub = stubs_.begin(); stub != stubs_.end();) {
     const auto next = std::next(stub);
@@ -181,11 +181,11 @@ ReplicaState StateOf(const WorkerAnswer& answer) {
     case v1::LISTENER_PHASE_STOPPED:
       return ReplicaState::kDraining;
     default:
-      return ReplicaState::kStarting;  // it has no listener yet
+      return ReplicaState::kStarting;  // the processor has no listener yet
   }
 }
 
-// Those that work for `job`, and can be called.
+// The processors that work for `job` and have an address.
 std::vector<LiveProcessor> ProcessorsOf(std::vector<LiveProcessor> processors,
                                         const std::string& job) {
   std::erase_if(processors, [&job](const LiveProcessor& processor) {
@@ -259,13 +259,14 @@ absl::StatusOr<scaling::actuator::Outcome> ThreadsActuator::Apply(
   base::MutexLock lock(&mu_);
   std::string trouble;
   const std::vector<Seen> seen = LookLocked(order.target, job, &trouble);
-  // Another order may have come first while this one waited, or another leader.
+  // While this order waited, another order may have come first, or another agent may lead.
   MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   const Plan plan = PlanOf(seen, order);
   const int before = static_cast<int>(plan.to_stay.size() + plan.to_park.size());
   std::vector<Seen> at_work = plan.to_stay;
   at_work.insert(at_work.end(), plan.to_let_go.begin(), plan.to_let_go.end());
-  // Before they are let go: a thread too many is there at once, and one too few is not.
+  // Set the tasks before resuming processors: a resumed processor would otherwise start its old,
+  // possibly larger, number of threads at once.
   if (order.tasks > 0) {
     TellLocked(order.target, job, at_work, {"", job, Verb::kSetTasks, order.tasks}, &trouble);
   }
@@ -303,7 +304,7 @@ std::vector<ThreadsActuator::Seen> ThreadsActuator::LookLocked(const std::string
   const std::vector<WorkerAnswer> answers = calls_.Make(calls);
   for (size_t i = 0; i < answers.size(); ++i) {
     const absl::Status& status = answers[i].status;
-    // One that did not answer is asked again at the next look.
+    // A processor that did not answer is asked again at the next look.
     known[asked[i]->instance] = {asked[i]->address, StateOf(answers[i]),
                                  status.ok() ? now + kBelievedFor : now};
     if (!status.ok()) AddIssue(*asked[i], status, trouble);
@@ -313,12 +314,13 @@ std::vector<ThreadsActuator::Seen> ThreadsActuator::LookLocked(const std::string
   for (const LiveProcessor& processor : processors) {
     seen.push_back({processor, known[processor.instance].state});
   }
-  calls_.KeepOnly(AddressesOf(live));  // other targets' too
+  calls_.KeepOnly(AddressesOf(live));  // keeps the connections of other targets' processors
   return seen;
 }
 
-// Those that do not answer count as at work, because they may be. They are the first to be parked
-// after the named ones; of the others the newest. Of the parked the oldest is let go first.
+// Processors that do not answer count as at work, because they may be. The order of parking: the
+// processors that the order names, then those that do not answer, then the newest. The order of
+// resuming: the oldest parked processor first.
 ThreadsActuator::Plan ThreadsActuator::PlanOf(std::vector<Seen> seen,
                                               const scaling::actuator::Order& order) {
   const scaling::actuator::ScaleDownOrder departures(order.let_go_first);
@@ -357,7 +359,7 @@ int ThreadsActuator::TellLocked(const std::string& target, const std::string& jo
   for (size_t i = 0; i < answers.size(); ++i) {
     Known& known = known_[target][told[i].processor.instance];
     if (!answers[i].status.ok()) {
-      // It may have been done all the same.
+      // The processor may have carried out the call although the answer is missing: ask again.
       known.until = -absl::InfiniteDuration();
       AddIssue(told[i].processor, answers[i].status, trouble);
       continue;

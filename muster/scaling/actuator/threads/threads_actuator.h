@@ -1,4 +1,4 @@
-// The bounds of the threads actuator, each with its reason.
+// ThreadsActuator: parks and resumes processors that run already. WorkerClient makes its calls.
 #pragma once
 
 #include <functional>
@@ -22,33 +22,32 @@
 
 namespace muster::scaling::actuator::threads {
 
-// What a processor may take to answer a call. It answers from memory, save for the depths of its
-// queues, and an agent looks each second.
+// The time for a processor's answer to a call. A processor answers from memory, except for the
+// depths of its queues, and an agent asks each second.
 inline constexpr absl::Duration kCallLimit = absl::Seconds(5);
 
-// How long a processor's state is believed that this actuator knows or has changed itself: asking
-// costs the queue store a call for each partition, and only people change it behind the agent's
-// back.
+// How long a known processor state stays valid: asking again costs the queue store a call for each
+// partition, and besides this actuator only people change the state.
 inline constexpr absl::Duration kBelievedFor = absl::Seconds(30);
 
-// Which processors there are.
+// A running processor.
 
 struct LiveProcessor {
   std::string instance;
   std::string address;  // HOST:PORT of its WorkerService
   absl::Time started;
-  std::set<std::string> jobs;  // that it works for
+  std::set<std::string> jobs;  // that the processor works for
 };
 
-// As it tells in its heartbeats.
+// Reads these fields from a heartbeat.
 LiveProcessor FromHeartbeat(const v1::Heartbeat& heartbeat);
 
-// Those that are there now and do not leave, as of bus::Roster. Thread-safe, and does not block.
+// Returns the processors that run now and are not leaving, for example from bus::Roster.
+// Thread-safe, and does not block.
 using ProcessorDirectory = std::function<std::vector<LiveProcessor>()>;
 
-// WorkerClient: calls of many processors at a time, of which none waits for another.
+// A call to one processor about its listeners for a job; an empty job: all its listeners.
 
-// One processor's listeners of a job; an empty job: all of them.
 struct WorkerCall {
   enum class Verb { kQuery, kPark, kLetGo, kSetTasks };
 
@@ -58,7 +57,7 @@ struct WorkerCall {
   int tasks = 0;  // kSetTasks
 };
 
-// What it answered; a query the phase, too.
+// A processor's answer; `phase` is set for kQuery only.
 struct WorkerAnswer {
   absl::Status status;
   v1::ListenerPhase phase = v1::LISTENER_PHASE_UNSPECIFIED;
@@ -69,36 +68,37 @@ class WorkerClient {
  public:
   WorkerClient(rpc::ChannelOptions channel, absl::Duration limit);
 
-  // Answers in the order of `calls`, once all have answered or `limit` has passed, which is
-  // DeadlineExceeded. Nothing is tried again.
+  // Calls many processors at the same time; no call waits for another. Returns the answers in the
+  // order of `calls`, once all have arrived or `limit` has passed (DeadlineExceeded). Retries
+  // nothing.
   std::vector<WorkerAnswer> Make(const std::vector<WorkerCall>& calls);
 
-  // Lets go of the connections to all other processors.
+  // Closes the connections to all other processors.
   void KeepOnly(const std::vector<std::string>& addresses);
   size_t connections() const;
 
  private:
   using Stub = v1::WorkerService::Stub;
 
-  // Shared with calls that run while the processor is forgotten.
+  // Shared, because a call may still run when KeepOnly drops the processor.
   absl::StatusOr<std::shared_ptr<Stub>> StubOf(const std::string& address);
 
-  rpc::ChannelOptions channel_;  // as it was made
+  rpc::ChannelOptions channel_;  // as the constructor received it, with retries off
   const absl::Duration limit_;
 
   mutable base::Mutex mu_;
   std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mu_);
 };
 
-// ThreadsActuator: for a fixed set of processors, which somebody else keeps running. It makes none
-// and ends none; it tells those that there are how many dequeue tasks to have, and parks those that
-// are not wanted: they take nothing more and stay warm.
+// ThreadsActuator: for a fixed set of processors that run without this actuator. It starts and ends
+// none. It sets the number of dequeue tasks of each processor and parks the surplus processors: a
+// parked processor takes no new work and stays warm.
 //
-// An order for more replicas than there are cannot be met: the outcome tells how many there are.
-// Processors that come later work at once, and are parked by the next order if they are too many.
+// If an order asks for more replicas than there are processors, the outcome tells how many there
+// are. Processors that start later work at once; the next order parks the surplus.
 
-// By the targets' names: the job whose listeners are told. The target's replicas are the processors
-// that work for it. Empty: all listeners of all processors.
+// Maps a target's name to its job. The target's replicas are the processors that work for the job,
+// and calls concern their listeners for it. An empty job: all listeners of all processors.
 using Targets = std::map<std::string, std::string, std::less<>>;
 
 struct Options {
@@ -114,21 +114,22 @@ class ThreadsActuator final : public scaling::actuator::Actuator {
   // `clock` is not owned.
   ThreadsActuator(Options options, base::Clock* clock);
 
-  // From now on these are the targets: the rules have changed.
+  // Replaces the targets after the rules change.
   void SetTargets(Targets targets);
 
   std::string_view kind() const override { return "threads"; }
-  // A processor that does not answer is kStarting; `wanted` is how many are not parked. Asks each
-  // processor once in kBelievedFor.
+  // A processor that does not answer counts as kStarting; `wanted` is the number of ready and
+  // starting processors. Asks each processor once in kBelievedFor.
   absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override;
-  // `after` is how many are as they were told. Unavailable: none that had to be told answered.
+  // `after` counts the processors at work after the answered calls. Unavailable: none of the
+  // processors that had to change answered.
   absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override;
 
-  // To processors; none is kept to one that is gone.
+  // The number of open connections; those to processors that are gone are closed.
   size_t connections() const { return calls_.connections(); }
 
  private:
-  // What is known of a processor's listeners of one target.
+  // The last known state of a processor's listeners for one target.
   struct Known {
     std::string address;
     scaling::actuator::ReplicaState state = scaling::actuator::ReplicaState::kStarting;
@@ -143,11 +144,12 @@ class ThreadsActuator final : public scaling::actuator::Actuator {
   };
 
   absl::StatusOr<std::string> JobOf(std::string_view target);
-  // Asks those of whom it is not known, and adds why any does not answer to `trouble`.
+  // Asks the processors whose state is not known, and appends the errors of those that do not
+  // answer to `trouble`.
   std::vector<Seen> LookLocked(const std::string& target, const std::string& job,
                                std::string* trouble) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static Plan PlanOf(std::vector<Seen> seen, const scaling::actuator::Order& order);
-  // How many of `told` answered.
+  // Makes the call `verb` to each of `told`; returns how many answered OK.
   int TellLocked(const std::string& target, const std::string& job, const std::vector<Seen>& told,
                  WorkerCall verb, std::string* trouble) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -159,7 +161,7 @@ class ThreadsActuator final : public scaling::actuator::Actuator {
   base::Mutex targets_mu_;
   Targets targets_ ABSL_GUARDED_BY(targets_mu_);
 
-  // One call at a time; held while processors are asked, each of which has a limit.
+  // Serializes Observe and Apply; held during calls to processors, each of which has a time limit.
   base::Mutex mu_;
   // By target, then by instance.
   std::map<std::string, std::map<std::string, Known>> known_ ABSL_GUARDED_BY(mu_);

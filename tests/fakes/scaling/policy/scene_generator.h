@@ -42,7 +42,7 @@ void CheckEvery(Property property) {
          << "\"";
 }
 
-// A target with a past, whose parts can be varied one by one.
+// A target with a history. Tests vary its parts one by one.
 struct Scene {
   int sla = 300;
   int aim = 0;  // 0: none

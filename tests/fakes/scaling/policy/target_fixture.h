@@ -1,4 +1,5 @@
-// A target for tests of policies: a few words set what the policy sees, and carry out what it says.
+// TargetFixture: a target for tests of policies, with short calls to set an observation and carry
+// out decisions.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +62,7 @@ class TargetFixture {
   void Announce(double seconds, int64_t items) { policy().Announce({At(seconds), items}); }
   Decision Decide() { return policy().Decide(observation); }
 
-  // What was decided is done: parked replicas are let go, others start, idle ones leave.
+  // Carries out a decision: parked replicas begin to work, others start, idle ones leave.
   void CarryOut(const Decision& decision) {
     Fleet& fleet = observation.fleet;
     while (fleet.committed() < decision.replicas) {

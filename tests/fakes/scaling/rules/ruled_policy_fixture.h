@@ -1,5 +1,5 @@
-// What the tests of a RuledPolicy stand on: a target under rules, and a policy below them that
-// decides what the test says.
+// What tests of RuledPolicy share: a target with rules, and an inner policy that decides what the
+// test sets.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ using scaling::policy::Decision;
 using scaling::policy::Observation;
 using scaling::policy::QueueReading;
 
-// Decides what the test says, and shows what it was shown.
+// Decides what the test sets, and keeps the observations that it received.
 class ScriptedPolicy final : public scaling::policy::Policy {
  public:
   void Announce(const Announcement& announcement) override { announced += announcement.items; }

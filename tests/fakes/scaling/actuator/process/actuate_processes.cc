@@ -2,8 +2,8 @@
 //
 //   actuate_processes FOLDER KEEPER DRAIN_GRACE UNATTENDED_LIMIT PROGRAM [ARGUMENT…]
 //
-// Each line of stdin is a fencing token, a number of replicas, and names of those that should go
-// first; an empty one only looks. Each is answered with a line of JSON.
+// Each line of stdin is a fencing token, a number of replicas, and the names of the replicas that
+// should go first; an empty line only observes. The program answers each line with a line of JSON.
 #include <iostream>
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
-// What the tests of replicas stand on: programs that stand in for a processor, and a folder for
-// them. Whatever a test leaves running is told to go, and the test fails unless it does.
+// What tests of replica processes share: programs that stand in for a processor, and a folder for
+// them. The fixture ends the processes that a test leaves running, and the test fails if one does
+// not end.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ namespace muster::scaling::actuator::process {
 // Longer than anything takes on the slowest machine.
 inline constexpr absl::Duration kPatience = absl::Seconds(40);
 
-// Processes tell nobody what they do: one looks until it is so.
+// Polls until the condition is true, because processes do not report what they do.
 template <typename Condition>
 bool Eventually(Condition condition) {
   const absl::Duration deadline = base::RealClock()->Monotonic() + kPatience;
@@ -72,7 +73,7 @@ class StateFolder {
  public:
   ~StateFolder() {
     for (const LivingReplica& living : TakeInventory().living) {
-      // Its program is told to go by the kernel.
+      // The kernel then sends SIGTERM to the program.
       SendSignal(living.record.keeper, SIGKILL);
     }
     Eventually([&] { return ProcessesWith(path()).empty(); });
@@ -80,7 +81,7 @@ class StateFolder {
   }
   std::string path() const { return folder_ / "state"; }
   ReplicaInventory TakeInventory() const { return ReplicaStore(path()).TakeInventory(); }
-  // What processes there are, past the actuator.
+  // The processes that run, without asking the actuator.
   int Serving(const std::string& target) const {
     int serving = 0;
     for (const LivingReplica& living : TakeInventory().living) {

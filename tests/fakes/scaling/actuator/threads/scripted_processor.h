@@ -36,9 +36,9 @@ class ScriptedProcessor final : public v1::WorkerService::Service {
   }
 
   const LiveProcessor& live() const { return live_; }
-  // Its process is gone, and nobody has noticed.
+  // The process is gone, but the directory still lists it.
   void Die() { server_.reset(); }
-  // Answers nothing until it is told otherwise.
+  // While true, calls get no answer.
   void Hang(bool hangs) {
     base::MutexLock lock(&mu_);
     hangs_ = hangs;
@@ -111,7 +111,7 @@ class ScriptedProcessor final : public v1::WorkerService::Service {
   std::unique_ptr<rpc::Server> server_;
 };
 
-// Several of them, named p0, p1, …, the first being the oldest.
+// Several processors, named p0, p1, …, the first being the oldest.
 class ScriptedProcessors {
  public:
   ScriptedProcessors(int count, const std::vector<std::string>& jobs) {
