@@ -1,4 +1,4 @@
-// Which URLs lead to a NATS server.
+// Opens each backend by the scheme of its URL.
 
 #include "muster/backend/backend.h"
 
@@ -21,8 +21,8 @@
 
 namespace muster::backend {
 
-// "nats://host:4222", or "tls://host:4222" for an encrypted connection; several servers of one
-// cluster with commas between.
+// Whether `url` is of a NATS server: "nats://host:4222", or "tls://host:4222" for an encrypted
+// connection; several servers of one cluster separated by commas.
 inline bool IsNatsUrl(absl::string_view url) {
   return absl::StartsWith(url, "nats://") || absl::StartsWith(url, "tls://");
 }
@@ -34,10 +34,10 @@ constexpr absl::string_view kFile = "file:";
 constexpr absl::string_view kSqlite = "sqlite:";
 constexpr absl::string_view kLocal = "local:";
 
-// What else a seam may be on.
+// Where else a seam may have backends.
 enum class Elsewhere { kNowhere, kNats };
 
-// What follows `scheme` in `url`.
+// Returns the part of `url` after `scheme`.
 absl::StatusOr<std::string> Rest(absl::string_view seam, absl::string_view url,
                                  absl::string_view scheme,
                                  Elsewhere elsewhere = Elsewhere::kNowhere) {
@@ -127,7 +127,7 @@ absl::StatusOr<nats::Connection*> Backends::Connect(absl::string_view url) {
   return connection.get();
 }
 
-// Whether the server is there, the other connection tells.
+// Without on_change: the main connection already reports whether the server is there.
 absl::StatusOr<nats::Connection*> Backends::ConnectPrompt(absl::string_view url) {
   base::MutexLock lock(&mu_);
   std::unique_ptr<nats::Connection>& connection = prompt_[std::string(url)];

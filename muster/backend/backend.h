@@ -1,5 +1,5 @@
-// Opens each seam's backend from a URL. The only library that names backends: everything else gets
-// a seam and never asks what is behind it.
+// Opens the backend of each seam from a URL. This is the only library that names backends: all
+// other code gets a seam and never asks what is behind it.
 //
 //   seam     URL, on one machine     URL, on many
 //   queue    rocksdb:DIR             nats://HOST:PORT
@@ -9,8 +9,8 @@
 //   report   sqlite:FILE
 //   buses    local:                  nats://HOST:PORT      (triggers; heartbeats)
 //
-// What is on a NATS server is opened by a Backends object (backends.h), which owns the connection.
-// Also tls://HOST:PORT, and the servers of a cluster with commas between.
+// A Backends object (below) opens backends on a NATS server, and owns the connection. It also
+// accepts tls://HOST:PORT, and the servers of a cluster separated by commas.
 #pragma once
 
 #include <map>
@@ -38,15 +38,15 @@ enum class Mode {
   kReadOnly,   // changes nothing; beside a process that writes, or alone
 };
 
-// Where those live who hold leases of a queue store.
+// The processes in which the lease holders of a queue store live.
 enum class Holders {
-  kInProcess,  // in the process that opens it: leases found at the open are a dead process's
-  kElsewhere,  // behind a gateway, say: leases outlive the store's process
+  kInProcess,  // in the process that opens it: a lease found at the open has a dead holder
+  kElsewhere,  // behind a gateway, say: leases outlive the process of the store
 };
 
-// InvalidArgument: no backend of that seam has this URL's scheme; the message lists those that do.
-// Also for a NATS server's.
-// Otherwise the backend's own errors. `clock` is not owned.
+// InvalidArgument: no backend of that seam has the scheme of this URL; the message lists the
+// schemes there are. Also for the URL of a NATS server. Otherwise returns the errors of the
+// backend. `clock` is not owned.
 absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url, Mode mode,
                                                                   Holders holders,
                                                                   base::Clock* clock);
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::strin
 absl::StatusOr<std::unique_ptr<bus::TriggerBus>> OpenTriggerBus(absl::string_view url);
 absl::StatusOr<std::unique_ptr<bus::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url);
 
-// Where the backends of one machine lie in a data directory.
+// The URLs of the backends of one machine in a data directory.
 struct DataDirUrls {
   explicit DataDirUrls(absl::string_view data_dir);
 
@@ -73,21 +73,21 @@ struct DataDirUrls {
   std::string usage_file;   // what each run used, for bills
 };
 
-// Backends: opens backends as the functions of backend.h do, and also those on a NATS server.
+// Backends: opens backends as the functions above do, and also those on a NATS server.
 
 struct NatsOptions {
   nats::ConnectionOptions connection = {};
   std::string bucket = "muster";  // of records, and of blobs
   int replicas = 1;               // of what is stored
-  // How long a message is leased: with this engine the same for all.
+  // How long a message is leased; with this engine the same for all messages.
   absl::Duration lease = absl::Seconds(30);
-  // What the server's operator says of its acknowledgements.
+  // The durability of acknowledgements that the operator of the server states.
   queue::Survives ack_survives = queue::Survives::kProcess;
 };
 
-// Owns what the backends of one process share: one connection for each NATS URL and, for queues, a
-// prompt one beside it, made when the first of them is opened. What it opened must be gone before
-// it.
+// Owns the objects that the backends of one process share: one connection per NATS URL and, for
+// queues, a prompt one beside it, made when the first of them is opened. The backends that it
+// opened must be destroyed before it.
 //
 // Thread-safe.
 class Backends {
@@ -97,8 +97,8 @@ class Backends {
   Backends(const Backends&) = delete;
   Backends& operator=(const Backends&) = delete;
 
-  // As the functions in backend.h. Unavailable: nobody answers at the URL; try again. A queue store
-  // on a server has no modes: `mode` and `holders` are for those that a process owns.
+  // As the functions above. Unavailable: no server answers at the URL; try again. A queue store on
+  // a server has no modes: `mode` and `holders` apply only to stores that a process owns.
   absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url,
                                                                     Mode mode, Holders holders,
                                                                     base::Clock* clock);
@@ -114,7 +114,7 @@ class Backends {
   absl::StatusOr<nats::Connection*> ConnectPrompt(absl::string_view url);
 
   const NatsOptions options_;
-  // Held while connecting: whoever asks for the same URL meanwhile needs that connection, too.
+  // Held while connecting: another caller with the same URL needs that connection, too.
   base::Mutex mu_;
   std::map<std::string, std::unique_ptr<nats::Connection>> connections_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, std::unique_ptr<nats::Connection>> prompt_ ABSL_GUARDED_BY(mu_);

@@ -19,7 +19,7 @@ class Check {
       : data_dir_(data_dir), options_(options) {}
 
   absl::StatusOr<DataDirSummary> Run() {
-    // All before anything is mended.
+    // Check the ownership of all parts before repairing any.
     for (const char* part : {"queue", "ledger", "sync"}) {
       MUSTER_RETURN_IF_ERROR(rocksdb::CheckNobodyOwns(PathOf(part)));
     }
@@ -44,7 +44,7 @@ class Check {
     if (absl::IsNotFound(part.status())) return absl::OkStatus();
     ++parts_;
     if (absl::IsDataLoss(part.status())) {
-      ++summary_.damaged;  // which the findings were told
+      ++summary_.damaged;  // already reported in the findings
       return absl::OkStatus();
     }
     MUSTER_RETURN_IF_ERROR(part.status());

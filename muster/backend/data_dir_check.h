@@ -1,4 +1,4 @@
-// Checks what the backends of one machine have stored in a data directory, and mends it.
+// Checks the data that the backends of one machine have stored in a data directory, and repairs it.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,22 @@ namespace muster::backend {
 
 struct DataDirCheck {
   os::CheckOptions check;
-  std::string account;           // of a queue whose name is lost
+  std::string account;           // given to a queue with a lost name
   base::Clock* clock = nullptr;  // not owned
-  // What is wrong with a message's body, though its bytes are sound. `blobs` are those that are
-  // sound.
+  // Returns what is wrong with the content of a body with sound bytes. `blobs` holds only sound
+  // blobs.
   std::function<absl::Status(const queue::QueueId&, absl::string_view body, blob::BlobStore* blobs)>
       check_body;
 };
 
 struct DataDirSummary : os::CheckSummary {
-  uint64_t last_batch = 0;  // the highest number that the ledger speaks of
+  uint64_t last_batch = 0;  // the highest batch number in the ledger
 };
 
-// Blobs, queue, ledger and sync store, in this order; what is not there is passed over. A part that
-// cannot be looked at is told to the findings, and does not hide the others. FailedPrecondition: a
-// process works with the directory, or a newer muster wrote it. NotFound: nothing is there.
+// Checks blobs, queue, ledger and sync store, in this order; skips those that do not exist. A part
+// that cannot be read is reported in the findings, and the other parts are still checked.
+// FailedPrecondition: a process works with the directory, or a newer muster wrote it. NotFound:
+// nothing is there.
 absl::StatusOr<DataDirSummary> CheckDataDir(const std::string& data_dir,
                                             const DataDirCheck& options);
 

@@ -1,4 +1,4 @@
-// The bounds of the trigger seam, each with its reason.
+// FanOut, HeartbeatFanOut: pass each event to all subscribers of one process.
 #pragma once
 
 #include "muster/base/fan_out.h"
@@ -7,11 +7,13 @@
 
 namespace muster::bus {
 
-// Every event goes to every subscriber of the process. A process listens to a few queues with a few
-// partitions each; thousands of subscriptions mean that somebody forgets to end them.
+// Limit of trigger subscriptions: every event goes to every subscriber of the process. A process
+// listens to a few queues with a few partitions each, so thousands of subscriptions mean that some
+// caller never ends them.
 inline constexpr int kMaxTriggerSubscriptions = 4096;
 
-// FanOut: tells each subscriber of one process of each event, for a trigger bus to be made of.
+// FanOut: passes each trigger event to every subscriber of one process. Trigger buses are built on
+// it.
 
 // As base::FanOut, for at most kMaxTriggerSubscriptions.
 class FanOut final : public base::FanOut<InterRoleCommunicationEvent, TriggerBus::Subscription> {
@@ -21,7 +23,8 @@ class FanOut final : public base::FanOut<InterRoleCommunicationEvent, TriggerBus
             kMaxTriggerSubscriptions) {}
 };
 
-// Tells each subscriber of one process of each heartbeat, for a bus to be made of.
+// HeartbeatFanOut: passes each heartbeat to every subscriber of one process. Heartbeat buses are
+// built on it.
 
 // As base::FanOut, for at most kMaxHeartbeatSubscriptions.
 class HeartbeatFanOut final : public base::FanOut<v1::Heartbeat, HeartbeatBus::Subscription> {

@@ -1,4 +1,4 @@
-// The bounds of the heartbeat seam, each with its reason.
+// HeartbeatBus: the seam of the multicast by which role instances learn of each other.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace muster::bus {
 
-// About 200 bytes for each job that its instance works for: some hundreds of jobs.
+// Room for some hundreds of jobs, at about 200 bytes for each job that the instance works for.
 inline constexpr size_t kMaxHeartbeatBytes = size_t{64} << 10;
 
-// In one process: its roster, and whoever else wants to know.
+// Limit in one process: its roster, and some other subscribers.
 inline constexpr int kMaxHeartbeatSubscriptions = 256;
 
-// HeartbeatBus: the seam of the multicast by which role instances know of each other. Best effort,
-// at most once: who misses a heartbeat knows a little less for a little while.
+// Heartbeats are best effort, at most once: an instance that misses a heartbeat knows a little less
+// for a little while.
 
 // Thread-safe.
 class HeartbeatBus {
@@ -35,14 +35,14 @@ class HeartbeatBus {
 
   virtual ~HeartbeatBus() = default;
 
-  // To every subscriber, those of the publisher's own process included. OK says that it left, not
-  // that anybody heard it.
+  // Sends `heartbeat` to every subscriber, also to those of the own process. OK says that it was
+  // sent, not that a subscriber received it.
   virtual absl::Status Publish(const v1::Heartbeat& heartbeat) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) = 0;
 
-  // False: it has lost its connection, or whoever carries its messages does not answer; nobody is
-  // heard until that is mended. Takes as long as the answer; some seconds at most.
+  // False: the bus has lost its connection, or its server does not answer; no heartbeat arrives
+  // until that is repaired. Takes as long as the answer; some seconds at most.
   virtual bool CanReceive() { return true; }
 };
 

@@ -63,8 +63,8 @@ void HeartbeatSender::Leave() {
   Send(/*leaving=*/true);
 }
 
-// By the clock and not by the end of the last one: a bus that is slow costs heartbeats, but does
-// not spread them.
+// The schedule follows the clock, not the end of the last send: a slow bus loses heartbeats but
+// does not stretch their interval.
 void HeartbeatSender::Run() {
   absl::Duration due = clock_->Monotonic();
   while (true) {
@@ -81,7 +81,7 @@ bool HeartbeatSender::AwaitNext(absl::Duration regular) {
     const absl::Duration next = greet_ ? std::min(regular, sent_at_ + kGreetInterval) : regular;
     if (clock_->WaitUntil(&changed_, &mu_, next)) break;
   }
-  greet_ = false;  // whoever is new hears the one that comes
+  greet_ = false;  // new instances receive the heartbeat that comes now
   return !stopping_;
 }
 

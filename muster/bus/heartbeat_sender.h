@@ -1,4 +1,5 @@
-// What this process uses of its machine.
+// HeartbeatSender: announces every few seconds that this role instance lives, and at the end that
+// it leaves.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,10 @@ struct ProcessUsage {
   uint64_t resident_bytes = 0;
 };
 
-// What the system does not tell is zero.
+// Returns what this process uses of its machine. A figure that the system does not report is zero.
 ProcessUsage MeasureProcess();
 
-// HeartbeatSender: says every few seconds that this role instance lives, and at the end that it
-// leaves.
+// The options of HeartbeatSender.
 
 struct HeartbeatOptions {
   absl::Duration interval = kHeartbeatInterval;
@@ -34,37 +34,39 @@ struct HeartbeatOptions {
 // Thread-safe.
 class HeartbeatSender {
  public:
-  // Adds what only the role knows: the jobs' loads over `window`, and the handlers that the
-  // instance can run. On the sender's thread, and on the one that calls Leave; one call at a time.
+  // Adds the facts that only the role knows: the loads of jobs over `window`, and the handlers that
+  // the instance can run. Called on the thread of the sender, and on the thread that calls Leave;
+  // one call at a time.
   using Complete = std::function<void(absl::Duration window, v1::Heartbeat* heartbeat)>;
 
-  // `complete` may be empty. `roster`, which may be null, hears each heartbeat first, so that an
-  // instance knows itself whatever the bus does. Nothing of what is pointed to is owned.
+  // `complete` may be empty. `roster`, which may be null, receives each heartbeat first, so that an
+  // instance knows itself even when the bus fails. No pointer is owned.
   HeartbeatSender(v1::InstanceInfo instance, Complete complete, HeartbeatBus* bus, Roster* roster,
                   base::Clock* clock, HeartbeatOptions options = HeartbeatOptions());
-  // Leaves.
+  // Calls Leave.
   ~HeartbeatSender();
   HeartbeatSender(const HeartbeatSender&) = delete;
   HeartbeatSender& operator=(const HeartbeatSender&) = delete;
 
-  // Sends the first heartbeat and one every interval from then on, on a thread of its own. Once.
-  // What the bus does not take is lost; that it does not is logged once until it does again.
+  // Starts a thread that sends a heartbeat at once and one every interval. Call it once. A
+  // heartbeat that the bus refuses is lost; the sender logs the first failure of a series.
   void Start();
 
-  // Somebody new is there, who knows nobody: sends the next heartbeat soon, at the most one every
-  // kGreetInterval. Never blocks.
+  // A new instance is there, which knows no other: sends the next heartbeat soon, but at most one
+  // every kGreetInterval. Never blocks.
   void Greet();
 
-  // Sends a last heartbeat, which says that the instance leaves, and none after it. Again, or
-  // before Start, it does nothing.
+  // Sends a last heartbeat, which says that the instance leaves, and none after it. Does nothing on
+  // a second call or before Start.
   void Leave();
 
  private:
   void Run();
-  // False: the sender shall stop. True: the next heartbeat is due, by `regular` or by a greeting.
+  // Returns false when the sender must stop. True: the next heartbeat is due, at `regular` or for a
+  // greeting.
   bool AwaitNext(absl::Duration regular);
   void Send(bool leaving);
-  // Jobs that make it longer than a heartbeat may be are left out.
+  // Removes jobs from a heartbeat that is too long.
   static void Shorten(v1::Heartbeat* heartbeat);
   void Note(const absl::Status& published);
 
@@ -75,7 +77,7 @@ class HeartbeatSender {
   base::Clock* const clock_;  // not owned
   const HeartbeatOptions options_;
 
-  // Of the last heartbeat. Used by one thread after the other.
+  // The values of the last heartbeat. Used by one thread after the other.
   uint64_t sequence_ = 0;
   absl::Duration sent_at_;
   absl::Duration cpu_;
@@ -85,7 +87,7 @@ class HeartbeatSender {
   base::CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool greet_ ABSL_GUARDED_BY(mu_) = false;
-  base::Mutex thread_mu_;  // held while leaving, so that whoever comes second waits
+  base::Mutex thread_mu_;  // held while leaving, so that a second caller waits
   std::thread thread_ ABSL_GUARDED_BY(thread_mu_);
 };
 

@@ -57,7 +57,7 @@ int64_t Roster::ignored() const {
   return ignored_;
 }
 
-// The last of the missing ones is missing when it is half an interval late.
+// The last missing heartbeat counts as missing when it is half an interval late.
 bool Roster::IsLeaving(const Instance& instance, absl::Duration now) const {
   return instance.heartbeat.leaving() ||
          now - instance.heard_monotonic >= (kMissingHeartbeats + 0.5) * options_.interval;

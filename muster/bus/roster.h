@@ -1,4 +1,4 @@
-// The bounds of what role instances know of each other, each with its reason.
+// Roster: which role instances there are, by the heartbeats that were received.
 #pragma once
 
 #include <cstddef>
@@ -16,32 +16,33 @@
 
 namespace muster::bus {
 
-// Often enough that a dead instance is missed within seconds, seldom enough that a hundred of them
+// Short enough that a dead instance is noticed within seconds, long enough that a hundred instances
 // are no load.
 inline constexpr absl::Duration kHeartbeatInterval = absl::Seconds(2);
-// Between two heartbeats of which the second greets newcomers: when a fleet starts, each answers
-// all of them at once.
+// The least time between a heartbeat and one that greets newcomers: when a fleet starts, one
+// heartbeat answers all of them at once.
 inline constexpr absl::Duration kGreetInterval = absl::Milliseconds(100);
-// So many in a row must be missing before an instance counts as leaving.
+// An instance counts as leaving after this many missing heartbeats in a row.
 inline constexpr int kMissingHeartbeats = 3;
-// Whoever looks every half a minute sees that one has left; later it is only noise.
+// An observer that looks every half minute still sees that an instance has left; later the entry is
+// only noise.
 inline constexpr absl::Duration kForgetAfter = absl::Minutes(1);
 
-// Of instances' names, addresses and versions: what is longer was made up.
+// Limit of names, addresses and versions of instances; longer ones are not genuine.
 inline constexpr size_t kMaxInfoBytes = 256;
-// A mesh has hundreds of instances; thousands mean that somebody makes them up. With the most that
-// a heartbeat may have (heartbeat/limits.h) they take 64 MiB.
+// A mesh has hundreds of instances; thousands mean that some sender invents them. With heartbeats
+// of maximum size (kMaxHeartbeatBytes) this many take 64 MiB.
 inline constexpr size_t kMaxInstances = 1000;
-// Of the heartbeats in one answer, so that no answer is larger than gRPC takes by default.
+// Limit of the heartbeats in one answer, so that no answer is larger than gRPC accepts by default.
 inline constexpr size_t kMaxLoadBytes = size_t{3} << 20;
 
-// Roster: which role instances there are, by the heartbeats that were heard.
+// The states of an instance:
 //
 //   heard ──► there ──kMissingHeartbeats missing──► leaving ──kForgetAfter──► forgotten
 //               │                                       ▲
 //               └───────── it says that it leaves ──────┘
 //
-// The intervals of senders and rosters are the same, or the senders' is the shorter one.
+// Senders and rosters use the same interval, or senders the shorter one.
 
 struct RosterOptions {
   absl::Duration interval = kHeartbeatInterval;
@@ -49,29 +50,28 @@ struct RosterOptions {
   size_t max_instances = kMaxInstances;
 };
 
-// A role instance as it was heard last.
+// A role instance as in its last heartbeat.
 struct RosterEntry {
   v1::Heartbeat heartbeat;
   absl::Time heard;  // by this process's clock
   bool leaving = false;
 };
 
-// Thread-safe. Keeps nothing of what nobody could have sent: heartbeats without a role or a name,
-// or larger than they may be.
+// Thread-safe. Ignores heartbeats that no instance sends: without a role or a name, or too large.
 class Roster {
  public:
   // `clock` is not owned.
   explicit Roster(base::Clock* clock, RosterOptions options = RosterOptions());
 
-  // A heartbeat came. One that was overtaken by a later one of its instance is ignored. When the
-  // roster is full those that are leaving give way, those first that were heard longest ago; when
-  // nobody is leaving a new instance is not taken up.
+  // A heartbeat came. Ignores it if a later one of the same instance came before. A full roster
+  // drops leaving instances, those first that were silent for longest; if none is leaving, it
+  // ignores a new instance.
   void OnHeartbeat(const v1::Heartbeat& heartbeat);
 
-  // In order of role and instance; nullopt: of all roles.
+  // Returns the instances in order of role and instance; nullopt: of all roles.
   std::vector<RosterEntry> List(std::optional<v1::Role> role = std::nullopt);
 
-  // Heartbeats that were ignored: overtaken, malformed, or no room for them.
+  // The number of ignored heartbeats: overtaken, malformed, or without room.
   int64_t ignored() const;
 
  private:

@@ -19,8 +19,8 @@ struct CloudQueueWorkDetectedTriggerEvent {
   std::string storage_account;
   std::string queue_name;
   int64_t payload_size = 0;  // messages put
-  // Not empty: what a worker must have for these messages. They were put back by one that has it
-  // not, and others that have it not need not come.
+  // Not empty: what a worker must have for these messages. A worker without it put them back; other
+  // workers without it need not come.
   std::string wanted = {};
 };
 
@@ -39,7 +39,7 @@ struct BatchCancelledEvent {
   uint64_t batch = 0;
 };
 
-// The sender, a processor, works no more on a batch that was given up.
+// The sender, a processor, has stopped working on a batch that was given up.
 struct CancelAcknowledgedEvent {
   uint64_t batch = 0;
 };
@@ -67,20 +67,23 @@ class TriggerBus {
 
   virtual ~TriggerBus() = default;
 
-  // One-way multicast to every subscriber. OK says that the event left, not that anybody heard it.
+  // One-way multicast to every subscriber. OK says that the event was sent, not that a subscriber
+  // received it.
   virtual absl::Status Publish(const InterRoleCommunicationEvent& event) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) = 0;
 };
 
-// How to say "work was put into this queue" and how to hear it (req. 42–45). Account and queue come
-// as texts, because a bus knows nothing of the queues themselves.
+// Makes and recognises the event "work was put into this queue" (req. 42–45). Account and queue are
+// plain strings, because a bus does not depend on the queues.
 
-// The event that role instance `from` publishes after it put `messages` messages into `queue`.
+// Returns the event that role instance `from` publishes after it put `messages` messages into
+// `queue`.
 InterRoleCommunicationEvent WorkDetected(absl::string_view from, absl::string_view account,
                                          absl::string_view queue, int64_t messages);
 
-// Whether `event` says that there is work in `account`'s `queue`. Listeners ignore all others (43).
+// Whether `event` says that there is work in `account`'s `queue`. Listeners ignore all other events
+// (43).
 bool IsFor(const InterRoleCommunicationEvent& event, absl::string_view account,
            absl::string_view queue);
 

@@ -37,7 +37,7 @@ constexpr int kHeadroom = 3;
 constexpr int kBucketsPerDoubling = 4;
 constexpr uint32_t kEnough = 100;
 constexpr uint32_t kWindow = 1024;
-// Finding the percentile takes a pass over the buckets: not for each message.
+// Finding the percentile takes a pass over the buckets, so it is not done for each message.
 constexpr uint32_t kTuneEvery = 64;
 constexpr int kInTimeToForget = 1000;
 
@@ -82,7 +82,7 @@ void VisibilityTuner::TuneLocked() {
 }
 
 absl::Duration VisibilityTuner::PercentileLocked() const {
-  uint32_t above = total_ / 100;  // so many may be held for longer
+  uint32_t above = total_ / 100;  // this many may be held for longer
   for (int bucket = kBuckets - 1; bucket > 0; --bucket) {
     const uint32_t here = held_[static_cast<size_t>(bucket)];
     if (here > above) return UpperEdge(bucket);

@@ -1,5 +1,5 @@
-// ClaimSizer: how many messages a dequeue task should claim, so that it holds only what it will
-// start soon and the rest stays there for others (req. 70).
+// ClaimSizer: how many messages a dequeue task should claim, so that it holds only messages that it
+// will start soon and leaves the rest to others (req. 70). VisibilityTuner: how long to lease them.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@ namespace muster::listener {
 // Thread-safe; one for all tasks of a listener, so that a new task starts with what is known.
 class ClaimSizer {
  public:
-  // `horizon`: how long a claimed message may wait in the hands of its task.
+  // `horizon`: how long a claimed message may wait for its task to start it.
   explicit ClaimSizer(absl::Duration horizon) : horizon_(horizon) {}
 
-  // Messages to claim now, 1 to `max`. The first claim is 1; then at most twice the largest batch
-  // worked on so far, and no more than fit the horizon.
+  // Returns the number of messages to claim now, 1 to `max`. The first claim is 1; then at most
+  // twice the largest batch so far, and no more than fit the horizon.
   int Claim(int max) const;
 
   // `messages` took `elapsed` together.
@@ -31,24 +31,23 @@ class ClaimSizer {
   double seconds_per_message_ ABSL_GUARDED_BY(mu_) = 0;  // exponentially weighted mean
 };
 
-// VisibilityTuner: how long a lease should last, from how long messages are held (req. 21). The
-// lease keeper renews what takes longer; a lease that fits makes renewals rare, and lost ones
-// rarer.
+// VisibilityTuner: how long a lease should last, by how long messages are held (req. 21). The
+// LeaseRenewer renews longer holds; a lease that fits makes renewals rare, and lost leases rarer.
 
 // Thread-safe.
 class VisibilityTuner {
  public:
-  // What it answers lies within these two; at first it is the least.
+  // The result lies between `least` and `most`; at first it is `least`.
   VisibilityTuner(absl::Duration least, absl::Duration most);
 
   // A message was held for so long, from before its receive to its settlement.
   void Observe(absl::Duration held);
-  // One was settled too late: its lease was gone.
+  // A message was settled too late: its lease was lost.
   void ObserveLost();
 
-  // For the next receive: three times the 99th percentile of the last thousand or so, once there
-  // are some hundred; after a lost lease twice what it was, half of that again after each thousand
-  // messages that were settled in time.
+  // Returns the visibility for the next receive: three times the 99th percentile of the last
+  // thousand or so messages, once there are some hundred. After a lost lease it is twice the
+  // previous value, and half of that again after each thousand messages settled in time.
   absl::Duration Visibility() const;
 
  private:

@@ -11,8 +11,8 @@
 namespace muster::listener {
 namespace {
 
-// Of the attempts that a message may have. Where there are fewer, a death that is charged to nobody
-// weighs too much: each is charged alone, and exactly.
+// The least max_attempts for which attempts begin together. With fewer, a death that charges no
+// message weighs too much, so each message is charged alone, and exactly.
 constexpr int kFewestToBeginTogether = 3;
 
 }  // namespace
@@ -94,8 +94,8 @@ bool DeliveryBatch::IsCharged(size_t slot) {
   return slots_.at(slot).charge.has_value();
 }
 
-// Not retried unless it was throttled: an answer that got lost may mean that the attempt was
-// charged, and two charges for one start would be dishonest.
+// Retried only when throttled: after a lost answer the attempt may already be charged, and one
+// start must never be charged twice.
 void DeliveryBatch::ChargeFrom(size_t slot) {
   const Together together = PinTogether(slot);
   if (together.slots.empty()) return;
@@ -250,8 +250,8 @@ void DeliveryBatch::AskForOutputs(Subscriber& subscriber, Settler::Item& item) {
     status = absl::InternalError("it threw something that is no std::exception");
   }
   if (status.ok()) return;
-  // To set the message aside now would hide it from whoever counts. It comes back, is found spent
-  // or fails again, and is asked about once more.
+  // Give the message back: setting it aside now would hide it from the counting of results. It
+  // comes back, is found spent or fails again, and the subscriber is asked once more.
   environment_.on_error(
       base::Annotate(status, absl::StrCat("giving up message ", item.lease->message.message_id,
                                           " (", item.verdict.why, ")")));

@@ -1,4 +1,4 @@
-// DeliveryBatch: one received batch in the hands of a subscriber. It charges attempts, judges
+// DeliveryBatch: one received batch while a subscriber works on it. It charges attempts, judges
 // settlements, and at the end accounts for every message of the batch.
 #pragma once
 
@@ -19,15 +19,15 @@
 
 namespace muster::listener {
 
-// As DeliveryContext: thread-safe. Run is called once, by the batch's task.
+// Thread-safe, like DeliveryContext. The task of the batch calls Run once.
 class DeliveryBatch final : public DeliveryContext {
  public:
   // `environment` is not owned. `uniform` yields the jitter of retry delays.
   DeliveryBatch(const TaskEnvironment& environment, std::vector<LeasePtr> leases,
                 base::UniformSource uniform);
 
-  // Hands the batch to `subscriber`, and when it is done, every message that was not settled to the
-  // settler. Gives up without a run what earlier holders died of too often.
+  // Passes the batch to `subscriber`, and afterwards every unsettled message to the settler. Gives
+  // messages up without a run if their earlier holders died too often.
   void Run(Subscriber& subscriber);
 
   absl::Status Begin(Delivery& delivery) override;
@@ -46,10 +46,10 @@ class DeliveryBatch final : public DeliveryContext {
     std::optional<Verdict> given_up;     // waits for the subscriber to say what to put out
 
     bool charged() const { return charge.has_value() && charge->ok(); }
-    // The store did not say whether it charged.
+    // Whether the store left open if it charged the attempt.
     bool unsure() const;
   };
-  // Slots that are charged by one call.
+  // Slots that one call charges.
   struct Together {
     std::vector<size_t> slots;
     std::vector<LeasePtr> leases;          // theirs, pinned
@@ -59,29 +59,31 @@ class DeliveryBatch final : public DeliveryContext {
   std::vector<Delivery> TakeDeliverable();
   // Answers the exception's text; empty: there was none.
   std::string RunGuarded(Subscriber& subscriber, absl::Span<Delivery> deliveries);
-  // Takes what the settler is to have now; nothing if the slot was settled before, or waits.
+  // Returns the item for the settler; nullopt if the slot was settled before, or must wait.
   std::optional<Settler::Item> JudgeLocked(Slot& slot, Settlement settlement)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SettleLeftovers(const std::string& failure);
   Settlement LeftoverSettlement(const Slot& slot, const std::string& failure) const;
   void ConcludeGivenUp(Subscriber& subscriber);
   void AskForOutputs(Subscriber& subscriber, Settler::Item& item);
-  // Charges the message in `slot`, and with it, if it is its first attempt and the store has them
-  // begin together, those of the messages after it whose first it is, too: they are what this task
-  // will start within a moment.
+  // Charges the message in `slot`. If it is a first attempt and the store lets attempts begin
+  // together, also charges the first attempts of the messages after it, which this task will start
+  // within a moment.
   void ChargeFrom(size_t slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(charging_mu_);
   bool IsCharged(size_t slot);  // or the store refused
   Together PinTogether(size_t slot);
-  // The next after `after` that may be charged with `slot`; nullopt: there is none.
+  // Returns the next slot after `after` that may be charged together with `slot`; nullopt if there
+  // is none.
   std::optional<size_t> NextFirstLocked(size_t slot, size_t after) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status NoteCharge(Lease& lease, const absl::StatusOr<int>& attempts);
 
   const TaskEnvironment& environment_;
-  base::Mutex charging_mu_;  // who charges others, too, is waited for by these
+  base::Mutex charging_mu_;  // held during a charge: threads of jointly charged messages wait
   base::Mutex mu_;
   base::UniformSource uniform_ ABSL_GUARDED_BY(mu_);
-  // One for all, so that what was received together is visible together, and announced so.
+  // One value for the whole batch: messages that were received together become visible together,
+  // and are announced together.
   const double uniform_for_others_;
   std::vector<Slot> slots_ ABSL_GUARDED_BY(mu_);
 };

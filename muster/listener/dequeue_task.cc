@@ -12,10 +12,11 @@
 namespace muster::listener {
 namespace {
 
-// How often a busy task has the number of tasks looked over (req. 39).
+// How often a busy task asks for a check of the number of tasks (req. 39).
 constexpr absl::Duration kRescaleInterval = absl::Seconds(1);
-// Where the store cannot tell whether others still hold what they were given: the next look after
-// a task has left. Whoever died tells nobody, and a safety check would find its work a lease later.
+// The next look after a task has left, for a store that cannot tell whether other processes still
+// hold their messages. A dead process reports nothing, and a safety check would find its work one
+// lease later.
 constexpr absl::Duration kNeighbourCheck = absl::Seconds(10);
 // When the subscriber could not be made, a task is started again after this long.
 constexpr absl::Duration kSubscriberRetry = absl::Seconds(1);
@@ -52,7 +53,7 @@ bool DequeueTask::MakeSubscriber() {
   return true;
 }
 
-// An exception would end the process: nothing above this thread catches it.
+// Catches exceptions: no caller on this thread does, so one would end the process.
 absl::StatusOr<std::unique_ptr<Subscriber>> DequeueTask::AskFactory() const {
   try {
     return environment_.subscribers();
@@ -73,7 +74,7 @@ bool DequeueTask::FollowUp(Look look, uint64_t seen_wakes) {
       failures_ = 0;
       return RestAfterEmpty(seen_wakes);
     case Look::kFailed:
-      // Not idle: nobody knows whether there is work, so the task stays and tries more slowly.
+      // Not idle: it is unknown whether there is work, so the task stays and tries more slowly.
       ++failures_;
       environment_.roster->Sleep(Backoff().Interval(failures_), seen_wakes);
       return true;
@@ -151,9 +152,9 @@ void DequeueTask::Work(std::vector<LeasePtr> leases) {
   environment_.sizer->Observe(count, environment_.clock->Monotonic() - started_at);
 }
 
-// Work after idleness is what QueueWorkDetected is for (req. 35); a task that stays busy asks now
-// and then, as long as there is room for more tasks. And who was counted on for other messages, but
-// held one already, cannot see to them.
+// QueueWorkDetected is raised for work after idleness (req. 35); a task that stays busy raises it
+// now and then, as long as there is room for more tasks. So does a task that was counted on for
+// other messages although it already held one.
 void DequeueTask::AskForHelp(bool counted_on) {
   const absl::Duration now = environment_.clock->Monotonic();
   if (idle_count_ == 0 && !counted_on) {

@@ -1,4 +1,4 @@
-// TaskEnvironment: what all dequeue tasks of a listener share.
+// DequeueTask: one reader thread of a listener; and TaskEnvironment, which its tasks share.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,8 @@
 
 namespace muster::listener {
 
-// None of the pointers is owned; all outlive the tasks. Each is thread-safe.
+// The objects that all dequeue tasks of a listener share. None of the pointers is owned; all
+// outlive the tasks. Each is thread-safe.
 struct TaskEnvironment {
   const ListenerOptions* options;
   VerdictRules rules;
@@ -44,12 +45,12 @@ struct TaskEnvironment {
   std::stop_token stopping;
 
   std::function<void(const absl::Status&)> on_error;
-  // The decision for a task that found the queue empty `idle_count` times; the interval is for
-  // tasks that stay.
+  // Decides for a task that found the queue empty `idle_count` times; the interval is for tasks
+  // that stay.
   std::function<IdleDecision(int idle_count)> queue_empty;  // empty: the default
   std::function<absl::StatusOr<std::unique_ptr<Subscriber>>()> subscribers;
 
-  // What may change while running.
+  // Settings that may change while the listener runs.
   std::atomic<int>* dequeue_batch_size;
   std::function<base::IdleBackoffOptions()> idle_intervals;
 };
@@ -65,8 +66,8 @@ struct TaskEnvironment {
 // Used by its own thread only.
 class DequeueTask {
  public:
-  // The task is on the roster already. `environment` is not owned. Tasks begin at different
-  // partitions, so that they do not all draw from the same one.
+  // The task is already on the roster. `environment` is not owned. Tasks begin at different
+  // partitions, so that they do not all receive from the same one.
   DequeueTask(const TaskEnvironment& environment, int first_partition);
 
   // Returns once the task is off the roster: dismissed, idle for long, or without a subscriber.
@@ -80,7 +81,7 @@ class DequeueTask {
   // True: look again. False: the task has left the roster.
   bool FollowUp(Look look, uint64_t seen_wakes);
   Look LookForWork();
-  // How long the store leases them: as long as it was asked to, or as it likes.
+  // Returns how long the store leases `messages`: as long as `asked`, or as its own settings say.
   absl::Duration SpanOf(const std::vector<queue::Message>& messages, absl::Duration asked) const;
   absl::StatusOr<std::vector<queue::Message>> Receive(int partition,
                                                       const queue::ReceiveOptions& wanted);
@@ -94,7 +95,7 @@ class DequeueTask {
   int next_partition_;
   int idle_count_ = 0;
   int failures_ = 0;          // looks that failed, in a row
-  absl::Duration helped_at_;  // when it last had the number of tasks looked over
+  absl::Duration helped_at_;  // when it last asked for a check of the number of tasks
   base::UniformSource uniform_;
   std::unique_ptr<Subscriber> subscriber_;
 };

@@ -1,4 +1,4 @@
-// How an ElasticListener stands aside, and how it ends.
+// ElasticListener: starting, waking, handing over and stopping.
 
 #include "muster/listener/elastic_listener.h"
 
@@ -182,7 +182,7 @@ absl::Status ElasticListener::SetMaxDequeueTasks(int tasks) {
   MUSTER_RETURN_IF_ERROR(ValidateMaxDequeueTasks(tasks));
   max_dequeue_tasks_ = tasks;
   roster_.SetMaxTasks(tasks);
-  // Those that are there may all be busy, while more work waits than they can do.
+  // All tasks may be busy, while more work waits than they can do.
   if (roster_.active() > 0 && roster_.has_idle_hands()) supervisor_.Wake(WakeReason::kRescale);
   return absl::OkStatus();
 }
@@ -230,8 +230,8 @@ void ElasticListener::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
   if (handover_.IsForOthers(work->wanted)) return;
   const int64_t messages =
       work->payload_size > 0 ? work->payload_size : std::numeric_limits<int64_t>::max();
-  // With tasks on the roster they follow it themselves, since their next look comes after this
-  // moment; but perhaps they are too few.
+  // Tasks on the roster follow the trigger themselves, because their next look comes after this
+  // moment; but they may be too few.
   if (roster_.Wake(messages) == 0) {
     supervisor_.Wake(WakeReason::kPush);
   } else if (roster_.has_idle_hands()) {
@@ -259,10 +259,10 @@ void ElasticListener::RaiseWorkDetected() {
   }
 }
 
-// The tasks that are there may all be busy for long: then none of them sees what has become
-// visible, and others have to start for it.
+// All tasks may be busy for long: then none of them sees newly visible messages, and more tasks
+// must start.
 void ElasticListener::WakeBusy(WakeReason reason) {
-  // Also keeps a task that has looked already, and too early, from leaving.
+  // Also keeps a task that looked too early from leaving.
   if (reason == WakeReason::kScheduled) roster_.Wake(1);
   if (!roster_.has_idle_hands()) return;
   const Depth depth = gauge_.Look();
@@ -298,11 +298,11 @@ void ElasticListener::Rescale(const Depth& depth) {
     return;
   }
   if (depth.ready == 0) return;
-  // Sleepers count as active: let them rise before others are started.
+  // Sleepers count as active, so wake them before starting more tasks.
   const int active = roster_.Wake(depth.ready);
   const int wanted = std::max(kFallbackTasks, options_.work_rule(depth.ready)) - active;
   if (wanted <= 0) return;
-  // A task that has nothing in hand will take a message by itself.
+  // A task without messages will take one by itself.
   const int64_t unattended = depth.ready - roster_.CountOnEmptyHands();
   StartTasks(static_cast<int>(std::min<int64_t>(wanted, unattended)));
 }
@@ -349,7 +349,7 @@ absl::Status ElasticListener::Stop(absl::Duration grace) {
   return status;
 }
 
-// Senders before receivers: nothing new arrives while what is in hand is brought to its end.
+// Stops the sources of new work first: nothing new arrives while the current messages are finished.
 absl::Status ElasticListener::StopOnce(absl::Duration grace) {
   absl::Status status;
   const absl::Duration deadline = clock_->Monotonic() + grace;
@@ -380,6 +380,7 @@ void ElasticListener::StopSenders() {
     roster_.Dismiss();
     subscription = std::move(subscription_);
   }
+  // Outside the lock: ending the subscription waits for a running OnTrigger.
   subscription.reset();
   stopping_.request_stop();
   leases_.AbortWaits();
@@ -400,7 +401,8 @@ void ElasticListener::ReleaseUnbegun() {
 }
 
 void ElasticListener::JoinTasks() {
-  // Whoever has entered the roster also gets its thread.
+  // Every task on the roster also gets its thread, so wait for the roster before joining the
+  // threads.
   roster_.AwaitNone(absl::InfiniteDuration());
   threads_.Join();
 }

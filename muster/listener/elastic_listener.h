@@ -1,5 +1,5 @@
-// ElasticListener: the QueueListener that muster has. It wires the parts together, turns wake-ups
-// into dequeue tasks, and takes everything down in order.
+// ElasticListener: the implementation of QueueListener. It connects the parts, turns wake-ups into
+// dequeue tasks, and stops everything in order.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ namespace muster::listener {
 // Thread-safe.
 class ElasticListener final : public QueueListener {
  public:
-  // `options` are valid. Starts the supervisor, the lease keeper and the settler, all asleep.
+  // `options` are valid. Starts the supervisor, the LeaseRenewer and the settler, all asleep.
   ElasticListener(ListenerOptions options, ListenerEvents events, SubscriberFactory subscribers,
                   queue::QueueStore* store, bus::TriggerBus* bus, base::Clock* clock);
   ~ElasticListener() override;
@@ -108,7 +108,7 @@ class ElasticListener final : public QueueListener {
 
   TaskThreads threads_;
 
-  base::Mutex stop_mu_;  // held while the first Stop stops; others wait for its answer
+  base::Mutex stop_mu_;  // held during the first Stop; later calls wait for its result
   bool stopped_ ABSL_GUARDED_BY(stop_mu_) = false;
   absl::Status stop_status_ ABSL_GUARDED_BY(stop_mu_);
 };

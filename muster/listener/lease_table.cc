@@ -14,7 +14,7 @@ namespace {
 
 // A third: two renewals may fail before the lease is in danger.
 constexpr int kRenewalsPerVisibility = 3;
-// How soon a renewal that could not be made is tried again.
+// How often, per visibility, a failed renewal is tried again.
 constexpr int kRetriesPerVisibility = 20;
 
 absl::Status LostError(const Lease& lease) {
@@ -81,7 +81,7 @@ absl::Status LeaseTable::CheckUsableLocked(const Lease& lease) const {
 absl::StatusOr<queue::Receipt> LeaseTable::PinForCharge(Lease& lease) {
   base::MutexLock lock(&mu_);
   AwaitUnpinnedLocked(lease);
-  // Read after the wait: the lease may have run out meanwhile.
+  // Check after the wait: the lease may have run out meanwhile.
   MUSTER_RETURN_IF_ERROR(CheckUsableLocked(lease));
   lease.pinned_ = true;
   return lease.receipt_;
@@ -109,8 +109,8 @@ std::vector<LeasePtr> LeaseTable::ReleaseUnbegun() {
   std::vector<LeasePtr> released;
   base::MutexLock lock(&mu_);
   for (const auto& [due, lease] : due_) {
-    // One that is pinned here and now is either beginning or being renewed; the task that has it
-    // releases it when it comes to it.
+    // Skip pinned leases: each is either beginning or being renewed, and its task releases it when
+    // it reaches it.
     if (lease->begun_ || lease->settling_ || lease->pinned_) continue;
     lease->settling_ = true;
     released.push_back(lease);
@@ -158,7 +158,8 @@ std::vector<LeaseTable::Renewal> LeaseTable::TakeDueLocked(int max) {
       lease->pinned_ = true;
       renewals.push_back({lease, lease->receipt_});
     }
-    // Due again, should nothing else come of it: somebody else has it pinned, or the store is away.
+    // Schedule the lease again in case it is not renewed: another thread has it pinned, or the
+    // store does not answer.
     ScheduleLocked(*lease, lease->lost_ ? absl::InfiniteDuration()
                                         : now + lease->visibility / kRetriesPerVisibility);
   }
@@ -186,8 +187,8 @@ void LeaseTable::NotRenewed(Lease& lease) {
     base::MutexLock lock(&mu_);
     UnpinLocked(lease);
     if (now < lease.expires_) return;
-    // Nobody may work on a message that the store may have given to somebody else. It can still be
-    // settled: lost_ stays false, the store decides.
+    // The task must stop: the store may have leased the message again. It may still settle the
+    // message: lost_ stays false, so the store decides.
     stop = lease.stop_;
     lease.stopped_ = true;
   }
@@ -200,6 +201,7 @@ void LeaseTable::Lost(Lease& lease) {
     base::MutexLock lock(&mu_);
     stop = LoseLocked(lease);
   }
+  // Outside the lock: it runs the stop callbacks of subscribers.
   stop.request_stop();
 }
 
@@ -225,7 +227,7 @@ std::stop_token LeaseTable::TokenOf(Lease& lease) {
   base::MutexLock lock(&mu_);
   if (!lease.stop_.stop_possible()) {
     lease.stop_ = std::stop_source();
-    // No callback can be registered yet, so this runs nobody's code under the lock.
+    // The stop source is new and has no callbacks yet, so no foreign code runs under the lock.
     if (lease.stopped_) lease.stop_.request_stop();
   }
   return lease.stop_.get_token();

@@ -1,13 +1,13 @@
 // LeaseTable: every message that a listener has leased and not yet settled. It bounds their number,
-// keeps their newest receipts, knows which leases are due for renewal, and tells who lost theirs.
+// keeps their newest receipts, knows which leases are due for renewal, and signals lost leases.
+// LeaseRenewer: the thread that renews them.
 //
-//   Reserve ─► Add ─► held ─► PinForCharge, Unpin ─► Begin ─► StartSettling ─► PinForSettle ─►
-//   Remove
-//                      │ renewed every third of the visibility, until Remove
-//                      └─ ReleaseUnbegun (stopping) ─► settling
+//   Reserve ─► Add ─► held ─► PinForCharge, Unpin ─► Begin ─► StartSettling ─► PinForSettle
+//                      │ renewed every third of the visibility, until Remove        │
+//                      └─ ReleaseUnbegun (stopping) ─► settling                     └─► Remove
 //
-// A receipt is replaced by each renewal, so only one party may use it at a time: whoever talks to
-// the store about a lease pins it first, and no lock is held during the call.
+// Each renewal replaces the receipt, so only one party may use it at a time: a thread pins the
+// lease before it calls the store about it. No lock is held during the call.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,7 @@
 
 namespace muster::listener {
 
-// One leased message. Shared by the task that delivers it, the keeper that renews its lease and the
-// settler that ends it: whichever is last lets go of it.
+// One leased message. The task that delivers it, the LeaseRenewer and the settler share it.
 class Lease {
  public:
   // `at`: Clock::Monotonic() before the Receive that gave `leased` for `duration`.
@@ -52,7 +51,7 @@ class Lease {
 
   // All of this is guarded by LeaseTable::mu_.
   queue::Receipt receipt_;
-  absl::Duration expires_;  // Clock::Monotonic() at which the store may give it to somebody else
+  absl::Duration expires_;  // Clock::Monotonic() from which the store may lease it again
   std::multimap<absl::Duration, std::shared_ptr<Lease>>::iterator due_;
   bool pinned_ = false;
   bool charged_ = false;
@@ -60,7 +59,7 @@ class Lease {
   bool lost_ = false;
   bool settling_ = false;
   bool removed_ = false;
-  std::stop_source stop_{std::nostopstate};  // made when somebody asks for its token
+  std::stop_source stop_{std::nostopstate};  // made on the first call of TokenOf
   bool stopped_ = false;
 };
 
@@ -69,7 +68,7 @@ using LeasePtr = std::shared_ptr<Lease>;
 // Thread-safe.
 class LeaseTable {
  public:
-  // A lease that is due, pinned for the keeper.
+  // A lease that is due, pinned for the LeaseRenewer.
   struct Renewal {
     LeasePtr lease;
     queue::Receipt receipt;
@@ -77,31 +76,32 @@ class LeaseTable {
 
   LeaseTable(base::Clock* clock, int max_unsettled);
 
-  // Waits for room and takes up to `wanted` places of it. 0: AbortWaits was called.
+  // Waits for room, then reserves up to `wanted` places. Returns how many; 0: AbortWaits was
+  // called.
   int Reserve(int wanted);
   void Unreserve(int places);
-  // Turns as many reserved places into leases of `visibility`. `received_at`: Clock::Monotonic()
-  // before the Receive.
+  // Turns one reserved place per message into a lease of `visibility`. `received_at`:
+  // Clock::Monotonic() before the Receive.
   std::vector<LeasePtr> Add(int partition, std::vector<queue::Message> messages,
                             absl::Duration received_at, absl::Duration visibility);
-  // Ends all waiting in Reserve, now and later.
+  // Ends all current and future waits in Reserve.
   void AbortWaits();
 
-  // Waits until the keeper is done with the lease and pins it. FailedPrecondition: it is lost, or
-  // may be by now. Cancelled: it was released.
+  // Waits until no renewal is under way and pins the lease. FailedPrecondition: the lease is lost,
+  // or may be lost by now. Cancelled: it was released.
   absl::StatusOr<queue::Receipt> PinForCharge(Lease& lease);
   // Ends PinForCharge; `charged`: the store charged the attempt.
   void Unpin(Lease& lease, bool charged);
-  // Work on it starts now: from here on it is not released. Errors as PinForCharge.
+  // Work on the message starts: from now on the lease is not released. Errors as for PinForCharge.
   absl::Status Begin(Lease& lease);
 
-  // True for the first caller: it must bring the lease to the settler.
+  // Returns true for the first caller, which must pass the lease to the settler.
   bool StartSettling(Lease& lease);
-  // Does StartSettling for every lease that has not begun, and answers them.
+  // Calls StartSettling for every lease that has not begun, and returns these leases.
   std::vector<LeasePtr> ReleaseUnbegun();
-  // Waits until the keeper is done with the lease and pins it for good: Remove comes next.
-  // FailedPrecondition: the lease is known to be lost. One that merely ran out by our clock is
-  // still worth trying, nobody may have received the message since.
+  // Waits until no renewal is under way and pins the lease until Remove, which must follow.
+  // FailedPrecondition: the lease is known to be lost. A lease that only ran out by the local clock
+  // is still worth a try: possibly no receive took the message since.
   absl::StatusOr<queue::Receipt> PinForSettle(Lease& lease);
   void Remove(Lease& lease);
 
@@ -109,22 +109,22 @@ class LeaseTable {
   // called.
   std::vector<Renewal> AwaitDue(int max);
   void CloseRenewals();
-  // The keeper's three answers; each unpins. NotRenewed: the store could not be asked; the lease is
-  // due again soon, or lost when it has run out.
+  // The results of a renewal; each unpins the lease. NotRenewed: the store did not answer; the
+  // lease is due again soon. If it has run out, its stop token fires.
   void Renewed(Lease& lease, queue::Receipt receipt, absl::Duration asked_at);
   void NotRenewed(Lease& lease);
   void Lost(Lease& lease);
 
   bool lost(const Lease& lease) const;
-  // This holder was charged an attempt, whether or not it has begun.
+  // Whether this holder was charged an attempt, begun or not.
   bool charged(const Lease& lease) const;
   std::stop_token TokenOf(Lease& lease);
-  // Fires the token of every lease, of later ones too.
+  // Fires the stop tokens of all leases, also of later ones.
   void StopAll();
 
-  // Leased, or reserved to be.
+  // Number of leased and reserved places.
   int unsettled() const;
-  // Leased.
+  // Number of leased messages.
   int leased() const;
   std::vector<int64_t> LeasedByPartition(size_t partitions) const;
 
@@ -136,7 +136,8 @@ class LeaseTable {
   void UnpinLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ScheduleLocked(Lease& lease, absl::Duration due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::vector<Renewal> TakeDueLocked(int max) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Marks the lease and answers what to fire once the lock is gone.
+  // Marks the lease as lost. Returns the stop source, which the caller fires after it lets go of
+  // the lock.
   std::stop_source LoseLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   base::Clock* const clock_;  // not owned
@@ -152,17 +153,17 @@ class LeaseTable {
   bool aborted_ ABSL_GUARDED_BY(mu_) = false;
   bool renewals_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  DueMap due_ ABSL_GUARDED_BY(mu_);  // every lease, by when it is to be renewed
-  // When the keeper wakes by itself. Leases that are due later need not wake it, so a steady flow
-  // of short-lived ones costs no notifications.
+  DueMap due_ ABSL_GUARDED_BY(mu_);  // every lease, by the time of its renewal
+  // When the LeaseRenewer wakes by itself. Leases that are due later need not wake it, so a steady
+  // flow of short leases costs no notifications.
   absl::Duration renewer_wakes_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
 };
 
-// What the store answered about several messages at once: one status for each of them, besides that
-// of the call as a whole, which is OK also when single messages failed.
+// Results of calls of the store for several messages: one status per message, besides the status of
+// the call as a whole, which is OK also when single messages failed.
 
-// The lease was lost (FailedPrecondition), or the message is gone altogether (NotFound: expired,
-// cleared, or deleted by whoever had the lease next). Both are in the order of things.
+// The lease was lost (FailedPrecondition), or the message is gone (NotFound: expired, cleared, or
+// deleted by the next holder). Both are normal.
 inline bool IsStale(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
 }
@@ -173,7 +174,7 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
-// `results`, or Internal when they are not as many as were `asked` for.
+// Returns `results`, or Internal when their number differs from `asked`.
 template <typename Result>
 absl::StatusOr<std::vector<Result>> CheckSize(absl::StatusOr<std::vector<Result>> results,
                                               size_t asked) {
@@ -182,7 +183,8 @@ absl::StatusOr<std::vector<Result>> CheckSize(absl::StatusOr<std::vector<Result>
       absl::StrCat("the store gave ", results->size(), " answers about ", asked, " messages"));
 }
 
-// What to report of a call: its own error, or the first of a message that is not merely stale.
+// Returns the error to report of a call: its own, or that of the first message with an error that
+// is not merely stale.
 template <typename Result>
 absl::Status FirstError(const absl::StatusOr<std::vector<Result>>& results) {
   if (!results.ok()) return results.status();
@@ -192,8 +194,8 @@ absl::Status FirstError(const absl::StatusOr<std::vector<Result>>& results) {
   return absl::OkStatus();
 }
 
-// LeaseRenewer: extends the leases of messages that are still being worked on, from a thread of its
-// own that no handler can starve (D5).
+// LeaseRenewer: extends the leases of messages that are still in work, on a thread of its own that
+// no handler can starve (D5).
 
 struct LeaseRenewerOptions {
   std::vector<queue::QueueId> partitions;
@@ -208,7 +210,7 @@ class LeaseRenewer {
                CounterSet* counters, base::Clock* clock);
   ~LeaseRenewer();
 
-  // Ends the thread and waits for it; leases that are still there run out. Twice is fine.
+  // Ends the thread and waits for it; the remaining leases run out. May be called twice.
   void Stop();
 
  private:

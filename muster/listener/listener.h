@@ -1,5 +1,4 @@
-// Work rules: how many dequeue tasks a depth deserves (req. 38). The host may replace the rule, or
-// describe one as text that is managed outside the program.
+// QueueListener: the reader of a queue in one process, its options and its work rules.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +21,12 @@
 
 namespace muster::listener {
 
-// depth → number of dequeue tasks wanted, at least 1. A negative depth means "unknown".
-// Thread-safe.
+// Work rule: depth → number of dequeue tasks wanted (req. 38), at least 1. A negative depth means
+// "unknown". The host may replace the rule, or describe one as text that is managed outside the
+// program. Thread-safe.
 using WorkRule = std::function<int(int64_t depth)>;
 
-// What a queue deserves when its depth is unknown.
+// The number of tasks for a queue of unknown depth.
 inline constexpr int kFallbackTasks = 1;
 inline constexpr int kMaxRuleSteps = 64;  // a rule longer than this is a mistake
 inline constexpr int kMaxRuleTasks = 10000;
@@ -34,25 +34,27 @@ inline constexpr int kMaxRuleTasks = 10000;
 // < 100 → 10, 100–999 → 50, ≥ 1000 → 100; unknown → 1.
 WorkRule DefaultWorkRule();
 
-// Parses steps of "min_depth:tasks" with commas between, depths ascending from 0: the default rule
-// is "0:10,100:50,1000:100". InvalidArgument names the step that is wrong.
+// Parses steps of "min_depth:tasks", separated by commas, with depths ascending from 0. The default
+// rule is "0:10,100:50,1000:100". InvalidArgument names the invalid step.
 absl::StatusOr<WorkRule> ParseWorkRule(absl::string_view text);
 
 // QueueListener: the reader of a queue's partitions in one process (req. 27–41).
 //
 // A listener runs dequeue tasks. Each task: receive a batch → Subscriber → settle, until the queue
-// is empty; then it backs off and leaves. A trigger, or the slow safety check, starts tasks again
-// by a rule of the queue's depth. While it is idle a listener in push mode has no task and makes no
-// storage transaction but one safety check per interval; in pull mode exactly one task keeps
-// polling.
+// is empty; then it backs off and leaves. A trigger, or the slow safety check, starts tasks again,
+// as many as the work rule says for the depth of the queue. An idle listener in push mode has no
+// task and makes no storage transaction except one safety check per interval. In pull mode exactly
+// one task keeps polling.
 //
 //      trigger / safety check ──► QueueWorkDetected ──► start (n − active) tasks
 //                                                         │
 //      ┌──────────────────────── dequeue task ◄───────────┘
-//      │ Receive ─► LeaseRenewer ─► Subscriber ─► Settler ─► Put outputs, Delete   (own thread,
-//      group commit) └─ empty ─► QueueEmpty(idle_count) ─► sleep, or leave
+//      │ Receive ─► LeaseRenewer ─► Subscriber ─► Settler ─► Put outputs, Delete
+//      │                                          (own thread, group commit)
+//      └─ empty ─► QueueEmpty(idle_count) ─► sleep, or leave
 //
-// Read on: task_roster.h (who may leave), lease_table.h (what is in hand), settler.h (how it ends).
+// Read on: task_roster.h (which task may leave), lease_table.h (the leased messages), settler.h
+// (how a lease ends).
 
 class QueueListener;
 
@@ -60,11 +62,11 @@ class QueueListener;
 struct ListenerInfo {
   int64_t current_queue_depth = 0;  // approximate: ready messages over all partitions
   int active_dequeue_tasks = 0;     // started and not yet ended
-  int total_dequeue_tasks = 0;      // the most that were active at a time
-  int64_t unsettled_messages = 0;   // leased here, or about to be, and not yet settled
+  int total_dequeue_tasks = 0;      // the most that were active at once
+  int64_t unsettled_messages = 0;   // leased by this listener, or about to be, and not yet settled
 };
 
-// A partition as the listener saw it last, when it looked for work; approximate.
+// A partition as the listener last saw it when it looked for work; approximate.
 struct PartitionSeen {
   queue::QueueId queue;
   int64_t ready = 0;
@@ -85,76 +87,76 @@ struct IdleDecision {
   absl::Duration delay = absl::ZeroDuration();
 };
 
-// The host's to replace. Called without locks held; none of them may call Stop.
+// Events that the host may replace. Called without locks held; none may call Stop.
 struct ListenerEvents {
-  // The queue was empty `idle_count` times running for this task. Default: back-off of req. 36, and
-  // leaving as `mode` says (req. 37). The default rule lets the last poller of a pull listener
-  // stay, whatever the interleaving (D2); a host's own answer `stop` is obeyed, unless a trigger
-  // has come since the task looked. From dequeue tasks, several at a time.
+  // The queue was empty `idle_count` times running for this task. Default: the back-off of req. 36,
+  // and leaving as `mode` says (req. 37). The default rule never lets the last poller of a pull
+  // listener leave, whatever the interleaving (D2). The listener obeys a `stop` from the host,
+  // unless a trigger has come since the task looked. Called from dequeue tasks, several at a time.
   std::function<IdleDecision(const QueueListener&, int idle_count)> queue_empty;
   // Work came after idleness, or tasks have been busy for a while (req. 39), or a trigger arrived,
   // or a check found work. Default: start tasks by `work_rule`, but never more than there are ready
-  // messages. One call at a time, from the listener's supervisor.
+  // messages. Called from the supervisor of the listener, one call at a time.
   std::function<void(QueueListener&)> queue_work_detected;
-  // A storage call failed after its retries, or a subscriber could not be made. From any thread.
-  // Default: log.
+  // A storage call failed after its retries, or a subscriber could not be made. Called from any
+  // thread. Default: log.
   std::function<void(const absl::Status&)> on_error;
-  // Every task has ended after Stop. From the thread that stops.
+  // Every task has ended after Stop. Called on the thread that stops.
   std::function<void()> on_completed;
 };
 
 enum class DispatchMode {
   kPull,  // one poller stays
-  kPush,  // none stays; triggers start tasks, the safety check guards against a lost one (D3)
+  kPush,  // none stays; triggers start tasks, the safety check covers lost triggers (D3)
 };
 
 struct ListenerOptions {
   std::vector<queue::QueueId> partitions;  // at least one; tasks visit all, each from another start
   std::optional<queue::QueueId> output_queue;  // where Settlement::outputs go
   OutputPacker pack_outputs;                   // absent: each output is a message of its own
-  std::string instance = "local";              // role instance id: events' `from`, causes' holder
+  std::string instance = "local";  // role instance id: `from` of events, holder of causes
   DispatchMode mode = DispatchMode::kPush;
 
   int dequeue_batch_size = queue::kMaxReceive;  // the most one task claims at a time
-  // A task claims what it will start within about this long, by its measured service time, so that
-  // a busy worker holds nothing that another could start.
+  // A task claims only the messages that it expects to start within this time, by its measured
+  // service time. So a busy worker holds nothing that another worker could start.
   absl::Duration claim_horizon = absl::Milliseconds(100);
-  // A lease lasts three times as long as nearly all messages are held, and longer after one was
-  // lost, but no less than `visibility` and no more than `maximum_visibility` (req. 21).
+  // A lease lasts three times as long as nearly all messages are held, and longer after a lease was
+  // lost, but at least `visibility` and at most `maximum_visibility` (req. 21).
   absl::Duration visibility = absl::Seconds(30);
   absl::Duration maximum_visibility = absl::Minutes(15);  // the larger of the two counts
-  // While more is in hand, settlements wait so long for others to be committed with them.
+  // While other messages are in work, settlements wait this long to be committed together.
   absl::Duration settle_linger = absl::Milliseconds(2);
   int max_attempts = 5;
-  // Of a retry whose handler asked for no delay: doubles with each attempt, ± 20%. No deferred
-  // message comes back sooner than the minimum either.
+  // Delay of a retry when the handler asked for none: doubles with each attempt, ± 20%. The minimum
+  // also applies to deferred messages.
   absl::Duration minimum_retry_delay = absl::Milliseconds(100);
   absl::Duration maximum_retry_delay = absl::Minutes(1);
 
   absl::Duration minimum_idle_interval = absl::Milliseconds(10);
   absl::Duration maximum_idle_interval = absl::Seconds(1);
   absl::Duration safety_check_interval = absl::Seconds(30);  // ± 20%, so that processes spread
-  // Stop lets subscribers finish what they have begun: the stop tokens of deliveries fire only when
-  // its grace is over.
+  // Stop lets subscribers finish the messages that they have begun: it fires the stop tokens of
+  // deliveries only after its grace is over.
   bool stops_patiently = false;
 
-  WorkRule work_rule;                 // empty: the default of work_rule.h
-  int max_dequeue_tasks = 100;        // never more, whatever rule or StartListener ask
+  WorkRule work_rule;           // empty: DefaultWorkRule()
+  int max_dequeue_tasks = 100;  // never more, whatever the work rule or StartListener asks for
   int max_unsettled_messages = 1024;  // back-pressure: tasks wait for the settler beyond this
 };
 
 // Whether a listener takes messages.
 enum class ListenerPhase {
-  kListening,  // or about to: it was not started yet
+  kListening,  // also before Start
   kPaused,
-  kDraining,  // Stop runs: it finishes what it has
+  kDraining,  // Stop runs: the listener finishes its messages
   kStopped,
 };
 
 // Thread-safe.
 class QueueListener {
  public:
-  // Makes the subscriber of one dequeue task.
+  // Makes the subscriber for one dequeue task.
   using SubscriberFactory = std::function<absl::StatusOr<std::unique_ptr<Subscriber>>()>;
 
   // None of the pointers is owned; all must outlive the listener. `bus` may be null (pull mode).
@@ -163,50 +165,51 @@ class QueueListener {
       ListenerOptions options, ListenerEvents events, SubscriberFactory subscribers,
       queue::QueueStore* store, bus::TriggerBus* bus, base::Clock* clock);
 
-  // Stops first, with an infinite grace.
+  // Calls Stop with an infinite grace.
   virtual ~QueueListener() = default;
 
-  // Subscribes to triggers and runs one safety check at once, so that work that is there is found;
-  // a pull listener gets its poller. FailedPrecondition after Stop or a second time; otherwise the
-  // bus's error.
+  // Subscribes to triggers and runs one safety check at once, to find work that is already there. A
+  // pull listener gets its poller. FailedPrecondition after Stop or on a second call; otherwise the
+  // error of the bus.
   virtual absl::Status Start() = 0;
 
   // Starts `thread_count` more dequeue tasks, up to max_dequeue_tasks (req. 29). InvalidArgument
-  // for thread_count ≤ 0; FailedPrecondition while paused and after Stop. Needs no Start.
+  // for thread_count ≤ 0; FailedPrecondition while paused and after Stop. Works also before Start.
   virtual absl::Status StartListener(int thread_count) = 0;
 
-  // Asks the store for the depth of each partition; those that do not answer count as empty.
+  // Asks the store for the depth of each partition. A partition that does not answer counts as
+  // empty.
   virtual ListenerInfo QueryState() const = 0;
   virtual ListenerCounters counters() const = 0;
-  // Asks nothing of the store, so that it can be called every few seconds.
+  // Makes no call to the store, so it can be called every few seconds.
   virtual ListenerLoad Load() const = 0;
 
-  // Stops receiving, fires the stop tokens (those of what has begun only after the grace if it
-  // stops_patiently), releases at once what has not begun, and settles what subscribers finish
-  // within `grace`. DeadlineExceeded when the grace ran out: leases that are
+  // Stops receiving, fires the stop tokens (with stops_patiently, those of begun messages only
+  // after the grace), releases all messages that have not begun, and settles the messages that
+  // subscribers finish within `grace`. DeadlineExceeded when the grace ran out: leases that are
   // still unsettled are left to expire. Either way no thread of the listener is left when Stop
-  // returns, so a subscriber that ignores its stop token holds it up. Safe to call twice and before
+  // returns, so a subscriber that ignores its stop token delays it. May be called twice and before
   // Start; not from within a subscriber or an event.
   virtual absl::Status Stop(absl::Duration grace) = 0;
 
-  // Parks a listener: tasks finish the batch they have and leave; triggers and checks are ignored
-  // until Resume, which looks for work at once.
+  // Pauses the listener: tasks finish their batch and leave. Triggers and checks are ignored until
+  // Resume, which looks for work at once.
   virtual void Pause() = 0;
   virtual void Resume() = 0;
   virtual ListenerPhase phase() const = 0;
 
-  // Changes what may change while running (req. 40). Values out of bounds: InvalidArgument.
+  // Changes options of a running listener (req. 40). InvalidArgument for values out of bounds.
   virtual absl::Status SetDequeueBatchSize(int messages) = 0;
   virtual absl::Status SetIdleIntervals(absl::Duration minimum, absl::Duration maximum) = 0;
-  // Tasks that are too many then leave once they are done with what they have.
+  // Surplus tasks leave after their current batch.
   virtual absl::Status SetMaxDequeueTasks(int tasks) = 0;
-  // As they are now.
+  // The current options.
   virtual ListenerOptions options() const = 0;
 };
 
 // The bounds of a listener's options.
 
-inline constexpr int kMaxPartitions = 1024;    // a look visits each of them
+inline constexpr int kMaxPartitions = 1024;    // one look for work visits all of them
 inline constexpr int kMaxDequeueTasks = 1000;  // each is a thread
 inline constexpr int kMaxUnsettledMessages = 1 << 20;
 // Below this the renewals of one lease would outweigh the work.

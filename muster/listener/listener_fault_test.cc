@@ -69,7 +69,7 @@ TEST_F(ListenerFaultTest, TellsOnceOfTheLeasesThatTheStoreCouldNotRenew) {
   PutMany(3);
   Start();
   gate.AwaitArrivals(3);
-  clock_.AwaitSleepers(2);  // the keeper and the supervisor
+  clock_.AwaitSleepers(2);  // the LeaseRenewer and the supervisor
   clock_.Advance(absl::Seconds(10));
   store_.AwaitCalls(Verb::kUpdate, 1);
   clock_.AwaitSleepers(2);

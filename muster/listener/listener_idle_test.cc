@@ -1,5 +1,5 @@
-// Idleness: back-off, who stays and who leaves, errors, and the listener's plain verbs (req. 27–37,
-// 40).
+// Idleness: back-off, which task stays or leaves, errors, and the listener's plain verbs (req.
+// 27–37, 40).
 #include <pthread.h>
 
 #include <atomic>
@@ -120,7 +120,7 @@ TEST_F(ListenerIdleTest, LooksAtAllPartitionsBeforeItCallsTheQueueEmpty) {
   ASSERT_TRUE(listener_->StartListener(1).ok());
   store_.AwaitDeleted(partitions_[2], 1);
   store_.AwaitCalls(Verb::kReceive, 6);
-  clock_.AwaitSleepers(2);  // the task, and the lease keeper
+  clock_.AwaitSleepers(2);  // the task, and the LeaseRenewer
   EXPECT_EQ(store_.calls(Verb::kReceive), 6);
 }
 

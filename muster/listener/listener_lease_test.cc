@@ -24,7 +24,7 @@ TEST_F(ListenerSettlementTest, KeepsTheLeaseOfAHandlerThatTakesLong) {
   Start();
   gate.AwaitArrivals(1);
   for (int renewal = 1; renewal <= 12; ++renewal) {
-    clock_.AwaitSleepers(2);  // the keeper and the supervisor
+    clock_.AwaitSleepers(2);  // the LeaseRenewer and the supervisor
     clock_.Advance(absl::Seconds(10));
     store_.AwaitCalls(Verb::kUpdate, renewal);
     EXPECT_THAT(*store_.Receive(in(), {1, absl::Seconds(30)}), IsEmpty());
@@ -69,7 +69,7 @@ TEST_F(ListenerSettlementTest, StopsAHandlerWhoseLeaseIsLostAndCountsNothingOfIt
   Start();
   gate.AwaitArrivals(1);
   store_.BreakLeases(in());
-  clock_.AwaitSleepers(2);  // the keeper and the supervisor
+  clock_.AwaitSleepers(2);  // the LeaseRenewer and the supervisor
   clock_.Advance(absl::Seconds(10));
   store_.AwaitDeleted(in(), 1);
   Finish();

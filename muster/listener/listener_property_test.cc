@@ -42,7 +42,7 @@ class ListenerPropertyTest : public ListenerTest, public ::testing::WithParamInt
 
   int Pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
 
-  // The same for the same message and attempt, whoever runs it and when.
+  // The same for the same message and attempt, on any worker and at any time.
   static int Fate(const queue::Message& message, int attempt) {
     return static_cast<int>((std::hash<std::string>()(message.body) + 7919u * attempt) % 10);
   }
@@ -100,7 +100,7 @@ class ListenerPropertyTest : public ListenerTest, public ::testing::WithParamInt
     EXPECT_LE(listener_->QueryState().active_dequeue_tasks, options_.max_dequeue_tasks);
   }
 
-  // No trigger tells of the work, so that it is found by who polls, or by the safety check.
+  // No trigger announces the work: a polling task or the safety check finds it.
   void IdleForYearsAndFindWork(int pollers) {
     for (int year = 0; year < 10; ++year) {
       clock_.Advance(absl::Hours(24 * 365));

@@ -1,4 +1,4 @@
-// Waking up for work that nobody announces: the safety check, and messages that were delayed.
+// Waking up for unannounced work: the safety check, and messages that were delayed.
 #include <atomic>
 #include <string>
 
@@ -91,7 +91,7 @@ TEST_F(ListenerSafetyTest, ChecksNothingWhileAllTheTasksThatItMayHaveAreBusy) {
   gate.AwaitArrivals(1);
   const int looks = store_.calls(Verb::kStats);
   for (int check = 0; check < 3; ++check) {
-    clock_.AwaitSleepers(2);  // the supervisor and the lease keeper
+    clock_.AwaitSleepers(2);  // the supervisor and the LeaseRenewer
     clock_.Advance(absl::Seconds(36));
   }
   clock_.AwaitSleepers(2);

@@ -106,9 +106,9 @@ TEST_F(ListenerStopTest, LeavesTheLeaseOfAHandlerThatOverrunsTheGraceToExpire) {
   std::thread stopper(
       [&] { EXPECT_TRUE(absl::IsDeadlineExceeded(listener_->Stop(absl::Seconds(5)))); });
   AwaitNotes(2);
-  clock_.AwaitSleepers(2);  // Stop, and the lease keeper
+  clock_.AwaitSleepers(2);  // Stop, and the LeaseRenewer
   clock_.Advance(absl::Seconds(5));
-  clock_.AwaitSleepers(0);  // the keeper is gone: the grace is over
+  clock_.AwaitSleepers(0);  // the LeaseRenewer is gone: the grace is over
   gate.Open();
   stopper.join();
   EXPECT_THAT(store_.deleted(in()), IsEmpty());
@@ -131,7 +131,7 @@ TEST_F(ListenerStopTest, APatientOneLetsSubscribersFinishWhatTheyHaveBegun) {
   gate.AwaitArrivals(1);
   std::thread stopper([&] { EXPECT_TRUE(listener_->Stop(absl::Seconds(5)).ok()); });
   while (listener_->phase() != ListenerPhase::kDraining) std::this_thread::yield();
-  clock_.AwaitSleepers(2);  // Stop, and the lease keeper
+  clock_.AwaitSleepers(2);  // Stop, and the LeaseRenewer
   gate.Open();
   stopper.join();
   EXPECT_THAT(store_.deleted(in()), ElementsAre("a"));
@@ -152,7 +152,7 @@ TEST_F(ListenerStopTest, APatientOneTellsSubscribersWhenTheGraceIsOver) {
   std::thread stopper(
       [&] { EXPECT_TRUE(absl::IsDeadlineExceeded(listener_->Stop(absl::Seconds(5)))); });
   while (listener_->phase() != ListenerPhase::kDraining) std::this_thread::yield();
-  clock_.AwaitSleepers(2);  // Stop, and the lease keeper
+  clock_.AwaitSleepers(2);  // Stop, and the LeaseRenewer
   clock_.Advance(absl::Seconds(5));
   stopper.join();
   EXPECT_EQ(listener_->counters().abandoned, 1);

@@ -15,7 +15,7 @@ namespace muster::listener {
 struct ObservedLoad {
   ListenerLoad load;          // QueueListener::Load
   ListenerCounters counters;  // QueueListener::counters
-  uint64_t transactions = 0;  // that were processed
+  uint64_t transactions = 0;  // transactions processed
 };
 
 // Not thread-safe.
@@ -23,8 +23,8 @@ class LoadMeter {
  public:
   explicit LoadMeter(std::string job) : job_(std::move(job)) {}
 
-  // The load over `window`, the time since the last call or, the first time, since the listener was
-  // made. Depths are as the listener saw them last.
+  // Returns the load over `window`: the time since the last call or, on the first call, since the
+  // listener was made. Depths are as the listener last saw them.
   v1::JobLoad Measure(ObservedLoad now, absl::Duration window);
 
  private:

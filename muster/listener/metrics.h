@@ -1,5 +1,5 @@
-// What a listener did, in numbers: storage transactions by verb (each is billed, req. 47), wake-ups
-// by what caused them, and what became of the messages.
+// The counters and times of a listener: storage transactions by verb (each is billed, req. 47),
+// wake-ups by cause, outcomes of messages, and how its tasks spend their time.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct ListenerCounters {
   int64_t receives_empty = 0;   // Receive that gave none: wasted
   int64_t receives_failed = 0;
   int64_t begins = 0;          // BeginAttempt
-  int64_t lease_renewals = 0;  // Update by the lease keeper
+  int64_t lease_renewals = 0;  // Update by the LeaseRenewer
   int64_t give_backs = 0;      // Update by the settler
   int64_t output_puts = 0;     // Put into the output queue
   int64_t deletes = 0;
@@ -31,21 +31,21 @@ struct ListenerCounters {
   int64_t wakeups_push = 0;       // a trigger
   int64_t wakeups_scheduled = 0;  // a delay that this listener had set itself ran out
   int64_t wakeups_safety = 0;     // the safety check: a trigger was lost, or a lease expired
-  int64_t triggers_heard = 0;     // for our queues, woke somebody or not
+  int64_t triggers_heard = 0;     // for queues of this listener, whether or not they woke a task
   int64_t triggers_sent = 0;
 
   // Messages.
   int64_t messages_received = 0;
   int64_t redeliveries = 0;  // of these, those with a dequeue count above 1
-  int64_t interrupted = 0;   // of these, those whose earlier holder died with them
+  int64_t interrupted = 0;   // of these, suspects: an earlier holder died
   int64_t attempts = 0;      // handler starts that were charged
   int64_t messages_done = 0;
   int64_t messages_retried = 0;
   int64_t messages_deferred = 0;
   int64_t messages_released = 0;
   int64_t dead_letters = 0;
-  int64_t stale_settles = 0;  // settled too late: the lease was lost; somebody else has the message
-  int64_t leases_lost = 0;    // each once, whoever finds it out: the keeper, Begin or the settler
+  int64_t stale_settles = 0;  // settled too late: the lease was lost
+  int64_t leases_lost = 0;    // each counted once, by LeaseRenewer, Begin or settler
   int64_t abandoned = 0;      // could not be settled; its lease is left to expire
 
   int64_t storage_transactions() const {
@@ -75,9 +75,9 @@ class CounterSet {
 
 // ServiceTimes: how long handlers took, as a histogram of fixed size.
 //
-// A time falls into one of kPerOctave buckets between a power of two of microseconds and the next,
-// so that a percentile is too large by 9% at the most. From 1 µs to some days; what is outside
-// counts as the nearest.
+// Each octave, from one power of two of microseconds to the next, has kPerOctave buckets, so a
+// percentile is at most 9% too large. The range is 1 µs to some days; times outside count as the
+// nearest bucket.
 
 // Not thread-safe.
 class ServiceTimes {
@@ -87,10 +87,10 @@ class ServiceTimes {
   int64_t count() const { return count_; }
   // Zero when there are none.
   absl::Duration Mean() const;
-  // What a `share` of the times, 0 to 1, does not exceed.
+  // The time that a `share` of all times, 0 to 1, does not exceed.
   absl::Duration Percentile(double share) const;
 
-  // Those that were added since `earlier`, which this was once.
+  // Returns the times added since `earlier`, an older copy of this object.
   ServiceTimes Since(const ServiceTimes& earlier) const;
 
  private:
@@ -107,7 +107,7 @@ class ServiceTimes {
   absl::Duration total_;
 };
 
-// WorkMeter: what the dequeue tasks of a listener do with their time.
+// WorkMeter: how the dequeue tasks of a listener spend their time.
 
 // Totals since the listener was made.
 struct WorkTimes {
@@ -118,7 +118,7 @@ struct WorkTimes {
   ServiceTimes service;    // of each message, from its beginning to the handler's answer
 };
 
-// Thread-safe. A lock and a look at the clock for each call.
+// Thread-safe. Each call takes a lock and reads the clock.
 class WorkMeter {
  public:
   // `clock` is not owned.
@@ -134,7 +134,7 @@ class WorkMeter {
 
  private:
   void Change(int tasks, int busy_tasks);
-  // Adds what has passed since the last change to `times`.
+  // Adds the time since the last change to `times`.
   absl::Duration AddLapseLocked(WorkTimes* times) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   base::Clock* const clock_;  // not owned

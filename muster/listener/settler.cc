@@ -14,7 +14,7 @@
 namespace muster::listener {
 namespace {
 
-// Beyond this a commit's own work outweighs what it shares.
+// Above this size the work of a commit outweighs what it saves.
 constexpr size_t kFullCommit = 32;
 
 size_t BytesOf(const std::vector<queue::NewMessage>& messages) {
@@ -105,7 +105,7 @@ bool Settler::Take(Items& batch) {
   return false;
 }
 
-// A commit costs nearly the same for one and for many.
+// Waits for more items: a commit costs nearly the same for one and for many.
 void Settler::GatherLocked() {
   if (options_.linger <= absl::ZeroDuration()) return;
   const absl::Duration deadline = clock_->Monotonic() + options_.linger;
@@ -116,7 +116,8 @@ void Settler::GatherLocked() {
   gathering_ = false;
 }
 
-// Nobody else is in hand who could join, or a commit of so many gains little by more.
+// True when no other leased message could join, or the commit is so large that more items gain
+// little.
 bool Settler::IsEnoughLocked() const {
   return waiting_.size() >= kFullCommit ||
          waiting_.size() >= static_cast<size_t>(leases_->leased());
@@ -141,7 +142,7 @@ void Settler::Work(Items& batch) {
   }
 }
 
-// Before the puts: a holder that is known to have lost its lease must not add to the output.
+// Called before the puts: a holder that has lost its lease must not add to the output.
 void Settler::DropLost(Items& batch) {
   const auto kept = std::stable_partition(
       batch.begin(), batch.end(), [this](const Item& item) { return !leases_->lost(*item.lease); });
@@ -195,7 +196,7 @@ void Settler::PutChunk(std::vector<queue::NewMessage> outputs, const Chosen& of)
   for (Item* item : of) GiveBackInstead(*item);
 }
 
-// The work was done, but nobody will ever see it: another run must not count against the message.
+// The work was done but its outputs are lost: the next run must not count against the message.
 void Settler::GiveBackInstead(Item& item) {
   Verdict& verdict = item.verdict;
   verdict.action = Verdict::Action::kGiveBack;
@@ -297,7 +298,7 @@ void Settler::GiveBack(int partition, const Chosen& items) {
   AnnounceGivenBack(queue, items);
 }
 
-// What is visible at once is work for others too.
+// Messages that are visible at once are work for other listeners too.
 void Settler::AnnounceGivenBack(const queue::QueueId& queue, const Chosen& items) {
   const auto at_once = std::count_if(items.begin(), items.end(), [](const Item* item) {
     return item->verdict.delay <= absl::ZeroDuration();
@@ -310,13 +311,14 @@ void Settler::Count(Item& item, const absl::Status& status) {
     counters_->Add(item.verdict.counter);
   } else if (IsStale(status)) {
     counters_->Add(&ListenerCounters::stale_settles);
-    // Whoever found it out before has counted it.
+    // If the lease is already marked as lost, the loss was counted then.
     if (!leases_->lost(*item.lease)) counters_->Add(&ListenerCounters::leases_lost);
   } else {
     Abandon(item);
     return;
   }
-  // While the lease still counts, so that no time is without a reason to come back.
+  // Schedule the next look while the lease still counts, so that at every moment there is a reason
+  // to look again.
   if (item.verdict.action == Verdict::Action::kGiveBack) TellWhenVisible(item);
   options_.on_settled(*item.lease, status.ok());
   leases_->Remove(*item.lease);

@@ -1,10 +1,11 @@
 // Settler: ends leases. One thread takes all settlements that have gathered while it was busy, and
-// a moment longer while more is in hand (group commit), and
-//   1. puts the outputs durably, in as few Puts as possible, and fires the output queue's trigger;
-//   2. only then deletes the inputs, sets the given-up ones aside and gives the rest back: one call
-//      per partition and verb.
-// An input whose outputs could not be put is never deleted: it is given back, uncharged, or, if the
-// store does not even take that, its lease is left to expire.
+// waits a moment for more while other messages are in work (group commit). Then it
+//   1. puts the outputs durably, in as few Puts as possible, and fires the trigger of the output
+//      queue;
+//   2. only then deletes the inputs, sets the given-up ones aside and gives the rest back, with one
+//      call per partition and verb.
+// It never deletes an input without its outputs. If the Put fails it gives the input back uncharged
+// or, if the store refuses even that, leaves the lease to expire.
 #pragma once
 
 #include <functional>
@@ -33,26 +34,27 @@ namespace muster::listener {
 struct SettlerOptions {
   std::vector<queue::QueueId> partitions;
   std::optional<queue::QueueId> output_queue;
-  OutputPacker pack_outputs;                     // as in ListenerOptions
-  std::string holder;                            // who gives messages up
-  absl::Duration linger = absl::ZeroDuration();  // the most that a settlement waits for others
-  absl::Duration put_failed_delay = absl::Seconds(1);  // of an input whose outputs could not be put
+  OutputPacker pack_outputs;                           // as in ListenerOptions
+  std::string holder;                                  // role instance, for causes
+  absl::Duration linger = absl::ZeroDuration();        // maximum wait of a settlement for others
+  absl::Duration put_failed_delay = absl::Seconds(1);  // of an input after a failed Put of outputs
 
-  // All are called with no lock held. How soon a message will be visible again:
+  // Callbacks; all are called with no lock held.
+  // A message will be visible again after this time.
   std::function<void(absl::Duration)> on_delayed;
-  // The same, of a message that is for others, and what is wanted.
+  // Like on_delayed, for a message left to other listeners; `wanted` says what it needs.
   std::function<void(const queue::QueueId&, const std::string& wanted, absl::Duration)>
       on_left_to_others;
-  // A lease ended: by a settlement in time, or too late.
+  // A lease ended, by a settlement in time or too late.
   std::function<void(const Lease&, bool in_time)> on_settled;
   std::function<void(const absl::Status&)> on_error;
 };
 
-// Thread-safe. The queue of settlements is bounded by the leases there can be (LeaseTable).
+// Thread-safe. LeaseTable bounds the number of leases, and so the queue of settlements.
 class Settler {
  public:
   struct Item {
-    LeasePtr lease;  // StartSettling answered true
+    LeasePtr lease;  // StartSettling returned true
     Verdict verdict;
     int attempts = 0;  // charged so far, for the cause of a poison message
   };
@@ -60,23 +62,23 @@ class Settler {
   // None of the pointers is owned; all outlive the settler.
   Settler(SettlerOptions options, queue::QueueStore* store, LeaseTable* leases,
           TriggerSender* triggers, CounterSet* counters, base::Clock* clock);
-  // Ends as Cancel does, unless Drain has been here.
+  // Calls Cancel, unless Drain has ended the settler.
   ~Settler();
 
-  // Returns at once. After the end: the lease is left to expire.
+  // Returns at once. After the settler has ended, leaves the lease to expire.
   void Settle(Item item);
   void Settle(std::vector<Item> items);
 
-  // No more will come: settles what is there and ends. False when `deadline` (Clock::Monotonic)
-  // came first; the settler works on until Cancel.
+  // The caller settles nothing more: settles what is queued and ends. Returns false when `deadline`
+  // (Clock::Monotonic) came first; the settler then works on until Cancel.
   bool Drain(absl::Duration deadline);
 
-  // Stops retrying, leaves what is not settled to expire, and waits for the thread to end.
+  // Stops retrying, leaves unsettled leases to expire, and waits for the thread to end.
   void Cancel();
 
  private:
   using Items = std::vector<Item>;
-  // Which part of a batch to settle, by what verb.
+  // The part of a batch that one verb settles, and the call for it.
   using Chosen = std::vector<Item*>;
   using Call = absl::FunctionRef<absl::StatusOr<std::vector<absl::Status>>(
       const Chosen&, const std::vector<queue::Receipt>&)>;
@@ -94,7 +96,7 @@ class Settler {
   void GiveBackInstead(Item& item);
 
   void SettlePartition(int partition, const Chosen& items);
-  // Pins the items, makes `call` on those that are still ours, and counts what came of each.
+  // Pins the items, calls `call` for those with a live lease, and counts the results.
   void SettleBy(const Chosen& items, int64_t ListenerCounters::*transaction, Call call);
   void Delete(int partition, const Chosen& items);
   void DeadLetter(int partition, const Chosen& items);
@@ -111,7 +113,7 @@ class Settler {
   TriggerSender* const triggers_;            // not owned
   CounterSet* const counters_;               // not owned
   base::Clock* const clock_;                 // not owned
-  std::optional<BurstAnnouncer> announcer_;  // the thread's
+  std::optional<BurstAnnouncer> announcer_;  // used only by the thread
   base::RetryPolicy retry_;
   std::stop_source cancelled_;
 

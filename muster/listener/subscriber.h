@@ -1,4 +1,4 @@
-// What a listener hands to the code that works on messages, and what it gets back.
+// Subscriber: the code that works on messages; and what passes between it and the listener.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace muster::listener {
 
-// What happened to one message. Unset means Retry: an error must never look like success.
+// The outcome of one message. Unset means Retry: an error must never look like success.
 struct Settlement {
   enum class Kind {
     kUnset,    // as kRetry, with no delay asked for
@@ -28,25 +28,26 @@ struct Settlement {
   Kind kind = Kind::kUnset;
   absl::Duration delay = absl::ZeroDuration();
   std::string why;  // one line; kept as the poison message's cause
-  // kDefer: not empty when the message is for others, that have what this worker has not. Names
-  // what is wanted, in the same words whoever lacks it. The listener then chooses the delay, and
-  // announces the message to the others instead of coming back for it (handover.h).
+  // kDefer: not empty when the message is for other listeners. Names what they need and this worker
+  // lacks; every worker must use the same words for the same need. The listener then chooses the
+  // delay, and announces the message to the others instead of coming back for it (Handover,
+  // trigger_sender.h).
   std::string wanted;
 
-  // kOk: what to put durably into the listener's output queue before the delete. Outputs that no
-  // queue can take (limits.h) turn the settlement into kDead.
-  // kDead, and kRetry that turns out to be the last attempt: see Subscriber::OnGivenUp.
+  // kOk: messages to put durably into the output queue of the listener before the delete. Outputs
+  // that no queue can take (limits.h) turn the settlement into kDead. kDead, and a kRetry that
+  // turns out to be the last attempt: see Subscriber::OnGivenUp.
   std::vector<queue::NewMessage> outputs;
 };
 
-// Makes fewer messages of outputs that are about to be put together, and that say the same. Called
-// on a thread of the listener's, with at most one put's worth (limits.h); adds at most
-// kPackingBytes for each of them.
+// Packs outputs that are about to be put together into fewer messages with the same content. Called
+// on a thread of the listener, with at most one put of messages (limits.h). Adds at most
+// kPackingBytes per message.
 using OutputPacker = std::function<std::vector<queue::NewMessage>(std::vector<queue::NewMessage>)>;
 inline constexpr size_t kPackingBytes = 16;
 
-// A leased message in the hands of a subscriber. message->interrupted marks a suspect: its last
-// holder died with it.
+// A leased message that a subscriber works on. message->interrupted marks a suspect: its last
+// holder died while it worked on it.
 struct Delivery {
   const queue::Message* message;  // not owned; lives until OnMessages returns
   const queue::QueueId*
@@ -56,26 +57,26 @@ struct Delivery {
   bool last_attempt = false;  // attempt == max_attempts
 };
 
-// A batch's side of the listener; lives until OnMessages returns. Thread-safe.
+// The part of the listener that serves one batch; lives until OnMessages returns. Thread-safe.
 class DeliveryContext {
  public:
   virtual ~DeliveryContext() = default;
 
   // Charges the attempt: call it when work on `delivery` really starts. Fills attempt and
-  // last_attempt. On any error leave the message alone, it needs no Settle either:
+  // last_attempt. After an error do not work on the message and do not settle it.
   // FailedPrecondition: the lease is lost. Cancelled: the listener is stopping and has given the
-  // message back. Others: the store could not be asked; the message will come again.
+  // message back. Others: the store did not answer; the message will come again.
   virtual absl::Status Begin(Delivery& delivery) = 0;
 
-  // Settles `delivery`; the first call counts, later ones are ignored. Returns at once: outputs are
-  // put and messages are deleted by the settler, in batches. A delivery that was never settled when
-  // OnMessages returns is settled as kUnset, or, when the listener is stopping, as kRelease.
+  // Settles `delivery`; the first call counts, later ones are ignored. Returns at once: the settler
+  // puts outputs and deletes messages in batches. A delivery that is unsettled when OnMessages
+  // returns is settled as kUnset or, when the listener is stopping, as kRelease.
   virtual void Settle(const Delivery& delivery, Settlement settlement) = 0;
 
   // Fires when `delivery` should be abandoned: its lease is lost, or the listener is stopping.
   virtual std::stop_token stop_token(const Delivery& delivery) = 0;
 
-  // Fires when the listener is stopping: finish or release what is in hand, soon.
+  // Fires when the listener is stopping: finish or release the current messages soon.
   virtual std::stop_token stop_token() const = 0;
 };
 
@@ -84,13 +85,14 @@ class Subscriber {
  public:
   virtual ~Subscriber() = default;
 
-  // Works on leased messages, in order. Begin, work, Settle for each. An exception ends the batch:
-  // what was begun and not settled is retried, with the exception's text as the reason.
+  // Works on leased messages, in order: for each Begin, work, Settle. An exception ends the batch:
+  // messages that were begun and not settled are retried, with the text of the exception as the
+  // reason.
   virtual void OnMessages(absl::Span<Delivery> deliveries, DeliveryContext& context) = 0;
 
-  // `message` is about to go to the poison queue. What this returns is put durably into the output
-  // queue first, so that whoever counts hears of it. Empty: nobody needs to. Called on the task's
-  // thread, outside OnMessages.
+  // `message` is about to become poison. The listener first puts the returned messages durably into
+  // the output queue, so that a counter of results learns of the loss. Empty: puts nothing. Called
+  // on the thread of the task, outside OnMessages.
   virtual std::vector<queue::NewMessage> OnGivenUp(const queue::Message& message,
                                                    const queue::Cause& cause) {
     return {};

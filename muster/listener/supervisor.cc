@@ -93,7 +93,7 @@ bool Supervisor::TakeReasonLocked(WakeReason& reason) {
   return true;
 }
 
-// The first, and whatever else is due for the same reason.
+// Takes the first scheduled wake, and all others that are due for the same reason.
 WakeReason Supervisor::TakeScheduledLocked(absl::Duration now) {
   const WakeReason reason = scheduled_.begin()->second;
   for (auto due = scheduled_.begin(); due != scheduled_.end() && due->first <= now;) {
@@ -140,7 +140,8 @@ Depth DepthGauge::Look() {
     base::MutexLock lock(&mu_);
     last_seen_[i] = *stats;
   }
-  // What others hold may be nobody's any more.
+  // Other processes hold messages, and their leases may have lapsed; such a store cannot tell, so
+  // the depth is unknown.
   if (!store_->traits().exact_stats && in_flight > leases_->leased()) depth.known = false;
   counters_->Add(depth.ready > 0 ? &ListenerCounters::depth_checks_useful
                                  : &ListenerCounters::depth_checks_empty,

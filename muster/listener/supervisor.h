@@ -1,5 +1,5 @@
-// Supervisor: the listener's own thread that notices work while no dequeue task does: on a trigger,
-// when a delay that the listener set itself runs out, and by a slow safety check (D3).
+// Supervisor: the thread of a listener that notices work while no dequeue task does: on a trigger,
+// when a delay that the listener itself set runs out, and by a slow safety check (D3).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace muster::listener {
 
 // Why a listener looks for work.
 enum class WakeReason {
-  kPush,       // a trigger arrived and no task was there to follow it
+  kPush,       // a trigger arrived and there was no task
   kRescale,    // work came while tasks are there: perhaps they are too few
   kScheduled,  // a message is visible by now that this listener had given back with a delay
   kAnnounce,   // the same, but the message is for others: not to be looked for, but to be announced
@@ -37,20 +37,20 @@ struct SupervisorOptions {
 // Thread-safe.
 class Supervisor {
  public:
-  // `on_wake` runs on the supervisor's thread, one call at a time; requests that come meanwhile are
-  // merged, never dropped. `clock` is not owned.
+  // `on_wake` runs on the thread of the supervisor, one call at a time. Requests that come
+  // meanwhile are merged, never dropped. `clock` is not owned.
   Supervisor(SupervisorOptions options, base::Clock* clock, base::UniformSource uniform,
              std::function<void(WakeReason)> on_wake);
   ~Supervisor();
 
-  // Begins the safety checks, with one at once.
+  // Starts the safety checks; the first is due at once.
   void Start();
   void Wake(WakeReason reason);
-  // Wakes in `delay`. Wakes that are close to each other are merged; when very many are waiting the
-  // latest is dropped, and left to the safety check.
+  // Calls `on_wake` after `delay`. Wakes that are close to each other are merged; when very many
+  // are waiting the latest is dropped, and left to the safety check.
   void WakeIn(absl::Duration delay, WakeReason reason = WakeReason::kScheduled);
 
-  // Ends the thread and waits for it. Twice is fine. Later calls of the others do nothing.
+  // Ends the thread and waits for it. May be called twice. Other calls after it do nothing.
   void Stop();
 
  private:
@@ -80,9 +80,9 @@ class Supervisor {
   std::thread thread_ ABSL_GUARDED_BY(join_mu_);  // last: it uses all of the above
 };
 
-// DepthGauge: looks at the statistics of a listener's partitions, and remembers what it saw.
+// DepthGauge: reads the statistics of the partitions of a listener, and remembers the last.
 
-// What is ready in all partitions together.
+// The ready messages of all partitions together.
 struct Depth {
   int64_t ready = 0;
   bool known = true;  // false: there may be more, which only a Receive can tell
@@ -91,8 +91,8 @@ struct Depth {
 // Thread-safe.
 class DepthGauge {
  public:
-  // What the pointers and `partitions` refer to is not owned. `on_error` hears of partitions that
-  // do not answer.
+  // The objects behind the pointers and `partitions` are not owned. `on_error` is called for
+  // partitions that do not answer.
   DepthGauge(const std::vector<queue::QueueId>& partitions, queue::QueueStore* store,
              const LeaseTable* leases, CounterSet* counters,
              std::function<void(const absl::Status&)> on_error);
@@ -100,7 +100,7 @@ class DepthGauge {
   // Asks the store now.
   Depth Look();
 
-  // Of each partition what its last answer was; all 0 before the first.
+  // Returns the last statistics of each partition; all 0 before the first.
   std::vector<queue::QueueStats> last_seen() const;
 
  private:

@@ -1,13 +1,14 @@
-// TaskRoster: who of a listener's dequeue tasks is at work, asleep or gone. The one place where it
-// is decided whether a task may leave, so that two tasks never both count on the other to stay
-// (D2), and no trigger falls between a task's last look at the queue and its leaving.
+// TaskRoster: which dequeue tasks of a listener are at work, asleep or gone. Only the roster
+// decides whether a task may leave. So two tasks never both leave because each relied on the other
+// to stay (D2), and no trigger is lost between the last look of a task at the queue and its
+// leaving.
 //
 //   Enter ─► polling ─► Sleep ─► polling ─► TryLeave ─► gone
 //                ▲        │ Wake, Dismiss, or the delay ran out
 //                └────────┘
 //
-// A task notes wakes() before it looks at the queue. Sleep and TryLeave refuse when a Wake came
-// since: then the look may have been too early, and the task looks again.
+// A task reads wakes() before it looks at the queue. Sleep and TryLeave refuse when a Wake came
+// since: the look may have been too early, so the task looks again.
 #pragma once
 
 #include <atomic>
@@ -34,18 +35,18 @@ class TaskRoster {
 
   TaskRoster(base::Clock* clock, int max_tasks) : clock_(clock), max_tasks_(max_tasks) {}
 
-  // Puts up to `wanted` tasks on the roster, never more than max_tasks together. Answers how many;
-  // none while dismissed.
+  // Puts up to `wanted` tasks on the roster, at most max_tasks in total. Returns how many; none
+  // while dismissed.
   int Enter(int wanted);
 
   // Asks to leave after an idle poll that began when wakes() was `seen_wakes`. With `last_stays`
-  // the only task on the roster is told to stay.
+  // the last task on the roster must stay.
   Departure TryLeave(uint64_t seen_wakes, bool last_stays);
 
-  // Leaves if all are sent home, or if there are more tasks than may be; then the task must end. In
-  // one step, so that a task that goes never counts as one that a Recall has kept.
+  // Leaves if all tasks are dismissed or there are too many; then the task must end. Check and
+  // leaving are one step, so that a Recall never counts on a task that is about to go.
   bool LeaveIfDismissed();
-  // Leaves whatever happens: the task cannot work.
+  // Leaves unconditionally: the task cannot work.
   void Leave();
 
   uint64_t wakes() const;
@@ -54,33 +55,34 @@ class TaskRoster {
   // `seen_wakes`.
   void Sleep(absl::Duration delay, uint64_t seen_wakes);
 
-  // There is work for up to `tasks` tasks: wakes as many sleepers, longest asleep first. Answers
+  // There is work for up to `tasks` tasks: wakes that many sleepers, longest asleep first. Returns
   // how many tasks are on the roster; at 0 the caller must start some.
   int Wake(int64_t tasks);
 
-  // Sends all tasks home: sleepers wake, dismissed() turns true and nobody enters, until Recall.
+  // Dismisses all tasks: sleepers wake, dismissed() turns true and no task may enter, until Recall.
   void Dismiss();
   void Recall();
-  // From now on. Tasks that are too many go home one by one, when they are done with what they
-  // have; of them, sleepers at once.
+  // Applies from now on. Surplus tasks leave one by one after their current batch; surplus sleepers
+  // leave at once.
   void SetMaxTasks(int max_tasks);
   bool dismissed() const;
 
-  // Waits until nobody is on the roster. False when `deadline` (Clock::Monotonic) came first.
+  // Waits until the roster is empty. Returns false when `deadline` (Clock::Monotonic) came first.
   bool AwaitNone(absl::Duration deadline);
 
-  // A task has messages in hand, from BeginWork to EndWork. True when somebody has counted on empty
-  // hands since the last BeginWork: perhaps on this task's, which held a message already.
+  // A task has messages in hand from BeginWork to EndWork. BeginWork returns true when
+  // CountOnEmptyHands was called since the last BeginWork: it may have counted this task, which
+  // already had a message.
   bool BeginWork();
   void EndWork();
 
   int max_tasks() const;
   int active() const;
-  // Tasks on the roster with nothing in hand: each can still take a message. But one that is just
-  // receiving is among them, so the next BeginWork tells that they were counted on.
+  // Returns the number of tasks without messages: each can still take one. A task that is just
+  // receiving is among them, so the next BeginWork returns true.
   int CountOnEmptyHands();
   int most_active() const;
-  // Whether more tasks could be at work: there is a free place, or one is asleep.
+  // Whether more tasks could work: there is a free place, or a task is asleep.
   bool has_idle_hands() const;
 
  private:
@@ -107,8 +109,8 @@ class TaskRoster {
   std::list<Sleeper*> sleepers_ ABSL_GUARDED_BY(mu_);  // longest asleep first
 };
 
-// TaskThreads: the threads of a listener's dequeue tasks. A thread that has ended is joined when
-// the next one starts.
+// TaskThreads: the threads of the dequeue tasks of a listener. Start joins the threads that have
+// ended.
 
 // Thread-safe.
 class TaskThreads {
@@ -117,10 +119,10 @@ class TaskThreads {
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
-  // Runs `task` on a thread of its own. ResourceExhausted: there is none.
+  // Runs `task` on a new thread. ResourceExhausted: the system has no thread left.
   absl::Status Start(std::function<void()> task);
 
-  // Returns when all that were started before have ended.
+  // Returns when all threads started before have ended.
   void Join();
 
  private:

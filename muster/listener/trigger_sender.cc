@@ -8,8 +8,8 @@ namespace muster::listener {
 
 namespace {
 
-// Within a burst: often enough that no reader's first idle sleep (about 100 ms) is spent in vain,
-// seldom enough that triggers cost nothing beside the puts, which are fsynced.
+// Interval within a burst: short enough that no reader spends its first idle sleep (about 100 ms)
+// in vain, long enough that triggers cost little beside the puts, which are fsynced.
 constexpr absl::Duration kAnnounceInterval = absl::Milliseconds(5);
 
 }  // namespace
@@ -48,8 +48,8 @@ void BurstAnnouncer::Announce() {
 
 namespace {
 
-// Messages that were put back together become visible together, but for the time that it takes to
-// note each of them.
+// Messages that were put back together become visible together, except for the time that it takes
+// to note each of them.
 constexpr absl::Duration kTogether = absl::Milliseconds(10);
 
 }  // namespace
@@ -85,7 +85,7 @@ std::vector<std::pair<Handover::Announcement, int64_t>> Handover::TakeDue() {
   const absl::Duration now = clock_->Monotonic();
   base::MutexLock lock(&mu_);
   while (!announcements_.empty() && std::get<0>(announcements_.begin()->first) <= now) {
-    // Its own announcement is no news to this listener, however late it comes to make it.
+    // This listener must not follow its own announcement, however late it makes it.
     RememberLocked(std::get<3>(announcements_.begin()->first), now);
     due.push_back(std::move(*announcements_.begin()));
     announcements_.erase(announcements_.begin());

@@ -1,4 +1,5 @@
-// TriggerSender: tells other listeners, by multicast, that work was put (req. 41, 45).
+// TriggerSender: announces to other listeners, by multicast, that work was put (req. 41, 45); and
+// its two users, BurstAnnouncer and Handover.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class TriggerSender {
   // `bus` may be null: then nothing is sent. Neither pointer is owned.
   TriggerSender(bus::TriggerBus* bus, std::string instance, CounterSet* counters);
 
-  // `wanted`: as in the event.
+  // `wanted`: as in CloudQueueWorkDetectedTriggerEvent.
   void Send(const queue::QueueId& queue, int64_t messages, const std::string& wanted = "");
 
  private:
@@ -34,16 +35,16 @@ class TriggerSender {
   CounterSet* const counters_;  // not owned
 };
 
-// A burst of puts into one queue, announced cheaply: at its first put, at its end, and now and then
-// between, so that a reader that is quicker than the writer does not sleep through it.
-// Not thread-safe: the settler's.
+// Announces a burst of puts into one queue at low cost: at its first put, at its end, and now and
+// then between, so that a reader that is faster than the writer does not sleep through it. Not
+// thread-safe: only the thread of the settler uses it.
 class BurstAnnouncer {
  public:
   BurstAnnouncer(queue::QueueId queue, TriggerSender* sender, base::Clock* clock);
 
-  // `messages` were put.
+  // `messages` messages were put.
   void OnPut(int64_t messages);
-  // Nothing more to put for now.
+  // The burst has ended: there is nothing more to put for now.
   void OnIdle();
 
  private:
@@ -57,49 +58,51 @@ class BurstAnnouncer {
   absl::Duration announced_at_ = absl::ZeroDuration();
 };
 
-// Handover: brings messages that this listener cannot work on to those who can: their code has
-// another version, say, or reads what is too new for this one.
+// Handover: passes messages that this listener cannot work on to listeners that can. Such a message
+// needs another version of the code, say, or has a format that is too new for this listener.
 //
-//   settled with `wanted` ─► put back, away for a while ─► visible again, and announced ─► whoever
-//   may have what is wanted looks; who has put back such messages itself, lately, does not
+//   settled with `wanted` ─► put back, away for a while ─► visible again, and announced ─► a
+//   listener that may have what is wanted looks; one that lately put such messages back does not
 //
-// A queue gives a message to whoever asks first, and cannot know whom it suits. Without a word, all
-// who are idle look at times of their own, and each that does not fit hides the message from those
-// who do. A message can go from hand to hand like this for minutes. So who puts it back stays away
-// when it is visible again, and tells the others. Each that does not fit either takes it once,
-// learns that, and stays away next time; those who fit are left. The time that a message is away
-// grows (DelayForOthers), so that it does not keep those busy who have other work, if nobody fits.
+// A queue gives a message to the first listener that asks, and cannot know which listener fits.
+// Without an announcement all idle listeners look at times of their own, and each that does not fit
+// hides the message from those that do; a message can pass between them like this for minutes. So a
+// listener that puts a message back stays away when it is visible again, and announces it to the
+// others. Another listener that does not fit takes it once, learns that, and stays away next time;
+// the listeners that fit remain. The time that a message is away grows (DelayForOthers), so that a
+// message that fits no listener does not keep busy those that have other work.
 //
 // Best effort, like every trigger: the safety checks of all listeners look for such messages, too.
-// So does who has come to fit meanwhile.
+// In this way a listener that has come to fit meanwhile finds them.
 
 // Thread-safe.
 class Handover {
  public:
-  // So long after it put something back, or announced it, a listener does not come for the like.
+  // How long a listener stays away from similar messages after it put one back or announced it.
   static constexpr absl::Duration kStaysAway = absl::Minutes(1);
-  // Of what is remembered: kinds of messages that do not fit, and announcements to be made. A job
-  // has few versions at a time; what is forgotten is looked at in vain once more, and what is not
-  // announced is found by a safety check.
+  // Limits of what is remembered: kinds of messages that do not fit, and announcements to be made.
+  // A job has few versions at a time. A forgotten kind costs one more look in vain, and a safety
+  // check finds a message that is not announced.
   static constexpr size_t kMaxWanted = 256;
   static constexpr size_t kMaxAnnouncements = 1024;
 
   // Neither pointer is owned.
   Handover(TriggerSender* triggers, base::Clock* clock) : triggers_(triggers), clock_(clock) {}
 
-  // A message of `queue` was put back, and is visible again in `delay`; AnnounceDue is to be called
-  // then.
+  // A message of `queue` was put back and is visible again in `delay`; the caller must call
+  // AnnounceDue then.
   void OnPutBack(const queue::QueueId& queue, const std::string& wanted, absl::Duration delay);
 
-  // Announces what is visible by now: what became so together with one trigger.
+  // Announces the messages that are visible by now: one trigger for messages that became visible
+  // together.
   void AnnounceDue();
 
-  // Whether messages for which `wanted` is needed are for others than this listener, as far as it
-  // knows. Nothing wanted: no.
+  // Whether messages that need `wanted` are for other listeners, as far as this one knows. False
+  // when `wanted` is empty.
   bool IsForOthers(absl::string_view wanted) const;
 
  private:
-  // By when it is visible; account and name of the queue, and what is wanted.
+  // When the message is visible; account and name of the queue; and what is wanted.
   using Announcement = std::tuple<absl::Duration, std::string, std::string, std::string>;
 
   void RememberLocked(const std::string& wanted, absl::Duration now)
@@ -111,7 +114,7 @@ class Handover {
 
   mutable base::Mutex mu_;
   std::map<Announcement, int64_t> announcements_ ABSL_GUARDED_BY(mu_);  // … of how many messages
-  // When this listener comes for them again, by Clock::Monotonic().
+  // By `wanted`: when this listener looks for such messages again, by Clock::Monotonic().
   absl::flat_hash_map<std::string, absl::Duration> away_until_ ABSL_GUARDED_BY(mu_);
 };
 

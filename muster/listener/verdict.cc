@@ -11,12 +11,12 @@
 namespace muster::listener {
 namespace {
 
-// Short at first: half of a fleet may fit, and the next that looks is likely to. Long in the end:
-// perhaps nobody fits for days, and those who look have work of their own.
+// Short at first: half of a fleet may fit, so the next listener that looks probably does. Long in
+// the end: possibly no listener fits for days, and those that look have other work.
 constexpr absl::Duration kShortestAway = absl::Milliseconds(250);
 constexpr absl::Duration kLongestAway = absl::Seconds(25);
 
-// Nobody's looks keep step with it.
+// Spreads delays, so that the looks of different listeners do not keep in step.
 double Jitter(double uniform) { return 0.8 + 0.4 * uniform; }
 
 Verdict GiveBack(absl::Duration delay, bool begun, bool refund,
@@ -24,7 +24,7 @@ Verdict GiveBack(absl::Duration delay, bool begun, bool refund,
   Verdict verdict;
   verdict.action = Verdict::Action::kGiveBack;
   verdict.delay = std::min(delay, queue::kMaxVisibility);
-  // A message that never began keeps its mark of a suspect.
+  // A message that did not begin stays marked as a suspect.
   verdict.attempt_ended = begun;
   verdict.refund_attempt = begun && refund;
   verdict.counter = counter;

@@ -22,10 +22,10 @@ struct Verdict {
   absl::Duration delay = absl::ZeroDuration();
   bool attempt_ended = false;   // kGiveBack: the attempt that began did not end in a death
   bool refund_attempt = false;  // kGiveBack: … and is not charged
-  std::string wanted;           // kGiveBack: not empty: it is for others, that have this
+  std::string wanted;           // kGiveBack: not empty: for listeners that have this
   std::string why;
   std::vector<queue::NewMessage> outputs;
-  // What to count once it is done.
+  // The counter to increase once it is done.
   int64_t ListenerCounters::*counter = &ListenerCounters::messages_done;
 };
 
@@ -39,25 +39,26 @@ struct VerdictRules {
 // minimum × 2^(attempts − 1), × [0.8, 1.2) by `uniform` in [0, 1), at most the maximum.
 absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double uniform);
 
-// How long a message that is for others is away, after so many receives, the last of which was in
-// vain: 250 ms × 2^(dequeue_count − 1), at most 25 s, × [0.8, 1.2) by `uniform`.
+// How long a message for other listeners stays invisible after `dequeue_count` receives, the last
+// of them in vain: 250 ms × 2^(dequeue_count − 1), at most 25 s, × [0.8, 1.2) by `uniform`.
 absl::Duration DelayForOthers(int dequeue_count, double uniform);
 
-// What `settlement` means for a message with `attempts` charged. `begun`: one of them by the holder
-// that settles.
+// Decides what `settlement` means for a message with `attempts` charged. `begun`: the settling
+// holder began one of them.
 Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRules& rules,
               double uniform);
 
-// `verdict` for a message that was charged an attempt with others, and did not begin: if it is
-// given back, it is not charged.
+// Returns `verdict` for a message that was charged together with others and did not begin: giving
+// it back refunds the attempt.
 Verdict Refunded(Verdict verdict);
 
-// Whether the message has used up its attempts before this holder began: its earlier holders died,
-// or could not say what happened. Such a message is given up without another run.
+// Whether the message had used up its attempts before this holder began: its earlier holders died,
+// or could not report an outcome. Such a message is given up without another run.
 bool IsSpent(const queue::Message& message, const VerdictRules& rules);
 Verdict JudgeSpent(const queue::Message& message);
 
-// For a message that should be given up but cannot be yet: back, after the longest delay.
+// The verdict for a message that should be given up but cannot be yet: give it back, with the
+// longest delay.
 Verdict JudgePostponed(bool begun, const VerdictRules& rules);
 
 // InvalidArgument when the output queue could never take `outputs`.

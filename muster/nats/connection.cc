@@ -27,7 +27,8 @@ struct DestroyOptions {
 };
 using OptionsPtr = std::unique_ptr<natsOptions, DestroyOptions>;
 
-// The calling thread's last error has the particulars: which file, what of a certificate.
+// Describes a failure. The last error of the calling thread has the details: which file, what is
+// wrong with a certificate.
 std::string WhatIsWrong(natsStatus status) {
   natsStatus of = NATS_OK;
   const char* const particulars = nats_GetLastError(&of);
@@ -59,7 +60,7 @@ class NatsConnection final : public Connection {
 
   absl::Status Connect(const std::string& url) {
     MUSTER_ASSIGN_OR_RETURN(const OptionsPtr options, MakeOptions(url));
-    // Whatever it is that keeps the two apart, somebody may mend it at the server.
+    // Unavailable for every failure: an operator may repair any of them at the server.
     if (const natsStatus status = natsConnection_Connect(&connection_, options.get());
         status != NATS_OK) {
       return absl::UnavailableError(
@@ -92,7 +93,7 @@ class NatsConnection final : public Connection {
   int64_t max_payload() const override { return natsConnection_GetMaxPayload(connection_); }
 
  private:
-  // What nats.c tells, by threads of its own.
+  // Callbacks of nats.c, on threads of its own.
   static void OnDisconnected(natsConnection*, void* self);
   static void OnReconnected(natsConnection* connection, void* self);
   static void OnError(natsConnection*, natsSubscription*, natsStatus status, void* self);
@@ -105,7 +106,7 @@ class NatsConnection final : public Connection {
   absl::StatusOr<std::unique_ptr<ReplyInbox>> TakeReplyInbox();
   natsStatus SetSecurity(natsOptions* options, const std::vector<std::string>& urls) const;
   absl::Status Send(const Outgoing& message, const std::string& reply);
-  // What was sent waits no longer.
+  // Sends off the messages that nats.c has gathered.
   absl::Status SendOff(absl::Duration timeout);
   absl::StatusOr<Incoming> RequestOne(const Outgoing& request, absl::Duration timeout);
 
@@ -117,7 +118,7 @@ class NatsConnection final : public Connection {
   std::unique_ptr<Subscription> heard_replies_;
 
   base::Mutex mu_;
-  std::vector<std::unique_ptr<ReplyInbox>> inboxes_ ABSL_GUARDED_BY(mu_);  // lent to nobody
+  std::vector<std::unique_ptr<ReplyInbox>> inboxes_ ABSL_GUARDED_BY(mu_);  // not in use
 };
 
 void NatsConnection::OnDisconnected(natsConnection*, void* self) {
@@ -160,7 +161,7 @@ natsStatus NatsConnection::SetSecurity(natsOptions* options,
     status = natsOptions_SetUserCredentialsFromFiles(options, options_.credentials_file.c_str(),
                                                      nullptr);
   }
-  // nats.c takes a server without TLS whatever the URL says, unless it is told not to.
+  // Unless TLS is required here, nats.c accepts a server without TLS whatever the URL says.
   if (status == NATS_OK &&
       (!options_.ca_file.empty() || std::any_of(urls.begin(), urls.end(), AsksForTls))) {
     status = natsOptions_SetSecure(options, true);
@@ -210,7 +211,7 @@ absl::StatusOr<OptionsPtr> NatsConnection::MakeOptions(const std::string& url) {
 }
 
 // Not ResourceExhausted: of several messages the first may be in the buffer, and leave when the
-// connection is back, so nobody can say that nothing was sent.
+// connection is back. So it is wrong to report that nothing was sent.
 absl::Status SentStatus(natsStatus status, const std::string& doing) {
   if (status != NATS_INSUFFICIENT_BUFFER) return ToStatus(status, doing);
   return absl::UnavailableError(absl::StrCat(
@@ -227,8 +228,8 @@ int64_t MillisecondsOf(absl::Duration timeout) {
   return std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
 }
 
-// A message to ourselves confirms it. nats.c's own flush sends off what waits, but its answer tells
-// nothing: it is OK also where the ping could not be sent.
+// Confirms by a message to this connection itself. The flush of nats.c sends the waiting messages
+// off, but its result means nothing: it is OK also when the ping could not be sent.
 absl::Status NatsConnection::Flush(absl::Duration timeout) {
   base::Clock* const clock = base::RealClock();
   const absl::Duration deadline = clock->Monotonic() + timeout;
@@ -310,7 +311,8 @@ absl::Status NatsConnection::RequestMany(const Outgoing& request, absl::Duration
   MUSTER_RETURN_IF_ERROR(Send(request, inbox->subject()));
   MUSTER_RETURN_IF_ERROR(SendOff(timeout));
   for (;;) {
-    // An inbox to which something may still come is not lent again.
+    // Return the inbox to the pool only after success: after an error a late reply may still
+    // arrive.
     MUSTER_ASSIGN_OR_RETURN(Incoming reply, inbox->Next(deadline - clock->Monotonic()));
     MUSTER_ASSIGN_OR_RETURN(Incoming answer, CheckListened(request, std::move(reply)));
     if (!take(std::move(answer))) break;
@@ -355,7 +357,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
 }
 
 absl::Status Connection::PublishNow(const Outgoing& message, absl::Duration timeout) {
-  // Without this it would be sent after all, whenever the connection is back.
+  // Check first: without a connection the message would be sent later, when the connection is back.
   if (!connected()) {
     return absl::UnavailableError(
         absl::StrCat("publishing to ", message.subject, ": there is no connection"));

@@ -1,4 +1,4 @@
-// The bounds of a NATS connection, each with its reason.
+// Connection: a connection to a NATS server, its options and bounds, and the messages on it.
 #pragma once
 
 #include <functional>
@@ -15,44 +15,46 @@
 
 namespace muster::nats {
 
-// A lost server is looked for so often: soon enough for a restart, seldom enough for a herd.
+// Interval of reconnection attempts: short enough after a restart of the server, long enough that
+// many clients do not overload it.
 inline constexpr absl::Duration kReconnectWait = absl::Milliseconds(250);
 inline constexpr absl::Duration kReconnectJitter = absl::Milliseconds(100);
-// A server that has gone silent is noticed after two of these.
+// A silent server is noticed after two of these.
 inline constexpr absl::Duration kPingInterval = absl::Seconds(10);
-// A server that takes nothing for so long is given up: until then a publisher is held up.
+// A connection is given up when the server accepts no data for this long; until then a publisher is
+// blocked.
 inline constexpr absl::Duration kWriteDeadline = absl::Seconds(2);
-// Who waits for a confirmation looks so often whether there is still a connection: of its end
-// nobody tells him.
+// While a caller waits for a confirmation it checks this often whether the connection still exists:
+// nothing signals the waiting thread when it ends.
 inline constexpr absl::Duration kLookWhetherConnected = absl::Milliseconds(50);
-// What is published meanwhile waits here; beyond it, publishing is refused.
+// Buffer for messages published without a connection; when it is full, publishing is refused.
 inline constexpr int kMaxReconnectBufferBytes = 8 << 20;
-// What arrived and was not heard yet. A pull brings at most some dozens of messages for each task,
-// so this is met only when a handler hangs.
+// Limits of received messages that no handler has taken yet. A pull brings at most some dozens of
+// messages for each task, so the limits are reached only when a handler hangs.
 inline constexpr int kMaxPendingMessages = 1 << 20;
 inline constexpr int kMaxPendingBytes = 512 << 20;
 
-// So long a stream has to be gone until it is made anew: a server that comes back, or a connection
-// that moves to another one, is of one mind by then.
+// A stream must be missing for this long before it is made anew: a restarted server, or another
+// server after a reconnection, knows its streams by then.
 inline constexpr absl::Duration kGoneFor = absl::Seconds(2);
-// Processors without work look every half minute.
+// The longest gap between two such observations; idle processors look every half minute.
 inline constexpr absl::Duration kMaxBetweenSightings = absl::Minutes(1);
 
-// What travels over a NATS connection.
+// The messages on a NATS connection.
 
 struct Header {
   std::string name;
   std::string value;
 };
 
-// To be sent. The data outlives the call that sends it.
+// A message to send. `data` must stay valid during the call that sends it.
 struct Outgoing {
   std::string subject;
   std::vector<Header> headers = {};
   absl::string_view data = "";
 };
 
-// Statuses of messages that the server itself sends, in the manner of HTTP.
+// Statuses in messages from the server itself; they resemble those of HTTP.
 enum ServerStatus {
   kNoMessages = 404,
   kRequestTimeout = 408,
@@ -62,17 +64,17 @@ enum ServerStatus {
 
 struct Incoming {
   std::string subject;
-  std::string reply;  // where an answer goes; "" when none is wanted
+  std::string reply;  // subject for the answer; "" when none is wanted
   std::string data;
-  int status = 0;           // a ServerStatus where the server itself speaks, else 0
-  std::string description;  // what the server says then
+  int status = 0;           // a ServerStatus in messages from the server itself, else 0
+  std::string description;  // text of the status
 };
 
 // Connection: one connection to a NATS server, or to a cluster of them.
 //
 // It reconnects by itself, unless the server refuses its credentials twice: then nats.c closes it
-// for good, which is logged as an error. While there is no connection, calls answer Unavailable
-// within their timeout. No nats.c type leaves this folder.
+// for good, and an error is logged. Without a connection, calls return Unavailable within their
+// timeout. No nats.c type appears outside this folder.
 
 struct ConnectionOptions {
   std::string name = "muster";        // as the server shows it
@@ -81,62 +83,62 @@ struct ConnectionOptions {
   std::string certificate_file = "";  // with key_file, for servers that ask for one
   std::string key_file = "";
   absl::Duration connect_timeout = absl::Seconds(2);
-  // Whatever is sent is with the kernel when the call that sends it returns: for small messages
-  // that somebody waits for, or that shall outlive this process. Without it nats.c gathers messages
-  // for up to a millisecond, which is better for many of them.
+  // True: data is with the kernel when the call that sends it returns. For small messages that a
+  // caller waits for, or that must survive this process. False: nats.c gathers messages for up to a
+  // millisecond, which is better for many of them.
   bool prompt = false;
-  // Hears each time that the connection, once open, is lost (false) and is back (true), one after
-  // the other, on a thread of its own; be quick. Not when it is closed on purpose.
+  // Called each time that the open connection is lost (false) or is back (true), one call at a
+  // time, on a thread of its own; be quick. Not called when the connection is closed on purpose.
   std::function<void(bool connected)> on_change = nullptr;
-  // The server has refused twice who this is, while it was connected before: nats.c gives such a
-  // connection up for good, and only a new one may fare better. Called once, on a thread of its
-  // own.
+  // The server has refused the credentials of this connection twice, after it had accepted them
+  // before: nats.c gives such a connection up for good, and only a new one may succeed. Called
+  // once, on a thread of its own.
   std::function<void()> on_refused = nullptr;
 };
 
-// Replies to requests go to subjects below a prefix of the connection's own.
-// Thread-safe.
+// Each connection uses its own subject prefix for replies. Thread-safe.
 class Connection {
  public:
-  // Hears messages on a thread of its own, one after the other; be quick.
+  // Called for each message on a thread of its own, one call at a time; be quick.
   using MessageHandler = std::function<void(const Incoming&)>;
 
-  // Ends when it is destroyed; then the handler is not running and never runs again. So do not
-  // destroy it from within the handler.
+  // Ends when it is destroyed. When the destructor returns, the handler is not running and never
+  // runs again; so do not destroy it from within the handler.
   class Subscription {
    public:
     virtual ~Subscription() = default;
   };
 
-  // `url`: "nats://host:4222", several with commas between. Unavailable: nobody answers there, or
-  // whoever does and this process refuse each other; the message says what is wrong.
-  // InvalidArgument: the options, a file that is not there for one.
+  // `url`: "nats://host:4222", or several separated by commas. Unavailable: no server answers
+  // there, or server and process refuse each other; the message names the reason. InvalidArgument:
+  // an option is invalid, such as a file that does not exist.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& url,
                                                           const ConnectionOptions& options);
   virtual ~Connection() = default;
 
-  // OK says that it left, or waits in a bounded buffer for a connection. Unavailable: there is no
-  // connection, and that buffer is full.
+  // OK says that the message was sent, or waits in a bounded buffer for a connection. Unavailable:
+  // there is no connection, and that buffer is full.
   virtual absl::Status Publish(const Outgoing& message) = 0;
 
-  // For what is worth something only at once: OK says that the server has it. nats.c alone gathers
-  // what is published for up to a millisecond before it sends, and keeps it while there is no
-  // connection. Unavailable: there is none, or the server has not confirmed within `timeout`.
+  // For messages that are useful only at once: OK says that the server has the message. Publish
+  // alone lets nats.c gather messages for up to a millisecond, and keep them while there is no
+  // connection. Unavailable: there is no connection, or the server has not confirmed within
+  // `timeout`.
   absl::Status PublishNow(const Outgoing& message, absl::Duration timeout);
 
-  // Returns when the server has dealt with all that was sent before: messages are on their way to
-  // their hearers, and a subscription hears what anybody publishes from now on. Unavailable: not
-  // within `timeout`.
+  // Returns when the server has processed all that was sent before: messages are on their way to
+  // their subscribers, and a new subscription receives everything published from now on.
+  // Unavailable: not within `timeout`.
   virtual absl::Status Flush(absl::Duration timeout) = 0;
 
-  // Sends all of `requests` at once and waits for one reply to each, in order. A reply that has not
-  // come within `timeout`, or that says that nobody listens there, is Unavailable.
+  // Sends all of `requests` at once and waits for one reply to each, in order. A request is
+  // Unavailable if no reply comes within `timeout`, or if no subscriber listens.
   virtual absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> RequestAll(
       absl::Span<const Outgoing> requests, absl::Duration timeout) = 0;
   absl::StatusOr<Incoming> Request(const Outgoing& request, absl::Duration timeout);
 
-  // Sends `request` and hands over one reply after the other until `take` answers false.
-  // Unavailable as above. On the calling thread.
+  // Sends `request` and passes each reply to `take`, on the calling thread, until `take` returns
+  // false. Unavailable as for RequestAll.
   virtual absl::Status RequestMany(const Outgoing& request, absl::Duration timeout,
                                    absl::FunctionRef<bool(Incoming reply)> take) = 0;
 
@@ -145,7 +147,7 @@ class Connection {
 
   virtual bool connected() const = 0;
   bool prompt() const { return prompt_; }
-  // Bytes that a message may have, headers included.
+  // Maximum bytes of a message, headers included.
   virtual int64_t max_payload() const = 0;
 
  protected:
@@ -155,7 +157,7 @@ class Connection {
   const bool prompt_;
 };
 
-// "nats://user:password@host" without who and his secret, for people.
+// Returns "nats://user:password@host" without user and password, for logs and messages.
 std::string WithoutSecrets(absl::string_view urls);
 
 }  // namespace muster::nats

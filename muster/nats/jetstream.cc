@@ -19,7 +19,8 @@ namespace {
 
 using nlohmann::json;
 
-// Whoever asks why a change is refused wants to hear of these, not of what would follow it.
+// Settings that a server never changes later. They are reported first, because other differences
+// may follow from them.
 bool IsForGood(const Difference& difference) {
   return difference.field == "storage" || difference.field == "retention";
 }
@@ -66,7 +67,7 @@ using nlohmann::json;
 
 constexpr absl::string_view kErrorCodeUrl = "muster/nats-error-code";
 
-// The server's codes that do not follow from their HTTP code.
+// Error codes of the server that do not follow from their HTTP codes.
 constexpr int kNotEnabledForAccount = 10039;
 constexpr int kStreamNameInUse = 10058;
 constexpr int kSubjectsOverlap = 10065;
@@ -95,15 +96,15 @@ absl::StatusCode CodeOf(int http_code, int error_code) {
     case 503:
       return absl::StatusCode::kUnavailable;
     case 500:
-      // Storage that is full answers so, and limits of the account.
+      // The server answers with this when storage is full, or a limit of the account is reached.
       return absl::StatusCode::kResourceExhausted;
     default:
       return absl::StatusCode::kInternal;
   }
 }
 
-// What the server says in `field`, or `otherwise` where it says nothing of that type: nobody
-// vouches for what answers a request.
+// Returns `field`, or `otherwise` if it is missing or of another type: an answer to a request is
+// untrusted input.
 template <typename T>
 T Field(const json& object, const char* field, T otherwise) {
   const auto found = object.find(field);
@@ -117,7 +118,7 @@ T Field(const json& object, const char* field, T otherwise) {
 std::string Text(const json& object, const char* field) {
   return Field(object, field, std::string());
 }
-// An object, empty where there is none.
+// Returns the object in `field`; an empty object if there is none.
 json Part(const json& object, const char* field) {
   const auto found = object.find(field);
   return found != object.end() && found->is_object() ? *found : json::object();
@@ -133,8 +134,8 @@ absl::Status ErrorOf(const json& error, absl::string_view context) {
   return status;
 }
 
-// An answer of the API, or the error that it holds. Answers of the right form only: a library that
-// throws is kept out of the callers.
+// Parses an answer of the API; returns the error that it holds, if any. Checks its form first, so
+// that no exception of the JSON library reaches the callers.
 absl::StatusOr<json> ParseAnswer(absl::string_view data, absl::string_view context) {
   json answer = json::parse(data.begin(), data.end(), nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object()) {
@@ -293,7 +294,8 @@ absl::StatusOr<ConsumerState> JetStream::GetConsumer(const std::string& stream,
   state.ack_pending = Field(answer, "num_ack_pending", int64_t{0});
   state.pending = Field(answer, "num_pending", uint64_t{0});
   state.delivered_sequence = Field(Part(answer, "delivered"), "stream_seq", uint64_t{0});
-  // A server that was killed may say a floor that stays behind although nothing is pending (2.9).
+  // After a kill a server may report an ack floor that stays behind although nothing is pending
+  // (2.9).
   state.settled_sequence = state.ack_pending == 0
                                ? state.delivered_sequence
                                : Field(Part(answer, "ack_floor"), "stream_seq", uint64_t{0});

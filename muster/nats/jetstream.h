@@ -1,7 +1,7 @@
 // JetStream: the calls of NATS's persistence layer that muster makes, over the server's JSON API.
 //
-// Spoken directly, not through nats.c: what a call may ask and what the server says of it differs
-// from release to release of the library, but the API keeps its form (NATS ADR-1, ADR-2).
+// The calls do not use the JetStream functions of nats.c: those differ from release to release of
+// the library, but the API keeps its form (NATS ADR-1, ADR-2).
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@
 
 namespace muster::nats {
 
-// What a stream answers to a message: it is stored, as the server understands that.
+// The answer of a stream to a message: the message is stored, at the durability of the server.
 struct PubAck {
   uint64_t sequence = 0;
-  bool duplicate = false;  // a message with this Nats-Msg-Id was there; `sequence` is its
+  bool duplicate = false;  // a message with this Nats-Msg-Id was there, at `sequence`
 };
 
 struct StreamState {
@@ -37,9 +37,9 @@ struct StreamState {
 struct ConsumerState {
   int64_t ack_pending = 0;          // delivered, and neither acknowledged nor given back
   uint64_t pending = 0;             // never delivered
-  uint64_t delivered_sequence = 0;  // the last of the stream that was delivered
-  uint64_t settled_sequence = 0;    // up to here all were delivered and acknowledged
-  absl::Duration ack_wait;          // then what was not acknowledged is delivered again
+  uint64_t delivered_sequence = 0;  // the last delivered message of the stream
+  uint64_t settled_sequence = 0;    // all messages up to here were delivered and acknowledged
+  absl::Duration ack_wait;          // unacknowledged messages are delivered again after this time
 };
 
 struct StoredMessage {
@@ -58,7 +58,7 @@ struct StoredMessage {
 // Thread-safe.
 class JetStream {
  public:
-  // `connection` is not owned. Each call answers within `timeout`.
+  // `connection` is not owned. Each call returns within `timeout`.
   JetStream(Connection* connection, absl::Duration timeout)
       : connection_(connection), timeout_(timeout) {}
 
@@ -68,48 +68,49 @@ class JetStream {
   // FailedPrecondition: the server runs no JetStream, or none for our account.
   absl::Status CheckEnabled();
 
-  // Makes the stream, or changes it to be as `config` says. What the server did not accept of it,
-  // or another stream is in the way of, is FailedPrecondition and named, as a base::Mismatch too,
-  // but for the fields in `optional`: an older server leaves out what it does not know.
+  // Makes the stream, or changes it to match `config`. FailedPrecondition: the server did not
+  // accept a setting, or another stream is in the way; the error names it, also as a
+  // base::Mismatch. Fields in `optional` may be missing: an older server leaves out settings that
+  // it does not know.
   absl::Status EnsureStream(const nlohmann::json& config,
                             absl::Span<const absl::string_view> optional = {});
-  // A durable consumer, likewise.
+  // Does the same for a durable consumer.
   absl::Status EnsureConsumer(const std::string& stream, const nlohmann::json& config);
 
   absl::StatusOr<nlohmann::json> StreamConfig(const std::string& stream);
   absl::StatusOr<StreamState> GetStream(const std::string& stream);
   absl::StatusOr<ConsumerState> GetConsumer(const std::string& stream, const std::string& consumer);
   absl::Status DeleteStream(const std::string& stream);
-  // Of the streams that have a subject which matches `subjects`, in order.
+  // Returns the names of the streams with a subject that matches `subjects`, in order.
   absl::StatusOr<std::vector<std::string>> StreamNames(const std::string& subjects);
-  // Of the messages that the stream holds, those that match `filter`; in order.
+  // Returns the subjects of stored messages that match `filter`, in order.
   absl::StatusOr<std::vector<std::string>> Subjects(const std::string& stream,
                                                     const std::string& filter);
 
-  // One answer for each message, in order.
+  // Returns one result per message, in order.
   absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> Publish(absl::Span<const Outgoing> messages);
   absl::StatusOr<PubAck> Publish(const Outgoing& message);
 
   absl::StatusOr<StoredMessage> GetMessage(const std::string& stream, uint64_t sequence);
-  // The first at `sequence` or behind it whose subject matches.
+  // Returns the first message at or after `sequence` with a subject that matches `subjects`.
   absl::StatusOr<StoredMessage> NextMessage(const std::string& stream, uint64_t sequence,
                                             const std::string& subjects);
   absl::StatusOr<StoredMessage> LastMessage(const std::string& stream, const std::string& subject);
   absl::Status DeleteMessage(const std::string& stream, uint64_t sequence);
-  // Removes what matches `subjects`, or all, and lies at or before the sequence `last`. Answers how
-  // many.
+  // Removes the messages that match `subjects` (empty: all) up to and including the sequence
+  // `last`. Returns how many.
   absl::StatusOr<int64_t> Purge(const std::string& stream, const std::string& subjects = "",
                                 std::optional<uint64_t> last = std::nullopt);
 
-  // One call of the API; `endpoint` as "STREAM.INFO.work". The server's error, if it answers one,
-  // as a status.
+  // Makes one call of the API; `endpoint` is such as "STREAM.INFO.work". Returns an error of the
+  // server as a status.
   absl::StatusOr<nlohmann::json> Call(const std::string& endpoint, const nlohmann::json& request);
 
  private:
-  // What EnsureStream answers where the server refuses to change the stream that is there.
+  // The error of EnsureStream when the server refuses to change an existing stream.
   absl::Status CannotChange(const nlohmann::json& config, const absl::Status& refusal,
                             absl::Span<const absl::string_view> optional);
-  // And where other streams have its subjects.
+  // The error of EnsureStream when other streams have its subjects.
   absl::Status Taken(const nlohmann::json& config);
   absl::StatusOr<StoredMessage> Get(const std::string& stream, const nlohmann::json& request);
 
@@ -124,29 +125,29 @@ inline constexpr int kNoMessageFound = 10037;  // but the stream is there
 // Headers of messages to streams.
 inline constexpr char kExpectedLastSubjectSequence[] = "Nats-Expected-Last-Subject-Sequence";
 inline constexpr char kRollup[] = "Nats-Rollup";
-inline constexpr char kRollupSubject[] = "sub";  // replaces all of the subject
+inline constexpr char kRollupSubject[] = "sub";  // the message replaces all others of its subject
 
-// Whether a message was asked for of a stream that is not there.
+// Whether `status` says that the stream of a requested message does not exist.
 bool IsNoStream(const absl::Status& status);
 
-// The number in an error that JetStream answered, 0 if it is none of those.
+// Returns the error code in an error of JetStream; 0 for any other status.
 int ErrorCodeOf(const absl::Status& status);
 
-// What is there on a server, held against what was asked for.
+// Comparison of the settings on a server with those that were asked for.
 
-// A setting that is not as it should be; both values as JSON.
+// A setting with another value than was asked for; both values as JSON.
 struct Difference {
   std::string field;
-  std::string is;  // "not set" where the server does not have it
+  std::string is;  // "not set" when the server has no such setting
   std::string wanted;
 };
 
-// The fields of `wanted` that are otherwise in `got`, but for those in `optional`. What no server
-// changes later comes first.
+// Returns the fields of `wanted` that differ in `got`, except those in `optional`. Settings that no
+// server changes later come first.
 std::vector<Difference> DifferencesOf(const nlohmann::json& wanted, const nlohmann::json& got,
                                       absl::Span<const absl::string_view> optional = {});
 
-// "storage is "memory", not "file", …"; empty: there are none.
+// "storage is "memory", not "file", …"; empty when there are none.
 std::string Describe(absl::Span<const Difference> differences);
 
 // FailedPrecondition, with the first of `differences` as a base::Mismatch of `name`.

@@ -18,7 +18,7 @@ LazySubscription::LazySubscription(Connection* connection, std::vector<std::stri
 LazySubscription::~LazySubscription() {
   std::vector<std::unique_ptr<Connection::Subscription>> subscriptions;
   base::MutexLock lock(&mu_);
-  subscriptions = std::move(subscriptions_);  // end once the lock is let go
+  subscriptions = std::move(subscriptions_);  // destroyed after the lock is released
 }
 
 absl::Status LazySubscription::Begin(absl::Duration limit) {
@@ -36,7 +36,7 @@ absl::Status LazySubscription::Begin(absl::Duration limit) {
 
 void LazySubscription::OnMessage(const Incoming& message) {
   const absl::Status taken = take_(message);
-  // Once: whoever sends such a message may send a million.
+  // Log only the first one: its sender may send a million.
   if (taken.ok() || malformed_.fetch_add(1) > 0) return;
   base::Log(base::kWarning,
             absl::StrCat("a message on the subjects of ", kind_, " is none; ignored, as all such"),

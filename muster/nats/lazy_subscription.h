@@ -1,6 +1,6 @@
-// LazySubscription: what a bus hears of its subjects over core NATS, from its first subscriber on
-// until its end. Who only publishes hears nothing; and as it never ends before the bus, no
-// subscriber can come to wait for itself.
+// LazySubscription: the subscription of a bus to its subjects over core NATS. It begins with the
+// first subscriber of the bus and ends with the bus. So a process that only publishes receives
+// nothing. Because the subscription never ends earlier, no subscriber can come to wait for itself.
 #pragma once
 
 #include <atomic>
@@ -20,20 +20,21 @@ namespace muster::nats {
 // Thread-safe.
 class LazySubscription {
  public:
-  // Runs on a thread of the connection. An error says why the message is none for this bus.
+  // Runs on a thread of the connection. An error says why the message is not valid for this bus.
   using Take = std::function<absl::Status(const Incoming&)>;
 
-  // `connection` is not owned and outlives it. `kind` is for the log: "triggers".
+  // `connection` is not owned and outlives this object. `kind` is for the log: "triggers".
   LazySubscription(Connection* connection, std::vector<std::string> subjects, std::string kind,
                    Take take);
-  // Waits for a message that is being taken.
+  // Waits for a running `take` to return.
   ~LazySubscription();
 
-  // Hears from now on, or, while there is no connection, as soon as there is one. Waits for the
-  // server to know, at most `limit`. Again it does nothing. As Connection::Subscribe.
+  // Receives messages from now on or, without a connection, from when there is one. Waits for the
+  // server to have the subscription, at most `limit`. A second call does nothing. Errors as for
+  // Connection::Subscribe.
   absl::Status Begin(absl::Duration limit);
 
-  // Messages that were none: from strangers, or from a newer muster.
+  // The number of invalid messages: from other programs, or from a newer muster.
   int64_t malformed() const { return malformed_; }
 
  private:
@@ -45,7 +46,7 @@ class LazySubscription {
   const Take take_;
   std::atomic<int64_t> malformed_{0};
 
-  // Held while the server is told: other subscribers need that subscription, too.
+  // Held while the subscription is made: other subscribers need it, too.
   base::Mutex mu_;
   std::vector<std::unique_ptr<Connection::Subscription>> subscriptions_ ABSL_GUARDED_BY(mu_);
 };

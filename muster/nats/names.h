@@ -1,4 +1,4 @@
-// What the key-value and the object buckets of NATS have in common.
+// Names of buckets, and names as tokens of subjects.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace muster::nats {
 
-// InvalidArgument unless `bucket` is [A-Za-z0-9_-]+, of at most 128 bytes: it becomes part of
-// a stream's name, which is a directory's, and of subjects.
+// InvalidArgument unless `bucket`, of key-values or objects, is [A-Za-z0-9_-]+ of at most 128
+// bytes: it becomes part of subjects and of the name of a stream, which is also the name of a
+// directory.
 absl::Status ValidateBucket(absl::string_view bucket);
 
 // Names as parts of subjects.
 
-// `text` as one token of a subject: each byte other than [A-Za-z0-9_-] is written as = and two
-// hexadecimal digits; an empty text is a single =.
+// Returns `text` as one token of a subject: each byte other than [A-Za-z0-9_-] is written as = and
+// two hexadecimal digits; an empty text is a single =.
 std::string SubjectToken(absl::string_view text);
 
 }  // namespace muster::nats

@@ -22,7 +22,7 @@ namespace muster::nats {
 namespace {
 
 constexpr absl::string_view kGreeting = "INFO ";
-// A cluster names all its servers in it.
+// Large enough for a cluster, which names all its servers in the greeting.
 constexpr size_t kMaxGreetingBytes = size_t{64} << 10;
 
 // An open socket.
@@ -52,7 +52,7 @@ absl::Status NoGreeting(const std::string& address) {
   return absl::UnavailableError(absl::StrCat(address, " does not say which version it is"));
 }
 
-// nullptr: nobody listens there.
+// nullptr: no server listens there.
 std::unique_ptr<Socket> ConnectTo(const addrinfo& place, absl::Time deadline) {
   auto made = std::make_unique<Socket>(
       socket(place.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -83,7 +83,7 @@ absl::StatusOr<std::unique_ptr<Socket>> ConnectTo(const std::string& address, ab
   return NoGreeting(address);
 }
 
-// Up to the end of its first line; empty: it said none.
+// Reads up to the end of the first line; empty: there was none.
 std::string FirstLine(const Socket& socket, absl::Time deadline) {
   std::string text;
   char bytes[4096];

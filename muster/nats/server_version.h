@@ -1,5 +1,5 @@
-// What a server says of itself to whoever connects, before it asks who that is. nats.c keeps it to
-// itself, and no request that every user may make asks for it.
+// The version of a NATS server, from the greeting that it sends to every client before it asks for
+// credentials. nats.c does not expose it, and no request that every user may make returns it.
 #pragma once
 
 #include <string>
@@ -11,15 +11,16 @@
 
 namespace muster::nats {
 
-// HOST:PORT of each server in `urls`, "nats://user:secret@host:4222,…", without who that is.
+// Returns HOST:PORT of each server in `urls`, "nats://user:secret@host:4222,…", without user and
+// secret.
 std::vector<std::string> AddressesIn(absl::string_view urls);
 
-// The version, as "2.10.27", of the server at `address`. Unavailable: nobody answers within
-// `timeout`, or what answers greets nobody, as a server does whose TLS comes first.
+// Returns the version, as "2.10.27", of the server at `address`. Unavailable: no server answers
+// within `timeout`, or it sends no greeting, as a server does that starts with TLS.
 absl::StatusOr<std::string> ServerVersion(const std::string& address, absl::Duration timeout);
 
-// Whether a server of that version can be told to sync its disk before it acknowledges
-// (sync_interval: always), which is from 2.10 on. Of what is no version it is believed.
+// Whether a server of that version can be set to sync its disk before it acknowledges
+// (sync_interval: always), as versions from 2.10 on can. True for a text that is no version.
 bool CanSyncAlways(absl::string_view version);
 
 }  // namespace muster::nats

@@ -1,4 +1,4 @@
-// nats.c's outcomes in muster's terms.
+// Conversion of the statuses of nats.c to absl::Status.
 #pragma once
 
 #include "absl/status/status.h"
@@ -15,8 +15,8 @@ namespace muster::nats {
 //   Internal            anything else
 absl::Status ToStatus(int nats_status, absl::string_view context);
 
-// An Unavailable because nobody has subscribed to where a request went, and whether it is one: the
-// server is there, and what was asked for is not.
+// Makes, and recognises, the Unavailable of a request without a subscriber: the server is there,
+// but the requested service is not.
 absl::Status NobodyListens(absl::string_view subject);
 bool IsNobodyListens(const absl::Status& status);
 

@@ -38,7 +38,7 @@ absl::Status StreamProvisioner::OnMissing() {
   return absl::OkStatus();
 }
 
-// One sighting of long ago says nothing of what was in between.
+// A single observation of long ago says nothing about the time since.
 bool StreamProvisioner::NoteMissing() {
   base::MutexLock lock(&mu_);
   const absl::Duration now = clock_->Monotonic();

@@ -1,10 +1,10 @@
-// StreamProvisioner: makes a stream that a process cannot do without, and makes it again when the
-// server has lost it.
+// StreamProvisioner: makes a stream that a process needs, and makes it again when the server has
+// lost it.
 //
-// What is made anew is empty, so the first word of it is not believed: a server that has just come
-// back, or another one that a connection was moved to, may not know yet what there is. The stream
-// is made when it is still not there a while later. Where it is there after all, making it changes
-// nothing.
+// A new stream is empty, so a first report that the stream is missing is not believed: a server
+// that has just come back, or another server after a reconnection, may not know its streams yet.
+// The stream is made when it is still missing a while later. If it exists after all, making it
+// changes nothing.
 #pragma once
 
 #include <optional>
@@ -22,14 +22,15 @@ namespace muster::nats {
 // Thread-safe.
 class StreamProvisioner {
  public:
-  // `config` as of JetStream::EnsureStream. Neither pointer is owned.
+  // `config`: as for JetStream::EnsureStream. Neither pointer is owned.
   StreamProvisioner(JetStream* jetstream, nlohmann::json config, base::Clock* clock);
 
   // As JetStream::EnsureStream.
   absl::Status Ensure();
 
-  // For whoever was told that the stream is not there, or that nobody listens to its subjects. OK:
-  // now it is there, maybe empty; go on. Unavailable: it is not; try again. Otherwise as Ensure.
+  // To be called after an error that the stream does not exist, or that no stream listens to its
+  // subjects. OK: the stream exists now, maybe empty; continue. Unavailable: it does not; try
+  // again. Otherwise as Ensure.
   absl::Status OnMissing();
 
  private:

@@ -19,7 +19,8 @@ namespace {
 
 std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
 
-// The server speaks in messages without content: their header is "NATS/1.0 404 No Messages".
+// The server reports its status in messages without content: their header is such as "NATS/1.0 404
+// No Messages".
 void ReadServerStatus(natsMsg* message, Incoming* incoming) {
   const char* text = nullptr;
   if (natsMsgHeader_Get(message, "Status", &text) != NATS_OK) return;

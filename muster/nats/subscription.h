@@ -1,4 +1,5 @@
-// Event: something that happens once.
+// The messages and subscriptions of nats.c, wrapped. Only this folder includes this file: no nats.c
+// type appears outside.
 #pragma once
 
 #include <nats/nats.h>
@@ -24,7 +25,7 @@
 
 namespace muster::nats {
 
-// Thread-safe.
+// Event: happens once; Await returns when it has happened. Thread-safe.
 class Event {
  public:
   void Set() {
@@ -43,8 +44,7 @@ class Event {
   bool set_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// What muster sends and hears, as nats.c has it. Only this folder includes it: no nats.c type
-// leaves.
+// Messages, as nats.c represents them.
 
 struct DestroyMessage {
   void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
@@ -52,12 +52,12 @@ struct DestroyMessage {
 using MessagePtr = std::unique_ptr<natsMsg, DestroyMessage>;
 
 Incoming IncomingOf(natsMsg* message);
-// `reply`: where an answer goes; empty: none is wanted.
+// `reply`: subject for the answer; empty when none is wanted.
 absl::StatusOr<MessagePtr> MessageOf(const Outgoing& outgoing, const std::string& reply);
 
-// ReplyInbox: a subject of its own for the replies to one request at a time. JetStream sends what
-// is pulled under the subject that it was published to, so that only the subscription tells whose
-// it is.
+// ReplyInbox: a subject for the replies to one request at a time. JetStream delivers a pulled
+// message under the subject to which it was published, so only the subscription shows to which
+// request it belongs.
 
 // Not thread-safe.
 class ReplyInbox {
@@ -70,8 +70,8 @@ class ReplyInbox {
 
   const std::string& subject() const { return subject_; }
 
-  // The next reply; its status is kNoResponders where nobody listens. Unavailable: none within
-  // `timeout`.
+  // Returns the next reply; its status is kNoResponders when no subscriber listens. Unavailable: no
+  // reply within `timeout`.
   absl::StatusOr<Incoming> Next(absl::Duration timeout);
 
  private:
@@ -81,7 +81,7 @@ class ReplyInbox {
   natsSubscription* subscription_ = nullptr;  // owned
 };
 
-// CallbackSubscription: a subscription whose messages nats.c delivers on a thread of its own.
+// CallbackSubscription: nats.c calls its handler for each message, on a thread of its own.
 
 class CallbackSubscription final : public Connection::Subscription {
  public:
@@ -116,19 +116,19 @@ class CallbackSubscription final : public Connection::Subscription {
   natsSubscription* subscription_ = nullptr;  // owned
 };
 
-// PendingReplies: who waits for which reply. Each request is sent with a reply subject of its own,
-// and one subscription hears them all:
+// PendingReplies: matches replies with the calls that wait for them. Each request has its own reply
+// subject, and one subscription receives all of them:
 //
 //   <prefix>.<call>.<place>       the place of the request among those of its call
 
 // Thread-safe.
 class PendingReplies {
  public:
-  // `prefix` is nobody else's. `clock` is not owned.
+  // `prefix` must be unique. `clock` is not owned.
   PendingReplies(std::string prefix, base::Clock* clock)
       : prefix_(std::move(prefix)), clock_(clock) {}
 
-  // One caller's requests; replies that come after it are dropped. Not thread-safe.
+  // The requests of one caller. Replies that come after its end are dropped. Not thread-safe.
   class Call {
    public:
     explicit Call(PendingReplies* pending);
@@ -137,7 +137,8 @@ class PendingReplies {
     Call& operator=(const Call&) = delete;
 
     std::string ReplySubject(size_t place) const;
-    // The next reply to any of the requests, with its place; nullopt at `deadline` on the clock.
+    // Returns the next reply to any of the requests, with its place; nullopt when `deadline` on the
+    // clock has passed.
     std::optional<std::pair<size_t, Incoming>> Await(absl::Duration deadline);
 
    private:
@@ -149,7 +150,7 @@ class PendingReplies {
     std::deque<std::pair<size_t, Incoming>> replies_;  // guarded by the pending's mu_
   };
 
-  // What every reply subject matches.
+  // The pattern that matches every reply subject.
   std::string Subjects() const { return prefix_ + ".*.*"; }
   void Deliver(Incoming reply);
 

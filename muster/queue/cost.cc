@@ -70,7 +70,7 @@ ordered_json ToJson(const RunUsage& run) {
           {"bus_messages", run.usage.bus_messages}};
 }
 
-// Throws nlohmann's exceptions where something is missing.
+// Throws an nlohmann exception where a field is missing.
 RunUsage FromJson(const json& line) {
   RunUsage run;
   run.batch = line.at("batch").get<uint64_t>();

@@ -1,5 +1,5 @@
-// The bill of a queue that is paid by the call (req. 46–49): what a run did and what it would cost
-// in a cloud, what idling costs, and what it costs those who poll.
+// The bill of a queue service that charges per call (req. 46–49): what a run used and would cost in
+// a cloud, what an idle process costs, and what a polling process costs.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace muster::queue {
 
 struct Prices {
   double per_10000_transactions = 0.01;  // dollars; the papers' price
-  double per_million_bus_messages = 0;   // dollars; a bus of one's own is not billed
+  double per_million_bus_messages = 0;   // dollars; a self-hosted bus is not billed
 };
 
 // What a run used.
@@ -33,9 +33,9 @@ struct Usage {
 double TransactionCost(int64_t transactions, const Prices& prices);
 double Cost(const Usage& usage, const Prices& prices);
 
-// The calls of a process that waits for `lapse` and finds nothing. A worker that polls asks once
-// per interval with each thread; ours looks at each queue once per safety check, whatever its
-// threads.
+// The calls of a process that waits for `lapse` and finds nothing. A polling worker makes one call
+// per interval and thread. A muster worker makes one call per queue and safety check, whatever its
+// number of threads.
 struct Idling {
   absl::Duration lapse = absl::Hours(1);
   absl::Duration interval = absl::Seconds(30);
@@ -44,18 +44,18 @@ struct Idling {
   int64_t calls() const { return lapse / interval * calls_per_interval; }
 };
 
-// The papers' example: eight hours a day, busy for a quarter of them, one look a second and thread
-// in the 22 hours that remain.
+// The papers' example: eight hours a day, busy for a quarter of them; in the remaining 22 hours
+// each thread makes one call per second.
 inline Idling PollingDay(int threads) { return {absl::Hours(22), absl::Seconds(1), threads}; }
 inline constexpr int kDaysOfAMonth = 30;
 
-// "$2.38", and "$0.0001" where cents would hide it.
+// "$2.38"; smaller amounts get more digits, as in "$0.0001".
 std::string ShowDollars(double dollars);
 
-// UsageLog: what each run used, a line of JSON per run, so that a bill can be shown later. It is
-// for people, not for books: the line of a run that was killed is missing.
+// The usage log: one line of JSON per run, so that a bill can be shown later. It is informative,
+// not an account: a killed run leaves no line.
 
-// One run's.
+// The usage of one run.
 struct RunUsage {
   uint64_t batch = 0;
   double seconds = 0;
@@ -64,11 +64,11 @@ struct RunUsage {
   Usage usage;
 };
 
-// Appends a line to the file at `path`, which is made if need be.
+// Appends a line to the file at `path`; makes the file if it does not exist.
 absl::Status AppendUsage(const std::string& path, const RunUsage& run);
 
-// All runs, oldest first; none when there is no such file. Lines that are no run's are passed over:
-// the last one of a disk that was full, say.
+// Returns all runs, oldest first; none when the file does not exist. Skips lines that are not
+// valid, such as a last line cut short by a full disk.
 absl::StatusOr<std::vector<RunUsage>> ReadUsage(const std::string& path);
 
 }  // namespace muster::queue

@@ -165,7 +165,7 @@ absl::Status ValidateListQueues(const ListQueuesRequest& request) {
 std::string CutReason(absl::string_view reason) {
   if (reason.size() <= kMaxReasonBytes) return std::string(reason);
   size_t end = kMaxReasonBytes;
-  // Never in the middle of a UTF-8 character: its following bytes are 10xxxxxx.
+  // Never cut inside a UTF-8 character: its continuation bytes are 10xxxxxx.
   while (end > 0 && (static_cast<unsigned char>(reason[end]) & 0xC0) == 0x80) --end;
   return std::string(reason.substr(0, end));
 }

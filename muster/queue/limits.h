@@ -1,5 +1,5 @@
-// Every bound of the queue, with its reason. The REST contract's own limits (64 KiB of text, 32
-// messages) are the gateway's; these are the engine's, which every caller meets.
+// Every bound of the queue engines, with its reason. Every caller meets these bounds. The REST
+// gateway adds the limits of its own contract (64 KiB of text, 32 messages).
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ inline constexpr size_t kMaxBodyBytes = size_t{1} << 20;
 inline constexpr absl::Duration kMaxVisibility = absl::Hours(24 * 7);
 inline constexpr absl::Duration kMinReceiveVisibility = absl::Milliseconds(1);
 inline constexpr absl::Duration kMaxDelay = absl::Hours(24 * 7);
-// How long after its put a dedup id is remembered, even when its message is gone by then: longer
-// than a producer goes on repeating a put whose outcome it does not know.
+// How long a dedup id is remembered after its put, even when its message is gone by then. It is
+// longer than a producer keeps repeating a put with an unknown outcome.
 inline constexpr absl::Duration kDedupWindow = absl::Minutes(10);
 inline constexpr size_t kMaxDedupIdBytes = 128;
 inline constexpr size_t kMaxMetadataBytes = 8 << 10;  // names and values together (Azure)
@@ -37,28 +37,28 @@ inline constexpr int kMaxListPoison = 1000;
 inline constexpr int kMaxSettle =
     1024;  // receipts in one Update, Delete, BeginAttempt or DeadLetter
 
-// Each answers InvalidArgument with the field and its bounds, or OK.
+// Each Validate function returns OK, or InvalidArgument naming the field and its bounds.
 
 // 3–63 characters of [a-z0-9-], no leading, trailing or double dash; the account 1–63 likewise.
 absl::Status ValidateQueueId(const QueueId& queue);
-// Names are not empty, names and values together stay within kMaxMetadataBytes, and a visibility
-// (lease_metadata.h) is one.
+// Names are not empty; names and values together stay within kMaxMetadataBytes; a value under
+// kVisibilityName (queue_store.h) is a valid visibility.
 absl::Status ValidateMetadata(const Metadata& metadata);
 absl::Status ValidateNewMessage(const NewMessage& message);
-// Each message, their number, and their bytes together.
+// Checks each message, the number of messages and their total bytes.
 absl::Status ValidatePut(absl::Span<const NewMessage> messages);
-// Also of Peek.
+// Also used for Peek.
 absl::Status ValidateReceiveCount(int max_messages, const Traits& traits);
 absl::Status ValidateReceive(const ReceiveOptions& options, const Traits& traits);
 absl::Status ValidateVisibilityUpdate(absl::Duration visibility);
-// The whole request but its receipt.
+// Checks everything in the request except its receipt.
 absl::Status ValidateUpdate(const UpdateRequest& request);
-// `count` of receipts or requests in one Update, Delete, BeginAttempt or DeadLetter.
+// `count`: number of receipts or requests in one Update, Delete, BeginAttempt or DeadLetter.
 absl::Status ValidateSettle(size_t count);
 absl::Status ValidateListPoison(int max_messages);
 absl::Status ValidateListQueues(const ListQueuesRequest& request);
 
-// `reason` cut to kMaxReasonBytes, between two characters.
+// Returns `reason` cut to kMaxReasonBytes, never inside a UTF-8 character.
 std::string CutReason(absl::string_view reason);
 
 }  // namespace muster::queue

@@ -1,4 +1,4 @@
-// What QueueService says of queues, as the store has it and as it travels.
+// Conversions between the types of the queue store and the messages of QueueService.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,9 @@
 
 namespace muster::queue {
 
-// `text` with each byte that is not UTF-8 replaced by "?": a message with any other text could not
-// be read. Metadata and causes come from users and their handlers.
+// Returns `text` with each byte that is not UTF-8 replaced by "?": protobuf cannot parse a string
+// field that is not UTF-8. Metadata and causes come from users and their handlers, so they may hold
+// any bytes.
 std::string ProtoText(absl::string_view text);
 
 v1::QueueName ToProto(const QueueId& id);
@@ -21,9 +22,9 @@ QueueId FromProto(const v1::QueueName& proto);
 v1::QueueStats ToProto(const QueueStats& stats);
 QueueStats FromProto(const v1::QueueStats& proto);
 
-// With `max_body_bytes` of the body at most; 0: all.
+// Copies at most `max_body_bytes` of the body; 0: all of it.
 v1::PeekedMessage ToProto(const Message& message, int32_t max_body_bytes);
-// Without what a peek does not tell: next_visible_time, interrupted and receipt.
+// Leaves next_visible_time, interrupted and receipt unset, because a peek does not return them.
 Message FromProto(const v1::PeekedMessage& proto);
 
 v1::PoisonMessage ToProto(const PoisonMessage& message, int32_t max_body_bytes);

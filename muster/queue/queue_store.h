@@ -2,7 +2,8 @@
 //
 // A queue holds messages. A message is ready, delayed (put for later), in flight (leased to a
 // receiver for its visibility timeout) or poison (given up, with its cause). Delivery is at least
-// once. Ready messages come in the order of (time they became visible, sequence of their put).
+// once. Receive returns ready messages ordered by (time they became visible, sequence of their
+// put).
 //
 // Every verb takes a batch, every verb returns absl::Status:
 //   InvalidArgument     an argument breaks a limit (limits.h) or is malformed; nothing was done
@@ -12,12 +13,12 @@
 //   ResourceExhausted   a limit or a throttle; try again later
 //   Unavailable         the engine cannot answer now; the outcome is unknown: try again
 //   DataLoss            a stored record is corrupt; the message names it; the rest stays usable
-// Verbs that settle several messages answer one Status for each of them, in order; the outer
-// status is an error only when the call as a whole did nothing.
+// Verbs that settle several messages return one Status per message, in order. The outer status is
+// an error only when the call as a whole did nothing.
 //
-// Durability: when Put, Delete, Update or DeadLetter answers OK, the effect survives what
+// Durability: when Put, Delete, Update or DeadLetter returns OK, the effect survives the event that
 // traits().ack_survives names. A lease (Receive) and an attempt (BeginAttempt) survive the death of
-// the process; after a power cut a lease may be lost early, which at-least-once allows.
+// the process. After a power cut a lease may be lost early, which at-least-once delivery allows.
 //
 // Thread-safe: any verb from any thread. No verb blocks on another receiver's lease.
 #pragma once
@@ -55,8 +56,8 @@ struct QueueId {
 // Name/value pairs that travel with a queue; names keep their case.
 using Metadata = std::map<std::string, std::string>;
 
-// A lease's token: opaque to callers, URL-safe text. It names message, lease and engine epoch, so
-// that a stale holder is refused however late it comes.
+// The token of a lease: opaque to callers, URL-safe text. It names the message, the lease and the
+// engine epoch, so that the engine refuses a stale holder however late it comes.
 using Receipt = std::string;
 
 inline constexpr absl::Duration kNeverExpires = absl::InfiniteDuration();
@@ -66,9 +67,9 @@ struct NewMessage {
   std::string body;                             // ≤ limits.h, bytes
   absl::Duration delay = absl::ZeroDuration();  // invisible for so long first; < ttl
   absl::Duration ttl = absl::Hours(24 * 7);     // then it is garbage; or kNeverExpires
-  // When not empty: a second put with this id within kDedupWindow of the first, or while the first
-  // message is still stored (as poison, too), puts nothing and answers the first message's id with
-  // `duplicate` set.
+  // When not empty: a second put with this id, made within kDedupWindow of the first or while the
+  // first message is still stored (also as poison), puts nothing. It returns the first message's id
+  // with `duplicate` set.
   std::string dedup_id;
 };
 
@@ -91,8 +92,9 @@ struct Message {
   int dequeue_count = 0;         // times received, this one included
   int attempts = 0;              // handler starts charged so far (BeginAttempt)
   // A handler began on this message under an earlier lease, and that lease was lost unsettled: its
-  // holder died or hung. The next holder should suspect the message. Stays set until a holder that
-  // began an attempt of its own ends it in order (UpdateRequest::attempt_ended) or settles.
+  // holder died or hung. The next holder should suspect the message. The flag stays set until a
+  // holder that began an attempt of its own ends that attempt in order
+  // (UpdateRequest::attempt_ended) or settles the message.
   bool interrupted = false;
   Receipt receipt;  // empty for Peek
 };
@@ -105,15 +107,16 @@ struct ReceiveOptions {
 // Changes a leased message. Each field that is unset stays as it is.
 struct UpdateRequest {
   Receipt receipt;
-  // From now on invisible for so long; zero gives the message back at once. The lease goes on under
-  // the new receipt until then.
+  // How long the message stays invisible from now on; zero gives the message back at once. The
+  // lease continues under the new receipt until then.
   absl::Duration visibility = absl::ZeroDuration();
   std::optional<std::string> body;
-  // The holder lets go on purpose: nobody works on the message until it is visible again, so that
-  // it counts as delayed, not as in flight. The attempt that the holder began, if any, ended
-  // without its death, so the next receiver sees interrupted = false.
+  // The holder gives up the lease on purpose. No handler works on the message until it is visible
+  // again, so it counts as delayed, not as in flight. The attempt that the holder began, if any,
+  // ended without the death of the holder, so the next receiver sees interrupted = false.
   bool attempt_ended = false;
-  // With attempt_ended: takes back what BeginAttempt charged under this lease (outcome Defer).
+  // With attempt_ended: refunds the attempt that BeginAttempt charged under this lease (outcome
+  // Defer).
   bool refund_attempt = false;
 };
 
@@ -126,7 +129,7 @@ struct UpdateResult {
 struct Cause {
   std::string reason;  // one line for people
   int attempts = 0;    // handler starts when it was given up
-  std::string holder;  // who gave it up (role instance)
+  std::string holder;  // the role instance that gave the message up
   absl::Time time;     // when; the engine fills it in if it is left at its default
 };
 
@@ -169,10 +172,10 @@ struct ListQueuesRequest {
   int max_results = 5000;
 };
 
-// What an acknowledgement outlives.
+// The event that an acknowledged change survives.
 enum class Survives { kProcess, kPower };
 
-// What an engine can do; the conformance suite reads it.
+// The abilities of an engine. The conformance suite tests the engine against them.
 struct Traits {
   std::string engine;  // "rocksdb", "jetstream"
   Survives ack_survives = Survives::kProcess;
@@ -181,17 +184,19 @@ struct Traits {
   bool delayed_put = false;
   bool dedup = false;
   bool body_update = false;
-  // Receive and Update say how long a lease lasts; otherwise the queue does, by its metadata
-  // (lease_metadata.h) or else as the engine was set up, and next_visible_time tells.
+  // True: Receive and Update set how long a lease lasts. False: the metadata of the queue sets it
+  // (kVisibilityName, below), or else the settings of the engine; next_visible_time shows the
+  // result.
   bool per_receive_visibility = false;
-  // Stats and times are as the caller's clock and this page have them, at every moment; otherwise
-  // as a server far away has them: see the engine.
+  // True: Stats and times always follow the clock of the caller and the rules of this file. False:
+  // they follow a remote server; see the engine.
   bool exact_stats = false;
   // A redriven message keeps its id, Clear forgets dedup ids, and a dedup id outlives kDedupWindow
   // with its message.
   bool keeps_ids = false;
-  // First attempts may begin together: BeginAttempt of many costs no more than of one. Whose holder
-  // dies is a suspect then and was charged nothing: nobody knows whose handler had started.
+  // True: several first attempts may begin in one BeginAttempt, which then costs no more than one
+  // attempt. If the holder dies, each of these messages becomes a suspect and none is charged,
+  // because it is unknown which of their handlers had started.
   bool begins_together = false;
   int max_receive = 32;
   size_t max_body_bytes = size_t{1} << 20;  // of a message
@@ -203,9 +208,9 @@ class QueueStore {
 
   virtual const Traits& traits() const = 0;
 
-  // OK also when the queue is there with the same metadata.
+  // Returns OK also when the queue exists with the same metadata.
   virtual absl::Status CreateQueue(const QueueId& queue, const Metadata& metadata) = 0;
-  // Deletes the queue with all that it holds, poison included.
+  // Deletes the queue and all its messages, poison included.
   virtual absl::Status DeleteQueue(const QueueId& queue) = 0;
   // In order of name.
   virtual absl::StatusOr<std::vector<QueueInfo>> ListQueues(const ListQueuesRequest& request) = 0;
@@ -213,26 +218,27 @@ class QueueStore {
   // Replaces all metadata.
   virtual absl::Status SetMetadata(const QueueId& queue, const Metadata& metadata) = 0;
 
-  // All or nothing: on error no message was put, or (Unavailable) the outcome is unknown.
+  // All or nothing: on an error no message was put, or (Unavailable) the outcome is unknown.
   virtual absl::StatusOr<std::vector<PutResult>> Put(const QueueId& queue,
                                                      absl::Span<const NewMessage> messages) = 0;
 
-  // Leases up to max_messages ready messages; an empty vector when none is ready. Two live leases
-  // never share a message. A message whose record is corrupt is skipped, set aside as poison with a
-  // DataLoss cause, and does not hinder the rest.
+  // Leases up to max_messages ready messages; returns an empty vector when none is ready. Two live
+  // leases never share a message. Receive sets a message with a corrupt record aside as poison,
+  // with a DataLoss cause, and continues with the next message.
   virtual absl::StatusOr<std::vector<Message>> Receive(const QueueId& queue,
                                                        const ReceiveOptions& options) = 0;
 
-  // Ready messages in the order in which Receive would give them; leases nothing.
+  // Returns ready messages in the order in which Receive would return them. Leases nothing.
   virtual absl::StatusOr<std::vector<Message>> Peek(const QueueId& queue, int max_messages) = 0;
 
-  // Charges an attempt to each leased message: called when its handler starts, and only then; where
-  // traits().begins_together, for several first attempts when the first of them starts, and what
-  // does not start after all is given back with refund_attempt. The receipt stays valid. Answers,
-  // per receipt, the attempts charged including this one. A lease whose visibility has passed is
-  // refused (FailedPrecondition) even if nobody received the message since: to start work on it
-  // would be to do it twice. So is the receipt of a message that nobody holds: one that was put
-  // with a delay, or whose holder let go (attempt_ended).
+  // Charges an attempt to each leased message. The caller calls it when the handler of the message
+  // starts, and only then. Where traits().begins_together, the caller may charge several first
+  // attempts when the first of them starts; it then gives each message that does not start back
+  // with refund_attempt. The receipts stay valid. Returns, per receipt, the attempts charged
+  // including this one. A lease with a visibility that has passed is refused (FailedPrecondition)
+  // even if no receive took the message since: to start work on it would be to do it twice. A
+  // receipt without a live lease is refused too: the message was put with a delay, or its holder
+  // gave the lease up (attempt_ended).
   virtual absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
       const QueueId& queue, absl::Span<const Receipt> receipts) = 0;
 
@@ -240,7 +246,7 @@ class QueueStore {
   virtual absl::StatusOr<std::vector<absl::StatusOr<UpdateResult>>> Update(
       const QueueId& queue, absl::Span<const UpdateRequest> requests) = 0;
 
-  // A receipt whose visibility has passed still deletes, as long as nobody received the message
+  // A receipt still deletes after its visibility has passed, as long as no receive took the message
   // since.
   virtual absl::StatusOr<std::vector<absl::Status>> Delete(const QueueId& queue,
                                                            absl::Span<const Receipt> receipts) = 0;
@@ -252,37 +258,39 @@ class QueueStore {
   virtual absl::StatusOr<std::vector<absl::Status>> DeadLetter(
       const QueueId& queue, absl::Span<const DeadLetterRequest> requests) = 0;
 
-  // Oldest first; `after` is the message id that the last page ended with, or empty.
+  // Returns poison messages, oldest first. `after` is the last message id of the previous page, or
+  // empty.
   virtual absl::StatusOr<std::vector<PoisonMessage>> ListPoison(const QueueId& queue,
                                                                 absl::string_view after,
                                                                 int max_messages) = 0;
-  // Makes poison messages ready again, with attempts and dequeue count at zero: those named, or the
-  // oldest `max_messages` when `message_ids` is empty. Answers how many; an
-  // error only when none was. The rest of the queue goes on meanwhile.
+  // Makes poison messages ready again, with attempts and dequeue count at zero: the messages in
+  // `message_ids`, or the oldest `max_messages` when `message_ids` is empty. Returns how many; an
+  // error only when none became ready. Other messages of the queue can be received and settled
+  // meanwhile.
   virtual absl::StatusOr<int64_t> Redrive(const QueueId& queue,
                                           absl::Span<const std::string> message_ids,
                                           int64_t max_messages) = 0;
-  // Drops all poison messages. Answers how many.
+  // Drops all poison messages. Returns how many.
   virtual absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) = 0;
 
   virtual absl::StatusOr<QueueStats> Stats(const QueueId& queue) = 0;
 };
 
-// How long the leases of a queue last, as its metadata says. Engines whose traits have no
-// per_receive_visibility go by it; for the others each receive says it.
+// The lease duration of a queue, as its metadata sets it. Engines without per_receive_visibility
+// follow it; with the other engines each Receive sets the duration.
 
-// The name in the metadata. Its value is a duration such as "30s" or "1h30m", within what a receive
-// may ask (limits.h).
+// The metadata name. Its value is a duration such as "30s" or "1h30m", within the bounds of a
+// receive visibility (limits.h).
 inline constexpr char kVisibilityName[] = "muster-visibility";
 
-// nullopt: `metadata` says nothing of it, or nothing that can be understood.
+// nullopt: `metadata` has no visibility, or one that cannot be parsed.
 std::optional<absl::Duration> VisibilityOf(const Metadata& metadata);
 
-// `metadata` with this visibility; nullopt: with none.
+// Returns `metadata` with this visibility; nullopt: without any.
 Metadata WithVisibility(Metadata metadata, std::optional<absl::Duration> visibility);
 
-// Has the leases of a queue that is there last so long from now on; nullopt: as long as its engine
-// would have it. Other metadata stays. The store's statuses.
+// Sets how long the leases of an existing queue last from now on; nullopt: the default of its
+// engine. Keeps the other metadata. Returns the statuses of the store.
 absl::Status SetVisibility(QueueStore* store, const QueueId& queue,
                            std::optional<absl::Duration> visibility);
 

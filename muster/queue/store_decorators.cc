@@ -144,7 +144,7 @@ ThrottledStore::ThrottledStore(QueueStore* behind, double per_second, base::Cloc
     : InterceptedStore(behind), per_second_(per_second), clock_(clock) {}
 
 absl::Status ThrottledStore::Before(Verb verb, const QueueId& queue) {
-  // People's commands and a role's start are few, and must get through.
+  // Commands of operators and the start of a role are few, and must never be throttled.
   if (verb == Verb::kAdministration) return absl::OkStatus();
   const absl::Duration now = clock_->Monotonic();
   const double most = std::max(1.0, per_second_);

@@ -1,5 +1,5 @@
-// InterceptedStore: a queue store behind another, which hears of each call before it is made and
-// after. What slows calls down, refuses or counts them derives from it.
+// InterceptedStore: a queue store in front of another store. It calls Before and After around each
+// call that it forwards. The stores that throttle, refuse or count calls derive from it.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@
 
 namespace muster::queue {
 
-// One storage transaction is one call of one of these, whatever number of messages it carries.
+// One storage transaction is one call of one of these verbs, whatever number of messages it
+// carries.
 enum class Verb {
   kAdministration,  // of queues: create, delete, list, metadata
   kPut,
@@ -68,13 +69,15 @@ class InterceptedStore : public QueueStore {
   absl::StatusOr<QueueStats> Stats(const QueueId& queue) override;
 
  protected:
-  // An error is what the caller gets; the call is not made then. ListQueues names an account only.
+  // If Before returns an error, the caller gets that error and the call is not made. For
+  // ListQueues, `queue` has only an account.
   virtual absl::Status Before(Verb verb, const QueueId& queue) = 0;
-  // `useful`: it did not fail, and was no look at an empty queue. Not after a refused call.
+  // `useful`: the call succeeded and was not a look at an empty queue. Not called when Before
+  // refused the call.
   virtual void After(Verb verb, const QueueId& queue, bool useful) = 0;
 
  private:
-  // Makes the call between Before and After; `is_useful` judges what came of one that did not fail.
+  // Makes the call between Before and After. `is_useful` judges the result of a successful call.
   template <typename Call, typename IsUseful>
   auto Intercept(Verb verb, const QueueId& queue, Call call, IsUseful is_useful)
       -> decltype(call());
@@ -84,8 +87,8 @@ class InterceptedStore : public QueueStore {
   QueueStore* const behind_;  // not owned
 };
 
-// MeteredStore: a queue store that counts its storage transactions, which is what queues in a cloud
-// are billed by (req. 47).
+// MeteredStore: a queue store that counts its storage transactions, the unit by which cloud queues
+// are billed (req. 47).
 
 inline constexpr int kVerbs = static_cast<int>(Verb::kStats) + 1;
 
@@ -105,7 +108,7 @@ class MeteredStore final : public InterceptedStore {
   // `behind` is not owned.
   explicit MeteredStore(QueueStore* behind) : InterceptedStore(behind) {}
 
-  // Since the store was made.
+  // Totals since the store was constructed.
   TransactionsByVerb transactions() const {
     base::MutexLock lock(&mu_);
     return transactions_;
@@ -124,24 +127,24 @@ class MeteredStore final : public InterceptedStore {
   TransactionsByVerb transactions_ ABSL_GUARDED_BY(mu_) = {};
 };
 
-// ThrottledStore: a queue store that takes only so many storage transactions a second for each
-// queue (req. 52). What is more is refused at once with a word on when to come back: callers that
-// obey it lose nothing, and the store behind never sees the storm.
+// ThrottledStore: a queue store that admits a limited number of storage transactions per second for
+// each queue (req. 52). It refuses the excess at once and says when to retry. Callers that obey
+// lose nothing, and the store behind never sees the peak.
 
 // Thread-safe.
 class ThrottledStore final : public InterceptedStore {
  public:
-  // `per_second`: the target of each queue, above 0; a queue that was quiet may take a second's
-  // worth at once. Neither pointer is owned.
+  // `per_second`: the transactions per second of each queue, above 0. A queue that was quiet may
+  // use one second's worth at once. Neither pointer is owned.
   ThrottledStore(QueueStore* behind, double per_second, base::Clock* clock);
 
  protected:
-  // ResourceExhausted with base::RetryAfter when the queue's target is reached.
+  // Returns ResourceExhausted with base::RetryAfter when the queue has used up its rate.
   absl::Status Before(Verb verb, const QueueId& queue) override;
   void After(Verb, const QueueId&, bool) override {}
 
  private:
-  // Fills at the target's rate, up to a second's worth; a call takes one.
+  // Gains tokens at `per_second`, up to one second's worth; each call takes one.
   struct Bucket {
     double tokens;
     absl::Duration filled_at;

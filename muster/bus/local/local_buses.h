@@ -1,7 +1,7 @@
-// LocalTriggerBus: the multicast within one process.
+// LocalTriggerBus, LocalHeartbeatBus: the multicast within one process.
 //
-// Publish runs the subscribers itself, one after the other and one publisher at a time. So an event
-// has been heard when Publish returns, and nothing is ever queued.
+// Publish itself calls the subscribers, one after the other and one publisher at a time. So all
+// subscribers have received an event when Publish returns, and no event is ever queued.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ class LocalTriggerBus final : public bus::TriggerBus {
   bus::FanOut fan_out_;
 };
 
-// LocalHeartbeatBus: the multicast within one process. Subscribers have heard a heartbeat when
-// Publish returns.
+// LocalHeartbeatBus: the multicast of heartbeats within one process. All subscribers have received
+// a heartbeat when Publish returns.
 
 // Thread-safe. Subscriptions may outlive the bus.
 class LocalHeartbeatBus final : public HeartbeatBus {

@@ -1,4 +1,4 @@
-// The bounds of the NATS bus, each with its reason.
+// NatsTriggerBus and NatsHeartbeatBus: subjects, encoding and timeouts.
 
 #include "muster/bus/nats/nats_buses.h"
 
@@ -20,8 +20,8 @@
 
 namespace muster::bus::nats {
 
-// A publisher waits at most this long for the server to confirm. A trigger that is later than this
-// has hardly a use: the safety check of the listeners is on its way.
+// A publisher waits at most this long for the server to confirm. A later trigger is hardly useful:
+// the safety check of the listeners is due by then.
 inline constexpr absl::Duration kTriggerPublishTimeout = absl::Seconds(1);
 
 namespace {
@@ -136,19 +136,19 @@ absl::Status NatsTriggerBus::OnMessage(const muster::nats::Incoming& message) {
   return absl::OkStatus();
 }
 
-// The bounds of the NATS bus for heartbeats, each with its reason.
+// The timeouts of NatsHeartbeatBus.
 
 // A publisher waits at most this long for the server to confirm: the next heartbeat is due then.
 inline constexpr absl::Duration kHeartbeatPublishTimeout = absl::Seconds(1);
-// A server takes under a millisecond to say that it is there. Less than anybody who asks for the
-// instances waits for them.
+// A server confirms within a millisecond. Shorter than callers that list the instances wait for the
+// list.
 inline constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);
 
 namespace {
 
 constexpr const char* kHeartbeatSubjects = "muster.heartbeat.>";
 
-// "processor" of ROLE_PROCESSOR.
+// Returns "processor" for ROLE_PROCESSOR.
 std::string RoleToken(v1::Role role) {
   const std::string name = v1::Role_Name(role);  // empty for a role of a newer muster
   return muster::nats::SubjectToken(absl::AsciiStrToLower(absl::StripPrefix(name, "ROLE_")));

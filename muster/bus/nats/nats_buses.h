@@ -1,11 +1,13 @@
-// How an event travels over NATS: a muster.v1.InterRoleCommunicationEvent on the subject
+// NatsTriggerBus, NatsHeartbeatBus: the multicast between processes, over core NATS.
+//
+// An event travels as a muster.v1.InterRoleCommunicationEvent on the subject
 //
 //   muster.trigger.<account>.<queue>      work was put into the queue
-//   muster.event.<kind>                   anything else: job_changed, batch_counted,
-//   batch_cancelled
+//   muster.event.<kind>                   job_changed, batch_counted, batch_cancelled or
+//                                         cancel_acknowledged
 //
-// The payload alone says what the event is; the subject is there for servers to filter by, and to
-// let an account only hear its own. Account and queue are written as tokens (nats/subject.h).
+// Receivers read only the payload. The subject exists so that servers can filter by it, and can
+// limit an account to its own events. Account and queue are written as tokens (nats/names.h).
 #pragma once
 
 #include <cstdint>
@@ -23,41 +25,42 @@
 
 namespace muster::bus::nats {
 
-// What the subjects of all events match.
+// Patterns that match the subjects of all events.
 inline constexpr const char* kEventSubjects[] = {"muster.trigger.>", "muster.event.*"};
 
 std::string SubjectOf(const bus::InterRoleCommunicationEvent& event);
 std::string EncodeEvent(const bus::InterRoleCommunicationEvent& event);
 
-// InvalidArgument: no event, or one without a payload that we know.
+// InvalidArgument: not an event, or an event with an unknown payload.
 absl::StatusOr<bus::InterRoleCommunicationEvent> DecodeEvent(absl::string_view bytes);
 
-// NatsTriggerBus: the multicast between processes, over core NATS. No queue group: every subscriber
-// of every process hears every event. Nothing is stored; who is not connected misses it.
+// NatsTriggerBus: the multicast between processes, over core NATS. It uses no queue group: every
+// subscriber of every process receives every event. Nothing is stored; a disconnected process
+// misses events.
 //
-// Each process hears all triggers and leaves it to its listeners to tell theirs from the others: an
-// event is a hundred bytes and comes once for a whole batch of messages, and a filter would have to
-// be set anew on the server whenever a listener comes or goes. Should there ever be so many queues
-// that this costs, the subjects are laid out for the server to filter (event_codec.h).
+// Each process receives all triggers, and its listeners select their own: an event is a hundred
+// bytes and comes once for a whole batch of messages, whereas a filter would have to be set anew on
+// the server whenever a listener comes or goes. If there are ever so many queues that this costs
+// too much, the subjects allow the server to filter (SubjectOf).
 
 // Thread-safe. Subscriptions may outlive the bus; the connection must.
 class NatsTriggerBus final : public bus::TriggerBus {
  public:
   // `connection` is not owned.
   explicit NatsTriggerBus(muster::nats::Connection* connection);
-  // Waits for a subscriber that is running.
+  // Waits for a running subscriber to return.
   ~NatsTriggerBus() override = default;
 
-  // Waits until the server has the event, at most kTriggerPublishTimeout. Unavailable: it is not
-  // known to have it. InvalidArgument: an event that NATS does not take.
+  // Waits until the server has the event, at most kTriggerPublishTimeout. Unavailable: the server
+  // has not confirmed it. InvalidArgument: NATS does not accept the event.
   absl::Status Publish(const bus::InterRoleCommunicationEvent& event) override;
 
-  // As FanOut::Subscribe; subscribers run on a thread of the connection. A new one hears whatever
-  // any process publishes from now on, or, while there is no connection, as soon as there is one.
-  // It may also hear what was published just before.
+  // As FanOut::Subscribe; subscribers run on a thread of the connection. A new subscriber receives
+  // all events that any process publishes from now on or, without a connection, from when there is
+  // one. It may also receive events published just before.
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) override;
 
-  // Messages on the subjects of triggers that were none.
+  // Number of messages on the subjects of triggers that were not valid events.
   int64_t malformed() const { return subscription_.malformed(); }
 
  private:
@@ -68,14 +71,14 @@ class NatsTriggerBus final : public bus::TriggerBus {
   muster::nats::LazySubscription subscription_;  // tells fan_out_
 };
 
-// NatsHeartbeatBus: the multicast of heartbeats between processes, over core NATS: a
-// muster.v1.Heartbeat on the subject
+// NatsHeartbeatBus: the multicast of heartbeats between processes, over core NATS. A heartbeat
+// travels as a muster.v1.Heartbeat on the subject
 //
 //   muster.heartbeat.<role>.<instance>      role: initiator, processor, controller, scaling_agent
 //
-// The payload alone says whose it is; the subject is there for servers to filter by, and to let an
-// account send only its own. The instance is written as a token (nats/subject.h). Nothing is
-// stored; who is not connected misses it.
+// Receivers read only the payload. The subject exists so that servers can filter by it, and can
+// limit an account to sending its own heartbeats. The instance is written as a token
+// (nats/names.h). Nothing is stored; a disconnected process misses heartbeats.
 
 std::string SubjectOf(const v1::InstanceInfo& instance);
 
@@ -84,23 +87,23 @@ class NatsHeartbeatBus final : public bus::HeartbeatBus {
  public:
   // `connection` is not owned.
   explicit NatsHeartbeatBus(muster::nats::Connection* connection);
-  // Waits for a subscriber that is running.
+  // Waits for a running subscriber to return.
   ~NatsHeartbeatBus() override = default;
 
-  // Waits until the server has it, at most kHeartbeatPublishTimeout: while there is no connection
-  // heartbeats are lost, rather than kept and told when they are no longer true. Unavailable: the
-  // server is not known to have it. InvalidArgument: longer than a heartbeat may be.
+  // Waits until the server has the heartbeat, at most kHeartbeatPublishTimeout. Without a
+  // connection heartbeats are lost, because a delayed one would no longer be true. Unavailable: the
+  // server has not confirmed it. InvalidArgument: the heartbeat is too long.
   absl::Status Publish(const v1::Heartbeat& heartbeat) override;
 
-  // As base::FanOut::Subscribe; subscribers run on a thread of the connection. A new one hears
-  // whatever any process publishes from now on, or, while there is no connection, as soon as there
-  // is one.
+  // As base::FanOut::Subscribe; subscribers run on a thread of the connection. A new subscriber
+  // receives all heartbeats that any process publishes from now on or, without a connection, from
+  // when there is one.
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) override;
 
-  // Asks the server: a connection to one that hangs looks sound for up to half a minute.
+  // Asks the server, because a connection to a hanging server looks sound for up to half a minute.
   bool CanReceive() override;
 
-  // Messages on the subjects of heartbeats that were none.
+  // Number of messages on the subjects of heartbeats that were not valid heartbeats.
   int64_t malformed() const { return subscription_.malformed(); }
 
  private:

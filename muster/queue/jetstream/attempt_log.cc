@@ -14,7 +14,7 @@
 namespace muster::queue::jetstream {
 namespace {
 
-// So many records at most are lost on a stream that is gone.
+// At most this many records are lost on a stream that is gone.
 constexpr uint64_t kAskEvery = 64;
 
 }  // namespace
@@ -75,6 +75,7 @@ absl::Status AttemptLog::Tell(const nats::Outgoing& message, size_t records) {
 absl::Status AttemptLog::Ask(const nats::Outgoing& message) {
   const absl::Status written = jetstream_->Publish(message).status();
   if (!nats::IsNobodyListens(written)) return written;
+  // The stream is gone, lost with the memory of the server: make it again, then retry once.
   MUSTER_RETURN_IF_ERROR(Open());
   return jetstream_->Publish(message).status();
 }
@@ -106,7 +107,7 @@ absl::StatusOr<std::optional<AttemptRecord>> AttemptLog::FindAlone(const queue::
   MUSTER_RETURN_IF_ERROR(message.status());
   std::optional<AttemptRecord> record = DecodeAttemptRecord(message->data);
   if (record.has_value() && record->sequence != sequence)
-    record.reset();  // another one's slot by now
+    record.reset();  // another message uses the slot by now
   return record;
 }
 

@@ -1,18 +1,19 @@
-// AttemptLog: how many handler starts a message was charged, and whether its last holder died at
-// work. The server counts deliveries, which is not the same: what is fetched and given back is
-// delivered, and no handler has started.
+// AttemptLog: how many handler starts each message was charged, and whether its last holder died at
+// work. The delivery count of the server is not the same: a message that is fetched and given back
+// was delivered, but no handler has started.
 //
-// A record lies in a slot of its queue, in a stream in the server's memory: it is written with
-// every handler start and is of use only to whoever receives the message next, which is seldom.
-// Notes that are lost with the server cost the honesty of a count: an attempt goes uncharged.
+// Each record lies in a slot of its queue, in a stream in the memory of the server: every handler
+// start writes one, and only the next receiver of the message reads it, which is rare. Records lost
+// with the server make the count too low: an attempt goes uncharged.
 //
-// First attempts that begin together are noted together, a line for each, in the slot of their
-// page, and charge nothing: they say who is a suspect if the holder dies. What is said of a message
-// alone comes later than that, and counts.
+// First attempts that begin together are noted together, one line each, in the slot of their page,
+// and charge nothing: they only mark the suspects if the holder dies. A record of a single message
+// is written later, and counts.
 //
-// That a handler starts is told, not asked: over a prompt connection the record is on its way
-// whatever becomes of this process, and the server keeps the order of what one connection says. To
-// wait for an answer to each would cost a small item more than its work.
+// The note of a handler start is published without waiting for an answer. Over a prompt connection
+// the note has left before the call returns, whatever happens to this process, and the server keeps
+// the order of the messages of one connection. Waiting for each answer would cost a small item more
+// than its work.
 #pragma once
 
 #include <atomic>
@@ -34,12 +35,12 @@ struct AttemptRecord {
   uint64_t sequence = 0;  // of the message
   int deliveries = 0;     // when it was written
   int attempts = 0;       // charged so far
-  bool ended = false;     // the holder let go in order; otherwise it began
-  bool suspect = false;   // ended: an earlier holder died at work, and nobody has begun since
+  bool ended = false;     // the holder gave the message up in order; false: the attempt began
+  bool suspect = false;   // with ended: an earlier holder died at work, no attempt began since
 };
 
 std::string Encode(const AttemptRecord& record);
-// nullopt: no such text.
+// nullopt: `text` is not a record.
 std::optional<AttemptRecord> DecodeAttemptRecord(absl::string_view text);
 
 // Thread-safe.
@@ -49,15 +50,15 @@ class AttemptLog {
   AttemptLog(nats::JetStream* jetstream, const Settings& settings)
       : jetstream_(jetstream), settings_(settings) {}
 
-  // Makes the stream.
+  // Makes the stream if it does not exist.
   absl::Status Open();
-  // OK: the stream has it, or, of an attempt that begins, it has left on a prompt connection. Now
-  // and then one of those is awaited as well: a stream that the server has lost with its memory is
-  // made again.
+  // OK: the stream has the record or, for an attempt that begins, the record has left on a prompt
+  // connection. Now and then Write waits for the answer to one of these as well, to find out
+  // whether the server lost the stream with its memory; then it makes the stream again.
   absl::Status Write(const queue::QueueId& queue, const AttemptRecord& record);
-  // The same of first attempts that begin together. On error some may be noted.
+  // Like Write, for first attempts that begin together. On error some may be noted.
   absl::Status WriteTogether(const queue::QueueId& queue, absl::Span<const AttemptRecord> records);
-  // One answer for each sequence: its record, if there is one.
+  // Returns one result per sequence: its record, if there is one.
   absl::StatusOr<std::vector<std::optional<AttemptRecord>>> Find(
       const queue::QueueId& queue, absl::Span<const uint64_t> sequences);
   absl::Status Forget(const queue::QueueId& queue);
@@ -69,7 +70,7 @@ class AttemptLog {
   absl::Status Ask(const nats::Outgoing& message);
   absl::StatusOr<std::optional<AttemptRecord>> FindAlone(const queue::QueueId& queue,
                                                          uint64_t sequence);
-  // All that is noted together with `sequence`, the oldest first.
+  // Returns all records in the page of `sequence`, oldest first.
   absl::StatusOr<Notes> ReadPage(const queue::QueueId& queue, uint64_t sequence);
 
   nats::JetStream* const jetstream_;  // not owned

@@ -16,12 +16,13 @@ namespace {
 using nlohmann::json;
 
 constexpr char kCauseHeader[] = "Muster-Cause";
-// With what else is in an envelope, below what a body leaves free (jetstream_queue_store.cc).
+// The cause and all other headers stay below the space that a body leaves free
+// (jetstream_queue_store.cc).
 constexpr size_t kMaxCauseBytes = 6 << 10;
 constexpr size_t kMaxHolderBytes = 256;
 
-// JSON, in base64: a header is one line, and a reason is what its writer liked. Its escapes may
-// make it longer than there is room for.
+// JSON in base64: a header is one line, and a reason is arbitrary text. Escaping may make the text
+// longer than the space there is.
 std::string EncodeCause(const queue::Cause& cause, absl::Time insertion) {
   json object = {{"attempts", cause.attempts},
                  {"holder", cause.holder.substr(0, kMaxHolderBytes)},
@@ -36,7 +37,7 @@ std::string EncodeCause(const queue::Cause& cause, absl::Time insertion) {
   }
 }
 
-// Somebody else's message, or an older muster's, has no cause that can be read; it is shown all the
+// A message from another program or an older muster has no readable cause; it is shown all the
 // same.
 void DecodeCause(const std::string& header, queue::PoisonMessage* message) {
   std::string text;
@@ -71,7 +72,7 @@ queue::PoisonMessage Show(const queue::QueueId& queue, uint64_t sequence,
   return message;
 }
 
-// An error only when nothing was done.
+// Returns the error only when nothing was redriven.
 absl::StatusOr<int64_t> Redriven(int64_t count, const absl::Status& failure) {
   if (count > 0) return count;
   return failure;
@@ -126,7 +127,8 @@ absl::StatusOr<int64_t> DeadLetterStore::Redrive(const queue::QueueId& queue,
                                                 PoisonSubjectOf(queue, absl::StrCat(sequence)));
     if (absl::IsNotFound(stored.status())) continue;
     if (!stored.ok()) return Redriven(redriven, stored.status());
-    // Whoever died between the two steps does both again: the id makes the first one harmless.
+    // Put, then delete. After a crash between the two steps the next redrive does both again; the
+    // message id makes the second put a duplicate.
     const nats::Outgoing copy{.subject = SubjectOf(queue),
                               .headers = {{"Nats-Msg-Id", absl::StrCat("muster.redrive.", sequence,
                                                                        ".", stored->sequence)}},

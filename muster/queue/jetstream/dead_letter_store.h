@@ -1,6 +1,6 @@
-// DeadLetterStore: the messages of a queue that were given up, each under a subject of its own in
-// the queue's second stream, with its cause in a header. So a message is there once, however often
-// it is set aside.
+// DeadLetterStore: the poison messages of a queue. Each lies in the second stream of the queue,
+// under a subject of its own, with its cause in a header. So a message is stored once, however
+// often it is set aside.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,26 @@
 
 namespace muster::queue::jetstream {
 
-// Statuses are JetStream's. Thread-safe.
+// Returns the statuses of JetStream. Thread-safe.
 class DeadLetterStore {
  public:
   // `jetstream` is not owned.
   explicit DeadLetterStore(nats::JetStream* jetstream) : jetstream_(jetstream) {}
 
-  // Stores a copy of `message`, which is still in its queue.
+  // Stores a copy of `message`. The message itself stays in its queue.
   absl::Status Add(const queue::QueueId& queue, const nats::StoredMessage& message,
                    const queue::Cause& cause);
-  // Oldest first, by the sequence in the queue; those behind `after` only.
+  // Returns messages in the order of their sequence in the queue, oldest first, starting behind
+  // `after`.
   absl::StatusOr<std::vector<queue::PoisonMessage>> List(const queue::QueueId& queue,
                                                          uint64_t after, int max_messages);
-  // Puts a copy of each into the queue, then takes it away here. Those that are not here are
-  // skipped. Answers how many.
+  // Puts a copy of each message into the queue, then removes it here. Skips sequences that are not
+  // here. Returns how many.
   absl::StatusOr<int64_t> Redrive(const queue::QueueId& queue,
                                   absl::Span<const uint64_t> sequences);
   absl::StatusOr<int64_t> Purge(const queue::QueueId& queue);
   absl::StatusOr<int64_t> Count(const queue::QueueId& queue);
-  // In order.
+  // In ascending order.
   absl::StatusOr<std::vector<uint64_t>> Sequences(const queue::QueueId& queue);
 
  private:

@@ -32,7 +32,7 @@ TEST_P(JetStreamQueueStoreTest, SharesAQueueAmongProcesses) {
   EXPECT_TRUE(other.store->Receive(queue_, {1})->empty());
 }
 
-// The killer of its process is known to whoever gets it next, in another one.
+// The next receiver of a message that killed its process knows of it, also in another process.
 TEST_P(JetStreamQueueStoreTest, TellsAnotherProcessThatAHolderDiedAtWork) {
   ShortenLeases();
   {
@@ -142,7 +142,7 @@ TEST_P(JetStreamQueueStoreTest, EndsTheAttemptOfAnotherProcessByItsReceipt) {
 
 }  // namespace
 
-// How long leases last: as the queue's metadata says, whoever set it.
+// The metadata of the queue sets how long leases last, whichever process set it.
 
 namespace {
 
@@ -195,7 +195,7 @@ TEST_P(JetStreamQueueStoreTest, SeesTheVisibilityThatAnotherProcessHasSet) {
   EXPECT_GT(lasts(other, queue_), absl::Hours(2));
 }
 
-// A job whose visibility changes while its items are in hand: the server goes by the new one.
+// The visibility of a job changes while its items are leased: the server applies the new one.
 TEST_P(JetStreamQueueStoreTest, FollowsANewVisibilityWithTheLeasesThatItHolds) {
   ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
   ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());

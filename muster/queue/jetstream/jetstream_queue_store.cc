@@ -21,7 +21,7 @@ namespace {
 
 using queue::QueueId;
 
-// Of a message's bytes, what its headers and its subjects may take.
+// The bytes of a message that its headers and subjects may take.
 constexpr int64_t kMaxEnvelopeBytes = 8 << 10;
 constexpr int64_t kMinPayloadBytes = 64 << 10;
 
@@ -97,7 +97,8 @@ class JetStreamQueueStore final : public queue::QueueStore {
  private:
   absl::Status CheckBodies(absl::Span<const queue::NewMessage> messages) const;
 
-  // What `call` answers, or NotFound: where nobody listens, the queue may be gone.
+  // Returns the result of `call`, or NotFound: when no consumer or stream listens, the queue may be
+  // gone.
   template <typename Call>
   std::invoke_result_t<Call, StreamQueue&> On(const QueueId& queue, Call call) {
     MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<StreamQueue> found, queues_.Find(queue));

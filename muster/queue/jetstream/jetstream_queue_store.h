@@ -1,26 +1,27 @@
 // JetStreamQueueStore: the QueueStore of many processes, on NATS JetStream.
 //
-// A queue is a work-queue stream with one durable pull consumer (names.h draws it). What the server
-// does not do, its traits say, and:
-//   leases       last as long as the queue's metadata says (queue/lease_metadata.h), or else as
-//                Settings::lease, whatever a receiver asks; an Update asks for as long again. Set
-//                otherwise, leases that are held last so long too, from when the server heard of
-//                them last; other processes learn it from the next verb here that asks for the
-//                consumer: CreateQueue, GetMetadata, Stats, Peek
-//   receipts     a stale one is not refused: the server takes an acknowledgement from anybody.
-//                Only the report's own test decides what counts (docs/reliability.md). One from
-//                before the server lost its data may settle another message of that number, which
-//                is then missed like any that is lost
-//   loss         a queue whose stream or consumer is gone, or has another stream in its place, is
-//                NotFound; CreateQueue makes it anew, or says what is in the way
-//   Peek         shows what was never delivered
-//   Stats        a message is in flight until it is settled or delivered again: given back, or its
-//                lease lapsed, it still is; totals count what a redrive or a purge did, too. After
-//                the server's death, some that are settled may count for a while (queue_census.h)
-//   durability   a put that was acknowledged survives the server's death, and a power cut only
-//                where the server syncs each write: it does not by default, and 2.9 cannot be told
-//                to. A delete may be undone by the server's death (seen with 2.9): the message
-//                comes again
+// A queue is a work-queue stream with one durable pull consumer (stream_layout.h draws it). The
+// traits of the engine name what the server cannot do. Further differences:
+//
+//   leases       last as long as the metadata of the queue says (kVisibilityName), or else
+//                Settings::lease, whatever a receive asks for; an Update renews for as long again.
+//                A change applies also to held leases, from the last time that the server heard of
+//                them. Other processes learn it from their next verb that asks for the consumer:
+//                CreateQueue, GetMetadata, Stats, Peek
+//   receipts     a stale receipt is not refused: the server accepts an acknowledgement from any
+//                client. Only the test in the report decides what counts (docs/reliability.md). A
+//                receipt from before the server lost its data may settle another message of that
+//                number; the batch then misses that message like any lost one
+//   loss         a queue is NotFound when its stream or consumer is gone, or another stream is in
+//                its place; CreateQueue makes it anew, or says what is in the way
+//   Peek         shows only messages that were never delivered
+//   Stats        a message counts as in flight until it is settled or delivered again, even after
+//                it was given back or its lease lapsed. Totals include redriven and purged
+//                messages. After the death of the server, some settled messages may count for a
+//                while (QueueStatsReader)
+//   durability   an acknowledged put survives the death of the server. It survives a power cut only
+//                if the server syncs each write: by default it does not, and 2.9 cannot. The death
+//                of the server may undo a delete (seen with 2.9): the message comes again
 #pragma once
 
 #include <memory>
@@ -37,13 +38,13 @@ namespace muster::queue::jetstream {
 
 struct Options {
   Settings settings;
-  // What the server's operator says of it; it cannot be asked.
+  // The durability that the operator of the server states; the server cannot be asked.
   queue::Survives ack_survives = queue::Survives::kProcess;
-  // A call that has no answer within this time is Unavailable.
+  // A call without an answer within this time returns Unavailable.
   absl::Duration timeout = absl::Seconds(5);
   base::Clock* clock = base::RealClock();  // not owned
-  // A prompt connection to the same server, for what workers wait for; not owned, outlives the
-  // store. nullptr: all goes over the one connection, and each attempt's note is awaited.
+  // A prompt connection to the same server, for calls that workers wait for; not owned, outlives
+  // the store. nullptr: everything uses the one connection, and each note of an attempt is awaited.
   nats::Connection* prompt = nullptr;
 };
 

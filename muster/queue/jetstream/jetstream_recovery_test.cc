@@ -125,7 +125,7 @@ TEST_P(JetStreamQueueStoreTest, RefusesMoreThanMayWaitForALostServerAndHasAllOnc
   EXPECT_EQ(std::set<std::string>(drained.begin(), drained.end()).size(), 40U);
 }
 
-// The notes lie in the server's memory: those that it had are lost, later ones are not.
+// The server keeps the notes in memory: its death loses all earlier notes, but no later ones.
 TEST_P(JetStreamQueueStoreTest, ChargesAttemptsAgainAfterTheServerWasRestarted) {
   server_.Restart();
   ASSERT_TRUE(Insist([&] { return store().Put(queue_, Bodies(1)); }).ok());
@@ -155,7 +155,7 @@ TEST_P(JetStreamQueueStoreTest, AnswersInTimeWhileTheServerIsFrozen) {
 
 }  // namespace
 
-// Queues whose stream or consumer others deleted, changed, or put something else in place of.
+// Queues with a stream or consumer that another program deleted, changed or replaced.
 
 namespace {
 

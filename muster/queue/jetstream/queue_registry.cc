@@ -1,4 +1,4 @@
-// The metadata of a queue as its aside stream holds them: a JSON object of strings.
+// QueueRegistry, and the encoding of metadata in the aside stream: a JSON object of strings.
 
 #include "muster/queue/jetstream/queue_registry.h"
 
@@ -20,7 +20,7 @@ namespace muster::queue::jetstream {
 
 std::string EncodeMetadata(const queue::Metadata& metadata);
 
-// DataLoss: `text` is something else. `queue` is named in the error.
+// DataLoss: `text` is not such an object. The error names `queue`.
 absl::StatusOr<queue::Metadata> DecodeMetadata(const queue::QueueId& queue,
                                                const std::string& text);
 
@@ -46,7 +46,8 @@ namespace {
 
 using queue::QueueId;
 
-// How many replicas there are, and for how long copies are known, each installation says itself.
+// Each installation sets the number of replicas and the duration of deduplication itself, so these
+// two may differ.
 constexpr absl::string_view kMayDiffer[] = {"num_replicas", "duplicate_window"};
 
 }  // namespace
@@ -156,7 +157,8 @@ absl::StatusOr<queue::Metadata> QueueRegistry::Make(const QueueId& queue,
   return there;
 }
 
-// Each step whatever the ones before found: an earlier call may have ended between two of them.
+// Every step runs whatever the earlier steps found: a previous call may have ended between two of
+// them.
 absl::Status QueueRegistry::Delete(const QueueId& queue) {
   MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(queue));
   const absl::Status messages = jetstream_->DeleteStream(StreamOf(queue));
@@ -214,7 +216,7 @@ absl::Status QueueRegistry::SetMetadata(const QueueId& queue, const queue::Metad
       jetstream_->Publish({.subject = MetadataSubjectOf(queue), .data = text}).status());
   const absl::Status follows = EnsureConsumer(queue, metadata);
   if (follows.ok()) return follows;
-  // The next CreateQueue brings it up to date, in whichever process.
+  // So that the next CreateQueue brings the queue up to date, in whichever process.
   base::MutexLock lock(&mu_);
   made_.erase(queue);
   return follows;

@@ -1,5 +1,5 @@
-// QueueRegistry: the queues that there are. Makes, deletes and lists them, keeps their metadata,
-// and hands out the StreamQueue of each.
+// QueueRegistry: makes, deletes and lists queues, keeps their metadata, and hands out the
+// StreamQueue of each.
 #pragma once
 
 #include <memory>
@@ -21,13 +21,13 @@
 
 namespace muster::queue::jetstream {
 
-// NotFound.
+// Returns the NotFound error for `queue`.
 absl::Status NoQueue(const queue::QueueId& queue);
 
-// The verbs have queue_store.h's contracts, and check their arguments. Thread-safe.
+// The verbs follow the contracts of queue_store.h and check their arguments. Thread-safe.
 class QueueRegistry {
  public:
-  // Nothing is owned; all outlives the registry.
+  // No pointer is owned; all must outlive the registry.
   QueueRegistry(JetStreamClients clients, AttemptLog* notes, DeadLetterStore* poison,
                 const Options* options)
       : clients_(clients),
@@ -42,29 +42,28 @@ class QueueRegistry {
   absl::StatusOr<queue::Metadata> GetMetadata(const queue::QueueId& queue);
   absl::Status SetMetadata(const queue::QueueId& queue, const queue::Metadata& metadata);
 
-  // NotFound: there is no such queue. Shared with verbs that are under way while a queue is
-  // deleted.
+  // NotFound: there is no such queue. The pointer is shared, so that running verbs can finish while
+  // another call deletes the queue.
   absl::StatusOr<std::shared_ptr<StreamQueue>> Find(const queue::QueueId& queue);
-  // Whether the server says that the queue is not there (any more), or not as Create made it:
-  // somebody put another stream in its place, or gave its subject away. Create says what is in its
-  // place.
+  // Whether the server says that the queue no longer exists, or is not as Create made it: another
+  // stream is in its place, or has its subject. Create then says what is in the way.
   bool IsGone(const queue::QueueId& queue);
 
  private:
   absl::StatusOr<queue::Metadata> ReadMetadata(const queue::QueueId& queue);
-  // Makes what of the queue is not there, and brings the settings of the rest up to date. Answers
-  // the metadata that it has: `metadata`, or others that were there.
+  // Makes the missing parts of the queue and brings the settings of the others up to date. Returns
+  // the metadata of the queue: `metadata`, or the metadata that it already had.
   absl::StatusOr<queue::Metadata> Make(const queue::QueueId& queue,
                                        const queue::Metadata& metadata);
-  // The metadata of a queue that Make ended for once, if all of it is there still.
+  // Returns the metadata of a queue that Make has completed before, if all of it still exists.
   std::optional<queue::Metadata> IfMade(const queue::QueueId& queue);
-  // How long leases of a queue with this metadata last.
+  // Returns how long the leases of a queue with this metadata last.
   absl::Duration LeaseBy(const queue::Metadata& metadata) const {
     return queue::VisibilityOf(metadata).value_or(options_->settings.lease);
   }
-  // Has the consumer's leases last as `metadata` says.
+  // Sets the lease duration of the consumer to that in `metadata`.
   absl::Status EnsureConsumer(const queue::QueueId& queue, const queue::Metadata& metadata);
-  // Looks at how long the consumer has leases last. NotFound: there is none.
+  // Reads the lease duration from the consumer. NotFound: there is no consumer.
   absl::Status RefreshLease(const queue::QueueId& queue);
   absl::StatusOr<bool> IsAsMade(const queue::QueueId& queue);
   void Forget(const queue::QueueId& queue);
@@ -76,9 +75,9 @@ class QueueRegistry {
   const Options* const options_;      // not owned
 
   base::Mutex mu_;
-  // Those that were seen.
+  // The queues that this process has used.
   absl::flat_hash_map<queue::QueueId, std::shared_ptr<StreamQueue>> queues_ ABSL_GUARDED_BY(mu_);
-  // Those whose streams and consumer have today's settings: to make them again takes two requests
+  // The queues with up-to-date streams and consumer: to make such a queue again takes two requests
   // instead of five.
   absl::flat_hash_set<queue::QueueId> made_ ABSL_GUARDED_BY(mu_);
 };

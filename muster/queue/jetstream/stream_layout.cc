@@ -19,8 +19,8 @@ namespace {
 
 constexpr absl::string_view kStreamPrefix = "MUSTER_";
 
-// Attempts are noted in so many slots of each queue, by sequence. More messages than that are never
-// in flight (settings.h), so that a slot is rarely wanted by two.
+// Number of slots per queue in which attempts are noted, by sequence. Fewer messages than this are
+// in flight (kMaxAckPending), so two messages rarely need the same slot.
 constexpr uint64_t kAttemptSlots = 1 << 16;
 constexpr uint64_t kAttemptPages = kAttemptSlots / kPageMessages;
 
@@ -28,7 +28,7 @@ std::string Dotted(absl::string_view what, const queue::QueueId& queue) {
   return absl::StrCat("muster.", what, ".", queue.account, ".", queue.name);
 }
 
-// The part of an id that names the queue, as a GUID of version 8 begins.
+// The part of an id that names the queue: the head of a GUID of version 8.
 std::string IdHead(const queue::QueueId& queue) {
   const uint64_t sum = base::Fingerprint(queue.ToString()).high;
   return absl::StrFormat("%08x-%04x-8%03x", sum >> 32, sum >> 16 & 0xffff, sum & 0xfff);
@@ -94,13 +94,13 @@ namespace {
 
 using nlohmann::json;
 
-// Deliveries that nobody has acknowledged, over all processes. The server's default, 1,000, would
-// hold up a fleet; each costs the server some hundred bytes.
+// Limit of unacknowledged deliveries, over all processes. The default of the server, 1,000, would
+// hold up a fleet; each delivery costs the server some hundred bytes.
 constexpr int64_t kMaxAckPending = 20'000;
-// Pulls that wait at the server. Ours never do.
+// Limit of pulls that wait at the server.
 constexpr int64_t kMaxWaiting = 512;
-// Notes are small, and worthless once they are old.
-// Of a page there is a note by each of those who took a part of it.
+// Notes are small, and worthless once they are old. Each task that took a part of a page writes a
+// note of it.
 constexpr int kMaxRecordsOfPage = 8;
 constexpr int64_t kMaxAttemptsBytes = int64_t{64} << 20;
 constexpr absl::Duration kMaxAttemptsAge = absl::Hours(24 * 7);
@@ -129,7 +129,7 @@ json ConsumerSettings(absl::Duration lease) {
       {"ack_wait", Nanoseconds(lease)},
       {"deliver_policy", "all"},
       {"replay_policy", "instant"},
-      {"max_deliver", -1},  // muster counts attempts, and gives up by itself
+      {"max_deliver", -1},  // muster itself counts attempts and gives messages up
       {"max_ack_pending", kMaxAckPending},
       {"max_waiting", kMaxWaiting},
   };
@@ -143,7 +143,7 @@ json AsideStreamSettings(const queue::QueueId& queue, const Settings& settings) 
       {"num_replicas", settings.replicas},
       {"retention", "limits"},
       {"discard", "new"},
-      {"max_age", 0},  // poison waits for people
+      {"max_age", 0},  // poison waits for an operator
       {"max_msgs_per_subject", 1},
   };
 }
@@ -153,7 +153,8 @@ json AttemptsStreamSettings(const Settings& settings) {
       {"name", kAttemptsStream},
       {"subjects", {"muster.attempts.>"}},
       {"storage", "memory"},
-      // Without it no handler starts: it must not be gone with one server of a cluster.
+      // Handlers cannot start without this stream, so it must survive the loss of one server of a
+      // cluster.
       {"num_replicas", settings.replicas},
       {"retention", "limits"},
       {"discard", "old"},
@@ -166,7 +167,7 @@ json AttemptsStreamSettings(const Settings& settings) {
 namespace {
 
 constexpr absl::string_view kPutPrefix = "put.";
-// Enough to tell a receipt from other text; it is no secret.
+// Enough to distinguish a receipt from other text; it is no secret.
 constexpr size_t kSumBytes = 8;
 
 std::string SumOf(const queue::QueueId& queue, absl::string_view content) {

@@ -1,17 +1,17 @@
-// What a queue is called on the server.
+// The names of a queue on the server; the settings of its streams and consumer; its receipts.
 //
 //   queue "acme/work"
 //
 //   stream MUSTER_acme_work         its messages
 //          consumer "workers"
 //          subject  muster.queue.acme.work
-//   stream MUSTER-ASIDE_acme_work   what does not queue
+//   stream MUSTER-ASIDE_acme_work   metadata and poison messages
 //          subject  muster.metadata.acme.work
 //          subjects muster.poison.acme.work.<sequence>
 //   stream MUSTER-ATTEMPTS          of all queues
 //          subjects muster.attempts.acme.work.<slot> and ….p<page>
 //
-// Accounts and names hold only [a-z0-9-] (queue/limits.h), so nothing needs to be escaped.
+// Accounts and names contain only [a-z0-9-] (queue/limits.h), so they need no escaping.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ namespace muster::queue::jetstream {
 inline constexpr char kConsumer[] = "workers";
 inline constexpr char kAttemptsStream[] = "MUSTER-ATTEMPTS";
 
-// Messages whose attempts are noted together, if they begin together: a page of neighbours.
+// Size of a page of neighbouring messages: their attempts are noted together if they begin
+// together.
 inline constexpr uint64_t kPageMessages = 32;
 inline uint64_t PageOf(uint64_t sequence) { return sequence / kPageMessages; }
 
@@ -41,24 +42,24 @@ std::string MetadataSubjectOf(const queue::QueueId& queue);
 // `sequence`: a number, or "*".
 std::string PoisonSubjectOf(const queue::QueueId& queue, absl::string_view sequence);
 std::string AttemptSubjectOf(const queue::QueueId& queue, uint64_t sequence);
-// Of those of a page of neighbours, that begin together.
+// The subject for a page of neighbouring messages with attempts that begin together.
 std::string AttemptPageSubjectOf(const queue::QueueId& queue, uint64_t sequence);
 std::string AttemptSubjectsOf(const queue::QueueId& queue);  // all of them
 
-// The queue of a stream; nullopt for a stream that holds no queue's messages.
+// Returns the queue of a stream; nullopt if the stream holds no messages of a queue.
 std::optional<queue::QueueId> QueueOfStream(absl::string_view stream);
 
-// A message's id, a GUID: its sequence, and a part that tells queues apart.
+// Returns the id of a message, a GUID: its sequence, and a part that differs between queues.
 std::string MessageIdOf(const queue::QueueId& queue, uint64_t sequence);
-// The sequence in an id of this queue; nullopt for any other text.
+// Returns the sequence in an id of this queue; nullopt for any other text.
 std::optional<uint64_t> SequenceOf(const queue::QueueId& queue, absl::string_view message_id);
 
-// How the streams and consumers of queues are set, in the words of the server's API.
+// The settings of streams and consumers, as the JSON of the server API.
 
 struct Settings {
   int replicas = 1;  // 1, 3 or 5
-  // How long a lease lasts: a consumer has one for all its messages. Of queues whose metadata says
-  // nothing (queue/lease_metadata.h).
+  // How long a lease lasts, unless the metadata of the queue says otherwise (kVisibilityName). A
+  // consumer has one duration for all its messages.
   absl::Duration lease = absl::Seconds(30);
   absl::Duration dedup_window = queue::kDedupWindow;
 };
@@ -68,13 +69,13 @@ nlohmann::json ConsumerSettings(absl::Duration lease);
 nlohmann::json AsideStreamSettings(const queue::QueueId& queue, const Settings& settings);
 nlohmann::json AttemptsStreamSettings(const Settings& settings);
 
-// What a receipt of this engine holds: where the server hears of the delivery.
+// A receipt of this engine holds the subject on which the server expects the acknowledgement.
 
-// One delivery of a message, as the subject says that acknowledges it:
+// One delivery of a message, parsed from the subject that acknowledges it:
 //
 //   $JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>
 //
-// or, with a domain and the hash of an account before the stream, and more behind it.
+// or, with a domain and the hash of an account before the stream, and further tokens at the end.
 struct Delivery {
   std::string ack_subject;
   uint64_t sequence = 0;  // of the message in its stream
@@ -82,10 +83,10 @@ struct Delivery {
   absl::Time stored;      // when the stream took the message
 };
 
-// InvalidArgument: not such a subject.
+// InvalidArgument: `subject` has another form.
 absl::StatusOr<Delivery> ParseAckSubject(absl::string_view subject);
 
-// Of a message that was delivered, or (Put) stored under `sequence`.
+// The receipt of a delivered message, or (Put) of a message stored under `sequence`.
 queue::Receipt ReceiptOf(const queue::QueueId& queue, const Delivery& delivery);
 queue::Receipt ReceiptOfPut(const queue::QueueId& queue, uint64_t sequence);
 

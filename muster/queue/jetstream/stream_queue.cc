@@ -66,7 +66,7 @@ absl::StatusOr<queue::QueueStats> QueueStatsReader::Collect(const nats::StreamSt
   return stats;
 }
 
-// Twice, because a message may be acknowledged between the two answers.
+// Removes leftovers only when seen twice: a message may be acknowledged between the two answers.
 absl::Status QueueStatsReader::RemoveLeftovers(const nats::StreamState& stream,
                                                const nats::ConsumerState& consumer) {
   const bool left_over = stream.messages > 0 && stream.first_sequence <= consumer.settled_sequence;
@@ -77,14 +77,14 @@ absl::Status QueueStatsReader::RemoveLeftovers(const nats::StreamState& stream,
 
 namespace {
 
-// Messages on their way to the server at a time, and their bytes: what a slow server can make this
-// process keep.
+// Limits on the messages, and their bytes, that are on their way to the server: they bound the
+// memory that a slow server can make this process hold.
 constexpr size_t kWindowMessages = 256;
 constexpr size_t kWindowBytes = size_t{8} << 20;
-constexpr absl::string_view kOwnIds = "muster.";  // of what this engine puts by itself
+constexpr absl::string_view kOwnIds = "muster.";  // prefix of the ids that this engine makes itself
 constexpr absl::string_view kEncoded = "base64.";
 
-// How many of `messages` go out together.
+// Returns how many of `messages` are sent together.
 size_t WindowOf(absl::Span<const queue::NewMessage> messages) {
   size_t count = 0;
   for (size_t bytes = 0; count < std::min(messages.size(), kWindowMessages); ++count) {
@@ -94,7 +94,8 @@ size_t WindowOf(absl::Span<const queue::NewMessage> messages) {
   return count;
 }
 
-// A dedup id may be any bytes, but servers and clients trim and fold what is in a header.
+// A dedup id may be any bytes, but servers and clients trim and fold header values, so other ids
+// are encoded.
 std::string MessageIdFor(const std::string& dedup_id) {
   const bool is_plain = std::all_of(dedup_id.begin(), dedup_id.end(), absl::ascii_isgraph);
   if (is_plain && !absl::StartsWith(dedup_id, kOwnIds) && !absl::StartsWith(dedup_id, kEncoded)) {
@@ -108,7 +109,8 @@ absl::Status NotHeld(const queue::QueueId& queue) {
       absl::StrCat("queue '", queue.ToString(), "': the receipt is of no lease that lasts"));
 }
 
-// Once a message is stored, "nothing was put" is no answer any more.
+// Once any message is stored, the result must be Unavailable: other errors mean that nothing was
+// put.
 absl::Status PutFailed(bool nothing_was_put, const absl::Status& why) {
   if (nothing_was_put || absl::IsUnavailable(why)) return why;
   return absl::UnavailableError(absl::StrCat("only a part was put: ", why.ToString()));
@@ -119,7 +121,7 @@ absl::Status OnlyDelete(const queue::QueueId& queue) {
       "queue '", queue.ToString(), "': the receipt of a put only deletes, with this engine"));
 }
 
-// "-NAK", or with the time until when nobody gets the message.
+// Tells the server to deliver the message again, at once ("-NAK") or after `delay`.
 std::string GiveBack(absl::Duration delay) {
   if (delay <= absl::ZeroDuration()) return "-NAK";
   return absl::StrCat("-NAK {\"delay\": ", absl::ToInt64Nanoseconds(delay), "}");
@@ -163,15 +165,16 @@ std::vector<absl::StatusOr<int>> StreamQueue::BeginAttempt(
   std::vector<absl::StatusOr<int>> results;
   results.reserve(receipts.size());
   std::vector<AttemptRecord> together;
-  std::vector<size_t> places;  // as `together`
+  std::vector<size_t> places;  // of each of `together` in `results`
   for (const queue::Receipt& receipt : receipts) {
     const absl::StatusOr<AttemptRecord> charged = Charge(receipt);
     results.push_back(charged.ok() ? absl::StatusOr<int>(charged->attempts) : charged.status());
     if (!charged.ok()) continue;
-    // What was delivered before may have a record of its own, which would be taken for the newer
-    // one.
+    // Only for first deliveries: an earlier delivery may have left a record of its own, and Find
+    // would prefer that record.
     if (receipts.size() > 1 && charged->deliveries == 1) {
-      // Nobody is charged for a neighbour's fault: should the holder die, each is a suspect.
+      // No message is charged for the fault of a neighbour: if the holder dies, each is only a
+      // suspect.
       together.push_back(*charged);
       together.back().attempts = 0;
       places.push_back(results.size() - 1);
@@ -234,7 +237,7 @@ absl::Status StreamQueue::EndAttempt(const Delivery& delivery, bool refund) {
       .sequence = delivery.sequence, .deliveries = delivery.deliveries, .ended = true};
   record.attempts = std::max(0, lease.attempts - (refund && lease.began ? 1 : 0));
   record.suspect = lease.interrupted && !lease.began;
-  // Who has no record has no attempts.
+  // A missing record means no attempts, so there is nothing to write.
   if (!lease.began && record.attempts == 0 && !record.suspect) return absl::OkStatus();
   return attempt_log_->Write(id_, record);
 }
@@ -349,7 +352,8 @@ absl::StatusOr<std::vector<absl::Status>> StreamQueue::DeadLetter(
 void StreamQueue::FollowLease(absl::Duration lease) {
   const int64_t before = lease_ns_.exchange(absl::ToInt64Nanoseconds(lease));
   const absl::Duration longer = lease - absl::Nanoseconds(before);
-  // The server counts from its last ack of each, and compares with what it is set to now.
+  // The server measures each lease from its last ack against the current setting, so held leases
+  // move too.
   if (longer != absl::ZeroDuration()) leases_.Shift(longer);
 }
 

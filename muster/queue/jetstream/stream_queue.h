@@ -1,5 +1,5 @@
-// LeaseTable: the leases of one queue that this process holds. The server knows when a lease
-// lapses, but does not say so; and it takes an acknowledgement from whoever sends it.
+// StreamQueue: one queue on its stream and consumer; and its helpers, LeaseTable and
+// QueueStatsReader.
 #pragma once
 
 #include <atomic>
@@ -33,20 +33,22 @@ struct Lease {
   bool began = false;  // an attempt was charged under this lease
 };
 
-// By the sequence of the message. Thread-safe.
+// LeaseTable: the leases of one queue that this process holds, by the sequence of the message. The
+// server knows when a lease lapses but does not report it, and it accepts an acknowledgement from
+// any client. Thread-safe.
 class LeaseTable {
  public:
-  // Replaces what was known of the message.
+  // Replaces the entry of the message.
   void Put(uint64_t sequence, const Lease& lease);
   // nullopt: this process does not hold that delivery.
   std::optional<Lease> Find(uint64_t sequence, int deliveries) const;
   void End(uint64_t sequence, int deliveries);
   void EndAll();
-  // All of them end so much later; negative: earlier.
+  // Moves the end of all leases by `by`; negative: earlier.
   void Shift(absl::Duration by);
-  // Forgets those that lapsed before `time` and that nobody settled.
+  // Removes unsettled leases that lapsed before `time`.
   void Sweep(absl::Duration time);
-  // Those that last beyond `time`.
+  // Returns how many leases last beyond `time`.
   int64_t CountAlive(absl::Duration time) const;
 
  private:
@@ -54,16 +56,17 @@ class LeaseTable {
   absl::flat_hash_map<uint64_t, Lease> leases_ ABSL_GUARDED_BY(mu_);
 };
 
-// QueueStatsReader: how many messages of a queue wait, and how many are in hand.
+// QueueStatsReader: counts the waiting and the leased messages of a queue.
 //
-// The stream knows what is stored, the consumer what was delivered and acknowledged. The server
-// writes them to disk apart: after its death they may disagree for good. Seen with 2.9.10:
+// The stream knows which messages are stored, the consumer which were delivered and acknowledged.
+// The server writes the two to disk separately: after its death they may disagree for good. Seen
+// with 2.9.10:
 //
-//   leftovers   the stream has messages back that were acknowledged. Nobody is given them any more.
-//               They count as in flight, which only a Receive can disprove, and are removed once
-//               they were seen twice.
-//   phantoms    the consumer waits for the acknowledgement of messages that the stream has not. The
-//               server forgets them itself when the stream holds nothing older: leftovers first.
+//   leftovers   acknowledged messages are back in the stream. The server never delivers them
+//               again. They count as in flight, which only a Receive can disprove. They are removed
+//               after they were seen twice.
+//   phantoms    the consumer waits for acknowledgements of messages that the stream does not have.
+//               The server forgets them once the stream holds nothing older, so leftovers go first.
 
 // Thread-safe.
 class QueueStatsReader {
@@ -72,7 +75,7 @@ class QueueStatsReader {
   QueueStatsReader(queue::QueueId id, nats::JetStream* jetstream, base::Clock* clock)
       : id_(std::move(id)), jetstream_(jetstream), clock_(clock) {}
 
-  // All statistics but of poison. `stream` was asked for no later than `consumer`.
+  // Returns all statistics except those of poison. `stream` was read no later than `consumer`.
   absl::StatusOr<queue::QueueStats> Collect(const nats::StreamState& stream,
                                             const nats::ConsumerState& consumer);
 
@@ -83,23 +86,22 @@ class QueueStatsReader {
   const queue::QueueId id_;
   nats::JetStream* const jetstream_;  // not owned
   base::Clock* const clock_;          // not owned
-  // The first sequence that the stream held when it was a leftover's, as it seemed; 0: none was.
+  // The first sequence of the stream when it last seemed to be a leftover; 0: it did not.
   std::atomic<uint64_t> suspect_ = 0;
 };
 
-// StreamQueue: the messages of one queue that is there, on its stream and consumer.
+// StreamQueue: the messages of one existing queue, on its stream and consumer.
 
-// To the server; neither is owned.
+// The two connections to the server; neither is owned.
 struct JetStreamClients {
   nats::JetStream* bulk;    // for many messages at a time
-  nats::JetStream* prompt;  // for what a worker waits for
+  nats::JetStream* prompt;  // for calls that a worker waits for
 };
 
-// The verbs of queue_store.h, whose arguments were validated. Thread-safe.
+// The verbs follow queue_store.h; their arguments are already validated. Thread-safe.
 class StreamQueue {
  public:
-  // Nothing is owned but copies; all outlives the queue. `lease`: how long the consumer has its
-  // leases last.
+  // No pointer is owned; all must outlive the queue. `lease`: the lease duration of the consumer.
   StreamQueue(queue::QueueId id, JetStreamClients clients, AttemptLog* notes,
               DeadLetterStore* poison, const Options* options, absl::Duration lease)
       : id_(std::move(id)),
@@ -123,39 +125,40 @@ class StreamQueue {
       absl::Span<const queue::DeadLetterRequest> requests);
   absl::StatusOr<queue::QueueStats> Stats();
 
-  // The consumer has leases last so long now, those that are held, too.
+  // Notes the lease duration that the consumer has now. It applies to held leases, too.
   void FollowLease(absl::Duration lease);
 
  private:
-  // What is said to the server about a delivery, and the place of its request among the caller's.
+  // A message to the server about one delivery, and the place of its request among those of the
+  // caller.
   struct AckRequest {
     size_t place = 0;
     std::string ack_subject;
     std::string text;
   };
 
-  // Says all of `acks` and puts what the server answers at their places in `results`.
+  // Sends all of `acks` and stores the answer of the server to each at its place in `results`.
   absl::Status SendAcks(const std::vector<AckRequest>& acks, std::vector<absl::Status>* results);
 
-  // Deliveries as the server sent them, up to `max_messages`; when there is none it waits for
-  // `patience`.
+  // Fetches up to `max_messages` deliveries. When there are none it waits for `patience`.
   absl::StatusOr<std::vector<nats::Incoming>> Pull(int max_messages, absl::Duration patience);
-  // Of messages that were delivered before: what their notes say.
+  // Fills in the attempts of messages that were delivered before, from their records in the attempt
+  // log.
   absl::Status Recall(absl::Span<queue::Message> messages, absl::Span<const Delivery> deliveries,
                       absl::Duration ends);
 
-  // In this process; its record is still to be written.
+  // Charges an attempt in this process. The caller must write the record.
   absl::StatusOr<AttemptRecord> Charge(const queue::Receipt& receipt);
   absl::StatusOr<AckRequest> AckRequestFor(const queue::UpdateRequest& request, size_t place);
   absl::Status EndAttempt(const Delivery& delivery, bool refund);
-  // The lease under which a message was delivered; of another process's delivery, as far as its
-  // record tells.
+  // Returns the lease of a delivery. If another process received it, the lease is as complete as
+  // its record in the attempt log.
   absl::StatusOr<Lease> LeaseOf(const Delivery& delivery);
-  // Whether this process knows that somebody else may have the message by now. The server would
-  // take what a late holder says for the ack of the new one.
+  // Whether this process knows that another holder may have the message by now. The server would
+  // take the acknowledgement of a late holder for that of the new one.
   bool HasLapsed(const Delivery& delivery) const;
   absl::Status DeadLetterOne(const queue::DeadLetterRequest& request, AckRequest* ack);
-  // The state of the consumer, whose lease is followed.
+  // Reads the state of the consumer and follows its lease duration.
   absl::StatusOr<nats::ConsumerState> RefreshConsumer();
   absl::Duration Now() const { return options_->clock->Monotonic(); }
   absl::Duration lease() const { return absl::Nanoseconds(lease_ns_.load()); }

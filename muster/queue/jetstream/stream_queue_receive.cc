@@ -1,4 +1,4 @@
-// How messages of a StreamQueue are received, and looked at.
+// Receive and Peek of StreamQueue.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -13,15 +13,15 @@
 namespace muster::queue::jetstream {
 namespace {
 
-// A lease that lapsed so long ago, and was not settled, never will be.
+// An unsettled lease that lapsed this long ago is never settled.
 constexpr absl::Duration kForgetAfter = absl::Minutes(10);
 
-// A stream acknowledges a message before its consumer has heard of it (seen with 2.15): who looks
-// at once after a put may find nothing.
+// A stream acknowledges a message before its consumer has seen it (seen with 2.15): a receive right
+// after a put may find nothing. So an empty receive looks a second time, and waits this long.
 constexpr absl::Duration kSecondLook = absl::Milliseconds(2);
 constexpr absl::Duration kSecondLookGrace = absl::Milliseconds(250);
 
-// To the server, of a message that somebody else may have.
+// Tells the server to deliver a message again at once.
 constexpr char kAtOnceAgain[] = "-NAK";
 
 }  // namespace
@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages,
       .data = text};
   std::vector<nats::Incoming> deliveries;
   const auto take = [&](nats::Incoming reply) {
-    // There is no more, whatever the server calls it.
+    // Any status ends the pull: no more deliveries follow, whatever the reason.
     if (reply.status != 0) return false;
     deliveries.push_back(std::move(reply));
     return deliveries.size() < static_cast<size_t>(max_messages);
@@ -48,19 +48,21 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages,
   const absl::Duration timeout =
       patience > absl::ZeroDuration() ? patience + kSecondLookGrace : options_->timeout;
   const absl::Status pulled = prompt_->connection()->RequestMany(request, timeout, take);
-  // What has come is leased, whatever became of the rest.
+  // The deliveries that came are leased, even if the pull failed later.
   if (!pulled.ok() && deliveries.empty()) return pulled;
   return deliveries;
 }
 
 absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_messages) {
+  // Read before the pull: a lease must not seem to last longer here than at the server.
   const absl::Duration ends = Now() + lease();
   const absl::Time lapses = options_->clock->Now() + lease();
   leases_.Sweep(Now() - kForgetAfter);
   MUSTER_ASSIGN_OR_RETURN(std::vector<nats::Incoming> pulled,
                           Pull(max_messages, absl::ZeroDuration()));
   if (pulled.empty()) {
-    // The first look was answered; that 2.9 does not always say when this one is over is no fault.
+    // Ignore an error here: the first pull was answered, and 2.9 does not always report the end of
+    // the second.
     absl::StatusOr<std::vector<nats::Incoming>> second = Pull(max_messages, kSecondLook);
     if (second.ok()) pulled = *std::move(second);
   }
@@ -80,7 +82,7 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
   }
   const absl::Status recalled = Recall(absl::MakeSpan(messages), deliveries, ends);
   if (recalled.ok()) return messages;
-  // Nobody will know of them: they go back, as far as the server can be told.
+  // The caller does not get these messages, so return them to the server; best effort.
   std::vector<AckRequest> acks;
   for (const Delivery& delivery : deliveries) {
     acks.push_back({acks.size(), delivery.ack_subject, kAtOnceAgain});

@@ -1,5 +1,5 @@
-// QueueCatalog: the queues that a check finds in an embedded store: what their own records say, and
-// what their messages show of them. A record of a queue that is lost is made again of the latter.
+// Checks and repairs an embedded queue store. QueueCatalog handles the records of queues, counters
+// and the store; the check of messages handles all others.
 
 #include "muster/queue/rocksdb/check.h"
 
@@ -26,42 +26,45 @@
 
 namespace muster::queue::rocksdb {
 
-// What is known of a queue, and what its messages show.
+// What a check knows of a queue: its own records, and what its messages show.
 struct QueueFacts {
   QueueRecord record;
   std::optional<Counters> counters;
   std::string damaged_counters;  // as stored
   int64_t messages = 0;          // with poison
-  uint64_t next_seq = 0;         // behind the last that was seen
+  uint64_t next_seq = 0;         // one after the last that was seen
 };
 
-// Read, then whatever finds messages, then Finish. Errors are the workbench's. Not thread-safe.
+// QueueCatalog: the queues that a check finds in an embedded store, from their own records and from
+// their messages. It rebuilds a lost queue record from the messages.
+// Call Read first, then Find and NoteLease for each message, then Finish. Returns the errors of
+// `session`. Not thread-safe.
 class QueueCatalog {
  public:
-  // `session` is not owned. `account` is that of a queue whose own record is lost.
+  // `session` is not owned. `account`: the account given to queues with a lost record.
   QueueCatalog(muster::rocksdb::RepairSession* session, std::string account, int64_t now_us)
       : session_(session), account_(std::move(account)), now_us_(now_us) {}
 
-  // The records of queues, their counters and the store. FailedPrecondition: a newer muster wrote
-  // them.
+  // Reads the records of queues, their counters and the store record. FailedPrecondition: a newer
+  // muster wrote them.
   absl::Status Read();
-  // The queue of a record that was found. nullptr: there is none; but where the record shows that
-  // there was one, it is recovered.
+  // Returns the queue of a record that was found. If the queue is unknown: recovers it when
+  // `shows_it_was_there` returns true, otherwise returns nullptr.
   absl::StatusOr<QueueFacts*> Find(uint64_t number, absl::FunctionRef<bool()> shows_it_was_there);
   void NoteLease(uint64_t lease) { last_lease_ = std::max(last_lease_, lease); }
-  // Holds counters and the store's record against all that was found.
+  // Checks the counters and the store record against all messages that were found.
   absl::Status Finish();
 
   std::string NameOf(const QueueFacts& queue, const MessageAddress& message) const;
   static std::string NameOf(const QueueFacts& queue);
-  // Tells of a record that is of no use, and takes it away.
+  // Reports a useless record and removes it.
   absl::Status RemoveDamaged(FamilyIndex family, absl::string_view key, absl::string_view value,
                              std::string name, std::string why);
 
  private:
   absl::Status ReadRecord(absl::string_view key, absl::string_view value);
   absl::Status ReadQueue(absl::string_view key, absl::string_view value);
-  // Gives queue `number` a record with another name.
+  // Writes a record with a new name for queue `number`.
   absl::Status Recover(uint64_t number, std::string why, std::vector<os::StoredRecord> records);
   absl::Status AddCounters(uint64_t number, const std::string& value);
   absl::Status CheckStore();
@@ -101,7 +104,7 @@ absl::Status QueueCatalog::RemoveDamaged(FamilyIndex family, absl::string_view k
   return session_->Found(std::move(damage));
 }
 
-// 'c' < 'q' < 's': the queues are known before the store record names them, so counters wait.
+// Keys come in the order 'c' < 'q' < 's': counters come before the queues are known, so they wait.
 absl::Status QueueCatalog::Read() {
   std::map<uint64_t, std::string> counters;
   const auto check = [&](absl::string_view key, absl::string_view value) {
@@ -209,7 +212,7 @@ absl::Status QueueCatalog::CheckStore() {
   return absl::OkStatus();
 }
 
-// Messages that were cleared or purged are in no total, so there may be fewer than the totals say.
+// No total includes cleared or purged messages, so there may be fewer messages than the totals say.
 absl::Status QueueCatalog::CheckCounters(uint64_t number, const QueueFacts& queue) {
   const Counters counters = queue.counters.value_or(Counters());
   const int64_t known = counters.in - counters.out - counters.expired;
@@ -239,7 +242,7 @@ namespace {
 
 using os::Damage;
 
-// The two records under one message key. A record that is not there is nullopt.
+// The two records under one message key; nullopt for a record that is missing.
 struct Pair {
   std::string key;
   MessageAddress address;
@@ -269,17 +272,17 @@ class Check {
   absl::Status CheckDedup();
   absl::Status CheckDedupRecord(absl::string_view key, absl::string_view value);
 
-  // Walks through `family` and its bodies, whose keys have `mask` set, side by side.
+  // Iterates over `family` and its bodies in parallel. `mask` is set in the keys of the bodies.
   absl::Status CheckPairs(FamilyIndex family, uint64_t mask, CheckPair check);
   absl::Status CheckOnePair(FamilyIndex family, uint64_t mask, Pair pair, CheckPair check);
   absl::Status CheckMessage(const Pair& pair, QueueFacts* queue);
   absl::Status CheckPoison(const Pair& pair, QueueFacts* queue);
-  // Whether one of them is, which shows that its queue was there.
+  // Whether at least one record of `pair` is sound, which shows that its queue existed.
   static bool IsSound(FamilyIndex family, const Pair& pair, const std::string& body_key);
-  // What is wrong with the body of `pair`; "" where nothing is.
+  // Returns what is wrong with the body of `pair`; "" if nothing is.
   std::string WhyNotBody(const Pair& pair, bool body_sound, const QueueFacts& queue,
                          absl::string_view body) const;
-  // Both records of `pair`, as a repair takes them away.
+  // Returns both records of `pair`, for a repair that removes them.
   std::vector<os::StoredRecord> Both(const Pair& pair, FamilyIndex family,
                                      const std::string& body_key) const;
 
@@ -318,7 +321,7 @@ absl::Status Check::CheckPairs(FamilyIndex family, uint64_t mask, CheckPair chec
   const std::string first_body = MessageKey(mask, 0);
   muster::rocksdb::RecordCursor body = session_->Read(kBody, mask == 0 ? "" : first_body);
   const std::string end = mask == 0 ? MessageKey(kPoisonBodies, 0) : "";
-  // The key that a body's first record has.
+  // The key of the state or poison record that belongs to a body.
   const auto partner = [mask](absl::string_view key) {
     std::string unmasked(key);
     if (mask != 0) unmasked[0] = static_cast<char>(unmasked[0] & 0x7f);
@@ -418,7 +421,7 @@ absl::Status Check::CheckMessage(const Pair& pair, QueueFacts* queue) {
   MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
   MessageState mended;
   mended.visible_us = mended.insertion_us = now_us_;
-  // Whether it killed its holder is not known.
+  // It is unknown whether the message killed its holder, so the message is a suspect.
   mended.flags = kSuspect;
   session_->Put(kState, pair.key, EncodeState(mended, pair.key));
   return absl::OkStatus();

@@ -1,14 +1,14 @@
-// Checks every stored record of an embedded queue store, and mends it.
+// Checks every stored record of an embedded queue store, and repairs it.
 //
-//   damaged or missing      a repair
-//   store record            is made again: ids of messages change, leases of before end
-//   queue record            the queue is called "recovered-N" and keeps its messages
-//   counters                are made again of what is there
-//   state, of a sound body  is made again: the message is ready, and a suspect
-//   body                    the message is taken away; its item is put again by its batch's run
-//   cause of a poison       is made again, and says so
-//   body of a poison        the message is taken away
-//   dedup record            is taken away
+//   damaged or missing      repair
+//   store record            rebuilt: message ids change, earlier leases end
+//   queue record            rebuilt: the queue is called "recovered-N" and keeps its messages
+//   counters                rebuilt from the messages that are there
+//   state, of a sound body  rebuilt: the message is ready, and a suspect
+//   body                    the message is removed; the run of its batch puts its item again
+//   cause of a poison       rebuilt; the new cause says so
+//   body of a poison        the message is removed
+//   dedup record            removed
 #pragma once
 
 #include <functional>
@@ -29,15 +29,16 @@ namespace muster::queue::rocksdb {
 
 struct QueueCheckOptions {
   os::CheckOptions check;
-  std::string account;           // of a queue whose own record is damaged
+  std::string account;           // given to a queue with a damaged record
   base::Clock* clock = nullptr;  // not owned
-  // What a sound body must hold beside its bytes; an error says what is wrong. Unset: anything.
+  // Validates the content of a body with a correct checksum; an error says what is wrong. Unset:
+  // accepts any content.
   std::function<absl::Status(const queue::QueueId&, absl::string_view body)> check_body;
   ::rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
 };
 
 // NotFound: there is no store. FailedPrecondition: a process has it open, or a newer muster wrote
-// it. DataLoss: it cannot be looked at, which the findings were told.
+// it. DataLoss: the store cannot be read; the findings say so.
 absl::StatusOr<os::CheckSummary> CheckQueues(const std::string& dir,
                                              const QueueCheckOptions& options);
 

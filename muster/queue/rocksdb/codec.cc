@@ -33,7 +33,7 @@ std::string Seal(absl::string_view fields, absl::string_view key, uint8_t versio
   return record;
 }
 
-// The fields of a sealed record, or nullopt when version or sum are not right.
+// Returns the fields of a sealed record; nullopt when its version or sum is wrong.
 std::optional<absl::string_view> Unseal(absl::string_view record, absl::string_view key,
                                         uint8_t version) {
   if (record.size() < kHeaderBytes || static_cast<uint8_t>(record[0]) != version) {
@@ -284,14 +284,14 @@ uint64_t GuidHash(uint64_t salt, uint64_t queue, uint64_t seq) {
   return HashPair(queue, seq, salt) >> 22;
 }
 
-// Masking twice gives the bits back.
+// Masks the bits; masking twice restores them.
 GuidBits Masked(uint64_t salt, const GuidBits& bits) {
   return {bits.hash, bits.queue ^ (HashPair(bits.hash, 1, salt) & kMaxQueueNumber),
           bits.seq ^ (HashPair(bits.hash, 2, salt) & kMaxSequence)};
 }
 
 // xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx: the queue's 32 bits, 16 + 12 + 14 bits of the hash, the
-// sequence's 48 bits. 4 and y (8 to b) mark a random GUID, which is what it is to everybody else.
+// sequence's 48 bits. 4 and y (8 to b) mark a random GUID; other software treats the id as one.
 std::string FormatGuid(const GuidBits& bits) {
   return absl::StrFormat("%08x-%04x-4%03x-%04x-%012x", bits.queue, bits.hash >> 26,
                          bits.hash >> 14 & 0xfff, 0x8000 | (bits.hash & 0x3fff), bits.seq);
@@ -324,7 +324,7 @@ std::optional<uint64_t> SequenceOf(uint64_t salt, uint64_t queue, absl::string_v
   const std::optional<GuidBits> masked = ParseGuid(lower);
   if (!masked.has_value()) return std::nullopt;
   const uint64_t seq = Masked(salt, *masked).seq;
-  // Making the id anew checks every bit of it, the dashes too.
+  // Recomputing the id checks every bit of it, the dashes too.
   if (MessageIdOf(salt, queue, seq) != lower) return std::nullopt;
   return seq;
 }

@@ -1,4 +1,4 @@
-// The stored bytes of the embedded queue, and nothing else: pure functions.
+// The stored format of the embedded queue, as pure functions.
 //
 // Column families and their keys; u64 in keys is big-endian, so that a queue's messages lie
 // together in the order of their puts. All other integers are little-endian, times are µs since
@@ -7,7 +7,7 @@
 //   family   key                         value
 //   meta     's'                         store record
 //   meta     'q' queue:u64               queue record
-//   meta     'c' queue:u64               counters (merged: counters_merge.h)
+//   meta     'c' queue:u64               counters (merged: storage.cc)
 //   state    queue:u64 seq:u64           state record: all that changes as a message lives
 //   body     queue:u64 seq:u64           body record
 //   body     queue|2^63:u64 seq:u64      body record of a poison message (Clear does not reach it)
@@ -22,12 +22,12 @@
 //   queue    |ver:1|sum:8|dedup_floor:8|account:4+n|name:4+n|pairs:4|(name:4+n|value:4+n) …|
 //   store    |ver:1|sum:8|epoch:8|salt:8|next_queue:8|
 //
-// `sum` is XXH64 over all that follows it (state: over all before it, cut to 32 bits), seeded with
-// the key, so that a record that turns up under another key is noticed too.
+// `sum` is XXH64 over all bytes after it (state: over all bytes before it, cut to 32 bits). It is
+// seeded with the key, so that a record under a wrong key counts as damaged too.
 //
-// To change a record: give it the next version byte in codec.cc, write the new form only, go on
+// To change a record: give it the next version byte in codec.cc, write only the new form, keep
 // reading the old one, and add (never edit) a golden test. A change that an older muster must not
-// open at all raises kFormatVersion, the store record's version.
+// open raises kFormatVersion, the version of the store record.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ inline constexpr int kLeaseCounterBits = 40;
 std::string StoreKey();
 std::string QueueKey(uint64_t queue);
 std::string CountersKey(uint64_t queue);
-// Of state, body and poison records.
+// The key of state, body and poison records.
 std::string MessageKey(uint64_t queue, uint64_t seq);
 std::string PoisonBodyKey(uint64_t queue, uint64_t seq);
 std::string DedupKey(uint64_t queue, absl::string_view id);
@@ -65,16 +65,16 @@ std::optional<MessageAddress> ParseMessageKey(absl::string_view key);
 // The number in a queue, counters or dedup key after `prefix_bytes`; nullopt when it is too short.
 std::optional<uint64_t> ParseQueueNumber(absl::string_view key, size_t prefix_bytes);
 
-// --- records; each Decode answers nullopt when the record is damaged ---
+// --- records; each Decode returns nullopt when the record is damaged ---
 
 enum StateFlag : uint8_t {
-  kHeld = 1,       // somebody has the lease; otherwise, while invisible, the message is delayed
+  kHeld = 1,       // leased; an invisible message without this flag is delayed
   kBegan = 2,      // an attempt began under this lease
   kSuspect = 4,    // an attempt that began under an earlier lease was never settled
   kDamaged = 128,  // its record could not be decoded; in memory only
 };
 
-// Kept in memory for every message: its size matters.
+// Kept in memory for every message, so its size matters.
 struct MessageState {
   int64_t visible_us = 0;
   int64_t expiry_us = kNeverUs;
@@ -92,11 +92,12 @@ static_assert(sizeof(MessageState) == 40);
 std::string EncodeState(const MessageState& state, absl::string_view key);
 std::optional<MessageState> DecodeState(absl::string_view record, absl::string_view key);
 
-// What goes before the body; the two are written without copying the body together.
+// The header of a body record; header and body are written without concatenating them.
 std::string EncodeBodyHeader(absl::string_view body, absl::string_view key);
-// Leaves the body alone in `record`; false, and no change, when the record is damaged.
+// Removes the header, so that `record` holds only the body. Returns false, and changes nothing,
+// when the record is damaged.
 bool StripToBody(std::string* record, absl::string_view key);
-// The body's bytes as they are, for a damaged record.
+// The body of a damaged record, unchecked.
 absl::string_view SalvageBody(absl::string_view record);
 
 struct PoisonRecord {
@@ -117,8 +118,8 @@ struct DedupRecord {
 std::string EncodeDedup(const DedupRecord& dedup, absl::string_view key);
 std::optional<DedupRecord> DecodeDedup(absl::string_view record, absl::string_view key);
 
-// As stored: the totals of a queue. As written with a batch: what the batch adds to them, and the
-// first sequence that is still free after it.
+// As a stored record: the totals of a queue. As an operand in a batch: what the batch adds to the
+// totals, and the first sequence that is still free after it.
 struct Counters {
   int64_t in = 0;
   int64_t out = 0;
@@ -126,7 +127,7 @@ struct Counters {
   int64_t stale = 0;
   uint64_t next_seq = 0;
 
-  // Adds; next_seq becomes the larger.
+  // Adds the totals; next_seq becomes the larger of both.
   void Add(const Counters& delta);
 };
 // The merge operator combines operands without their key's help, so the sum is not seeded.
@@ -153,15 +154,15 @@ std::optional<StoreRecord> DecodeStore(absl::string_view record);
 // 0 when the record is empty.
 uint8_t FormatVersionOf(absl::string_view store_record);
 
-// The two names of a message that leave the engine: its id (a GUID) and the receipt of a lease.
-// Both are computed from (queue, sequence), never stored, and can be turned back.
+// The two names of a message outside the engine: its id (a GUID) and the receipt of a lease. Both
+// are computed from (queue, sequence), never stored, and can be decoded.
 
 inline constexpr uint64_t kMaxQueueNumber = (uint64_t{1} << 32) - 1;
 inline constexpr uint64_t kMaxSequence = (uint64_t{1} << 48) - 1;
 
-// A GUID that looks random: 42 bits of a keyed hash of (queue, seq), then queue (32 bits) and seq
-// (48 bits) under a mask that the hash yields. `salt` is the store's, so that two stores never give
-// the same id. Queue and seq are within the two bounds above.
+// Returns a GUID that looks random: 42 bits of a keyed hash of (queue, seq), then queue (32 bits)
+// and seq (48 bits) under a mask derived from the hash. `salt` is unique to the store, so that two
+// stores never produce the same id. Queue and seq are within the two bounds above.
 std::string MessageIdOf(uint64_t salt, uint64_t queue, uint64_t seq);
 // The sequence; nullopt when `id` is not the id of a message of this store and queue.
 std::optional<uint64_t> SequenceOf(uint64_t salt, uint64_t queue, absl::string_view id);
@@ -172,10 +173,10 @@ struct ReceiptParts {
 };
 // base64url of |ver:1|seq:8|lease:8|sum:4|, the sum seeded with the store's salt.
 queue::Receipt EncodeReceipt(uint64_t salt, const ReceiptParts& parts);
-// nullopt when this store never gave such a receipt.
+// nullopt when this store never issued such a receipt.
 std::optional<ReceiptParts> DecodeReceipt(uint64_t salt, absl::string_view receipt);
 
-// Appends and takes fixed-width integers and length-prefixed strings: the alphabet of codec.h.
+// Little-endian integers and length-prefixed strings: the elements of all records.
 
 template <typename Int>
 void AppendLittle(std::string* out, Int value) {
@@ -198,7 +199,8 @@ Int LoadLittle(const char* from) {
   return static_cast<Int>(bits);
 }
 
-// Takes values from the front. Once something was missing, ok() is false and all else is empty.
+// Takes values from the front. After the first value that is missing, ok() is false and every
+// further value is empty.
 class ByteReader {
  public:
   explicit ByteReader(absl::string_view bytes) : rest_(bytes) {}

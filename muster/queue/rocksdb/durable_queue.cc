@@ -15,8 +15,8 @@ namespace muster::queue::rocksdb {
 
 namespace {
 
-// A sweep looks at twice as many records as were put since the last, so it catches up with any
-// backlog, and the records on disk stay within a small multiple of those that still matter.
+// A sweep reads twice as many records as were put since the last sweep. So it catches up with any
+// backlog, and the records on disk stay within a small multiple of the records that still matter.
 constexpr size_t kPutsPerSweep = 4096;
 constexpr size_t kRecordsPerSweep = 2 * kPutsPerSweep;
 
@@ -72,7 +72,7 @@ bool DedupIds::SweepIsDue(size_t ids_put) {
 
 void DedupIds::Sweep(const std::function<bool(const DedupRecord&)>& forget) {
   base::MutexLock lock(&mu_);
-  if (put_since_sweep_ < kPutsPerSweep) return;  // another put came first
+  if (put_since_sweep_ < kPutsPerSweep) return;  // another put swept first
   put_since_sweep_ = 0;
   const std::string prefix = DedupKey(queue_, "");
   ::rocksdb::WriteBatch batch;
@@ -93,13 +93,14 @@ void DedupIds::Sweep(const std::function<bool(const DedupRecord&)>& forget) {
     more = in_queue();
   }
   sweep_from_ = more ? key : "";
-  // Losing these deletes costs only that a later sweep finds the records again.
+  // No sync: if these deletes are lost, a later sweep finds the records again.
   storage_->Write(&batch, muster::rocksdb::Durability::kProcess).IgnoreError();
 }
 
 namespace {
 
-// Keeps the pause that one unlucky caller pays for others' expired messages near a millisecond.
+// Bounds the number of expired messages that one call deletes, to keep its pause near a
+// millisecond.
 constexpr size_t kGarbageStep = 256;
 
 void DeleteMessagesOf(uint64_t queue, FamilyIndex family, Storage* storage,
@@ -128,7 +129,7 @@ void DurableQueue::LoadMessage(uint64_t seq, const std::optional<MessageState>& 
   if (state.has_value()) {
     loaded = *state;
   } else {
-    // Ready at once, so that the next receive meets it and sets it aside.
+    // A damaged state: ready at once, so that the next receive finds the message and sets it aside.
     loaded.insertion_us = now_us;
     loaded.visible_us = now_us;
     loaded.flags = kDamaged;
@@ -159,7 +160,8 @@ queue::Metadata DurableQueue::metadata() {
 }
 
 absl::Status DurableQueue::SetMetadata(const queue::Metadata& metadata) {
-  // Alone, so that two calls cannot leave one's metadata on disk and the other's in memory.
+  // Exclusive: otherwise two calls could leave the metadata of one on disk and that of the other in
+  // memory.
   ExclusiveEntry alone(&gate_);
   QueueRecord record;
   {
@@ -206,7 +208,7 @@ absl::Status DurableQueue::Clear() {
     MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
     ExpireLocked(storage_->NowUs());
     record = record_;
-    // Dedup ids are forgotten by this floor; the sweep deletes their records later.
+    // The floor makes all earlier dedup ids void at once; the sweep deletes their records later.
     record.dedup_floor = counters_.next_seq;
     delta.expired = static_cast<int64_t>(garbage_.size());
   }

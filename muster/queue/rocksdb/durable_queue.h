@@ -1,4 +1,4 @@
-// WriteGate: many writers at a time, or one that needs all others to have finished.
+// DurableQueue: one queue of the embedded engine; and its two helpers, WriteGate and DedupIds.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@
 
 namespace muster::queue::rocksdb {
 
-// Thread-safe. Not re-entrant: who is in must not enter again.
+// WriteGate: admits many writers at a time, or one that waits until all others have left.
+// Thread-safe. Not re-entrant: a thread inside the gate must not enter again.
 class WriteGate {
  public:
   void EnterShared() {
@@ -38,8 +39,9 @@ class WriteGate {
     if (--writers_ == 0 && exclusive_) changed_.NotifyAll();
   }
 
-  // From now on nobody enters; returns when the last of the others has left. Who waited while
-  // somebody was alone goes first, so that a caller who is alone again and again keeps nobody out.
+  // Keeps further callers out, and returns when the last writer has left. Shared callers that
+  // waited during one exclusive entry go before the next, so repeated exclusive entries never
+  // starve them.
   void EnterExclusive() {
     base::MutexLock lock(&mu_);
     while (exclusive_ || owed_ > 0) changed_.Wait(&mu_);
@@ -59,11 +61,11 @@ class WriteGate {
   base::CondVar changed_;
   int writers_ ABSL_GUARDED_BY(mu_) = 0;
   int waiting_ ABSL_GUARDED_BY(mu_) = 0;  // to enter shared
-  int owed_ ABSL_GUARDED_BY(mu_) = 0;     // of them, those who go before the next exclusive one
+  int owed_ ABSL_GUARDED_BY(mu_) = 0;  // of waiting_: to be let in before the next exclusive entry
   bool exclusive_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// In the gate for a scope.
+// Holds a WriteGate for the lifetime of the object.
 class SharedEntry {
  public:
   explicit SharedEntry(WriteGate* gate) : gate_(gate) { gate_->EnterShared(); }
@@ -86,7 +88,7 @@ class ExclusiveEntry {
   WriteGate* const gate_;  // not owned
 };
 
-// DedupIds: the ids under which a queue's messages were put, on disk, so that a million of them
+// DedupIds: the dedup ids of the messages of one queue. They lie on disk, so that a million of them
 // cost no memory; a bloom filter answers most look-ups of a new id.
 
 // Thread-safe.
@@ -95,18 +97,18 @@ class DedupIds {
   // `storage` is not owned.
   DedupIds(Storage* storage, uint64_t queue) : storage_(storage), queue_(queue) {}
 
-  // While it lives no other put looks up or writes the same ids: of two concurrent puts of one id
-  // the second waits and then finds the first.
+  // While a Reservation exists no other put looks up or writes its ids: of two concurrent puts with
+  // the same id the second waits and then finds the record of the first.
   class Reservation {
    public:
-    // Empty ids are passed over. Waits until all can be had together, so that no two puts wait for
-    // each other.
+    // Skips empty ids. Waits until all ids are free and takes them together, so that two puts never
+    // wait for each other.
     Reservation(DedupIds* ids, std::vector<std::string> wanted);
     ~Reservation();
     Reservation(const Reservation&) = delete;
     Reservation& operator=(const Reservation&) = delete;
 
-    // One answer for each id of `wanted`, in order. A damaged record counts as none.
+    // Returns one result for each id of `wanted`, in order. A damaged record counts as none.
     absl::StatusOr<std::vector<std::optional<DedupRecord>>> LookUp() const;
 
    private:
@@ -117,10 +119,10 @@ class DedupIds {
   // Adds the record of `id` to a batch.
   void Write(::rocksdb::WriteBatch* batch, const std::string& id, const DedupRecord& record) const;
 
-  // Counts ids that were put; true when enough have come together for a sweep.
+  // Counts ids that were put. Returns true when enough were put since the last sweep to start one.
   bool SweepIsDue(size_t ids_put);
-  // Looks at a bounded number of records, going on where the last sweep ended, and deletes those
-  // that `forget` says no longer matter. Nobody else may put meanwhile.
+  // Reads a bounded number of records, starting where the last sweep ended, and deletes each record
+  // for which `forget` returns true. No put may run meanwhile.
   void Sweep(const std::function<bool(const DedupRecord&)>& forget);
 
  private:
@@ -135,18 +137,18 @@ class DedupIds {
 };
 
 // DurableQueue: one queue of the embedded engine. Its order lives in memory (message_index.h), its
-// records in RocksDB (codec.h), and every verb that changes something goes three steps:
+// records in RocksDB (codec.h). Every verb that changes something takes three steps:
 //
-//   1. under mu_: check, take what the verb needs out of the index, so that nobody else touches it;
+//   1. under mu_: check, and check the messages out of the index, so no other call touches them;
 //   2. without mu_: write one batch. RocksDB joins the batches of concurrent calls into one sync;
-//   3. under mu_: put the outcome into the index; if the write failed, what was there before.
+//   3. under mu_: put the new state into the index, or the old state if the write failed.
 //
-// So the index never shows what is not on disk, and a lease is never given twice while its write is
-// on the way. Verbs that need the whole queue (Clear, Redrive …) wait at gate_ until no such write
-// is under way.
+// So the index never shows a state that is not on disk, and no message is leased twice while the
+// write of its lease is under way. Verbs that need the whole queue (Clear, Redrive …) wait at gate_
+// until no such write is under way.
 
-// Thread-safe, but for the Load functions, which come before anything else. The verbs mean what
-// queue_store.h says; their arguments are within the limits.
+// Thread-safe, except the Load functions, which are called before all others. queue_store.h
+// specifies the verbs; the arguments are within the limits.
 class DurableQueue {
  public:
   // `storage` is not owned.
@@ -155,14 +157,14 @@ class DurableQueue {
   void LoadMessage(uint64_t seq, const std::optional<MessageState>& state);
   void LoadPoison(uint64_t seq);
   void LoadCounters(const Counters& counters);
-  // A dedup id was put with a message of this sequence, which may be long gone.
+  // Notes that a dedup id refers to the message `seq`, which may be long gone.
   void LoadUsedSequence(uint64_t seq);
 
   const queue::QueueId& id() const { return id_; }
 
   queue::Metadata metadata();
   absl::Status SetMetadata(const queue::Metadata& metadata);
-  // Deletes all that is stored; every later verb answers NotFound.
+  // Deletes all records of the queue; every later verb returns NotFound.
   absl::Status Destroy();
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages);
@@ -202,8 +204,8 @@ class DurableQueue {
   };
   // A body on its way to a receiver.
   struct Fetched {
-    std::string body;                   // what could be saved of it, if it is damaged
-    std::optional<std::string> damage;  // why the message cannot be given to anybody
+    std::string body;                   // if damaged: the bytes that could be saved
+    std::optional<std::string> damage;  // why the message cannot be delivered
   };
   enum class Lapsed { kAccept, kRefuse };
   struct Planned;  // one message of a put
@@ -212,24 +214,26 @@ class DurableQueue {
   std::string NameOf(uint64_t seq) const;  // "queue 'a/b' message 1234…"
   std::string MessageId(uint64_t seq) const;
 
-  // Moves the index on to now, in steps between which others get the lock.
+  // Advances the index to the current time in steps, and lets go of mu_ between them.
   void CatchUp();
-  // Takes expired messages out of the index; one step.
+  // Takes expired messages out of the index, in one bounded step.
   void ExpireLocked(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Deletes a bounded number of expired messages from disk.
   void CollectGarbage();
 
-  // `lapsed`: what to do with a lease whose visibility has passed, though nobody received since,
-  // and with a receipt that nobody holds the message under.
+  // `lapsed`: whether to accept a receipt without a live lease: its visibility has passed but no
+  // receive took the message since, or the message has no holder.
   absl::StatusOr<Claim> ClaimLocked(const queue::Receipt& receipt, Lapsed lapsed, Claims* claims)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Checks out the message of every receipt that is good.
+  // Checks out the message of every valid receipt.
   absl::StatusOr<Claims> ClaimAll(const std::vector<const queue::Receipt*>& receipts,
                                   Lapsed lapsed);
-  // Writes `batch` with the claims' part of the counters, unless there is nothing to write.
+  // Adds the counter changes of the claims to `batch` and writes it, unless there is nothing to
+  // write.
   absl::Status WriteClaims(const Claims& claims, ::rocksdb::WriteBatch* batch, Counters delta,
                            muster::rocksdb::Durability durability);
-  // Ends a check-out: every message gets its `after` state, or `before` if `written` is an error.
+  // Ends a check-out: every message gets its `after` state, or its `before` state if `written` is
+  // an error.
   void CheckInAll(const std::vector<Claim>& claims, const absl::Status& written);
 
   absl::Status PlanPutLocked(absl::Span<const queue::NewMessage> messages,
@@ -240,28 +244,29 @@ class DurableQueue {
   std::vector<queue::PutResult> PublishPut(const std::vector<Planned>& plan);
   bool IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Forgets some dedup ids that no longer matter, every few thousand puts.
+  // Deletes some dedup ids that no longer matter, once every few thousand puts.
   void SweepDedup();
 
   absl::StatusOr<Claims> Lease(const queue::ReceiveOptions& options);
   absl::StatusOr<std::vector<Fetched>> Fetch(const std::vector<Claim>& claims) const;
   queue::Message ToMessage(uint64_t seq, const MessageState& state, std::string body) const;
-  // A receive that may come back with nothing but damaged messages, which it set aside.
+  // One pass of Receive. It may return no message although more are ready, when all that it took
+  // were damaged; then it has set them aside as poison and sets `*set_aside`.
   absl::StatusOr<std::vector<queue::Message>> ReceiveOnce(const queue::ReceiveOptions& options,
                                                           bool* set_aside);
 
-  // Adds to `batch` what turns a message into poison.
+  // Adds to `batch` the records that turn a message into poison.
   void BuryMessage(::rocksdb::WriteBatch* batch, const Claim& claim, absl::string_view body,
                    const queue::Cause& cause) const;
-  // Ends a check-out: the messages are poison now, or as before if `written` is an error.
+  // Ends a check-out: the messages are now poison, or as before if `written` is an error.
   void BuryAll(const std::vector<Claim>& claims, const absl::Status& written);
-  // nullopt when the message is no longer there. Damage is told in the cause.
+  // nullopt when the message is no longer there. The cause describes any damage.
   absl::StatusOr<std::optional<queue::PoisonMessage>> ReadPoison(uint64_t seq) const;
-  // The poison messages that a Redrive means, oldest first.
+  // Returns the poison messages that a Redrive selects, oldest first.
   absl::StatusOr<std::vector<uint64_t>> ChoosePoison(absl::Span<const std::string> message_ids,
                                                      int64_t max_messages);
   absl::StatusOr<std::vector<uint64_t>> StillPoison(absl::Span<const uint64_t> seqs);
-  // One step of a Redrive; those that are poison no more are passed over.
+  // One step of a Redrive. Skips messages that are no longer poison.
   absl::StatusOr<int64_t> RedriveSome(absl::Span<const uint64_t> seqs);
 
   void PutState(::rocksdb::WriteBatch* batch, uint64_t seq, const MessageState& state) const;

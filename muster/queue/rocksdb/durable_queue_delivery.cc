@@ -13,7 +13,7 @@ namespace muster::queue::rocksdb {
 namespace {
 
 int64_t ExpiryOf(int64_t now_us, absl::Duration ttl) {
-  // A lifetime beyond the year 9999 is for ever, and must not overflow.
+  // A lifetime beyond the year 9999 counts as unlimited; the addition must not overflow.
   constexpr absl::Duration kForEver = absl::Hours(24 * 365 * 8000);
   return ttl >= kForEver ? kNeverUs : now_us + absl::ToInt64Microseconds(ttl);
 }
@@ -29,7 +29,7 @@ size_t BytesOf(absl::Span<const queue::NewMessage> messages) {
 
 struct DurableQueue::Planned {
   uint64_t seq = 0;
-  bool duplicate = false;  // then `seq` is the first message's
+  bool duplicate = false;  // then `seq` is that of the first message
   MessageState state;      // unset for a duplicate
 };
 
@@ -96,7 +96,8 @@ absl::Status DurableQueue::PlanPutLocked(absl::Span<const queue::NewMessage> mes
 
 bool DurableQueue::IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) const {
   if (poison_.contains(dedup.seq)) return true;
-  // After damage to the counters a sequence may have come twice: then this is another message.
+  // After damage to the counters the engine may have used a sequence twice: then this is another
+  // message.
   const MessageState* state = index_.Find(dedup.seq);
   if (state != nullptr && (state->insertion_us == dedup.put_us || state->has(kDamaged)))
     return true;
@@ -119,7 +120,8 @@ absl::Status DurableQueue::WritePut(absl::Span<const queue::NewMessage> messages
     ++delta.in;
     delta.next_seq = seq + 1;
   }
-  // A put that failed can be read until the store is opened again: its duplicate is not on disk.
+  // RocksDB still shows a failed put until the store is opened again. So before a duplicate is
+  // acknowledged, check that the store works: the first put may not be on disk.
   if (delta.in == 0) return storage_->CheckWorks();
   AddToCounters(&batch, delta);
   return storage_->Write(&batch, muster::rocksdb::Durability::kPower);
@@ -158,7 +160,7 @@ void DurableQueue::SweepDedup() {
 
 absl::StatusOr<std::vector<queue::Message>> DurableQueue::Receive(
     const queue::ReceiveOptions& options) {
-  // Damaged messages at the head must not look like an empty queue.
+  // Retry when a pass set damaged messages aside: the result must not look like an empty queue.
   while (true) {
     bool set_aside = false;
     MUSTER_ASSIGN_OR_RETURN(auto messages, ReceiveOnce(options, &set_aside));
@@ -193,7 +195,7 @@ absl::StatusOr<std::vector<queue::Message>> DurableQueue::ReceiveOnce(
       good.push_back(claim);
     }
   }
-  // A lease needs no sync: losing it in a power cut only shows the message again.
+  // A lease needs no sync: if a power cut loses it, the message is only delivered again.
   const absl::Status written = batch.Count() == 0
                                    ? storage_->CheckWorks()
                                    : storage_->Write(&batch, muster::rocksdb::Durability::kProcess);
@@ -281,8 +283,8 @@ absl::StatusOr<std::vector<queue::Message>> DurableQueue::Peek(int max_messages)
   MUSTER_ASSIGN_OR_RETURN(std::vector<Fetched> fetched, Fetch(shown));
   std::vector<queue::Message> messages;
   for (size_t i = 0; i < shown.size(); ++i) {
-    // Nothing holds the message: it may have been deleted since. A damaged one waits for a receive
-    // to set it aside.
+    // Peek does not check messages out, so the message may have been deleted since. A damaged
+    // message stays until a receive sets it aside.
     if (fetched[i].damage.has_value()) continue;
     MessageState state = shown[i].before;
     if (state.has(kBegan)) state.flags |= kSuspect;

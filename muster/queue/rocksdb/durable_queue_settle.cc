@@ -31,12 +31,13 @@ absl::StatusOr<T> ValueIf(const absl::Status& written, T value) {
   return value;
 }
 
-// The holder's say on the attempt that it began; see UpdateRequest.
+// Applies what the holder reports about the attempt that it began; see UpdateRequest.
 void EndAttempt(const queue::UpdateRequest& request, MessageState* state) {
   if (!request.attempt_ended) return;
   const bool began = state->has(kBegan);
   state->flags = static_cast<uint8_t>(state->flags & ~kHeld);
-  // A holder that began nothing learnt nothing: the suspicion of an earlier lease stays.
+  // A holder that began no attempt has not tested the message, so the suspicion from an earlier
+  // lease stays.
   if (began) state->flags = static_cast<uint8_t>(state->flags & ~(kBegan | kSuspect));
   if (began && request.refund_attempt && state->attempts > 0) --state->attempts;
 }
@@ -172,7 +173,8 @@ absl::StatusOr<DurableQueue::Claim> DurableQueue::ClaimLocked(const queue::Recei
         absl::StrCat("queue '", id_.ToString(), "' never gave the receipt '", receipt, "'"));
   }
   const MessageState* state = index_.Find(parts->seq);
-  // An expired one that no step has come to yet is gone, too; but not one that a call has out.
+  // An expired message counts as gone even before a step removes it, unless another call has
+  // checked it out.
   if (state != nullptr && state->expiry_us <= claims->now_us && !index_.IsOut(parts->seq)) {
     state = nullptr;
   }
@@ -191,7 +193,8 @@ absl::StatusOr<DurableQueue::Claim> DurableQueue::ClaimLocked(const queue::Recei
     return absl::FailedPreconditionError(
         absl::StrCat(NameOf(parts->seq), ": the lease of receipt '", receipt, "' has passed"));
   }
-  // A delayed put's receipt, or that of a holder who let go: it settles, but there is no lease.
+  // The receipt of a delayed put, or of a holder that gave the lease up: it may settle the message,
+  // but there is no lease.
   if (lapsed == Lapsed::kRefuse && !state->has(kHeld)) {
     ++claims->stale;
     return absl::FailedPreconditionError(
@@ -213,7 +216,7 @@ absl::Status DurableQueue::WriteClaims(const Claims& claims, ::rocksdb::WriteBat
   delta.stale = claims.stale;
   if (delta.out > 0 || delta.stale > 0) AddToCounters(batch, delta);
   if (batch->Count() == 0) return absl::OkStatus();
-  // Only a figure for people is in it when every receipt was refused.
+  // When every receipt was refused the batch holds only a counter change, which needs no sync.
   if (claims.taken.empty()) durability = muster::rocksdb::Durability::kProcess;
   return storage_->Write(batch, durability);
 }
@@ -228,7 +231,7 @@ void DurableQueue::CheckInAll(const std::vector<Claim>& claims, const absl::Stat
 
 namespace {
 
-// Bodies that are read and written in one go; bounds memory and the batch.
+// Number of bodies read and written in one step; bounds memory and the size of the batch.
 constexpr size_t kPoisonStep = 64;
 
 int64_t ExpiryAfter(int64_t now_us, int64_t ttl_us) {
@@ -298,7 +301,7 @@ absl::StatusOr<std::optional<queue::PoisonMessage>> DurableQueue::ReadPoison(uin
   const std::string body_key = PoisonBodyKey(number_, seq);
   const ReadResult cause = storage_->Read(kPoison, key);
   ReadResult body = storage_->Read(kBody, body_key);
-  // Redriven or purged since its sequence was looked up.
+  // The message was redriven or purged after its sequence was looked up.
   if (absl::IsNotFound(cause.status) && absl::IsNotFound(body.status)) return std::nullopt;
   for (const absl::Status& status : {cause.status, body.status}) {
     if (!status.ok() && !absl::IsDataLoss(status) && !absl::IsNotFound(status)) return status;
@@ -331,7 +334,8 @@ absl::StatusOr<int64_t> DurableQueue::Redrive(absl::Span<const std::string> mess
   const absl::Span<const uint64_t> all(chosen);
   for (size_t from = 0; from < all.size(); from += kPoisonStep) {
     const absl::StatusOr<int64_t> some = RedriveSome(all.subspan(from, kPoisonStep));
-    // What was moved before is moved: the caller learns that, and of the failure when it goes on.
+    // Earlier steps are durable: return their count now. The caller sees the failure on its next
+    // call.
     if (!some.ok() && redriven > 0) return redriven;
     MUSTER_RETURN_IF_ERROR(some.status());
     redriven += *some;
@@ -371,8 +375,8 @@ absl::StatusOr<std::vector<uint64_t>> DurableQueue::StillPoison(absl::Span<const
 }
 
 absl::StatusOr<int64_t> DurableQueue::RedriveSome(absl::Span<const uint64_t> seqs) {
-  // Alone, so that no message is redriven twice, nor purged while it is; but for one step only, so
-  // that holders can extend their leases between the steps.
+  // Exclusive, so that no message is redriven twice or purged during its redrive. Only for one
+  // step, so that holders can extend their leases between the steps.
   ExclusiveEntry alone(&gate_);
   MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> still, StillPoison(seqs));
   const int64_t now_us = storage_->NowUs();
@@ -384,7 +388,8 @@ absl::StatusOr<int64_t> DurableQueue::RedriveSome(absl::Span<const uint64_t> seq
     const ReadResult cause = storage_->Read(kPoison, key);
     ReadResult body = storage_->Read(kBody, body_key);
     const auto record = cause.status.ok() ? DecodePoison(cause.value, key) : std::nullopt;
-    // A damaged message would only come back as poison: it stays for people to look at.
+    // A redrive would only set a damaged message aside again, so it stays poison for an operator to
+    // inspect.
     if (!record.has_value() || !body.status.ok() || !StripToBody(&body.value, body_key)) continue;
     MessageState state;
     state.insertion_us = record->insertion_us;

@@ -3,7 +3,7 @@
 namespace muster::queue::rocksdb {
 namespace {
 
-// Whether the first of an order has its time at or before `now_us`.
+// Whether the first entry of `order` has a time at or before `now_us`.
 template <typename Order>
 bool IsDue(const Order& order, int64_t now_us) {
   return !order.empty() && order.begin()->first <= now_us;
@@ -12,7 +12,7 @@ bool IsDue(const Order& order, int64_t now_us) {
 }  // namespace
 
 void MessageIndex::Insert(uint64_t seq, const MessageState& state, int64_t now_us) {
-  // Puts and a restart insert in order, where the hint makes an insert cost nearly nothing.
+  // Puts and a restart insert in ascending order; the hint then makes an insert almost free.
   const auto it = messages_.emplace_hint(messages_.end(), seq, state);
   Link(seq, &it->second, now_us);
 }
@@ -54,7 +54,7 @@ std::vector<uint64_t> MessageIndex::Ready(int64_t now_us, int max) {
   std::vector<uint64_t> ready;
   int left = kMaxStep;
   for (auto it = ready_.begin(); it != ready_.end() && max > 0 && left > 0; ++it, --left) {
-    // Expired, and no step has come to it yet.
+    // Expired, but no step has removed it yet.
     if (Find(it->second)->expiry_us <= now_us) continue;
     ready.push_back(it->second);
     --max;
@@ -83,7 +83,7 @@ MessageIndex::Counts MessageIndex::CountsAt(int64_t now_us) {
 }
 
 int64_t MessageIndex::OldestInsertion(int64_t now_us) const {
-  // Sequences are given in the order of puts, so the first is the oldest.
+  // Sequences ascend in the order of puts, so the first message is the oldest.
   return messages_.empty() ? now_us : messages_.begin()->second.insertion_us;
 }
 

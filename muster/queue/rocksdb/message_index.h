@@ -1,18 +1,18 @@
-// MessageIndex: what a queue holds and in which order it becomes visible, in memory. It is why a
-// receive costs the same at any depth: the next messages are found here, their bodies by key, and
-// no scan ever meets the tombstones of what was deleted before.
+// MessageIndex: the messages of a queue and the order in which they become visible, in memory. It
+// makes a receive cost the same at any depth: the index yields the next messages, their bodies are
+// read by key, and no scan ever meets the tombstones of deleted messages.
 //
 //   Insert ──▶ ready ◀──(time passes)── hidden: held or delayed
 //                │                        ▲
 //                └── CheckOut ──▶ out ──CheckIn
 //                                  └──▶ Erase
 //
-// A message that is out belongs to one call, which is writing its change to disk: nothing else may
-// touch it, it neither expires nor becomes visible, and it counts where it was.
+// A message that is out belongs to the one call that is writing its change to disk. No other call
+// may touch it, it neither expires nor becomes visible, and it still counts in its previous place.
 //
-// Time moves the index on in steps of at most kMaxStep messages, because its owner holds a lock
-// meanwhile: IsBehind tells that there is more to do. Being behind never gives out what has
-// expired.
+// The index follows time in steps of at most kMaxStep messages, because its owner holds a lock
+// during a step. IsBehind says that more steps are due. An index that is behind still never yields
+// an expired message.
 //
 // Per message: 40 bytes of state under an 8-byte key, 16 bytes in the order of visibility, 16 in
 // the order of expiry if it expires.
@@ -37,7 +37,7 @@ class MessageIndex {
     int64_t delayed = 0;
   };
 
-  // A step stays near a tenth of a millisecond.
+  // Keeps a step near a tenth of a millisecond.
   static constexpr int kMaxStep = 1024;
 
   // `seq` is new.
@@ -49,23 +49,23 @@ class MessageIndex {
 
   // `seq` is there and not out.
   MessageState CheckOut(uint64_t seq);
-  // Ends a check-out: with a new state, or with the one that CheckOut gave.
+  // Ends a check-out. `state` is the new state, or the one that CheckOut returned.
   void CheckIn(uint64_t seq, const MessageState& state, int64_t now_us);
-  // Ends a check-out: the message is gone.
+  // Ends a check-out and removes the message.
   void Erase(uint64_t seq);
   void Clear();
 
-  // The first `max` (≤ kMaxStep) ready messages, by (visible time, sequence). Fewer may come while
-  // the index is behind.
+  // Returns the first `max` (≤ kMaxStep) ready messages, by (visible time, sequence). May return
+  // fewer while the index is behind.
   std::vector<uint64_t> Ready(int64_t now_us, int max);
 
-  // One step: removes what has expired and appends it to `expired`.
+  // One step: removes expired messages and appends them to `expired`.
   void Expire(int64_t now_us, std::vector<uint64_t>* expired);
-  // One step: makes ready what has become visible.
+  // One step: makes messages ready that have become visible.
   void Promote(int64_t now_us);
   bool IsBehind(int64_t now_us) const;
 
-  // As of the last steps, if the index is behind.
+  // The counts after the last step, if the index is behind.
   Counts CountsAt(int64_t now_us);
   // Insertion time of the oldest message; `now_us` when there is none.
   int64_t OldestInsertion(int64_t now_us) const;
@@ -76,7 +76,7 @@ class MessageIndex {
   enum Place : uint8_t { kReady, kHeldPlace, kDelayedPlace, kPlaces };
   static constexpr uint8_t kOutBit = 0x80;
 
-  // Puts a message that is in no order into its orders and counts it.
+  // Adds a message that is in no order to its orders and counts it.
   void Link(uint64_t seq, MessageState* state, int64_t now_us);
   // Takes a message out of its orders; it stays counted.
   void Unlink(uint64_t seq, const MessageState& state);

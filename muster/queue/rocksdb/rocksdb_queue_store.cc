@@ -1,4 +1,4 @@
-// Reads a store's queues and messages into memory: what an open does.
+// Opens a store, loads its queues and messages into memory, and passes each verb to its queue.
 
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 
@@ -23,12 +23,12 @@
 
 namespace muster::queue::rocksdb {
 
-// By queue number.
+// Keyed by queue number.
 using LoadedQueues = absl::flat_hash_map<uint64_t, std::shared_ptr<DurableQueue>>;
 
-// DataLoss when a queue's own record is damaged (its messages would be nobody's), or when RocksDB
-// cannot read on. A damaged state record is loaded as such.
-// `holders_are_gone`: leases that were alive end now (Options::holders_in_process).
+// DataLoss when the record of a queue is damaged, because its messages would then have no queue, or
+// when RocksDB cannot read on. A damaged state record is loaded as damaged. `holders_are_gone`:
+// live leases end now (Options::holders_in_process).
 absl::StatusOr<LoadedQueues> LoadQueues(Storage* storage, bool holders_are_gone);
 
 namespace {
@@ -64,8 +64,8 @@ absl::Status LoadQueueRecords(Storage* storage, LoadedQueues* queues) {
                  });
 }
 
-// A sequence that was given out must not be given out again, or an old dedup record would speak of
-// a new message. Where the counters cannot say how far it went, the dedup records know of some.
+// A sequence must never be used twice, or an old dedup record would refer to a new message. Where
+// the counters do not give the last sequence, the dedup records show some of those in use.
 absl::Status LoadUsedSequences(Storage* storage, uint64_t number, DurableQueue* queue) {
   return ForEach(storage, kDedup, DedupKey(number, ""), DedupKey(number + 1, ""),
                  [&](absl::string_view key, absl::string_view value) {
@@ -83,7 +83,7 @@ absl::Status LoadAllCounters(Storage* storage, const LoadedQueues& queues) {
         if (found == queues.end()) return absl::OkStatus();
         const Counters counters = DecodeCounters(value).value_or(Counters());
         found->second->LoadCounters(counters);
-        // Zero: damaged, or merged onto a damaged record.
+        // Zero means that the record is damaged, or was merged onto a damaged one.
         if (counters.next_seq != 0) without.erase(found->first);
         return absl::OkStatus();
       }));
@@ -93,7 +93,7 @@ absl::Status LoadAllCounters(Storage* storage, const LoadedQueues& queues) {
   return absl::OkStatus();
 }
 
-// Hands each message key of `family` to its queue.
+// Passes each message key of `family` to its queue.
 absl::Status ForEachMessage(
     Storage* storage, FamilyIndex family, const LoadedQueues& queues,
     const std::function<void(DurableQueue*, uint64_t seq, absl::string_view key,
@@ -159,7 +159,7 @@ queue::Traits EngineTraits() {
   return traits;
 }
 
-// The queue's record, and the store's with the next number, in one synced write.
+// Writes the record of the queue, and the store record with the next number, in one synced batch.
 absl::Status WriteNewQueue(Storage* storage, uint64_t number, const QueueRecord& record) {
   ::rocksdb::WriteBatch batch;
   const std::string key = QueueKey(number);

@@ -1,8 +1,8 @@
 // RocksDbQueueStore: the embedded durable queue engine, one directory, one process.
 //
-// Every acknowledgement of Put, Update, Delete, DeadLetter, Redrive, Clear and of what changes a
-// queue itself is synced to disk first; concurrent calls share syncs. Leases and attempts survive
-// the death of the process.
+// The engine syncs the effect of Put, Update, Delete, DeadLetter, Redrive, Clear and of every
+// change to a queue itself to disk before it acknowledges the call; concurrent calls share syncs.
+// Leases and attempts survive the death of the process.
 //
 // Memory: up to about 100 bytes per stored message, 24 per poison message, and a fixed 112 MB at
 // most for RocksDB's buffers and caches. A restart reads one small record per message.
@@ -30,14 +30,14 @@ class Storage;
 
 struct Options {
   base::Clock* clock = base::RealClock();  // not owned, outlives the store
-  // Shows what was there at the open, beside the process that owns the directory or without one;
-  // every verb that changes something answers FailedPrecondition.
+  // Shows the store as it was at the open, with or without another process that owns the directory.
+  // Every verb that changes something returns FailedPrecondition.
   bool read_only = false;
-  // All who hold leases live in the process that has the store open. Then a lease need not outlive
-  // it, and a receive writes nothing; what was received and never begun is as before after a
-  // restart. A lease that an open finds is a dead holder's, and its message is ready at once,
-  // behind those that waited. Leave it off when holders are elsewhere and may come back with their
-  // receipts.
+  // All lease holders live in the process that opens the store. Then a lease need not survive the
+  // process, and a receive writes nothing; a message that was received and never begun is unchanged
+  // after a restart. A lease found at the open belongs to a dead holder: its message is ready at
+  // once, behind the messages that were already waiting. Leave it off when holders are elsewhere
+  // and may come back with their receipts.
   bool holders_in_process = false;
   ::rocksdb::Env* env = nullptr;  // not owned, outlives the store; nullptr = the machine's files
 };
@@ -45,9 +45,10 @@ struct Options {
 // Thread-safe.
 class RocksDbQueueStore final : public queue::QueueStore {
  public:
-  // Makes `dir` when there is none. FailedPrecondition: another process, or this one, has it open,
-  // or a newer muster wrote it. NotFound: nothing there to read (read_only). DataLoss: the store's
-  // or a queue's own record is damaged, or RocksDB's files are; a message's never stops an open.
+  // Makes `dir` if it does not exist. FailedPrecondition: this or another process has it open, or a
+  // newer muster wrote it. NotFound: there is no store to read (read_only). DataLoss: the record of
+  // the store or of a queue, or a file of RocksDB, is damaged; a damaged message never stops an
+  // open.
   static absl::StatusOr<std::unique_ptr<RocksDbQueueStore>> Open(const std::string& dir,
                                                                  const Options& options);
   // No call may be under way.
@@ -88,7 +89,7 @@ class RocksDbQueueStore final : public queue::QueueStore {
 
  private:
   using Name = std::pair<std::string, std::string>;  // account, name
-  // Shared, so that a call which found the queue may end although another deletes the queue.
+  // Shared, so that a running call can finish while another call deletes the queue.
   using QueuePtr = std::shared_ptr<DurableQueue>;
 
   explicit RocksDbQueueStore(std::unique_ptr<Storage> storage);
@@ -100,7 +101,7 @@ class RocksDbQueueStore final : public queue::QueueStore {
   const queue::Traits traits_;
   const std::unique_ptr<Storage> storage_;
 
-  // Held while a queue is made or deleted, its write included: these are rare.
+  // Held while a queue is made or deleted, including the write: both are rare.
   base::Mutex admin_mu_ ABSL_ACQUIRED_BEFORE(mu_);
   base::Mutex mu_;
   absl::btree_map<Name, QueuePtr> queues_ ABSL_GUARDED_BY(mu_);

@@ -1,5 +1,4 @@
-// Lets every batch say what it adds to a queue's counters without reading them: batches that commit
-// side by side need no order among themselves.
+// Opens the files of a store, and reads and writes its records.
 
 #include "muster/queue/rocksdb/storage.h"
 
@@ -19,8 +18,10 @@
 
 namespace muster::queue::rocksdb {
 
-// Merges Counters records (codec.h): sums, and the larger next_seq. A damaged operand counts as
-// nothing: counters are figures for people, and must not cost a message.
+// Merges Counters records (codec.h): adds the totals and keeps the larger next_seq. So a batch adds
+// to the counters of a queue without reading them, and concurrent batches need no order among
+// themselves. A damaged operand counts as zero: counters are statistics, and must not cost a
+// message.
 std::shared_ptr<::rocksdb::MergeOperator> MakeCountersMerge();
 
 namespace {
@@ -40,7 +41,7 @@ class CountersMerge final : public ::rocksdb::AssociativeMergeOperator {
     return true;
   }
 
-  // Stored in RocksDB's own options file: never change it.
+  // RocksDB stores this name in its options file: never change it.
   const char* Name() const override { return "muster.queue.counters"; }
 };
 
@@ -65,7 +66,7 @@ muster::rocksdb::DatabaseOptions QueueDatabase(const muster::rocksdb::DatabaseOp
   options.families = {
       {"meta", muster::rocksdb::FamilyUse::kRecords, 2 * kMiB, MakeCountersMerge()},
       {"state", muster::rocksdb::FamilyUse::kRecords, 16 * kMiB},
-      // Large, so that a body which is soon deleted dies in the memtable and never costs a flush.
+      // Large, so that a body that is soon deleted dies in the memtable and never costs a flush.
       {"body", muster::rocksdb::FamilyUse::kBodies, 32 * kMiB},
       {"poison", muster::rocksdb::FamilyUse::kRecords, 2 * kMiB},
       {"dedup", muster::rocksdb::FamilyUse::kRecords, 4 * kMiB},

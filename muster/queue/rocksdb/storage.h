@@ -1,5 +1,5 @@
-// Storage: the files of one embedded store, and what all its queues share: the epoch, the salt of
-// ids, the lease counter and the engine's clock.
+// Storage: the files of one embedded store, and the state that all its queues share: the epoch, the
+// salt of ids, the lease counter and the clock of the engine.
 #pragma once
 
 #include <atomic>
@@ -22,11 +22,11 @@ namespace muster::queue::rocksdb {
 
 enum FamilyIndex { kMeta, kState, kBody, kPoison, kDedup };
 
-// `base` with the families of a queue store, in the order of FamilyIndex.
+// Returns `base` with the column families of a queue store, in the order of FamilyIndex.
 muster::rocksdb::DatabaseOptions QueueDatabase(const muster::rocksdb::DatabaseOptions& base);
 
-// A record that was read: `value` when status is OK. NotFound and DataLoss are about this record
-// only.
+// The result of one read: `value` is set when status is OK. NotFound and DataLoss concern this
+// record only.
 struct ReadResult {
   absl::Status status;
   std::string value;
@@ -35,8 +35,9 @@ struct ReadResult {
 // Thread-safe.
 class Storage {
  public:
-  // `clock` is not owned and outlives the storage. A new directory gets its store record; an old
-  // one opened for writing gets the next epoch, durably, before anything else can happen.
+  // `clock` is not owned and must outlive the storage. A new directory gets its store record. An
+  // existing one opened for writing gets the next epoch; the epoch is synced before anything else
+  // can happen.
   static absl::StatusOr<std::unique_ptr<Storage>> Open(const std::string& dir,
                                                        const muster::rocksdb::DatabaseOptions& base,
                                                        base::Clock* clock, bool keeps_leases);
@@ -44,10 +45,11 @@ class Storage {
   // FailedPrecondition when the store was opened read-only.
   absl::Status CheckWritable() const;
 
-  // Unavailable on every error: whether a restart finds the batch is unknown. The index goes on as
-  // if it had not been written, and nothing is written any more until the store is opened again.
+  // Returns Unavailable on every error: whether a restart finds the batch is unknown. The index
+  // continues as if the batch had not been written, and all further writes are refused until the
+  // store is opened again.
   absl::Status Write(::rocksdb::WriteBatch* batch, muster::rocksdb::Durability durability);
-  // Unavailable when Write would refuse whatever it got. For verbs that have nothing to write.
+  // Returns Unavailable when Write would refuse every batch. For verbs that have nothing to write.
   absl::Status CheckWorks() const;
 
   ReadResult Read(FamilyIndex family, const std::string& key) const;
@@ -65,11 +67,11 @@ class Storage {
   // becomes visible too late by at most what the clock was set back.
   void AdvanceTo(int64_t us);
 
-  // Whether a lease must outlive the process, because its holder may.
+  // Whether leases must survive the process, because their holders may.
   bool keeps_leases() const { return keeps_leases_; }
   uint64_t NextLease() { return next_lease_.fetch_add(1, std::memory_order_relaxed); }
   uint64_t salt() const { return record_.salt; }
-  // Written by the caller together with the queue that takes the number.
+  // The caller writes it in the same batch as the queue that takes the number.
   StoreRecord& record() { return record_; }
 
  private:
@@ -89,7 +91,7 @@ class Storage {
 using muster::rocksdb::ToSlice;
 using muster::rocksdb::ToView;
 
-// Writes header and body as one value without joining them first.
+// Adds header and body as one value, without concatenating them first.
 void PutBody(::rocksdb::WriteBatch* batch, ::rocksdb::ColumnFamilyHandle* family,
              absl::string_view key, absl::string_view body);
 

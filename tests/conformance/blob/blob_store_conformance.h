@@ -1,5 +1,5 @@
-// What every BlobStore must do. An engine's test includes this, and in namespace
-// blob::conformance says
+// The conformance tests of every BlobStore. The test of an engine includes this file, and in
+// namespace blob::conformance says
 //
 //   INSTANTIATE_TEST_SUITE_P(File, BlobStoreConformance, ::testing::Values(Engine(&MakeHome)));
 #pragma once
@@ -19,7 +19,8 @@ class BlobHome {
  public:
   virtual ~BlobHome() = default;
 
-  // Opens the store on what it kept. At most one is open at a time. nullptr when it cannot.
+  // Opens the store on the data that it kept. At most one is open at a time. nullptr when it cannot
+  // be opened.
   virtual std::unique_ptr<BlobStore> Open() = 0;
 };
 
@@ -27,7 +28,7 @@ struct Engine {
   // Makes an empty home.
   using HomeMaker = std::function<std::unique_ptr<BlobHome>()>;
 
-  // Lives in the .cc, so that whoever makes an Engine links the tests.
+  // Defined in the .cc, so that every user of an Engine links the tests.
   explicit Engine(HomeMaker maker);
 
   HomeMaker make_home;

@@ -1,8 +1,8 @@
-// What every HeartbeatBus must do. An engine's test includes this, and in namespace
-// bus::conformance says
+// The conformance tests of every HeartbeatBus. The test of an engine includes this file, and in
+// namespace bus::conformance says
 //
 //   INSTANTIATE_TEST_SUITE_P(Local, HeartbeatBusConformance,
-//   ::testing::Values(HeartbeatBusEngine(&OpenLocal)));
+//                            ::testing::Values(HeartbeatBusEngine(&OpenLocal)));
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ struct HeartbeatBusEngine {
   // Opens a bus with no other users.
   using Opener = std::function<std::unique_ptr<HeartbeatBus>()>;
 
-  // Lives in the .cc, so that whoever makes an HeartbeatBusEngine links the tests.
+  // Defined in the .cc, so that every user of a HeartbeatBusEngine links the tests.
   explicit HeartbeatBusEngine(Opener opener);
 
   Opener open;
@@ -31,7 +31,7 @@ struct HeartbeatBusEngine {
 // The heartbeat of a processor.
 v1::Heartbeat From(absl::string_view instance);
 
-// The heartbeats that it has heard, in order. Thread-safe.
+// The heartbeats that it has received, in order. Thread-safe.
 class HeartbeatRecorder {
  public:
   HeartbeatBus::Subscriber Subscriber();

@@ -1,11 +1,11 @@
-// What every TriggerBus must do. An engine's test includes this, and in namespace
-// bus::conformance says
+// The conformance tests of every TriggerBus. The test of an engine includes this file, and in
+// namespace bus::conformance says
 //
 //   INSTANTIATE_TEST_SUITE_P(Local, TriggerBusConformance,
-//   ::testing::Values(TriggerBusEngine(&OpenLocal)));
+//                            ::testing::Values(TriggerBusEngine(&OpenLocal)));
 //
-// The suite waits for the events that it sent; what it claims of events that must not come holds
-// for a bus that delivers late, too.
+// The suite waits for the events that it sent. Its checks of events that must not come also hold
+// for a bus that delivers late.
 #pragma once
 
 #include <functional>
@@ -25,13 +25,13 @@ struct TriggerBusEngine {
   // Opens a bus with no other users.
   using Opener = std::function<std::unique_ptr<TriggerBus>()>;
 
-  // Lives in the .cc, so that whoever makes an TriggerBusEngine links the tests.
+  // Defined in the .cc, so that every user of a TriggerBusEngine links the tests.
   explicit TriggerBusEngine(Opener opener);
 
   Opener open;
 };
 
-// The queue names of the work-detected events that it has heard, in order. Thread-safe.
+// The queue names of the work-detected events that it has received, in order. Thread-safe.
 class TriggerRecorder {
  public:
   TriggerBus::Subscriber Subscriber();

@@ -1,5 +1,5 @@
-// The one conformance suite of the QueueStore seam. It sees an engine only through queue_store.h,
-// reads its traits, and skips what they say it does not promise.
+// The conformance suite of the QueueStore seam. It uses an engine only through queue_store.h, reads
+// its traits, and skips the tests of abilities that they do not promise.
 //
 // In an engine's test, within this namespace:
 //
@@ -31,13 +31,13 @@ class EngineHarness {
   virtual QueueStore* Start(base::Clock* clock) = 0;
   // Closes the engine and opens it again on the same data; what Start or Restart gave is gone.
   virtual QueueStore* Restart() = 0;
-  // Lets time pass, for an engine whose time is not `clock`'s, too.
+  // Lets time pass, also for an engine with a clock other than `clock`.
   virtual void Advance(base::FakeClock* clock, absl::Duration by) { clock->Advance(by); }
 };
 
 using EngineFactory = std::function<std::unique_ptr<EngineHarness>()>;
 
-// Referred to here, so that the linker keeps files which hold nothing but tests.
+// Referenced here, so that the linker keeps files that contain only tests.
 bool LinkAttemptTests();
 bool LinkContentTests();
 bool LinkLeaseTests();

@@ -1,4 +1,4 @@
-// The one conformance suite of the ReportStore seam. It sees a store only through report_store.h.
+// The conformance suite of the ReportStore seam. It uses a store only through report_store.h.
 //
 // In a store's test, within this namespace:
 //
@@ -23,7 +23,7 @@ namespace muster::report::conformance {
 // Makes the store under test. One harness per test; it owns the store and its data.
 class StoreHarness {
  public:
-  // Also makes the linker keep the suite's files, which hold nothing that anybody calls.
+  // Also makes the linker keep the files of the suite, to which no other code refers.
   StoreHarness();
   virtual ~StoreHarness() = default;
 
@@ -53,14 +53,14 @@ class ReportConformanceTest : public ::testing::TestWithParam<StoreFactory> {
   absl::Time Now() const { return clock_.Now(); }
 
   static BatchShape Shop(uint64_t batch = kBatch);
-  // An item of 10 transactions, one of them rejected at line 10 × index + 1, whose rows add
+  // Returns an item of 10 transactions, one of them rejected at line 10 × index + 1; its rows add
   // `revenue` and `units` to the customer, and `units` to the day.
   static CountedItem Item(uint64_t index, const std::string& customer, const std::string& revenue,
                           int64_t units);
   static CountedItem Dead(uint64_t index, const std::string& cause);
   static BatchFacts Facts(uint64_t items);
 
-  // Commits as the owner with `epoch`, and answers what became of each item.
+  // Commits as the owner with `epoch`, and returns the outcome of each item.
   std::vector<Verdict> Commit(std::vector<CountedItem> items, uint64_t epoch = 1);
   CommitSummary CommitAll(std::vector<CountedItem> items);
   Receipt Complete(const BatchFacts& facts);

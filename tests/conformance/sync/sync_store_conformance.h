@@ -1,5 +1,5 @@
-// What every OptimisticSyncStore must do. An engine's test includes this, and in namespace
-// sync::conformance says
+// The conformance tests of every OptimisticSyncStore. The test of an engine includes this file, and
+// in namespace sync::conformance says
 //
 //   INSTANTIATE_TEST_SUITE_P(RocksDb, SyncStoreConformance, ::testing::Values(Engine(&MakeHome)));
 #pragma once
@@ -19,7 +19,8 @@ class StoreHome {
  public:
   virtual ~StoreHome() = default;
 
-  // Opens the store on what it kept. At most one is open at a time. nullptr when it cannot.
+  // Opens the store on the data that it kept. At most one is open at a time. nullptr when it cannot
+  // be opened.
   virtual std::unique_ptr<OptimisticSyncStore> Open() = 0;
 
   // False for a store that forgets everything when closed.
@@ -30,7 +31,7 @@ struct Engine {
   // Makes an empty home.
   using HomeMaker = std::function<std::unique_ptr<StoreHome>()>;
 
-  // Lives in the .cc, so that whoever makes an Engine links the tests.
+  // Defined in the .cc, so that every user of an Engine links the tests.
   explicit Engine(HomeMaker maker);
 
   HomeMaker make_home;

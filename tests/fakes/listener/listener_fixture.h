@@ -1,4 +1,4 @@
-// The stage of the listener's tests: a queue in memory, a fake clock, a real local bus, and
+// The fixture of the listener tests: a queue in memory, a fake clock, a real local bus, and
 // handlers that are lambdas.
 #pragma once
 
@@ -49,14 +49,14 @@ inline Settlement ForOthers(std::string wanted) {
   return settlement;
 }
 
-// For tests that are about leases, and pass time step by step.
+// For tests about leases, which advance time step by step.
 inline constexpr absl::Duration kShortLease = absl::Seconds(30);
 
 class ListenerTest : public ::testing::Test {
  protected:
   using Handler = std::function<Settlement(Delivery&, DeliveryContext&)>;
 
-  // Begins every delivery and settles it as the handler says.
+  // Begins every delivery and settles it with the result of the handler.
   class ScriptedSubscriber final : public Subscriber {
    public:
     explicit ScriptedSubscriber(ListenerTest* test) : test_(test) { test_->CountSubscribers(1); }
@@ -83,14 +83,14 @@ class ListenerTest : public ::testing::Test {
     ListenerTest* const test_;
   };
 
-  // A lease is long: the clock of a test may outrun a thread that waits for a processor, and a
-  // lease must not run out for that.
+  // Leases are long: the clock of a test may run ahead of a thread that waits for a processor, and
+  // no lease must run out for that reason.
   ListenerTest() { options_.visibility = absl::Minutes(10); }
   ~ListenerTest() override { listener_.reset(); }
 
   void Create() {
     options_.partitions = partitions_;
-    // Time stands still here, unless a test is about it.
+    // Time stands still here, except in tests about time.
     if (!lingers_) options_.settle_linger = absl::ZeroDuration();
     options_.output_queue = output_;
     if (!events_.on_error) {
@@ -112,14 +112,15 @@ class ListenerTest : public ::testing::Test {
     Create();
     ASSERT_TRUE(listener_->Start().ok());
   }
-  // Until the listener has made its first check and sleeps.
+  // Waits until the listener has made its first check and sleeps.
   void StartAndSettleDown() {
     Start();
     store_.AwaitCalls(Verb::kStats, 1);
     clock_.AwaitSleepers(1);
   }
 
-  // Ends the listener's threads, before what the test's lambdas refer to goes out of scope.
+  // Ends the threads of the listener before the objects that the lambdas of the test refer to go
+  // out of scope.
   void Finish() { EXPECT_TRUE(listener_->Stop(absl::InfiniteDuration()).ok()); }
 
   // The same, where a thread to be ended may be sleeping, between two tries of a call, say.
@@ -151,8 +152,9 @@ class ListenerTest : public ::testing::Test {
             .ok());
   }
 
-  // Lets time pass in steps, giving the listener's threads the processor between, until `done`.
-  // Time may run faster than they do: for what must happen in the end, not for when exactly.
+  // Advances time in steps until `done`, and lets the threads of the listener run between the
+  // steps. Time may run faster than the threads: use it for what must happen in the end, not for
+  // when exactly.
   void PassTimeUntil(const std::function<bool()>& done,
                      absl::Duration step = absl::Milliseconds(10)) {
     while (!done()) {
@@ -161,8 +163,8 @@ class ListenerTest : public ::testing::Test {
     }
   }
 
-  // The same, but time stands still while a message is leased or asked for: no lease runs out,
-  // however slow the listener's threads are.
+  // The same, but time stands still while a message is leased or requested: no lease runs out,
+  // however slow the threads of the listener are.
   void PassTimeBetweenLeasesUntil(const std::function<bool()>& done,
                                   absl::Duration step = absl::Milliseconds(10)) {
     while (!done()) {
@@ -225,7 +227,7 @@ class ListenerTest : public ::testing::Test {
   std::unique_ptr<QueueListener> listener_;
 };
 
-// A door that a handler waits at until the test opens it.
+// A gate at which a handler waits until the test opens it.
 class Gate {
  public:
   void Pass() {

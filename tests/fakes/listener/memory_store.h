@@ -1,5 +1,5 @@
-// MemoryStore: a QueueStore in memory for tests of what reads queues. It keeps no data, but it
-// keeps the contract; it fails, blocks and reports on command.
+// MemoryStore: a QueueStore in memory, for tests of code that reads queues. It is not durable, but
+// it keeps the contract; it fails, blocks and reports on command.
 #pragma once
 
 #include <array>
@@ -20,43 +20,43 @@ namespace muster::listener::testing {
 enum class Verb { kPut, kReceive, kBeginAttempt, kUpdate, kDelete, kDeadLetter, kStats };
 inline constexpr int kVerbs = 7;
 
-// Thread-safe. Queues come into being when they are first used.
+// Thread-safe. A queue is made on its first use.
 class MemoryStore final : public queue::QueueStore {
  public:
-  // Called before a verb does its work, without locks: may block. An error is the verb's answer,
-  // and nothing is done.
+  // Called before a verb does its work, without locks: may block. The verb returns an error of the
+  // hook, and does nothing.
   using Hook = std::function<absl::Status(Verb, const queue::QueueId&)>;
 
-  // Called when a verb has done its work, before its caller hears of it, without locks: may block.
+  // Called when a verb has done its work, before it returns, without locks: may block.
   using AfterHook = std::function<void(Verb, const queue::QueueId&)>;
 
   // Called for each message of a BeginAttempt, Update, Delete or DeadLetter, with its body, under
-  // the store's lock. An error is the message's answer; the call as a whole is OK.
+  // the lock of the store. An error becomes the result of the message; the call as a whole is OK.
   using MessageHook = std::function<absl::Status(Verb, const std::string&)>;
 
   explicit MemoryStore(base::Clock* clock);
 
   void SetHook(Hook hook);
   void SetAfterHook(AfterHook hook);
-  // `before`: an error means that nothing was done with the message. `after`: it was done, but the
-  // answer got lost.
+  // `before`: on an error nothing is done with the message. `after`: the work was done, but the
+  // answer is lost.
   void SetMessageHooks(MessageHook before, MessageHook after);
-  // As an engine far away: what was leased once counts as in flight, whoever holds it. Before any
-  // other call.
+  // Behaves like a remote engine: a message that was leased once counts as in flight, with or
+  // without a holder. Call it before any other function.
   void BlurStats();
-  // As a store does to which each call is dear.
+  // Behaves like a store with expensive calls.
   void BeginTogether();
-  // How often a verb was called, failures included.
+  // Returns how often a verb was called, failures included.
   int calls(Verb verb) const;
-  // Blocks until `verb` has been called, and has answered, at least `n` times.
+  // Blocks until `verb` has been called, and has returned, at least `n` times.
   void AwaitCalls(Verb verb, int n) const;
   // Blocks until `n` messages of the queue have been deleted, or set aside as poison.
   void AwaitDeleted(const queue::QueueId& queue, int n) const;
   void AwaitPoison(const queue::QueueId& queue, int n) const;
-  // The bodies put into a queue so far, in order, and those deleted from it.
+  // The bodies put into a queue so far, in order, and the bodies deleted from it.
   std::vector<std::string> put(const queue::QueueId& queue) const;
   std::vector<std::string> deleted(const queue::QueueId& queue) const;
-  // Takes away every lease of the queue, as a power cut may: messages are ready, receipts stale.
+  // Ends every lease of the queue, as a power cut may: messages are ready, receipts are stale.
   void BreakLeases(const queue::QueueId& queue);
 
   const queue::Traits& traits() const override { return traits_; }
@@ -106,15 +106,16 @@ class MemoryStore final : public queue::QueueStore {
   };
   using QueueKey = std::pair<std::string, std::string>;
 
-  // Runs the hook, counts the call, and says on the way out that it was made.
+  // Runs the hook, counts the call, and reports on return that it was made.
   class Call;
 
   Queue& Of(const queue::QueueId& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   const Queue* Find(const queue::QueueId& queue) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The record that a receipt is valid for, and its sequence; or why `verb` leaves it alone.
+  // Returns the record for which a receipt is valid, and its sequence; or the reason why `verb`
+  // skips it.
   absl::StatusOr<Record*> Resolve(Verb verb, Queue& queue, const queue::Receipt& receipt,
                                   uint64_t& sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // What the caller hears of a message for which `verb` has done its work.
+  // Returns the result for a message for which `verb` has done its work.
   absl::Status Answer(Verb verb, const std::string& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MoveTo(Queue& queue, uint64_t sequence, Record& record, absl::Duration visible_at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -194,7 +194,7 @@ absl::StatusOr<std::vector<absl::StatusOr<UpdateResult>>> QueueModel::Update(
     if (request.attempt_ended) {
       message.held = false;
       if (message.began && request.refund_attempt) --message.attempts;
-      // Who began nothing learnt nothing of the suspicion.
+      // A holder that began no attempt leaves the suspicion in place.
       if (message.began) message.began = message.suspect = false;
     }
     must_be_durable_ = true;
@@ -274,7 +274,7 @@ absl::StatusOr<int64_t> QueueModel::Redrive(const std::vector<std::string>& ids,
     message.id = old.id;
     message.body = old.body;
     message.insertion = old.insertion;
-    // A new life, as long as from its put to what was to be the end of the last one.
+    // A new lifetime, as long as that from its put to its previous expiration.
     message.expiration = now_ + (old.expiration - old.insertion);
     Hide(&message, absl::ZeroDuration());
     it = poison_.erase(it);

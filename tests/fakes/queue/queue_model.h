@@ -1,7 +1,8 @@
-// QueueModel: what queue_store.h demands, for one queue, in the plainest form. It stores nothing
-// and has no limits, threads or faults; a property test holds an engine's answers against its own.
+// QueueModel: the contract of queue_store.h for one queue, in the simplest form. It stores nothing
+// and has no limits, threads or faults; a property test compares the answers of an engine with its
+// own.
 //
-// It is a value. What a crash may leave is a copy of an earlier state.
+// It is a value type: a copy of an earlier state models what a crash may leave.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,14 @@
 
 namespace muster::queue::testing {
 
-// The verbs answer as an engine's, but that
+// The verbs return what those of an engine return, with these differences:
 //   - a message's id is the body that it was put with: no two bodies of a test are the same;
 //   - a receipt is made of the id and the number of the call that gave it, so that two models that
 //     saw the same calls give the same receipts, whatever they made of them;
 //   - no call names a message twice.
 class QueueModel {
  public:
-  // All that is called next happens at this time, as call number `call`.
+  // All following verbs happen at this time, as call number `call`.
   void At(absl::Time now, int call);
 
   absl::Status Create(const Metadata& metadata);
@@ -44,12 +45,11 @@ class QueueModel {
   absl::StatusOr<int64_t> PurgePoison();
   absl::StatusOr<QueueStats> Stats() const;
 
-  // The store is opened again. `holders_in_process`, of the engine: who held a lease died with it,
-  // and what is received from now on is forgotten by the next reopening, unless it was written
-  // about.
+  // The store is opened again. `holders_in_process`, of the engine: the lease holders died with the
+  // store, and the next reopening forgets later leases, unless they were written.
   void Reopen(bool holders_in_process);
 
-  // Whether the last call did something whose acknowledgement must survive a power cut.
+  // Whether the last call must survive a power cut.
   bool must_be_durable() const { return must_be_durable_; }
 
   friend bool operator==(const QueueModel& a, const QueueModel& b) = default;
@@ -80,16 +80,16 @@ class QueueModel {
   };
   using Messages = std::map<uint64_t, Stored>;
 
-  void ForgetAll();              // all but the time, and what the store is told at its opening
+  void ForgetAll();              // all but the time and the options of the open
   absl::Status Missing() const;  // NotFound when there is no queue
   const Remembered* FindDuplicate(const std::string& dedup_id) const;
   void Hide(Stored* message, absl::Duration visibility);
-  // The visible ones, in their order.
+  // The visible messages, in their order.
   std::vector<uint64_t> Ready(int max_messages) const;
   static Message Show(const Stored& message);
-  // All of the message is written: a restart finds it as it is.
+  // The message is written completely: a restart finds it as it is.
   void Write(uint64_t seq) { unwritten_.erase(seq); }
-  // The message of a good receipt. Counts a stale one.
+  // Returns the message of a valid receipt. Counts a stale one.
   absl::StatusOr<Messages::iterator> Find(const Receipt& receipt);
 
   absl::Time now_;
@@ -101,7 +101,7 @@ class QueueModel {
   uint64_t next_seq_ = 0;
   Messages messages_;  // by sequence
   bool holders_in_process_ = false;
-  Messages unwritten_;  // as a restart finds those whose lease was not written
+  Messages unwritten_;  // as a restart finds messages with an unwritten lease
   std::map<uint64_t, Buried> poison_;
   std::map<std::string, Remembered> remembered_;  // by dedup id
   int64_t in_ = 0, out_ = 0, expired_ = 0, stale_ = 0;

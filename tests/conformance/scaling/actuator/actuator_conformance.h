@@ -1,5 +1,5 @@
-// What every Actuator must do. An actuator's test includes this, and in namespace
-// scaling::actuator::conformance says
+// The conformance tests of every Actuator. The test of an actuator includes this file, and in
+// namespace scaling::actuator::conformance says
 //
 //   INSTANTIATE_TEST_SUITE_P(Process, ActuatorConformance,
 //                            ::testing::Values(Platform(traits, &MakeStage)));
@@ -27,12 +27,11 @@ class Stage {
   virtual std::string target() = 0;
   virtual std::string other_target() = 0;
 
-  // Returns once `target` shows `replicas` replicas that were not told to go or parked; false: it
-  // does not,
-  // in as long as this platform may take.
+  // Returns once `target` shows `replicas` replicas that are neither told to leave nor parked.
+  // Returns false if it does not within the time that this platform may take.
   virtual bool Await(const std::string& target, int replicas) = 0;
 
-  // What the platform itself says that it was told, past the actuator under test.
+  // Returns the orders that the platform itself reports, bypassing the actuator under test.
   virtual int Told(const std::string& target) = 0;
 };
 
@@ -47,7 +46,7 @@ struct Platform {
   // nullptr: the platform is not there, and the tests are skipped.
   using StageMaker = std::function<std::unique_ptr<Stage>()>;
 
-  // Lives in the .cc, so that whoever makes a Platform links the tests.
+  // Defined in the .cc, so that every user of a Platform links the tests.
   Platform(Traits platform_traits, StageMaker maker);
 
   Traits traits;
@@ -68,7 +67,7 @@ class ActuatorConformance : public ::testing::TestWithParam<Platform> {
   int Expected(int ordered, int unchanged = 0) const {
     return traits().changes ? ordered : unchanged;
   }
-  // Names of those that were not told to go and are not parked.
+  // Returns the names of replicas that are neither told to leave nor parked.
   std::vector<std::string> Names();
 
   std::unique_ptr<Stage> stage_;

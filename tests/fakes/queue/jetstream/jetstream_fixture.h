@@ -1,4 +1,4 @@
-// What the tests of the engine stand on: a server of their own, and the clients of processes to it.
+// The fixture of the JetStream tests: a server of their own, and the clients of several processes.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace muster::queue::jetstream {
 
-// One process's way to the server.
+// The connections of one process to the server.
 struct Client {
   Client(const std::string& url, Options options)
       : connection(nats::Connection::Open(url, {}).value()),
@@ -48,9 +48,9 @@ class JetStreamQueueStoreTest : public ::testing::TestWithParam<std::string> {
   // For a test that waits for leases to end.
   void ShortenLeases() { EXPECT_TRUE(queue::SetVisibility(&store(), queue_, kShortLease).ok()); }
 
-  // Until short leases have ended. nats-server 2.9 calls a redelivery the first delivery now and
-  // then (one of ten on a busy machine) where somebody asks for messages at the moment at which a
-  // lease ends.
+  // Waits until short leases have ended. On a busy machine, one time in ten, nats-server 2.9
+  // reports a redelivery as the first delivery if a client pulls at the moment at which a lease
+  // ends.
   static void OutlastLeases() { absl::SleepFor(kShortLease * 1.5); }
 
   static std::vector<queue::NewMessage> Bodies(int count, const std::string& id_prefix = "") {
@@ -62,7 +62,7 @@ class JetStreamQueueStoreTest : public ::testing::TestWithParam<std::string> {
     return messages;
   }
 
-  // Tries for as long as the server is away.
+  // Retries while the server is away.
   template <typename Call>
   auto Insist(Call call) {
     auto result = call();
@@ -70,7 +70,7 @@ class JetStreamQueueStoreTest : public ::testing::TestWithParam<std::string> {
     return result;
   }
 
-  // Receives and deletes until nothing is left.
+  // Receives and deletes until the queue is empty.
   std::vector<std::string> Drain() {
     std::vector<std::string> bodies;
     while (store().Stats(queue_)->stored() > 0) {

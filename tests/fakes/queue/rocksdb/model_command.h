@@ -1,4 +1,4 @@
-// The commands of a property test: what a queue's users, and the machine below it, may do.
+// The commands of a property test: what the users of a queue, and the machine below it, may do.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace muster::queue::rocksdb {
 
-// From the harmless to the rare: a counterexample shrinks towards the first.
+// Ordered from harmless to rare: a counterexample shrinks towards the first.
 enum class Verb {
   kPass,  // time passes
   kPut,
@@ -42,7 +42,7 @@ enum class Ending { kOrderly, kKill, kPowerCut };
 
 enum class Disk { kWorks, kRefusesWrites, kRefusesSyncs };
 
-// A verb reads those fields that mean something to it.
+// Each verb reads only the fields that it needs.
 struct Command {
   Verb verb = Verb::kPass;
   int count = 1;                           // of messages, or of receipts in one call
@@ -51,7 +51,7 @@ struct Command {
   absl::Duration ttl = absl::InfiniteDuration();
   int dedup = 0;               // of a put: 0 is none
   bool attempt_ended = false;  // of an update; its other two change with `which`
-  // Unless the disk works, the store is opened again after the verb.
+  // If the disk fails, the store is opened again after the verb.
   Disk disk = Disk::kWorks;
   Ending ending = Ending::kOrderly;
   int kept_percent = 0;  // of what was not synced when the power went
@@ -64,17 +64,17 @@ std::ostream& operator<<(std::ostream& out, const Command& command);
 
 rc::Gen<std::vector<Command>> AnyCommands(bool with_crashes);
 
-// Answers as text, so that an engine's and a model's can be compared and read.
+// Answers as text, so that those of an engine and of a model can be compared and read.
 
-// The engine's message ids and what the model calls these messages: the bodies that they were put
-// with.
+// The message ids of the engine, and the names of these messages in the model: the bodies with
+// which they were put.
 class Names {
  public:
-  // Does nothing when either of them is known.
+  // Does nothing when either name is known.
   void Bind(const std::string& id, const std::string& name);
 
-  // The name of an engine's id, or of a model's. The id of a put whose answer was lost is not known
-  // until its message is seen.
+  // Returns the name for an id of the engine or of a model. The id of a put with a lost answer is
+  // unknown until its message is seen.
   std::string OfEngine(const std::string& id) const;
   std::string OfModel(const std::string& name) const;
   // Of a name that is bound.
@@ -85,7 +85,7 @@ class Names {
   std::map<std::string, std::string> ids_;    // by name
 };
 
-// Leaves receipts out; tells times from `start` on. What went well begins with "ok".
+// Omits receipts; gives times relative to `start`. A success begins with "ok".
 class Show {
  public:
   enum Whose { kEngine, kModel };

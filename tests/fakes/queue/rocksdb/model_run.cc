@@ -161,7 +161,7 @@ bool ModelRun::Split(const std::string& given, const std::string& expected, Worl
   const bool unknown = disk_ != Disk::kWorks && absl::StrContains(given, "UNAVAILABLE");
   if (!unknown && given != expected) return false;
   next->push_back(std::move(after));
-  // Of a call that was refused as a whole only a figure is written, and nobody hears of it if that
+  // A call that is refused as a whole writes only a counter, and no error is reported if that write
   // fails.
   const bool refused = disk_ != Disk::kWorks && !absl::StrContains(given, "ok");
   if (unknown || refused) next->push_back(std::move(before));
@@ -270,7 +270,7 @@ void ModelRun::DeadLetter(const Command& command) {
         [&](Model* model) { return model->DeadLetter(own); });
 }
 
-// In pages of two.
+// Lists in pages of two.
 void ModelRun::ListPoison() {
   Each<queue::PoisonMessage> all = std::vector<queue::PoisonMessage>();
   for (size_t before = 0; all.ok(); before = all->size()) {
@@ -289,7 +289,7 @@ void ModelRun::ListPoison() {
   Check(all, [](Model* model) { return model->ListPoison(); });
 }
 
-// The oldest, or those whose receipts `which` means; not all of them are poison.
+// The oldest, or the messages of the receipts that `which` selects; not all of them are poison.
 void ModelRun::Redrive(const Command& command) {
   std::vector<std::string> ids, own;
   if (command.attempt_ended) {

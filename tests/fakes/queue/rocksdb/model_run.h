@@ -1,4 +1,4 @@
-// ModelStore: the store of a property test, with the ways in which one may end.
+// ModelRun and ModelStore: run a property test on a queue, beside its model.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@
 
 namespace muster::queue::rocksdb {
 
-// Not thread-safe. A store that cannot be opened fails the property.
+// ModelStore: the store of a property test, and the ways in which it may end. Not thread-safe. The
+// property fails if the store cannot be opened.
 class ModelStore {
  public:
   ModelStore();
@@ -25,14 +26,14 @@ class ModelStore {
   base::FakeClock* clock() { return &clock_; }
   muster::rocksdb::testing::FaultyEnv* env() { return &env_; }
 
-  // False once another one could make RocksDB compact in the background: files that come and go
-  // while they are copied are not what a crash leaves.
+  // Returns false when one more open could make RocksDB compact in the background: files that
+  // change while they are copied are not what a crash leaves.
   bool CanReopen() const { return reopens_ < kMaxReopens; }
   bool WasReopened() const { return reopens_ > 0; }
   void Reopen(Ending ending, int kept_percent, bool holders_in_process);
 
  private:
-  // RocksDB compacts when it finds four files, and makes one in each open.
+  // RocksDB compacts at four files, and each open makes one.
   static constexpr int kMaxReopens = 3;
 
   void Open(bool holders_in_process);
@@ -47,9 +48,9 @@ class ModelStore {
 
 // ModelRun: one queue of a store, used by one sequence of commands, beside its model.
 //
-// After a crash there may be more than one state that the store is allowed to be in. Each is a
-// World, and every later answer rules out the worlds that it contradicts. When none is left, the
-// store has done what no contract allows, and the property fails.
+// After a crash the contract may allow the store more than one state. Each is a World, and every
+// later answer rules out the worlds that it contradicts. When none is left, the store has broken
+// the contract, and the property fails.
 
 // Not thread-safe.
 class ModelRun {
@@ -58,7 +59,7 @@ class ModelRun {
   ModelRun(ModelStore* store, queue::QueueId queue);
 
   void Do(const Command& command);
-  // Compares all that can be seen, now and when every lease and delay has passed; deletes the
+  // Compares all visible state, now and after every lease and delay has passed; then deletes the
   // queue.
   void Finish();
 
@@ -67,21 +68,21 @@ class ModelRun {
 
   struct World {
     Model model;
-    // What a power cut may leave instead: the states before each change since the last that had to
-    // be durable, oldest first. The log keeps its order, so there are no others.
+    // The states that a power cut may leave instead: those before each change since the last change
+    // that had to be durable, oldest first. The log keeps its order, so there are no others.
     std::vector<Model> earlier;
   };
-  // What an engine gave, and the models' name for it.
+  // The names that an engine gave, and those of the models for the same.
   struct Given {
     queue::Receipt engine, model;
   };
 
-  // Holds the engine's answer against that of `verb` in every world. `expected`, if not null,
-  // becomes that of a world which is left.
+  // Compares the answer of the engine with that of `verb` in every world. Stores the answer of a
+  // remaining world in `expected`, if not null.
   template <typename Answer, typename VerbOfModel>
   void Check(const Answer& answer, const VerbOfModel& verb, Answer* expected = nullptr);
-  // Adds what a world becomes after a call that was answered as `given`: nothing, and false, when
-  // this contradicts it; two worlds when nobody knows if the call did its work.
+  // Adds the states of a world after a call that returned `given`. Adds none and returns false when
+  // `given` contradicts the world; adds two when it is unknown whether the call did its work.
   bool Split(const std::string& given, const std::string& expected, World before, World after,
              std::vector<World>* next) const;
   void DropEqualWorlds();
@@ -101,10 +102,10 @@ class ModelRun {
   void LookAtEverything();
   void Reopen(const Command& command);
 
-  // Receipts of different messages, as `which` and `count` say.
+  // Returns receipts of different messages, selected by `which` and `count`.
   std::vector<Given> Choose(const Command& command) const;
   void Remember(const queue::Receipt& engine, const queue::Receipt& model);
-  // A text that was never used.
+  // Returns a text that was never used before.
   std::string NewText();
 
   ModelStore* const store_;  // not owned
