@@ -30,9 +30,7 @@ class Clock {
 // The machine's clock. One object for the whole process; never destroyed.
 Clock* RealClock();
 
-// A sleep that a stop ends at once (D5).
-
-// Sleeps for `duration` of `clock`'s monotonic time. True: slept to the end. False: `stop` was
+// Sleeps for `duration` of `clock`'s monotonic time (D5). True: slept to the end. False: a stop was
 // requested, before or meanwhile. A duration of zero or less does not sleep.
 bool SleepUnlessStopped(Clock* clock, absl::Duration duration, const std::stop_token& stop);
 

@@ -41,7 +41,7 @@ void Arm(Armed armed) {
   ArmedLocked() = std::move(armed);
 }
 
-// No way to die leaves less behind.
+// SIGKILL: no other way to die leaves less behind.
 void Die() { kill(getpid(), SIGKILL); }
 
 // A mistake ends the process: a test must not pass because it armed nothing.

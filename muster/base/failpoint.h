@@ -2,13 +2,13 @@
 //
 //   MUSTER_FAILPOINT("controller.after_commit");
 //
-// In a build with tests, the environment variable MUSTER_FAILPOINT=NAME[:N] has the process kill
+// In a build with tests, the environment variable MUSTER_FAILPOINT=NAME[:N] makes the process kill
 // itself with SIGKILL when it passes the failpoint NAME for the Nth time (the first if N is left
-// out). A test of a name that is never passed fails because nobody dies. Elsewhere the macro is
-// nothing at all: what users run has no failpoints.
+// out). A test that names a failpoint which is never passed fails, because no process dies. In
+// other builds the macro expands to nothing: what users run has no failpoints.
 //
-// Names are "place.when", each once in the source; tests/integration/failpoint_test.py wants a
-// scenario for every one, and docs/reliability.md lists them.
+// Names are "place.when", each once in the source; tests/integration/failpoint_test.py demands a
+// scenario for every name, and docs/reliability.md lists them.
 #pragma once
 
 #ifdef MUSTER_FAILPOINTS
@@ -21,14 +21,14 @@
 
 namespace muster::base {
 
-// Some failpoint is armed. Nothing else is looked at where it is false.
+// Whether a failpoint is armed. MUSTER_FAILPOINT looks at nothing else while it is false.
 extern std::atomic<bool> failpoints_armed;
 
 // What MUSTER_FAILPOINT expands to. Thread-safe.
 void PassFailpoint(absl::string_view name);
 
-// Has `act` called, on the thread that passes it, at the `nth` passage of a failpoint from now on.
-// Takes the place of what the environment armed; one at a time.
+// Calls `act` at the `nth` passage of a failpoint from now on, on the thread that passes it.
+// Replaces what the environment armed; at most one object exists at a time.
 class ArmedFailpoint {
  public:
   ArmedFailpoint(std::string name, int nth, std::function<void()> act);

@@ -1,7 +1,7 @@
-// FanOut: tells each subscriber of one process of each event, for a bus to be made of.
+// FanOut: passes each event of one process to each subscriber; buses are built on it.
 //
-// One after the other and one event at a time: no two subscribers run at once, which is why one may
-// end another's subscription without waiting for it.
+// Subscribers run one after the other, for one event at a time. No two subscribers run at once, so
+// a subscriber may end the subscription of another one without waiting for it.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@
 
 namespace muster::base {
 
-// `Subscription` is the bus's: an abstract class that ends a subscription when it is destroyed.
-// When its destructor returns, the subscriber is not running and never runs again; so it must not
-// be destroyed from within the subscriber.
+// `Subscription` is the bus's abstract class, which ends a subscription when it is destroyed. When
+// its destructor returns, the subscriber is not running and never runs again; so it must not be
+// destroyed from within its own subscriber.
 //
 // Thread-safe. Subscriptions may outlive it.
 template <typename Event, typename Subscription>
@@ -32,12 +32,12 @@ class FanOut {
 
   explicit FanOut(int max_subscriptions) : hub_(std::make_shared<Hub>(max_subscriptions)) {}
 
-  // Runs the subscribers on the calling thread; they have heard `event` when it returns.
+  // Runs the subscribers on the calling thread; each of them has returned when Tell returns.
   // FailedPrecondition when a subscriber calls it.
   absl::Status Tell(const Event& event) { return hub_->Tell(event); }
 
-  // InvalidArgument: not callable. ResourceExhausted above the most subscriptions. A subscriber may
-  // call it; the new one does not hear the event that is under way.
+  // InvalidArgument: not callable. ResourceExhausted: max_subscriptions are reached. A subscriber
+  // may call it; the new subscriber does not get the event that is under way.
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) {
     if (!subscriber) return absl::InvalidArgumentError("a subscriber must be callable");
     MUSTER_ASSIGN_OR_RETURN(const uint64_t id, hub_->Add(std::move(subscriber)));
@@ -61,7 +61,7 @@ class FanOut {
   const std::shared_ptr<Hub> hub_;
 };
 
-// Who is subscribed, and who is being told right now. Thread-safe.
+// The subscribers, and which of them is running now. Thread-safe.
 template <typename Event, typename Subscription>
 class FanOut<Event, Subscription>::Hub {
  public:
@@ -98,7 +98,7 @@ class FanOut<Event, Subscription>::Hub {
     const auto it = subscribers_.find(id);
     removed = std::move(it->second);
     subscribers_.erase(it);
-    // On the teller's own thread another subscriber is running: no need to wait for this one.
+    // On the delivering thread it is another subscriber that runs: there is nothing to wait for.
     const std::thread::id self = std::this_thread::get_id();
     while (running_ == id && teller_ != self) changed_.Wait(&mu_);
   }
@@ -106,7 +106,8 @@ class FanOut<Event, Subscription>::Hub {
  private:
   void DeliverLocked(const Event& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const uint64_t last = last_id_;
-    // By id and not by iterator: subscribers come and go while one of them runs.
+    // Looks up by id instead of holding an iterator: subscribers come and go while one of them
+    // runs.
     for (auto it = subscribers_.begin(); it != subscribers_.end() && it->first <= last;
          it = subscribers_.upper_bound(running_)) {
       running_ = it->first;
@@ -123,7 +124,8 @@ class FanOut<Event, Subscription>::Hub {
   const int max_subscriptions_;
   Mutex mu_;
   CondVar changed_;
-  // Shared with Tell while it runs one, as that may be removed meanwhile.
+  // Shared with DeliverLocked while it runs a subscriber, because Remove may erase that one
+  // meanwhile.
   std::map<uint64_t, std::shared_ptr<const Subscriber>> subscribers_ ABSL_GUARDED_BY(mu_);
   uint64_t last_id_ ABSL_GUARDED_BY(mu_) = 0;
   std::thread::id teller_ ABSL_GUARDED_BY(mu_);

@@ -18,7 +18,7 @@ constexpr size_t kFingerprintBytes = 16;
 
 Fingerprint128 FromXxh(XXH128_hash_t hash) { return {.high = hash.high64, .low = hash.low64}; }
 
-// SHA-256 and XXH3 in memory cannot fail but for want of memory, which ends the process everywhere.
+// SHA-256 and XXH3 in memory can fail only for lack of memory, which ends the process anyway.
 void CheckOk(bool ok) {
   if (!ok) std::abort();
 }
@@ -122,7 +122,7 @@ void Sha256::Update(absl::string_view bytes) {
 }
 
 std::string Sha256::HexDigest() const {
-  // Finishing spends a context, so a copy is finished.
+  // Finishing consumes a context, so it finishes a copy.
   const EvpContext copy = NewEvpContext();
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned int size = 0;

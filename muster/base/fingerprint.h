@@ -1,6 +1,6 @@
 // Fingerprints of bytes. Fingerprint (XXH3, 128 bits) is fast and finds accidental damage and
-// duplicates; it is no defence against somebody who builds collisions. SHA-256 is, and tells
-// contents apart for good.
+// duplicates; it does not resist collisions that are built on purpose. Sha256 does, and so
+// identifies contents for good.
 #pragma once
 
 #include <compare>

@@ -36,7 +36,7 @@ void WriteToStderr(absl::string_view line) {
   while (!rest.empty()) {
     const ssize_t written = write(STDERR_FILENO, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody is left to be told that stderr is gone
+    if (written <= 0) return;  // stderr is gone: the line is lost
     rest.remove_prefix(static_cast<size_t>(written));
   }
 }

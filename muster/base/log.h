@@ -3,8 +3,8 @@
 //   Log(kWarning, "handler failed", {{"item", "1/7"}, {"attempt", 2}, {"why", status.ToString()}});
 //   time=2011-11-11T00:00:00.000Z level=warning msg="handler failed" item=1/7 attempt=2 why="…"
 //
-// Whatever a value holds, the line stays one line: values are quoted and escaped where they need
-// it, and cut when they are long.
+// The line stays one line whatever a value holds: values are quoted and escaped where they need it,
+// and cut when they are long.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ std::optional<LogLevel> ParseLogLevel(absl::string_view name);
 // Longer values, and messages, end in "…".
 inline constexpr size_t kMaxLogValueBytes = 4096;
 
-// Lives only as long as the call that it is an argument of.
+// Holds views; valid only during the call of Log that it is an argument of.
 struct LogField {
   LogField(absl::string_view field_key, const absl::AlphaNum& field_value)
       : key(field_key), value(field_value.Piece()) {}

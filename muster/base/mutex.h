@@ -69,12 +69,12 @@ class CondVar {
   std::condition_variable cv_;
 };
 
-// KeyedMutex: one mutex for each key that somebody holds.
+// KeyedMutex: a mutex for each key.
 
 // Thread-safe.
 class KeyedMutex {
  public:
-  // Holds one key for a scope: whoever wants the same one waits.
+  // Holds one key for a scope; another Lock of the same key waits.
   class Lock {
    public:
     // `mutex` is not owned.

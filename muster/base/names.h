@@ -23,14 +23,15 @@ std::string MakeSafeName(absl::string_view text);
 // whatever `name` is.
 std::string PartitionName(absl::string_view name, int64_t partition);
 
-// With this begin the safe names of all texts that begin with `start`. It may be empty.
+// The safe names of all texts that begin with `start` begin with the result, which may be empty.
 std::string SafeStart(absl::string_view start);
 
-// What `name` resembles, where MakeSafeName had to put a hash behind it, and nothing was cut off to
-// make room; "" otherwise.
+// What `name` resembles, if MakeSafeName appended a hash to it and cut nothing off to make room; ""
+// otherwise.
 absl::string_view BeforeHash(absl::string_view name);
 
-// Who is who among the role instances: the owner of leases, the sender of events, a field of logs.
+// MakeInstanceId names a role instance: as the owner of leases, the sender of events, a field of
+// logs.
 
 // "processor-myhost-4711-9f3a2c1b": role, host, process id and a random part, so that two instances
 // never share one, even after a restart with the same process id. Only [a-z0-9-]: it goes into

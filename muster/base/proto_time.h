@@ -7,13 +7,13 @@
 
 namespace muster::base {
 
-// What no timestamp can say, because it lies outside of the years 1 to 9999, becomes the nearest
-// that one can. An infinite time is better left unset.
+// A time that no timestamp can hold, because it lies outside of the years 1 to 9999, becomes the
+// nearest time that one can hold. Leave an infinite time unset instead.
 google::protobuf::Timestamp ToProto(absl::Time time);
-// Likewise: at most 10,000 years, either way.
+// Likewise: at most 10,000 years, positive or negative.
 google::protobuf::Duration ToProto(absl::Duration duration);
 
-// Whatever a message holds becomes a time: fields that contradict each other do no harm.
+// Any message becomes a time: contradictory fields do no harm.
 absl::Time FromProto(const google::protobuf::Timestamp& proto);
 absl::Duration FromProto(const google::protobuf::Duration& proto);
 

@@ -79,8 +79,8 @@ absl::Status RetryPolicy::WaitToRetry(int attempt, const absl::Status& failure,
   return absl::OkStatus();
 }
 
-// Never sooner than was asked for. With jitter, so that those who were refused together do not come
-// back together; and longer each time, because they are more than the throttle knows of.
+// Never sooner than the service asked for. With jitter, so that calls refused together do not come
+// back together; and longer each time, because there may be more callers than the service knew of.
 absl::Status RetryPolicy::WaitOut(int throttled, const absl::Status& failure,
                                   const std::stop_token& stop) {
   const absl::Duration after = *RetryAfter(failure);

@@ -1,6 +1,6 @@
-// RetryPolicy: tries again what failed for a passing reason (req. 22, 53): more and more patiently,
-// because a fault that outlasts a retry is often an overload, and with a longer timeout each time,
-// because the outcome of a call that timed out is unknown and may merely be slow.
+// RetryPolicy: tries again what failed for a passing reason (req. 22, 53). The waits grow, because
+// a fault that outlasts a retry is often an overload. The timeouts grow, because the outcome of a
+// call that timed out is unknown: it may merely be slow.
 //
 //   absl::Status status = policy.Run(stop, [&](const RetryAttempt& attempt) {
 //     return queue->Put(messages, attempt.timeout);
@@ -44,8 +44,8 @@ struct RetryAttempt {
 // Aborted (lost a race).
 bool IsTransient(const absl::Status& status);
 
-// ResourceExhausted by somebody who is well and only takes so much: `after` tells when to come
-// back. It was refused before anything was done.
+// ResourceExhausted by a healthy service that limits its load: the caller may come back after
+// `after`. The service refused the call before it did anything.
 absl::Status Throttled(absl::string_view message, absl::Duration after);
 // What Throttled said; nullopt for any other status.
 std::optional<absl::Duration> RetryAfter(const absl::Status& status);
@@ -59,8 +59,9 @@ class RetryPolicy {
 
   // Calls `fn(const RetryAttempt&)`, which returns a Status or a StatusOr, until it succeeds, fails
   // for good, has been tried max_attempts times (the last error, saying so), or `stop` is requested
-  // while waiting (Cancelled, naming the last error). `fn` must be safe to repeat. What was
-  // throttled counts as no attempt: it is obeyed, with jitter and growing patience, until `stop`.
+  // during a wait (Cancelled, naming the last error). `fn` must be safe to repeat. A throttled call
+  // does not count as an attempt: the policy waits as long as the service asks, with jitter and
+  // growing patience, and repeats it until `stop`.
   template <typename Fn>
   std::invoke_result_t<Fn, const RetryAttempt&> Run(const std::stop_token& stop, Fn fn) {
     for (int number = 1;; ++number) {
@@ -70,7 +71,7 @@ class RetryPolicy {
     }
   }
 
-  // Repeats `fn()` only where it was throttled, so that it need not be safe to repeat.
+  // Repeats `fn()` only when it was throttled, so `fn` need not be safe to repeat.
   template <typename Fn>
   std::invoke_result_t<Fn> RunWhileThrottled(const std::stop_token& stop, Fn fn) {
     for (int throttled = 1;; ++throttled) {

@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Runs a policy on its own thread over a service that fails as often as it is told to.
+// Runs a policy on its own thread over a service that fails as often as the test says.
 class RetryPolicyTest : public ::testing::Test {
  protected:
   ~RetryPolicyTest() override {

@@ -1,4 +1,5 @@
-// The three macros that carry absl::Status upwards.
+// Macros that pass an absl::Status upwards, and two kinds of status of muster's own: Busy,
+// Mismatch.
 #pragma once
 
 #include <optional>
@@ -42,17 +43,16 @@ inline absl::Status Annotate(const absl::Status& status, absl::string_view conte
 
 namespace muster::base {
 
-// Busy: what is needed belongs to somebody else, who may keep it for days.
-
-// FailedPrecondition, so that nobody who only waits out short troubles tries it again and again;
-// but whoever asked may come back later.
+// Busy: another process or instance holds what is needed, perhaps for days. The code is
+// FailedPrecondition, so that a policy which only waits out short faults does not retry it; the
+// caller may come back later.
 absl::Status Busy(absl::string_view message);
 
 // Whether `status` came from Busy, annotated or not.
 bool IsBusy(const absl::Status& status);
 
-// Mismatch: something is there, but set otherwise than it must be, and nobody here may change it.
-// It is of no use until somebody mends it, and whoever needs it can wait for that.
+// Mismatch: a thing exists with other settings than required, and this process may not change it.
+// It is of no use until an operator corrects it; the caller may wait for that.
 
 struct Mismatch {
   std::string what;  // its name

@@ -1,4 +1,5 @@
-// Strict UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF.
+// UTF-8, strictly (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF), and text
+// from elsewhere made fit for one line, for a log and for an error.
 #pragma once
 
 #include <charconv>
@@ -21,15 +22,12 @@ size_t PrintableUtf8Prefix(absl::string_view text);
 
 bool IsValidUtf8(absl::string_view text);
 
-// Text from elsewhere, made fit to travel in a result and to be shown on one line.
-
-// `text` with each byte that is not printable UTF-8 as "?", cut to `max_bytes` between characters.
+// `text`, which comes from elsewhere, made fit for a result and for one line: each byte that is not
+// printable UTF-8 becomes "?", and the text is cut to `max_bytes` between characters.
 std::string Printable(absl::string_view text, size_t max_bytes);
 
-// Bytes as golden tests write them.
-
-// The bytes that pairs of hexadecimal digits stand for. (Abseil's own is spelled differently from
-// release to release.)
+// The bytes that pairs of hexadecimal digits stand for, as golden tests write them. (Abseil's own
+// function has another name from release to release.)
 inline std::string BytesFromHex(absl::string_view hex) {
   std::string bytes;
   for (size_t i = 0; i + 2 <= hex.size(); i += 2) {
@@ -40,15 +38,15 @@ inline std::string BytesFromHex(absl::string_view hex) {
   return bytes;
 }
 
-// For errors about names: what may have been meant, and what there is.
+// Errors about names say what the caller may have meant, and which names exist.
 
-// Names that ListNames lists.
+// The most names that ListNames lists.
 inline constexpr int kMaxListedNames = 30;
-// Of what Quoted quotes: errors are for people, and end up in logs.
+// The most bytes that Quoted quotes: errors are for people, and end up in logs.
 inline constexpr size_t kMaxQuotedBytes = 80;
 
-// The one of `names` that `name` is probably a slip of (few letters differ, letter case apart), or
-// "" when none is near.
+// The one of `names` that `name` is probably a misspelling of (few letters differ, letter case
+// ignored), or "" when none is near.
 std::string NearestName(absl::string_view name, absl::Span<const std::string> names);
 
 // "; did you mean 'quantity'?", or "".
@@ -57,8 +55,8 @@ std::string DidYouMean(absl::string_view name, absl::Span<const std::string> nam
 // "'a', 'b' and 12 more"; each name cut and escaped so that it is fit for a log.
 std::string ListNames(absl::Span<const std::string> names);
 
-// Text from elsewhere, fit for an error: quoted, cut at kMaxQuotedBytes, and what is not printable
-// UTF-8 escaped. A character is never cut in two.
+// Text from elsewhere, fit for an error: in quotes, cut at kMaxQuotedBytes, with everything that is
+// not printable UTF-8 escaped. A character is never cut in two.
 std::string Quoted(absl::string_view text);
 
 }  // namespace muster::base

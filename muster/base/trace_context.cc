@@ -52,7 +52,7 @@ uint64_t NotZero(const std::function<uint64_t()>& random) {
   return number;
 }
 
-// The lowest 56 bits of a trace id are those that samplers elsewhere go by, too.
+// Samplers of other systems decide by the lowest 56 bits of a trace id, too.
 bool IsSampled(uint64_t trace_low, double rate) {
   constexpr uint64_t kSteps = uint64_t{1} << 56;
   if (!(rate > 0)) return false;  // no number, either

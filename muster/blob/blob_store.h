@@ -1,5 +1,5 @@
-// BlobStore: the seam for bodies above the inline limit ("claim check"): the body goes here, its
-// name into the message.
+// BlobStore: the interface for bodies above the inline limit ("claim check"): the body goes into
+// the store, its name into the message.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace muster::blob {
 
-// Thread-safe. A Put that answered OK survives what the engine's acknowledgements survive.
+// Thread-safe. After OK, a Put survives what the engine's acknowledgements survive.
 class BlobStore {
  public:
   virtual ~BlobStore() = default;
@@ -27,22 +27,21 @@ class BlobStore {
   virtual absl::Status Delete(absl::string_view name) = 0;
 };
 
-// The bounds of the blob seam, each with its reason.
-
-// Below what a file name or an object key may have, with room for a backend's own ending.
+// The bounds of blobs, each with its reason.
+//
+// Less than a file name or an object key may have, with room for a backend's own ending.
 inline constexpr size_t kMaxNameBytes = 200;
 
 // Blobs are held in memory whole, once per thread that works on one. It also bounds what a damaged
 // or hostile file can make a reader allocate.
 inline constexpr size_t kMaxBlobBytes = size_t{256} << 20;
 
-// The limits that every BlobStore enforces, in one place.
-
 // InvalidArgument unless `name` is 1 to kMaxNameBytes of [A-Za-z0-9._-] and does not start with a
-// dot. So no name can leave a backend's folder, or hide in it.
+// dot, so that no name can leave a backend's folder, or hide in it. Every BlobStore enforces this.
 absl::Status ValidateBlobName(absl::string_view name);
 
-// InvalidArgument, naming the blob, when `size` is above kMaxBlobBytes.
+// InvalidArgument, naming the blob, when `size` is above kMaxBlobBytes. Every BlobStore enforces
+// this.
 absl::Status ValidateBlobSize(absl::string_view name, size_t size);
 
 }  // namespace muster::blob

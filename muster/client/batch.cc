@@ -20,7 +20,7 @@ constexpr absl::Duration kMinWait = absl::Milliseconds(100);
 constexpr absl::Duration kMaxWait = absl::Seconds(2);
 constexpr absl::Duration kTellAfter = absl::Seconds(1);
 
-// A server that ends cancels what still runs there.
+// A server that shuts down cancels its running calls, so Cancelled may pass, too.
 bool MayPass(const absl::Status& trouble) {
   return absl::IsUnavailable(trouble) ||
          (absl::IsCancelled(trouble) && !rpc::Reason(trouble).has_value());
@@ -52,7 +52,7 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
   ContentHash hash(&content);
   RetryBackoff patience(options.patience, options.on_trouble, clock);
   std::atomic<uint64_t> number = 0;
-  // Most batches are new. Of one that is not, the initiator says so, and is then asked first.
+  // Most batches are new. If this one is not, the initiator says so, and the next try asks first.
   for (bool at_once = true;; at_once = false) {
     std::atomic<bool> news = false;
     // A batch that was cancelled meanwhile is not begun anew behind its submitter's back.

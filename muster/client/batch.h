@@ -1,4 +1,5 @@
-// RetryBackoff: how long a client goes on trying while nobody answers.
+// Submitting and watching a batch. RetryBackoff: decides how long a client retries without an
+// answer.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +21,17 @@ namespace muster::client {
 // Not thread-safe.
 class RetryBackoff {
  public:
-  // `clock` is not owned. `on_trouble` may be empty. It is told once of each trouble that lasts for
-  // a second: what a server that has just started does not know yet is none.
+  // `clock` is not owned. `on_trouble` may be empty. It is called once for each failure that lasts
+  // for a second, because a server that has just started may fail for shorter than that.
   RetryBackoff(absl::Duration patience, std::function<void(const absl::Status&)> on_trouble,
                base::Clock* clock)
       : patience_(patience), on_trouble_(std::move(on_trouble)), clock_(clock) {}
 
-  // There was news: trouble begins anew after it.
+  // Call when there was news: the patience begins anew.
   void Refresh() { failures_ = 0, told_ = false; }
 
-  // Waits a while before the next try after `trouble`. OK: try again. What is no trouble that may
-  // pass, or has lasted too long, comes back as it is. Cancelled: `stop` was requested.
+  // Waits a while before the next try after the error `trouble`. OK: try again. Returns `trouble`
+  // itself when it cannot pass by itself, or has lasted too long. Cancelled: `stop` was requested.
   absl::Status WaitAfter(const absl::Status& trouble, const std::stop_token& stop);
 
  private:
@@ -39,12 +40,12 @@ class RetryBackoff {
   base::Clock* const clock_;  // not owned
   int failures_ = 0;
   bool told_ = false;
-  absl::Duration began_;  // of the trouble, when there were failures
+  absl::Duration began_;  // of the failures, when there are any
 };
 
-// Submit: uploads a batch to an initiator, and goes on where it was cut off.
+// Submit: uploads a batch to an initiator, and resumes where an upload was cut off.
 
-// Without news for so long a call gives up; while it waits it tries again and again.
+// A call gives up after so long without news; until then it tries again and again.
 inline constexpr absl::Duration kDefaultPatience = absl::Minutes(2);
 
 struct SubmitProgress {
@@ -58,12 +59,14 @@ struct SubmitOptions {
   absl::Duration patience = kDefaultPatience;
   // Called whenever more is durable, on a thread of the upload; may be empty.
   std::function<void(const SubmitProgress&)> on_progress;
-  // The initiator has not answered for a second; called once for each time, with why; may be empty.
+  // Called once, with the reason, each time the initiator has not answered for a second; may be
+  // empty.
   std::function<void(const absl::Status&)> on_trouble;
 };
 
-// The batch's status once it is submitted. `content` is read once, and not again what is durable.
-// The same header always means the same batch, so that whoever was interrupted calls this again.
+// Returns the batch's status once it is submitted. Reads `content` once, and skips what is durable
+// already. The same header always means the same batch, so a caller that was interrupted calls this
+// again.
 //
 // Statuses are those of BatchService.Submit; Unavailable: no news within the patience. Cancelled:
 // `stop` was requested.
@@ -73,7 +76,7 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
                                        const SubmitOptions& options, base::Clock* clock,
                                        const std::stop_token& stop);
 
-// Watch: follows a batch, and goes on where it was cut off.
+// Watch: follows a batch, and resumes where the stream was cut off.
 
 struct WatchOptions {
   absl::Duration patience = kDefaultPatience;

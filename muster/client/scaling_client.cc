@@ -8,22 +8,22 @@
 namespace muster::client {
 namespace {
 
-// Agents that are asked for one call. A mesh has two or three; beyond that somebody makes them up.
+// The most agents asked for one call. A mesh has two or three; more of them are made up.
 constexpr size_t kMaxAsked = 16;
 
 rpc::ChannelOptions WithoutRetries(rpc::ChannelOptions options) {
-  // Instead of the same one again, the next one is asked.
+  // The client asks the next agent instead of the same one again.
   options.retry_unavailable = false;
   return options;
 }
 
-// Whether somebody else may answer better.
+// Whether another agent may give a better answer.
 bool IsSilent(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsCancelled(status);
 }
 
-// Who leads, as one says who does not; empty: it does not know.
+// The leader that a follower names; empty: it does not know.
 std::string LeaderOf(const absl::Status& status) {
   const std::optional<rpc::ErrorReason> reason = rpc::Reason(status);
   if (!reason.has_value()) return "";
@@ -32,7 +32,7 @@ std::string LeaderOf(const absl::Status& status) {
 }
 
 absl::Status Silence(const absl::Status& status, const std::string& address) {
-  // Nobody here cancels calls, so one that was is the agent's doing.
+  // This client cancels no calls, so a cancelled call is the agent's doing.
   const absl::Status told =
       absl::IsCancelled(status) ? absl::UnavailableError(status.message()) : status;
   return base::Annotate(told, absl::StrCat("scaling agent ", address));

@@ -1,4 +1,4 @@
-// ScalingLeaderClient: the scaling agent of a mesh that leads, whichever it is now.
+// ScalingLeaderClient: calls the scaling agent that currently leads the mesh.
 //
 //   known agents ──► ask one ──► it leads: its answer
 //                      ▲    ├──► another one leads: ask that one next
@@ -29,7 +29,7 @@ namespace muster::client {
 // HOST:PORT of every scaling agent that is known now.
 using AgentAddresses = std::function<absl::StatusOr<std::vector<std::string>>()>;
 
-// "NOT_LEADER", as ScalingService says it.
+// Whether ScalingService answered with the reason NOT_LEADER.
 bool IsNotLeader(const absl::Status& status);
 
 // Thread-safe.
@@ -37,16 +37,16 @@ class ScalingLeaderClient {
  public:
   ScalingLeaderClient(AgentAddresses agents, rpc::ChannelOptions channel_options);
 
-  // What one call was answered. `last`: nobody is left who could be asked after this one.
+  // Makes one call and returns its status. `last`: there is no further agent to ask after this one.
   using Call = absl::FunctionRef<absl::Status(v1::ScalingService::Stub& stub, bool last)>;
 
-  // Makes the call to one agent after the other, until one leads and answers; what it answers is
-  // the result, with the agent's address if it is Unavailable or DeadlineExceeded. Unavailable: no
-  // agent is known, or none leads. What goes wrong with AgentAddresses comes back as it is.
+  // Makes the call to one agent after the other, until one leads and answers. Its answer is the
+  // result, with the agent's address if it is Unavailable or DeadlineExceeded. Unavailable: no
+  // agent is known, or none leads. Errors of AgentAddresses come back as they are.
   absl::Status Ask(Call call);
 
-  // One unary call: Unary<v1::GetRulesResponse>(&Stub::GetRules, request, timeout). An agent that
-  // is silent takes half of the time that is left, so that another one can be asked.
+  // One unary call: Unary<v1::GetRulesResponse>(&Stub::GetRules, request, timeout). A silent agent
+  // takes half of the time that is left, so that time remains to ask another one.
   template <typename Response, typename Method, typename Request>
   absl::StatusOr<Response> Unary(Method method, const Request& request, absl::Duration timeout) {
     const absl::Time deadline = absl::Now() + timeout;
@@ -64,7 +64,7 @@ class ScalingLeaderClient {
 
  private:
   absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const std::string& address);
-  // Those to ask, the one that led last at first.
+  // The agents to ask; the last leader first.
   absl::StatusOr<std::vector<std::string>> Candidates();
   void Found(const std::string& address, const std::shared_ptr<grpc::Channel>& channel);
 
@@ -72,7 +72,7 @@ class ScalingLeaderClient {
   const rpc::ChannelOptions channel_options_;
 
   base::Mutex mu_;
-  // Of the one that led last.
+  // The last leader.
   std::string leader_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mu_);
 };

@@ -24,9 +24,9 @@ class ContentHash {
   // `content` is not owned.
   explicit ContentHash(const input::ByteSource* content) : content_(content) {}
 
-  // Of all of it.
+  // The hash of the whole content.
   absl::StatusOr<base::Fingerprint128> Whole();
-  // `data` lies at `offset` of the content, and need not be read again.
+  // Hashes `data`, which lies at `offset` of the content and so need not be read again.
   void Note(uint64_t offset, absl::string_view data);
 
  private:
@@ -35,7 +35,7 @@ class ContentHash {
   uint64_t hashed_ = 0;
 };
 
-// One thread sends, another hears what is durable.
+// One thread sends, another receives how much is durable.
 class UploadStream {
  public:
   using OnDurable = std::function<bool(uint64_t batch, uint64_t durable, bool complete)>;
@@ -53,7 +53,7 @@ class UploadStream {
   // OutOfRange when the initiator has some of it. The stream's status; called once.
   absl::Status Run(const v1::SubmitHeader& header, bool at_once, const std::stop_token& stop);
 
-  // What the seal was answered with; nullopt: it was not.
+  // The status that answered the seal; nullopt: no answer came.
   const std::optional<v1::BatchStatus>& sealed() const { return sealed_; }
 
  private:
@@ -77,7 +77,7 @@ class UploadStream {
   uint64_t durable_ ABSL_GUARDED_BY(mu_) = 0;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
 
-  // Of the hearing thread until it has ended.
+  // Owned by the receiving thread until it has ended.
   uint64_t batch_ = 0;
   std::optional<v1::BatchStatus> sealed_;
   std::thread receiver_;

@@ -1,5 +1,5 @@
-// Handler: the seam to the user's code. This header, schema.h, work_item.h and results.h are all
-// that a handler in C++ includes.
+// Handler: the interface to the user's code. This header, work_item.h and results.h are all that a
+// handler in C++ includes.
 //
 //   class Retail final : public handler::Handler {
 //     Outcome Process(const WorkItem& item, Results& results) override {
@@ -24,7 +24,7 @@
 
 namespace muster::handler {
 
-// What became of a work item as a whole. Single transactions are refused with Results::Reject.
+// The outcome of a work item as a whole. Results::Reject refuses single transactions.
 struct Outcome {
   enum class Kind {
     kUnset,    // treated as Retry: forgetting to answer must never look like success
@@ -53,36 +53,36 @@ struct Outcome {
   std::string why;
 };
 
-// One instance per worker: it need not be thread-safe, and may keep state between items that only
-// makes it faster. When its worker leaves it may be passed on to another, with another thread. The
-// same item may come more than once (delivery is at least once): what Process does outside of
-// `results` must be idempotent by item.id(). An item whose worker died with it is worked on in a
-// process of its own; one that has failed on all attempts but the last, transaction by transaction.
+// A worker uses a handler alone, so it need not be thread-safe. It may keep state between items if
+// that only makes it faster. When its worker leaves, another worker may take it over, on another
+// thread. The same item may come more than once (delivery is at least once): what Process does
+// outside of `results` must be idempotent by item.id(). An item during which its worker died runs
+// again in a process of its own; one that has failed on all attempts but the last runs transaction
+// by transaction.
 class Handler {
  public:
   virtual ~Handler() = default;
 
-  // Works on one item within item.deadline() and stops early when item.stop_token() says so. What
-  // stands in `results` counts only if the outcome is Ok. Must not throw; an exception is treated
-  // as Retry with its text.
+  // Works on one item within item.deadline() and stops early when item.stop_token() is set.
+  // `results` counts only if the outcome is Ok. Must not throw; an exception is treated as Retry
+  // with its text.
   virtual Outcome Process(const WorkItem& item, Results& results) = 0;
 };
 
-// Makes a worker's handler for a job. An error (a column or group that the handler needs is not in
-// the job) stops the run before it starts.
+// Makes a worker's handler for a job. An error (for example, the job lacks a column or group that
+// the handler needs) stops the run before it starts.
 using HandlerFactory = std::function<absl::StatusOr<std::unique_ptr<Handler>>(const JobSchema&)>;
 
-// Calls a handler as if it kept its promise not to throw.
-
-// What Process answers; Retry with the exception's text when it throws, or when it says Ok but its
-// verdicts do not work out (Results::Verdict), or gives no outcome at all.
+// Calls handler.Process and returns its outcome; Retry with the exception's text when it throws,
+// and Retry when it returns Ok with verdicts that do not add up (Results::Verdict), or no outcome
+// at all.
 Outcome ProcessGuarded(Handler& handler, const WorkItem& item, Results& results);
 
-// HandlerRegistry: the linked handlers that a program knows, by the name that a job file gives.
+// HandlerRegistry: the linked handlers of a program, by the name that a job file gives.
 
 struct LinkedHandler {
   std::string name;
-  // Changes whenever the results may change: it is pinned to a batch and stands in its receipt.
+  // Changes whenever the results may change: it is pinned to a batch and part of its receipt.
   std::string version;
   HandlerFactory factory;
 };
@@ -93,7 +93,7 @@ class HandlerRegistry {
   // A second handler of the same name replaces the first.
   void Register(LinkedHandler handler);
 
-  // NotFound naming the handlers that there are.
+  // NotFound naming the registered handlers.
   absl::StatusOr<const LinkedHandler*> Find(absl::string_view name) const;
 
  private:

@@ -1,4 +1,4 @@
-// HealthIssues: what keeps a job's handlers from working, as they themselves tell it.
+// HealthIssues: what keeps a job's handlers from working, as the handlers report it.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,27 @@
 
 namespace muster::handler {
 
-// One line in a table, and in each heartbeat; a stderr's last words fit.
+// Enough for the last words on a stderr; an issue is one line in a table, and part of each
+// heartbeat.
 inline constexpr size_t kMaxIssueBytes = 512;
 
-// Told by all handlers of a job. Thread-safe.
+// Shared by all handlers of a job. Thread-safe.
 class HealthIssues {
  public:
-  // Empty: it finds nothing.
+  // Returns what is wrong; empty: nothing.
   using Probe = std::function<std::string()>;
 
-  // The handlers cannot work, until one of them Works: `why` is made printable, and cut.
+  // Notes that the handlers cannot work, until one of them calls Works. `why` is made printable,
+  // and cut.
   void Note(absl::string_view why);
-  // A handler has done what it is there for.
+  // A handler has done its work.
   void Works();
-  // Whom to ask while nothing is noted. `probe` answers at once, from any thread.
+  // why() calls `probe` while nothing is noted. `probe` returns at once, from any thread.
   void SetProbe(Probe probe);
 
   // Empty: nothing is known to be wrong.
   std::string why() const;
-  // What was told last is that one of them works.
+  // Whether the last report came from Works.
   bool works() const;
 
  private:

@@ -1,5 +1,5 @@
-// What all handlers outside of this process have in common, whatever the form in which items go to
-// them and answers come back: docs/command_handlers.md and docs/grpc_handlers.md.
+// What all handlers outside of this process share, whether items travel as JSON lines or over gRPC:
+// docs/command_handlers.md and docs/grpc_handlers.md.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,23 @@
 
 namespace muster::handler {
 
-// Of why an item was not processed, so much is kept.
+// The most that is kept of the reason why an item was not processed.
 inline constexpr size_t kMaxWhyBytes = 512;
-// What a handler may ask an item to wait: longer than any message lives in a queue.
+// The longest wait that a handler may ask for an item: longer than any message lives in a queue.
 inline constexpr absl::Duration kMaxRetryDelay = absl::Hours(7 * 24);
 
-// A transaction with a field that is not UTF-8 cannot be told in text: rejects it, and answers
-// true.
+// Rejects a transaction with a field that is not UTF-8, which no text form can hold. Returns
+// whether it rejected it.
 bool RejectUnlessUtf8(const JobSchema& schema, const Transaction& transaction, Results& results);
 
-// `why` as it is kept: printable, and cut.
+// `why` made printable, and cut.
 std::string PrintableReason(absl::string_view why);
 
-// The lines of an item that a handler may reject, each once: those that it was sent. Not
+// The lines of an item that were sent to the handler; it may reject each of them once. Not
 // thread-safe.
 class OpenLines {
  public:
-  // `item` and `results` are not owned. What `results` holds already was not sent.
+  // `item` and `results` are not owned. Lines that `results` already holds were not sent.
   OpenLines(const WorkItem& item, Results* results);
 
   // InvalidArgument: no line of the item, or rejected before.
@@ -42,8 +42,8 @@ class OpenLines {
   absl::flat_hash_map<int64_t, const Transaction*> open_;
 };
 
-// Ok, once rows and rejections are in `results`: all other transactions count. Internal when the
-// verdicts do not work out.
+// Call with rows and rejections in `results`: counts all other transactions and returns Ok.
+// Internal when the verdicts do not add up.
 absl::StatusOr<Outcome> ConcludeOk(Results& results);
 
 }  // namespace muster::handler

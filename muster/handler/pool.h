@@ -5,10 +5,10 @@
 
 namespace muster::handler {
 
-// A factory that lends handlers: one that an earlier worker gave back by destroying it, the last
-// first, or else one that `make` makes. Workers come and go with the load; a handler that is dear
-// to make (a command handler has a program) need not go with them. At most as many are kept as were
-// lent at the same time.
+// A factory that lends handlers: the one that a worker gave back last (by destroying it), or else a
+// new one from `make`. Workers come and go with the load; a handler that is expensive to make (a
+// command handler has a program) can stay. The pool keeps at most as many as were lent at the same
+// time.
 //
 // Thread-safe if `make` is. A handler is lent to one worker at a time, but its workers have
 // different threads. All calls must be for the same job. Once the factory, its copies and all that

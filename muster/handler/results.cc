@@ -260,7 +260,7 @@ std::vector<GroupPartial> Results::TakePartials() {
   return partials;
 }
 
-// False when the handler spoke out of turn, which Verdict() tells.
+// False when the transaction has a verdict already; Verdict() reports it.
 bool Results::TakeVerdict(const Transaction& transaction) {
   const auto ordinal = static_cast<size_t>(transaction.ordinal());
   if (ordinal >= verdicts_.size()) {
@@ -276,7 +276,7 @@ bool Results::TakeVerdict(const Transaction& transaction) {
   return true;
 }
 
-// True when the contribution cannot be meant, which Verdict() tells from now on.
+// True when the contribution is malformed; Verdict() reports it from now on.
 bool Results::RefuseMalformed(const Contribution& contribution) {
   absl::Status status = CheckShape(*schema_, contribution.group, contribution.keys.size(),
                                    contribution.measures.size());

@@ -1,4 +1,4 @@
-// GroupSums: the rows of one group of the aggregate, added up exactly.
+// GroupSums and Results: what the transactions of an item add up to, exactly.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct GroupPartial {
 // store.
 inline constexpr size_t kMaxKeyBytes = 1024;
 
-// Makes `value` what `measure` keeps. InvalidArgument when it needs more decimals than that,
-// OutOfRange when it is too large; both name the measure.
+// Brings `value` to the scale of `measure`, without rounding. InvalidArgument when it needs more
+// decimals than that, OutOfRange when it is too large; both name the measure.
 absl::Status FitMeasure(const MeasureSchema& measure, base::Decimal* value);
 
 // Not thread-safe. Adding to a known row allocates nothing.
@@ -41,16 +41,16 @@ class GroupSums {
   // `schema` is not owned.
   explicit GroupSums(const GroupSchema* schema) : schema_(schema) {}
 
-  // Adds `values` (as FitMeasure yields them) to the row of `keys`; as many of both as the schema
-  // has. Adds nothing when it fails: OutOfRange on overflow, InvalidArgument for a key that is too
+  // Adds `values` (as FitMeasure yields them) to the row of `keys`; the schema sets the number of
+  // both. Adds nothing on failure: OutOfRange on overflow, InvalidArgument for a key that is too
   // long or not text.
   absl::Status Add(absl::Span<const absl::string_view> keys,
                    absl::Span<const base::Decimal> values);
 
-  // Takes back an earlier Add of the same arguments; a row to which nothing else was added is gone.
+  // Takes back an earlier Add of the same arguments; removes a row that has no other addition.
   void Subtract(absl::Span<const absl::string_view> keys, absl::Span<const base::Decimal> values);
 
-  // The rows, sorted by keys. None are left here.
+  // Returns the rows, sorted by keys, and leaves none here.
   GroupPartial Take();
 
  private:
@@ -67,12 +67,12 @@ class GroupSums {
   std::vector<int64_t> adds_;        // by row: additions that stand
   std::vector<base::Decimal> sums_;  // row r's measures begin at r × measures
   std::string joined_;               // reused for looking up
-  // The row that was met last, and its keys: lines of one invoice follow each other.
+  // The row used last, and its keys: lines of one invoice follow each other.
   std::optional<size_t> row_;
   std::string row_keys_;
 };
 
-// Results: where a handler gives each transaction its verdict, and what those verdicts add up to.
+// Results: takes a verdict for each transaction, and holds what the verdicts add up to.
 //
 // Each transaction gets exactly one verdict: Count (it contributes to groups, or to none) or
 // Reject. A transaction whose contribution does not fit (a measure overflows, or needs more
@@ -101,8 +101,8 @@ class Results {
   Results(const JobSchema* schema, int transactions);
 
   // Counts `transaction`, or rejects it when a contribution does not fit. A second verdict for the
-  // same transaction, and a contribution whose keys or measures are not as many as the group's, are
-  // mistakes of the handler: see Verdict().
+  // same transaction is a mistake of the handler, as is a contribution with another number of keys
+  // or measures than the group has: see Verdict().
   void Count(const Transaction& transaction, std::initializer_list<Contribution> contributions);
 
   // Bytes of `reason` that are not printable UTF-8 become "?".
@@ -118,14 +118,14 @@ class Results {
                       absl::Span<const base::Decimal> measures);
   void CountAllExceptRejected();
 
-  // OK when each transaction has exactly one verdict; else Internal, naming the first ordinal that
-  // has none or two, or the contribution that cannot be meant.
+  // OK when each transaction has exactly one verdict; else Internal, naming the first ordinal with
+  // none or two, or the malformed contribution.
   absl::Status Verdict() const;
 
   int64_t counted() const { return counted_; }
-  // As they were given, in no order of line.
+  // In the order in which they were given.
   const std::vector<Rejection>& rejections() const { return rejections_; }
-  // Sorted rows of every group that has any. They are gone from here afterwards.
+  // Returns the sorted rows of every group that has any, and leaves none here.
   std::vector<GroupPartial> TakePartials();
 
  private:
@@ -145,7 +145,7 @@ class Results {
   std::vector<Rejection> rejections_;
   int64_t counted_ = 0;
   absl::Status mistake_;               // the first that the handler made
-  std::vector<base::Decimal> values_;  // reused: the measures at hand, at the schema's scales
+  std::vector<base::Decimal> values_;  // reused: one contribution's measures
 };
 
 }  // namespace muster::handler

@@ -1,4 +1,4 @@
-// What a job's handler and its report must know, as it travels.
+// The proto form of a JobSchema.
 #pragma once
 
 #include "muster/handler/work_item.h"

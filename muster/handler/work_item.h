@@ -1,4 +1,4 @@
-// What a handler may know of its job: the columns that it reads and the groups that it fills.
+// What a handler gets: the schema of its job and, as WorkItem, the slice of a batch.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +43,12 @@ struct JobSchema {
   std::vector<std::string> columns;  // the job file's input.columns, in their order
   std::vector<GroupSchema> groups;
 
-  // InvalidArgument naming the missing one and those that there are.
+  // InvalidArgument naming the missing one and the existing ones.
   absl::StatusOr<Column> FindColumn(absl::string_view name) const;
   absl::StatusOr<Group> FindGroup(absl::string_view name) const;
 };
 
-// WorkItem: the slice of a batch that a handler works on at a time.
+// WorkItem: the slice of a batch that a handler processes at a time.
 
 // One record of the input. Views into the work item: valid during Handler::Process.
 class Transaction {
@@ -66,7 +66,7 @@ class Transaction {
   int64_t line() const { return line_; }
   // Position in its work item, from 0.
   int ordinal() const { return ordinal_; }
-  // The same, as the only one of an item.
+  // The same transaction as the only one of an item.
   Transaction Alone() const { return Transaction(0, line_, fields_, field_count_); }
 
  private:
@@ -82,7 +82,7 @@ struct ItemContext {
   uint32_t index = 0;  // of the item in its batch, from 0
   int attempt = 1;     // handler starts charged, this one included
   bool last_attempt = false;
-  // Of the one transaction that this item is cut down to; see WorkItem::id.
+  // The line of the one transaction that this item is cut down to; see WorkItem::id.
   std::optional<int64_t> only_line;
   absl::Time deadline = absl::InfiniteFuture();
   std::stop_token stop_token;
@@ -103,7 +103,7 @@ class WorkItem {
   bool last_attempt() const { return context_.last_attempt; }
   absl::Time deadline() const { return context_.deadline; }
   const std::stop_token& stop_token() const { return context_.stop_token; }
-  // Of its batch, for what the handler calls and records; none: its batch has none.
+  // The batch's trace, for what the handler calls and records; nullopt: the batch has none.
   const std::optional<base::TraceContext>& trace() const { return context_.trace; }
   absl::Span<const Transaction> transactions() const { return transactions_; }
 

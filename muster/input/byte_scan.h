@@ -85,12 +85,12 @@ class ByteScan {
   uint64_t mask_ = 0;  // its wanted positions that were not visited yet
 };
 
-// Where a text stops being UTF-8, at the speed of reading it.
+// Finding the place where a text stops being UTF-8, at the speed of reading it.
 
 bool IsAscii(absl::string_view text);
 
-// Where the first byte stands that begins no valid character (base/utf8.h); text.size() when there
-// is none.
+// The position of the first byte that begins no valid character (base/text.h); text.size() when
+// there is none.
 size_t FirstInvalidUtf8(absl::string_view text);
 
 }  // namespace muster::input

@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<FileSource>> FileSource::Open(const std::string& 
                                                              absl::string_view what) {
   if (path == "-") return RequireRegularFile("standard input", S_IFIFO);
   const std::string name = absl::StrCat(what, " '", path, "'");
-  // O_NONBLOCK: opening a pipe that nobody writes to would wait; a regular file ignores it.
+  // O_NONBLOCK: opening a pipe without a writer would block; a regular file ignores it.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return OpenError(name, errno);
   struct stat info;

@@ -1,6 +1,6 @@
 // ByteSource: the bytes of an input, read at any offset and as often as needed. A batch is re-read
-// when it is continued after a crash, so a pipe cannot be one. A source may still grow: then what
-// was read up to some offset stays as it is, and its end is not known yet.
+// when it is continued after a crash, so a pipe cannot be one. A source may still grow: what was
+// read up to some offset then stays as it is, and its end is not known yet.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@
 
 namespace muster::input {
 
-// What the size of a source is as long as it grows.
+// The size of a source while it grows.
 inline constexpr uint64_t kStillGrowing = std::numeric_limits<uint64_t>::max();
 
-// Unavailable, in a form that HasNotArrived knows: what was asked for is beyond what a source that
-// still grows has. Whoever reads on later finds it.
+// Unavailable, in a form that HasNotArrived recognizes: the requested bytes are beyond what a
+// growing source has so far. A later read may find them.
 absl::Status NotArrivedYet();
 bool HasNotArrived(const absl::Status& status);
 
@@ -29,8 +29,8 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // kStillGrowing, and then fixed. A file's is fixed when it is opened: what is appended later
-  // belongs to no batch.
+  // kStillGrowing while the source grows, then fixed. A file's size is fixed when it is opened:
+  // bytes that are appended later belong to no batch.
   virtual uint64_t size() const = 0;
 
   // Reads `bytes` bytes at `offset`, fewer only at the end of the source. FailedPrecondition: the
@@ -38,8 +38,8 @@ class ByteSource {
   virtual absl::StatusOr<size_t> Read(uint64_t offset, char* out, size_t bytes) const = 0;
 };
 
-// A file, read with pread: unlike with a mapped file, memory stays bounded, and a file that
-// somebody truncates is an error instead of a signal.
+// A file, read with pread. Unlike with a mapped file, memory stays bounded, and truncating the file
+// during a read is an error instead of a signal.
 class FileSource final : public ByteSource {
  public:
   // NotFound, PermissionDenied; InvalidArgument: not a regular file (a folder, a pipe, a device).
@@ -76,7 +76,7 @@ class TextSource final : public ByteSource {
   const absl::string_view text_;
 };
 
-// Window: the part of a source that a reader looks at, as one contiguous text.
+// Window: the part of a source that a reader works on, as one contiguous text.
 
 // Not thread-safe.
 class Window {

@@ -26,8 +26,8 @@ struct CsvRecord {
   int64_t lines = 1;  // physical lines that it spans
 };
 
-// Measures the record that begins `text`. Looks at no more than max_bytes + 2 bytes: a caller that
-// has at least that many, or all that there are, gets an answer that more text would not change.
+// Measures the record that begins `text`. Looks at no more than max_bytes + 2 bytes: for a caller
+// that has at least that many, or the rest of the source, more text would not change the answer.
 //
 // Each broken record costs one look ahead, and looks ahead do not add up: two of them that overlap
 // take every quote in opposite ways, so one of the two ends at the next newline. (This is what the
@@ -37,18 +37,17 @@ CsvRecord MeasureCsvRecord(absl::string_view text, char delimiter, size_t max_by
 // For people: "field 3 opens a quote that is never closed".
 std::string FaultReason(const CsvRecord& record);
 
-// The text of a quoted field, given what stands between its quotes, written to `out`, which must
-// have room for all of `quoted`. Answers its length.
+// Unescapes a quoted field: writes the text of `quoted`, which stood between the quotes, to `out`,
+// which must have room for all of it. Returns its length.
 size_t UnescapeQuotes(absl::string_view quoted, char* out);
 
-// The position of the quote that closes a field, given where its text begins; npos when none does.
+// The position of the quote that closes the field with text that begins at `from`; npos when none
+// does.
 size_t FindClosingQuote(absl::string_view text, size_t from);
 
-// The fields of one CSV record.
-
-// Appends the fields of `record`, which MeasureCsvRecord found sound, its line end cut off. Fields
-// with doubled quotes are written to `*room`, which must have record.size() bytes left and is moved
-// on; all others are views into `record`.
+// Appends the fields of one CSV record, which MeasureCsvRecord found sound, without its line end.
+// Writes fields with doubled quotes to `*room`, which must have record.size() bytes left, and
+// advances it; all others are views into `record`.
 void SplitCsvFields(absl::string_view record, char delimiter, char** room,
                     std::vector<absl::string_view>* fields);
 

@@ -1,4 +1,5 @@
-// Every bound of reading input, with its reason.
+// InputFormat: how an input is cut into records and columns; and the bounds of that, each with its
+// reason.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +14,11 @@ namespace muster::input {
 // A transaction is a record of some hundred bytes; one of a mebibyte is a mistake (a file without
 // line ends, a quote that swallows the rest). It also bounds how far a reader looks ahead.
 inline constexpr size_t kMaxRecordBytes = size_t{1} << 20;
-// Read at once, at least: large enough that system calls vanish, small enough for a core's cache.
+// The least that is read at once: large enough that system calls vanish, small enough for a core's
+// cache.
 inline constexpr size_t kWindowBytes = size_t{1} << 20;
 
-// What a line is, in every format.
+// A line, in every format, ends at "\n" or "\r\n".
 
 // `line` without "\n" or "\r\n" at its end.
 inline absl::string_view WithoutLineEnd(absl::string_view line) {

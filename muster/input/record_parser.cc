@@ -1,5 +1,3 @@
-// JsonLineParser: the jsonl part of RecordParser.
-
 #include "muster/input/record_parser.h"
 
 #include <algorithm>
@@ -22,7 +20,8 @@
 
 namespace muster::input {
 
-// Takes the wanted members out of one JSON object after the other. Not thread-safe.
+// JsonLineParser: the jsonl part of RecordParser. Takes the wanted members out of one JSON object
+// after the other. Not thread-safe.
 class JsonLineParser {
  public:
   // `members` is not owned.

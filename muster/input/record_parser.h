@@ -1,4 +1,4 @@
-// ParsedRecords: the records of a slice, in columns, and those that could not be read.
+// ParsedRecords: the records of a slice, in columns, and the rejected records.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct RejectedRecord {
 };
 
 // Filled by RecordParser::Parse and meant to be reused: once grown, it allocates nothing for sound
-// records. Views lead into the slice that was parsed, or into `room`. Not thread-safe.
+// records. Views lead into the parsed slice, or into `room`. Not thread-safe.
 struct ParsedRecords {
   int columns = 0;
   std::vector<absl::string_view> fields;  // of the sound records, `columns` each; none is null
@@ -101,14 +101,14 @@ class CsvParser {
 // Immutable and thread-safe; one per job will do.
 class RecordParser {
  public:
-  // DataLoss unless `positions` are such as a Header of `format` has: one for each column, and none
-  // behind the header's last field. They come out of stored messages.
+  // DataLoss unless `positions` fit a Header of `format`: one for each column, and none behind the
+  // header's last field. The positions come out of stored messages.
   static absl::Status CheckPositions(const InputFormat& format, const std::vector<int>& positions,
                                      int header_fields);
 
-  // `positions` of the input's Header; they matter for csv only. `header_fields`: how many names
-  // its header has, 0 without one. With positions that CheckPositions refuses each record is
-  // rejected, for that reason.
+  // `positions` of the input's Header; they matter for csv only. `header_fields`: the number of
+  // names in its header, 0 without one. If CheckPositions refuses the positions, each record is
+  // rejected for that reason.
   RecordParser(InputFormat format, std::vector<int> positions, int header_fields);
   RecordParser(InputFormat format, const Header& header);
 
@@ -124,7 +124,7 @@ class RecordParser {
   const std::vector<std::string> members_;  // jsonl: of the columns, in order
 };
 
-// The reason that an oversized slice's one transaction is rejected with.
+// The reason for rejecting the one transaction of an oversized slice.
 std::string OversizedReason(uint64_t record_bytes, uint64_t limit_bytes);
 
 }  // namespace muster::input

@@ -50,8 +50,9 @@ class SliceReader {
               SliceStart start);
 
   // The next slice, or nullopt at the end. An error is the source's, and ends the reading: a new
-  // reader may begin behind the last slice that was good. What a source that still grows has not
-  // got yet (HasNotArrived) might belong to the slice, which is not made before it is there.
+  // reader may begin behind the last good slice. While a source still grows, bytes that have not
+  // arrived (HasNotArrived) might belong to the slice, so Next returns no slice before they are
+  // there.
   absl::StatusOr<std::optional<Slice>> Next();
 
  private:
@@ -87,7 +88,7 @@ class SliceReader {
   int64_t line_;
 };
 
-// ReadHeader: what an input says of itself before its first record.
+// ReadHeader: what an input says before its first record.
 
 struct Header {
   // csv: where each of InputFormat::columns stands in a record, from 0. Empty for other formats.
@@ -98,9 +99,9 @@ struct Header {
   SliceStart data;
 };
 
-// InvalidArgument, in words for the person who gave the input: it is not UTF-8 (a UTF-16 byte order
-// mark, say), has no header where one is due, lacks a column, or names a wanted column twice. An
-// input with a header and no records is fine, and so is an empty one that needs no header.
+// InvalidArgument, in words for the user: the input is not UTF-8 (a UTF-16 byte order mark, say),
+// lacks a required header or a column, or names a wanted column twice. An input with a header and
+// no records is fine, and so is an empty one that needs no header.
 absl::StatusOr<Header> ReadHeader(const ByteSource& source, const InputFormat& format);
 
 }  // namespace muster::input

@@ -77,12 +77,13 @@ CancelledBatches::Running::~Running() {
 std::unique_ptr<CancelledBatches::Running> CancelledBatches::Run(uint64_t batch,
                                                                  std::stop_token also) {
   std::unique_ptr<Running> running(new Running(this, batch, std::move(also)));
-  // It was given up between a worker's look and this one.
+  // The batch was cancelled between the worker's check and this one.
   if (Contains(batch)) running->stop_.request_stop();
   return running;
 }
 
-// Not under the lock: whoever is stopped may end at once, and be taken off the list.
+// Requests the stop without the lock: a stopped item may end at once, and remove itself from the
+// list.
 void CancelledBatches::StopRunning(uint64_t batch) {
   std::vector<std::stop_source> stops;
   {

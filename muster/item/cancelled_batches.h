@@ -1,8 +1,8 @@
-// CancelledBatches: which batches were given up, for those who work on their items. Initiators
-// write them into one record of the sync store; workers hear of each by a BatchCancelledEvent, and
-// read the record when they start and once in a while. What runs meanwhile is told to stop.
+// CancelledBatches: tells workers which batches were cancelled. Initiators write the batches into
+// one record of the sync store. Workers learn of each by a BatchCancelledEvent, and read the record
+// when they start and once in a while; they stop the running items of such a batch.
 //
-// Nothing depends on it but effort: what becomes of a cancelled batch, its ledger says.
+// It only saves effort: the ledger alone decides about a cancelled batch.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace muster::item {
 
-// Batches that are remembered, the highest numbers: items of others are worked on in vain.
+// Batches that are remembered, the highest numbers: work on items of others is done in vain.
 inline constexpr size_t kMaxRemembered = 4096;
 
 // Thread-safe; any number of processes share the record.
@@ -29,13 +29,14 @@ class CancelledBatches {
   // `store` is not owned.
   explicit CancelledBatches(sync::OptimisticSyncStore* store) : store_(store) {}
 
-  // Writes it down for everybody. Errors are the store's; doing it again is fine.
+  // Adds the batch to the record. Errors are the store's; adding it again is fine.
   absl::Status Add(uint64_t batch);
 
-  // Reads what others have written. DataLoss: the record is no list of numbers.
+  // Reads the batches that others have added. DataLoss: the record is no list of numbers.
   absl::Status Refresh();
 
-  // Somebody said so. Stops nothing: it may be called from where nothing may block.
+  // Notes a batch that another process has cancelled. Stops nothing, so a thread that must not
+  // block may call it.
   void Note(uint64_t batch);
 
   // Work on an item of a batch. Not thread-safe.
@@ -45,7 +46,7 @@ class CancelledBatches {
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
 
-    // Requested when the batch is given up, and when `also` is that was given to Run.
+    // Stops when the batch is cancelled, and when the token `also` that was given to Run stops.
     std::stop_token token() const { return stop_.get_token(); }
 
    private:
@@ -63,7 +64,7 @@ class CancelledBatches {
   };
   std::unique_ptr<Running> Run(uint64_t batch, std::stop_token also);
 
-  // Has what runs of the batch stop. Calls what its handlers have registered for that.
+  // Stops the running items of the batch. Runs the stop callbacks of their handlers.
   void StopRunning(uint64_t batch);
 
   bool Contains(uint64_t batch) const;
@@ -72,7 +73,7 @@ class CancelledBatches {
   void NoteLocked(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   sync::OptimisticSyncStore* const store_;  // not owned
-  std::atomic<bool> any_ = false;           // most of the time there is none: then nobody locks
+  std::atomic<bool> any_ = false;           // none, mostly: then no caller locks
   mutable base::Mutex mu_;
   std::set<uint64_t> batches_ ABSL_GUARDED_BY(mu_);
   std::multimap<uint64_t, std::stop_source> running_ ABSL_GUARDED_BY(mu_);

@@ -31,7 +31,7 @@ absl::Status CheckCancelled(const ledger::Batch& batch, const report::Progress& 
   return absl::OkStatus();
 }
 
-// Nobody adds items to a cancelled batch, so that once all have their row nothing can be counted.
+// No items are added to a cancelled batch, so nothing more can be counted once all have their row.
 std::string StandingLines(const ledger::Batch& batch, const report::Progress& counted,
                           absl::Time now) {
   if (static_cast<uint64_t>(counted.items()) == batch.items) return "counts final\n";

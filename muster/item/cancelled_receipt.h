@@ -1,18 +1,18 @@
 // The receipt of a cancelled batch: what was counted of it, and how much was not.
 //
-// No such receipt is issued once and kept, as that of a complete batch is (report/receipt.h). It is
-// made of the ledger and of the report's rows whenever somebody asks. Items that were in hand when
-// the batch was cancelled may still be done, and results that were on their way are counted: until
-// every item is accounted for, the text says that its counts are those of the moment.
+// Unlike that of a complete batch (report/receipt.h), this receipt is not issued once and kept. It
+// is made of the ledger and of the report's rows at each request. Items that were being processed
+// when the batch was cancelled may still be done, and results that were on their way are counted:
+// until every item is accounted for, the text says that its counts are those of the moment.
 //
 //   muster-receipt 2                    the form's version
 //   batch 7
 //   state cancelled
 //   cancelled 2011-12-09T12:50:03Z
-//   cancel_reason a mistake             empty: nobody gave one
+//   cancel_reason a mistake             empty: none was given
 //   counts so_far                       they may still change; final: every item is accounted for,
 //                                       and nothing but a redrive changes them
-//   as_of 2011-12-09T12:50:04Z          when they were asked for; only while they may change
+//   as_of 2011-12-09T12:50:04Z          the time of the request; only while the counts may change
 //   job retail
 //   job_revision 5f1c…
 //   handler_version 1                   that the batch is bound to; empty: to none
@@ -31,7 +31,7 @@
 //   created 2011-12-09T12:50:00Z
 //   first_counted 2011-12-09T12:50:01.000042Z
 //   last_counted 2011-12-09T12:50:02.000042Z
-//   items_sha256 …                      of the rows that are there (report/digest.h)
+//   items_sha256 …                      of the rows that are there (report/audit.h)
 //   rows_sha256 …
 //   rejections_sha256 …
 //

@@ -1,4 +1,4 @@
-// Which physical queues a job's logical queues are.
+// The physical queues of a job's logical queues.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace muster::item {
 
-// "retail-in": what people call all input partitions of a job together.
+// "retail-in": the name for all input partitions of a job together.
 std::string InputName(absl::string_view job);
 // "retail-in-0": work items of partition 0. Names are safe whatever the job is called.
 queue::QueueId InputQueue(absl::string_view account, absl::string_view job, int partition);
@@ -23,8 +23,8 @@ std::vector<queue::QueueId> InputQueues(absl::string_view account, absl::string_
 
 enum class Direction { kInput, kOutput };
 
-// Which side of a job the queue of this name is. The last "-in-N" or "-out-N" says so: the job may
-// be called "check-out-retail". nullopt: no job's queue, or one of so long a name that it was cut.
+// The side of a job that the queue of this name is on. The last "-in-N" or "-out-N" decides: the
+// job may be called "check-out-retail". nullopt: no job's queue, or its name was cut for length.
 std::optional<Direction> DirectionOf(absl::string_view queue_name);
 
 // The account of a data directory that belongs to one user.

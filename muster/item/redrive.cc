@@ -23,7 +23,7 @@ struct Selection {
 
 void Select(const queue::PoisonMessage& message, Selection* selection) {
   selection->messages.push_back(message.message_id);
-  // Whatever is no work item is redriven, too: nobody counts it.
+  // A message that is no work item is redriven, too, without an item to reopen.
   const absl::StatusOr<WorkItem> item = item::DecodeWorkItemHeader(message.body);
   if (item.ok()) selection->items[item->identity.batch].push_back(item->index);
 }
@@ -34,7 +34,7 @@ class Redriver {
       : request_(*request), queues_(*queues), reopener_(*reopener) {}
 
   absl::Status RedriveOldest() {
-    // Counted before: those that are given up again meanwhile come behind.
+    // Counted before the redrive: messages that become poison again meanwhile come behind.
     MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_.Stats(request_.queue));
     int64_t left = std::min(request_.max, stats.poison);
     std::string after;
@@ -74,7 +74,7 @@ class Redriver {
                               static_cast<int>(std::min<int64_t>(left, queue::kMaxListPoison)));
   }
 
-  // All of them before the first is redriven, so that a wrong name changes nothing.
+  // Finds all of them before it redrives the first, so that a wrong name changes nothing.
   absl::StatusOr<std::vector<Selection>> FindNamed() {
     absl::flat_hash_set<std::string> wanted(request_.messages.begin(), request_.messages.end());
     std::vector<Selection> selections;
@@ -97,8 +97,8 @@ class Redriver {
     return selections;
   }
 
-  // First the batches, then the queue: cut short in between, the items are uncounted items of an
-  // open batch.
+  // The batches first, then the queue: if it is cut short in between, the items are uncounted items
+  // of an open batch.
   absl::Status Redrive(const Selection& selection) {
     for (const auto& [batch, items] : selection.items) {
       MUSTER_RETURN_IF_ERROR(reopener_.Grant(batch, items));
@@ -136,7 +136,7 @@ absl::Status LedgerBatchReopener::Grant(uint64_t batch, absl::Span<const uint64_
   MUSTER_FAILPOINT("redrive.after_ledger");
   MUSTER_RETURN_IF_ERROR(report_->ReopenDeadLettered(batch, items));
   MUSTER_FAILPOINT("redrive.after_report");
-  // With what it had, it may have become complete in between.
+  // In between, the batch may have completed again with what it had.
   const absl::Status again = ledger_->Reopen(batch);
   return absl::IsNotFound(again) ? absl::OkStatus() : again;
 }

@@ -17,17 +17,17 @@
 
 namespace muster::item {
 
-// What must happen to a batch before items of it may be worked on again.
+// Prepares a batch before workers may work on items of it again.
 class BatchReopener {
  public:
   virtual ~BatchReopener() = default;
 
-  // Items of `batch`, at most queue::kMaxListPoison, get another chance: OK once they may count
-  // again, durably. Doing it twice is fine.
+  // Gives items of `batch`, at most queue::kMaxListPoison, another chance. After OK they may count
+  // again, durably. Granting twice is fine.
   virtual absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) = 0;
 };
 
-// What becomes of a message that is named, and is no poison.
+// What to do about a named message that is not in the poison queue.
 enum class Missing {
   kPassedOver,
   kRefused,  // NotFound naming it; nothing was redriven
@@ -38,8 +38,8 @@ struct RedriveRequest {
   std::vector<std::string> messages;  // ids; empty: the oldest `max`
   int64_t max = INT64_MAX;
   Missing missing = Missing::kPassedOver;
-  // Asked between one page of messages and the next: Cancelled when it says so. What was redriven
-  // until then stays so.
+  // Called between one page of messages and the next; true makes the redrive return Cancelled.
+  // Messages that were redriven before stay so.
   std::function<bool()> is_cancelled = [] { return false; };
 };
 
@@ -57,11 +57,11 @@ absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
 
 // LedgerBatchReopener: gives items another chance in the two records that rule a batch.
 
-// First the ledger, where the batch is open again, then the report, where the items have no row any
-// more: cut short in between, the batch completes again with what it had.
+// Reopens the batch in the ledger first, then removes the items' rows from the report: if it is cut
+// short in between, the batch completes again with what it had.
 //
-// Thread-safe. Statuses are those of the two; a batch that the ledger does not know is the report's
-// alone.
+// Thread-safe. Statuses are those of the two; if the ledger does not know the batch, only the
+// report changes.
 class LedgerBatchReopener final : public BatchReopener {
  public:
   // Neither is owned; both outlive this.

@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// Notes who gets another chance, or refuses.
+// Notes the items that get another chance, or refuses.
 class NotedChances final : public BatchReopener {
  public:
   absl::Status answer;

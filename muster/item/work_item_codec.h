@@ -1,4 +1,5 @@
-// What whoever writes results and whoever reads them agree on (proto/muster/v1/item_result.proto).
+// The message bodies of work items, and a bound of the results (proto/muster/v1/item_result.proto)
+// that their writers and readers share.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ class WorkItem;
 
 namespace muster::item {
 
-// Results in one message of an output queue.
+// The most results in one message of an output queue.
 inline constexpr size_t kMaxTogether = 64;
 
 // How a work item becomes a message body, and back. The form is proto/muster/v1/work_item.proto;
@@ -32,11 +33,11 @@ inline constexpr size_t kMaxTogether = 64;
 // room for the rest of the item.
 inline constexpr size_t kInlinePayloadBytes = size_t{512} << 10;
 
-// No item says that its slice is larger than this; a body that does is damaged or hostile.
+// The largest slice that an item may claim; a body that claims more is damaged or hostile.
 inline constexpr size_t kMaxRawBytes = size_t{64} << 20;
 
-// Nor that a record has more fields: a record of a mebibyte, which is what a job allows unless it
-// says otherwise, has room for no more.
+// The most fields of a record: one of a mebibyte, which is what a job allows unless it says
+// otherwise, has room for no more.
 inline constexpr uint32_t kMaxCsvFields = 1 << 20;
 
 // What all items of a batch share.
@@ -66,14 +67,14 @@ struct WorkItem {
   uint64_t limit_bytes = 0;
 };
 
-// The name under which the slice of an item is claim-checked.
+// The name of the blob that holds the slice of an item.
 std::string BlobName(uint64_t batch, uint32_t index);
 
 // Not thread-safe: keeps scratch space.
 class WorkItemEncoder {
  public:
-  // `blobs` is not owned and outlives the encoder. `record_limit_bytes` is told about oversized
-  // records.
+  // `blobs` is not owned and outlives the encoder. `record_limit_bytes` goes into oversized items
+  // as their limit.
   WorkItemEncoder(BatchIdentity identity, uint64_t record_limit_bytes, blob::BlobStore* blobs);
 
   // The body of item `index`. `slice` are the bytes that `item` bounds (empty when oversized).

@@ -53,11 +53,11 @@ using HandlerSpec = std::variant<LinkedHandlerSpec, CommandHandlerSpec, GrpcHand
 
 struct QueueSpec {
   int partitions = 1;
-  // How long a silent worker keeps an item; unset: as the program or the mesh has it.
+  // How long a silent worker keeps an item; unset: the program's or the mesh's default.
   std::optional<absl::Duration> visibility;
   int max_attempts = 5;
   absl::Duration ttl = absl::Hours(24 * 7);  // absl::InfiniteDuration(): never
-  // No batch is taken in while what waits already would take longer; unset: however long.
+  // A new batch is refused while the waiting work would take longer than this; unset: no limit.
   std::optional<absl::Duration> max_drain;
 };
 
@@ -82,9 +82,9 @@ struct JobDefinition {
 
   std::string text;    // of the job file, as it stands
   std::string folder;  // absolute, that the job file lies in; "" when it came from no file
-  // Fingerprint of all of the above that decides results: not of text and folder, nor of how
-  // patiently the queue works, what is tolerated or promised. 32 hex digits; comments, spacing, key
-  // order and spelled-out defaults do not change it.
+  // Fingerprint of all of the above that decides results: not of text and folder, nor of the
+  // queue's patience, tolerance and promised latency. 32 hex digits; comments, spacing, key order
+  // and spelled-out defaults do not change it.
   std::string revision;
 
   // What the handler may know.

@@ -190,7 +190,7 @@ absl::StatusOr<Applied> JobRegistry::Apply(absl::string_view definition,
   bool is_written = false;
   const auto change = [&](Jobs* jobs) -> absl::StatusOr<bool> {
     MUSTER_RETURN_IF_ERROR(Put(expected_revision, jobs, &wanted, &applied));
-    // Also when nothing changes: it mends what was lost of the text.
+    // Also when nothing changes: it restores lost pieces of the text.
     if (!is_written) MUSTER_RETURN_IF_ERROR(WriteDefinition(definition, wanted));
     is_written = true;
     return applied.changed;
@@ -290,7 +290,7 @@ absl::StatusOr<bool> JobRegistry::Restore(const JobEntry& entry) {
     return true;
   };
   MUSTER_RETURN_IF_ERROR(ChangeDirectory(change));
-  // Last, because whoever finds it does nothing of this.
+  // Last, because a Restore that finds the revision skips everything else.
   MUSTER_RETURN_IF_ERROR(WriteRevision(record));
   return true;
 }
@@ -338,7 +338,7 @@ absl::Status JobRegistry::WriteText(absl::string_view text, absl::string_view ha
 absl::Status JobRegistry::WriteRevision(JobRecord record) {
   const std::string key = RevisionKey(record.revision);
   MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store_->Get(key));
-  // One that cannot be read is written anew.
+  // A record that cannot be read is written anew.
   const absl::StatusOr<JobRecord> before = DecodeRecord(there.data, key);
   record.unknown = before.ok() ? before->unknown : std::string();
   return Overwrite(key, EncodeRecord(record));

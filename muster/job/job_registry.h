@@ -1,4 +1,5 @@
-// The bounds of the registry of jobs, each with its reason.
+// JobRegistry: the jobs of a mesh in a sync store, their layout there, and its bounds, each with
+// its reason.
 #pragma once
 
 #include <cstddef>
@@ -22,22 +23,23 @@
 
 namespace muster::job {
 
-// A definition is longer than a record of the sync seam may be (sync/limits.h), so it lies in
-// pieces.
+// A definition is longer than a record of the sync store may be (sync/optimistic_sync_store.h), so
+// it is stored in pieces.
 inline constexpr size_t kPieceBytes = size_t{48} << 10;
 
-// All jobs stand in one record, so that a change of them is one write. With 113 bytes for each at
-// the most, these fit.
+// All jobs are in one record, so that a change of them is one write. With at most 113 bytes for
+// each, these fit.
 inline constexpr size_t kMaxJobs = 500;
 // Of all definitions together: List answers them at once.
 inline constexpr uint64_t kMaxTotalBytes = uint64_t{64} << 20;
 static_assert(kMaxTotalBytes > kMaxJobFileBytes);
 
-// Definitions that a registry remembers. A process has few jobs that it is asked for again and
-// again, and a text may be long.
+// Definitions that a registry keeps in memory. A process needs few jobs again and again, and a text
+// may be long.
 inline constexpr size_t kMaxRemembered = 32;
 
-// Jobs change by hand or by a deployment: whoever loses so many races in a row is better told.
+// Jobs change by hand or by a deployment: a caller that loses so many races in a row gets an error
+// instead of one more try.
 inline constexpr int kMaxRaces = 20;
 
 // How the jobs of a mesh lie in a sync store.
@@ -46,10 +48,10 @@ inline constexpr int kMaxRaces = 20;
 //   jobs/revisions/<revision>     v1::JobRecord      what defined this revision last
 //   jobs/texts/<sha-256>/<n>      the nth piece of a definition, from 0, kPieceBytes each
 //
-// A text never changes: its key is the hash of all of it. The sync seam knows no deletion, so texts
-// and revisions stay, and batches of jobs that were replaced or deleted since find theirs. To
-// change a form, add proto fields; never reuse a number. An older muster that replaces a job keeps
-// the fields that it does not know: what they say must not depend on those that it does.
+// A text never changes: its key is the hash of all of it. The sync store has no deletion, so texts
+// and revisions stay, and batches of replaced or deleted jobs find theirs. To change a form, add
+// proto fields; never reuse a number. An older muster that replaces a job keeps the fields that it
+// does not know: their meaning must not depend on the known ones.
 
 inline constexpr absl::string_view kDirectoryKey = "jobs/directory";
 
@@ -80,12 +82,11 @@ std::string EncodeRecord(const JobRecord& record);
 absl::StatusOr<JobDirectory> DecodeDirectory(absl::string_view data);
 absl::StatusOr<JobRecord> DecodeRecord(absl::string_view data, absl::string_view key);
 
-// JobRegistry: the definitions of the jobs that a mesh has, in a sync store.
+// JobRegistry: the definitions of the jobs of a mesh, in a sync store.
 //
-// Whoever applies a job writes its text, then its revision, then, by compare-and-set, the
-// directory: only with this last write does the job change, for everybody at once. A process that
-// dies before leaves texts that nobody asks for, and the next one to apply the same finds them
-// there.
+// Apply writes the text, then the revision, then, by compare-and-set, the directory: the job
+// changes with this last write, for all processes at once. A process that dies before it leaves
+// texts that no directory names; the next Apply of the same definition finds them there.
 
 struct JobEntry {
   std::string name;
@@ -113,16 +114,17 @@ struct Applied {
 
 // Thread-safe; any number of registries, in any number of processes, may share the records.
 //
-// Beside what each method says, any of them may answer as the store does, Unavailable for one, and
-// DataLoss naming the record that cannot be read. After an error of the store the outcome of a
-// change is unknown; to do it again is right.
+// Beside the statuses named below, every method may return the store's, such as Unavailable, and
+// DataLoss naming an unreadable record. After an error of the store the outcome of a change is
+// unknown; repeating the call is right.
 class JobRegistry {
  public:
   // Neither is owned.
   JobRegistry(sync::OptimisticSyncStore* store, base::Clock* clock);
 
-  // Makes the job that `definition` defines, or replaces it. The same definition again changes
-  // nothing, whatever revision is expected, so that a call whose answer was lost can be repeated.
+  // Creates the job that `definition` defines, or replaces it. The same definition again changes
+  // nothing, whatever revision is expected, so that a call can be repeated when its answer was
+  // lost.
   //
   // InvalidArgument: its mistakes, as ParseJob lists them without a file. Aborted with the reason
   // REVISION_CHANGED (rpc/status.h): `expected_revision` is given, and the job is at another; empty
@@ -138,30 +140,30 @@ class JobRegistry {
   // NotFound: no such job.
   absl::StatusOr<JobEntry> Get(absl::string_view name);
 
-  // The same, read: what the last texts say is remembered, so that of a job that has not changed
-  // only the directory is read. NotFound: no such job. InvalidArgument as Apply: its text was sound
-  // to another release.
+  // As Get, parsed. The registry keeps the last definitions in memory, so that it reads only the
+  // directory for a job that has not changed. NotFound: no such job. InvalidArgument as Apply:
+  // another release accepted the text.
   absl::StatusOr<JobDefinition> GetDefinition(absl::string_view name);
 
-  // What `revision` of a job is defined by, also when the job was replaced or deleted since. Of
-  // several definitions that decide the same results it is one that was applied last or nearly so;
-  // `updated` is when. NotFound: no such revision was ever applied.
+  // The definition of `revision`, even if the job was replaced or deleted since. If several
+  // definitions decide the same results, it is one that was applied last or nearly so, at
+  // `updated`. NotFound: no such revision was ever applied.
   absl::StatusOr<JobEntry> FindRevision(absl::string_view revision);
 
-  // Puts back what the store has lost: where `entry.revision` is not found, it is again, and it is
-  // what the job is at, unless the job is there as of later than `entry.updated`. True: it was not
-  // found. A job that was deleted stays so.
+  // Puts back what the store has lost: writes `entry.revision` again if it is not found, and makes
+  // it the job's current one, unless the stored job is newer than `entry.updated`. True: it was not
+  // found. A deleted job stays deleted.
   absl::StatusOr<bool> Restore(const JobEntry& entry);
 
-  // Forgets the job; its revisions are still found. NotFound: no such job.
+  // Deletes the job; its revisions can still be found. NotFound: no such job.
   absl::Status Delete(absl::string_view name);
 
  private:
   using Jobs = std::vector<JobRecord>;
 
-  // And its version.
+  // The directory and its version.
   absl::StatusOr<std::pair<JobDirectory, uint64_t>> ReadDirectory();
-  // Lets `change` change the directory, again and again until nobody else was quicker. It answers
+  // Applies `change` to the directory, again whenever another process was quicker. `change` returns
   // whether it changed anything.
   absl::Status ChangeDirectory(absl::FunctionRef<absl::StatusOr<bool>(Jobs*)> change);
   absl::Status WriteDefinition(absl::string_view text, const JobRecord& record);
@@ -177,7 +179,7 @@ class JobRegistry {
   base::Clock* const clock_;
 
   base::Mutex mu_;
-  // By the hash of their text, which nobody can change under it.
+  // By the hash of their text: the text under a hash never changes.
   std::map<std::string, JobDefinition> definitions_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -1,4 +1,4 @@
-// Kubeconfig files, as kubectl reads them.
+// Reads access data from a pod's environment, and from kubeconfig files as kubectl does.
 
 #include "muster/kubernetes/access.h"
 
@@ -185,7 +185,7 @@ absl::StatusOr<KubeFile> Load(const std::string& path) {
     if (file.root.IsMap()) return file;
     if (file.root.IsNull()) return KubeFile{path, YAML::Node(YAML::NodeType::Map)};
   } catch (const YAML::Exception& error) {
-    // Its message tells what it expected, and repeats nothing of the file.
+    // yaml-cpp's message says what it expected, and repeats nothing of the file.
     return absl::InvalidArgumentError(
         absl::StrCat(path, " line ", error.mark.line + 1, ": no YAML: ", error.msg));
   }

@@ -1,4 +1,4 @@
-// Where an API server is, and how it can tell that it is us.
+// Where an API server is, and how muster authenticates itself to it.
 #pragma once
 
 #include <functional>
@@ -37,12 +37,12 @@ Environment ProcessEnvironment();
 inline constexpr absl::string_view kServiceAccountFolder =
     "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// What the cluster tells each of its pods. NotFound: this is no pod of one.
+// The access that the cluster gives each of its pods. NotFound: this process runs in no pod.
 absl::StatusOr<Access> InClusterAccess(const Environment& environment,
                                        absl::string_view service_account = kServiceAccountFolder);
 
-// A kubeconfig or several, as kubectl reads them: `files` with colons between; what is said first
-// holds. Its current context, unless `context` names one.
+// A kubeconfig or several, as kubectl reads them: `files` with colons between; the first file that
+// sets a value wins. Uses the current context, unless `context` names one.
 //   NotFound            none of the files is there, or they do not say what the context names
 //   InvalidArgument     a file is no kubeconfig; the message names file and line
 //   Unimplemented       it asks for what muster does not do (exec plug-ins, proxies, basic
@@ -54,8 +54,8 @@ absl::StatusOr<Access> KubeconfigAccess(absl::string_view files, absl::string_vi
 absl::StatusOr<Access> FindAccess(const std::string& kubeconfig, const Environment& environment,
                                   absl::string_view service_account = kServiceAccountFolder);
 
-// OK when a request may be sent by it: the URL is one, and no secret would travel in plain text,
-// save on loopback.
+// OK when requests may be sent with it: the URL is valid, and no secret would travel in plain text,
+// except on loopback.
 absl::Status Validate(const Access& access);
 
 // What `material` holds now. NotFound: its file is not there; InvalidArgument: it is too large.

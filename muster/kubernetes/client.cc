@@ -139,7 +139,7 @@ absl::Status LineSplitter::Take(absl::string_view piece,
 //   PermissionDenied    403, naming verb and resource; 401, the server does not know us
 //   NotFound            404
 //   AlreadyExists       409 upon a create
-//   Aborted             409: somebody else was first; read again
+//   Aborted             409: another writer was first; read again
 //   OutOfRange          410: what was asked for is too long ago
 //   InvalidArgument     400, 422
 //   ResourceExhausted   429, with what base::RetryAfter tells

@@ -1,4 +1,6 @@
-// What a request to the API server is about, and its place in the API.
+// Client: the few verbs of the Kubernetes API that muster needs; and the parts that it is made of.
+//
+// Resource and Address: what a request is about, and its place in the API.
 #pragma once
 
 #include <cstdint>
@@ -42,15 +44,16 @@ std::string RoleName(const Address& address);
 // "deployments/scale 'processor' in namespace 'muster'", for errors.
 std::string Describe(const Address& address);
 
-// InvalidArgument: a name in it is none, so that none can lead elsewhere in the API.
+// InvalidArgument: a name in it is invalid; so no name can lead elsewhere in the API.
 absl::Status Validate(const Address& address);
 // "/apis/apps/v1/namespaces/muster/deployments/processor/scale"; of a valid address.
 std::string PathOf(const Address& address);
 
-// A value in a query, with what is no plain character as %XX.
+// A value in a query, with all but plain characters as %XX.
 std::string QueryEscaped(absl::string_view value);
 
-// Fields of answers, read without trust: what is not there, or is of another kind, is the fallback.
+// Reads fields of untrusted answers: a field that is absent, or of another type, gives the
+// fallback.
 
 using FieldPath = std::initializer_list<const char*>;
 
@@ -63,7 +66,7 @@ bool TruthAt(const nlohmann::json& root, FieldPath path);
 // RFC 3339. InfinitePast: there is none.
 absl::Time TimeAt(const nlohmann::json& root, FieldPath path);
 
-// LineSplitter: lines out of pieces that end anywhere.
+// LineSplitter: makes lines of pieces that end anywhere.
 
 // Not thread-safe.
 class LineSplitter {
@@ -88,17 +91,17 @@ struct ClientOptions {
   int max_attempts = kMaxAttempts;
 };
 
-// Thread-safe. Errors as ToStatus (api_status.h) has them, save that one which the API server may
-// recover from comes only after some attempts, with what it asks for in between. What waits longer
-// than a call may take is answered at once: ResourceExhausted where the server asks to slow down,
-// Unavailable where it does not answer. InvalidArgument: a name is none. Cancelled: `stop` was
+// Thread-safe. Errors as ToStatus (client.cc). The client retries an error that may pass, with the
+// waits that the API server asks for, and returns it only after the last attempt. If a wait would
+// exceed the call's limit, it returns at once: ResourceExhausted if the server asks to slow down,
+// Unavailable if it does not answer. InvalidArgument: a name is invalid. Cancelled: `stop` was
 // requested.
 //
-// An attempt whose answer was lost may have been carried out, and is made again: a write names the
-// version that it is based upon, or is one that may be made twice.
+// The client repeats an attempt even if it may have been carried out and only its answer was lost:
+// so a write must name the version that it is based upon, or be safe to repeat.
 class Client {
  public:
-  // `clock` is not owned. InvalidArgument: `access` is none.
+  // `clock` is not owned. InvalidArgument: `access` is invalid.
   static absl::StatusOr<std::unique_ptr<Client>> Open(Access access, base::Clock* clock,
                                                       ClientOptions options = ClientOptions());
 
@@ -114,10 +117,11 @@ class Client {
   absl::StatusOr<nlohmann::json> Patch(const Address& address, const nlohmann::json& patch);
   absl::Status Delete(const Address& address);
 
-  // Hears each event of a watch, {"type": …, "object": …}; an error ends it, and is returned.
+  // Gets each event of a watch, {"type": …, "object": …}; an error ends the watch, which returns
+  // it.
   using OnEvent = absl::FunctionRef<absl::Status(const nlohmann::json& event)>;
-  // One watch, one attempt: until the server ends it (OK), it breaks, or `stop`. `query` says from
-  // where.
+  // One watch, one attempt: until the server ends it (OK), it breaks, or `stop`. `query` says where
+  // to begin.
   absl::Status Watch(const Address& address, const std::string& query, OnEvent on_event,
                      const std::stop_token& stop);
 
@@ -134,7 +138,7 @@ class Client {
   Client(std::unique_ptr<HttpClient> http, base::Clock* clock, ClientOptions options);
 
   absl::StatusOr<nlohmann::json> Run(const Call& call, const std::stop_token& stop);
-  // `asked`: for how long the server asks to be left alone before the next one.
+  // `asked`: how long the server asks to wait before the next attempt.
   absl::StatusOr<nlohmann::json> Attempt(const Call& call, absl::Duration limit,
                                          const std::stop_token& stop, absl::Duration* asked);
 

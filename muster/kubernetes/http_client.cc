@@ -1,5 +1,3 @@
-// CurlConnection: one exchange at a time over a connection that stays open between them.
-
 #include "muster/kubernetes/http_client.h"
 
 #include <curl/curl.h>
@@ -23,6 +21,7 @@
 
 namespace muster::kubernetes {
 
+// CurlConnection: one exchange at a time over a connection that stays open between them.
 // Not thread-safe.
 class CurlConnection {
  public:

@@ -1,5 +1,5 @@
-// HttpClient: single exchanges with one API server, over libcurl. It knows nothing of Kubernetes
-// but how one shows who one is. No libcurl type leaves this folder.
+// HttpClient: single exchanges with one API server, over libcurl. All it knows of Kubernetes is how
+// to authenticate. No libcurl type leaves this folder.
 #pragma once
 
 #include <memory>
@@ -42,10 +42,10 @@ struct HttpAnswer {
 // No error holds a secret.
 class HttpClient {
  public:
-  // Takes the body of an answer of 2xx piece by piece. What it fails with ends the exchange.
+  // Takes the body of a 2xx answer piece by piece. Its error ends the exchange.
   using Sink = absl::FunctionRef<absl::Status(absl::string_view piece)>;
 
-  // InvalidArgument: `access` is none.
+  // InvalidArgument: `access` is invalid.
   static absl::StatusOr<std::unique_ptr<HttpClient>> Open(Access access);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
@@ -54,7 +54,7 @@ class HttpClient {
   const Access& access() const { return access_; }
 
   absl::StatusOr<HttpAnswer> Send(const HttpRequest& request, const std::stop_token& stop);
-  // Only what is not 2xx has its body in the answer.
+  // The answer has a body only if it is not 2xx.
   absl::StatusOr<HttpAnswer> Stream(const HttpRequest& request, Sink sink,
                                     const std::stop_token& stop);
 

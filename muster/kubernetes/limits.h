@@ -10,14 +10,14 @@ namespace muster::kubernetes {
 // One exchange with the API server: it answers in milliseconds, and a new leader of its own needs a
 // few seconds.
 inline constexpr absl::Duration kAttemptLimit = absl::Seconds(5);
-// A call with all its attempts and the waits between them: who scales waits for it.
+// A call with all its attempts and the waits between them: the scaling agent waits for it.
 inline constexpr absl::Duration kCallLimit = absl::Seconds(10);
 inline constexpr int kMaxAttempts = 4;
 // Before the second attempt; doubled before each further one.
 inline constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 inline constexpr absl::Duration kMaxBackoff = absl::Seconds(5);
 
-// How often a change is made again upon what somebody else has written meanwhile.
+// How often a change is repeated after another writer changed the object meanwhile.
 inline constexpr int kMaxConflicts = 5;
 
 // A page of a list, and what one answer may hold: a pod has some KB, some tens with much in it.
@@ -27,11 +27,11 @@ inline constexpr size_t kMaxAnswerBytes = size_t{32} << 20;
 inline constexpr int kMaxPages = 100;
 // One event of a watch is one object: etcd holds none above 1.5 MB.
 inline constexpr size_t kMaxEventBytes = size_t{4} << 20;
-// What of a server's own words goes into an error.
+// The most of a server's own words that goes into an error.
 inline constexpr size_t kMaxServerWords = 512;
 
-// The server ends a watch after so long, and it is resumed; a connection that has died without a
-// word is noticed then.
+// The server ends a watch after so long, and the client resumes it; this reveals a connection that
+// died silently.
 inline constexpr absl::Duration kWatchLength = absl::Minutes(4);
 inline constexpr absl::Duration kWatchGrace = absl::Seconds(10);
 

@@ -1,7 +1,7 @@
-// ObjectWatch: keeps somebody told of all objects that a selector chooses: a list first, then each
-// change as it happens, from just where the list or a lost connection ended.
+// ObjectWatch: reports to a listener all objects that a selector chooses: a list first, then each
+// change as it happens, from exactly where the list or a lost connection ended.
 //
-//   list ──► watch from its version ──► ended, broken: watch again from the last version heard
+//   list ──► watch from its version ──► ended, broken: watch again from the last version seen
 //    ▲                 │
 //    └── 410 Gone ─────┘   the server has forgotten that version
 #pragma once
@@ -18,17 +18,17 @@
 
 namespace muster::kubernetes {
 
-// Called by one thread, in the order of what happened. An object may be told of twice.
+// Called by one thread, in the order of the changes. An object may be reported twice.
 class WatchListener {
  public:
   virtual ~WatchListener() = default;
-  // This is all there is; what was told before and is not in it is gone.
+  // `objects` are all there are; objects that were reported before and are not among them are gone.
   virtual void OnAll(const std::vector<nlohmann::json>& objects) = 0;
   virtual void OnChanged(const nlohmann::json& object) = 0;
   virtual void OnGone(const nlohmann::json& object) = 0;
   // Nothing has changed up to now.
   virtual void OnCurrent() = 0;
-  // What was told may be out of date, until the next call of another of these.
+  // Earlier reports may be out of date, until the next call of another of these.
   virtual void OnTrouble(const absl::Status& why) = 0;
 };
 
@@ -39,8 +39,8 @@ class ObjectWatch {
   ObjectWatch(Client* client, Address address, std::string selector, WatchListener* listener,
               base::Clock* clock);
 
-  // Returns when `stop` is requested, at once. Whatever goes wrong it tells, waits for a while, and
-  // tries again.
+  // Returns as soon as `stop` is requested. On any error it reports the trouble, waits for a while,
+  // and tries again.
   void Run(const std::stop_token& stop);
 
  private:
@@ -54,7 +54,7 @@ class ObjectWatch {
   WatchListener* const listener_;  // not owned
   base::Clock* const clock_;       // not owned
 
-  std::string version_;    // heard of all up to here; empty: list first
+  std::string version_;    // all up to here was reported; empty: list first
   bool received_ = false;  // something since the last wait
 };
 

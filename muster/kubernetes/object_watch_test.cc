@@ -37,7 +37,7 @@ std::string ListOf(const std::vector<json>& items, const std::string& version) {
   return json({{"metadata", {{"resourceVersion", version}}}, {"items", items}}).dump();
 }
 
-// Says what it was told: "all a b", "changed a", "gone a", "current", "trouble".
+// Records the reports: "all a b", "changed a", "gone a", "current", "trouble".
 class Told final : public WatchListener {
  public:
   void OnAll(const std::vector<json>& objects) override {

@@ -1,4 +1,4 @@
-// Pods, as far as muster looks at them.
+// Workloads, their scale and their pods, as far as muster uses them.
 #pragma once
 
 #include <optional>
@@ -44,12 +44,12 @@ absl::StatusOr<ObjectList> ListAll(Client* client, const Address& address,
 absl::StatusOr<std::vector<Pod>> ListPods(Client* client, const std::string& name_space,
                                           const std::string& selector);
 
-// Of the replicas of a Deployment those with the least go first. nullopt clears it. OK also when
-// the pod is gone.
+// A Deployment that shrinks removes the pods with the least cost first. nullopt clears it. OK also
+// when the pod is gone.
 absl::Status SetDeletionCost(Client* client, const std::string& name_space, const std::string& pod,
                              std::optional<int> cost);
 
-// What has replicas, and its scale: the number that it was told, and how to find its pods.
+// A workload with replicas, and its scale: the wanted number, and the selector of its pods.
 
 enum class WorkloadKind { kDeployment, kStatefulSet };
 
@@ -69,7 +69,7 @@ Address ScaleAddress(const Workload& workload);
 
 absl::StatusOr<Scale> ReadScale(Client* client, const Workload& workload);
 
-// Tells it to have `replicas`, if it still is as `read` has it. Aborted: it is not; read again.
+// Sets `replicas`, if the scale still is at the version of `read`. Aborted: it is not; read again.
 absl::Status WriteScale(Client* client, const Workload& workload, const Scale& read, int replicas);
 
 }  // namespace muster::kubernetes

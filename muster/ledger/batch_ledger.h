@@ -1,5 +1,5 @@
-// BatchLedger: the seam of the record that rules a batch. The queue is disposable, the ledger is
-// not: from a batch's ledger and its source, every work item can be made again, byte for byte.
+// BatchLedger: the interface of the record that rules a batch. The queue is disposable, the ledger
+// is not: from a batch's ledger and its source, every work item can be made again, byte for byte.
 //
 //   Create ──► open ──Append*──► open ──Seal──► sealed ──MarkComplete──► complete
 //               │                                │ ▲                        │
@@ -29,32 +29,32 @@ enum class BatchState { kOpen, kSealed, kComplete, kCancelled };
 
 absl::string_view BatchStateName(BatchState state);
 
-// One submission of transactions to a job. The first block is fixed by Create, but for the content,
-// which is forgotten some day; the second grows; the third is what a newer muster has added to
-// their stored forms: bytes that are passed on.
+// One submission of transactions to a job. Create fixes the first block, except for the content,
+// which the ledger drops some time after the batch is over. The second block grows. The third holds
+// the fields that a newer muster has added to the stored forms, as bytes that are passed on.
 struct Batch {
   uint64_t number = 0;     // unique and short; from the id generator
   std::string request_id;  // the submitter's idempotency key
   std::string job;
   std::string job_revision;
   std::string job_definition;   // the job file as it was submitted
-  std::string handler_version;  // that it is bound to; empty: to none
+  std::string handler_version;  // that the batch is bound to; empty: to none
   std::string tenant;
   std::string source_path;                             // absolute
-  base::Fingerprint128 source_header;                  // of what precedes the first record
+  base::Fingerprint128 source_header;                  // of the bytes before the first record
   uint64_t source_size = 0;                            // bytes, when the batch began
-  std::optional<base::Fingerprint128> source_content;  // of all of it; none: too long to read twice
-  std::string content;                                 // all of it, where it has no file; short
+  std::optional<base::Fingerprint128> source_content;  // of all; none: too long to read twice
+  std::string content;                                 // the whole source, if it has no file; short
   absl::Time created;
   std::optional<absl::Duration> sla;
-  std::optional<base::TraceContext> trace;  // none: an older muster has begun it
+  std::optional<base::TraceContext> trace;  // none: an older muster began the batch
 
   BatchState state = BatchState::kOpen;
   uint64_t source_bytes = 0;            // split so far; all of the source once sealed
   uint64_t items = 0;                   // recorded so far; final once sealed
   uint64_t transactions = 0;            // likewise
   uint64_t enqueued_items = 0;          // items below this index were put and acknowledged
-  uint32_t refills = 0;                 // times that missing items were put again from here
+  uint32_t refills = 0;                 // times that missing items were put again
   std::optional<absl::Time> completed;  // or cancelled
   std::string cancel_reason;            // for people; may be empty
 
@@ -62,7 +62,7 @@ struct Batch {
   std::string unknown_of_progress;
 };
 
-// Where an item lies in its source.
+// The position of an item in its source.
 struct ItemBoundary {
   uint64_t offset = 0;
   uint64_t length = 0;
@@ -72,8 +72,8 @@ struct ItemBoundary {
   bool oversized = false;        // one record longer than a record may be
 };
 
-// The part of a ledger that those need who count a batch's results, perhaps in another process than
-// the ledger's (ledger_remote). Statuses are the ledger's; from afar Unavailable, too.
+// The part of a ledger that a counter of results needs, perhaps in another process than the
+// ledger's (ledger/remote). Statuses are the ledger's; a remote ledger adds Unavailable.
 //
 // Thread-safe.
 class BatchRecords {
@@ -90,50 +90,53 @@ class BatchRecords {
   virtual absl::Status MarkComplete(uint64_t batch, absl::Time when) = 0;
 };
 
-// Thread-safe. A change that answered OK is fsynced. NotFound: no such batch. DataLoss: a record is
-// corrupt; the message names it.
+// Thread-safe. After OK, a change is fsynced unless its comment says otherwise. NotFound: no such
+// batch. DataLoss: a record is corrupt; the message names it.
 class BatchLedger : public BatchRecords {
  public:
-  // Records a new batch in state open, and, as Append does, the first of its items, which may be
-  // none. All or nothing. AlreadyExists: the number is taken.
+  // Records a new batch in state open, and, as Append does, its first items, which may be none. All
+  // or nothing. AlreadyExists: the number is taken.
   virtual absl::Status Create(const Batch& batch, absl::Span<const ItemBoundary> items) = 0;
   absl::Status Create(const Batch& batch) { return Create(batch, {}); }
 
-  // Records the next items of an open batch; `first_index` must be Batch::items (FailedPrecondition
-  // otherwise: somebody else is writing). Adds to items, transactions and source_bytes.
+  // Records the next items of an open batch; `first_index` must equal Batch::items, else
+  // FailedPrecondition: another writer is at work. Adds to items, transactions and source_bytes.
   virtual absl::Status Append(uint64_t batch, uint64_t first_index,
                               absl::Span<const ItemBoundary> items) = 0;
 
-  // No items will follow; `source_bytes` is the size of the whole source. Sealing twice is fine.
+  // Declares that no items follow; `source_bytes` is the size of the whole source. Sealing twice is
+  // fine.
   virtual absl::Status Seal(uint64_t batch, uint64_t source_bytes) = 0;
 
-  // Items below `index` are in the input queue, durably. Not fsynced: repeating a put is harmless.
+  // Notes that items below `index` are durably in the input queue. Not fsynced: repeating a put is
+  // harmless.
   virtual absl::Status MarkEnqueued(uint64_t batch, uint64_t index) = 0;
 
-  // Counts one more refill and answers its ordinal.
+  // Counts one more refill and returns its ordinal.
   virtual absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) = 0;
 
-  // complete → sealed: items of it are being worked on again.
+  // complete → sealed: workers work on items of the batch again.
   virtual absl::Status Reopen(uint64_t batch) = 0;
 
-  // Gives an open or sealed batch up, for a `reason` that is UTF-8. Cancelling twice is fine: the
-  // first reason stays. FailedPrecondition: it is complete.
+  // Gives up an open or sealed batch, for a `reason` in UTF-8. Cancelling twice is fine: the first
+  // reason stays. FailedPrecondition: the batch is complete.
   virtual absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) = 0;
 
-  // OK: what was read before is durable. A change can be read before it is, and also where it never
-  // will be: whoever confirms a change that another one made asks this first.
+  // After OK, everything that was read before the call is durable. A change can be read before it
+  // is durable, even if it never becomes so: call Sync before confirming a change that another
+  // caller made.
   virtual absl::Status Sync() = 0;
 
-  // Forgets the content of a batch that is complete or cancelled (FailedPrecondition otherwise).
-  // Fine where it has none. Not fsynced: to forget it again is harmless.
+  // Drops the content of a batch that is complete or cancelled (FailedPrecondition otherwise). Fine
+  // for a batch without content. Not fsynced: dropping it again is harmless.
   virtual absl::Status DropContent(uint64_t batch) = 0;
 
   // The newest batch with this request id; NotFound when there is none.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;
 
-  // In order of number, each without its content. A batch whose record is corrupt is logged as an
-  // error, with its number, and left out: it does not hide the others. Get says what is wrong with
-  // it.
+  // In order of number, each without its content. List logs a batch with a corrupt record as an
+  // error, with its number, and leaves it out, so that it does not hide the others. Get says what
+  // is wrong with it.
   virtual absl::StatusOr<std::vector<Batch>> List() = 0;
 };
 

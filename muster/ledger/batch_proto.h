@@ -1,5 +1,5 @@
-// The proto forms of a batch (proto/muster/v1/batch.proto): what a ledger stores, and what it tells
-// other processes. Fields that a newer muster has added come back as they were.
+// The proto forms of a batch (proto/muster/v1/batch.proto): a ledger stores them, and sends them to
+// other processes. Fields that a newer muster has added are kept as they are.
 #pragma once
 
 #include <vector>
@@ -24,7 +24,7 @@ v1::BatchRecord RecordOf(const Batch& batch);
 v1::BatchProgress ProgressOf(const Batch& batch);
 void AddTo(absl::Span<const ItemBoundary> items, ItemBoundaryProtos* protos);
 
-// Each fills its own fields of `batch`. DataLoss: a hash, or a state, that is none.
+// Each fills its own fields of `batch`. DataLoss: a hash or a state is invalid.
 absl::Status Fill(const v1::BatchRecord& record, Batch* batch);
 absl::Status Fill(const v1::BatchProgress& progress, Batch* batch);
 absl::StatusOr<std::vector<ItemBoundary>> FromProtos(const ItemBoundaryProtos& protos);

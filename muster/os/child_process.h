@@ -1,4 +1,4 @@
-// The environment of a program that is to be started, and texts as exec takes them.
+// ChildProcess and Spawner: programs that this process starts, and their environment.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ namespace muster::os {
 std::vector<std::string> MergeEnvironment(
     const std::vector<std::pair<std::string, std::string>>& changes);
 
-// Points into `texts`, which must outlive the result.
+// The pointers lead into `texts`, which must outlive the result.
 std::vector<char*> NullTerminated(const std::vector<std::string>& texts);
 
 // ChildProcess: a program that this process started, and the three pipes to it.
@@ -39,8 +39,8 @@ struct ProcessSpec {
   int death_signal = SIGKILL;  // sent to it when the thread that started it ends
 };
 
-// Not thread-safe. The program leads a process group of its own, so that whatever it starts dies
-// with it, and a Ctrl-C at the terminal does not reach it behind our back.
+// Not thread-safe. The program leads a process group of its own, so that every process it starts
+// dies with it, and a Ctrl-C at the terminal does not reach it.
 class ChildProcess {
  public:
   // Starts the program; the calling thread must outlive it, because the kernel sends `death_signal`
@@ -61,20 +61,20 @@ class ChildProcess {
   int errors() const { return errors_.get(); }
   void CloseErrors() { errors_.Close(); }
 
-  // Readable in poll() when the program has ended; -1 where the kernel has no such thing.
+  // Readable in poll() when the program has ended; -1 where the kernel does not support it.
   int ended_fd() const { return pidfd_.get(); }
   bool HasEnded() const;
 
   // Closes its stdin, which asks it to end, and waits up to `grace` (real time) until it has. Calls
-  // `read_errors` whenever there is something on its stderr: with nobody to read its last words the
-  // program could not end.
+  // `read_errors` whenever its stderr has data: a program whose last words stay unread could not
+  // end.
   void AskToEnd(absl::Duration grace, absl::FunctionRef<void()> read_errors);
 
-  // Kills what is left of the process group, and waits for the program. How it ended: "exited with
-  // status 3, peak memory 14 MiB", "was killed by signal 11 (Segmentation fault), peak memory 14
-  // MiB". The same answer when called again.
+  // Kills what is left of the process group, and waits for the program. Returns how it ended:
+  // "exited with status 3, peak memory 14 MiB", "was killed by signal 11 (Segmentation fault), peak
+  // memory 14 MiB". The same answer when called again.
   const std::string& Kill();
-  // Of a program that has ended before Kill: a signal did it, not the program's own exit.
+  // Whether a program that ended before Kill was ended by a signal instead of its own exit.
   bool was_signalled() const { return was_signalled_; }
 
   pid_t pid() const { return pid_; }
@@ -114,7 +114,7 @@ class Spawner {
 
   base::Mutex mu_;
   base::CondVar changed_;
-  Order* order_ ABSL_GUARDED_BY(mu_) = nullptr;  // on the stack of who waits for it
+  Order* order_ ABSL_GUARDED_BY(mu_) = nullptr;  // on the stack of the thread in Start
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;  // last: it uses the others
 };

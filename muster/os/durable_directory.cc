@@ -165,7 +165,7 @@ absl::Status DurableDirectory::Replace(absl::string_view name, absl::string_view
 }
 
 absl::StatusOr<std::string> DurableDirectory::Read(absl::string_view name, size_t max_bytes) const {
-  // O_NONBLOCK: a pipe that somebody put there must not hang us.
+  // O_NONBLOCK: opening a pipe in the file's place must not block.
   const Fd fd(openat(directory_fd_, std::string(name).c_str(),
                      O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (fd.get() < 0) return ErrnoStatus("opening", PathOf(name));

@@ -1,4 +1,4 @@
-// DurableDirectory: files that are whole or not there, whenever the power goes.
+// DurableDirectory: files that are always whole or absent, even after a power cut.
 #pragma once
 
 #include <atomic>
@@ -18,19 +18,20 @@ absl::Status WriteFully(int fd, absl::string_view bytes, absl::string_view what)
 // Thread-safe. Names are file names without a slash or a leading dot; callers check that.
 class DurableDirectory {
  public:
-  // Creates `path` and its parents if need be, removes what writers that died left behind, and
-  // keeps other owners out until destroyed. base::Busy: there is another owner.
+  // Creates `path` and its parents if needed, removes what dead writers left behind, and keeps
+  // other owners out until destroyed. base::Busy: there is another owner.
   static absl::StatusOr<std::unique_ptr<DurableDirectory>> Own(const std::string& path);
 
-  // To read only; may stand beside an owner. NotFound: no such directory.
+  // For reading only; can be open beside an owner. NotFound: no such directory.
   static absl::StatusOr<std::unique_ptr<DurableDirectory>> View(const std::string& path);
 
   ~DurableDirectory();
   DurableDirectory(const DurableDirectory&) = delete;
   DurableDirectory& operator=(const DurableDirectory&) = delete;
 
-  // Puts `bytes` where the file `name` was, or was not. When it answers OK the file survives a
-  // power cut; after an error it is as it was before or, if syncing the directory failed, either.
+  // Writes `bytes` as the file `name`, replacing what was there. After OK the file survives a power
+  // cut. After an error it is as it was before; if syncing the directory failed, it may be the old
+  // or the new one.
   absl::Status Replace(absl::string_view name, absl::string_view bytes);
 
   // NotFound; DataLoss when the file is longer than `max_bytes`, or is no plain file.

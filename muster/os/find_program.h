@@ -1,4 +1,4 @@
-// Where a program is, as a shell would find it, and whether its script is there.
+// Finds a program as a shell would, and checks that its script exists.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ namespace muster::os {
 absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_view working_dir);
 
 // NotFound: argv[0] is an interpreter (python3, bash, node …) and argv[1] the path of a script,
-// with a slash or an extension, that is not there; relative to `working_dir`, as above. What is no
-// such path is not looked for: options, modules and subcommands.
+// with a slash or an extension, that does not exist; relative to `working_dir`, as above. Options,
+// modules and subcommands are no such path, and are not looked for.
 absl::Status CheckScript(const std::vector<std::string>& argv, absl::string_view working_dir);
 
 }  // namespace muster::os

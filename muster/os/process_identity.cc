@@ -75,8 +75,8 @@ bool IsAlive(const ProcessIdentity& process, absl::string_view argument) {
   return false;
 }
 
-// The descriptor is taken first: what is found out then about the number is true of the process
-// that the descriptor stands for, or that one has ended, and the signal reaches nobody.
+// Opens the descriptor first: the check of the pid that follows is then true of the descriptor's
+// process, or that process has ended, and the signal reaches none.
 bool SendSignal(const ProcessIdentity& process, int signal_number) {
   const FileDescriptor pidfd(OpenProcess(process.pid));
   if (IdentityOf(process.pid) != process) return false;

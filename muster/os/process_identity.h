@@ -1,4 +1,4 @@
-// ProcessIdentity: one process, and never another one that was given its number later.
+// ProcessIdentity: identifies one process, even after its pid was given to another one.
 #pragma once
 
 #include <sys/types.h>
@@ -14,23 +14,22 @@ namespace muster::os {
 struct ProcessIdentity {
   pid_t pid = 0;
   uint64_t start_ticks = 0;  // since the machine started, as in /proc/PID/stat
-  std::string boot;          // which run of the machine
+  std::string boot;          // the BootId() of the machine's run
 
   friend bool operator==(const ProcessIdentity&, const ProcessIdentity&) = default;
 };
 
-// The process that has this number now; nullopt: there is none, or it has ended and was not waited
-// for.
+// The process that has this pid now; nullopt: there is none, or it has ended and is a zombie.
 std::optional<ProcessIdentity> IdentityOf(pid_t pid);
 
-// What each run of the machine has its own of.
+// The same for all processes of one run of the machine, different for each run.
 std::string BootId();
 
-// Whether it runs, and has `argument` on its command line: processes of another container have
-// numbers of their own.
+// Whether the process runs, and has `argument` on its command line: the second check is needed
+// because processes of another container have pids of their own.
 bool IsAlive(const ProcessIdentity& process, absl::string_view argument);
 
-// False: it has ended.
+// False: the process has ended.
 bool SendSignal(const ProcessIdentity& process, int signal_number);
 
 }  // namespace muster::os

@@ -36,7 +36,7 @@ TEST_F(ProcessIdentityTest, IsGoneThoughNobodyHasWaitedForIt) {
   EXPECT_FALSE(IsAlive(process_, "1000"));
 }
 
-// Its number was given to somebody else since.
+// Its pid was given to another process since.
 TEST_F(ProcessIdentityTest, IsNotTheNextProcessOfItsNumber) {
   ProcessIdentity earlier = process_;
   --earlier.start_ticks;

@@ -1,8 +1,9 @@
-// What a check of stored records finds, in words that all parts of a data directory share.
+// What a check of stored records finds, in words that all parts of a data directory share, and the
+// Quarantine, where a repair puts what it takes out.
 //
 //   each part's check ──Damage──► Findings ──► people
 //                        │
-//                        └─ repair: onto the Quarantine (quarantine.h) first, then out of the store
+//                        └─ repair: into the Quarantine first, then out of the store
 #pragma once
 
 #include <cstdint>
@@ -28,14 +29,14 @@ struct StoredRecord {
 struct Damage {
   std::string part = "";    // of the data directory: "queue", "ledger", "sync", "blobs"
   std::string kind = "";    // of record, as docs/storage_format.md calls it: "state", "body" …
-  std::string name = "";    // whose it is: "queue 'local/retail-in-0' message 12ab…"
+  std::string name = "";    // what is damaged: "queue 'local/retail-in-0' message 12ab…"
   std::string why = "";     // "its checksum does not match"
   std::string remedy = "";  // what a repair does: "the message is taken away"
   bool mendable = true;
   std::vector<StoredRecord> records = {};  // that a repair takes away
 };
 
-// Hears of each damage as it is found. Not thread-safe.
+// Receives each damage as it is found. Not thread-safe.
 class Findings {
  public:
   virtual ~Findings() = default;
@@ -43,15 +44,15 @@ class Findings {
   virtual absl::Status Add(const Damage& damage) = 0;
 };
 
-// How a part is to be checked.
+// How to check a part.
 struct CheckOptions {
   Findings* findings = nullptr;  // not owned
-  // Not owned. Set: the part is repaired, and what that takes away is put here. Otherwise nothing
-  // at all is changed.
+  // Not owned. Set: the check repairs the part, and puts what it takes away here. Null: the check
+  // changes nothing at all.
   Quarantine* quarantine = nullptr;
 };
 
-// What a check of one part comes to.
+// The result of a check of one part.
 struct CheckSummary {
   uint64_t records = 0;  // that were read, sound or not
   uint64_t damaged = 0;  // findings
@@ -76,9 +77,9 @@ class Quarantine {
 
   // Writes down the records of `damage`.
   absl::Status Keep(const Damage& damage);
-  // A folder for whole files of `part`; made if need be.
+  // The folder for whole files of `part`, created if needed.
   absl::StatusOr<std::string> FolderOf(absl::string_view part);
-  // What was kept survives a power cut. Comes before anything is taken out of a store.
+  // After OK, what was kept survives a power cut. Call it before taking anything out of a store.
   absl::Status Sync();
 
   // "" as long as nothing was kept.
@@ -92,7 +93,7 @@ class Quarantine {
   int records_fd_ = -1;  // owned
 };
 
-// `file` and what a directory entry of it needs, on disk.
+// Syncs `file` and its directory entry to disk.
 absl::Status SyncPath(const std::string& path);
 
 }  // namespace muster::os

@@ -15,7 +15,7 @@
 namespace muster::os {
 namespace {
 
-// Ends the waiting thread; nobody else sends it.
+// Ends the waiting thread; only the destructor sends it.
 constexpr int kLeave = SIGUSR2;
 
 // Signals that come so close together are one wish: timeout(1), for one, sends its signal to the
@@ -24,7 +24,7 @@ constexpr absl::Duration kOneStop = absl::Milliseconds(500);
 
 // Straight to the descriptor: other threads may hold the locks of streams.
 void Complain(absl::string_view text) {
-  if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody is left to tell
+  if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nothing else can be done
 }
 
 sigset_t Awaited() {

@@ -13,16 +13,17 @@ struct StopOptions {
   // What the program may take from the signal to its exit.
   absl::Duration grace;
   int exit_code = 1;  // of a program that is ended at once
-  // Lines on stderr, without a line feed: it took longer than that, or there was a second signal.
+  // Lines for stderr, without a line feed: the stop took longer than `grace`, or a second signal
+  // came.
   std::string when_late;
   std::string when_hurried;
 };
 
-// For programs that have something to bring to an end; others die of the signals. Make it before
+// For programs that have work to finish; other programs simply die of the signals. Create it before
 // any other thread starts: threads inherit that the two signals are blocked. The first signal
-// requests a stop. Another one, half a second later or more, ends the process at once, and so does
-// a stop that takes longer than its grace: somebody's code may not listen, and what was
-// acknowledged is on disk anyway. Restores nothing: a program has one.
+// requests a stop. Another signal, half a second later or more, ends the process at once, and so
+// does a stop that takes longer than its grace: a user's handler may ignore the stop, and what was
+// acknowledged is on disk anyway. The destructor restores nothing: a program has one StopSignals.
 class StopSignals {
  public:
   explicit StopSignals(StopOptions options);

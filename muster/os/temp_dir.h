@@ -1,4 +1,4 @@
-// TempDir: a directory of a test's own.
+// TempDir: a temporary directory for one test.
 #pragma once
 
 #include <string>

@@ -1,6 +1,8 @@
-// The digests of a receipt: SHA-256 over the stored rows in their order, each as one line of text.
-// Fields are separated by a tab; backslash, tab, line feed and carriage return inside of a field
-// are written \\, \t, \n and \r; times are microseconds since 1970; fingerprints are 32 hex digits.
+// Audits a report: digests, Tally, and making and verifying receipts.
+//
+// A digest is the SHA-256 over the stored rows in their order, each as one line of text. Fields are
+// separated by a tab; backslash, tab, line feed and carriage return inside of a field are written
+// \\, \t, \n and \r; times are microseconds since 1970; fingerprints are 32 hex digits.
 //
 //   items_sha256        index outcome transactions aggregated rejected content result attempts
 //                       handler_version worker cause counted
@@ -42,37 +44,35 @@ class RowDigest {
 
 // rows_sha256 of a batch.
 absl::StatusOr<std::string> DigestRows(ReportReader& reader, uint64_t batch);
-// rejections_sha256. FailedPrecondition: `rejected` is not how many are stored.
+// rejections_sha256. FailedPrecondition: the number of stored rejections is not `rejected`.
 absl::StatusOr<std::string> DigestRejections(ReportReader& reader, uint64_t batch,
                                              int64_t rejected);
 
-// Tally: what of a batch is in the report at one moment, complete or not.
+// Tally: what the report holds of a batch at one moment, complete or not.
 
 struct Tally {
   Progress progress;
   std::map<std::string, int64_t> items_by_version;  // handler version → items
-  // Of the rows that are there (digest.h).
+  // Digests of the rows that the report holds.
   std::string items_sha256;
   std::string rows_sha256;
   std::string rejections_sha256;
 };
 
-// NotFound: the report does not know the batch. DataLoss: the running totals are not what its rows
-// add up to.
+// NotFound: the report does not know the batch. DataLoss: its rows do not add up to the running
+// totals.
 absl::StatusOr<Tally> TakeTally(ReportReader& reader, uint64_t batch);
 
-// Of a batch that the report does not know: nothing of it was ever counted.
+// The tally of a batch that the report does not know: none of its items was ever counted.
 Tally EmptyTally(uint64_t batch);
 
-// Working out a batch's receipt from the stored rows: to issue it, and later to check it.
-
-// The receipt that the rows give, with `revision`. FailedPrecondition naming the numbers when an
-// item or a transaction of `facts` is missing, or one is there that should not be.
+// The receipt that the stored rows give, with `revision`. FailedPrecondition naming the numbers
+// when an item or a transaction of `facts` is missing, or the report has one too many.
 absl::StatusOr<Receipt> BuildReceipt(ReportReader& reader, const BatchFacts& facts,
                                      int64_t revision);
 
-// True when both prove the same: all is equal but the revision, and the duplicates and conflicts,
-// which are dropped and kept out at any time without changing what counts.
+// Whether both receipts prove the same. Revision, duplicates and conflicts may differ: the last two
+// change whenever a result is dropped or kept out, which does not change what counts.
 bool ProvesTheSame(const Receipt& a, const Receipt& b);
 
 struct Verification {
@@ -82,8 +82,8 @@ struct Verification {
   bool ok() const { return differences.empty(); }
 };
 
-// Works everything out again from the stored rows and names what is not as the stored receipt says.
-// NotFound: the batch has no receipt yet. Damage of rows is a difference, not an error.
+// Builds the receipt again from the stored rows and names what differs from the stored receipt.
+// NotFound: the batch has no receipt yet. Damaged rows are a difference, not an error.
 absl::StatusOr<Verification> VerifyReceipt(ReportReader& reader, uint64_t batch);
 
 }  // namespace muster::report

@@ -1,4 +1,4 @@
-// What the report keeps of a batch: the groups of its job, with their keys and measures.
+// What the report keeps of a batch: the groups of its job, and its items with their rows.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct GroupShape {
   friend bool operator==(const GroupShape&, const GroupShape&) = default;
 };
 
-// What must be known of a batch before its items can be counted.
+// What the report must know of a batch before it can count items.
 struct BatchShape {
   uint64_t batch = 0;
   std::string job;
@@ -40,7 +40,7 @@ struct BatchShape {
   std::vector<GroupShape> groups;
 };
 
-// Keys and measures become columns of one table: a database of people must be able to hold them.
+// Keys and measures become columns of one table: common databases must be able to hold them.
 inline constexpr size_t kMaxNameBytes = 64;
 inline constexpr size_t kMaxColumns = 64;  // of a group; far below what any SQL store takes
 inline constexpr size_t kMaxGroups = 64;   // of a job
@@ -49,7 +49,7 @@ inline constexpr size_t kMaxGroups = 64;   // of a job
 // used twice (letter case aside), no key, no measure, a scale out of 0..18.
 absl::Status ValidateBatchShape(const BatchShape& shape);
 
-// CountedItem: what became of one work item, as it is offered to the report.
+// CountedItem: the result of one work item, as it is offered to the report.
 
 enum class ItemOutcome {
   kAggregated = 1,    // its rows count; single transactions may have been rejected
@@ -78,7 +78,7 @@ struct Rejection {
   friend bool operator==(const Rejection&, const Rejection&) = default;
 };
 
-// What is known of an item but for its rows and rejections. (batch, index) is its identity.
+// What is known of an item except its rows and rejections. (batch, index) is its identity.
 struct ItemFacts {
   uint64_t batch = 0;
   uint64_t index = 0;  // from 0
@@ -109,11 +109,11 @@ struct ItemRow : ItemFacts {
 // kept).
 absl::Status CheckItem(const CountedItem& item, absl::Span<const GroupShape> groups);
 
-// The item, dead-lettered for `cause`: nothing of it is aggregated. Its result's fingerprint stays,
-// so that the same result, delivered again, is known.
+// The item as dead-lettered for `cause`, with nothing aggregated. It keeps the fingerprint of its
+// result, so that the same result is recognized when it is delivered again.
 CountedItem DeadLettered(const CountedItem& item, absl::string_view cause);
 
-// What an offered item is to the row that is already there.
+// The relation of an offered item to the stored row of the same identity.
 enum class Repeat {
   kDuplicate,  // says the same again, or less: dropped
   kConflict,   // another content under the same identity: kept out

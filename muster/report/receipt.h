@@ -1,4 +1,4 @@
-// How the lines of a receipt are written: "name value", with "\n" after each.
+// Receipt: the proof of a batch, and the form of its lines: "name value", with "\n" after each.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace muster::report {
 
-// Backslash, line feed and carriage return as \\, \n and \r, and back.
+// EscapeName writes backslash, line feed and carriage return as \\, \n and \r; UnescapeName reads
+// them.
 std::string EscapeName(absl::string_view text);
 std::string UnescapeName(absl::string_view text);
 
@@ -24,7 +25,7 @@ std::optional<absl::Time> ParseReceiptTime(absl::string_view text);
 std::string VersionLines(const std::map<std::string, int64_t>& items_by_version);
 
 // Receipt: the proof of a batch. It says where every transaction went, and seals the stored rows
-// that show it, so that whoever has the store can work it out again (verify.h).
+// that show it, so that any reader of the store can verify it (report/audit.h).
 //
 // Its canonical form is text: one "name value" line each, in this order, "\n" after each line. The
 // checksum is the SHA-256 of that text.
@@ -49,13 +50,13 @@ std::string VersionLines(const std::map<std::string, int64_t>& items_by_version)
 //   first_counted 2011-12-09T12:50:01.000042Z
 //   last_counted 2011-12-09T12:50:02.000042Z
 //   ack_survives power                  process or power: what an acknowledged put outlives
-//   items_sha256 …                      of the items' rows (digest.h)
+//   items_sha256 …                      of the items' rows (report/audit.h)
 //   rows_sha256 …                       of the groups' rows
 //   rejections_sha256 …                 of the rejections
 //
 // Backslash, line feed and carriage return in a name are written \\, \n and \r.
 
-// What an acknowledged put of this batch's items outlives.
+// What an acknowledged put of this batch's items survives.
 enum class AckSurvives { kProcess, kPower };
 
 // A sentence for people.

@@ -37,8 +37,7 @@ absl::StatusOr<std::vector<uint64_t>> LocalReportClient::UncountedItems(uint64_t
 }
 
 absl::Status LocalReportClient::CheckCompletion(uint64_t batch) {
-  // A controller that looked for a batch which nobody registered would take that for a broken
-  // store.
+  // Checked here, because the controller would take an unregistered batch for a broken store.
   MUSTER_RETURN_IF_ERROR(GetProgress(batch).status());
   check_completion_(batch);
   return absl::OkStatus();

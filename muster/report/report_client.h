@@ -1,8 +1,8 @@
-// ReportClient: what an initiator asks of whoever counts its batches: a report in its own process
-// (store_desk.h), or the controller in another one (muster/report_remote).
+// ReportClient: an initiator's access to the report that counts its batches: a report in its own
+// process (LocalReportClient), or a controller's in another one (report/remote).
 //
 // Statuses are those of ReportStore; from another process also Unavailable and DeadlineExceeded,
-// which leave the outcome open. Everything here may be asked again.
+// which leave the outcome open. Every call may be repeated.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@
 
 namespace muster::report {
 
-// Items of one question or answer: so many indexes fit a message, and a transaction stays short.
+// Items of one request or response: so many indexes fit a message, and a transaction stays short.
 inline constexpr size_t kMaxReportItems = 4096;
 
-// Thread-safe. What answered OK is durable.
+// Thread-safe. After OK, a change is durable.
 class ReportClient {
  public:
   virtual ~ReportClient() = default;
 
-  // Makes a batch known, as ReportStore::RegisterBatch does, and answers where it stands.
+  // Registers a batch, as ReportStore::RegisterBatch does, and returns its progress.
   virtual absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) = 0;
 
   virtual absl::StatusOr<Progress> GetProgress(uint64_t batch) = 0;
@@ -42,7 +42,8 @@ class ReportClient {
   virtual absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                                uint64_t from, size_t max) = 0;
 
-  // The batch may be complete: it is looked at soon, and its receipt issued when it is.
+  // Call when the batch may be complete: the controller checks it soon, and issues its receipt if
+  // it is.
   virtual absl::Status CheckCompletion(uint64_t batch) = 0;
 
   // NotFound: also when no receipt was issued yet.
@@ -55,13 +56,13 @@ class ReportClient {
   virtual absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) = 0;
 };
 
-// LocalReportClient: the counting desk of the process that has the report.
+// LocalReportClient: the ReportClient for a report in the same process.
 
 // Thread-safe.
 class LocalReportClient final : public ReportClient {
  public:
-  // `report` is not owned and outlives the desk. `check_completion` is the controller's: any thread
-  // may call it, and it answers at once.
+  // `report` is not owned and outlives the client. `check_completion` is the controller's: any
+  // thread may call it, and it returns at once.
   LocalReportClient(ReportStore* report, std::function<void(uint64_t batch)> check_completion)
       : report_(report), check_completion_(std::move(check_completion)) {}
 

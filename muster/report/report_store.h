@@ -1,7 +1,7 @@
-// ReportStore: the seam to the database that people read, and that alone decides what counts.
+// ReportStore: the interface to the database that people read, and that alone decides what counts.
 //
-// One transaction per commit: an item counts if and only if its row was not there before. Whoever
-// delivers a result twice, late, or after a crash, changes nothing.
+// One transaction per commit: an item counts if and only if its row was not there before. A result
+// that is delivered twice, late, or after a crash changes nothing.
 //
 // Statuses: InvalidArgument (malformed), NotFound (no such batch, group or receipt),
 // FailedPrecondition (fenced, or another writer or schema), ResourceExhausted (disk full),
@@ -56,8 +56,8 @@ struct RejectionRow : Rejection {
   uint64_t item = 0;
 };
 
-// One consistent view of the store, unmoved by commits that happen meanwhile. Not thread-safe; let
-// go of it soon, because the store cannot clean up behind it.
+// One consistent view of the store; later commits do not change it. Not thread-safe. Destroy it
+// soon: the store cannot clean up behind it.
 class ReportReader {
  public:
   virtual ~ReportReader() = default;
@@ -86,7 +86,7 @@ class ReportReader {
 };
 
 struct CommitRequest {
-  std::string partition;  // of the output queue, whose owner commits
+  std::string partition;  // of the output queue; its owner commits
   uint64_t epoch = 1;     // of that ownership
   std::vector<CountedItem> items;
 };
@@ -113,37 +113,37 @@ struct CommitSummary {
 // Bound of one commit, so that a transaction stays short.
 inline constexpr size_t kMaxCommitItems = 4096;
 
-// Thread-safe. What answered OK is fsynced.
+// Thread-safe. After OK, a change is fsynced.
 class ReportStore {
  public:
   virtual ~ReportStore() = default;
 
-  // Makes a batch known, and room for its job's groups; answers where it stands. The same again is
-  // fine; FailedPrecondition when the batch is known with another job or revision. Unavailable: the
-  // report was moved aside since it was opened, for one.
+  // Registers a batch and makes room for its job's groups; returns its progress. Registering the
+  // same again is fine; FailedPrecondition when the batch is known with another job or revision.
+  // Unavailable: for example, the report was moved aside after it was opened.
   virtual absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) = 0;
 
-  // Counts what was not counted before, in one transaction. Each new item adds its rows to the
-  // groups; an item that would overflow a measure, or does not fit, is counted as dead-lettered and
-  // the rest still counts. FailedPrecondition: `epoch` is lower than one that committed for this
-  // partition before. NotFound: an item's batch is not registered. On error nothing was counted, or
-  // (Unavailable) perhaps all of it: committing again is safe.
+  // Counts the items that were not counted before, in one transaction. Each new item adds its rows
+  // to the groups; an item that would overflow a measure, or does not fit, is counted as
+  // dead-lettered and the rest still counts. FailedPrecondition: `epoch` is lower than one that
+  // committed for this partition before. NotFound: an item's batch is not registered. On error
+  // nothing was counted, or (Unavailable) perhaps all of it: committing again is safe.
   virtual absl::StatusOr<CommitSummary> Commit(const CommitRequest& request) = 0;
 
-  // Takes back that items were dead-lettered, because they get another chance: they have no row any
-  // more, and the batch is incomplete until they are counted again. Items that were aggregated, or
-  // have no row, stay as they are. NotFound: no such batch.
+  // Removes the rows of dead-lettered items, which get another chance: the batch is incomplete
+  // until they are counted again. Items that were aggregated, or have no row, stay as they are.
+  // NotFound: no such batch.
   virtual absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) = 0;
 
-  // Issues the receipt of a batch whose items all have their row. The same answer while nothing has
-  // changed; a higher revision after a redrive. FailedPrecondition naming the counts when items or
-  // transactions are missing.
+  // Issues the receipt of a batch in which every item has its row. The same answer while nothing
+  // has changed; a higher revision after a redrive. FailedPrecondition naming the counts when items
+  // or transactions are missing.
   virtual absl::StatusOr<Receipt> Complete(const BatchFacts& facts) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<ReportReader>> Read() = 0;
 };
 
-// Going through the rows of a batch, group by group.
+// Visiting the rows of a batch, group by group.
 
 struct RowVisitor {
   // A group begins; its rows follow. An error ends the visit with it.
@@ -152,7 +152,7 @@ struct RowVisitor {
 };
 
 // Visits `group` of a batch, or all groups in the job's order when it is empty. NotFound: no such
-// batch, or no such group, naming those that it has; nothing was visited then.
+// batch, or no such group (the message names the batch's groups); nothing was visited then.
 absl::Status VisitRows(ReportReader& reader, uint64_t batch, absl::string_view group,
                        const RowVisitor& visitor);
 

@@ -1,4 +1,4 @@
-// A stored value that knows when it was damaged.
+// A stored value with a checksum that detects damage.
 //
 //   +----------------------------+------------------
 //   | XXH3-128 of payload, high  | payload …

@@ -82,20 +82,20 @@ absl::Status ToStatus(const ::rocksdb::Status& status, absl::string_view context
 // Not inlined, so that it is a frame of its own in what a sanitizer reports.
 ABSL_ATTRIBUTE_NOINLINE std::string Copy(const ::rocksdb::Slice& slice) { return slice.ToString(); }
 
-// LogGuard: keeps from RocksDB that its write-ahead log cannot be written or synced.
+// LogGuard: hides from RocksDB that its write-ahead log cannot be written or synced.
 //
 // Debian builds RocksDB with its assertions, and one of them ends the process when a log file that
-// met an error is written or synced again. Among many writers that cannot be kept from happening:
-// those who were let in before the error are past every test that one could make. So RocksDB is
-// told that all went well; the guard remembers the failure and passes nothing on any more, and
+// met an error is written or synced again. With many writers that cannot be prevented: a writer
+// that began before the error has passed every check that Database could make. So the guard
+// reports success to RocksDB, remembers the failure and passes nothing on from then on, and
 // Database asks the guard before it acknowledges anything.
 //
-//   Append, Sync of a log   ──error──▶  failure()  ──▶  Database answers it to everybody
+//   Append, Sync of a log   ──error──▶  failure()  ──▶  Database returns it to all callers
 //                                       later appends and syncs of logs: dropped, "OK"
 //                                       new files of any kind: refused
 //
 // New files are refused so that no flush makes part of what was never logged durable.
-
+//
 // Thread-safe.
 class LogGuard final : public ::rocksdb::FileSystemWrapper {
  public:

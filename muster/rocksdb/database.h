@@ -1,4 +1,5 @@
-// RocksDB's outcomes in muster's terms.
+// Database: a RocksDB directory, opened the way muster needs it; and RocksDB's outcomes as
+// absl::Status.
 #pragma once
 
 #include <atomic>
@@ -29,7 +30,7 @@ class WriteBatch;
 
 namespace muster::rocksdb {
 
-// `context` goes before the message and should name what was being done to which thing.
+// `context` goes before the message and should name the operation and the thing it was done to.
 //   NotFound            no such key
 //   DataLoss            a block or record is corrupt
 //   ResourceExhausted   the disk is full, or a quota or memory limit was met
@@ -41,16 +42,16 @@ absl::Status ToStatus(const ::rocksdb::Status& status, absl::string_view context
 // The disk is full, or a quota was met.
 bool IsDiskFull(const ::rocksdb::Status& status);
 
-// Between RocksDB's view of bytes and Abseil's.
+// Conversions between RocksDB's view of bytes and Abseil's.
 
 inline ::rocksdb::Slice ToSlice(absl::string_view text) { return {text.data(), text.size()}; }
 inline absl::string_view ToView(const ::rocksdb::Slice& slice) {
   return {slice.data(), slice.size()};
 }
 
-// What an iterator stands on lies in memory that RocksDB writes to beside it. ThreadSanitizer,
-// which does not see how RocksDB orders the two, is told to look away from this copy, and from
-// nothing that is done with it.
+// Copies the bytes that an iterator stands on, while RocksDB writes to memory beside them.
+// ThreadSanitizer does not see how RocksDB orders the two; it ignores this copy, and only this
+// copy.
 std::string Copy(const ::rocksdb::Slice& slice);
 
 // Database: a RocksDB directory opened the way muster wants it: bounded memory, one owner, quiet
@@ -59,7 +60,7 @@ std::string Copy(const ::rocksdb::Slice& slice);
 
 class LogGuard;
 
-// What an acknowledged write outlives.
+// What an acknowledged write survives.
 enum class Durability {
   kProcess,  // handed to the operating system: survives kill -9, not a power cut
   kPower,    // synced; concurrent writers share one sync
@@ -77,8 +78,8 @@ struct Family {
   std::shared_ptr<::rocksdb::MergeOperator> merge = nullptr;  // shared: RocksDB keeps a copy
 };
 
-// What an open does about damage in the write-ahead log. A log that was merely cut short is no
-// damage.
+// What an open does about damage in the write-ahead log. A log that was merely cut short does not
+// count as damage.
 enum class LogReplay {
   kRefuseDamage,  // DataLoss
   kStopAtDamage,  // opens with what precedes it; for repairs
@@ -88,7 +89,7 @@ enum class LogReplay {
 struct DatabaseOptions {
   // In the order that family(i) counts. RocksDB's own "default" family is opened too, but unused.
   std::vector<Family> families;
-  // Sees what was there when it opened, changes no file, and may stand beside the owner.
+  // Sees the data as of its opening, changes no file, and can be open beside the owner.
   bool read_only = false;
   bool create_if_missing = true;
   LogReplay log_replay = LogReplay::kRefuseDamage;
@@ -102,9 +103,9 @@ struct DatabaseOptions {
 class Database {
  public:
   // FailedPrecondition: another process (or this one) has `dir` open, or its files are from another
-  // version. NotFound: nothing there and create_if_missing is off, or read_only. DataLoss: the
-  // files are corrupt beyond what RocksDB recovers, or there are some, but not the one that names
-  // the others: nothing is created over them.
+  // version. NotFound: the directory is empty and create_if_missing is off, or read_only. DataLoss:
+  // the files are corrupt beyond what RocksDB recovers, or there are some without the one that
+  // names the others: no database is created over them.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& dir,
                                                         const DatabaseOptions& options);
   ~Database();
@@ -115,20 +116,21 @@ class Database {
   ::rocksdb::ColumnFamilyHandle* family(size_t i) const { return families_[i]; }
   const std::string& dir() const { return dir_; }
 
-  // Atomic. On an error a restart may or may not find that it was written. When it was the disk
-  // that failed (Unavailable, ResourceExhausted) this process may even read the batch, and every
-  // later write is refused until the database is opened again.
+  // Atomic. After an error, a restart may find the batch written or not. If the disk failed
+  // (Unavailable, ResourceExhausted) this process may even read the batch, and the database refuses
+  // every later write until it is opened again.
   absl::Status Write(::rocksdb::WriteBatch* batch, Durability durability);
-  // Waits until all that was written before the call is on disk; callers share syncs. Errors as
+  // Waits until everything written before the call is on disk; callers share syncs. Errors as
   // Write's.
   absl::Status Sync();
   // Unavailable once a write or a sync has failed, saying why: what is read may be gone after a
-  // restart, and nothing may be acknowledged because of it. For callers with nothing to write.
+  // restart, so the caller must acknowledge nothing because of it. For callers with nothing to
+  // write.
   absl::Status CheckWritable() const;
 
  private:
   ::rocksdb::Status SyncLog();
-  // Acknowledges nothing any more, because of `failure`.
+  // Acknowledges nothing from now on, because of `failure`.
   void Break(const ::rocksdb::Status& failure);
   Database(std::string dir, std::unique_ptr<::rocksdb::Env> env, const LogGuard* log_guard);
   void Adopt(::rocksdb::DB* db, const std::vector<::rocksdb::ColumnFamilyHandle*>& handles);
@@ -140,12 +142,12 @@ class Database {
   std::vector<::rocksdb::ColumnFamilyHandle*> families_;     // owned; released before db_
   ::rocksdb::ColumnFamilyHandle* default_family_ = nullptr;  // owned
 
-  // A write or a sync has failed: nothing is acknowledged any more.
+  // A write or a sync has failed: nothing is acknowledged from then on.
   std::atomic<bool> broken_{false};
   mutable base::Mutex failure_mu_;
   absl::Status failure_ ABSL_GUARDED_BY(failure_mu_);  // the first one, once broken
 
-  // Group commit. One caller syncs for all who came before it began; the others wait.
+  // Group commit. One caller syncs for all that came before its sync began; the others wait.
   base::Mutex sync_mu_;
   base::CondVar sync_ended_;
   bool syncing_ ABSL_GUARDED_BY(sync_mu_) = false;

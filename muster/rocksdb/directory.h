@@ -1,4 +1,4 @@
-// The files of a database, for those who mend it while no RocksDB has it open.
+// The files of a database, for a repair while no RocksDB has it open.
 #pragma once
 
 #include <filesystem>
@@ -20,32 +20,32 @@ namespace muster::rocksdb {
 
 absl::Status FileError(const std::error_code& error, absl::string_view doing);
 
-// Whatever is in `dir`, in no order.
+// All files in `dir`, in no order.
 absl::StatusOr<std::vector<std::filesystem::path>> FilesIn(const std::string& dir);
 
 // "." of a path that names none.
 std::string ParentOf(const std::string& path);
 
-// All of `dir`, and that it is there, on disk.
+// Syncs all files of `dir`, and the directory entry of `dir` itself.
 absl::Status SyncFilesIn(const std::string& dir);
 
 // RocksDB's lock of a directory, a file LOCK in it that one process at a time holds.
 //
 // It is a lock of fcntl: a process loses it when it closes *any* descriptor of the file.
 
-// base::Busy naming the process that has `dir` open, if another one has. Not for a process
-// that has it open itself: to look is to open and close LOCK, which drops its own lock.
+// base::Busy naming the process that has `dir` open, if another process has. Do not call it in a
+// process that has `dir` open itself: opening and closing LOCK drops the process's own lock.
 absl::Status CheckNobodyOwns(const std::string& dir);
 
-// FailedPrecondition when `status` says that somebody holds the lock of `dir`, and base::Busy when
-// it is another process; OK otherwise.
+// FailedPrecondition when `status` says that the lock of `dir` is held, and base::Busy when another
+// process holds it; OK otherwise.
 absl::Status LockHeldError(const ::rocksdb::Status& status, const std::string& dir);
 
-// Keeps others from opening a directory, without opening what is in it. They find the lock by its
-// path: a directory that takes the place of this one is not locked. Not thread-safe.
+// Keeps others from opening a directory, without opening the database in it. Others find the lock
+// by its path: a directory that replaces this one is not locked. Not thread-safe.
 class DirectoryLock {
  public:
-  // FailedPrecondition: some process has the directory open, or this one. `env` is not owned.
+  // FailedPrecondition: this or another process has the directory open. `env` is not owned.
   static absl::StatusOr<DirectoryLock> Take(const std::string& dir, ::rocksdb::Env* env);
   ~DirectoryLock();
   DirectoryLock(DirectoryLock&& other) noexcept;

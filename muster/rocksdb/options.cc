@@ -15,9 +15,9 @@ namespace {
 // A replay of at most this much log is what a restart waits for.
 constexpr uint64_t kMaxLogBytes = uint64_t{192} << 20;
 
-// RocksDB's own log file, which nobody reads, is the one that must not be: Debian builds RocksDB
-// with its assertions, and one of them ends the process at the second line that a full disk does
-// not take. Nor may a read-only open touch the directory.
+// Replaces RocksDB's own log file, which serves no reader and does harm: Debian builds RocksDB with
+// assertions, and one of them ends the process at the second line that a full disk does not take.
+// Nor may a read-only open touch the directory.
 class NullLogger final : public ::rocksdb::Logger {
  public:
   using ::rocksdb::Logger::Logv;

@@ -1,15 +1,15 @@
-// RecordCursor: reads a database some of whose blocks are damaged.
+// RecordCursor: reads a database in which some blocks are damaged.
 //
 //   block       A          B          C          D
 //            a … f      (damaged)   (damaged)   v … z
 //   seek     ok         error "…offset B"  "…offset C"  ok
 //
 // RocksDB's own iterator ends at the first of them. Its error names the block, and the keys of a
-// block are a stretch without holes: so the last key that gives this very error can be looked for
-// byte by byte, and nothing that can be read is passed over, however many blocks are damaged.
+// block are contiguous: so the cursor can search, byte by byte, for the last key that gives this
+// very error. It passes over nothing that can be read, however many blocks are damaged.
 //
-// Blocks are never read unchecked, though a record of muster would notice damage itself: Debian
-// builds RocksDB with its assertions, and a block that makes no sense ends the process.
+// The cursor never reads blocks unchecked, though muster's records would reveal damage themselves:
+// Debian builds RocksDB with assertions, and a senseless block would end the process.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class Iterator;
 
 namespace muster::rocksdb {
 
-// The records of a family in the order of their keys, but for those in damaged blocks. Not
+// The records of a family in the order of their keys, except those in damaged blocks. Not
 // thread-safe; `database` outlives it.
 class RecordCursor {
  public:
@@ -40,8 +40,8 @@ class RecordCursor {
   absl::string_view value() const;
   void Next();
 
-  // To be asked once it is not valid. DataLoss: something may follow that cannot be read. Other
-  // errors are the disk's, or the system's: nothing is known of what follows.
+  // Valid to call once valid() is false. DataLoss: unreadable records may follow. Other errors are
+  // the disk's or the system's: what follows is unknown.
   absl::Status status() const;
   // Stretches that could not be read.
   uint64_t gaps() const { return gaps_; }
@@ -49,9 +49,9 @@ class RecordCursor {
  private:
   void Open(const std::string& from);
   bool AtDamage() const;
-  // Moves behind a stretch that cannot be read, if that is where it stands.
+  // If the cursor stands at a stretch that cannot be read, moves behind it.
   void PassGap(std::string from);
-  // The first key behind the block that `from` would be in. nullopt, and the cursor stands at an
+  // The first key behind the block that would hold `from`. nullopt, and the cursor stands at an
   // error, when there is none, or the disk fails.
   std::optional<std::string> BehindBlock(const std::string& from);
 

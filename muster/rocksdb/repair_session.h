@@ -1,6 +1,6 @@
-// RepairSession: where the records of one database are checked and mended. A check of a part reads
-// through the families, says what it finds, and puts beside it what mends it; at the end a repair
-// writes all of that at once, after what it takes away lies on the quarantine.
+// RepairSession: checks and repairs the records of one database. The check of a part reads through
+// the families, reports what it finds, and adds the writes that repair it. At the end a repair
+// makes all those writes at once, after the quarantine holds what they take away.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ namespace muster::rocksdb {
 // Not thread-safe.
 class RepairSession {
  public:
-  // `part` is what Damage calls it. Errors as OpenToSalvage; what `check` points to outlives the
-  // workbench.
+  // `part` is the part's name in Damage. Errors as OpenToSalvage; what `check` points to outlives
+  // the session.
   static absl::StatusOr<std::unique_ptr<RepairSession>> Open(const std::string& dir,
                                                              std::string part,
                                                              const DatabaseOptions& options,
@@ -31,20 +31,20 @@ class RepairSession {
                                                              bool may_begin_anew);
 
   using Visit = absl::FunctionRef<absl::Status(absl::string_view key, absl::string_view value)>;
-  // Hands over each record of `family` from `from` on, those before `end` only; "": to the last.
-  // DataLoss when something may follow that cannot be read; other errors are the visitor's, or the
+  // Visits each record of `family` from the key `from` on, up to but without `end` ("": to the
+  // last). DataLoss when unreadable records may follow; other errors are the visitor's, or the
   // disk's.
   absl::Status ForEach(size_t family, Visit visit, absl::string_view from = "",
                        absl::string_view end = "") const;
-  // For two families side by side. The caller asks for the cursor's status when it has ended.
+  // For reading two families side by side. The caller checks the cursor's status when it has ended.
   RecordCursor Read(size_t family, absl::string_view from = "") const;
   void Count(uint64_t records) { summary_.records += records; }
 
   os::StoredRecord Stored(size_t family, absl::string_view key, absl::string_view value) const;
 
-  // Tells of `damage`, whose part is filled in. A repair takes its records away.
+  // Reports `damage` after filling in its part. A repair takes its records away.
   absl::Status Found(os::Damage damage);
-  // Part of the repair that was told of last.
+  // A write that belongs to the repair of the damage reported last.
   void Put(size_t family, absl::string_view key, absl::string_view value);
 
   // Writes the repair, if there is one to write.

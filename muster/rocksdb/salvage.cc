@@ -1,6 +1,3 @@
-// RocksDB's list of a database's tables (its MANIFEST, which CURRENT names), made again where it is
-// lost.
-
 #include "muster/rocksdb/salvage.h"
 
 #include <fcntl.h>
@@ -34,9 +31,12 @@
 
 namespace muster::rocksdb {
 
-// Lists whatever can be read in `dir`, logs and tables, and drops the rest: call it on a copy that
-// nobody has open. DataLoss: there were some, and none can be read. Other errors say nothing of the
-// files.
+// Makes RocksDB's list of a database's tables again where it is lost (the MANIFEST, which CURRENT
+// names).
+//
+// Lists every readable log and table in `dir`, and drops the rest: call it on a copy that no
+// process has open. DataLoss: there were files, and none can be read. Other errors say nothing
+// about the files.
 absl::Status RebuildManifest(const std::string& dir, const DatabaseOptions& options);
 
 namespace {
@@ -66,7 +66,7 @@ absl::StatusOr<uint64_t> HighestNumberIn(const std::string& dir) {
   return highest;
 }
 
-// Says one thing: that a key which nobody has is not there. That is older than all else.
+// A table with one entry: a deletion of a key that does not exist, older than all other entries.
 absl::Status MakeTable(const std::string& file, ::rocksdb::DB* db,
                        ::rocksdb::ColumnFamilyHandle* family) {
   ::rocksdb::SstFileWriter table(::rocksdb::EnvOptions(), db->GetOptions(family), family);
@@ -150,7 +150,7 @@ namespace fs = std::filesystem;
 // Of a batch that fills a new database.
 constexpr size_t kCopyBytes = size_t{4} << 20;
 
-// The originals may be replayed and deleted once this was OK.
+// After OK, the originals may be replayed and deleted.
 absl::Status KeepLogs(const std::string& dir, const std::string& folder) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(dir));
   for (const fs::path& file : files) {
@@ -217,9 +217,10 @@ absl::Status LinkFiles(const std::string& from, const std::string& to) {
 
 // One repair or look.
 //
-// A repair holds the directory's lock from before it reads to after it has put another directory in
-// its place. In between it opens read-only, which needs no lock; and what somebody may do between
-// its letting go and its opening for good is what may be done to a sound database.
+// A repair holds the directory's lock from before it reads until it has put another directory in
+// its place. In between it opens read-only, which needs no lock. What another process may do after
+// the repair releases the lock and before it opens the database for good, it may do to any sound
+// database.
 class Salvage {
  public:
   Salvage(const std::string& dir, const DatabaseOptions& options, const SalvageOptions& salvage)
@@ -269,7 +270,7 @@ class Salvage {
     return database->db()->GetLatestSequenceNumber();
   }
 
-  // Opens for whoever asked; the files are as they are to be.
+  // Opens the database for the caller; the files are in their final state.
   absl::StatusOr<std::unique_ptr<Database>> OpenForGood(const DatabaseOptions& options) {
     lock_.reset();
     return Database::Open(dir_, options);

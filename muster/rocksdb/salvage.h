@@ -1,4 +1,4 @@
-// Opening a database whose files are damaged, for a check that looks and for a repair that mends.
+// Opens a database with damaged files, for a check that only reads and for a repair.
 //
 //   damaged             a check                      a repair
 //   write-ahead log     reads what precedes it       keeps the logs, goes on with what precedes
@@ -30,15 +30,15 @@ struct FileDamage {
 
 struct SalvageOptions {
   std::function<absl::Status(const FileDamage&)> on_damage;
-  // Set: repair. The folder to keep damaged files in; it lies on the database's file system.
+  // Set: repair. Returns the folder for damaged files, which is on the database's file system.
   std::function<absl::StatusOr<std::string>()> keep_in;
   // Begin with an empty database when nothing can be read; otherwise that is an error.
   bool may_begin_anew = false;
 };
 
-// `options` as for the sound database. Read-only unless it is repaired. FailedPrecondition: some
-// process has it open. NotFound: there is none. DataLoss: it cannot be looked at, or not be
-// mended; on_damage was told.
+// `options` as for the sound database. Opens read-only unless it repairs. FailedPrecondition: a
+// process has the database open. NotFound: there is none. DataLoss: it cannot be read, or cannot be
+// repaired; on_damage was called with the damage.
 absl::StatusOr<std::unique_ptr<Database>> OpenToSalvage(const std::string& dir,
                                                         const DatabaseOptions& options,
                                                         const SalvageOptions& salvage);

@@ -1,4 +1,4 @@
-// What becomes of a database whose files were damaged on disk.
+// Checks and repairs of a database with files that were damaged on disk.
 #include "muster/rocksdb/salvage.h"
 
 #include <signal.h>

@@ -13,9 +13,9 @@ struct Address {
   int port = 0;      // 0: the system picks one that is free
 
   std::string ToString() const;
-  // Nobody but this machine can reach it: "localhost", 127.0.0.1 and ::1. Other names are not
-  // looked up: what they mean may change. Of the rest of 127.0.0.0/8, gRPC's local transport knows
-  // nothing.
+  // Whether only this machine can reach it: "localhost", 127.0.0.1 and ::1. Other names are not
+  // looked up, because their meaning may change. gRPC's local transport does not know the rest of
+  // 127.0.0.0/8.
   bool IsLoopback() const;
 };
 

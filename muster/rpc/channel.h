@@ -17,7 +17,7 @@ namespace muster::rpc {
 
 struct ChannelOptions {
   std::optional<TlsFiles> tls;  // nullopt: plaintext
-  // The name that the server's certificate must be for; empty: the address's host.
+  // The name that the server's certificate must have; empty: the address's host.
   std::string server_name;
   // Tries a call again, up to kMaxCallAttempts times in some seconds and within its deadline, when
   // it is answered Unavailable, and on no other status. Every RPC of muster can be repeated.

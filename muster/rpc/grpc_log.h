@@ -1,15 +1,15 @@
-// What gRPC has to say goes to muster's log.
+// Routes gRPC's log messages to muster's log.
 #pragma once
 
 namespace muster::rpc {
 
-// From now on, in the whole process; again, it does nothing. What gRPC calls an error is logged as
-// a warning: mostly it is a peer's, such as a handshake that failed, and whoever called is told by
+// Takes effect for the whole process; calling it again does nothing. gRPC's errors are logged as
+// warnings: most are a peer's fault, such as a failed handshake, and the caller learns of them by
 // the status of the call. Thread-safe.
 void RouteGrpcLog();
 
-// While it lives, what gRPC says on this thread is logged as a detail, for debugging: whoever calls
-// tells of failures himself. One at a time in a thread.
+// While it lives, gRPC's messages on this thread are logged for debugging only, because the caller
+// reports failures itself. One at a time in a thread.
 class ScopedGrpcDebugLog {
  public:
   ScopedGrpcDebugLog();

@@ -71,9 +71,9 @@ class HealthService::Checker final : public Call {
   grpc::ServerAsyncResponseWriter<HealthCheckResponse> answer_{&context_};
 };
 
-// What it does next is decided under the service's lock (NextLocked) and done without it. A write
-// that was decided on keeps `writing` set, and nobody finishes the call while it is: so the call,
-// and this, live until whoever decided has done it.
+// The service decides the next step under its lock (NextLocked) and does it without the lock. After
+// a decision to write, `writing` stays set, and the call is not finished while it is: so the call,
+// and this object, live until the deciding thread has done the write.
 class HealthService::Watcher final : public Call {
  public:
   explicit Watcher(HealthService* health) : Call(health) {
@@ -139,7 +139,7 @@ class HealthService::Watcher final : public Call {
   HealthCheckResponse response_;
   std::optional<Response::ServingStatus> told_;
   bool writing_ = false;
-  bool left_ = false;       // nobody listens any more
+  bool left_ = false;       // the peer has gone
   bool finishing_ = false;  // Finish was decided on
   bool finish_seen_ = false, over_seen_ = false;
 };

@@ -1,10 +1,11 @@
-// grpc.health.v1.Health: whether this server, and each of its services, takes calls now. An own
-// one, because the one within gRPC is invisible to reflection, and ends no Watch when it drains.
+// grpc.health.v1.Health: whether this server, and each of its services, takes calls now. muster has
+// its own, because reflection does not see the one within gRPC, and that one ends no Watch when it
+// drains.
 //
-// Its calls hold no thread each: all of them are on one queue, with one thread. gRPC's own way to
-// that, callbacks, is not for a server that somebody waits for: the threads behind them look for a
-// second and then sleep for 100 ms (gRPC 1.51), and the server has them read every connection that
-// fell to them, whichever service it is for.
+// Its calls hold no threads: all of them share one queue with one thread. It does not use gRPC's
+// callbacks: their threads poll for a second and then sleep for 100 ms (gRPC 1.51), which is too
+// slow for a server that callers wait for, and the server makes them read every connection assigned
+// to them, for any service.
 #pragma once
 
 #include <map>
@@ -39,13 +40,14 @@ class HealthService final : public grpc::health::v1::Health::AsyncService {
   void Serve();
 
   void SetReady(bool ready);
-  // Of one service; a name that is not served is ignored.
+  // For one service; a name that is not served is ignored.
   void SetServiceReady(const std::string& service, bool ready);
-  // Nothing is ready any more, for good. Watchers hear that and are sent away, because a running
-  // Watch would keep the server from ending.
+  // Makes everything unready, for good. Watchers get that status and their calls end, because a
+  // running Watch would keep the server from stopping.
   void Drain();
 
-  // The server has drained, or never started. Returns when all calls are over. Twice is fine.
+  // Call when the server has drained, or never started. Returns when all calls are over. Calling it
+  // twice is fine.
   void End();
 
  private:
@@ -64,8 +66,8 @@ class HealthService final : public grpc::health::v1::Health::AsyncService {
   void Expect();
   Response::ServingStatus StatusLocked(const std::string& service) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // What `watcher` has to do next. Who asks must do it, without the lock: until then the watcher
-  // stays alive.
+  // The next step of `watcher`. The caller must do it, after releasing the lock: until then the
+  // watcher stays alive.
   Action NextLocked(Watcher* watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::vector<Step> NextOfAllLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static void Do(const std::vector<Step>& steps);
@@ -77,8 +79,8 @@ class HealthService final : public grpc::health::v1::Health::AsyncService {
   base::CondVar call_over_;
   std::map<std::string, bool> ready_ ABSL_GUARDED_BY(mu_);
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
-  int calls_ ABSL_GUARDED_BY(mu_) = 0;  // those that are waited for, too; each deletes itself
-  std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mu_);  // whose calls run
+  int calls_ ABSL_GUARDED_BY(mu_) = 0;  // those still waited for, too; each deletes itself
+  std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mu_);  // with running calls
 
   std::thread thread_;  // last: it uses all of these
 };

@@ -30,20 +30,20 @@ inline constexpr absl::Duration kMinPingInterval = absl::Seconds(10);
 // A server that cannot be connected to is looked for at least so often.
 inline constexpr absl::Duration kMaxReconnectWait = absl::Seconds(5);
 
-// For calls whose caller says nothing: longer than any unary method should take, shorter than a
-// person waits.
+// For callers that set no deadline: longer than any unary method should take, shorter than a person
+// waits.
 inline constexpr absl::Duration kDefaultCallTimeout = absl::Seconds(30);
 // Tries of a call that is answered Unavailable, the first included. gRPC allows no more than 5.
 inline constexpr int kMaxCallAttempts = 5;
 
-// What clients are advised to wait before they try again: a role that starts or has lost its store
-// is back within seconds; a limit or a full disk takes somebody to do something.
+// The advice to clients how long to wait before the next try: a role that starts or has lost its
+// store is back within seconds; a limit or a full disk takes an operator's action.
 inline constexpr absl::Duration kRetryUnavailable = absl::Seconds(1);
 inline constexpr absl::Duration kRetryExhausted = absl::Seconds(5);
 
 // A certificate is renewed hours before it ends; a key that leaked should be gone sooner.
 inline constexpr absl::Duration kCertificateRefresh = absl::Seconds(10);
-// Whoever changes a policy waits for it to hold.
+// The operator who changes a policy waits until it holds.
 inline constexpr absl::Duration kPolicyRefresh = absl::Seconds(1);
 // A policy is written by a person, and each call goes through all of it.
 inline constexpr size_t kMaxPolicyBytes = size_t{256} << 10;

@@ -1,4 +1,4 @@
-// Policies as YAML, read strictly: a role that was misspelt must not silently deny or allow.
+// Reads policies from YAML, strictly: a misspelt role must not silently deny or allow.
 
 #include "muster/rpc/policy.h"
 
@@ -278,7 +278,7 @@ std::shared_ptr<const Policy> PolicyGuard::Current() {
   next_look_ = clock_->Monotonic() + kPolicyRefresh;
   const std::optional<Version> version = VersionOf(path_);
   if (version == version_) return policy_;
-  version_ = version;  // a wrong one is told of once, not with every look
+  version_ = version;  // so a wrong one is logged once, not at every look
   absl::StatusOr<Policy> policy = LoadPolicy(path_);
   if (policy.ok()) {
     policy_ = std::make_shared<const Policy>(*std::move(policy));

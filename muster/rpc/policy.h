@@ -1,4 +1,4 @@
-// Policy: who may call what. A YAML file:
+// Policy: which callers may call which methods. A YAML file:
 //
 //   roles:
 //     - name: operators
@@ -30,10 +30,10 @@
 
 namespace muster::rpc {
 
-// Who calls, as far as the transport proves it.
+// A caller, as far as the transport proves its identity.
 struct Caller {
   bool loopback = false;  // plaintext from this machine
-  // Of the client's certificate; empty and none without one that was accepted.
+  // From the client's certificate; empty unless one was accepted.
   std::string common_name;
   std::vector<std::string> alternative_names;
 
@@ -52,7 +52,7 @@ struct Policy {
   std::vector<PolicyRole> roles;
 
   // PermissionDenied naming the method ("package.Service/Method") and the caller, unless a role
-  // allows it. Health is open to all: those who probe have no certificates.
+  // allows it. Health is open to all: probes have no certificates.
   absl::Status Check(const Caller& caller, absl::string_view method) const;
 };
 
@@ -63,10 +63,10 @@ absl::StatusOr<Policy> ParsePolicy(absl::string_view text, absl::string_view fil
 // The same for a file. InvalidArgument also when it cannot be read.
 absl::StatusOr<Policy> LoadPolicy(const std::string& path);
 
-// PolicyGuard: holds every call of a server against a policy file, before its service hears of it.
+// PolicyGuard: checks every call of a server against a policy file, before the service sees it.
 
-// Thread-safe. A file that changes holds within kPolicyRefresh; one that becomes wrong is logged as
-// an error, and what it said before goes on to hold.
+// Thread-safe. A changed file takes effect within kPolicyRefresh; if it is invalid, that is logged
+// as an error, and the previous policy stays in force.
 class PolicyGuard final : public grpc::AuthMetadataProcessor {
  public:
   // As LoadPolicy. `clock` is not owned.
@@ -82,10 +82,10 @@ class PolicyGuard final : public grpc::AuthMetadataProcessor {
   bool IsBlocking() const override { return false; }
 
  private:
-  // What tells a file from the one that replaces it.
+  // Distinguishes a file from the one that replaces it.
   struct Version {
     uint64_t inode = 0;
-    int64_t changed_ns = 0;  // which nobody can set back, unlike the time of the last write
+    int64_t changed_ns = 0;  // ctime: cannot be set back, unlike mtime
     int64_t bytes = 0;
 
     friend bool operator==(const Version&, const Version&) = default;

@@ -36,13 +36,13 @@ absl::Status WithAdvice(absl::Status status) {
 }
 
 // FallbackService: answers the calls of every service that a server does not have, in place of
-// gRPC's Unimplemented: for a server whose services are still to come.
-
+// gRPC's Unimplemented: for a server that gets its services later.
+//
 // Thread-safe.
 class FallbackService final : public grpc::CallbackGenericService {
  public:
-  // `answer` is called on gRPC's threads, with each call: be quick. What it answers is no OK; it
-  // goes out as any other answer does (call.h).
+  // gRPC's threads call `answer` with each call: be quick. It must not return OK; its status is
+  // sent as any other answer is (ToGrpc).
   explicit FallbackService(std::function<absl::Status()> answer) : answer_(std::move(answer)) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(
@@ -71,7 +71,7 @@ grpc::ServerGenericBidiReactor* FallbackService::CreateReactor(
 
 namespace {
 
-// chrono's clocks count nanoseconds in 64 bits: this is no limit to anybody.
+// chrono's clocks count nanoseconds in 64 bits; a year is no limit in practice.
 constexpr absl::Duration kMaxGrace = absl::Hours(24 * 365);
 
 int Milliseconds(absl::Duration duration) {

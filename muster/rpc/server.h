@@ -32,11 +32,11 @@ class ServerBuilder;
 namespace muster::rpc {
 
 // DeadlineExceeded when `deadline` is not after `now`. Calls wait for a thread; by the time one is
-// free their caller may have given up, and work for nobody only delays the others.
+// free the caller may have given up, and working for it would only delay the others.
 absl::Status RefuseIfLate(absl::Time deadline, absl::Time now);
 
-// Of a status that may pass (Unavailable, ResourceExhausted) with the time after which to try
-// again, unless it says one already.
+// Adds the time after which to try again to a status that may pass (Unavailable,
+// ResourceExhausted), unless it has one already.
 absl::Status WithAdvice(absl::Status status);
 
 // Does `work`, which answers absl::Status, unless the call's deadline has passed.
@@ -47,13 +47,13 @@ grpc::Status Answer(const grpc::ServerContext& context, Work work,
   return ToGrpc(WithAdvice(late.ok() ? work() : late));
 }
 
-// Server: one gRPC server with what every role's needs: health, reflection, limits, TLS, a policy,
-// and an end that lets running calls finish.
+// Server: one gRPC server with what every role needs: health, reflection, limits, TLS, a policy,
+// and a shutdown that lets running calls finish.
 //
 //   Start ──► listening, not ready ──SetReady(true)──► ready ──Drain──► stopped
 //
-// A call that arrives is held against limits and policy before its service hears of it; the service
-// begins with Answer (call.h), which turns away calls that come too late.
+// The server checks an arriving call against limits and policy before its service sees it; the
+// service begins with Answer, which refuses calls that come too late.
 
 class HealthService;
 class FallbackService;
@@ -65,9 +65,9 @@ struct ServerOptions {
   std::optional<TlsFiles> tls;
   // Plaintext on every address: for networks that encrypt beneath.
   bool allow_plaintext = false;
-  // See policy.h; empty: whoever can connect may call everything.
+  // See policy.h; empty: every client that can connect may call everything.
   std::string policy_file;
-  // What calls of services are answered that the server does not have, and never OK; empty: gRPC's
+  // Answers calls of services that the server does not have, and never with OK; empty: gRPC's
   // Unimplemented. Thread-safe and quick.
   std::function<absl::Status()> otherwise;
   base::Clock* clock = base::RealClock();  // not owned
@@ -83,9 +83,9 @@ class Server {
  public:
   // Listens. Health says that nothing is ready until SetReady.
   //
-  // InvalidArgument: an address, a certificate or the policy is wrong; plaintext where others can
-  // reach it; a policy on plaintext there, where nobody can prove who he is. Unavailable naming the
-  // address: it is in use, or not this machine's.
+  // InvalidArgument: an address, a certificate or the policy is wrong; plaintext on an address that
+  // other machines can reach; a policy on such plaintext, where no caller can prove its identity.
+  // Unavailable naming the address: it is in use, or not this machine's.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        absl::Span<const ServedService> services);
   // Drains without grace.
@@ -101,21 +101,21 @@ class Server {
   // Of one service, "muster.v1.QueueService".
   void SetServiceReady(const std::string& service, bool ready);
 
-  // Health says that nothing is ready, new calls are refused, running ones may finish within
-  // `grace` and are cancelled then. Returns when the last has ended: a synchronous method that
-  // ignores its cancellation holds it up. Again, it returns when the first has. Not from within a
-  // method.
+  // Makes health say that nothing is ready, refuses new calls, and lets running ones finish within
+  // `grace`; then cancels them. Returns when the last has ended: a synchronous method that ignores
+  // its cancellation delays it. A second call returns when the first has. Do not call it from
+  // within a method.
   //
-  // A refused call is answered Unavailable; only one that arrives at the very moment at which the
-  // drain begins, on a connection that is open, may be answered Cancelled by gRPC. No service has
-  // heard of it.
+  // A refused call is answered Unavailable; only a call that arrives on an open connection at the
+  // very moment at which the drain begins may be answered Cancelled by gRPC. No service has seen
+  // it.
   void Drain(absl::Duration grace);
 
  private:
   Server();
 
   absl::Status AddPorts(const ServerOptions& options, grpc::ServerBuilder* builder);
-  // Of the ports that were to be listened on, tells what became of them.
+  // Reports the outcome of listening on each wanted port.
   absl::Status TakeAddresses();
 
   // Both outlive server_.
@@ -125,7 +125,7 @@ class Server {
   std::vector<int> ports_;  // as wanted_; filled in while server_ is built, 0 where that failed
   std::vector<std::string> addresses_;
   std::unique_ptr<grpc::Server> server_;
-  base::Mutex drain_mu_;  // held while draining, so that whoever comes second waits
+  base::Mutex drain_mu_;  // held while draining, so that a second Drain waits
   bool drained_ ABSL_GUARDED_BY(drain_mu_) = false;
 };
 

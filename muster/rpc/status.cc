@@ -15,7 +15,7 @@
 namespace muster::rpc {
 namespace {
 
-// Other payloads are somebody's private matter and do not leave the process.
+// Other payloads are private to this process and do not leave it.
 constexpr absl::string_view kDetailPrefix = "type.googleapis.com/google.rpc.";
 constexpr absl::string_view kDomain = "muster";
 

@@ -1,10 +1,10 @@
-// The one place that knows how an absl::Status travels: its code as gRPC's, which has the same
-// numbers, and its details as google.rpc messages that clients in every language understand.
+// Converts an absl::Status for the wire and back: its code as gRPC's, which has the same numbers,
+// and its details as google.rpc messages that clients in every language understand.
 //
 //   absl::Status ──ToGrpc──► status, message, grpc-status-details-bin ──FromGrpc──► absl::Status
 //
 // In an absl::Status a detail is a payload, under its type URL: Annotate and StatusOr keep it, and
-// whoever does not care does not see it.
+// other callers do not notice it.
 #pragma once
 
 #include <map>
@@ -19,8 +19,8 @@
 
 namespace muster::rpc {
 
-// The reason of what is there but set otherwise than it must be (base/mismatch.h). Metadata:
-// stream, field, is, wanted.
+// The reason for a base::Mismatch: a stream exists with other settings than required
+// (base/status.h). Metadata: stream, field, is, wanted.
 inline constexpr char kStreamIncompatible[] = "STREAM_INCOMPATIBLE";
 
 // What of `status` a trailer can hold (limits.h): a longer message is cut between two characters,
@@ -47,7 +47,7 @@ struct ErrorReason {
   friend bool operator==(const ErrorReason&, const ErrorReason&) = default;
 };
 
-// Each answers `status` with the detail added; it replaces one of its kind. OK stays OK.
+// Each returns `status` with the detail added; it replaces one of its kind. OK stays OK.
 absl::Status WithViolations(absl::Status status, const std::vector<FieldViolation>& violations);
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 // In the domain "muster".
@@ -56,7 +56,8 @@ absl::Status WithReason(absl::Status status, const ErrorReason& reason);
 // InvalidArgument for one field of a request: "field: why", with that violation.
 absl::Status BadField(absl::string_view field, absl::string_view why);
 
-// What was added, here or by the server. Empty and nullopt: no such detail, or another domain.
+// Each reads the detail, added here or by the server. Empty and nullopt: no such detail, or another
+// domain.
 std::vector<FieldViolation> Violations(const absl::Status& status);
 std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 std::optional<ErrorReason> Reason(const absl::Status& status);

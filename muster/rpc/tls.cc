@@ -39,7 +39,7 @@ absl::StatusOr<Certificate> ReadCertificate(const std::string& path, absl::strin
       absl::StrCat("the ", what, " '", path, "' holds no certificate in PEM form"));
 }
 
-// Nobody is there to be asked for a passphrase.
+// There is no terminal to ask for a passphrase.
 int NoPassphrase(char*, int, int, void*) { return 0; }
 
 absl::Status CheckIdentity(const TlsFiles& files) {

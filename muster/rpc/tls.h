@@ -16,12 +16,12 @@ namespace muster::rpc {
 // Paths of PEM files. Replace certificate and key at once, by renaming their folder or a symlink to
 // it: a handshake between the two would fail.
 struct TlsFiles {
-  // Who this side is: the certificate, followed by those that lead to a root, and its private key.
-  // A server needs them; a client has them or not.
+  // This side's identity: the certificate, followed by the intermediate ones, and its private key.
+  // Required for a server, optional for a client.
   std::string certificate;
   std::string key;
-  // Whose certificates this side accepts. A server with roots demands a certificate of every client
-  // (mTLS), one without asks for none. A client without roots goes by the system's.
+  // The authorities that this side accepts. A server with roots demands a certificate of every
+  // client (mTLS); one without asks for none. A client without roots uses the system's.
   std::string roots;
   // How often the files are read again; whole seconds, at least one.
   absl::Duration refresh = kCertificateRefresh;

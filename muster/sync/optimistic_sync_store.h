@@ -1,5 +1,5 @@
-// OptimisticSyncStore: the seam of small shared records that change by compare-and-set (req. 54).
-// Ids, flags, leases and ownership stand on it.
+// OptimisticSyncStore: the interface of small shared records that change by compare-and-set (req.
+// 54). Ids, flags, leases and ownership are built on it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace muster::sync {
 
-// What a record's version is before it exists.
+// The version of a record that does not exist.
 inline constexpr uint64_t kAbsent = 0;
 
 struct VersionedData {
@@ -20,7 +20,7 @@ struct VersionedData {
   uint64_t version = kAbsent;  // grows with every write; kAbsent when there is no such record
 };
 
-// Thread-safe. A write that answered true survives what the engine's acknowledgements survive.
+// Thread-safe. After true, a write survives what the engine's acknowledgements survive.
 class OptimisticSyncStore {
  public:
   virtual ~OptimisticSyncStore() = default;
@@ -28,27 +28,27 @@ class OptimisticSyncStore {
   // {"", kAbsent} when the record does not exist. DataLoss when it is corrupt.
   virtual absl::StatusOr<VersionedData> Get(absl::string_view key) = 0;
 
-  // Writes `data` if the record's version still is `version` (kAbsent: if it does not exist).
-  // True: written. False: somebody else was first; read again. Any other trouble is an error, after
+  // Writes `data` if the record's version still is `version` (kAbsent: if it does not exist). True:
+  // written. False: another writer was first; read again. Any other failure is an error, after
   // which the outcome is unknown.
   virtual absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
                                         uint64_t version) = 0;
 };
 
-// The bounds of the sync seam, each with its reason.
+// The bounds of sync records, each with its reason.
 
 // Keys name a thing and its owner ("ids/batch"); backends turn them into subjects and file names.
 inline constexpr size_t kMaxKeyBytes = 256;
 
-// Records are read and written whole under contention; what is larger belongs into a blob.
+// Records are read and written whole under contention; larger data belongs into a blob.
 inline constexpr size_t kMaxDataBytes = size_t{64} << 10;
 
-// The limits that every OptimisticSyncStore enforces, in one place.
-
-// InvalidArgument unless `key` is 1 to kMaxKeyBytes of [A-Za-z0-9._/-].
+// InvalidArgument unless `key` is 1 to kMaxKeyBytes of [A-Za-z0-9._/-]. Every OptimisticSyncStore
+// enforces this.
 absl::Status ValidateKey(absl::string_view key);
 
-// InvalidArgument, naming `key`, when `data` is longer than kMaxDataBytes.
+// InvalidArgument, naming `key`, when `data` is longer than kMaxDataBytes. Every
+// OptimisticSyncStore enforces this.
 absl::Status ValidateData(absl::string_view key, absl::string_view data);
 
 }  // namespace muster::sync

@@ -74,7 +74,7 @@ absl::StatusOr<bool> UniqueIdGenerator::TryReserveLocked() {
   }
   const int64_t end = first + options_.range_size;
   absl::StatusOr<bool> written = store_->TryWrite(key_, absl::StrCat(end), record->version);
-  // After an error the range may be ours or not; it is left unused, which costs a gap at most.
+  // After an error the range may be reserved or not; leaving it unused costs a gap at most.
   if (!written.ok()) return base::Annotate(written.status(), "reserving ids");
   if (!*written) return false;
   next_ = first;

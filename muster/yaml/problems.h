@@ -1,4 +1,5 @@
-// Every bound of a file that a person writes in YAML, with its reason.
+// Problems: collects the mistakes of one YAML file; and the bounds of such files, each with its
+// reason.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ inline constexpr size_t kMaxProblemBytes = 1024;
 
 // Names become names of queues, tables and columns.
 inline constexpr size_t kMaxNameBytes = 40;
-// Header texts, member names, arguments: whatever a sane file holds.
+// Header texts, member names, arguments: more than any sane file holds.
 inline constexpr size_t kMaxTextBytes = 4096;
 
 // Problems: collects the mistakes of one file.
@@ -36,7 +37,7 @@ struct Problem {
 // Not thread-safe.
 class Problems {
  public:
-  // `file` may be empty: a text that came from none.
+  // `file` may be empty: the text came from no file.
   explicit Problems(absl::string_view file) : file_(file) {}
 
   // A message is one line: what is not printable UTF-8 in it becomes "?", and a long one is cut.

@@ -245,7 +245,7 @@ void RequireUtf8(absl::string_view text, Problems* problems) {
   }
 }
 
-// Takes note of nothing: for what only the reading itself tells.
+// Ignores every event: for errors that only the parsing itself reveals.
 class Ignore final : public YAML::EventHandler {
  public:
   using Text = const std::string&;

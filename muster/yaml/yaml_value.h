@@ -80,10 +80,8 @@ class YamlMap {
   std::vector<std::pair<std::string, YamlValue>> entries_;
 };
 
-// Reads the text of a file into its one YAML document.
-
-// The document. A problem and an empty node: more than `max_bytes`, not UTF-8, not YAML, several
-// documents, none. Never throws.
+// Reads the one YAML document of a text. A problem and an empty node: more than `max_bytes`, not
+// UTF-8, not YAML, several documents, none. Never throws.
 YAML::Node ReadDocument(absl::string_view text, size_t max_bytes, Problems* problems);
 
 }  // namespace muster::yaml

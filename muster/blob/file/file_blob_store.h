@@ -1,4 +1,4 @@
-// FileBlobStore: the BlobStore of the embedded shapes; a file per blob, in one directory.
+// FileBlobStore: the BlobStore of a single machine; a file per blob, in one directory.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,14 @@ class DurableDirectory;
 namespace muster::blob::file {
 
 struct Options {
-  // May stand beside the owner; refuses to put and to delete (FailedPrecondition).
+  // Can be open beside the owner; refuses Put and Delete (FailedPrecondition).
   bool read_only = false;
 };
 
-// Thread-safe. A Put that answered OK survives power loss.
+// Thread-safe. After OK, a Put survives power loss.
 class FileBlobStore final : public blob::BlobStore {
  public:
-  // Creates `dir` if need be, and removes what a Put that was killed left there.
+  // Creates `dir` if needed, and removes what a killed Put left there.
   // FailedPrecondition: another process owns it. NotFound: read-only and not there.
   static absl::StatusOr<std::unique_ptr<FileBlobStore>> Open(const std::string& dir,
                                                              const Options& options = Options());
@@ -41,8 +41,8 @@ class FileBlobStore final : public blob::BlobStore {
   const std::unique_ptr<os::DurableDirectory> directory_;
 };
 
-// Checks every blob of a directory. A repair moves a damaged one onto the quarantine: who holds its
-// name is told that it is gone, and makes what it held again.
+// Checks every blob of a directory. A repair moves a damaged blob into the quarantine: a reader of
+// its name then gets NotFound, and makes the content again.
 
 // NotFound: there is no such directory. FailedPrecondition: a process owns it (only a repair is in
 // its way), or a newer muster wrote a blob.

@@ -1,5 +1,3 @@
-// The bytes of a blob, in chunks on a subject of their own.
-
 #include "muster/blob/jetstream/jetstream_blob_store.h"
 
 #include <algorithm>
@@ -26,14 +24,15 @@
 
 namespace muster::blob::jetstream {
 
-// How many `bytes` make.
+// The number of chunks that `bytes` make. The bytes of a blob are chunks on a subject of their own.
 size_t ChunksOf(size_t bytes);
 
 // Publishes `data` in order, kWindowChunks at a time. OK: the server has acknowledged each of them.
 absl::Status WriteChunks(nats::JetStream* jetstream, const std::string& subject,
                          absl::string_view data);
 
-// DataLoss: they are not all there, or not what `info` says. On top of JetStream's own statuses.
+// DataLoss: chunks are missing, or the bytes are not what `info` says. On top of JetStream's own
+// statuses.
 absl::StatusOr<std::string> ReadChunks(nats::JetStream* jetstream, const ObjectInfo& info);
 
 namespace {
@@ -92,7 +91,7 @@ absl::StatusOr<std::string> ReadChunks(nats::JetStream* jetstream, const ObjectI
 
 namespace {
 
-// The nuids of chunks that are there, of puts of ours that began before `before`.
+// The nuids of existing chunks, of muster's Puts that began before `before`.
 absl::StatusOr<std::vector<std::string>> OldNuids(nats::JetStream* jetstream,
                                                   absl::string_view bucket, absl::Time before) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> subjects,
@@ -136,7 +135,7 @@ absl::StatusOr<size_t> RemoveOrphans(nats::JetStream* jetstream, absl::string_vi
   if (state.messages == 0 || state.first_time >= before) return 0;
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> old, OldNuids(jetstream, bucket, before));
   if (old.empty()) return 0;
-  // After the chunks: the metadata of a put comes after its chunks, too.
+  // Read after the chunks, because a Put writes its metadata after its chunks, too.
   MUSTER_ASSIGN_OR_RETURN(const auto named, NamedNuids(jetstream, bucket));
   size_t removed = 0;
   for (const std::string& nuid : old) {
@@ -178,7 +177,7 @@ JetStreamBlobStore::JetStreamBlobStore(nats::Connection* connection, const Optio
       jetstream_(connection, options.timeout),
       provisioner_(&jetstream_, BucketConfig(options.bucket, options.replicas), options.clock) {}
 
-// They cost room and nothing else, so that the store opens also where they cannot be removed.
+// Orphans cost only room, so the store opens even if they cannot be removed.
 void JetStreamBlobStore::RemoveOldOrphans() {
   const auto removed = RemoveOrphans(&jetstream_, bucket_, clock_->Now() - kOrphanAge);
   if (!removed.ok()) {
@@ -210,7 +209,7 @@ absl::Status JetStreamBlobStore::Put(absl::string_view name, absl::string_view d
     RemoveChunks(replaced);
     return absl::OkStatus();
   }
-  // Without an answer the metadata may be there, or still come, and name them.
+  // Without an answer the metadata may exist, or still arrive, and name the chunks.
   if (!absl::IsUnavailable(status)) RemoveChunks(info.nuid);
   return base::Annotate(status, absl::StrCat("putting ", Naming(name)));
 }
@@ -227,8 +226,8 @@ absl::StatusOr<std::string> JetStreamBlobStore::Commit(const ObjectInfo& info) {
   const std::string text = EncodeObject(info);
   for (int i = 0; i < kMaxTries; ++i) {
     MUSTER_ASSIGN_OR_RETURN(const Meta before, ReadMeta(info.name));
-    // Only over what was read just now: so each put knows what it replaced, and of two that put the
-    // same blob at once none leaves its chunks behind.
+    // Only over the metadata that was just read: so each Put knows what it replaced, and of two
+    // that put the same blob at once neither leaves its chunks behind.
     const auto ack = jetstream_.Publish(
         {.subject = MetaSubject(bucket_, info.name),
          .headers = {{nats::kRollup, nats::kRollupSubject},
@@ -272,7 +271,7 @@ absl::StatusOr<std::string> JetStreamBlobStore::Get(absl::string_view name) {
     if (meta->sequence == read_before) return damage;
     absl::StatusOr<std::string> data = ReadObject(*meta->info);
     if (data.ok()) return data;
-    // Or was it replaced meanwhile, and its chunks removed under the reader?
+    // Another Put may have replaced the blob meanwhile, and removed the chunks during the read.
     damage = base::Annotate(data.status(), Naming(name));
     if (!absl::IsDataLoss(damage)) return damage;
     read_before = meta->sequence;
@@ -292,7 +291,7 @@ absl::Status JetStreamBlobStore::Delete(absl::string_view name) {
   const absl::StatusOr<Meta> before = ReadMeta(name);
   if (!before.ok()) return base::Annotate(before.status(), Naming(name));
   if (before->sequence == 0) return absl::OkStatus();
-  // Only what was read: who puts the blob anew just now has put it after this.
+  // Deletes only the metadata that was read: a Put that comes now is newer than this Delete.
   const auto deleted =
       jetstream_.Purge(StreamOf(bucket_), MetaSubject(bucket_, name), before->sequence);
   if (!deleted.ok()) {

@@ -1,10 +1,10 @@
 // JetStreamBlobStore: the BlobStore that many machines share, in an object bucket of NATS
 // (object_layout.h).
 //
-// A put writes its chunks under a nuid of its own, and then the metadata that names them: with that
-// message the blob is the new one. A put that dies before leaves chunks that nobody reads; the next
-// open removes them once they are older than kOrphanAge. So until then a bucket may hold, beside
-// its blobs, what the puts of a day left that died.
+// Put writes the chunks under a nuid of its own, and then the metadata that names them: the
+// metadata message makes the blob the new one. A Put that dies before that leaves chunks that no
+// reader finds; the next Open removes them once they are older than kOrphanAge. So a bucket may
+// hold, beside its blobs, the chunks of the Puts that died within the last day.
 #pragma once
 
 #include <cstddef>
@@ -34,29 +34,31 @@ struct Options {
 
 // Thread-safe; any number of stores, in any number of processes, may share a bucket.
 //
-// A Put that answered OK survives what the server's acknowledgements survive: its own death always;
-// with three replicas or more, that of the minority. A single server syncs its disk only every
-// `sync_interval`: to survive a power cut, that has to be "always" (known from 2.10 on).
+// After OK, a Put survives what the server's acknowledgements survive: always a crash of the
+// server; with three replicas or more, the loss of the minority. A single server syncs its disk
+// only every `sync_interval`: to survive a power cut, that must be "always" (supported from 2.10
+// on).
 class JetStreamBlobStore final : public blob::BlobStore {
  public:
-  // Makes the bucket, or changes it to be as the options say, and removes what puts that died left.
-  // `connection` is not owned. InvalidArgument: a bucket's name that is none. FailedPrecondition:
-  // the server has the bucket with settings that cannot be changed, runs no JetStream, or takes no
-  // messages as large as a chunk. Unavailable: try again.
+  // Creates the bucket, or changes it to match the options, and removes the chunks of Puts that
+  // died. `connection` is not owned. InvalidArgument: the bucket's name is invalid.
+  // FailedPrecondition: the server has the bucket with settings that cannot be changed, runs no
+  // JetStream, or takes no messages as large as a chunk. Unavailable: try again.
   static absl::StatusOr<std::unique_ptr<JetStreamBlobStore>> Open(
       nats::Connection* connection, const Options& options = Options());
 
-  // Of all: Unavailable: no answer, or the bucket is gone; whether a blob was put or deleted is
-  // unknown. A bucket that stays gone is made anew, without blobs (nats/stream_keeper.h).
-  // ResourceExhausted: the server is full; the blob is as it was before.
+  // All methods: Unavailable: no answer, or the bucket is gone; whether the blob was put or deleted
+  // is unknown. A bucket that stays gone is created again, without blobs
+  // (nats/stream_provisioner.h). ResourceExhausted: the server is full; the blob is as it was
+  // before.
   absl::Status Put(absl::string_view name, absl::string_view data) override;
   absl::StatusOr<std::string> Get(absl::string_view name) override;
-  // Removes the metadata, too, where tools would leave a marker: names do not come again, and the
-  // markers would add up.
+  // Removes the metadata, too, where NATS's tools would leave a marker: names do not come again,
+  // and the markers would add up.
   absl::Status Delete(absl::string_view name) override;
 
  private:
-  // The metadata as it lies there.
+  // The metadata as the bucket holds it.
   struct Meta {
     uint64_t sequence = 0;  // 0: there is none
     absl::StatusOr<ObjectInfo> info = absl::NotFoundError("there is no such blob");
@@ -68,11 +70,11 @@ class JetStreamBlobStore final : public blob::BlobStore {
   absl::Status WriteAll(absl::string_view nuid, absl::string_view data);
   absl::StatusOr<Meta> ReadMeta(absl::string_view name);
   absl::StatusOr<nats::StoredMessage> ReadLastMeta(absl::string_view name);
-  // With `info` the blob is the new one. Answers the nuid that it replaced, "" if none.
+  // Makes `info` the blob's metadata. Returns the nuid that it replaced, "" if none.
   absl::StatusOr<std::string> Commit(const ObjectInfo& info);
   // The blob that `info` names.
   absl::StatusOr<std::string> ReadObject(const ObjectInfo& info);
-  // Where it fails, they become orphans.
+  // On failure the chunks become orphans.
   void RemoveChunks(absl::string_view nuid);
 
   const std::string bucket_;
@@ -81,13 +83,14 @@ class JetStreamBlobStore final : public blob::BlobStore {
   nats::StreamProvisioner provisioner_;
 };
 
-// Chunks that no metadata names: a put died before it came to that, or after it had replaced a blob
-// and before it had removed what it replaced.
-
-// Removes those that muster wrote for puts which began before `before`, and answers of how many
-// puts. Costs one call where the bucket holds nothing as old; otherwise it looks at the metadata of
-// every blob. Blobs that tools put, and what is left of them, stay. FailedPrecondition, and nothing
-// is removed: metadata cannot be read, so it is not known what it names.
+// Removes orphans: chunks that no metadata names, because a Put died before it wrote the metadata,
+// or after it had replaced a blob and before it had removed the replaced chunks.
+//
+// Removes the chunks that muster wrote for Puts which began before `before`, and returns the number
+// of those Puts. Costs one call if the bucket holds nothing that old; otherwise it reads the
+// metadata of every blob. Blobs that other tools put, and what is left of them, stay.
+// FailedPrecondition: metadata cannot be read, so it is unknown which chunks it names, and nothing
+// is removed.
 absl::StatusOr<size_t> RemoveOrphans(nats::JetStream* jetstream, absl::string_view bucket,
                                      absl::Time before);
 

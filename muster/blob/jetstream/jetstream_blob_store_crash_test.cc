@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Servers, PutterKilledTest, EachServer(), &ServerName);
 
 }  // namespace
 
-// What holds when the server is killed under those who put, and started again.
+// What holds when the server is killed during Puts, and started again.
 
 namespace {
 

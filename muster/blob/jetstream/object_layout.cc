@@ -128,7 +128,7 @@ json BucketConfig(absl::string_view bucket, int replicas) {
           {"max_msgs_per_subject", -1},
           {"max_age", 0},
           {"discard", "new"},
-          // So that nobody's read is answered by a replica that lags behind.
+          // Otherwise a replica that lags behind could answer a read.
           {"allow_direct", false},
           {"allow_rollup_hdrs", true},
           {"deny_delete", false},

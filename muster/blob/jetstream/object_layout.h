@@ -1,4 +1,4 @@
-// The bounds of the blob store on JetStream, each with its reason.
+// How blobs lie in JetStream, and the bounds of that, each with its reason.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,24 @@
 
 namespace muster::blob::jetstream {
 
-// What NATS's own tools take, and well below the payload that servers allow (1 MiB).
+// The chunk size of NATS's own tools, and well below the payload that servers allow (1 MiB).
 inline constexpr size_t kChunkBytes = size_t{128} << 10;
-// The subject and headers of a chunk or its answer come on top.
+// On top of that come the subject and headers of a chunk, or of the answer that returns it.
 inline constexpr size_t kChunkOverheadBytes = 1024;
 
-// Chunks that are on their way to the server without its acknowledgement: enough that the wait for
-// it is short beside the transfer, few enough that they fit into every buffer on the way.
+// Chunks under way to the server without its acknowledgement: enough that the wait for it is short
+// compared to the transfer, few enough that they fit into every buffer on the way.
 inline constexpr size_t kWindowChunks = 16;
 
-// Each try more means that another put of the same blob came between; so somebody makes progress.
+// Each further try means that another Put of the same blob came between, so one of them makes
+// progress.
 inline constexpr int kMaxTries = 100;
 
-// Chunks without metadata are taken for those of a put that died when they are older than this. A
-// put of the largest blob takes minutes, and clocks of machines differ by less than that.
+// Chunks without metadata count as those of a Put that died when they are older than this. A Put of
+// the largest blob takes minutes, and the clocks of machines differ by less than this.
 inline constexpr absl::Duration kOrphanAge = absl::Hours(24);
 
-// How blobs lie in JetStream: as an object bucket of NATS (ADR-20), which any NATS tool reads.
+// Blobs lie in an object bucket of NATS (ADR-20), which any NATS tool reads:
 //
 //   stream OBJ_<bucket>
 //   subject $O.<bucket>.C.<nuid>              the blob's bytes, in messages of up to 128 KiB
@@ -39,12 +40,12 @@ inline constexpr absl::Duration kOrphanAge = absl::Hours(24);
 //    "digest": "SHA-256=<base64url>", "mtime": "0001-01-01T00:00:00Z",
 //    "options": {"max_chunk_size": 131072}}
 //
-// A nuid is of one put only: to readers it is any token, and ours tells when it was made:
+// A nuid belongs to one Put. Readers take it as any token; one of muster's tells when it was made:
 //
 //   muster-<milliseconds since 1970, 12 hexadecimal digits>-<16 random ones>
 //
-// `mtime` is of no meaning: readers take the message's time. `"deleted": true` is what tools leave
-// of a blob. The header Nats-Rollup: sub has new metadata take the place of the old.
+// `mtime` has no meaning: readers take the message's time. `"deleted": true` is what tools leave of
+// a deleted blob. The header Nats-Rollup: sub makes new metadata replace the old.
 
 struct ObjectInfo {
   std::string name;
@@ -64,11 +65,11 @@ absl::StatusOr<ObjectInfo> DecodeObject(absl::string_view text);
 std::string DigestOf(absl::string_view bytes);
 
 std::string MakeNuid(absl::Time now);
-// When one of ours was made; nullopt for anybody else's.
+// When the nuid was made, if muster made it; nullopt for any other.
 std::optional<absl::Time> TimeOfNuid(absl::string_view nuid);
 
 std::string StreamOf(absl::string_view bucket);
-// `nuid` or `name` may be ">" for those of all.
+// `nuid` or `name` may be ">", which matches all.
 std::string ChunkSubject(absl::string_view bucket, absl::string_view nuid);
 std::string MetaSubject(absl::string_view bucket, absl::string_view name);
 

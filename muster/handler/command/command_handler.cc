@@ -89,8 +89,8 @@ class CommandHandler final : public handler::Handler {
     Fail("ended, or wrote something, between two items");
   }
 
-  // The item waits rather than going back to the queue, where the same worker would find it again.
-  // But no longer than it may take: it is deferred then.
+  // The item waits here: back in the queue, the same worker would find it again. It waits no longer
+  // than its allowed time, and is deferred then.
   std::optional<Outcome> AwaitRestart(const handler::WorkItem& item) {
     const absl::Duration now = options_.clock->Monotonic();
     if (child_ != nullptr || restart_at_ <= now) return std::nullopt;
@@ -125,7 +125,8 @@ class CommandHandler final : public handler::Handler {
   Outcome Ended() {
     if (!child_->HasEnded()) return Failed("closed its stdin or stdout");
     const std::string how = child_->Kill();
-    // One that exits may have found the machine wanting, not the item.
+    // A program that exits by itself may have lacked resources of the machine: that is no proof
+    // against the item.
     const bool is_proof = options_.death_is_proof && child_->was_signalled();
     Discard();
     return is_proof ? Died(how) : Failed(how);
@@ -194,7 +195,7 @@ class CommandHandler final : public handler::Handler {
   StderrLog errors_;
   std::unique_ptr<os::ChildProcess> child_;   // null until needed, and after a failure
   std::optional<Conversation> conversation_;  // with child_
-  absl::Duration allowed_;                    // for the item at hand
+  absl::Duration allowed_;                    // for the current item
   int failures_ = 0;                          // in a row
   absl::Duration restart_at_ = -absl::InfiniteDuration();
   std::string why_;  // of the last failure

@@ -1,5 +1,5 @@
 // A handler that is any program: started once per handler and kept, one line of JSON in and one out
-// for each work item. docs/command_handlers.md is for those who write such programs.
+// for each work item. docs/command_handlers.md tells authors of such programs how to write one.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct CommandOptions {
   std::string working_dir;
   // Set in the program's environment, on top of this process's own.
   std::vector<std::pair<std::string, std::string>> env;
-  // From handing out an item to its answer, the program's start included when it has to be started.
-  // A start that is held back (below) does not count; an item for which that takes longer than this
-  // is deferred.
+  // From handing out an item to its answer, including the program's start if it has to be started.
+  // A start that is held back (below) does not count; an item that would have to wait longer than
+  // this for its start is deferred.
   absl::Duration deadline = absl::Seconds(30);
   // A longer answer is refused: it would be held in memory, once per worker.
   size_t max_answer_bytes = size_t{16} << 20;
@@ -37,18 +37,18 @@ struct CommandOptions {
   absl::Duration exit_grace = absl::Seconds(1);
   // Bytes of address space that the program may have; 0: no limit of its own.
   uint64_t memory_limit = 0;
-  // The item during which a signal kills the program gets Dead instead of Retry. For items that
-  // somebody has died of before.
+  // An item during which a signal kills the program gets Dead instead of Retry. For items that have
+  // killed a program before.
   bool death_is_proof = false;
-  // Where the handlers tell that their programs fail again and again, and that one works; null:
-  // nowhere. Shared with who reads it, whom they may outlive.
+  // Where the handlers note that their programs fail again and again, or that one works; null:
+  // nowhere. Shared with its readers; the handlers may outlive them.
   std::shared_ptr<handler::HealthIssues> health;
   base::Clock* clock = base::RealClock();  // not owned
 };
 
-// Each handler that the factory makes runs a program of its own. The factory answers NotFound when
-// there is no such program, or no such script for it (find_program.h), and PermissionDenied when it
-// cannot be executed; it starts none: that happens with the first item.
+// Each handler that the factory makes runs a program of its own. The factory returns NotFound when
+// there is no such program, or no such script for it (os/find_program.h), and PermissionDenied when
+// it cannot be executed. It starts no program: the first item does.
 //
 // Process gives Retry, with the reason, when the program crashes, hangs beyond the deadline, closes
 // its pipes, or answers anything but what docs/command_handlers.md allows; the program's process

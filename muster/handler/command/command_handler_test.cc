@@ -1,4 +1,4 @@
-// What a program is told, and what comes of its answers.
+// The requests that a program gets, and the outcomes of its answers.
 #include "muster/handler/command/command_handler.h"
 
 #include <fstream>

@@ -157,8 +157,8 @@ constexpr size_t kChunkBytes = size_t{64} * 1024;
 constexpr int kMaxDrainedChunks = 16;
 using Chunk = std::array<char, kChunkBytes>;
 
-// Writing to a program that has closed its stdin raises SIGPIPE, which ends a process that has not
-// thought of it; a library may change that for its own thread only.
+// Writing to a program that has closed its stdin raises SIGPIPE, which by default ends the process;
+// a library may change that for its own thread only.
 class SigPipeBlock {
  public:
   SigPipeBlock() {

@@ -1,4 +1,6 @@
-// StderrLog: what a program writes to its stderr, as lines of our log.
+// Talks to a handler program: StderrLog, Watchdog and Conversation.
+//
+// StderrLog: logs what a program writes to its stderr, line by line.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +20,8 @@
 namespace muster::handler::command {
 
 // Not thread-safe. Bounded in every direction: a line has at most kMaxLineBytes, and at most
-// kMaxLines are logged per kWindow; how many were left out is logged once the window is over, or
-// the program.
+// kMaxLines are logged per kWindow. It logs how many lines were left out when the window or the
+// program ends.
 class StderrLog {
  public:
   static constexpr size_t kMaxLineBytes = 1024;
@@ -39,8 +41,8 @@ class StderrLog {
   // The program has ended: what it wrote last is a line even without a line feed.
   void EndLine();
 
-  // The last kLastLines lines that were not blank since Forget(), as one, cut at its beginning to
-  // kLastBytes: mostly what a program died of.
+  // The last kLastLines non-blank lines since Forget(), joined, cut at the beginning to kLastBytes:
+  // they mostly say why the program died.
   std::string LastLines() const;
   void Forget() { last_lines_.clear(); }
 
@@ -77,10 +79,10 @@ class Watchdog {
   // interruption stays.
   void Arm(absl::Duration deadline);
 
-  // The deadline is off, an interruption forgotten.
+  // Switches the deadline off and forgets an interruption.
   void Disarm();
 
-  // At once, and until Disarm.
+  // Interrupts at once, and until Disarm.
   void Interrupt();
 
   State state() const;
@@ -101,7 +103,7 @@ class Watchdog {
   const os::FileDescriptor event_;
   mutable base::Mutex mu_;
   base::CondVar changed_;  // for the thread
-  base::CondVar settled_;  // for who awaits a state
+  base::CondVar settled_;  // for threads in Await
   State state_ ABSL_GUARDED_BY(mu_) = State::kQuiet;
   absl::Duration deadline_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
@@ -133,14 +135,15 @@ class Conversation {
   Conversation(os::ChildProcess* child, StderrLog* errors, Watchdog* watchdog, base::Clock* clock,
                ConversationLimits limits);
 
-  // Sends `request` and waits for a line until the watchdog barks. After any other end than
-  // kAnswered the program cannot be talked to again. SIGPIPE is held back from this thread.
+  // Sends `request` and waits for a line until the watchdog's deadline or interruption. After any
+  // end but kAnswered the program cannot be used again. SIGPIPE is blocked for this thread
+  // meanwhile.
   ConversationEnd Ask(absl::string_view request);
 
   // The line that came, without its line feed; valid until the next Ask.
   absl::string_view answer() const { return answer_; }
 
-  // Whether the program can be asked: it runs, and has written nothing that nobody asked for.
+  // Whether the program can be asked: it runs, and has written nothing without a request.
   bool IsReady();
 
   // Logs what has come on stderr, up to a bound.

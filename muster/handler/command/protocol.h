@@ -1,4 +1,5 @@
-// JSON from programs that are not trusted to get it right.
+// The lines between muster and a handler program, in both directions, and strict JSON for the
+// answers.
 #pragma once
 
 #include <string>
@@ -13,9 +14,9 @@
 
 namespace muster::handler::command {
 
-// The value that all of `text` is. InvalidArgument when it is not JSON (RFC 8259, UTF-8
-// throughout), an object has the same member twice, or brackets nest deeper than `max_depth`:
-// time and memory stay in proportion to `text`.
+// The value that all of `text` is. InvalidArgument when `text` is not JSON (RFC 8259, UTF-8
+// throughout), an object has the same member twice, or brackets nest deeper than `max_depth`. Time
+// and memory stay in proportion to `text`.
 absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text, int max_depth);
 
 // The line that a program reads: one work item. docs/command_handlers.md is its contract.
@@ -24,17 +25,17 @@ absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text, int max_d
 // misunderstand the new.
 inline constexpr int kProtocolVersion = 1;
 
-// One line of JSON, its line feed included. A transaction with a field that is not UTF-8 cannot be
-// told in JSON: it is rejected in `results` and left out.
+// One line of JSON, its line feed included. JSON cannot hold a field that is not UTF-8: a
+// transaction with one is rejected in `results` and left out.
 std::string EncodeRequest(const handler::JobSchema& schema, const handler::WorkItem& item,
                           absl::Duration deadline, handler::Results& results);
 
-// The line that a program writes: what became of one work item. docs/command_handlers.md is its
-// contract, and whatever is not in it is refused.
+// The line that a program writes: the outcome of one work item. docs/command_handlers.md is its
+// contract; everything that the contract does not allow is refused.
 
 // Reads an answer about `item` (`line` without its line feed) and puts its groups and rejections
-// into `results`, where transactions that were never sent are rejected already. InvalidArgument
-// naming the place in the answer that is wrong; `results` is then to be thrown away.
+// into `results`, where the transactions that were not sent are rejected already. InvalidArgument
+// naming the wrong place in the answer; the caller must then discard `results`.
 absl::StatusOr<handler::Outcome> DecodeAnswer(absl::string_view line,
                                               const handler::JobSchema& schema,
                                               const handler::WorkItem& item,

@@ -131,7 +131,7 @@ absl::string_view NameOf(Outcome::Kind kind) {
     case Outcome::Kind::kDead:
       return "dead";
     case Outcome::Kind::kDefer:
-    case Outcome::Kind::kRelease:  // the contract has no word for it: nobody stops a program so
+    case Outcome::Kind::kRelease:  // the contract has no word for it: no program is stopped so
       return "defer";
     case Outcome::Kind::kUnset:
     case Outcome::Kind::kRetry:

@@ -1,5 +1,5 @@
-// Serve: the program's side of a conversation, for a handler that is linked into this program. So a
-// handler in C++ runs in a process of its own by the same contract as any other program.
+// Serve: the program's side of a conversation, for a handler that is linked into this program. It
+// lets a handler in C++ run in a process of its own by the same contract as any other program.
 #pragma once
 
 #include <cstdio>

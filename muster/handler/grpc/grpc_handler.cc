@@ -1,6 +1,3 @@
-// Caller: the calls to one handler server for one job, one after the other, on which all workers of
-// a process put their items.
-
 #include "muster/handler/grpc/grpc_handler.h"
 
 #include <algorithm>
@@ -28,11 +25,14 @@
 
 namespace muster::handler::grpc {
 
+// Caller: makes the calls to one handler server for one job, one after the other; all workers of a
+// process send their items on the current call.
+//
 // Thread-safe.
 class Caller {
  public:
   Caller(handler::JobSchema schema, GrpcOptions options, std::shared_ptr<::grpc::Channel> channel);
-  // Ends the call that there is. No item is being processed.
+  // Ends the current call. No item may be in processing.
   ~Caller();
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
@@ -52,30 +52,30 @@ class Caller {
   // How long the item may take from now on.
   absl::Duration Allowed(const handler::WorkItem& item) const;
 
-  // A session with a place for the item, or what becomes of the item without one.
+  // A session with a slot for the item, or the item's outcome without one.
   std::variant<SessionPtr, handler::Outcome> FindSlot(const handler::WorkItem& item);
-  // The session that there is, opened if need be; it may be over a moment later.
+  // The current session, opened if needed; it may be over a moment later.
   std::variant<SessionPtr, handler::Outcome> AwaitSession(const handler::WorkItem& item,
                                                           absl::Duration until);
-  // Opens one; who calls it has set opening_.
+  // Opens a session; the caller has set opening_.
   SessionPtr Open(const std::stop_token& stop);
-  // Why a session cannot be used that has come to `ready`, or to none, if it cannot.
+  // Why the session cannot be used after AwaitReady gave `ready`; nullopt: it can.
   std::optional<Obstacle> ObstacleOf(Session& session, const absl::StatusOr<v1::Ready>& ready);
-  // Why one that has said `ready` cannot.
+  // Why a session with this `ready` cannot be used.
   std::optional<std::string> Misfit(const v1::Ready& ready) const;
-  // Whom it concerns hears of it.
+  // Notes the obstacle in health, and calls on_refused or on_unreached if it is one for them.
   void Tell(const Obstacle& obstacle);
-  // Nobody has ever been reached, for longer than that may take.
+  // Whether the server was never reached, for longer than reach_patience.
   bool IsGivenUp();
 
   handler::Outcome Settle(const SessionPtr& session, const Reply& reply,
                           const handler::WorkItem& item, absl::Duration allowed,
                           handler::Results& results);
-  // What becomes of an item that was unanswered when its session was over.
+  // The outcome of an item that was unanswered when its session ended.
   handler::Outcome Unanswered(const SessionPtr& session);
   handler::Outcome Postponed();
 
-  // `session` can be used no longer: holds the next one back, once for each session.
+  // `session` is of no use any more: delays the next one, once for each session.
   void Drop(const SessionPtr& session, const std::string& why);
   void HoldBackLocked(const std::string& why, bool is_refused) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Logs why_, unless that is no news.
@@ -183,7 +183,8 @@ std::variant<Caller::SessionPtr, Outcome> Caller::AwaitSession(const WorkItem& i
       continue;
     }
     const absl::Duration now = options_.clock->Monotonic();
-    // Who waits for a refusal to end holds up those who stop working for the job because of it.
+    // A worker that waited here for a refusal to end would delay the process that stops working for
+    // the job because of the refusal.
     if (now >= until || (refused_ && next_call_ > now)) {
       return Outcome::Defer(std::max(next_call_ - now, absl::ZeroDuration()),
                             absl::StrCat("the handler is waited for: ", why_));
@@ -235,7 +236,7 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
 
 std::optional<Caller::Obstacle> Caller::ObstacleOf(Session& session,
                                                    const absl::StatusOr<v1::Ready>& ready) {
-  // A server may say of its own that something else cannot be connected to.
+  // The server itself may answer that something behind it cannot be connected to.
   const bool is_connected = channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
   if (absl::IsAborted(ready.status())) {
     const SessionEnd end = session.end();
@@ -331,7 +332,8 @@ void Caller::HoldBackLocked(const std::string& why, bool is_refused) {
       is_refused ? options_.max_hold_back
                  : std::min(options_.first_hold_back * (1 << std::min(failures_, kMaxDoublings)),
                             options_.max_hold_back);
-  // Who gives it up wants one more try at the end, and no longer a wait.
+  // Until the server is first reached, the next try comes no later than reach_by_, after which
+  // on_unreached is due.
   if (options_.on_unreached && !reached_ && *reach_by_ > now) {
     delay = std::min(delay, *reach_by_ - now);
   }
@@ -405,8 +407,8 @@ class CallerMaker {
   }
 
  private:
-  // An address at which nobody is shows before there is an item, and a server that is back shows
-  // before there is another one: who asks keeps the connection up, which is no call.
+  // Shows a server that is missing before the first item, and one that is back before the next
+  // item: the probe keeps the connection up, without making a call.
   void Watch(const std::shared_ptr<::grpc::Channel>& channel) const {
     if (options_.health == nullptr) return;
     options_.health->SetProbe([channel, address = options_.address] {

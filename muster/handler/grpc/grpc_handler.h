@@ -1,5 +1,5 @@
-// The bounds of handlers over gRPC, each with its reason. Those of
-// proto/muster/v1/handler_service.proto are promised to who writes handlers.
+// A handler over gRPC, and its bounds, each with its reason. The bounds named in
+// proto/muster/v1/handler_service.proto are promised to authors of handlers.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace muster::handler::grpc {
 
 inline constexpr int kProtocolVersion = 1;
 
-// As gRPC takes by default, in both directions.
+// gRPC's default, in both directions.
 inline constexpr size_t kMaxMessageBytes = size_t{4} << 20;
 // From the start of a call to the handler's `ready`.
 inline constexpr absl::Duration kReadyTimeout = absl::Seconds(10);
@@ -28,21 +28,21 @@ inline constexpr absl::Duration kReadyTimeout = absl::Seconds(10);
 // kMaxHoldBack: a server that is down is not stormed.
 inline constexpr absl::Duration kFirstHoldBack = absl::Milliseconds(100);
 inline constexpr absl::Duration kMaxHoldBack = absl::Seconds(30);
-// A trouble that stays the same is told again only after so long: every few seconds it would bury
-// all else in the log.
+// An unchanged problem is logged again only after this: more often it would bury the rest of the
+// log.
 inline constexpr absl::Duration kTellAgainAfter = absl::Minutes(1);
-// From the first call to a server that nobody has ever reached: time to start one beside it.
+// From the first call to a server that was never reached: leaves time to start one.
 inline constexpr absl::Duration kReachPatience = absl::Seconds(30);
 // How long a handler may take to end its side of a call that the processor has ended.
 inline constexpr absl::Duration kEndGrace = absl::Seconds(1);
 
 inline constexpr size_t kMaxReadyTextBytes = 256;  // of its name, and of its version
 inline constexpr int kMaxConcurrency = 1000;
-// Answers of abandoned items that may still come. Beyond it the oldest are no longer expected, and
-// ones that come all the same are a mistake: a handler that owes so many hangs.
+// The most abandoned items with answers that may still come. Beyond it muster no longer expects the
+// oldest, and takes their answers for a mistake: a handler that owes so many hangs.
 inline constexpr size_t kMaxStrays = 10'000;
 
-// A handler that is a server of its own, which speaks muster.v1.HandlerService. For users:
+// A handler that runs in a server of its own, which implements muster.v1.HandlerService. For users:
 // docs/grpc_handlers.md; the contract is proto/muster/v1/handler_service.proto.
 
 struct GrpcOptions {
@@ -50,40 +50,39 @@ struct GrpcOptions {
   std::optional<rpc::TlsFiles> tls;               // nullopt: plaintext, which is for loopback
   bool allow_plaintext = false;                   // to other hosts, too
   std::map<std::string, std::string> parameters;  // what the handler gets as such
-  // That the batches are pinned to. A handler that says another is given no items.
+  // The version that the batches are pinned to. A handler that reports another one gets no items.
   std::string version = "1";
   std::string processor = "local";  // role instance; for the handler's logs
   // From handing out an item to its answer. Time in which the item waits for a call, or for its
-  // turn, does not count; an item for which that takes longer than this is deferred.
+  // turn, does not count; an item that would have to wait longer than this is deferred.
   absl::Duration deadline = absl::Seconds(60);
   absl::Duration ready_timeout = kReadyTimeout;
   absl::Duration first_hold_back = kFirstHoldBack;
   absl::Duration max_hold_back = kMaxHoldBack;
   absl::Duration end_grace = kEndGrace;
-  // The handler said that it cannot work on such a job; who can stop working for it should. From a
-  // worker's thread, each time that it is asked. May be empty.
+  // Called when the handler said that it cannot do such a job, so that the process can stop working
+  // for it. Runs on a worker's thread, each time that the handler is asked. May be empty.
   std::function<void(const absl::Status&)> on_refused;
-  // No connection to the server has come to be within reach_patience of the first call; who can do
-  // without it should. As on_refused.
+  // Called when no connection to the server was made within reach_patience of the first call, so
+  // that the process can go on without it. Threads as on_refused.
   std::function<void(const absl::Status&)> on_unreached;
   absl::Duration reach_patience = kReachPatience;
-  // Where the handlers tell whether the server can be called; null: nowhere. Shared with who reads
-  // it, whom they may outlive.
+  // Where the handlers note whether the server can be called; null: nowhere. Shared with its
+  // readers; the handlers may outlive them.
   std::shared_ptr<handler::HealthIssues> health;
   base::Clock* clock = base::RealClock();  // not owned
 };
 
 // All handlers that the factory and its copies make share one call of the server; they must be for
-// one job. The factory answers InvalidArgument when address or certificates are wrong, or when the
-// address wants certificates (rpc::Address::IsLoopback) and there are none. It calls nobody: that
-// happens with the first item, and the call ends when the factory, its copies and all that they
-// made are gone.
+// one job. The factory returns InvalidArgument when address or certificates are wrong, or when the
+// address needs certificates (rpc::Address::IsLoopback) and there are none. It makes no call: the
+// first item does. The call ends when the factory, its copies and all their handlers are destroyed.
 //
-// Process gives Retry, with the reason, when the answer is late or anything but what the contract
-// allows, and when the call ends before it is there. Where the item is not at fault (the server
-// cannot be reached, is about to stop, has another version, refuses the job, or another item's
-// answer had the call cancelled) it gives Defer. When the stop token is set the handler is told to
-// abandon the item, which is released.
+// Process returns Retry, with the reason, when the answer is late or breaks the contract, and when
+// the call ends before the answer. It returns Defer if the item is not at fault: the server cannot
+// be reached, is about to stop, has another version or refuses the job, or another item's answer
+// caused the call to be cancelled. When the stop token is set, Process asks the handler to abandon
+// the item, and releases it.
 handler::HandlerFactory GrpcHandlerFactory(GrpcOptions options);
 
 }  // namespace muster::handler::grpc

@@ -1,4 +1,4 @@
-// The way to a handler that may work for the job: its address, its readiness, what is told of it.
+// Connecting to a handler: its address, its readiness, the reports about both.
 #include <atomic>
 #include <chrono>
 #include <future>

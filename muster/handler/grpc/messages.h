@@ -1,5 +1,4 @@
-// Items and answers as they travel to and from a handler over gRPC. What they mean is in
-// proto/muster/v1/handler_service.proto.
+// The messages to and from a handler over gRPC. proto/muster/v1/handler_service.proto defines them.
 #pragma once
 
 #include <map>
@@ -21,17 +20,17 @@ v1::WorkRequest EncodeHello(const handler::JobSchema& schema,
 // Without deadlines. A transaction that is not UTF-8 is rejected in `results` and left out.
 v1::WorkRequest EncodeItem(const handler::JobSchema& schema, const handler::WorkItem& item,
                            handler::Results& results);
-// The answer may take `allowed` from `now` on.
+// Sets the deadline of the answer: `allowed` from `now` on.
 void SetDeadline(absl::Duration allowed, absl::Time now, v1::HandlerItem* item);
 
 v1::WorkRequest EncodeAbandon(absl::string_view item);
 
-// InvalidArgument: a handler must not say so.
+// InvalidArgument: the message breaks the contract.
 absl::Status CheckReady(const v1::Ready& ready);
 
-// Puts the groups and rejections of an answer about `item` into `results`, where transactions that
-// were never sent are rejected already. InvalidArgument naming the place in the answer that is
-// wrong; `results` is then to be thrown away.
+// Puts the groups and rejections of an answer about `item` into `results`, where the transactions
+// that were not sent are rejected already. InvalidArgument naming the wrong place in the answer;
+// the caller must then discard `results`.
 absl::StatusOr<handler::Outcome> DecodeAnswer(const v1::HandlerAnswer& answer,
                                               const handler::JobSchema& schema,
                                               const handler::WorkItem& item,

@@ -21,8 +21,8 @@ auto Call(v1::HandlerService::Stub* stub, ::grpc::ClientContext* context) {
   return stub->Work(context);
 }
 
-// gRPC gives the code Unavailable also to a call whose connection broke, and tells it from what a
-// handler has sent only in its words for people. A handler that says the same means the same.
+// gRPC gives the code Unavailable to a broken connection, too; only the message distinguishes it
+// from a handler's own Unavailable. A handler that sends the same message means the same.
 bool IsBrokenConnection(const std::string& message) {
   for (const char* const words :
        {"Socket closed", "Connection reset", "Broken pipe", "Connection timed out",
@@ -41,7 +41,7 @@ bool IsNoConnection(const std::string& message) {
 }
 
 // The resolver asks for addresses of both kinds at once and names the answer that came last, now
-// one and now the other: the same trouble is told in the same words.
+// one and now the other. Without these details the same failure has the same message.
 std::string WithoutResolverDetails(const std::string& message) {
   return message.substr(0, message.find(": C-ares status"));
 }
@@ -192,7 +192,7 @@ void Session::Write() {
       outbox_.pop_front();
     }
     mu_.Unlock();
-    // False: the call has ended, which the reader hears of.
+    // False: the call has ended; the reader finds out, too.
     const bool is_written = is_last ? stream_->WritesDone() : stream_->Write(request);
     mu_.Lock();
     if (is_last || !is_written) return;
@@ -251,7 +251,7 @@ bool Session::TakeAnswerLocked(v1::HandlerAnswer answer) {
     RefuseLocked("answered before it said that it is ready");
     return false;
   }
-  // An answer of an item that was abandoned, and came again since, is as good as the one to come.
+  // The late answer of an item that was abandoned and came again is as good as the one to come.
   const auto asked = asked_.find(answer.item());
   if (asked != asked_.end() && asked->second == nullptr) {
     asked->second = std::make_unique<v1::HandlerAnswer>(std::move(answer));

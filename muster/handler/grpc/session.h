@@ -26,13 +26,13 @@
 
 namespace muster::handler::grpc {
 
-// How a session was over.
+// How a session ended.
 struct SessionEnd {
   enum class Kind {
-    kCancelled,  // here
+    kCancelled,  // by this side
     kStopped,    // the handler takes nothing more: it ended with OK, or said Unavailable
     kRefused,    // it said FailedPrecondition instead of ready: it cannot work on such a job
-    kUnreached,  // no connection came to be
+    kUnreached,  // no connection was made
     kFailed,     // anything else: it died, or said what it must not
   };
 
@@ -40,12 +40,12 @@ struct SessionEnd {
   std::string why;  // completes "the handler …"
 };
 
-// What became of an item that was handed in.
+// The fate of an item that was passed to Ask.
 struct Reply {
   enum class Kind {
     kAnswered,
     kLate,          // no answer by the deadline
-    kInterrupted,   // the stop token said so; the handler was told to abandon the item
+    kInterrupted,   // the stop token was set; the handler was asked to abandon the item
     kAskedAlready,  // an item of that name is unanswered
     kOver,          // the session is over: see end()
   };
@@ -68,23 +68,23 @@ class Session {
   // session is over; Cancelled: stopped.
   absl::StatusOr<v1::Ready> AwaitReady(absl::Duration deadline, const std::stop_token& stop);
 
-  // Waits until fewer items are unanswered than the handler can take, and counts one more: Ask or
-  // ReleaseSlot must follow. Only once it is ready. Otherwise as AwaitReady.
+  // Waits until fewer items are unanswered than the handler can take, and takes the free slot: Ask
+  // or ReleaseSlot must follow. Only after AwaitReady. Statuses as AwaitReady's.
   absl::Status AcquireSlot(absl::Duration deadline, const std::stop_token& stop);
   void ReleaseSlot();
 
-  // Hands in an item, for which there is a place, and waits for its answer.
+  // Sends an item, for which the caller holds a slot, and waits for its answer.
   Reply Ask(const v1::WorkRequest& item, absl::Duration deadline, const std::stop_token& stop);
 
-  // Nobody waits for anything any more. The first reason counts.
+  // Cancels the call and wakes all waiting threads. The first reason counts.
   void Cancel(std::string why);
 
-  // Nothing more comes from here; waits for the handler to end its side, and cancels the call when
-  // that takes longer than `grace`. Nobody may be asking.
+  // Sends nothing more; waits for the handler to end its side, and cancels the call when that takes
+  // longer than `grace`. No thread may be in Ask.
   void End(absl::Duration grace);
 
   bool over() const;
-  // Once it is over.
+  // Valid once over() is true.
   SessionEnd end() const;
 
  private:
@@ -92,7 +92,7 @@ class Session {
 
   void Read();
   void Write();
-  // False: the handler must not say so; the session is over.
+  // False: the response breaks the contract; the session is over.
   bool TakeLocked(v1::WorkResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool TakeReadyLocked(v1::Ready ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool TakeAnswerLocked(v1::HandlerAnswer answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -106,19 +106,19 @@ class Session {
   const std::unique_ptr<Stream> stream_;
 
   mutable base::Mutex mu_;
-  base::CondVar changed_;  // for those who wait for ready, places, answers and the end
+  base::CondVar changed_;  // for threads that wait for ready, slots, answers and the end
   base::CondVar outgoing_;
   std::deque<v1::WorkRequest> outbox_ ABSL_GUARDED_BY(mu_);
   bool closing_ ABSL_GUARDED_BY(mu_) = false;        // nothing follows the outbox
-  bool reading_ended_ ABSL_GUARDED_BY(mu_) = false;  // nothing is worth writing any more
+  bool reading_ended_ ABSL_GUARDED_BY(mu_) = false;  // writing has become useless
   std::unique_ptr<v1::Ready> ready_ ABSL_GUARDED_BY(mu_);
   int slots_taken_ ABSL_GUARDED_BY(mu_) = 0;
-  // By the item's name; null until its answer is there.
+  // By the item's name; null until its answer has come.
   std::map<std::string, std::unique_ptr<v1::HandlerAnswer>> asked_ ABSL_GUARDED_BY(mu_);
-  // Names of abandoned items whose answers may still come, the oldest first.
+  // Names of abandoned items with answers that may still come, the oldest first.
   std::deque<std::string> strays_ ABSL_GUARDED_BY(mu_);
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
-  std::string refusal_ ABSL_GUARDED_BY(mu_);  // what the handler said that it must not
+  std::string refusal_ ABSL_GUARDED_BY(mu_);  // how the handler broke the contract
   std::string cancel_why_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<SessionEnd> end_ ABSL_GUARDED_BY(mu_);
   std::thread writer_;

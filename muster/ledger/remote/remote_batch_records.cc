@@ -12,7 +12,7 @@
 namespace muster::ledger::remote {
 namespace {
 
-// Batches whose initiator is remembered; one that is forgotten is asked for again.
+// Batches with a remembered initiator; for others, the initiators are asked again.
 constexpr size_t kMaxHomes = 10'000;
 constexpr size_t kMaxItemsOfCall = 4096;
 
@@ -70,7 +70,8 @@ absl::Status RemoteBatchRecords::Ask(uint64_t batch,
                                      const std::function<absl::Status(Stub&)>& call) {
   std::vector<std::string> addresses = initiators_();
   const std::string home = HomeOf(batch);
-  // First where it was; an initiator may have come back elsewhere, with its ledger.
+  // First the last known address; then the others, because an initiator may have come back
+  // elsewhere, with its ledger.
   std::stable_partition(addresses.begin(), addresses.end(),
                         [&home](const std::string& address) { return address == home; });
   absl::Status unreachable;

@@ -1,5 +1,5 @@
-// RemoteBatchRecords: the batches of initiators in other processes, for a controller. It finds out
-// by itself which of them has a batch.
+// RemoteBatchRecords: the batches of initiators in other processes, for a controller. It finds the
+// initiator that has a batch by itself.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ namespace muster::ledger::remote {
 using KnownInitiators = std::function<std::vector<std::string>()>;
 
 // Thread-safe. Beside the ledger's own statuses: Unavailable, when an initiator does not answer,
-// and when none of those that are known has the batch, because the one that has may only be away.
+// and when none of the known initiators has the batch, because the one that has it may be away for
+// now.
 class RemoteBatchRecords final : public ledger::BatchRecords {
  public:
   // Each call ends after `timeout` at the latest.
@@ -38,7 +39,7 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
  private:
   using Stub = v1::LedgerService::Stub;
 
-  // Calls `call` on the initiator that has the batch, or on one after the other until one has it.
+  // Runs `call` on the initiator that has the batch, or on one after the other until one has it.
   absl::Status Ask(uint64_t batch, const std::function<absl::Status(Stub&)>& call);
   absl::StatusOr<std::shared_ptr<Stub>> StubOf(const std::string& address);
   std::string HomeOf(uint64_t batch);

@@ -60,7 +60,7 @@ class Check {
   static void ReadRun(absl::string_view key, absl::string_view value, uint64_t number,
                       StoredBatch* stored);
   absl::Status CheckBatch(uint64_t number, StoredBatch* stored);
-  // Takes away all of a batch whose record is lost.
+  // Takes away all records of a batch without its batch record.
   absl::Status ForgetBatch(uint64_t number, const StoredBatch& stored);
   absl::Status MendProgress(uint64_t number, StoredBatch* stored);
   // The runs of items that begin at `first` or later, to `runs`.
@@ -186,10 +186,11 @@ absl::Status Check::MendProgress(uint64_t number, StoredBatch* stored) {
   mended.items = stored->items;
   mended.transactions = stored->transactions;
   mended.source_bytes = stored->source_bytes;
-  // What was not enqueued is missed later, and put again then.
+  // The missing results reveal items that were not enqueued, and a refill puts them again.
   mended.enqueued_items =
       progress_sound ? std::min(stored->batch.enqueued_items, stored->items) : stored->items;
-  // An ordinal that no refill of this batch has had: the queue knows theirs as duplicates.
+  // An ordinal that no refill of this batch has had: the queue drops messages with a known one as
+  // duplicates.
   if (!progress_sound) mended.refills = static_cast<uint32_t>(absl::ToUnixSeconds(clock_->Now()));
   session_->Put(kProgress, BatchKey(number), EncodeProgress(mended));
   return absl::OkStatus();
@@ -198,7 +199,7 @@ absl::Status Check::MendProgress(uint64_t number, StoredBatch* stored) {
 absl::Status Check::AddRunsFrom(uint64_t number, uint64_t first,
                                 std::vector<os::StoredRecord>* runs) const {
   const auto add = [&](absl::string_view key, absl::string_view value) {
-    // One with a key that no record has was told of already.
+    // A record with an invalid key was reported already.
     if (key.size() == 16) runs->push_back(session_->Stored(kItems, key, value));
     return absl::OkStatus();
   };

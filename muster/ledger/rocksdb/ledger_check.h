@@ -1,5 +1,5 @@
-// Checks every stored record of a ledger, and mends it. What an item is, its batch's source says
-// once more, so a repair may forget items, but never make one up.
+// Checks every stored record of a ledger, and repairs it. A batch's source can give its items once
+// more, so a repair may forget items, but never make one up.
 //
 //   damaged or missing   a repair
 //   record of a batch    the batch is taken away; its input makes a new one
@@ -33,7 +33,7 @@ struct LedgerSummary : os::CheckSummary {
 };
 
 // NotFound: there is no ledger. FailedPrecondition: a process has it open. DataLoss: it cannot be
-// looked at, which the findings were told.
+// read; the findings say why.
 absl::StatusOr<LedgerSummary> CheckLedger(const std::string& dir,
                                           const LedgerCheckOptions& options);
 

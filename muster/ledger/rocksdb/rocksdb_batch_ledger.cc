@@ -80,7 +80,7 @@ absl::StatusOr<Batch> RocksDbBatchLedger::GetLocked(uint64_t number) {
   return batch;
 }
 
-// Only what still changes: whoever lives for long would remember all that ever was.
+// Remembers only batches that still change: otherwise a long-lived process would keep all of them.
 void RocksDbBatchLedger::RememberLocked(const Batch& batch) {
   if (batch.state == BatchState::kOpen || batch.state == BatchState::kSealed) {
     known_[batch.number] = batch;
@@ -142,7 +142,7 @@ absl::Status RocksDbBatchLedger::Append(uint64_t number, uint64_t first_index,
   return database_->Sync();
 }
 
-// What changes nothing is synced as well: it may be another caller's, who still waits for that.
+// Syncs even if it changes nothing: the change may be another caller's that is not synced yet.
 absl::Status RocksDbBatchLedger::Seal(uint64_t number, uint64_t source_bytes) {
   {
     base::MutexLock lock(&mu_);

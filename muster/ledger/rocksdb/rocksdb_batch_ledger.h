@@ -1,5 +1,5 @@
-// The batch ledger of one machine, in a RocksDB directory of its own: apart from the queue, so that
-// losing the queue loses nothing.
+// The batch ledger of one machine, in a RocksDB directory separate from the queue's, so that losing
+// the queue loses no batch.
 #pragma once
 
 #include <memory>
@@ -59,8 +59,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
 
   const std::unique_ptr<muster::rocksdb::Database> database_;
 
-  // Held across writes: a batch's progress is read, changed and written as one step. Not across
-  // syncs: writers share those, and readers do not wait for a disk.
+  // Held across writes: reading, changing and writing a batch's progress is one step. Not held
+  // across syncs: writers share those, and readers do not wait for a disk.
   base::Mutex mu_;
   absl::flat_hash_map<uint64_t, ledger::Batch> known_ ABSL_GUARDED_BY(mu_);  // as stored
 };

@@ -1,4 +1,4 @@
-// RemoteReportClient: the counting desk of a controller in another process.
+// RemoteReportClient: the ReportClient for a controller in another process.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@
 
 namespace muster::report::remote {
 
-// Thread-safe. Statuses are as the service gave them. Whether a call that is Unavailable is tried
-// again, the channel decides.
+// Thread-safe. Statuses are the service's. The channel decides whether a call that is Unavailable
+// is tried again.
 class RemoteReportClient final : public report::ReportClient {
  public:
   // Each call ends after `timeout` at the latest.
@@ -52,13 +52,12 @@ class RemoteReportClient final : public report::ReportClient {
   const absl::Duration timeout_;
 };
 
-// DiscoveringReportClient: the counting desk of whichever controller is there: it looks for one
-// with each call.
+// DiscoveringReportClient: a ReportClient that looks for a controller with each call.
 
 // HOST:PORT of every controller that is known now, the best one first.
 using ControllerAddresses = std::function<std::vector<std::string>()>;
 
-// Thread-safe. Beside what RemoteReportClient answers: Unavailable, when no controller is known.
+// Thread-safe. Statuses are RemoteReportClient's, and Unavailable when no controller is known.
 class DiscoveringReportClient final : public report::ReportClient {
  public:
   DiscoveringReportClient(ControllerAddresses controllers, rpc::ChannelOptions channel_options,
@@ -83,12 +82,12 @@ class DiscoveringReportClient final : public report::ReportClient {
   const absl::Duration timeout_;
 
   base::Mutex mu_;
-  // Of the controller that was found last: there is one at a time.
+  // Of the controller found last: there is one at a time.
   std::string address_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<RemoteReportClient> client_ ABSL_GUARDED_BY(mu_);
 };
 
-// Reads what a batch adds up to from a controller in another process.
+// ReadReport reads the rows of a batch from a controller in another process.
 
 // For a report as a whole, which may be long.
 inline constexpr absl::Duration kDefaultReportTimeout = absl::Minutes(10);
@@ -100,9 +99,9 @@ struct ReadRequest {
   absl::Duration timeout = kDefaultReportTimeout;
 };
 
-// As report::VisitRows. All that is visited is of one moment. Statuses are those of GetReport
-// (proto/muster/v1/report_service.proto); DataLoss: the answer contradicts itself. On error some of
-// it may have been visited.
+// As report::VisitRows. All visited rows are of one moment. Statuses are those of GetReport
+// (proto/muster/v1/report_service.proto); DataLoss: the answer contradicts itself. On error some
+// rows may have been visited.
 absl::Status ReadReport(const std::shared_ptr<grpc::Channel>& channel, const ReadRequest& request,
                         const report::RowVisitor& visitor);
 

@@ -1,5 +1,5 @@
-// SQL functions that add exactly, because SQLite itself would turn a large sum into a rounded
-// float:
+// Connection registers two SQL functions that add exactly, because SQLite itself would turn a large
+// sum into a rounded float:
 //   muster_add_decimal(a, b)   TEXT + TEXT → TEXT, base::Decimal
 //   muster_add_int(a, b)       INTEGER + INTEGER → INTEGER, 64 bits
 // A sum that does not fit fails the statement with SQLITE_RANGE (OutOfRange); a stored value that
@@ -129,16 +129,16 @@ bool IsAbsent(const std::string& path) {
   return std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found;
 }
 
-// `path` as a URI that says that nobody will change the file.
+// `path` as a URI which tells SQLite that the file never changes.
 std::string ImmutableUri(absl::string_view path) {
   return absl::StrCat(
       "file:", absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}),
       "?immutable=1");
 }
 
-// SQLite wants to make the files of its log even to read, and cannot where the user may only read.
-// Without a log the database file is whole, and may be read as it is. A writer who begins meanwhile
-// is not noticed, so this is only for where there is no other way.
+// SQLite creates the files of its log even to read, and cannot where the user may only read.
+// Without a log the database file is complete, and can be read as it is. A writer that begins
+// meanwhile goes unnoticed, so this is only for when there is no other way.
 bool MustBeImmutable(const std::string& path, OpenMode mode) {
   if (mode != OpenMode::kReadOnly || !IsAbsent(path + "-wal")) return false;
   const std::string folder = std::filesystem::path(path).parent_path();

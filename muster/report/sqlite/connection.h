@@ -85,8 +85,8 @@ enum class OpenMode { kReadOnly, kWrite, kCreate };
 class Connection {
  public:
   // NotFound: no file, unless kCreate. Otherwise see StatusOf. `busy_wait`: how long SQLite itself
-  // waits for a lock that somebody else holds. kReadOnly needs no right to write to the folder as
-  // long as nobody else writes.
+  // waits for a lock that another connection holds. kReadOnly needs no right to write to the folder
+  // while there is no writer.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, OpenMode mode,
                                                           absl::Duration busy_wait = kBusyWait);
   ~Connection();
@@ -126,9 +126,9 @@ class Transaction {
   Connection* connection_;  // nullptr once it has ended
 };
 
-// What SQLite's result code means here: FULL is ResourceExhausted; BUSY, LOCKED, IOERR and
-// CANTOPEN are Unavailable; CORRUPT and NOTADB are DataLoss; READONLY is FailedPrecondition; RANGE,
-// which our own functions answer (exact_add.h), is OutOfRange.
+// The meaning of SQLite's result codes: FULL is ResourceExhausted; BUSY, LOCKED, IOERR and CANTOPEN
+// are Unavailable; CORRUPT and NOTADB are DataLoss; READONLY is FailedPrecondition; RANGE, which
+// muster's own SQL functions return (connection.cc), is OutOfRange.
 absl::Status StatusOf(int code, absl::string_view message);
 
 // "a" with quotes, and those inside of it doubled: any text is a safe SQL identifier.

@@ -1,4 +1,4 @@
-// The rows of batches: their running totals, kept by each commit.
+// The rows of batches (their running totals, kept by each commit), of items and of rejections.
 #pragma once
 
 #include <cstdint>

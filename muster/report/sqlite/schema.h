@@ -1,6 +1,6 @@
-// The schema of a report database, apart from the groups' own tables (group_tables.h).
+// The schema of a report database, and the groups' own tables (at the end of this file).
 //
-//   muster_table      a group's table: whose it is
+//   muster_table      a group's table: its job and group
 //   muster_column     its keys and measures, in order
 //   muster_job_table  which tables a revision of a job fills
 //   muster_batch      a batch's running totals

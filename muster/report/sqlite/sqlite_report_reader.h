@@ -1,4 +1,4 @@
-// The reading half of the SQLite report.
+// SqliteReportReader: reads the SQLite report.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,3 @@
-// WriterLock: one writer per report. A file beside the database, because closing a second
-// descriptor of the database itself would drop the locks that SQLite holds on it.
-
 #include "muster/report/sqlite/sqlite_report_store.h"
 
 #include <fcntl.h>
@@ -28,10 +25,13 @@
 
 namespace muster::report::sqlite {
 
+// WriterLock: one writer per report. A file beside the database, because closing a second
+// descriptor of the database itself would drop the locks that SQLite holds on it.
+//
 // Held until destroyed, or until the process dies.
 class WriterLock {
  public:
-  // Locks "<database>-lock". base::Busy: somebody else, in this process or another, writes.
+  // Locks "<database>-lock". base::Busy: another writer, in this process or another, holds it.
   static absl::StatusOr<WriterLock> Take(const std::string& database);
   WriterLock(WriterLock&& other) noexcept;
   WriterLock& operator=(WriterLock&&) = delete;
@@ -239,8 +239,8 @@ class SqliteReportStore final : public report::ReportStore {
   static absl::Status NotInPlace(absl::string_view what) {
     return absl::UnavailableError(absl::StrCat(what, "; it was there when it was opened"));
   }
-  // The writer would go on in a file that was moved aside, and those who read would not find what
-  // it wrote.
+  // Without this check the writer would go on in a file that was moved aside, and readers would not
+  // find what it wrote.
   absl::Status CheckInPlace() const {
     if (FileAt(path_) == file_) return absl::OkStatus();
     return NotInPlace(absl::StrCat("report ", path_, " is another file or none"));

@@ -2,7 +2,7 @@
 //
 //   sqlite3 .muster/report.db 'select * from by_customer'
 //
-// schema.h and group_tables.h say what lies in it.
+// schema.h describes its tables.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ namespace muster::report::sqlite {
 
 struct SqliteOptions {
   base::Clock* clock = base::RealClock();  // not owned
-  // Only Read() works; stands beside a writer, and changes nothing.
+  // Only Read() works. Can be open beside a writer, and changes nothing.
   bool read_only = false;
   // Beyond this a commit is ResourceExhausted; 0 leaves it to the disk.
   int64_t max_bytes = 0;
-  // How long a commit waits for somebody who writes with a shell, before it is Unavailable.
+  // How long a commit waits for another writer, such as a user's shell, before it is Unavailable.
   absl::Duration busy_wait = absl::Seconds(2);
 };
 

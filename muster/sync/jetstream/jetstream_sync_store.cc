@@ -65,7 +65,7 @@ nlohmann::json BucketConfig(absl::string_view bucket, int replicas) {
           // A write that finds no room fails, it does not push out another record.
           {"discard", "new"},
           {"duplicate_window", absl::ToInt64Nanoseconds(kDuplicateWindow)},
-          // So that nobody's read is answered by a replica that lags behind.
+          // Otherwise a replica that lags behind could answer a read.
           {"allow_direct", false},
           {"allow_rollup_hdrs", true},
           {"deny_delete", true}};
@@ -122,7 +122,7 @@ absl::StatusOr<bool> JetStreamSyncStore::TryWrite(absl::string_view key, absl::s
   }
   MUSTER_ASSIGN_OR_RETURN(const bool written, WriteOver(key, data, version));
   if (written || version != sync::kAbsent) return written;
-  // Absent is also what was deleted, and then the deletion is what has to be written over.
+  // A deleted key counts as absent; the write must then replace the deletion marker.
   MUSTER_ASSIGN_OR_RETURN(const Stored stored, Read(key));
   if (stored.record.version != sync::kAbsent || stored.sequence == 0) return false;
   return WriteOver(key, data, stored.sequence);
@@ -134,7 +134,7 @@ absl::StatusOr<nats::StoredMessage> JetStreamSyncStore::ReadLast(absl::string_vi
   };
   absl::StatusOr<nats::StoredMessage> message = read();
   if (!nats::IsNoStream(message.status())) return message;
-  // No bucket is not the same as no record: what is read would be believed.
+  // A missing bucket must not look like missing records: the caller would believe it.
   if (read_only_) {
     return absl::FailedPreconditionError(
         absl::StrCat("the bucket is gone: ", message.status().message()));

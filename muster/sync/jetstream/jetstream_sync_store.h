@@ -1,5 +1,5 @@
 // JetStreamSyncStore: the OptimisticSyncStore that many machines share, in a key-value bucket of
-// NATS (kv_layout.h). The server compares and sets.
+// NATS (its layout is below). The server does the compare-and-set.
 #pragma once
 
 #include <cstdint>
@@ -32,25 +32,25 @@ struct Options {
 
 // Thread-safe; any number of stores, in any number of processes, may share a bucket.
 //
-// A write that answered true survives what the server's acknowledgements survive: its own death
-// always; with three replicas or more, that of the minority. A single server writes to its disk at
-// once, but syncs it only every `sync_interval`: a power cut may take the last writes back, unless
-// that is set to "always" (which servers know from 2.10 on).
+// After true, a write survives what the server's acknowledgements survive: always a crash of the
+// server; with three replicas or more, the loss of the minority. A single server writes to its disk
+// at once, but syncs it only every `sync_interval`: a power cut may take the last writes back,
+// unless that is set to "always" (supported from 2.10 on).
 class JetStreamSyncStore final : public sync::OptimisticSyncStore {
  public:
-  // Makes the bucket, or changes it to be as the options say. `connection` is not owned.
-  // InvalidArgument: a bucket's name that is none. FailedPrecondition: the server has the bucket
-  // with settings that cannot be changed, or runs no JetStream. NotFound: read-only and not there.
-  // Unavailable: try again.
+  // Creates the bucket, or changes it to match the options. `connection` is not owned.
+  // InvalidArgument: the bucket's name is invalid. FailedPrecondition: the server has the bucket
+  // with settings that cannot be changed, or runs no JetStream. NotFound: read-only and there is no
+  // bucket. Unavailable: try again.
   static absl::StatusOr<std::unique_ptr<JetStreamSyncStore>> Open(
       nats::Connection* connection, const Options& options = Options());
 
-  // What the leader of the bucket has, not a replica. A deposed leader that does not know it yet
-  // may answer what was; a write on top of that fails. Unavailable: also while the bucket is gone;
-  // one that stays so is made anew, without records (nats/stream_keeper.h), but not by a store that
-  // is open for reading only: FailedPrecondition.
+  // Reads from the leader of the bucket, not from a replica. A deposed leader that does not know it
+  // yet may return an older record; a write on top of that fails. Unavailable: also while the
+  // bucket is gone. A bucket that stays gone is created again, without records
+  // (nats/stream_provisioner.h), but not by a read-only store, which returns FailedPrecondition.
   absl::StatusOr<sync::VersionedData> Get(absl::string_view key) override;
-  // Unavailable: no answer, the outcome is unknown; it may even be written later.
+  // Unavailable: no answer, so the outcome is unknown; the server may even write it later.
   absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
                                 uint64_t version) override;
 
@@ -58,7 +58,7 @@ class JetStreamSyncStore final : public sync::OptimisticSyncStore {
   // A record as the stream has it.
   struct Stored {
     sync::VersionedData record;
-    uint64_t sequence = 0;  // of the last message, if only to say that the key was deleted
+    uint64_t sequence = 0;  // of the last message, even if that only marks a deletion
   };
 
   JetStreamSyncStore(nats::Connection* connection, const Options& options);
@@ -74,15 +74,15 @@ class JetStreamSyncStore final : public sync::OptimisticSyncStore {
   nats::StreamProvisioner provisioner_;
 };
 
-// How a sync store lies in JetStream: as a key-value bucket of NATS (ADR-8), which any NATS tool
+// The layout of a sync store in JetStream: a key-value bucket of NATS (ADR-8), which any NATS tool
 // reads.
 //
 //   stream KV_<bucket>            one message for each key, the last one written
 //   subject $KV.<bucket>.<key>    the data, as it is; its stream sequence is the record's version
-//   header KV-Operation           DEL or PURGE: somebody deleted the key with a tool
+//   header KV-Operation           DEL or PURGE: a tool deleted the key
 //
-// Keys of a bucket may hold all that sync keys may, but a dot only between other characters, and
-// "_kv" at the beginning is NATS's own. A dot or underscore that may not stand where it is is
+// Keys of a bucket may hold every character of a sync key, but a dot only between other characters,
+// and "_kv" at the beginning is reserved by NATS. A dot or underscore in a forbidden place is
 // written as =2E or =5F; sync keys hold no =.
 
 std::string StreamOf(absl::string_view bucket);

@@ -1,4 +1,4 @@
-// What holds when the server is killed under those who write, and started again.
+// What holds when the server is killed during writes, and started again.
 #include <memory>
 #include <set>
 #include <string>

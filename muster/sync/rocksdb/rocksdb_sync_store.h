@@ -1,5 +1,4 @@
-// RocksDbSyncStore: the OptimisticSyncStore of the embedded shapes, in a RocksDB directory of its
-// own.
+// RocksDbSyncStore: the OptimisticSyncStore of a single machine, in a RocksDB directory of its own.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@
 namespace muster::sync::rocksdb {
 
 struct Options {
-  // Sees the records as they were when it opened, may stand beside the owner, and refuses to write.
+  // Sees the records as of its opening, can be open beside the owner, and refuses to write.
   bool read_only = false;
   ::rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
 };
@@ -25,7 +24,7 @@ struct Options {
 // One family, of records.
 muster::rocksdb::DatabaseOptions SyncDatabase(const Options& options);
 
-// Thread-safe. What it acknowledged has been fsynced.
+// Thread-safe. An acknowledged write has been fsynced.
 class RocksDbSyncStore final : public sync::OptimisticSyncStore {
  public:
   // Creates `dir` if need be. FailedPrecondition: another process has it open. NotFound: read-only
@@ -38,7 +37,7 @@ class RocksDbSyncStore final : public sync::OptimisticSyncStore {
                                 uint64_t version) override;
 
  private:
-  // Writers of different records share an fsync; the few that share a mutex by chance wait for it.
+  // Writers of different records share an fsync, except the few that share a mutex by chance.
   static constexpr size_t kMutexes = 16;
 
   explicit RocksDbSyncStore(std::unique_ptr<muster::rocksdb::Database> database);
@@ -46,15 +45,15 @@ class RocksDbSyncStore final : public sync::OptimisticSyncStore {
   base::Mutex* MutexOf(absl::string_view key);
 
   const std::unique_ptr<muster::rocksdb::Database> database_;
-  // Held from reading a record to having written it: the compare and the set are one step.
+  // Held from reading a record until it is written: the compare and the set are one step.
   std::array<base::Mutex, kMutexes> write_mu_;
 };
 
-// Checks every record of a sync store. A repair takes a damaged one away: whoever keeps something
-// under its key must make it again.
-
+// Checks every record of a sync store. A repair takes a damaged record away: the user of its key
+// must make it again.
+//
 // NotFound: there is no store. FailedPrecondition: a process has it open, or a newer muster wrote a
-// record. DataLoss: it cannot be looked at, which the findings were told.
+// record. DataLoss: it cannot be read; the findings say why.
 absl::StatusOr<os::CheckSummary> CheckSync(const std::string& dir, const os::CheckOptions& options);
 
 }  // namespace muster::sync::rocksdb
