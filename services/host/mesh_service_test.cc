@@ -18,9 +18,11 @@
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/bus/mesh_fixture.h"
 
-namespace muster::bus {
+namespace muster::host {
 namespace {
 
+using bus::Heartbeat;
+using bus::Instance;
 using ::testing::ElementsAre;
 
 class MeshServiceTest : public ::testing::Test {
@@ -45,7 +47,7 @@ class MeshServiceTest : public ::testing::Test {
   }
 
   // May be out of reach.
-  class TestBus final : public HeartbeatBus {
+  class TestBus final : public bus::HeartbeatBus {
    public:
     absl::Status Publish(const v1::Heartbeat&) override { return absl::OkStatus(); }
     absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber) override {
@@ -57,9 +59,9 @@ class MeshServiceTest : public ::testing::Test {
   };
 
   base::FakeClock clock_;
-  Roster roster_{&clock_};
+  bus::Roster roster_{&clock_};
   TestBus bus_;
-  host::MeshService service_{&roster_, &bus_};
+  MeshService service_{&roster_, &bus_};
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<v1::MeshService::Stub> stub_;
 };
@@ -120,8 +122,9 @@ TEST_F(MeshServiceTest, TheInstanceThatAnswersIsAmongThoseThatItHears) {
   const auto subscription =
       bus.Subscribe([this](const v1::Heartbeat& heartbeat) { roster_.OnHeartbeat(heartbeat); })
           .value();
-  HeartbeatSender self(Instance(v1::ROLE_INITIATOR, "self"), nullptr, &bus, &roster_, &clock_);
-  HeartbeatSender other(Instance(v1::ROLE_PROCESSOR, "other"), nullptr, &bus, nullptr, &clock_);
+  bus::HeartbeatSender self(Instance(v1::ROLE_INITIATOR, "self"), nullptr, &bus, &roster_, &clock_);
+  bus::HeartbeatSender other(Instance(v1::ROLE_PROCESSOR, "other"), nullptr, &bus, nullptr,
+                             &clock_);
   self.Start();
   other.Start();
   clock_.AwaitSleepers(2);
@@ -132,4 +135,4 @@ TEST_F(MeshServiceTest, TheInstanceThatAnswersIsAmongThoseThatItHears) {
 }
 
 }  // namespace
-}  // namespace muster::bus
+}  // namespace muster::host
