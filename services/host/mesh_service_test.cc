@@ -85,7 +85,7 @@ TEST_F(MeshServiceTest, ListsInstancesAndTheirLoadsWhenAsked) {
 
 TEST_F(MeshServiceTest, SaysWhoIsLeaving) {
   roster_.OnHeartbeat(Heartbeat(v1::ROLE_PROCESSOR, "p", 1));
-  clock_.Advance(4 * kHeartbeatInterval);
+  clock_.Advance(4 * bus::kHeartbeatInterval);
   EXPECT_TRUE(List(v1::ROLE_PROCESSOR, false)->instances(0).leaving());
 }
 
@@ -105,7 +105,7 @@ TEST_F(MeshServiceTest, RefusesARoleThatThereIsNot) {
 }
 
 TEST_F(MeshServiceTest, LeavesLoadsOutThatNoAnswerHasRoomFor) {
-  for (size_t i = 0; i <= kMaxLoadBytes / 60'000; ++i) {
+  for (size_t i = 0; i <= bus::kMaxLoadBytes / 60'000; ++i) {
     v1::Heartbeat heartbeat = Heartbeat(v1::ROLE_PROCESSOR, absl::StrCat("p", i), 1);
     heartbeat.add_jobs()->set_job(std::string(60'000, 'j'));
     roster_.OnHeartbeat(heartbeat);
