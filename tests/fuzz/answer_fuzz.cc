@@ -87,8 +87,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   Results results(&Schema(), Item().size());
   if (data[0] % 4 < 3) results.Reject(Item()[data[0] % 4], "not sent");
-  const absl::StatusOr<Outcome> outcome =
-      handler::command::DecodeAnswer(Text(data + 1, size - 1), Schema(), Item().get(), results);
+  const absl::StatusOr<Outcome> outcome = muster::handler::command::DecodeAnswer(
+      Text(data + 1, size - 1), Schema(), Item().get(), results);
   if (!outcome.ok()) {
     Must(absl::IsInvalidArgument(outcome.status()), "a wrong answer is InvalidArgument");
     Must(!outcome.status().message().empty(), "the error says what is wrong");

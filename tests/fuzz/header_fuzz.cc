@@ -58,8 +58,8 @@ void ReadAgain(const Header& header, InputFormat format) {
                     absl::StrReplaceAll(field, {{"\"", "\"\""}}), "\"");
   }
   format.max_record_bytes = text.size();
-  const input::TextSource source(text);
-  const absl::StatusOr<Header> again = input::ReadHeader(source, format);
+  const muster::input::TextSource source(text);
+  const absl::StatusOr<Header> again = muster::input::ReadHeader(source, format);
   Must(again.ok() && again->fields == header.fields && again->positions == header.positions,
        "the names that were read make the same header again");
 }
@@ -72,8 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const auto format = FormatOf(data[0]);
   const absl::string_view text = Text(data + 1, size - 1);
-  const input::TextSource source(text);
-  const absl::StatusOr<Header> header = input::ReadHeader(source, format);
+  const muster::input::TextSource source(text);
+  const absl::StatusOr<Header> header = muster::input::ReadHeader(source, format);
   if (!header.ok()) {
     CheckRefusal(header.status());
     return 0;

@@ -13,7 +13,7 @@ namespace muster::fuzz {
 namespace {
 
 using ledger::Batch;
-using namespace ledger_rocksdb;
+using namespace ledger::rocksdb;
 
 constexpr uint64_t kNumber = 1;
 
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::fuzz;
   if (size == 0) return 0;
   const absl::string_view payload = Text(data + 1, size - 1);
-  for (const std::string& value : {std::string(payload), rocksdb::CheckedValue(payload)}) {
+  for (const std::string& value : {std::string(payload), muster::rocksdb::CheckedValue(payload)}) {
     switch (data[0] % 3) {
       case 0:
         CheckRecord(value, [](auto v) { return Rewrite(v, DecodeRecord, EncodeRecord); });

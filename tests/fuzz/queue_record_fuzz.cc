@@ -10,7 +10,7 @@
 namespace muster::fuzz {
 namespace {
 
-using namespace queue_rocksdb;
+using namespace queue::rocksdb;
 
 constexpr char kKey[] = "a key of 16 byte";
 constexpr size_t kStateFieldBytes = 40;

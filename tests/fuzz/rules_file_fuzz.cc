@@ -6,7 +6,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::fuzz;
-  namespace rules = muster::scaling_rules;
+  namespace rules = muster::scaling::rules;
   const absl::string_view text = Text(data, size);
   const auto read = rules::ParseRules(text, "rules.yaml");
   if (!read.ok()) {

@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster::fuzz;
   const absl::string_view text = Text(data, size);
   CheckRecord(std::string(text));
-  CheckRecord(rocksdb::CheckedValue(text));
+  CheckRecord(muster::rocksdb::CheckedValue(text));
   CheckData(text);
   return 0;
 }
