@@ -16,10 +16,6 @@
 #include "rocksdb/slice.h"
 
 namespace rocksdb {
-class Status;
-}  // namespace rocksdb
-
-namespace rocksdb {
 class ColumnFamilyHandle;
 class DB;
 class Env;
