@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
 #include "muster/base/status.h"
 #include "muster/nats/status.h"
 #include "nlohmann/json.hpp"
@@ -75,6 +77,10 @@ constexpr int kConsumerNameInUse = 10013;
 constexpr int kConsumerExists = 10148;
 constexpr int kInsufficientResources = 10023;
 constexpr int kStoreFailed = 10077;  // a limit of the stream, a full disk
+
+// Between attempts to make a stream that another client makes at the same moment.
+constexpr absl::Duration kFirstRaceWait = absl::Milliseconds(2);
+constexpr absl::Duration kLastRaceWait = absl::Seconds(1);
 
 absl::StatusCode CodeOf(int http_code, int error_code) {
   switch (error_code) {
@@ -204,6 +210,17 @@ absl::Status JetStream::CheckEnabled() {
 
 absl::Status JetStream::EnsureStream(const json& config,
                                      absl::Span<const absl::string_view> optional) {
+  absl::Duration wait = kFirstRaceWait;
+  for (;;) {
+    const absl::Status ensured = TryToEnsureStream(config, optional);
+    if (!absl::IsAborted(ensured) || wait > kLastRaceWait) return ensured;
+    base::SleepUnlessStopped(base::RealClock(), wait, {});
+    wait *= 2;
+  }
+}
+
+absl::Status JetStream::TryToEnsureStream(const json& config,
+                                          absl::Span<const absl::string_view> optional) {
   const std::string name = Text(config, "name");
   absl::StatusOr<json> answer = Call(absl::StrCat("STREAM.CREATE.", name), config);
   if (absl::IsAlreadyExists(answer.status())) {
@@ -242,6 +259,8 @@ absl::Status JetStream::Taken(const json& config) {
       if (stream != name) absl::StrAppend(&others, others.empty() ? "" : ", ", stream);
     }
   }
+  // With nats-server 2.9, a stream that is being made has its subjects before it has its name.
+  if (others.empty()) return absl::AbortedError(absl::StrCat("another client makes ", name));
   const Difference taken{"subjects", absl::StrCat("of stream ", others), subjects.dump()};
   return Incompatible(name,
                       absl::StrCat("stream ", name, " cannot have its subjects ", subjects.dump(),

@@ -107,10 +107,13 @@ class JetStream {
   absl::StatusOr<nlohmann::json> Call(const std::string& endpoint, const nlohmann::json& request);
 
  private:
+  // Aborted: another client makes the same stream at this moment.
+  absl::Status TryToEnsureStream(const nlohmann::json& config,
+                                 absl::Span<const absl::string_view> optional);
   // The error of EnsureStream when the server refuses to change an existing stream.
   absl::Status CannotChange(const nlohmann::json& config, const absl::Status& refusal,
                             absl::Span<const absl::string_view> optional);
-  // The error of EnsureStream when other streams have its subjects.
+  // The error of EnsureStream when other streams have its subjects. Aborted: none has them.
   absl::Status Taken(const nlohmann::json& config);
   absl::StatusOr<StoredMessage> Get(const std::string& stream, const nlohmann::json& request);
 

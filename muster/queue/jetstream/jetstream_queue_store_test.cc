@@ -2,12 +2,25 @@
 // server that NatsServer::Programs names.
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/nats/connection.h"
@@ -66,6 +79,79 @@ TEST_P(JetStreamQueueStoreTest, SetsAMessageAsideOnlyOnceHoweverOftenItIsAsked) 
   ASSERT_EQ(poison->size(), 1u);
   EXPECT_THAT(poison->front().cause.reason, HasSubstr("line one\r\nline two \"quoted\" "));
   EXPECT_EQ(store().Stats(queue_)->poison, 1);
+}
+
+// A connection that shows a test each request before it is sent.
+class TappedConnection final : public nats::Connection {
+ public:
+  using Tap = std::function<void(absl::string_view subject)>;
+
+  TappedConnection(nats::Connection* connection, Tap tap)
+      : Connection(connection->prompt()), connection_(connection), tap_(std::move(tap)) {}
+
+  absl::Status Publish(const nats::Outgoing& message) override {
+    return connection_->Publish(message);
+  }
+  absl::Status Flush(absl::Duration timeout) override { return connection_->Flush(timeout); }
+  absl::StatusOr<std::vector<absl::StatusOr<nats::Incoming>>> RequestAll(
+      absl::Span<const nats::Outgoing> requests, absl::Duration timeout) override {
+    for (const nats::Outgoing& request : requests) tap_(request.subject);
+    return connection_->RequestAll(requests, timeout);
+  }
+  absl::Status RequestMany(const nats::Outgoing& request, absl::Duration timeout,
+                           absl::FunctionRef<bool(nats::Incoming)> take) override {
+    return connection_->RequestMany(request, timeout, take);
+  }
+  absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(const std::string& subject,
+                                                          MessageHandler handler) override {
+    return connection_->Subscribe(subject, std::move(handler));
+  }
+  bool connected() const override { return connection_->connected(); }
+  int64_t max_payload() const override { return connection_->max_payload(); }
+
+ private:
+  nats::Connection* const connection_;
+  const Tap tap_;
+};
+
+// nats-server 2.9.10 makes two consumers of one name when two processes ask at the same moment, and
+// then leaves every pull unanswered: the results of a batch were never counted.
+TEST_P(JetStreamQueueStoreTest, AProcessWaitsForTheConsumerThatAnotherOneMakes) {
+  const queue::QueueId made{"acme", "made-at-once"};
+  const std::string create = absl::StrCat("$JS.API.CONSUMER.DURABLE.CREATE.", StreamOf(made), ".");
+  const std::string look = absl::StrCat("$JS.API.CONSUMER.INFO.", StreamOf(made), ".");
+  absl::Notification first_makes, second_waits;
+  TappedConnection first(client_->connection.get(), [&](absl::string_view subject) {
+    if (!absl::StartsWith(subject, create)) return;
+    first_makes.Notify();
+    second_waits.WaitForNotification();
+  });
+  TappedConnection second(client_->prompt.get(), [&](absl::string_view subject) {
+    const bool creates = absl::StartsWith(subject, create);
+    if (!creates && !absl::StartsWith(subject, look)) return;
+    if (second_waits.HasBeenNotified()) return;
+    EXPECT_FALSE(creates) << "before it looked";
+    second_waits.Notify();
+  });
+  Options options = options_;
+  options.prompt = nullptr;
+  const auto first_store = OpenJetStreamQueues(&first, options).value();
+  const auto second_store = OpenJetStreamQueues(&second, options).value();
+  std::jthread maker([&] { EXPECT_TRUE(first_store->CreateQueue(made, {}).ok()); });
+  first_makes.WaitForNotification();
+  EXPECT_TRUE(second_store->CreateQueue(made, {}).ok());
+  EXPECT_TRUE(second_store->Receive(made, {1})->empty());
+}
+
+TEST_P(JetStreamQueueStoreTest, AQueueWhoseMakerDiedIsMadeByTheNextProcess) {
+  const queue::QueueId left{"acme", "left"};
+  ASSERT_TRUE(store().CreateQueue(left, {{"owner", "billing"}}).ok());
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(left)).ok());  // as if it had never come so far
+  const Client next(server_.url(), options_);
+  ASSERT_TRUE(next.store->CreateQueue(left, {{"owner", "billing"}}).ok());
+  EXPECT_TRUE(next.store->Put(left, Bodies(1)).ok());
+  EXPECT_EQ(next.store->Receive(left, {1})->size(), 1u);
 }
 
 // What lies aside, as the first release wrote it, and as a newer one might.

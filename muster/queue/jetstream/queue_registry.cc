@@ -1,7 +1,7 @@
-// QueueRegistry, and the encoding of metadata in the aside stream: a JSON object of strings.
-
+// Metadata lies in the aside stream as a JSON object of strings.
 #include "muster/queue/jetstream/queue_registry.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -9,6 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
 #include "muster/base/status.h"
 #include "muster/nats/jetstream.h"
 #include "muster/queue/jetstream/stream_layout.h"
@@ -18,20 +20,25 @@
 
 namespace muster::queue::jetstream {
 
-std::string EncodeMetadata(const queue::Metadata& metadata);
-
-// DataLoss: `text` is not such an object. The error names `queue`.
-absl::StatusOr<queue::Metadata> DecodeMetadata(const queue::QueueId& queue,
-                                               const std::string& text);
+namespace {
 
 using nlohmann::json;
+using queue::QueueId;
+
+// Each installation sets the number of replicas and the duration of deduplication itself, so these
+// two may differ.
+constexpr absl::string_view kMayDiffer[] = {"num_replicas", "duplicate_window"};
+
+// A client that makes a queue takes a few milliseconds for it.
+constexpr absl::Duration kMakerGrace = absl::Seconds(1);
+constexpr absl::Duration kFirstLook = absl::Milliseconds(2);
 
 std::string EncodeMetadata(const queue::Metadata& metadata) {
   return json(metadata).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-absl::StatusOr<queue::Metadata> DecodeMetadata(const queue::QueueId& queue,
-                                               const std::string& text) {
+// DataLoss: `text` is not an object of strings. The error names `queue`.
+absl::StatusOr<queue::Metadata> DecodeMetadata(const QueueId& queue, const std::string& text) {
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   queue::Metadata metadata;
   for (const auto& [name, value] : object.items()) {
@@ -41,14 +48,6 @@ absl::StatusOr<queue::Metadata> DecodeMetadata(const queue::QueueId& queue,
   return absl::DataLossError(
       absl::StrCat("the metadata of queue '", queue.ToString(), "' cannot be read"));
 }
-
-namespace {
-
-using queue::QueueId;
-
-// Each installation sets the number of replicas and the duration of deduplication itself, so these
-// two may differ.
-constexpr absl::string_view kMayDiffer[] = {"num_replicas", "duplicate_window"};
 
 }  // namespace
 
@@ -139,22 +138,48 @@ absl::Status QueueRegistry::Create(const QueueId& queue, const queue::Metadata& 
 absl::StatusOr<queue::Metadata> QueueRegistry::Make(const QueueId& queue,
                                                     const queue::Metadata& metadata) {
   MUSTER_RETURN_IF_ERROR(jetstream_->EnsureStream(AsideStreamSettings(queue, options_->settings)));
-  const std::string text = EncodeMetadata(metadata);
-  const absl::Status written =
-      jetstream_
-          ->Publish({.subject = MetadataSubjectOf(queue),
-                     .headers = {{"Nats-Expected-Last-Subject-Sequence", "0"}},
-                     .data = text})
-          .status();
   queue::Metadata there = metadata;
-  if (nats::ErrorCodeOf(written) == nats::kWrongLastSequence) {
-    MUSTER_ASSIGN_OR_RETURN(there, ReadMetadata(queue));
-  } else {
-    MUSTER_RETURN_IF_ERROR(written);
+  uint64_t replaced = 0;
+  for (;;) {
+    const absl::Status written = WriteMetadata(queue, there, replaced);
+    if (written.ok()) break;
+    if (nats::ErrorCodeOf(written) != nats::kWrongLastSequence) return written;
+    MUSTER_ASSIGN_OR_RETURN(
+        const nats::StoredMessage stored,
+        jetstream_->LastMessage(AsideStreamOf(queue), MetadataSubjectOf(queue)));
+    MUSTER_ASSIGN_OR_RETURN(there, DecodeMetadata(queue, stored.data));
+    replaced = stored.sequence;
+    MUSTER_ASSIGN_OR_RETURN(const bool made, AwaitConsumer(queue));
+    if (made) break;
   }
   MUSTER_RETURN_IF_ERROR(jetstream_->EnsureStream(StreamSettings(queue, options_->settings)));
   MUSTER_RETURN_IF_ERROR(EnsureConsumer(queue, there));
   return there;
+}
+
+absl::Status QueueRegistry::WriteMetadata(const QueueId& queue, const queue::Metadata& metadata,
+                                          uint64_t replaced) {
+  const std::string text = EncodeMetadata(metadata);
+  const std::string expected = absl::StrCat(replaced);
+  return jetstream_
+      ->Publish({.subject = MetadataSubjectOf(queue),
+                 .headers = {{"Nats-Expected-Last-Subject-Sequence", expected}},
+                 .data = text})
+      .status();
+}
+
+absl::StatusOr<bool> QueueRegistry::AwaitConsumer(const QueueId& queue) {
+  base::Clock* const clock = base::RealClock();  // the server's time is real
+  const absl::Duration deadline = clock->Monotonic() + kMakerGrace;
+  for (absl::Duration wait = kFirstLook;; wait *= 2) {
+    const absl::Status consumer = jetstream_->GetConsumer(StreamOf(queue), kConsumer).status();
+    if (!absl::IsNotFound(consumer)) {
+      MUSTER_RETURN_IF_ERROR(consumer);
+      return true;
+    }
+    if (clock->Monotonic() >= deadline) return false;
+    base::SleepUnlessStopped(clock, wait, {});
+  }
 }
 
 // Every step runs whatever the earlier steps found: a previous call may have ended between two of

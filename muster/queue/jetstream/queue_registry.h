@@ -2,6 +2,7 @@
 // StreamQueue of each.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -53,8 +54,20 @@ class QueueRegistry {
   absl::StatusOr<queue::Metadata> ReadMetadata(const queue::QueueId& queue);
   // Makes the missing parts of the queue and brings the settings of the others up to date. Returns
   // the metadata of the queue: `metadata`, or the metadata that it already had.
+  //
+  // One client at a time makes the consumer: the client whose compare-and-set wrote the metadata
+  // last. The others wait for the consumer, and take over when it does not come. nats-server before
+  // 2.9.22 sometimes makes two consumers of one name for two simultaneous requests
+  // (nats-server pull request 4377), and the pulls of that name are never answered again.
   absl::StatusOr<queue::Metadata> Make(const queue::QueueId& queue,
                                        const queue::Metadata& metadata);
+  // Replaces the metadata message with the sequence `replaced` (0: there is none). The error
+  // kWrongLastSequence: another client has written it meanwhile.
+  absl::Status WriteMetadata(const queue::QueueId& queue, const queue::Metadata& metadata,
+                             uint64_t replaced);
+  // Waits for the consumer that another client makes. False: it has not come, so its maker may be
+  // gone.
+  absl::StatusOr<bool> AwaitConsumer(const queue::QueueId& queue);
   // Returns the metadata of a queue that Make has completed before, if all of it still exists.
   std::optional<queue::Metadata> IfMade(const queue::QueueId& queue);
   // Returns how long the leases of a queue with this metadata last.
