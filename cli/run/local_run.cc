@@ -34,11 +34,7 @@ absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& jo
 namespace {
 
 // How often the run looks whether the queues have lost anything.
-constexpr absl::Duration kLostItemCheckInterval = absl::Seconds(1);
-// If the items of a batch vanish more often than this, its queue cannot be trusted.
-constexpr int kMaxRefills = 5;
-// Uncounted items of one request to the report.
-constexpr size_t kLostItemsPerPage = 4096;
+constexpr absl::Duration kLossCheckInterval = absl::Seconds(1);
 // SIGTERM to exit takes at most 5 s: workers get most of it.
 constexpr absl::Duration kWorkerGrace = absl::Seconds(3);
 
@@ -61,12 +57,16 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
   // Open the input first: a wrong path must not leave a data directory behind.
   MUSTER_ASSIGN_OR_RETURN(run->source_, initiator::batch::BatchSource::Open(
                                             run->request_.input, run->request_.job->input));
+  run->source_size_ = run->source_->size();
   const handler::JobSchema schema = run->request_.job->schema();
   MUSTER_RETURN_IF_ERROR(run->request_.handler.factory(schema).status());
   MUSTER_RETURN_IF_ERROR(run->OpenStores());
   MUSTER_FAILPOINT("run.after_open");
   MUSTER_RETURN_IF_ERROR(run->CreateRoles());
   MUSTER_ASSIGN_OR_RETURN(run->submission_, run->Submit(stop));
+  run->engine_ = std::make_unique<initiator::batch::BatchEngine>(
+      run->submission_.batch.number, run->EngineDependencies(), run->job_queues_.get(),
+      std::move(run->source_));
   // Another process may hold the report for a moment, since people open the file: retry.
   MUSTER_RETURN_IF_ERROR(base::RetryPolicy({}, clock).Run(stop, [&](const base::RetryAttempt&) {
     return run->report_->RegisterBatch(report::ShapeOf(run->submission_.batch.number, schema))
@@ -126,16 +126,13 @@ absl::Status LocalRun::OpenStores() {
   // One at a time: batches are few, and people like small numbers without gaps.
   batch_numbers_ = std::make_unique<sync::UniqueIdGenerator>(
       sync_.get(), kBatchNumbers, sync::UniqueIdOptions{.range_size = 1});
+  job_queues_ =
+      std::make_unique<initiator::batch::JobQueues>(queues_.get(), item::kLocalAccount, clock_);
   return absl::OkStatus();
 }
 
 absl::Status LocalRun::CreateRoles() {
   const std::string account = item::kLocalAccount;
-  enqueuer_ = std::make_unique<initiator::batch::BatchEnqueuer>(
-      request_.job, source_.get(),
-      initiator::batch::Dependencies{queues_.get(), bus_.get(), ledger_.get(), batch_numbers_.get(),
-                                     blobs_.get(), clock_},
-      initiator::batch::Options{.account = account});
   MUSTER_ASSIGN_OR_RETURN(
       processor_, processor::Processor::Create(
                       request_.job, request_.handler.factory, request_.handler.version,
@@ -150,6 +147,8 @@ absl::Status LocalRun::CreateRoles() {
           ControllerEvents(),
           controller::Dependencies{queues_.get(), bus_.get(), ledger_.get(), report_.get(),
                                    blobs_.get(), clock_}));
+  report_client_ = std::make_unique<report::LocalReportClient>(
+      report_.get(), [this](uint64_t batch) { controller_->CheckCompletion(batch); });
   return absl::OkStatus();
 }
 
@@ -160,16 +159,9 @@ controller::Events LocalRun::ControllerEvents() {
     if (progress.batch == submission_.batch.number) counted_ = progress;
   };
   events.on_complete = [this](uint64_t batch) {
-    base::MutexLock lock(&mu_);
-    if (batch != submission_.batch.number) return;
-    complete_ = true;
-    changed_.NotifyAll();
+    if (batch == submission_.batch.number) wakeup_.Notify();
   };
-  events.on_error = [this](const absl::Status& status) {
-    base::MutexLock lock(&mu_);
-    failed_ = status;
-    changed_.NotifyAll();
-  };
+  events.on_error = [this](const absl::Status& status) { wakeup_.Fail(status); };
   return events;
 }
 
@@ -182,31 +174,42 @@ absl::StatusOr<initiator::batch::Submission> LocalRun::Submit(const std::stop_to
   submit.allow_new_revision = !chosen;
   submit.always_new = request_.always_new;
   submit.trace = request_.trace;
-  return enqueuer_->Submit(submit, stop);
+  initiator::batch::BatchOpener opener(request_.job, source_.get(), ledger_.get(),
+                                       batch_numbers_.get(), clock_);
+  return opener.Open(submit, stop);
+}
+
+initiator::batch::EngineDependencies LocalRun::EngineDependencies() {
+  initiator::batch::EngineDependencies dependencies;
+  dependencies.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), clock_};
+  dependencies.options.account = item::kLocalAccount;
+  dependencies.report_client = report_client_.get();
+  dependencies.dead_items = [this](uint64_t batch) { return DeadItems(batch); };
+  return dependencies;
 }
 
 absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
   const absl::Duration start = clock_->Monotonic();
-  if (submission_.start == initiator::batch::Start::kDone) {
-    MUSTER_RETURN_IF_ERROR(DeleteBlobs());  // the run that completed it may have been killed since
+  const bool was_done = submission_.start == initiator::batch::Start::kDone;
+  if (!was_done) {
+    MUSTER_RETURN_IF_ERROR(job_queues_->Ensure(*request_.job));
+    MUSTER_RETURN_IF_ERROR(controller_->Start());
+    MUSTER_RETURN_IF_ERROR(processor_->Start());
+  }
+  // Also for a batch that was done: the run that completed it may have been killed since.
+  const absl::StatusOr<initiator::batch::StepResult> ended =
+      RunToEnd(engine_.get(), &wakeup_, clock_, kLossCheckInterval, stop);
+  if (was_done) {
+    MUSTER_RETURN_IF_ERROR(ended.status());
     return Summarise(submission_.batch.completed.value_or(submission_.batch.created) -
                      submission_.batch.created);
   }
-  MUSTER_RETURN_IF_ERROR(controller_->Start());
-  MUSTER_RETURN_IF_ERROR(processor_->Start());
-  absl::Status ran = enqueuer_->Enqueue(submission_.batch.number, stop);
-  if (ran.ok()) {
-    controller_->CheckCompletion(submission_.batch.number);
-    ran = AwaitCompletion(stop);
-  }
   const absl::Status stopped = StopRoles();
-  if (!ran.ok() && !absl::IsCancelled(ran)) return ran;
+  if (!ended.ok() && !absl::IsCancelled(ended.status())) return ended.status();
+  MUSTER_RETURN_IF_ERROR(engine_->refusal());
   if (!stopped.ok()) {
     base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
   }
-  MUSTER_FAILPOINT("run.before_blobs_deleted");
-  if (ran.ok()) MUSTER_RETURN_IF_ERROR(DeleteBlobs());
-  MUSTER_FAILPOINT("run.after_blobs_deleted");
   const absl::Duration lapse = clock_->Monotonic() - start;
   RecordUsage(lapse);
   return Summarise(lapse);
@@ -231,83 +234,13 @@ void LocalRun::RecordUsage(absl::Duration lapse) {
   }
 }
 
-absl::Status LocalRun::AwaitCompletion(const std::stop_token& stop) {
-  const std::stop_callback wake(stop, [this] {
-    base::MutexLock lock(&mu_);
-    changed_.NotifyAll();
-  });
-  int refills = 0;
-  while (true) {
-    {
-      base::MutexLock lock(&mu_);
-      const absl::Duration deadline = clock_->Monotonic() + kLostItemCheckInterval;
-      while (!complete_ && failed_.ok() && !stop.stop_requested()) {
-        if (clock_->WaitUntil(&changed_, &mu_, deadline)) break;
-      }
-      if (!failed_.ok()) return failed_;
-      if (complete_) return absl::OkStatus();
-    }
-    if (stop.stop_requested()) return absl::CancelledError("stopped");
-    // A store that is busy is asked again a moment later.
-    const absl::Status looked = RefillWhatIsLost(&refills);
-    if (!looked.ok() && !base::IsTransient(looked)) return looked;
-  }
-}
-
-absl::StatusOr<bool> LocalRun::QueuesHoldNothing() {
-  // Input first: a result is in the output queue before its item leaves the input queue, so nothing
-  // can slip through between the two looks.
-  for (const queue::QueueId& id :
-       item::InputQueues(item::kLocalAccount, request_.job->name, request_.job->queue.partitions)) {
-    MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_->Stats(id));
-    if (stats.stored() > 0) return false;
-  }
-  MUSTER_ASSIGN_OR_RETURN(
-      const queue::QueueStats stats,
-      queues_->Stats(item::OutputQueue(item::kLocalAccount, request_.job->name, 0)));
-  return stats.stored() == 0;
-}
-
-absl::Status LocalRun::RefillWhatIsLost(int* refills) {
-  MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing());
-  if (!empty) return absl::OkStatus();
-  const uint64_t number = submission_.batch.number;
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost, LostItems());
-  if (lost.empty()) {
-    controller_->CheckCompletion(number);
-    return absl::OkStatus();
-  }
-  if (++*refills > kMaxRefills) {
-    return absl::DataLossError(
-        absl::StrCat("items of batch ", number, " vanish from the queue: ", lost.size(),
-                     " are missing after ", kMaxRefills, " times of putting them again"));
-  }
-  return enqueuer_->Refill(number, lost);
-}
-
-absl::StatusOr<std::vector<uint64_t>> LocalRun::LostItems() {
-  const uint64_t number = submission_.batch.number;
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(number));
-  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
-  std::vector<uint64_t> lost;
-  for (uint64_t from = 0;; from = lost.back() + 1) {
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> page,
-                            reader->UncountedItems(number, batch.items, from, kLostItemsPerPage));
-    lost.insert(lost.end(), page.begin(), page.end());
-    if (page.size() < kLostItemsPerPage) return lost;
-  }
-}
-
-absl::Status LocalRun::DeleteBlobs() {
-  const uint64_t number = submission_.batch.number;
+absl::StatusOr<absl::flat_hash_set<uint64_t>> LocalRun::DeadItems(uint64_t batch) {
   absl::flat_hash_set<uint64_t> dead;
-  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, CountedSoFar());
-  if (counted.items_dead == 0) return enqueuer_->DeleteBlobs(number, dead);
   MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
-  MUSTER_RETURN_IF_ERROR(reader->ForEachItem(number, [&dead](const report::ItemRow& item) {
+  MUSTER_RETURN_IF_ERROR(reader->ForEachItem(batch, [&dead](const report::ItemRow& item) {
     if (item.outcome == report::ItemOutcome::kDeadLettered) dead.insert(item.index);
   }));
-  return enqueuer_->DeleteBlobs(number, dead);
+  return dead;
 }
 
 absl::Status LocalRun::StopRoles() {
@@ -335,12 +268,13 @@ absl::StatusOr<RunSummary> LocalRun::Summarise(absl::Duration lapse) {
 }
 
 RunProgress LocalRun::progress() const {
-  const initiator::batch::Progress& initiated = enqueuer_->progress();
+  const initiator::batch::SplitProgress split =
+      engine_->split_progress().value_or(initiator::batch::SplitProgress());
   RunProgress progress;
-  progress.read = initiated.transactions_read;
-  progress.queued = initiated.transactions_enqueued;
-  const double size = static_cast<double>(source_->size());
-  progress.split = size > 0 ? static_cast<double>(initiated.bytes_read) / size : 1;
+  progress.read = split.transactions_read;
+  progress.queued = split.transactions_enqueued;
+  const double size = static_cast<double>(source_size_);
+  progress.split = size > 0 ? static_cast<double>(split.bytes_read) / size : 1;
   base::MutexLock lock(&mu_);
   progress.committed = static_cast<uint64_t>(counted_.transactions);
   progress.processed =

@@ -5,8 +5,8 @@
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -17,10 +17,15 @@
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/store_decorators.h"
+#include "muster/report/report_client.h"
 #include "muster/report/report_store.h"
 #include "muster/sync/unique_id_generator.h"
 #include "services/controller/controller.h"
-#include "services/initiator/batch/enqueuer.h"
+#include "services/initiator/batch/engine.h"
+#include "services/initiator/batch/job_queues.h"
+#include "services/initiator/batch/opener.h"
+#include "services/initiator/batch/run_to_end.h"
+#include "services/initiator/batch/source.h"
 #include "services/processor/job_handler.h"
 #include "services/processor/processor.h"
 
@@ -34,7 +39,7 @@ absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& jo
 
 // LocalRun: all roles of one job in this process, over one data directory, for one batch.
 //
-//   BatchEnqueuer ─► input queue ─► Processor (threads) ─► output queue ─► Controller ─► report.db
+//   BatchEngine ─► input queue ─► Processor (threads) ─► output queue ─► Controller ─► report.db
 //
 // It ends with the batch. If an earlier run of the same input was cut off (a crash, Ctrl-C), this
 // one continues from the state of the ledger, the queues and the report.
@@ -92,14 +97,9 @@ class LocalRun {
   absl::StatusOr<initiator::batch::Submission> Submit(const std::stop_token& stop);
   // Reopens a batch that is complete in the ledger if the report lacks some of its items.
   absl::Status ReopenIfReportIncomplete();
-  // Deletes the blobs of claim-checked items, except those that a redrive would need.
-  absl::Status DeleteBlobs();
-  // Waits until the batch is complete or `stop`; meanwhile puts items again that the queues have
-  // lost.
-  absl::Status AwaitCompletion(const std::stop_token& stop);
-  absl::Status RefillWhatIsLost(int* refills);
-  absl::StatusOr<bool> QueuesHoldNothing();
-  absl::StatusOr<std::vector<uint64_t>> LostItems();
+  initiator::batch::EngineDependencies EngineDependencies();
+  // The items whose blobs a redrive would need.
+  absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadItems(uint64_t batch);
   absl::Status StopRoles();
   absl::StatusOr<RunSummary> Summarise(absl::Duration lapse);
   // Writes down what this run used, for `muster cost`.
@@ -109,7 +109,8 @@ class LocalRun {
   const RunRequest request_;
   base::Clock* const clock_;  // not owned
 
-  std::unique_ptr<initiator::batch::BatchSource> source_;
+  std::unique_ptr<initiator::batch::BatchSource> source_;  // until engine_ has it
+  uint64_t source_size_ = 0;
   std::unique_ptr<queue::QueueStore> stored_queues_;
   std::unique_ptr<queue::ThrottledStore> throttle_;  // only with calls_per_second
   std::unique_ptr<queue::MeteredStore> queues_;      // what all use
@@ -122,15 +123,16 @@ class LocalRun {
   initiator::batch::Submission submission_;  // fixed before any role starts
   uint64_t counted_before_ = 0;              // transactions, by earlier runs of the batch
 
+  std::unique_ptr<initiator::batch::JobQueues> job_queues_;
+  std::unique_ptr<report::LocalReportClient> report_client_;
+  initiator::batch::Wakeup wakeup_;
+
   // Roles, in the order in which data passes them; they use all of the above.
-  std::unique_ptr<initiator::batch::BatchEnqueuer> enqueuer_;
+  std::unique_ptr<initiator::batch::BatchEngine> engine_;
   std::unique_ptr<processor::Processor> processor_;
   std::unique_ptr<controller::Controller> controller_;
 
   mutable base::Mutex mu_;
-  base::CondVar changed_;
-  bool complete_ ABSL_GUARDED_BY(mu_) = false;
-  absl::Status failed_ ABSL_GUARDED_BY(mu_);
   report::Progress counted_ ABSL_GUARDED_BY(mu_);
 };
 

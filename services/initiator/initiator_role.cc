@@ -37,7 +37,7 @@ class InitiatorRole::Reopener final : public item::BatchReopener {
  public:
   // Nothing is owned.
   Reopener(ledger::BatchLedger* ledger, report::ReportClient* report_client,
-           initiator::batch::BatchScheduler* scheduler)
+           batch::BatchScheduler* scheduler)
       : reopener_(ledger, report_client), scheduler_(scheduler) {}
 
   absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
@@ -50,7 +50,7 @@ class InitiatorRole::Reopener final : public item::BatchReopener {
 
  private:
   item::LedgerBatchReopener reopener_;
-  initiator::batch::BatchScheduler* const scheduler_;  // not owned
+  batch::BatchScheduler* const scheduler_;  // not owned
 };
 
 struct InitiatorRole::Parts {
@@ -73,7 +73,7 @@ struct InitiatorRole::Parts {
                                                       role->clock_, lost,
                                                       role->clock_->Monotonic() - began);
                      }}),
-        scheduler(role->Tools(stores, this), initiator::batch::SchedulerOptions()),
+        scheduler(role->Tools(stores, this), batch::SchedulerOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [this](const job::JobDefinition& job) { return versions.Current(job); },
                      [this](const job::JobDefinition& job) { return admission.Admit(job); },
@@ -90,18 +90,18 @@ struct InitiatorRole::Parts {
   client::ScalingLeaderClient agent;
   report::remote::DiscoveringReportClient report_client;
   job::JobRegistry jobs;
-  initiator::submit::HandlerVersions versions;
-  initiator::submit::Admission admission;
+  submit::HandlerVersions versions;
+  submit::Admission admission;
   item::CancelledBatches cancelled;
-  initiator::api::Quotes quotes;
+  api::Quotes quotes;
   sync::UniqueIdGenerator numbers;
-  initiator::batch::BatchScheduler scheduler;
-  initiator::submit::Submissions submissions;
+  batch::BatchScheduler scheduler;
+  submit::Submissions submissions;
   Reopener reopener;
-  initiator::api::BatchService batch_service;
-  initiator::api::JobService job_service;
-  initiator::api::QueueService queue_service;
-  initiator::api::LedgerService ledger_service;
+  api::BatchService batch_service;
+  api::JobService job_service;
+  api::QueueService queue_service;
+  api::LedgerService ledger_service;
 };
 
 InitiatorRole::InitiatorRole(const host::HostOptions& host, RoleOptions options, base::Clock* clock)
@@ -115,8 +115,8 @@ absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) 
   if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
   if (throughput_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(throughput_,
-                            initiator::submit::JobThroughput::Open(
-                                stores.heartbeats, &membership_->roster(), host_.account, clock_));
+                            submit::JobThroughput::Open(stores.heartbeats, &membership_->roster(),
+                                                        host_.account, clock_));
   }
   parts_ = std::make_unique<Parts>(this, stores);
   return parts_->scheduler.Start();
@@ -129,8 +129,8 @@ absl::Status InitiatorRole::OpenData() {
     return absl::InvalidArgumentError(
         absl::StrCat("the data directory ", host_.data_dir, ": ", error.message()));
   }
-  MUSTER_ASSIGN_OR_RETURN(
-      uploads_, initiator::batch::Uploads::Open(absl::StrCat(host_.data_dir, "/uploads")));
+  MUSTER_ASSIGN_OR_RETURN(uploads_,
+                          submit::Uploads::Open(absl::StrCat(host_.data_dir, "/uploads")));
   MUSTER_ASSIGN_OR_RETURN(ledger_,
                           backend::OpenBatchLedger(backend::DataDirUrls(host_.data_dir).ledger,
                                                    backend::Mode::kReadWrite));
@@ -147,13 +147,12 @@ absl::Status InitiatorRole::Join(const host::Stores& stores) {
   return absl::OkStatus();
 }
 
-initiator::batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores,
-                                                          Parts* parts) const {
-  initiator::batch::EngineDependencies tools;
-  tools.stores = {stores.queues, stores.bus, ledger_.get(), &parts->numbers, stores.blobs, clock_};
+batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts* parts) const {
+  batch::EngineDependencies tools;
+  tools.stores = {stores.queues, stores.bus, ledger_.get(), stores.blobs, clock_};
   tools.options.account = host_.account;
   tools.options.instance = host_.instance;
-  tools.uploads = uploads_.get();
+  tools.content = uploads_.get();
   tools.report_client = &parts->report_client;
   tools.cancelled = &parts->cancelled;
   tools.jobs = &parts->jobs;
@@ -177,7 +176,7 @@ absl::StatusOr<std::optional<uint64_t>> InitiatorRole::FindRunningBatch(
     absl::string_view job) const {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger_->List());
   for (const ledger::Batch& batch : batches) {
-    if (batch.job == job && !initiator::batch::IsOver(batch.state)) return batch.number;
+    if (batch.job == job && !batch::IsOver(batch.state)) return batch.number;
   }
   return std::nullopt;
 }

@@ -24,11 +24,11 @@
 #include "services/initiator/api/job_service.h"
 #include "services/initiator/api/ledger_service.h"
 #include "services/initiator/api/queue_service.h"
-#include "services/initiator/batch/enqueuer.h"
+#include "services/initiator/batch/opener.h"
 #include "services/initiator/batch/scheduler.h"
-#include "services/initiator/batch/uploads.h"
 #include "services/initiator/submit/admission.h"
 #include "services/initiator/submit/submissions.h"
+#include "services/initiator/submit/uploads.h"
 
 namespace CLI {
 class App;
@@ -39,8 +39,7 @@ namespace muster::initiator {
 struct RoleOptions {
   // HOST:PORT of the controller, when its heartbeats are not heard here.
   std::string controller;
-  double trace_sample =
-      initiator::batch::kDefaultTraceSample;  // as initiator::batch::Options::trace_sample
+  double trace_sample = batch::kDefaultTraceSample;  // as BatchOpener
 };
 
 class InitiatorRole final : public host::Role {
@@ -63,7 +62,7 @@ class InitiatorRole final : public host::Role {
   absl::Status OpenData();
   absl::Status Join(const host::Stores& stores);
   // Uses only those members of `parts` that are made before the scheduler.
-  initiator::batch::EngineDependencies Tools(const host::Stores& stores, Parts* parts) const;
+  batch::EngineDependencies Tools(const host::Stores& stores, Parts* parts) const;
   std::vector<std::string> Controllers() const;
   // The instance names of the live processors.
   std::vector<std::string> Processors() const;
@@ -74,9 +73,9 @@ class InitiatorRole final : public host::Role {
   base::Clock* const clock_;  // not owned
 
   std::unique_ptr<ledger::BatchLedger> ledger_;
-  std::unique_ptr<initiator::batch::Uploads> uploads_;
+  std::unique_ptr<submit::Uploads> uploads_;
   std::unique_ptr<host::Membership> membership_;
-  std::unique_ptr<initiator::submit::JobThroughput> throughput_;
+  std::unique_ptr<submit::JobThroughput> throughput_;
   std::unique_ptr<Parts> parts_;
 };
 

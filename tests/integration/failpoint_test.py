@@ -47,8 +47,8 @@ RUN = {
     "controller.after_delete": [1],
     "controller.after_receipt": [1],
     "controller.after_completion": [1],
-    "run.before_blobs_deleted": [1],
-    "run.after_blobs_deleted": [1],
+    "initiator.before_blobs_deleted": [1],
+    "initiator.after_blobs_deleted": [1],
 }
 LOST_QUEUE = ["initiator.after_refill_begun"]
 LOST_REPORT = ["run.after_reopen"]

@@ -34,9 +34,9 @@
 #include "services/controller/controller.h"
 #include "services/initiator/api/batch_service.h"
 #include "services/initiator/batch/scheduler.h"
-#include "services/initiator/batch/uploads.h"
 #include "services/initiator/submit/admission.h"
 #include "services/initiator/submit/submissions.h"
+#include "services/initiator/submit/uploads.h"
 #include "services/processor/processor.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/initiator/fake_processors.h"
@@ -183,10 +183,9 @@ class BatchServiceTest : public ::testing::Test {
   // As a new process would, over what is stored.
   void StartInitiator() {
     initiator::batch::EngineDependencies tools;
-    tools.stores = {&counted_queues_, bus_.get(),   ledger_.get(),
-                    &numbers_,        blobs_.get(), base::RealClock()};
+    tools.stores = {&counted_queues_, bus_.get(), ledger_.get(), blobs_.get(), base::RealClock()};
     tools.options.account = kAccount;
-    tools.uploads = uploads_.get();
+    tools.content = uploads_.get();
     tools.report_client = report_client_.get();
     initiator::batch::SchedulerOptions keeping;
     keeping.loss_check_interval = absl::Milliseconds(200);
@@ -340,8 +339,8 @@ class BatchServiceTest : public ::testing::Test {
   const std::unique_ptr<report::ReportStore> report_ =
       backend::OpenReportStore(urls_.report, backend::Mode::kReadWrite, base::RealClock()).value();
   const std::unique_ptr<bus::TriggerBus> bus_ = backend::OpenTriggerBus("local:").value();
-  const std::unique_ptr<initiator::batch::Uploads> uploads_ =
-      initiator::batch::Uploads::Open(dir_ / "uploads").value();
+  const std::unique_ptr<initiator::submit::Uploads> uploads_ =
+      initiator::submit::Uploads::Open(dir_ / "uploads").value();
   job::JobRegistry jobs_{sync_.get(), base::RealClock()};
   absl::StatusOr<std::string> current_version_ = "1";
   std::function<void()> on_version_;  // called before a batch is bound to a version

@@ -27,6 +27,8 @@
 #include "muster/v1/item_result.pb.h"
 #include "muster/v1/worker_service.grpc.pb.h"
 #include "services/initiator/batch/enqueuer.h"
+#include "services/initiator/batch/job_queues.h"
+#include "services/initiator/batch/opener.h"
 #include "tests/fakes/nats/nats_server.h"
 #include "tests/mesh/service_program.h"
 
@@ -109,14 +111,17 @@ class ProcessorProgramTest : public ::testing::TestWithParam<std::string> {
     sync::UniqueIdGenerator numbers(sync_.get(), "batch-numbers", {.range_size = 1});
     initiator::batch::BatchEnqueuer initiator(
         &job_, source.get(),
-        {queues_.get(), bus_.get(), ledger.get(), &numbers, blobs_.get(), base::RealClock()},
+        {queues_.get(), bus_.get(), ledger.get(), blobs_.get(), base::RealClock()},
         {.account = kAccount});
     handler::HandlerRegistry handlers;
     retail::RegisterRetail(handlers);
     initiator::batch::SubmitRequest request;
     request.request_id = request_id;
     request.handler_version = handlers.Find("retail").value()->version;
-    const auto submitted = initiator.Submit(request);
+    ASSERT_TRUE(initiator::batch::CreateQueues(queues_.get(), kAccount, job_).ok());
+    const auto submitted = initiator::batch::BatchOpener(&job_, source.get(), ledger.get(),
+                                                         &numbers, base::RealClock())
+                               .Open(request);
     ASSERT_TRUE(submitted.ok()) << submitted.status();
     const absl::Status enqueued = initiator.Enqueue(submitted->batch.number, {});
     ASSERT_TRUE(enqueued.ok()) << enqueued;

@@ -22,6 +22,8 @@
 #include "muster/sync/unique_id_generator.h"
 #include "services/controller/controller.h"
 #include "services/initiator/batch/enqueuer.h"
+#include "services/initiator/batch/job_queues.h"
+#include "services/initiator/batch/opener.h"
 #include "services/processor/processor.h"
 #include "tests/fakes/nats/nats_server.h"
 
@@ -96,8 +98,7 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
     initiator_ = std::make_unique<initiator::batch::BatchEnqueuer>(
         &job_, source_.get(),
         initiator::batch::Dependencies{submitting_.queues.get(), submitting_.bus.get(),
-                                       ledger_.get(), numbers_.get(), submitting_.blobs.get(),
-                                       base::RealClock()},
+                                       ledger_.get(), submitting_.blobs.get(), base::RealClock()},
         initiator::batch::Options{.account = kAccount});
   }
 
@@ -158,10 +159,13 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
   // Submits the input and sees the batch through.
   void Run() {
     StartInitiator();
+    ASSERT_TRUE(initiator::batch::CreateQueues(submitting_.queues.get(), kAccount, job_).ok());
     initiator::batch::SubmitRequest request;
     request.request_id = "once";
     request.handler_version = "1";
-    const auto submitted = initiator_->Submit(request);
+    const auto submitted = initiator::batch::BatchOpener(&job_, source_.get(), ledger_.get(),
+                                                         numbers_.get(), base::RealClock())
+                               .Open(request);
     ASSERT_TRUE(submitted.ok()) << submitted.status();
     const uint64_t batch = submitted->batch.number;
     StartController();

@@ -57,11 +57,9 @@ bool SaysTheSame(v1::BatchStatus a, v1::BatchStatus b) {
 }  // namespace
 
 absl::StatusOr<v1::BatchStatus> BatchService::StatusOf(uint64_t batch) const {
-  MUSTER_ASSIGN_OR_RETURN(const initiator::batch::BatchStatus batch_status,
-                          deps_.scheduler->Get(batch));
+  MUSTER_ASSIGN_OR_RETURN(const batch::BatchStatus batch_status, deps_.scheduler->Get(batch));
   const absl::Time now = deps_.clock->Now();
-  return initiator::batch::StatusOf(batch_status, static_cast<uint64_t>(absl::ToUnixMicros(now)),
-                                    now);
+  return batch::StatusOf(batch_status, static_cast<uint64_t>(absl::ToUnixMicros(now)), now);
 }
 
 grpc::Status BatchService::Submit(
@@ -189,8 +187,7 @@ grpc::Status BatchService::GetReceipt(grpc::ServerContext* context,
 }
 
 absl::StatusOr<report::StoredReceipt> BatchService::Receipt(uint64_t number) {
-  MUSTER_ASSIGN_OR_RETURN(const initiator::batch::BatchStatus batch_status,
-                          deps_.scheduler->Get(number));
+  MUSTER_ASSIGN_OR_RETURN(const batch::BatchStatus batch_status, deps_.scheduler->Get(number));
   const ledger::Batch& batch = batch_status.batch;
   if (batch.state == ledger::BatchState::kComplete) return deps_.report_client->GetReceipt(number);
   if (batch.state == ledger::BatchState::kCancelled) return ReceiptOfCancelled(batch);

@@ -21,8 +21,8 @@
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/batch_service.pb.h"
 #include "services/initiator/batch/scheduler.h"
-#include "services/initiator/batch/uploads.h"
 #include "services/initiator/submit/submissions.h"
+#include "services/initiator/submit/uploads.h"
 
 namespace muster::initiator::api {
 
@@ -51,9 +51,9 @@ class BatchService final : public v1::BatchService::Service {
  public:
   // Not owned.
   struct Dependencies {
-    initiator::submit::Submissions* submissions = nullptr;
-    initiator::batch::BatchScheduler* scheduler = nullptr;
-    initiator::batch::Uploads* uploads = nullptr;
+    submit::Submissions* submissions = nullptr;
+    batch::BatchScheduler* scheduler = nullptr;
+    submit::Uploads* uploads = nullptr;
     ledger::BatchLedger* ledger = nullptr;
     report::ReportClient* report_client = nullptr;
     base::Clock* clock = nullptr;

@@ -63,8 +63,8 @@ absl::StatusOr<base::Fingerprint128> HashIn(const v1::SubmitSeal& seal) {
 }
 
 // The content of a header with at_once, checked before any of it is recorded.
-absl::StatusOr<initiator::batch::InlineContent> WholeIn(const v1::SubmitRequest& content,
-                                                        const v1::SubmitRequest& seal) {
+absl::StatusOr<batch::InlineContent> WholeIn(const v1::SubmitRequest& content,
+                                             const v1::SubmitRequest& seal) {
   if (!content.has_chunk() || !seal.has_seal()) {
     return rpc::BadField("header.at_once", "must be followed by one chunk and the seal");
   }
@@ -77,8 +77,7 @@ absl::StatusOr<initiator::batch::InlineContent> WholeIn(const v1::SubmitRequest&
     return WithOffset(absl::OutOfRangeError("the whole content is one chunk"), chunk.data().size());
   }
   MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 hash, HashIn(seal.seal()));
-  if (base::Fingerprint(chunk.data()) == hash)
-    return initiator::batch::InlineContent{chunk.data(), hash};
+  if (base::Fingerprint(chunk.data()) == hash) return batch::InlineContent{chunk.data(), hash};
   return absl::DataLossError("what arrived is not what was sent");
 }
 
@@ -99,9 +98,9 @@ absl::Status SubmitCall::Run() {
 absl::Status SubmitCall::TakeAtOnce(const v1::SubmitHeader& header) {
   v1::SubmitRequest content, seal;
   if (!stream_->Read(&content) || !stream_->Read(&seal)) return CutOff();
-  MUSTER_ASSIGN_OR_RETURN(const initiator::batch::InlineContent whole, WholeIn(content, seal));
-  std::optional<initiator::batch::InlineContent> kept;
-  if (whole.data.size() <= initiator::batch::kMaxInlineContentBytes) kept = whole;
+  MUSTER_ASSIGN_OR_RETURN(const batch::InlineContent whole, WholeIn(content, seal));
+  std::optional<batch::InlineContent> kept;
+  if (whole.data.size() <= batch::kMaxInlineContentBytes) kept = whole;
   MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(header, kept));
   MUSTER_RETURN_IF_ERROR(Accept());
   // Content that is already recorded as a whole needs no upload: Seal compares it with the record.
@@ -244,7 +243,7 @@ absl::Status SubmitCall::CheckRecorded(const v1::SubmitSeal& seal,
 
 absl::Status SubmitCall::Explained(absl::Status refused) const {
   if (absl::IsAlreadyExists(refused))
-    return initiator::submit::RequestIdReused(batch_.number, "with other content");
+    return submit::RequestIdReused(batch_.number, "with other content");
   if (absl::IsAborted(refused)) {
     return absl::AbortedError(
         absl::StrCat("another submit goes on with the upload of batch ", batch_.number));

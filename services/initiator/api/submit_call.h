@@ -11,8 +11,8 @@
 #include "muster/base/clock.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "services/initiator/batch/scheduler.h"
-#include "services/initiator/batch/uploads.h"
 #include "services/initiator/submit/submissions.h"
+#include "services/initiator/submit/uploads.h"
 
 namespace muster::initiator::api {
 
@@ -22,9 +22,9 @@ class SubmitCall {
   using Stream = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
 
   // Nothing is owned.
-  SubmitCall(initiator::submit::Submissions* submissions,
-             initiator::batch::BatchScheduler* scheduler, initiator::batch::Uploads* uploads,
-             base::Clock* clock, grpc::ServerContext* context, Stream* stream)
+  SubmitCall(submit::Submissions* submissions, batch::BatchScheduler* scheduler,
+             submit::Uploads* uploads, base::Clock* clock, grpc::ServerContext* context,
+             Stream* stream)
       : submissions_(submissions),
         scheduler_(scheduler),
         uploads_(uploads),
@@ -68,19 +68,17 @@ class SubmitCall {
   uint64_t SizeSoFar() const;
   uint64_t DurableSize() const;
 
-  initiator::submit::Submissions* const submissions_;  // not owned
-  initiator::batch::BatchScheduler* const scheduler_;  // not owned
-  initiator::batch::Uploads* const uploads_;           // not owned
-  base::Clock* const clock_;                           // not owned
-  grpc::ServerContext* const context_;                 // not owned
-  Stream* const stream_;                               // not owned
+  submit::Submissions* const submissions_;  // not owned
+  batch::BatchScheduler* const scheduler_;  // not owned
+  submit::Uploads* const uploads_;          // not owned
+  base::Clock* const clock_;                // not owned
+  grpc::ServerContext* const context_;      // not owned
+  Stream* const stream_;                    // not owned
   ledger::Batch batch_;
-  std::shared_ptr<initiator::batch::Upload>
-      upload_;  // null: all of the content is here, or was once
+  std::shared_ptr<submit::Upload> upload_;  // null: all of the content is here, or was once
   uint64_t ticket_ = 0;
-  bool is_sender_ = false;  // the scheduler knows
-  std::optional<initiator::batch::UploadSyncer>
-      syncer_;  // while content may arrive; uses all of these
+  bool is_sender_ = false;                      // the scheduler knows
+  std::optional<submit::UploadSyncer> syncer_;  // while content may arrive; uses all of these
 };
 
 }  // namespace muster::initiator::api

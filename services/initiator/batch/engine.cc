@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/bus/trigger_bus.h"
@@ -21,13 +22,12 @@
 
 namespace muster::initiator::batch {
 
+namespace {
+
 // Puts the job of a batch back if the registry has lost it (JobRegistry::Restore), and publishes
 // that to processors as `instance`. Nothing is owned.
-absl::Status RestoreJob(const ledger::Batch& batch, job::JobRegistry* jobs, bus::TriggerBus* bus,
-                        const std::string& instance);
-
-absl::Status RestoreJob(const ledger::Batch& batch, job::JobRegistry* jobs, bus::TriggerBus* bus,
-                        const std::string& instance) {
+absl::Status RestoreInto(const ledger::Batch& batch, job::JobRegistry* jobs, bus::TriggerBus* bus,
+                         const std::string& instance) {
   MUSTER_ASSIGN_OR_RETURN(const bool restored, jobs->Restore({.name = batch.job,
                                                               .definition = batch.job_definition,
                                                               .revision = batch.job_revision,
@@ -42,8 +42,6 @@ absl::Status RestoreJob(const ledger::Batch& batch, job::JobRegistry* jobs, bus:
             {{"job", batch.job}, {"why", told.ToString()}});
   return absl::OkStatus();
 }
-
-namespace {
 
 // If the items of a batch vanish more often than this, its queue cannot be trusted.
 constexpr int kMaxRefills = 5;
@@ -94,30 +92,34 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch) {
   }
   BeginToRegister();
   MUSTER_RETURN_IF_ERROR(queues_->Ensure(*job_));
-  absl::StatusOr<std::unique_ptr<BatchSource>> source = OpenSource(batch);
-  if (absl::IsInvalidArgument(source.status())) refusal_ = source.status();
-  MUSTER_RETURN_IF_ERROR(source.status());
-  source_ = *std::move(source);
+  if (source_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<BatchSource>> source = OpenSource(batch);
+    if (absl::IsInvalidArgument(source.status())) refusal_ = source.status();
+    MUSTER_RETURN_IF_ERROR(source.status());
+    source_ = *std::move(source);
+  }
   Options options = tools_.options;
   // Until the batch is registered, no more than one run of items waits to be counted.
   options.before_next_run = [this] { return AwaitRegistered(); };
-  auto initiator =
+  auto enqueuer =
       std::make_unique<BatchEnqueuer>(&*job_, source_.get(), tools_.stores, std::move(options));
   lost_items_.emplace(*job_, tools_.options.account, tools_.stores.queues, tools_.report_client);
-  enqueuer_ = std::move(initiator);
+  enqueuer->Resume(batch);
+  enqueuer_ = std::move(enqueuer);
   progress_ = &enqueuer_->progress();
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> BatchEngine::OpenSource(const ledger::Batch& batch) {
-  if (batch.source_path != tools_.uploads->PathOf(number_)) {
+  if (tools_.content == nullptr || !tools_.content->Stores(batch)) {
     return BatchSource::Open(batch.source_path, job_->input);
   }
   if (!batch.content.empty()) {
     return BatchSource::Over(SourceOf(batch.content), batch.source_path, job_->input);
   }
-  MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<Upload> upload, tools_.uploads->Get(number_));
-  return BatchSource::Over(std::move(upload), batch.source_path, job_->input);
+  MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<const input::ByteSource> content,
+                          tools_.content->OpenContent(number_));
+  return BatchSource::Over(std::move(content), batch.source_path, job_->input);
 }
 
 absl::Status BatchEngine::Register() {
@@ -152,8 +154,7 @@ absl::Status BatchEngine::Enqueue(const ledger::Batch& batch, const std::stop_to
 
 absl::Status BatchEngine::RestoreJob(const ledger::Batch& batch) {
   if (tools_.jobs == nullptr) return absl::OkStatus();
-  return initiator::batch::RestoreJob(batch, tools_.jobs, tools_.stores.bus,
-                                      tools_.options.instance);
+  return RestoreInto(batch, tools_.jobs, tools_.stores.bus, tools_.options.instance);
 }
 
 absl::Status BatchEngine::RestoreJobIfDue(const ledger::Batch& batch) {
@@ -199,10 +200,16 @@ absl::Status BatchEngine::DeleteBlobs(const ledger::Batch& batch) {
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted,
                           tools_.report_client->GetProgress(number_));
   // A redrive needs the blobs of dead-lettered items, also if it has just reopened some of them.
-  if (counted.items_dead > 0 || static_cast<uint64_t>(counted.items()) < batch.items) {
-    return absl::OkStatus();
+  if (static_cast<uint64_t>(counted.items()) < batch.items) return absl::OkStatus();
+  absl::flat_hash_set<uint64_t> dead;
+  if (counted.items_dead > 0) {
+    if (!tools_.dead_items) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(dead, tools_.dead_items(number_));
   }
-  return enqueuer_->DeleteBlobs(batch.number, {});
+  MUSTER_FAILPOINT("initiator.before_blobs_deleted");
+  MUSTER_RETURN_IF_ERROR(enqueuer_->DeleteBlobs(batch.number, dead));
+  MUSTER_FAILPOINT("initiator.after_blobs_deleted");
+  return absl::OkStatus();
 }
 
 LostItemDetector::LostItemDetector(const job::JobDefinition& job, const std::string& account,

@@ -4,13 +4,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "muster/item/cancelled_batches.h"
@@ -19,10 +22,10 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_client.h"
+#include "services/initiator/batch/content_store.h"
 #include "services/initiator/batch/enqueuer.h"
 #include "services/initiator/batch/job_queues.h"
 #include "services/initiator/batch/source.h"
-#include "services/initiator/batch/uploads.h"
 
 namespace muster::initiator::batch {
 
@@ -62,10 +65,14 @@ class LostItemDetector {
 struct EngineDependencies {
   Dependencies stores;
   Options options;
-  Uploads* uploads = nullptr;
+  // Null: the content of each batch is the file at its source_path.
+  ContentStore* content = nullptr;
   report::ReportClient* report_client = nullptr;
   // The record of cancelled batches, which workers read; may be null.
   item::CancelledBatches* cancelled = nullptr;
+  // Indexes of the dead-lettered items of a batch, whose blobs a redrive needs. Empty: they are not
+  // known, so the blobs of a batch with dead-lettered items stay.
+  std::function<absl::StatusOr<absl::flat_hash_set<uint64_t>>(uint64_t batch)> dead_items = nullptr;
   // The registry in which processors find the jobs of batches; null: processors have the jobs from
   // elsewhere.
   job::JobRegistry* jobs = nullptr;
@@ -89,9 +96,11 @@ struct SplitProgress {
 // One thread calls Step and refusal; split_progress is thread-safe.
 class BatchEngine {
  public:
-  // `queues` is not owned and outlives the batch.
-  BatchEngine(uint64_t number, const EngineDependencies& tools, JobQueues* queues)
-      : number_(number), tools_(tools), queues_(queues) {}
+  // `queues` is not owned and outlives the batch. `source`: the batch's content, where the caller
+  // has opened it; null: the first step opens it.
+  BatchEngine(uint64_t number, const EngineDependencies& tools, JobQueues* queues,
+              std::unique_ptr<BatchSource> source = nullptr)
+      : number_(number), tools_(tools), queues_(queues), source_(std::move(source)) {}
 
   // Advances the batch as far as possible. DataLoss: a record is corrupt, or the queue loses items
   // again and again. Cancelled: `stop`. After any error the next step tries again.

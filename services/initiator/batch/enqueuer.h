@@ -1,7 +1,7 @@
 // BatchEnqueuer: splits a batch into work items, and puts them into the partitions of the job's
 // input queue (req. 1).
 //
-//   input ─► Submit ─► slices ─► ledger (fsync) ─► queue (fsync) ─► trigger
+//   input ─► slices ─► ledger (fsync) ─► queue (fsync) ─► trigger
 //
 // The ledger comes first: what it holds can always be put again. Splitting is a pure function of
 // the input and the job's limits, so a batch that was cut off goes on exactly where its ledger
@@ -11,8 +11,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -23,13 +21,11 @@
 #include "absl/types/span.h"
 #include "muster/base/clock.h"
 #include "muster/base/retry.h"
-#include "muster/base/trace_context.h"
 #include "muster/blob/blob_store.h"
 #include "muster/bus/trigger_bus.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
-#include "muster/sync/unique_id_generator.h"
 #include "services/initiator/batch/source.h"
 
 namespace muster::initiator::batch {
@@ -39,13 +35,9 @@ struct Dependencies {
   queue::QueueStore* queues = nullptr;
   bus::TriggerBus* bus = nullptr;
   ledger::BatchLedger* ledger = nullptr;
-  sync::UniqueIdGenerator* batch_numbers = nullptr;
   blob::BlobStore* blobs = nullptr;
   base::Clock* clock = nullptr;
 };
-
-// One batch in a hundred is traced through every span, at a cost that does not show.
-inline constexpr double kDefaultTraceSample = 0.01;
 
 struct Options {
   std::string account;
@@ -57,27 +49,6 @@ struct Options {
   int run_items = 128;
   // Called after each run, before the next one: its error ends Enqueue. May be empty.
   std::function<absl::Status()> before_next_run = nullptr;
-  // The share, 0 to 1, of batches without a submitter's trace that are sampled.
-  double trace_sample = kDefaultTraceSample;
-};
-
-struct SubmitRequest {
-  std::string request_id;
-  std::string handler_version;
-  std::string tenant;
-  // A finished batch of another job revision does not prevent a new batch. False when the submitter
-  // chose the request id: one request id never makes a second batch.
-  bool allow_new_revision = false;
-  // Makes a new batch even if the same input was submitted before.
-  bool always_new = false;
-  std::optional<base::TraceContext> trace = std::nullopt;  // none: the batch begins a trace
-};
-
-enum class Start { kNew, kContinued, kDone };
-
-struct Submission {
-  ledger::Batch batch;
-  Start start = Start::kNew;
 };
 
 // How far Enqueue is. Any thread may read it.
@@ -87,26 +58,11 @@ struct Progress {
   std::atomic<uint64_t> transactions_enqueued{0};
 };
 
-// Records `batch`, with its first `items`, under the next free number. Calls `on_number`, if it is
-// set, with the numbered batch before the batch is recorded; its error is returned and nothing is
-// recorded.
-absl::Status RecordUnderNewNumber(
-    ledger::BatchLedger* ledger, sync::UniqueIdGenerator* numbers, ledger::Batch* batch,
-    absl::Span<const ledger::ItemBoundary> items,
-    const std::function<absl::Status(ledger::Batch*)>& on_number = {});
-
 // Thread-compatible: one thread works on one batch at a time; progress() is thread-safe.
 class BatchEnqueuer {
  public:
   BatchEnqueuer(const job::JobDefinition* job, BatchSource* source, Dependencies dependencies,
                 Options options);
-
-  // Creates the missing queues of the job, and finds the batch that `request` continues or repeats,
-  // or begins a new one. FailedPrecondition: the input differs from the one that batch was made of,
-  // or the batch is bound to another job revision or handler version; the message says which and
-  // what to do. Reads the whole input at the most once; Cancelled when `stop` is requested
-  // meanwhile.
-  absl::StatusOr<Submission> Submit(const SubmitRequest& request, const std::stop_token& stop = {});
 
   // Splits and puts the part of the batch that is not enqueued yet, then seals the batch. NotFound:
   // a queue of the job is missing. Cancelled: `stop` was requested. HasNotArrived (byte_source.h):
@@ -123,19 +79,16 @@ class BatchEnqueuer {
   // `keep`, which a redrive needs.
   absl::Status DeleteBlobs(uint64_t batch, const absl::flat_hash_set<uint64_t>& keep);
 
-  // How far Enqueue is; all zero before its first call.
+  // Sets progress() to what the record of the batch says, for a batch that needs no Enqueue.
+  void Resume(const ledger::Batch& batch);
+
+  // How far Enqueue is; all zero before its first call and Resume.
   const Progress& progress() const { return progress_; }
 
  private:
   struct Run;  // consecutive items on their way into ledger and queue
 
   Run NewRun(const ledger::Batch& batch) const;
-  absl::StatusOr<Submission> Begin(const SubmitRequest& request, const std::stop_token& stop);
-  absl::StatusOr<Submission> Continue(const SubmitRequest& request, ledger::Batch batch,
-                                      const std::stop_token& stop);
-  absl::Status VerifySource(const ledger::Batch& batch, const std::stop_token& stop);
-  // Compares every item in the ledger with the input.
-  absl::Status VerifyItems(const ledger::Batch& batch, const std::stop_token& stop);
   absl::Status PutRecorded(const ledger::Batch& batch, uint64_t first, uint64_t end,
                            const std::stop_token& stop);
   absl::Status SplitRest(const ledger::Batch& batch, const std::stop_token& stop);

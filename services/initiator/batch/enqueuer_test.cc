@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,15 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
+#include "muster/base/status.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/os/temp_dir.h"
 #include "muster/queue/queue_store.h"
+#include "muster/sync/unique_id_generator.h"
+#include "services/initiator/batch/job_queues.h"
+#include "services/initiator/batch/opener.h"
+#include "services/initiator/batch/source.h"
 #include "tests/fakes/base/log_capture.h"
 
 namespace muster::initiator::batch {
@@ -51,16 +57,21 @@ class BatchEnqueuerTest : public ::testing::Test {
 
   // As a new process would begin: everything about the input is read anew.
   absl::StatusOr<Submission> Submit(SubmitRequest request = {"req", "1", "", true, false,
-                                                             std::nullopt}) {
+                                                             std::nullopt},
+                                    const std::stop_token& stop = {}) {
     auto source = BatchSource::Open(input_, job_.input);
     if (!source.ok()) return source.status();
     source_ = *std::move(source);
-    initiator_ = std::make_unique<BatchEnqueuer>(
+    enqueuer_ = std::make_unique<BatchEnqueuer>(
         &job_, source_.get(),
-        Dependencies{queues_.get(), bus_.get(), ledger_.get(), numbers_.get(), blobs_.get(),
-                     base::RealClock()},
+        Dependencies{queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), base::RealClock()},
         Options{.account = "acme", .run_items = 4});
-    return initiator_->Submit(request);
+    MUSTER_RETURN_IF_ERROR(CreateQueues(queues_.get(), "acme", job_));
+    return Opener().Open(request, stop);
+  }
+
+  BatchOpener Opener() {
+    return BatchOpener(&job_, source_.get(), ledger_.get(), numbers_.get(), base::RealClock());
   }
 
   // Everything in the input queue: slices by item index; how often each item is there.
@@ -89,7 +100,7 @@ class BatchEnqueuerTest : public ::testing::Test {
   std::unique_ptr<bus::TriggerBus> bus_;
   std::unique_ptr<sync::UniqueIdGenerator> numbers_;
   std::unique_ptr<BatchSource> source_;
-  std::unique_ptr<BatchEnqueuer> initiator_;
+  std::unique_ptr<BatchEnqueuer> enqueuer_;
 };
 
 // Workers use the visibility timeout of the job's current definition: a batch may be of an earlier
@@ -114,7 +125,7 @@ TEST_F(BatchEnqueuerTest, PutsEveryRecordExactlyOnceOverAllPartitionsAndSeals) {
   ASSERT_TRUE(submission.ok()) << submission.status();
   EXPECT_EQ(submission->start, Start::kNew);
   EXPECT_EQ(submission->batch.number, 1u);
-  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
   const ledger::Batch batch = *ledger_->Get(1);
   EXPECT_EQ(batch.state, BatchState::kSealed);
   EXPECT_EQ(batch.items, 10u);
@@ -138,7 +149,7 @@ TEST_F(BatchEnqueuerTest, GoesOnWhereTheLedgerEnds) {
   std::stop_source stop;
   // Stops after the first runs: as soon as anything is announced.
   const auto watch = *bus_->Subscribe([&stop](const auto&) { stop.request_stop(); });
-  EXPECT_TRUE(absl::IsCancelled(initiator_->Enqueue(1, stop.get_token())));
+  EXPECT_TRUE(absl::IsCancelled(enqueuer_->Enqueue(1, stop.get_token())));
   const uint64_t before = ledger_->Get(1)->items;
   EXPECT_GT(before, 0u);
   EXPECT_LT(before, 20u);
@@ -146,7 +157,7 @@ TEST_F(BatchEnqueuerTest, GoesOnWhereTheLedgerEnds) {
   ASSERT_TRUE(submission.ok()) << submission.status();
   EXPECT_EQ(submission->start, Start::kContinued);
   EXPECT_EQ(submission->batch.number, 1u);
-  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
   const auto queued = Queued();
   EXPECT_EQ(queued.size(), 20u);
   for (const auto& [index, slices] : queued) EXPECT_EQ(slices.size(), 1u) << "item " << index;
@@ -164,15 +175,15 @@ TEST_F(BatchEnqueuerTest, ARecordedItemThatWasNotAcknowledgedIsPutAgain) {
                               base::Fingerprint((*first)->data), false}}})
                   .ok());
   ASSERT_TRUE(Submit().ok());
-  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
   EXPECT_EQ(Queued().size(), 3u);
 }
 
 TEST_F(BatchEnqueuerTest, EnqueuingTwiceChangesNothing) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
-  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
-  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
   EXPECT_EQ(queues_->Stats(item::InputQueue("acme", "sum", 0))->total_in +
                 queues_->Stats(item::InputQueue("acme", "sum", 1))->total_in,
             3);
@@ -182,11 +193,11 @@ TEST_F(BatchEnqueuerTest, RefillsJustTheItemsThatAreAskedFor) {
   base::LogCapture log;
   WriteInput(50);
   ASSERT_TRUE(Submit().ok());
-  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
   for (const queue::QueueId& id : item::InputQueues("acme", "sum", 2)) {
     ASSERT_TRUE(queues_->Clear(id).ok());
   }
-  ASSERT_TRUE(initiator_->Refill(1, {1, 4}).ok());
+  ASSERT_TRUE(enqueuer_->Refill(1, {1, 4}).ok());
   const auto queued = Queued();
   EXPECT_EQ(queued.size(), 2u);
   EXPECT_EQ(queued.at(4).front(), "40\n41\n42\n43\n44\n45\n46\n47\n48\n49\n");
@@ -198,9 +209,9 @@ TEST_F(BatchEnqueuerTest, GivesItemsTheTraceOfTheirBatchHoweverOftenTheyArePut) 
   const auto trace = base::TraceContext::FromTraceparent(
       "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   const uint64_t batch = Submit({"req", "1", "", true, false, *trace})->batch.number;
-  ASSERT_TRUE(initiator_->Enqueue(batch, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(batch, {}).ok());
   ASSERT_TRUE(Submit().ok());  // as after a restart, by a submitter that names no trace
-  ASSERT_TRUE(initiator_->Refill(batch, {0, 2}).ok());
+  ASSERT_TRUE(enqueuer_->Refill(batch, {0, 2}).ok());
   int items = 0;
   for (const queue::QueueId& id : item::InputQueues("acme", "sum", 2)) {
     const std::vector<queue::Message> messages = *queues_->Receive(id, {32, absl::Hours(1)});
@@ -215,7 +226,7 @@ TEST_F(BatchEnqueuerTest, GivesItemsTheTraceOfTheirBatchHoweverOftenTheyArePut) 
 TEST_F(BatchEnqueuerTest, RefusesAnotherContentUnderTheSameName) {
   WriteInput(30, "0");
   ASSERT_TRUE(Submit().ok());
-  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
   WriteInput(30, "9");
   const absl::Status status = Submit().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
@@ -225,7 +236,7 @@ TEST_F(BatchEnqueuerTest, RefusesAnotherContentUnderTheSameName) {
 TEST_F(BatchEnqueuerTest, RefusesAShorterAndALongerInput) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
-  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
   WriteInput(29);
   EXPECT_THAT(std::string(Submit().status().message()), HasSubstr("shorter"));
   WriteInput(31);
@@ -263,8 +274,7 @@ TEST_F(BatchEnqueuerTest, StopsReadingAnInputWhenAsked) {
   ASSERT_TRUE(Submit().ok());
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_TRUE(absl::IsCancelled(
-      initiator_->Submit({"req", "1", "", true, false}, stop.get_token()).status()));
+  EXPECT_TRUE(absl::IsCancelled(Submit({"req", "1", "", true, false}, stop.get_token()).status()));
 }
 
 TEST_F(BatchEnqueuerTest, AnOpenBatchIsBoundToItsRevisionAndHandler) {
@@ -291,7 +301,7 @@ TEST_F(BatchEnqueuerTest, ABatchThatIsBoundToNoVersionGoesOnWithAny) {
 TEST_F(BatchEnqueuerTest, AFinishedBatchOfAnotherRevisionMakesRoomForANewOne) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
-  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
   ASSERT_TRUE(ledger_->MarkComplete(1, absl::UnixEpoch()).ok());
   EXPECT_EQ(Submit()->start, Start::kDone);
   job_.revision = "r2";
@@ -308,12 +318,12 @@ TEST_F(BatchEnqueuerTest, ALargeSliceIsClaimCheckedAndItsBlobGoesWithTheBatch) {
   for (char& c : noise) c = static_cast<char>('-' + random() % 80);
   WriteInput(2, noise);
   ASSERT_TRUE(Submit().ok());
-  ASSERT_TRUE(initiator_->Enqueue(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
   const auto queued = Queued();
   EXPECT_EQ(queued.at(0).front().substr(0, 100), noise.substr(0, 100));
-  ASSERT_TRUE(initiator_->DeleteBlobs(1, /*keep=*/{0}).ok());
+  ASSERT_TRUE(enqueuer_->DeleteBlobs(1, /*keep=*/{0}).ok());
   EXPECT_TRUE(blobs_->Get(item::BlobName(1, 0)).ok()) << "a redrive needs it";
-  ASSERT_TRUE(initiator_->DeleteBlobs(1, {}).ok());
+  ASSERT_TRUE(enqueuer_->DeleteBlobs(1, {}).ok());
   EXPECT_TRUE(absl::IsNotFound(blobs_->Get(item::BlobName(1, 0)).status()));
 }
 

@@ -118,9 +118,8 @@ absl::Status BatchScheduler::Cancel(uint64_t batch, const std::string& reason) {
   MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Cancel(
       batch, tools_.stores.clock->Now(), base::Printable(reason, kMaxKeptReasonBytes)));
   PublishCancellation(batch);
-  if (const auto upload = tools_.uploads->Held(batch); upload != nullptr) {
-    upload->Refuse(absl::CancelledError(absl::StrCat("batch ", batch, " is cancelled")));
-  }
+  tools_.content->Refuse(batch,
+                         absl::CancelledError(absl::StrCat("batch ", batch, " is cancelled")));
   Advance(batch);
   return absl::OkStatus();
 }
@@ -128,10 +127,9 @@ absl::Status BatchScheduler::Cancel(uint64_t batch, const std::string& reason) {
 // The share of the content that has arrived so far; the full size is unknown until then.
 double BatchScheduler::SplitShare(const ledger::Batch& batch) {
   if (batch.state != ledger::BatchState::kOpen) return 1;
-  if (batch.source_path != tools_.uploads->PathOf(batch.number)) return 0;
-  uint64_t arrived = batch.content.size();
-  const std::shared_ptr<Upload> upload = tools_.uploads->Held(batch.number);
-  if (upload != nullptr) arrived = upload->durable_size();
+  if (!tools_.content->Stores(batch)) return 0;
+  const uint64_t arrived =
+      tools_.content->DurableBytes(batch.number).value_or(batch.content.size());
   if (arrived == 0) return 0;
   return static_cast<double>(batch.source_bytes) / static_cast<double>(arrived);
 }
@@ -140,7 +138,7 @@ double BatchScheduler::SplitShare(const ledger::Batch& batch) {
 // error tells the user what to do.
 absl::Status BatchScheduler::CheckSender(const ledger::Batch& batch) {
   if (batch.state != ledger::BatchState::kOpen || !batch.content.empty()) return absl::OkStatus();
-  if (batch.source_path != tools_.uploads->PathOf(batch.number)) return absl::OkStatus();
+  if (!tools_.content->Stores(batch)) return absl::OkStatus();
   {
     base::MutexLock lock(&mu_);
     const auto entry = entries_.find(batch.number);
@@ -148,7 +146,7 @@ absl::Status BatchScheduler::CheckSender(const ledger::Batch& batch) {
     const absl::Duration alone = tools_.stores.clock->Monotonic() - entry->second.left_at;
     if (alone < options_.sender_grace) return absl::OkStatus();
   }
-  if (tools_.uploads->IsSealed(batch.number)) return absl::OkStatus();
+  if (tools_.content->IsSealed(batch.number)) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("the rest of its upload is missing: submit it again with --request-id ",
                    batch.request_id, ", or `muster batch cancel ", batch.number, "`"));
@@ -268,7 +266,7 @@ void BatchScheduler::Sweep() {
     const absl::Status dropped = tools_.stores.ledger->DropContent(batch.number);
     if (absl::IsFailedPrecondition(dropped)) continue;  // a redrive has reopened the batch
     swept = dropped;
-    swept.Update(tools_.uploads->Delete(batch.number));
+    swept.Update(tools_.content->Delete(batch.number));
   }
   if (swept.ok()) return;
   base::Log(base::kWarning, "old content stays for now", {{"why", swept.ToString()}});
@@ -352,7 +350,7 @@ void BatchScheduler::NoteProblemLocked(uint64_t batch, Entry* entry, const absl:
 void BatchScheduler::CancelRefused(uint64_t batch, const absl::Status& why) {
   base::Log(base::kError, "a batch is cancelled: its content is not what the job reads",
             {{"batch", batch}, {"why", why.ToString()}});
-  if (const auto upload = tools_.uploads->Held(batch); upload != nullptr) upload->Refuse(why);
+  tools_.content->Refuse(batch, why);
   const absl::Status cancelled = Cancel(batch, std::string(why.message()));
   if (!cancelled.ok()) {
     base::Log(base::kError, "a batch cannot be cancelled",

@@ -8,7 +8,6 @@
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/rpc/status.h"
-#include "services/initiator/batch/enqueuer.h"
 
 namespace muster::initiator::submit {
 namespace {
@@ -60,8 +59,8 @@ absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what) {
       {"REQUEST_ID_REUSED", {{"batch", absl::StrCat(batch)}}});
 }
 
-absl::StatusOr<ledger::Batch> Submissions::Begin(
-    const v1::SubmitHeader& header, const std::optional<initiator::batch::InlineContent>& whole) {
+absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header,
+                                                 const std::optional<batch::InlineContent>& whole) {
   MUSTER_RETURN_IF_ERROR(Validate(header));
   MUSTER_ASSIGN_OR_RETURN(const std::optional<base::TraceContext> trace, TraceOf(header));
   for (bool admitted = false;; admitted = true) {
@@ -135,7 +134,7 @@ absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::s
 absl::StatusOr<ledger::Batch> Submissions::Record(
     const v1::SubmitHeader& header, const job::JobDefinition& job,
     const std::optional<base::TraceContext>& trace,
-    const std::optional<initiator::batch::InlineContent>& whole) {
+    const std::optional<batch::InlineContent>& whole) {
   ledger::Batch batch;
   batch.request_id = header.request_id();
   batch.job = job.name;
@@ -154,7 +153,7 @@ absl::StatusOr<ledger::Batch> Submissions::Record(
     batch.content = std::string(whole->data);
     batch.source_size = whole->data.size();
     batch.source_content = whole->hash;
-    items = initiator::batch::SplitInline(job, whole->data);
+    items = batch::SplitInline(job, whole->data);
   }
   // An earlier installation may have left content under this number: it does not belong to this
   // batch.
@@ -163,7 +162,7 @@ absl::StatusOr<ledger::Batch> Submissions::Record(
     return ClearPlace(numbered->number);
   };
   MUSTER_RETURN_IF_ERROR(
-      initiator::batch::RecordUnderNewNumber(deps_.ledger, deps_.numbers, &batch, items, place));
+      batch::RecordUnderNewNumber(deps_.ledger, deps_.numbers, &batch, items, place));
   return batch;
 }
 

@@ -17,9 +17,9 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/sync/unique_id_generator.h"
 #include "muster/v1/batch_service.pb.h"
-#include "services/initiator/batch/enqueuer.h"
+#include "services/initiator/batch/opener.h"
 #include "services/initiator/batch/source.h"
-#include "services/initiator/batch/uploads.h"
+#include "services/initiator/submit/uploads.h"
 
 namespace muster::initiator::submit {
 
@@ -41,12 +41,11 @@ class Submissions {
     job::JobRegistry* jobs = nullptr;
     ledger::BatchLedger* ledger = nullptr;
     sync::UniqueIdGenerator* numbers = nullptr;
-    initiator::batch::Uploads* uploads = nullptr;
+    Uploads* uploads = nullptr;
     CurrentVersion current_version;
     Admit admit;
     base::Clock* clock = nullptr;
-    double trace_sample =
-        initiator::batch::kDefaultTraceSample;  // as initiator::batch::Options::trace_sample
+    double trace_sample = batch::kDefaultTraceSample;  // as BatchOpener
   };
 
   // What the dependencies point to is not owned.
@@ -56,7 +55,7 @@ class Submissions {
   // `whole`, if there is any. Errors are those of BatchService.Submit for a header.
   absl::StatusOr<ledger::Batch> Begin(
       const v1::SubmitHeader& header,
-      const std::optional<initiator::batch::InlineContent>& whole = std::nullopt);
+      const std::optional<batch::InlineContent>& whole = std::nullopt);
 
  private:
   // The batch that `header` goes on with. nullopt: it begins a new one, of `job`.
@@ -71,7 +70,7 @@ class Submissions {
   absl::StatusOr<ledger::Batch> Record(const v1::SubmitHeader& header,
                                        const job::JobDefinition& job,
                                        const std::optional<base::TraceContext>& trace,
-                                       const std::optional<initiator::batch::InlineContent>& whole);
+                                       const std::optional<batch::InlineContent>& whole);
 
   const Dependencies deps_;
   // Held per request id from the search for its batch until the batch is recorded, so that two

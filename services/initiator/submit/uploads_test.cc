@@ -1,4 +1,4 @@
-#include "services/initiator/batch/uploads.h"
+#include "services/initiator/submit/uploads.h"
 
 #include <atomic>
 #include <filesystem>
@@ -17,7 +17,7 @@
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/initiator/broken_medium.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::submit {
 
 namespace {
 
@@ -190,11 +190,16 @@ TEST_F(UploadTest, TellsItsWriterWhyNobodyNeedsIt) {
   EXPECT_EQ(upload->Append(ticket, 0, "x"), absl::InvalidArgumentError("no such column"));
 }
 
-TEST_F(UploadTest, IsHeldByWhoeverHasIt) {
-  EXPECT_EQ(uploads_->Held(7), nullptr);
+TEST_F(UploadTest, RefusesTheSendersThatHaveItOpen) {
+  EXPECT_EQ(uploads_->DurableBytes(7), std::nullopt);
+  uploads_->Refuse(7, absl::CancelledError("not open yet"));
   const auto upload = Open();
-  EXPECT_EQ(uploads_->Held(7), upload);
-  EXPECT_EQ(uploads_->Held(8), nullptr);
+  ASSERT_TRUE(Add(*upload, upload->TakeOver(), 0, "content").ok());
+  EXPECT_EQ(uploads_->DurableBytes(7), 7u);
+  EXPECT_EQ(uploads_->DurableBytes(8), std::nullopt);
+  uploads_->Refuse(7, absl::CancelledError("the batch is cancelled"));
+  EXPECT_EQ(upload->Append(upload->TakeOver(), 7, "x"),
+            absl::CancelledError("the batch is cancelled"));
 }
 
 TEST_F(UploadTest, IsGoneWhenItIsDeleted) {
@@ -315,4 +320,4 @@ TEST_F(UploadSyncerTest, SaysWhenTheContentCannotBeSynced) {
 
 }  // namespace
 
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::submit

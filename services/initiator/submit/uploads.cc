@@ -1,4 +1,4 @@
-#include "services/initiator/batch/uploads.h"
+#include "services/initiator/submit/uploads.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::submit {
 
 namespace {
 
@@ -353,6 +353,24 @@ bool Uploads::IsSealed(uint64_t batch) const {
   return std::filesystem::exists(PathOf(batch), error) && !error;
 }
 
+bool Uploads::Stores(const ledger::Batch& batch) const {
+  return batch.source_path == PathOf(batch.number);
+}
+
+absl::StatusOr<std::shared_ptr<const input::ByteSource>> Uploads::OpenContent(uint64_t batch) {
+  return Get(batch);
+}
+
+std::optional<uint64_t> Uploads::DurableBytes(uint64_t batch) {
+  const std::shared_ptr<Upload> upload = Held(batch);
+  if (upload == nullptr) return std::nullopt;
+  return upload->durable_size();
+}
+
+void Uploads::Refuse(uint64_t batch, const absl::Status& why) {
+  if (const std::shared_ptr<Upload> upload = Held(batch); upload != nullptr) upload->Refuse(why);
+}
+
 std::shared_ptr<Upload> Uploads::Held(uint64_t batch) {
   base::MutexLock lock(&mu_);
   const auto held = held_.find(batch);
@@ -386,4 +404,4 @@ absl::Status Uploads::Delete(uint64_t batch) {
   return absl::OkStatus();
 }
 
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::submit

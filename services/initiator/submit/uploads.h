@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -24,8 +25,10 @@
 #include "muster/base/fingerprint.h"
 #include "muster/base/mutex.h"
 #include "muster/input/byte_source.h"
+#include "muster/ledger/batch_ledger.h"
+#include "services/initiator/batch/content_store.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::submit {
 
 // The path of the content while it is not whole yet.
 std::string ArrivingPath(const std::string& path);
@@ -173,7 +176,7 @@ class UploadSyncer {
 // batch is complete: any item can be made again from it.
 
 // Thread-safe.
-class Uploads {
+class Uploads final : public batch::ContentStore {
  public:
   // Creates the folder if it is missing. Unavailable: it cannot be created.
   static absl::StatusOr<std::unique_ptr<Uploads>> Open(const std::string& folder);
@@ -181,20 +184,22 @@ class Uploads {
   // The absolute path of the whole content, whether it exists or not.
   std::string PathOf(uint64_t batch) const;
 
-  // Whether all of the batch's content is there.
-  bool IsSealed(uint64_t batch) const;
-  // The batch's open Upload; null: no caller holds one.
-  std::shared_ptr<Upload> Held(uint64_t batch);
+  // batch::ContentStore
+  bool Stores(const ledger::Batch& batch) const override;
+  absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenContent(uint64_t batch) override;
+  std::optional<uint64_t> DurableBytes(uint64_t batch) override;
+  bool IsSealed(uint64_t batch) const override;
+  void Refuse(uint64_t batch, const absl::Status& why) override;
+  absl::Status Delete(uint64_t batch) override;
 
   // The batch's upload, begun if it is missing. Callers that hold it at the same time share one
   // object.
   absl::StatusOr<std::shared_ptr<Upload>> Get(uint64_t batch);
 
-  // Deletes the content, whole or not; fine where there is none. A caller that holds the upload can
-  // still read it.
-  absl::Status Delete(uint64_t batch);
-
  private:
+  // The batch's open Upload; null: no caller holds one.
+  std::shared_ptr<Upload> Held(uint64_t batch);
+
   explicit Uploads(std::string folder) : folder_(std::move(folder)) {}
 
   const std::string folder_;
@@ -202,4 +207,4 @@ class Uploads {
   std::map<uint64_t, std::weak_ptr<Upload>> held_ ABSL_GUARDED_BY(mu_);
 };
 
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::submit
