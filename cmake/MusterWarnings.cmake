@@ -10,6 +10,8 @@ endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(muster_build_flags INTERFACE -Wno-subobject-linkage)
 endif()
+# The libraries of gRPC ask for it, and a precompiled header serves only targets with the same macros.
+target_compile_options(muster_build_flags INTERFACE -pthread)
 if(MUSTER_WERROR)
   target_compile_options(muster_build_flags INTERFACE -Werror)
 endif()
