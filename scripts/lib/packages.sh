@@ -6,8 +6,8 @@ build_packages=(
   ca-certificates ccache cmake g++ git make ninja-build pkg-config protobuf-compiler
   protobuf-compiler-grpc
   libabsl-dev libcli11-dev libcurl4-openssl-dev libgmock-dev libgrpc++-dev libgtest-dev liblz4-dev
-  libnats-dev libprotobuf-dev librocksdb-dev libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev
-  libzstd-dev nlohmann-json3-dev python3 sqlite3
+  libnats-dev libprotobuf-dev librocksdb-dev libsimdjson-dev libsqlite3-dev libssl-dev libxxhash-dev
+  libyaml-cpp-dev libzstd-dev nlohmann-json3-dev python3 sqlite3
 )
 
 # Beside those of the build: what the tests are built on, and what they call.
