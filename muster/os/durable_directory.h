@@ -9,13 +9,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "muster/os/file_descriptor.h"
 
 namespace muster::os {
 
-// Writes all of `bytes` to `fd`. ResourceExhausted when the disk is full; `what` goes into errors.
-absl::Status WriteFully(int fd, absl::string_view bytes, absl::string_view what);
-
-// Thread-safe. Names are file names without a slash or a leading dot; callers check that.
+// Thread-safe. Errors are those of FileError in durable_file.h. Names are file names without a
+// slash or a leading dot; callers check that.
 class DurableDirectory {
  public:
   // Creates `path` and its parents if needed, removes what dead writers left behind, and keeps
@@ -25,7 +24,6 @@ class DurableDirectory {
   // For reading only; can be open beside an owner. NotFound: no such directory.
   static absl::StatusOr<std::unique_ptr<DurableDirectory>> View(const std::string& path);
 
-  ~DurableDirectory();
   DurableDirectory(const DurableDirectory&) = delete;
   DurableDirectory& operator=(const DurableDirectory&) = delete;
 
@@ -41,7 +39,7 @@ class DurableDirectory {
   absl::Status Remove(absl::string_view name);
 
  private:
-  DurableDirectory(std::string path, int directory_fd);
+  DurableDirectory(std::string path, FileDescriptor folder);
 
   absl::Status Lock();
   absl::Status RemoveLeftovers();
@@ -49,8 +47,8 @@ class DurableDirectory {
   std::string PathOf(absl::string_view name) const;
 
   const std::string path_;
-  const int directory_fd_;  // owned
-  int lock_fd_ = -1;        // owned; -1: a view
+  const FileDescriptor folder_;
+  FileDescriptor lock_;  // -1: a view
   std::atomic<uint64_t> next_temporary_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "muster/os/file_descriptor.h"
 
 namespace muster::os {
 
@@ -71,13 +72,12 @@ class Quarantine {
  public:
   // Makes its folder when there is something to keep, not before.
   explicit Quarantine(std::string data_dir);
-  ~Quarantine();
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
   // Writes down the records of `damage`.
   absl::Status Keep(const Damage& damage);
-  // The folder for whole files of `part`, created if needed.
+  // The folder for whole files of `part`, created if needed. The folder itself is durable.
   absl::StatusOr<std::string> FolderOf(absl::string_view part);
   // After OK, what was kept survives a power cut. Call it before taking anything out of a store.
   absl::Status Sync();
@@ -90,10 +90,7 @@ class Quarantine {
 
   const std::string data_dir_;
   std::string path_;
-  int records_fd_ = -1;  // owned
+  FileDescriptor records_;
 };
-
-// Syncs `file` and its directory entry to disk.
-absl::Status SyncPath(const std::string& path);
 
 }  // namespace muster::os

@@ -14,7 +14,7 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
-#include "muster/os/quarantine.h"
+#include "muster/os/durable_file.h"
 #include "muster/rocksdb/directory.h"
 #include "muster/rocksdb/options.h"
 #include "rocksdb/db.h"
@@ -187,17 +187,6 @@ namespace fs = std::filesystem;
 // How often a read-only open starts again because the owner replaced a file under its eyes.
 constexpr int kReadOnlyTries = 5;
 
-absl::Status CreateDir(const fs::path& dir) {
-  std::error_code error;
-  if (dir.empty() || fs::is_directory(dir, error)) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(CreateDir(dir.parent_path()));
-  fs::create_directory(dir, error);
-  if (error) {
-    return absl::ErrnoToStatus(error.value(), absl::StrCat("create data directory ", dir.string()));
-  }
-  return os::SyncPath(ParentOf(dir));  // a new entry survives a power cut only then
-}
-
 absl::Status OpenError(const ::rocksdb::Status& status, const std::string& dir) {
   const std::string text = status.ToString();
   MUSTER_RETURN_IF_ERROR(LockHeldError(status, dir));
@@ -294,7 +283,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& dir,
   if (!exists && (options.read_only || !options.create_if_missing)) {
     return absl::NotFoundError(absl::StrCat("no data in directory ", dir));
   }
-  if (!exists) MUSTER_RETURN_IF_ERROR(CreateDir(dir));
+  if (!exists) MUSTER_RETURN_IF_ERROR(os::CreateFolder(dir));
   ::rocksdb::Env* const machine = options.env == nullptr ? ::rocksdb::Env::Default() : options.env;
   const auto log_guard = std::make_shared<LogGuard>(machine->GetFileSystem());
   std::unique_ptr<::rocksdb::Env> env = ::rocksdb::NewCompositeEnv(log_guard);

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,16 +17,8 @@ class Status;
 
 namespace muster::rocksdb {
 
-absl::Status FileError(const std::error_code& error, absl::string_view doing);
-
 // All files in `dir`, in no order.
 absl::StatusOr<std::vector<std::filesystem::path>> FilesIn(const std::string& dir);
-
-// "." of a path that names none.
-std::string ParentOf(const std::string& path);
-
-// Syncs all files of `dir`, and the directory entry of `dir` itself.
-absl::Status SyncFilesIn(const std::string& dir);
 
 // RocksDB's lock of a directory, a file LOCK in it that one process at a time holds.
 //

@@ -1,9 +1,6 @@
 #include "muster/rocksdb/salvage.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -18,7 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
-#include "muster/os/quarantine.h"
+#include "muster/os/durable_file.h"
 #include "muster/rocksdb/database.h"
 #include "muster/rocksdb/directory.h"
 #include "muster/rocksdb/options.h"
@@ -92,7 +89,7 @@ absl::Status AddTableOfEachFamily(const std::string& dir, DatabaseOptions option
   }
   std::error_code error;
   fs::remove_all(example, error);
-  return error ? FileError(error, absl::StrCat("adding tables to ", dir)) : absl::OkStatus();
+  return error ? os::FileError(error.value(), "adding tables to", dir) : absl::OkStatus();
 }
 
 ::rocksdb::DBOptions RepairOptions(const DatabaseOptions& options) {
@@ -134,13 +131,13 @@ absl::Status RebuildManifest(const std::string& dir, const DatabaseOptions& opti
   MUSTER_RETURN_IF_ERROR(CheckSetAside(lost, ::rocksdb::Options(RepairOptions(options), {})));
   std::error_code error;
   fs::remove_all(lost, error);  // they are where they were, too
-  if (error) return FileError(error, absl::StrCat("tidying ", dir));
+  if (error) return os::FileError(error.value(), "tidying", dir);
   MUSTER_ASSIGN_OR_RETURN(const size_t left, CountData(dir));
   if (before > 0 && left <= options.families.size()) {
     return absl::DataLossError(
         absl::StrCat("none of its ", before, " tables and logs can be read"));
   }
-  return SyncFilesIn(dir);
+  return os::SyncTree(dir);
 }
 
 namespace {
@@ -158,19 +155,10 @@ absl::Status KeepLogs(const std::string& dir, const std::string& folder) {
     const fs::path copy = fs::path(folder) / file.filename();
     std::error_code error;
     fs::copy_file(file, copy, fs::copy_options::overwrite_existing, error);
-    if (error) return FileError(error, absl::StrCat("keeping the logs of ", dir));
+    if (error) return os::FileError(error.value(), "keeping the logs of", dir);
     MUSTER_RETURN_IF_ERROR(os::SyncPath(copy));
   }
-  MUSTER_RETURN_IF_ERROR(os::SyncPath(folder));
-  return os::SyncPath(ParentOf(folder));
-}
-
-// In one step, so that no instant is without a database. What `a` and `b` hold is on disk.
-absl::Status Exchange(const std::string& a, const std::string& b) {
-  if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("exchanging ", a, " and ", b));
-  }
-  return os::SyncPath(ParentOf(b));
+  return os::SyncPath(folder);
 }
 
 // Writes what can be read of `from` into a new database. DataLoss: not even its blocks can be told
@@ -212,7 +200,7 @@ absl::Status LinkFiles(const std::string& from, const std::string& to) {
       fs::copy_file(file, name, error);
     }
   }
-  return error ? FileError(error, absl::StrCat("linking the files of ", from)) : absl::OkStatus();
+  return error ? os::FileError(error.value(), "linking the files of", from) : absl::OkStatus();
 }
 
 // One repair or look.
@@ -354,7 +342,7 @@ class Salvage {
   // Takes the new database for the damaged one.
   absl::StatusOr<std::unique_ptr<Database>> OpenFresh() {
     MUSTER_FAILPOINT("repair.before_exchange");
-    MUSTER_RETURN_IF_ERROR(Exchange(fresh_, dir_));
+    MUSTER_RETURN_IF_ERROR(os::Exchange(fresh_, dir_));
     MUSTER_FAILPOINT("repair.after_exchange");
     MUSTER_RETURN_IF_ERROR(MoveAside(fresh_));
     return OpenForGood(options_);
@@ -376,11 +364,8 @@ class Salvage {
     fs::path to = fs::path(folder) / "files";
     std::error_code error;
     for (int i = 2; fs::exists(to, error); ++i) to = fs::path(folder) / absl::StrCat("files", i);
-    fs::rename(files, to, error);
-    if (error) return FileError(error, absl::StrCat("keeping ", files));
-    MUSTER_RETURN_IF_ERROR(os::SyncPath(folder));
-    MUSTER_RETURN_IF_ERROR(os::SyncPath(ParentOf(folder)));
-    return os::SyncPath(ParentOf(files));
+    if (error) return os::FileError(error.value(), "keeping", files);
+    return base::Annotate(os::Rename(files, to), absl::StrCat("keeping ", files));
   }
 
   const std::string dir_;

@@ -30,7 +30,8 @@ struct FileDamage {
 
 struct SalvageOptions {
   std::function<absl::Status(const FileDamage&)> on_damage;
-  // Set: repair. Returns the folder for damaged files, which is on the database's file system.
+  // Set: repair. Returns the folder for damaged files, which is durable and on the database's file
+  // system.
   std::function<absl::StatusOr<std::string>()> keep_in;
   // Begin with an empty database when nothing can be read; otherwise that is an error.
   bool may_begin_anew = false;

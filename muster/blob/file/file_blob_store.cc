@@ -11,6 +11,7 @@
 #include "muster/blob/blob_store.h"
 #include "muster/blob/file/blob_codec.h"
 #include "muster/os/durable_directory.h"
+#include "muster/os/durable_file.h"
 #include "muster/os/quarantine.h"
 
 namespace muster::blob::file {
@@ -67,7 +68,7 @@ absl::StatusOr<std::vector<std::string>> BlobsIn(const std::string& dir) {
        it.increment(error)) {
     if (it->path().extension() == kEnding) names.push_back(it->path().stem().string());
   }
-  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("listing ", dir));
+  if (error) return os::FileError(error.value(), "listing", dir);
   return names;
 }
 
@@ -80,13 +81,10 @@ absl::Status CheckBlob(const std::string& name, const os::DurableDirectory& dire
   return DecodeBlob(name, *file).status();
 }
 
-// A power cut may bring the file back to where it was: then it is found once more.
 absl::Status MoveToQuarantine(const fs::path& file, os::Quarantine* quarantine) {
   MUSTER_ASSIGN_OR_RETURN(const std::string folder, quarantine->FolderOf("blobs"));
-  std::error_code error;
-  fs::rename(file, fs::path(folder) / file.filename(), error);
-  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("keeping ", file.string()));
-  return absl::OkStatus();
+  return base::Annotate(os::Rename(file, fs::path(folder) / file.filename()),
+                        absl::StrCat("keeping ", file.string()));
 }
 
 }  // namespace

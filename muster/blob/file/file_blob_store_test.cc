@@ -1,11 +1,7 @@
 #include "muster/blob/file/file_blob_store.h"
 
-#include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -16,11 +12,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/status.h"
-#include "muster/os/durable_directory.h"
 #include "muster/os/quarantine.h"
 #include "muster/os/temp_dir.h"
 #include "tests/conformance/blob/blob_store_conformance.h"
 #include "tests/fakes/os/collected_findings.h"
+#include "tests/fakes/os/file_size_limit.h"
 
 namespace muster::blob::conformance {
 
@@ -75,25 +71,6 @@ class FileBlobStoreTest : public ::testing::Test {
   const os::TempDir dir_;
 };
 
-// While it lives, a file of this process that grows beyond `bytes` fails to be written, as on a
-// full disk.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_before_(signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    signal(SIGXFSZ, handler_before_);
-  }
-
- private:
-  rlimit before_;
-  void (*const handler_before_)(int);
-};
-
 std::string Noise(size_t size) {
   std::mt19937 random(1);
   std::string noise(size, '\0');
@@ -138,19 +115,12 @@ TEST_F(FileBlobStoreTest, AFailedPutLeavesTheOldBlobAndNothingElse) {
   auto store = Open();
   ASSERT_TRUE(store->Put("b", "old").ok());
   {
-    const FileSizeLimit limit(100'000);
+    const os::FileSizeLimit limit(100'000);
     EXPECT_FALSE(store->Put("b", Noise(1'000'000)).ok());
   }
   EXPECT_EQ(*store->Get("b"), "old");
   EXPECT_THAT(Files(), UnorderedElementsAre("b.blob", ".lock"));
   EXPECT_TRUE(store->Put("b", Noise(1'000'000)).ok());
-}
-
-TEST_F(FileBlobStoreTest, CallsAFullDiskResourceExhausted) {
-  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-  ASSERT_GE(full, 0);
-  EXPECT_EQ(os::WriteFully(full, "x", "/dev/full").code(), absl::StatusCode::kResourceExhausted);
-  close(full);
 }
 
 TEST_F(FileBlobStoreTest, LetsOneOwnerInAndReadersBesideIt) {
