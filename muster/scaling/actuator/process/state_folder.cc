@@ -12,9 +12,9 @@
 #include "absl/time/clock.h"
 #include "muster/base/clock.h"
 #include "muster/base/status.h"
+#include "muster/os/durable_file.h"
 #include "muster/os/file_descriptor.h"
 #include "muster/scaling/actuator/process/limits.h"
-#include "muster/scaling/actuator/process/state_file.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::scaling::actuator::process {
@@ -34,7 +34,7 @@ struct flock WholeFile(short type) {
 
 absl::StatusOr<FileDescriptor> OpenLockFile(const std::string& path) {
   FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
-  if (file.get() < 0) return absl::ErrnoToStatus(errno, absl::StrCat("opening ", path));
+  if (file.get() < 0) return os::FileError(errno, "opening", path);
   return file;
 }
 
@@ -44,7 +44,7 @@ absl::StatusOr<FileDescriptor> AnnounceAgent(const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(FileDescriptor file, OpenLockFile(path));
   struct flock lock = WholeFile(F_RDLCK);
   if (fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("locking ", path));
+    return os::FileError(errno, "locking", path);
   }
   return file;
 }
@@ -60,7 +60,7 @@ absl::StatusOr<FileDescriptor> LockFolder(const std::string& path, absl::Duratio
   const absl::Duration deadline = base::RealClock()->Monotonic() + limit;
   while (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("locking ", path));
+      return os::FileError(errno, "locking", path);
     }
     if (base::RealClock()->Monotonic() >= deadline) {
       return absl::UnavailableError(
@@ -112,7 +112,7 @@ absl::StatusOr<DesiredState> DecodeDesiredState(absl::string_view text) {
 }
 
 absl::StatusOr<DesiredState> ReadDesiredState(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadStateFile(path);
+  const absl::StatusOr<std::string> text = os::ReadFile(path, kMaxStateFileBytes);
   if (absl::IsNotFound(text.status())) return DesiredState();
   MUSTER_RETURN_IF_ERROR(text.status());
   absl::StatusOr<DesiredState> orders = DecodeDesiredState(*text);
@@ -121,7 +121,7 @@ absl::StatusOr<DesiredState> ReadDesiredState(const std::string& path) {
 }
 
 absl::Status WriteDesiredState(const std::string& path, const DesiredState& orders) {
-  return WriteStateFile(path, EncodeDesiredState(orders));
+  return os::ReplaceFile(path, EncodeDesiredState(orders));
 }
 
 namespace {
@@ -194,32 +194,33 @@ std::string ReplicaFolder::instance() const {
 }
 
 absl::Status ReplicaFolder::WriteRecord(const ReplicaRecord& record) const {
-  return WriteStateFile(PathOf("record"), EncodeRecord(record));
+  return os::ReplaceFile(PathOf("record"), EncodeRecord(record));
 }
 
 absl::StatusOr<ReplicaRecord> ReplicaFolder::ReadRecord() const {
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadStateFile(PathOf("record")));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text,
+                          os::ReadFile(PathOf("record"), kMaxStateFileBytes));
   absl::StatusOr<ReplicaRecord> record = DecodeRecord(text);
   if (!record.ok()) return base::Annotate(record.status(), PathOf("record"));
   return record;
 }
 
 absl::Status ReplicaFolder::WriteEnd(const ReplicaEnd& end) const {
-  return WriteStateFile(PathOf("end"), EncodeEnd(end));
+  return os::ReplaceFile(PathOf("end"), EncodeEnd(end));
 }
 
 absl::StatusOr<ReplicaEnd> ReplicaFolder::ReadEnd() const {
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadStateFile(PathOf("end")));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, os::ReadFile(PathOf("end"), kMaxStateFileBytes));
   return DecodeEnd(text);
 }
 
 bool ReplicaFolder::Has(Mark mark) const { return access(PathOf(mark).c_str(), F_OK) == 0; }
 
+// Not synced: after a power cut the replica is one of an earlier boot, whatever its marks.
 absl::Status ReplicaFolder::Set(Mark mark) const {
   const std::string path = PathOf(mark);
   const os::FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0640));
-  return file.get() >= 0 ? absl::OkStatus()
-                         : absl::ErrnoToStatus(errno, absl::StrCat("creating ", path));
+  return file.get() >= 0 ? absl::OkStatus() : os::FileError(errno, "creating", path);
 }
 
 void ReplicaFolder::Clear(Mark mark) const { unlink(PathOf(mark).c_str()); }
