@@ -67,6 +67,7 @@ std::string ReplicaLog::LastLines() const {
 void ReplicaLog::Write(absl::string_view bytes) {
   if (file_.get() < 0 || file_bytes_ >= kMaxLogBytes) {
     file_.Close();
+    // Not synced: that would hold up the program, and output may be lost in a power cut.
     rename(path_.c_str(), absl::StrCat(path_, ".1").c_str());
     constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
     file_ = os::FileDescriptor(open(path_.c_str(), kFlags, 0640));

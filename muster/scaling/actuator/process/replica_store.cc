@@ -30,6 +30,7 @@
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/os/child_process.h"
+#include "muster/os/durable_file.h"
 #include "muster/os/file_descriptor.h"
 #include "muster/scaling/actuator/process/limits.h"
 #include "muster/scaling/actuator/process/replica_keeper.h"
@@ -210,7 +211,7 @@ absl::StatusOr<Launched> Launch(const StartPlan& plan, const std::string& replic
   Launched launched{ReplicaFolder(absl::StrCat(replicas, "/", base::MakeInstanceId("processor"))),
                     {}};
   if (mkdir(launched.folder.path().c_str(), 0750) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("creating ", launched.folder.path()));
+    return os::FileError(errno, "creating", launched.folder.path());
   }
   const KeeperOrder order{launched.folder.path(), plan.target,
                           plan.agents_file,       plan.drain_grace + plan.kill_slack,
@@ -242,9 +243,7 @@ ReplicaStore::ReplicaStore(const std::string& folder)
 
 absl::Status ReplicaStore::Create() {
   for (const std::string& folder : {replicas_, failed_}) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("creating ", folder));
+    MUSTER_RETURN_IF_ERROR(os::CreateFolder(folder));
   }
   return absl::OkStatus();
 }
@@ -302,7 +301,7 @@ absl::Status ReplicaStore::LetGo(const LivingReplica& replica) {
 
 // The keeper may be about to write the record, after which it runs its program. Renaming the folder
 // decides which came first: if the renamed folder has no record, the keeper can no longer write
-// one.
+// one. Not synced: a keeper does not outlive a power cut.
 bool ReplicaStore::Discard(const ReplicaFolder& folder) {
   const ReplicaFolder aside(absl::StrCat(failed_, "/", folder.instance()));
   std::error_code error;
@@ -318,9 +317,9 @@ bool ReplicaStore::Discard(const ReplicaFolder& folder) {
 
 void ReplicaStore::Discharge(const DepartedReplica& replica) {
   if (replica.departure != Departure::kFailed) return Remove(replica.folder);
-  std::error_code error;
-  fs::rename(replica.folder.path(), absl::StrCat(failed_, "/", replica.record.instance), error);
-  if (error) Remove(replica.folder);
+  const std::string kept = absl::StrCat(failed_, "/", replica.record.instance);
+  // Durable: after a power cut all that is left in replicas/ counts as unattended, and is removed.
+  if (!os::Rename(replica.folder.path(), kept).ok()) Remove(replica.folder);
   PruneFailed();
 }
 

@@ -12,10 +12,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
+#include "tests/fakes/os/watched_disk.h"
 
 namespace muster::scaling::actuator::process {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -60,6 +62,16 @@ TEST_F(ReplicaStoreTest, KeepsAReplicaWhoseKeeperWroteItsRecordJustNow) {
   EXPECT_TRUE(folder.ReadRecord().ok());
   EXPECT_THAT(store_.TakeInventory().without_record, IsEmpty());
   EXPECT_TRUE(IsEmptyFolder("failed"));
+}
+
+// All that is left in replicas/ after a power cut counts as unattended, and is removed.
+TEST_F(ReplicaStoreTest, KeepsAFailedReplicaForPeopleEvenAfterAPowerCut) {
+  const ReplicaFolder folder = Make("one");
+  ASSERT_TRUE(WriteRecord(folder).ok());
+  os::WatchedDisk disk;
+  store_.Discharge({folder, *folder.ReadRecord(), Departure::kFailed, {}});
+  EXPECT_THAT(disk.TakeCalls(), ElementsAre("rename one to one", "sync failed", "sync replicas"));
+  EXPECT_TRUE(ReplicaFolder(folder_ / "failed/one").ReadRecord().ok());
 }
 
 TEST_F(ReplicaStoreTest, AKeeperThatHasItsRecordIsNeverDiscarded) {
