@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
+#include "muster/os/durable_file.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::scaling::recording {
@@ -320,10 +321,12 @@ absl::Status RecordingWriter::BeginNextPart() {
   std::error_code error;
   // Never rename a device or a pipe.
   if (!std::filesystem::is_regular_file(path_, error)) return absl::OkStatus();
-  std::filesystem::rename(path_, PartBefore(path_), error);
-  if (error) {
+  // Synced first: else a power cut can leave nothing in the place of the part before.
+  absl::Status moved = os::SyncPath(path_);
+  if (moved.ok()) moved = os::Rename(path_, PartBefore(path_));
+  if (!moved.ok()) {
     return absl::UnavailableError(
-        absl::StrCat("recording '", path_, "' cannot be moved: ", error.message()));
+        absl::StrCat("recording '", path_, "' cannot be moved: ", moved.message()));
   }
   ++header_.part;
   return Begin();

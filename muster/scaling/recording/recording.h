@@ -67,7 +67,8 @@ absl::StatusOr<RecordingHeader> DecodeHeader(const std::string& line);
 absl::StatusOr<RecordedEvent> DecodeEvent(const std::string& line);
 
 // Writes a new recording. Begin it before the policy's first decision, or it cannot be replayed.
-// Before a file exceeds `most_bytes` it replaces FILE.1, and a new file begins. A path that is not
+// Before a file exceeds `most_bytes` it replaces FILE.1, and a new file begins; FILE.1 survives a
+// power cut. A path that is not
 // a regular file grows without limit. Not thread-safe.
 class RecordingWriter {
  public:

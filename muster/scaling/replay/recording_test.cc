@@ -1,11 +1,12 @@
 #include "muster/scaling/recording/recording.h"
 
-#include <sys/resource.h>
-
-#include <csignal>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,11 +14,14 @@
 #include "muster/scaling/policy/deadline_policy.h"
 #include "muster/scaling/recording/recording_replay.h"
 #include "muster/scaling/replay/simulator.h"
+#include "tests/fakes/os/file_size_limit.h"
+#include "tests/fakes/os/watched_disk.h"
 
 namespace muster::scaling::replay {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 scaling::recording::RecordingHeader Header() {
@@ -145,26 +149,6 @@ class Recorder final : public scaling::policy::Policy {
  private:
   const std::unique_ptr<scaling::policy::Policy> policy_;
   scaling::recording::RecordingWriter* const writer_;
-};
-
-// No file of this process may grow longer.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : told_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, told_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  void (*const told_)(int);
-  rlimit before_{};
 };
 
 class RecordingTest : public ::testing::Test {
@@ -317,13 +301,40 @@ TEST_F(RecordingTest, IsWholeUpToWhereTheDiskWasFull) {
       *scaling::recording::RecordingWriter::Open(path_, Header());
   ASSERT_TRUE(writer->Write(Step()).ok());
   {
-    const FileSizeLimit limit(static_cast<rlim_t>(SizeOf(path_)) + 10);
+    const os::FileSizeLimit limit(static_cast<rlim_t>(SizeOf(path_)) + 10);
     EXPECT_TRUE(absl::IsUnavailable(writer->Write(Step())));
   }
   const std::unique_ptr<scaling::recording::RecordingReader> reader =
       *scaling::recording::RecordingReader::Open(path_);
   EXPECT_TRUE((*reader->Next()).has_value());
   EXPECT_FALSE((*reader->Next()).has_value());
+}
+
+// The part before is gone then: renamed before its content was on disk, the new one could be empty
+// after a power cut, and the rest of the recording with it.
+TEST_F(RecordingTest, IsOnDiskBeforeItReplacesThePartBefore) {
+  const std::unique_ptr<scaling::recording::RecordingWriter> writer =
+      *scaling::recording::RecordingWriter::Open(path_, Header(), 1000);
+  os::WatchedDisk disk;
+  std::vector<std::string> calls;
+  for (int i = 0; i < 10 && calls.empty(); ++i) {
+    ASSERT_TRUE(writer->Write(Step()).ok());
+    calls = disk.TakeCalls();
+  }
+  EXPECT_THAT(calls, ElementsAre("sync run.jsonl", "rename run.jsonl to run.jsonl.1",
+                                 "sync " + fs::path(folder_.path()).filename().string()));
+}
+
+TEST_F(RecordingTest, KeepsThePartBeforeWhenItsOwnContentCannotBeSynced) {
+  const std::unique_ptr<scaling::recording::RecordingWriter> writer =
+      *scaling::recording::RecordingWriter::Open(path_, Header(), 1000);
+  std::ofstream(before_) << "the part before";
+  os::WatchedDisk disk;
+  disk.FailSync("run.jsonl", EIO);
+  absl::Status written;
+  for (int i = 0; i < 10 && written.ok(); ++i) written = writer->Write(Step());
+  EXPECT_TRUE(absl::IsUnavailable(written));
+  EXPECT_EQ(SizeOf(before_), 15);
 }
 
 TEST_F(RecordingTest, SaysThatTheFileBeforeCannotBeReplaced) {
