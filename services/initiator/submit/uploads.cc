@@ -11,10 +11,10 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
+#include "muster/os/durable_file.h"
 
 namespace muster::initiator::submit {
 
@@ -24,21 +24,13 @@ constexpr size_t kReadBytes = size_t{1} << 20;
 
 // A full disk may get room again, and a failing one may recover: both errors tell the sender to try
 // again with the same piece.
-absl::Status ErrnoStatus(absl::string_view doing, const std::string& path) {
-  const int error = errno;
-  const std::string what = absl::StrCat(doing, " ", path);
-  if (error == ENOSPC || error == EDQUOT) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, ": no space left"));
-  }
-  return absl::UnavailableError(absl::ErrnoToStatus(error, what).message());
+absl::Status TryAgain(const absl::Status& status) {
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  return absl::UnavailableError(status.message());
 }
 
-absl::Status SyncFolderOf(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path();
-  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus("opening", folder);
-  const absl::Cleanup close_folder = [fd] { close(fd); };
-  return fsync(fd) == 0 ? absl::OkStatus() : ErrnoStatus("syncing", folder);
+absl::Status ErrnoStatus(absl::string_view doing, const std::string& path) {
+  return TryAgain(os::FileError(errno, doing, path));
 }
 
 }  // namespace
@@ -132,7 +124,7 @@ absl::Status Upload::Sync() {
   }
   absl::Status status = SyncFile();
   // The folder is synced with the first content only: an empty upload is as good as none.
-  if (status.ok() && !named_) status = SyncFolderOf(path_);
+  if (status.ok() && !named_) status = TryAgain(os::SyncFolderOf(path_));
   named_ = named_ || status.ok();
   return NoteSynced(end, std::move(status));
 }
@@ -196,7 +188,7 @@ absl::Status Upload::SyncWhole(uint64_t end) {
     return ErrnoStatus("renaming the upload to", path_);
   }
   renamed_ = true;
-  MUSTER_RETURN_IF_ERROR(SyncFolderOf(path_));
+  MUSTER_RETURN_IF_ERROR(TryAgain(os::SyncFolderOf(path_)));
   named_ = true;
   base::MutexLock lock(&mu_);
   durable_ = end;
@@ -335,13 +327,13 @@ void UploadSyncer::Run() {
 }
 
 absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(const std::string& folder) {
+  absl::Status made = os::CreateFolder(folder);
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  std::filesystem::path whole;
-  if (!error) whole = std::filesystem::canonical(folder, error);
-  if (error) {
+  const std::filesystem::path whole = std::filesystem::canonical(folder, error);
+  if (made.ok() && error) made = os::FileError(error.value(), "finding", folder);
+  if (!made.ok()) {
     return absl::UnavailableError(
-        absl::StrCat("the folder of uploads ", folder, ": ", error.message()));
+        absl::StrCat("the folder of uploads ", folder, ": ", made.message()));
   }
   return std::unique_ptr<Uploads>(new Uploads(whole.string()));
 }

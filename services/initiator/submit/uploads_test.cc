@@ -1,6 +1,7 @@
 #include "services/initiator/submit/uploads.h"
 
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/mutex.h"
@@ -16,10 +18,13 @@
 #include "muster/os/temp_dir.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/initiator/broken_medium.h"
+#include "tests/fakes/os/watched_disk.h"
 
 namespace muster::initiator::submit {
 
 namespace {
+
+using ::testing::Contains;
 
 class UploadTest : public ::testing::Test {
  protected:
@@ -127,6 +132,27 @@ TEST_F(UploadTest, IsNotSealedWithWhatCouldNotBeSynced) {
   ASSERT_TRUE(upload->Append(again, 6, "second").ok());
   EXPECT_TRUE(upload->Seal(again, 12, fingerprint).ok());
   EXPECT_TRUE(upload->sealed());
+}
+
+TEST_F(UploadTest, IsNotDurableBeforeItsNameIs) {
+  const auto upload = Open();
+  os::WatchedDisk disk;
+  for (const int error : {EIO, ENOSPC}) {
+    disk.FailSync("uploads", error);
+    ASSERT_TRUE(upload->Append(upload->TakeOver(), 0, "all").ok());
+    const absl::Status failed = upload->Sync();
+    EXPECT_EQ(failed.code(),
+              error == EIO ? absl::StatusCode::kUnavailable : absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(upload->durable_size(), 0);
+  }
+}
+
+TEST_F(UploadTest, HasAFolderThatSurvivesAPowerCut) {
+  os::WatchedDisk disk;
+  ASSERT_TRUE(Uploads::Open(dir_ / "data/uploads").ok());
+  EXPECT_THAT(disk.TakeCalls(), Contains("sync data"));
+  disk.FailSync("data", EIO);
+  EXPECT_TRUE(absl::IsUnavailable(Uploads::Open(dir_ / "data/others").status()));
 }
 
 TEST_F(UploadTest, GoesOnInANewProcessWhereTheOldOneEnded) {
