@@ -1,12 +1,9 @@
 #include "services/controller/controller_role.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "muster/backend/backend.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
@@ -39,12 +36,7 @@ absl::Status ControllerRole::Open(const host::Stores& stores, const host::Fail&)
 }
 
 absl::Status ControllerRole::OpenReport() {
-  std::error_code error;
-  std::filesystem::create_directories(host_.data_dir, error);
-  if (error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the data directory ", host_.data_dir, ": ", error.message()));
-  }
+  MUSTER_RETURN_IF_ERROR(host_.CreateDataDir());
   const std::string url = options_.report_url.empty() ? backend::DataDirUrls(host_.data_dir).report
                                                       : options_.report_url;
   MUSTER_ASSIGN_OR_RETURN(report_,

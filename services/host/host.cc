@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <iostream>
-#include <system_error>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -28,14 +26,6 @@ template <typename T>
 absl::Status Into(std::unique_ptr<T>* place, absl::StatusOr<std::unique_ptr<T>> opened) {
   MUSTER_ASSIGN_OR_RETURN(*place, std::move(opened));
   return absl::OkStatus();
-}
-
-absl::Status MakeFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the data directory ", path, ": ", error.message()));
 }
 
 }  // namespace
@@ -127,7 +117,7 @@ absl::Status Host::ServeRole() {
 
 absl::Status Host::OpenStores(const std::stop_token& stop) {
   const StoreUrls urls = options_.stores();
-  if (options_.is_embedded()) MUSTER_RETURN_IF_ERROR(MakeFolder(options_.data_dir));
+  if (options_.is_embedded()) MUSTER_RETURN_IF_ERROR(options_.CreateDataDir());
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "the queues", urls.queues,
       [&] {

@@ -11,6 +11,7 @@
 #include "muster/base/names.h"
 #include "muster/base/quantity.h"
 #include "muster/item/queue_names.h"
+#include "muster/os/durable_file.h"
 #include "muster/rpc/address.h"
 
 namespace muster::host {
@@ -138,6 +139,13 @@ rpc::ChannelOptions HostOptions::channel() const {
   rpc::ChannelOptions channel;
   if (!tls.certificate.empty()) channel.tls = tls;
   return channel;
+}
+
+absl::Status HostOptions::CreateDataDir() const {
+  const absl::Status created = os::CreateFolder(data_dir);
+  if (created.ok()) return created;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the data directory ", data_dir, ": ", created.message()));
 }
 
 std::vector<std::pair<std::string, std::string>> EnvironmentOf(const HostOptions& options) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/backend/backend.h"
@@ -75,6 +76,9 @@ struct HostOptions {
 
   bool is_embedded() const { return nats_url.empty(); }
   StoreUrls stores() const;
+  // After OK the data directory survives a power cut, so that what is stored in it can.
+  // InvalidArgument: it cannot be created.
+  absl::Status CreateDataDir() const;
   // The server's options, without its services.
   rpc::ServerOptions server() const;
   // How this instance calls others of its mesh: it authenticates with its server's certificate.

@@ -1,8 +1,6 @@
 #include "services/initiator/initiator_role.h"
 
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -123,12 +121,7 @@ absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) 
 }
 
 absl::Status InitiatorRole::OpenData() {
-  std::error_code error;
-  std::filesystem::create_directories(host_.data_dir, error);
-  if (error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the data directory ", host_.data_dir, ": ", error.message()));
-  }
+  MUSTER_RETURN_IF_ERROR(host_.CreateDataDir());
   MUSTER_ASSIGN_OR_RETURN(uploads_,
                           submit::Uploads::Open(absl::StrCat(host_.data_dir, "/uploads")));
   MUSTER_ASSIGN_OR_RETURN(ledger_,
