@@ -40,7 +40,7 @@ void Check(const absl::Status& status) {
   if (!status.ok()) Die(status.ToString());
 }
 
-// When the handler of the round began, and how many tasks there are.
+// Records the time at which the round's handler began, and the number of tasks.
 class Stage {
  public:
   void Began() {
@@ -97,7 +97,7 @@ class TimedSubscriber final : public listener::Subscriber {
 double Measure(const listener::QueueListener& listener, queue::QueueStore& store,
                bus::TriggerBus& bus, const queue::QueueId& queue, Stage& stage) {
   stage.AwaitIdle();
-  // Nor is the disk still busy with the round before.
+  // The previous round's writes to the disk must have ended, too.
   while (listener.QueryState().unsettled_messages > 0) std::this_thread::yield();
   queue::NewMessage message;
   message.body = "work";

@@ -35,7 +35,7 @@ class MisuseTest : public ::testing::Test {
     environment.err = &err_;
     return RunCommandLine(static_cast<int>(argv.size()), argv.data(), environment);
   }
-  // What is said of a command line that is none.
+  // Returns the error message for a wrong command line.
   std::string Complaint(std::initializer_list<const char*> arguments) {
     EXPECT_EQ(Run(arguments), kUsage);
     EXPECT_EQ(out_.str(), "");
@@ -56,9 +56,9 @@ TEST_F(MisuseTest, NamesAMistypedCommandAndTheOneThatWasMeant) {
 }
 
 TEST_F(MisuseTest, RefusesAVariableThatIsOutOfRange) {
-  setenv("MUSTER_THREADS", "0", 1);  // NOLINT(concurrency-mt-unsafe): alone
+  setenv("MUSTER_THREADS", "0", 1);  // NOLINT(concurrency-mt-unsafe): one thread
   EXPECT_THAT(Complaint({"run", "job.yaml", "--input", "in.csv"}), HasSubstr("--threads"));
-  unsetenv("MUSTER_THREADS");  // NOLINT(concurrency-mt-unsafe): alone
+  unsetenv("MUSTER_THREADS");  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
 TEST_F(MisuseTest, ListsTheCommandsWhereNoneIsNear) {

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// `shop [--loud] sell [-c {red,blue}] THING`, and a command that is not for people.
+// `shop [--loud] sell [-c {red,blue}] THING`, and a hidden command.
 class CompletionTest : public ::testing::Test {
  protected:
   CompletionTest() {

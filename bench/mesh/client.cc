@@ -2,8 +2,8 @@
 //
 //   mesh_client apply INITIATOR JOB.yaml           makes the job
 //   mesh_client submit INITIATOR JOB INPUT         submits it and waits until it is complete
-//   mesh_client latency INITIATOR JOB SAMPLES      submits one line at a time, from idle: the time
-//                                                  at which it does so
+//   mesh_client latency INITIATOR JOB SAMPLES      submits one line at a time to an idle mesh;
+//                                                  prints the time of each submit
 //
 // INITIATOR is HOST:PORT. Prints JSON. Times are from before the call of Submit.
 #include <chrono>
@@ -33,7 +33,7 @@ namespace {
 
 namespace v1 = muster::v1;
 
-constexpr uint32_t kSeed = 20101201;  // the gaps are the same in every run, and the rival's
+constexpr uint32_t kSeed = 20101201;  // the gaps are the same in every run, and in the rival's
 constexpr int kMinGapMs = 100;
 constexpr int kMaxGapMs = 1000;
 

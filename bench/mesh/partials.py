@@ -1,4 +1,4 @@
-"""Adds up what the workers of Celery, BullMQ and Asynq make of the items of the retail job.
+"""Adds up the partial results that workers of Celery, BullMQ and Asynq store for the retail job.
 
 A partial is JSON: how many transactions an item has, how many of them are rejected, and for each
 group its rows of keys, revenue in thousandths, units and transactions. Numbers are whole; they are

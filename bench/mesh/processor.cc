@@ -57,12 +57,12 @@ class Stopwatch final : public Handler {
   }
 
  private:
-  // One write: lines of several workers do not mix.
+  // Appends with one write, so that lines of several workers do not mix.
   void Append(const std::string& line) const {
     const int fd = open(lapses_, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (fd < 0) return;
     const ssize_t written = write(fd, line.data(), line.size());
-    static_cast<void>(written);  // whoever reads counts the lines
+    static_cast<void>(written);  // the reader counts the lines
     close(fd);
   }
 
@@ -71,7 +71,7 @@ class Stopwatch final : public Handler {
 };
 
 absl::StatusOr<std::unique_ptr<Handler>> MakeStopwatch(const JobSchema& schema) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment
   const char* const lapses = std::getenv("MUSTER_BENCH_LAPSES");
   if (lapses == nullptr) return absl::FailedPreconditionError("MUSTER_BENCH_LAPSES is not set");
   MUSTER_ASSIGN_OR_RETURN(const Column sent, schema.FindColumn("line"));

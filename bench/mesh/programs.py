@@ -24,7 +24,7 @@ def free_port():
 
 
 def cpu_seconds(pid):
-    """User and system time of a process and those that it has waited for."""
+    """User and system time of a process and of the children that it has waited for."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / TICKS
@@ -155,7 +155,7 @@ class Mesh:
             program.__exit__(*error)
 
     def ask(self, verb, *words):
-        """What the client printed; None when it failed."""
+        """Returns the client's output, or None when the client failed."""
         asked = subprocess.run([self.client, verb, self.initiator, *map(str, words)],
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         return asked.stdout if asked.returncode == 0 else None
@@ -167,7 +167,7 @@ class Mesh:
         return json.loads(output)
 
     def warm_up(self, job, data):
-        """Until a batch has passed through all of it."""
+        """Waits until a batch has passed through the whole mesh."""
         await_true("the first batch", lambda: self.ask("submit", job, data) is not None)
 
     def report(self, batch):

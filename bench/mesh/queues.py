@@ -23,8 +23,8 @@ RUN_SECONDS = 600
 
 
 class Redis(Program):
-    """A redis-server with an empty folder. What it has answered survives the end of its process; a
-    power cut takes the last second."""
+    """A redis-server with an empty folder. What it has acknowledged survives the death of its
+    process; a power cut may lose the last second."""
 
     def __init__(self, folder):
         self.port = free_port()
@@ -39,7 +39,7 @@ class Redis(Program):
         return False
 
     def ask(self, command):
-        """The raw answer, which must be a short one."""
+        """Returns the raw answer, which must be short."""
         with socket.create_connection(("127.0.0.1", self.port)) as connection:
             connection.sendall(command.encode() + b"\r\n")
             return connection.recv(64)
@@ -69,14 +69,15 @@ class Queue:
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def missing(self):
-        """What is not installed; empty when it can run."""
+        """Returns the programs and libraries that are missing; an empty list when the queue can
+        run."""
         lacks = [str(program) for program in (SERVER, self.command[0])
                  if shutil.which(program) is None]
         return lacks if self.library.exists() else [*lacks, str(self.library)]
 
     def run(self, folder, job, data):
-        """Lets the workers handle each item of the file once: the producer's figures, and what was
-        stored of each item."""
+        """Lets the workers handle each item of the file once. Returns the producer's figures, and
+        the stored result of each item."""
         with contextlib.ExitStack() as programs:
             redis = programs.enter_context(Redis(folder))
             workers = programs.enter_context(
@@ -97,13 +98,13 @@ class Queue:
         return figures, handled
 
     def tiny(self, folder, data):
-        """The figures of items with which nothing is done."""
+        """Returns the figures of items that need no work."""
         figures, counts = self.run(folder, "tiny", data)
         return {**figures, "handled": sum(map(int, counts)),
                 "transactions_per_second": figures["items"] / figures["seconds"]}
 
     def retail(self, folder, data):
-        """The figures of the retail job, and its report."""
+        """Returns the figures of the retail job, and its report."""
         figures, partials = self.run(folder, "retail", data)
         totals = add_up(partials)
         groups = totals.pop("groups")
@@ -112,7 +113,7 @@ class Queue:
 
 
 def family_cpu(program):
-    """That of a program and its children."""
+    """The CPU time of a program and its children."""
     pid = program.process.pid
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
     return program.cpu() + sum(map(cpu_seconds, children.split()))
@@ -129,7 +130,7 @@ QUEUES = [
 
 
 def installed_queues():
-    """Those that can run; says of the others how they are installed."""
+    """Returns the queues that can run; prints how to install the others."""
     present = []
     for queue in QUEUES:
         lacks = queue.missing()

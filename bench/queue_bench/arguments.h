@@ -1,4 +1,4 @@
-// What queue_bench is told on its command line.
+// The command-line arguments of queue_bench.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Arguments {
   std::string directory;        // not there yet
 };
 
-// Dies when it makes no sense of them.
+// Ends the process when an argument is wrong.
 Arguments ParseArguments(int argc, char** argv);
 
 }  // namespace muster::queue_bench

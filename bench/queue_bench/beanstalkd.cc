@@ -12,7 +12,7 @@
 namespace muster::queue_bench {
 namespace {
 
-// What follows `word` in the next answer.
+// Reads the next answer, and returns the part that follows `word`.
 std::string Expect(Connection& connection, absl::string_view word) {
   const std::string line = connection.ReadLine();
   if (!absl::StartsWith(line, word)) {
@@ -55,7 +55,7 @@ void Beanstalkd::Put(int caller, std::vector<std::string> bodies) {
 void Beanstalkd::Take(int count) {
   Connection& connection = *connections_.front();
   std::string commands;
-  // There are enough; a wait would mean that some were lost.
+  // Enough messages are ready: a wait would mean that some were lost.
   for (int i = 0; i < count; ++i) absl::StrAppend(&commands, "reserve-with-timeout 0\r\n");
   connection.Send(commands);
   commands.clear();

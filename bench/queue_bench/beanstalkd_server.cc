@@ -19,8 +19,8 @@ namespace {
 constexpr absl::Duration kStartTimeout = absl::Seconds(10);
 constexpr int kNotFound = 127;
 
-// In the child. The parent's other threads are not there to let go of what they had locked: system
-// calls only.
+// Runs in the child, where the parent's other threads are missing and cannot release their locks:
+// it makes system calls only.
 [[noreturn]] void BecomeServer(pid_t parent, const char* port, const char* directory) {
   // The parent may have died before the request to die with it.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
@@ -37,7 +37,7 @@ pid_t Fork(const std::string& port, const std::string& directory) {
   return pid;
 }
 
-// Whether it listens: false when there was no such program to run.
+// Returns true once the server listens, and false when there is no such program to run.
 bool ComesUp(pid_t pid, int port) {
   const absl::Time deadline = absl::Now() + kStartTimeout;
   while (absl::Now() < deadline) {

@@ -1,4 +1,4 @@
-// A benchmark whose store fails has nothing to say: it ends.
+// Checks that end the process: a benchmark whose store fails has no result.
 #pragma once
 
 #include "absl/status/status.h"

@@ -11,10 +11,10 @@ namespace muster::queue_bench {
 // Whether a server accepts connections at this port of 127.0.0.1.
 bool Listens(int port);
 
-// A port of 127.0.0.1 that nobody had a moment ago.
+// Returns a port of 127.0.0.1 that was free a moment ago.
 int FreePort();
 
-// Ends the process when the server is not there, or goes away. Not thread-safe.
+// Ends the process when the server is missing or goes away. Not thread-safe.
 class Connection {
  public:
   explicit Connection(int port);
@@ -23,7 +23,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   void Send(absl::string_view bytes);
-  // Up to the next "\r\n", which is left out.
+  // Returns the bytes up to the next "\r\n", without it.
   std::string ReadLine();
   void Skip(size_t bytes);
 

@@ -12,7 +12,7 @@
 
 namespace muster::queue_bench {
 
-// A directory of the engine, opened as `muster run` opens it: all who hold leases live in this
+// A directory of the engine, opened as `muster run` opens it: all lease holders live in this
 // process.
 class Engine {
  public:
@@ -21,7 +21,7 @@ class Engine {
 
   void Open();
   void Close();
-  // Only while it is open.
+  // Call it only while the engine is open.
   queue::QueueStore& store() const { return *store_; }
 
  private:
@@ -29,15 +29,15 @@ class Engine {
   std::unique_ptr<queue::QueueStore> store_;
 };
 
-// Puts each call's messages into the next of its queues, round and round, and takes from the one
-// that is half a turn away: with many queues never from one that has just been used.
+// Puts the messages of each call into the next of its queues, in turn, and takes from the queue
+// that is half a turn away: with many queues, it never takes from a queue that it has just used.
 class EngineSide final : public Side {
  public:
   // Makes the queues. `engine` is not owned and outlives the side.
   EngineSide(const Engine* engine, std::vector<queue::QueueId> queues);
 
   void Put(int caller, std::vector<std::string> bodies) override;
-  // All of them from one queue.
+  // Takes all messages of a call from one queue.
   void Take(int count) override;
 
  private:

@@ -18,8 +18,8 @@ class Gang {
   Gang(const Gang&) = delete;
   Gang& operator=(const Gang&) = delete;
 
-  // Runs work(0) … work(size - 1) at once, each on its own thread. Answers the seconds from the
-  // first one's beginning to the last one's end: waking the threads is not part of them.
+  // Runs work(0) … work(size - 1) at once, each on its own thread. Returns the seconds from the
+  // begin of the first to the end of the last; waking the threads does not count.
   double Run(const std::function<void(int)>& work);
 
  private:
@@ -31,10 +31,11 @@ class Gang {
 
   void Serve(size_t member);
 
-  // What is between the two barriers belongs to the members, the rest to the caller of Run.
+  // Between the two barriers the fields below belong to the members, otherwise to the caller of
+  // Run.
   std::barrier<> start_;
   std::barrier<> done_;
-  const std::function<void(int)>* work_ = nullptr;  // nullptr: go home
+  const std::function<void(int)>* work_ = nullptr;  // nullptr: the members end
   std::vector<Worked> worked_;
   std::vector<std::thread> members_;
 };

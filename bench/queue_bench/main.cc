@@ -6,7 +6,7 @@
 // The engine is opened with Options{.holders_in_process = true}, as `muster run` opens it: a
 // receive writes nothing. The raw side is what a program would do that wants no queue at all
 // (raw_store.h).
-// beanstalkd is asked over loopback, and syncs for each message (beanstalkd.h).
+// The program talks to beanstalkd over loopback; beanstalkd syncs each message (beanstalkd.h).
 //
 // The sides take turns of some 30 ms (rounds.h), and hold as many messages as each other. Making
 // the bodies is off the clock. Each step prints one line of JSON:

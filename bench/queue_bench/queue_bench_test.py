@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs queue_bench over a little and checks that it says all it should.
+"""Runs queue_bench on a few messages and checks that its output is complete.
 
     queue_bench_test.py QUEUE_BENCH
 
-Whether the figures are good is not for a test; that each step has some is. The steps beside
-beanstalkd are checked where it is installed.
+The test checks that each step has figures, not that the figures are good. It checks the steps beside
+beanstalkd where beanstalkd is installed.
 """
 
 import json

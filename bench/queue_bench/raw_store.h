@@ -1,5 +1,5 @@
-// RawStore: RocksDB as a program would use it that wants no queue at all. A sequence number is the
-// key, the body is the value, and each call is one synced write.
+// RawStore: RocksDB as a program would use it without a queue. A sequence number is the key, the
+// body is the value, and each call is one synced write.
 #pragma once
 
 #include <atomic>

@@ -11,7 +11,7 @@ namespace muster::queue_bench {
 
 class Report {
  public:
-  // A verb beside raw RocksDB; `at` says where, "at_depth_1000".
+  // Prints the rates of a verb beside raw RocksDB; `at` names the place, such as "at_depth_1000".
   //   {"step":"put_32_at_depth_1000","messages_per_second":…,"raw_per_second":…,"ratio":…}
   void BesideRaw(absl::string_view verb, absl::string_view at, Rates rates);
 
@@ -21,8 +21,8 @@ class Report {
   void Value(absl::string_view step, absl::string_view unit, double value);
   void Skipped(absl::string_view step, absl::string_view why);
 
-  // The lowest rate of each verb of `verbs` to its highest among the steps beside raw RocksDB, and
-  // the lowest ratio to raw to the highest.
+  // For each verb of `verbs`, over the steps beside raw RocksDB: prints the lowest rate over the
+  // highest, and the lowest ratio to raw over the highest.
   //   {"step":"flatness","verb":"put_32","of":"rate","worst":"at_depth_1000000","to_best":0.87}
   void Flatness(const std::vector<std::string>& verbs);
 

@@ -13,8 +13,8 @@
 namespace muster::queue_bench {
 namespace {
 
-// Of each verb in a side's turn, some 30 ms in all: long enough that it finds the machine's caches
-// its own, short enough that what disturbs the machine meets both sides.
+// Calls of each verb in a side's turn, which takes some 30 ms: long enough for the side to warm the
+// machine's caches, short enough for a disturbance of the machine to meet both sides.
 constexpr int kCallsPerTurn = 32;
 constexpr int64_t kMessagesPerTurn = int64_t{kCallsPerTurn} * kBatch;
 
@@ -25,8 +25,8 @@ struct Timed {
   double take_seconds = 0;
 };
 
-// The two in turn: the one that begins may find the machine otherwise than the one that
-// follows, so each begins every other round.
+// The two sides in turn. The first of a round may find the machine in another state than the
+// second, so the sides alternate as first.
 using Pair = std::array<Timed, 2>;
 std::array<Timed*, 2> OrderOf(Pair& pair, int64_t round) {
   const auto first = static_cast<size_t>(round % 2);

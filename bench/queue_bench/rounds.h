@@ -1,5 +1,5 @@
-// Measures two sides in rounds. In a round each side has a short turn, and they do the same: so the
-// depth stays what it was, and whatever else the machine does slows both.
+// Measures two sides in rounds. In a round each side has a short turn and does the same work: so
+// the depth stays the same, and other load on the machine slows both sides.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ struct BatchRates {
 // so on: the depth is never more than kBatch above what it was.
 BatchRates MeasureBatches(Side& ours, Side& other, int64_t messages, Bodies& bodies);
 
-// At least `messages` single puts into each side, from kCallers threads: each puts
-// `puts_per_caller` in a round, and what a round has put is taken again, off the clock.
+// Makes at least `messages` single puts into each side, from kCallers threads: each thread puts
+// `puts_per_caller` messages in a round. The messages of a round are taken again, off the clock.
 Rates MeasureSinglePuts(Side& ours, Side& other, int64_t messages, int puts_per_caller,
                         Bodies& bodies);
 
-// Off the clock, in calls of up to `batch`.
+// These move messages off the clock, in calls of up to `batch`.
 void Fill(Side& side, int64_t messages, int batch, Bodies& bodies);
 void Drain(Side& side, int64_t messages, int batch);
 

@@ -21,12 +21,14 @@ constexpr char kPut[] = "put_32";
 constexpr char kTake[] = "receive_32_delete";
 constexpr char kSinglePut[] = "put_1";
 
-// In a round of single puts: enough that its end, when some callers are through and others are not,
-// weighs little; fewer beside beanstalkd, which answers one after the other anyhow.
+// The puts of a caller in a round: enough that the end of the round, when some callers have
+// finished and others have not, weighs little. Beanstalkd needs fewer, because it handles one put
+// after the other.
 constexpr int kPutsPerCaller = 64;
 constexpr int kPutsPerCallerBesideBeanstalkd = 16;
 
-// Without what was freed: a step that reuses it would seem to need nothing.
+// Returns freed memory to the system first: otherwise a step that reuses freed memory would seem to
+// need none.
 int64_t ResidentBytes() {
   malloc_trim(0);
   std::ifstream statm("/proc/self/statm");
@@ -92,7 +94,8 @@ void Steps::AfterManyPassed() {
 
 void Steps::AtGreatDepth() {
   const int64_t added = arguments_.depth - kDepth;
-  // RocksDB's buffers and caches are bounded, and full by then: what comes on top is the messages'.
+  // RocksDB's buffers and caches are bounded, and full after the warm-up: the growth after it
+  // belongs to the messages.
   const int64_t warming = added / 4;
   Fill(queue_, warming, kBulk, bodies_);
   const int64_t before = ResidentBytes();

@@ -20,11 +20,12 @@ class Steps {
   void AtStandingDepth();
   void SinglePuts();
   void BesideBeanstalkd();
-  // After many messages have come and gone: their tombstones lie at the queue's head.
+  // Measures after many messages have passed: their tombstones lie at the queue's head.
   void AfterManyPassed();
-  // Also what a ready message costs in memory, and how long a restart takes.
+  // Also measures the memory of a ready message, and the time of a restart.
   void AtGreatDepth();
-  // Each of which holds kBatch messages. Leaves them there: the last step.
+  // Measures many queues with kBatch messages each. Leaves the messages there, so it is the last
+  // step.
   void OverManyQueues();
   void Flatness();
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs what is installed of Celery, BullMQ and Asynq on a few items: queues_test.py SOURCE_DIR
+"""Runs the installed ones of Celery, BullMQ and Asynq on a few items: queues_test.py SOURCE_DIR
 
-What is not installed must be left out with a word on how to install it.
+The benchmark must leave out a queue that is not installed, and say how to install it.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ ITEMS = 300
 ROWS = 2_900
 NINES = "9" * 38
 DATE = "2010-12-01 08:26:00"
-# (quantity, price, date): what is at the edge of being billed, and what is beyond it.
+# (quantity, price, date): values at the limits of a valid line, and values beyond them.
 AWKWARD = [
     *((number, "1", DATE) for number in (
         "", "0", "-0", "+7", "007", "1.5", "1e3", " 1", "x", "-", "+-1", "0x1", "1_0", "\u0663",
@@ -110,12 +110,12 @@ class Queues(unittest.TestCase):
             {"customer": "7.0", "revenue": "-0.100", "units": "2", "transactions": "2"}])
 
     def installed(self):
-        """Each with an empty folder."""
+        """Yields each installed queue, with an empty folder."""
         for queue in queues.installed_queues():
             yield queue, pathlib.Path(tempfile.mkdtemp(dir=self.folder))
 
     def make_retail(self):
-        """Its last line has no line feed."""
+        """Makes a file whose last line has no line feed."""
         data = self.folder / "retail.csv"
         subprocess.run([sys.executable, source / "scripts/make_retail", "--rows", str(ROWS), data],
                        check=True)

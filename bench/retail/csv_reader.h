@@ -1,5 +1,4 @@
-// A hand-written reader of CSV (RFC 4180), as fast as one gets with SSE2: fields are views into the
-// text.
+// A hand-written reader of CSV (RFC 4180), as fast as SSE2 allows: fields are views into the text.
 #pragma once
 
 #ifdef __SSE2__
@@ -21,7 +20,7 @@ namespace bench {
 
 inline constexpr size_t kMaxFields = 64;
 
-// Prints `what` and ends the program: what measures has no use for half a result.
+// Prints `what` and ends the program: half a result is useless for a measurement.
 [[noreturn]] void Die(absl::string_view what);
 
 inline constexpr ptrdiff_t kBlock = 64;
@@ -52,7 +51,8 @@ class DelimiterFinder {
     found_ = Scan();
   }
 
-  // The first at or after `at`, or the end of the text. `at` never goes back.
+  // Returns the first comma or line feed at or after `at`, or the end of the text. `at` never goes
+  // back.
   const char* Find(const char* at) {
     while (at - block_ >= kBlock || (found_ >> (at - block_)) == 0) {
       if (end_ - block_ <= kBlock) return end_;
@@ -73,16 +73,17 @@ class DelimiterFinder {
 
   const char* block_;
   const char* const end_;
-  uint64_t found_;  // bit i: block_[i] is one
+  uint64_t found_;  // bit i: block_[i] is a comma or a line feed
 };
 
-// Cuts a text into records and fields. It keeps the fields that it had to unescape.
+// Cuts a text into records and fields. It owns the fields that it has unescaped.
 class CsvReader {
  public:
   explicit CsvReader(absl::string_view text)
       : at_(text.data()), end_(at_ + text.size()), delimiters_(text) {}
 
-  // The next record's fields; 0 at the end of the text. Blank lines are none.
+  // Reads the next record's fields and returns their number; 0 at the end of the text. Skips blank
+  // lines.
   size_t Next(std::array<absl::string_view, kMaxFields>* fields) {
     while (at_ != end_ && (*at_ == '\n' || *at_ == '\r')) ++at_;
     if (at_ == end_) return 0;

@@ -54,7 +54,7 @@ std::string Measures(const Sums& sums) {
                       "\"}");
 }
 
-// The rows of a group as JSON, sorted; rows whose every line was rejected are none.
+// The rows of a group as JSON, sorted. A row whose lines were all rejected is left out.
 template <typename Rows, typename ShowKeys>
 std::string GroupJson(absl::string_view name, const Rows& rows, ShowKeys show_keys) {
   std::vector<std::string> shown;

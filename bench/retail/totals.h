@@ -1,8 +1,8 @@
 // The retail job by hand: the totals of examples/retail/handler.cc, worked out by a plain loop. It
 // checks what that handler checks, and rejects the same lines.
 //
-// Shortcuts that a hand-written program would take are taken: keys are views into the text, and a
-// date or a key that the line before had is not looked at again.
+// It takes the shortcuts of a hand-written program: keys are views into the text, and a date or a
+// key that repeats the line before is not parsed again.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ struct Totals {
   int64_t rejected = 0;
 };
 
-// Where the header has them.
+// The places of the columns in the header.
 struct Columns {
   size_t quantity, price, date, customer, country, count;
 };
@@ -48,13 +48,13 @@ absl::string_view MapFile(const char* path);
 // Takes the header.
 Columns FindColumns(CsvReader* reader);
 
-// Adds up the records of a text. Keeps what the keys of its totals view, but for the text itself.
+// Adds up the records of a text. Owns the memory of the keys of its totals, except the text.
 class Biller {
  public:
-  // Nothing is owned.
+  // Owns none of its arguments.
   Biller(CsvReader* reader, const Columns& columns) : reader_(reader), columns_(columns) {}
 
-  // To the end of the text.
+  // Reads to the end of the text.
   const Totals& Run();
 
  private:
@@ -66,14 +66,14 @@ class Biller {
   CsvReader* const reader_;
   const Columns columns_;
   Totals totals_;
-  // Of the line before. Rows stay where they are as long as no other is looked up.
+  // The values of the line before. The pointers are valid until another row is looked up.
   absl::string_view date_, country_, customer_;
   Sums* place_ = nullptr;  // of country_ and the month of date_
   Sums* customer_sums_ = nullptr;
 };
 
-// The totals as `muster report BATCH -o json` prints them. Rows whose every line was rejected are
-// none.
+// The totals as `muster report BATCH -o json` prints them. A row whose lines were all rejected is
+// left out.
 std::string GroupsJson(const Totals& totals);
 
 }  // namespace bench

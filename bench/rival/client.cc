@@ -66,7 +66,7 @@ void Consumer::Pull() {
 
 std::vector<Message> Consumer::Fetch(int64_t patience_ms) {
   std::vector<Message> messages;
-  // Those that are there come with the first.
+  // After the first message, Fetch takes only messages that have already arrived.
   while (Next(messages.empty() ? patience_ms : 0, &messages)) continue;
   return messages;
 }
@@ -79,12 +79,12 @@ bool Consumer::Next(int64_t patience_ms, std::vector<Message>* messages) {
   const char* text = nullptr;
   if (natsMsgHeader_Get(message, "Status", &text) == NATS_OK) {
     natsMsg_Destroy(message);
-    Pull();  // the last one has expired
+    Pull();  // the open request has expired
     return true;
   }
   messages->emplace_back(connection_, message);
   if (--awaited_ == 0) {
-    // More are on their way while these are worked on.
+    // The server sends more messages while the caller works on these.
     Pull();
     return false;
   }

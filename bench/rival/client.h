@@ -1,4 +1,4 @@
-// Client: the rival's side of NATS JetStream, on nats.c alone. Whatever fails ends the program.
+// Client: the rival's side of NATS JetStream, on nats.c alone. Any failure ends the program.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Message {
 
   absl::string_view data() const;
   uint64_t sequence() const;  // in its stream
-  // Does not wait for the server: a lost one means that the message comes again.
+  // Does not wait for the server: when the acknowledgement is lost, the message comes again.
   void Ack();
 
  private:
@@ -33,23 +33,24 @@ class Message {
   natsMsg* message_;
 };
 
-// A durable pull consumer, by the server's own protocol: natsSubscription_Fetch of libnats 3.4
-// writes behind its list when messages of an earlier fetch come late. Not thread-safe.
+// A durable pull consumer that speaks the server's own protocol, because natsSubscription_Fetch of
+// libnats 3.4 writes behind its list when messages of an earlier fetch come late. Not thread-safe.
 class Consumer {
  public:
-  // A request for `batch` messages is open at the server at any time, so that what is stored is
-  // sent at once.
+  // The server always has an open request for `batch` messages, so that it sends a stored message
+  // at once.
   Consumer(natsConnection* connection, const char* stream, int batch);
   ~Consumer();
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
 
-  // Those that are there, at most `batch`. Waits up to `patience_ms` for the first one.
+  // Returns the messages that have arrived, at most `batch`. Waits up to `patience_ms` for the
+  // first one.
   std::vector<Message> Fetch(int64_t patience_ms);
 
  private:
   void Pull();
-  // Whether there may be more.
+  // Returns false when no more messages of this fetch can come.
   bool Next(int64_t patience_ms, std::vector<Message>* messages);
 
   natsConnection* const connection_;
@@ -58,7 +59,7 @@ class Consumer {
   const int batch_;
   natsInbox* inbox_ = nullptr;
   natsSubscription* subscription_ = nullptr;
-  int awaited_ = 0;  // of the open request
+  int awaited_ = 0;  // messages of the open request that have not come yet
 };
 
 // A connection. Not thread-safe; each worker has its own.
@@ -76,7 +77,7 @@ class Client {
 
   // Returns as soon as there is room in the window.
   void Publish(const char* subject, absl::string_view data);
-  // Until all that was published is stored.
+  // Waits until all published messages are stored.
   void AwaitStored();
 
   natsConnection* connection() { return connection_; }

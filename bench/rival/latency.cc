@@ -49,7 +49,7 @@ int64_t SentAt(absl::string_view data) {
   return sent;
 }
 
-// Its first word into the pipe says that it listens; the rest are lapses.
+// Its first word into the pipe says that it listens; the other words are latencies.
 void WorkOnStream(const LatencyOptions& options, const Pipe& lapses) {
   Client client(options.server, 1);
   client.MakeStream(kSubject, kSubject);

@@ -1,4 +1,4 @@
-// How long it takes from idle until a worker in another process has a message in its hand.
+// Measures the time from a publish, from idle, until a worker in another process has the message.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct LatencyOptions {
 };
 
 // Microseconds from before the publish to the worker's next statement after it has the message.
-// Starts the worker with fork(): call it before there are threads.
+// Starts the worker with fork(): call it before other threads start.
 std::vector<double> MeasureLatency(const LatencyOptions& options);
 
 }  // namespace rival

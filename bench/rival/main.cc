@@ -1,5 +1,5 @@
-// What a competent engineer would write for the retail job without muster: nats.c, a JetStream
-// server, two workers and SQLite. bench/mesh/mesh_bench holds the mesh against it.
+// The retail job as a competent engineer would write it without muster: nats.c, a JetStream server,
+// two workers and SQLite. bench/mesh/mesh_bench compares the mesh with it.
 //
 //   rival run SERVER INPUT.csv REPORT.db    the retail job; prints figures as JSON
 //   rival tiny SERVER INPUT.csv REPORT.db   items of one line, and nothing done with them

@@ -1,4 +1,4 @@
-// What a worker found in one item, as it travels to the aggregator.
+// A worker's result for one item, as it travels to the aggregator.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace rival {
 std::string EncodePartial(uint64_t item, const bench::Totals& totals);
 
 uint64_t ItemOf(absl::string_view partial);
-// The keys that are new in `totals` view `partial`.
+// New keys in `totals` are views into `partial`.
 void AddPartial(absl::string_view partial, bench::Totals* totals);
 
 }  // namespace rival

@@ -19,22 +19,22 @@ namespace {
 
 constexpr char kItems[] = "items";
 constexpr char kResults[] = "results";
-// Messages on their way to the server; those of 500 lines have some 45 KB.
+// The number of unacknowledged messages; a message of 500 lines has some 45 KB.
 constexpr int64_t kWindow = 256;
 constexpr int kFetch = 64;
-// Results that share a transaction: a commit costs syncs, however few they are, so that the first
-// waits a while for others.
+// The number of results that share a transaction. A commit has the cost of its syncs, however few
+// results it has, so the first result waits a while for others.
 constexpr int kMaxCommit = 512;
 constexpr auto kLinger = std::chrono::milliseconds(50);
 constexpr int64_t kGatherMs = 5;
 constexpr int64_t kBatchPatienceMs = 100;
 
-// Cuts a text into pieces of whole records: a line feed within quotes ends none.
+// Cuts a text into pieces of whole records: a line feed within quotes does not end a record.
 class Slicer {
  public:
   Slicer(absl::string_view text, int lines) : rest_(text), lines_(lines) {}
 
-  // Empty at the end.
+  // Returns "" at the end.
   absl::string_view Next() {
     size_t end = 0;
     bool quoted = false;
@@ -101,9 +101,9 @@ class Worker {
   std::thread thread_;
 };
 
-// What the producer tells the aggregator.
+// Shared by the producer and the aggregator.
 struct Upload {
-  std::atomic<int64_t> items = -1;  // known at its end
+  std::atomic<int64_t> items = -1;  // known at the end of the upload
 };
 
 void Produce(const PipelineOptions& options, absl::string_view records, Upload* upload) {
@@ -122,7 +122,8 @@ bool IsLast(const Upload& upload, int64_t items) {
   return upload.items >= 0 && items >= upload.items;
 }
 
-// What is there, and what comes within the linger; none when nothing is there.
+// Returns the messages that have arrived, and those that arrive within the linger; empty when none
+// has arrived.
 std::vector<Message> Gather(Consumer* results, const Upload& upload, int64_t counted) {
   std::vector<Message> messages = results->Fetch(kBatchPatienceMs);
   const auto end = std::chrono::steady_clock::now() + kLinger;
@@ -147,7 +148,7 @@ void Aggregate(Consumer* results, const Upload& upload, Report* report) {
   }
 }
 
-// What follows the header, and where the header has its columns.
+// The text behind the header, and the places of the columns in the header.
 struct Input {
   absl::string_view records;
   bench::Columns columns;

@@ -74,7 +74,7 @@ bool Report::IsNew(uint64_t item) {
   return sqlite3_changes(database_) == 1;
 }
 
-// Results are added up before the database hears of them, so that each row is written once.
+// Adds the results up before it writes them to the database, so that each row is written once.
 void Report::Add(absl::Span<const absl::string_view> partials) {
   Execute("BEGIN IMMEDIATE");
   bench::Totals sums;

@@ -20,10 +20,10 @@ class Report {
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
 
-  // Adds those whose items are not counted yet, in one transaction that is on disk afterwards.
+  // Adds the partials whose items are not counted yet, in one transaction that is then on disk.
   void Add(absl::Span<const absl::string_view> partials);
 
-  // Since it was opened.
+  // The counts since the report was opened.
   int64_t items() const { return items_; }
   int64_t transactions() const { return transactions_; }
   int64_t rejected() const { return rejected_; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the rival on a small input: rival_test.py RIVAL SOURCE_DIR
 
-It is no measure of anything unless its totals are right, which it checks itself.
+Its measurements are void unless its totals are right; the rival checks the totals itself.
 """
 
 import json

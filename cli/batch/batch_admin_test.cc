@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 
 constexpr uint64_t kBatch = 7;
 
-// A batch in both books, item by item.
+// A batch in the ledger and in the report, item by item.
 class ReceiptCheckTest : public ::testing::Test {
  protected:
   ReceiptCheckTest() {
@@ -44,7 +44,7 @@ class ReceiptCheckTest : public ::testing::Test {
     ASSERT_TRUE(ledger_->Seal(kBatch, items).ok());
   }
 
-  // Counts the items, and issues the receipt of a batch that has no others.
+  // Counts the items, and issues the receipt of the batch with exactly these items.
   void CountAll(uint64_t items) {
     report::CommitRequest commit{"out", 1, {}};
     for (uint64_t i = 0; i < items; ++i) {
@@ -91,7 +91,7 @@ TEST_F(ReceiptCheckTest, FindsNothingWhereBothBooksAgree) {
   EXPECT_THAT(Check(), IsEmpty());
 }
 
-// The report alone is sound: nothing in it tells of the item that it never saw.
+// The report alone is consistent: it has no trace of an item that it never received.
 TEST_F(ReceiptCheckTest, MissesAnItemThatOnlyTheLedgerHas) {
   Split(3);
   CountAll(2);

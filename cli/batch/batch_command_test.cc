@@ -201,7 +201,7 @@ TEST_F(BatchCommandTest, PrintsTheReceiptOfAServer) {
   EXPECT_THAT(verified.err, HasSubstr("can only be worked out again where ledger and report are"));
 }
 
-// Of the batch, one item of two transactions is counted, and another is not.
+// The batch has two items of two transactions each; one item is counted.
 TEST_F(BatchCommandTest, MakesTheReceiptOfACancelledBatchWhereItsLedgerIs) {
   std::vector<ledger::ItemBoundary> items(2);
   items[0].transactions = items[1].transactions = 2;

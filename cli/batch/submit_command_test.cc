@@ -15,7 +15,8 @@
 namespace muster::cli {
 namespace {
 
-// Before any thread begins, which would inherit that they are not: a stop is for the command alone.
+// Blocks the stop signals before any thread starts, so that every thread inherits the block: only
+// the command receives a stop.
 const bool kStopsAreBlocked = [] {
   sigset_t stops;
   sigemptyset(&stops);
@@ -88,7 +89,7 @@ TEST_F(SubmitCommandTest, DoesNotWaitForAFullDisk) {
 TEST_F(SubmitCommandTest, SaysHowToGoOnWithAnUploadThatIsStopped) {
   ASSERT_TRUE(kStopsAreBlocked);
   batches_.holds_uploads = true;
-  batches_.on_watch = [] { kill(getpid(), SIGTERM); };  // by then the upload is accepted
+  batches_.on_watch = [] { kill(getpid(), SIGTERM); };  // the upload is already accepted
   const Done again = Submit({"--wait", "--quiet"});
   EXPECT_EQ(again.code, kInterrupted);
   EXPECT_EQ(again.err, "muster: stopped; run the same command again to go on with batch 7\n");
@@ -188,7 +189,7 @@ class WatchCommandTest : public SubmitCommandTest {
     return status;
   }
 
-  // A processor with that version of the job's handler.
+  // Adds a processor with that version of the job's handler.
   void Employ(const std::string& job, const std::string& version) {
     v1::Instance processor;
     processor.mutable_info()->set_role(v1::ROLE_PROCESSOR);
@@ -198,7 +199,7 @@ class WatchCommandTest : public SubmitCommandTest {
     mesh_.others.push_back(processor);
   }
 
-  // What is said of batch 7 when it was waited for long enough.
+  // Returns the messages about batch 7 after a wait that timed out.
   std::string WaitInVain() {
     Done done;
     std::thread waiting([&] {
@@ -334,7 +335,7 @@ TEST_F(WatchCommandTest, SaysWhatIsNotInTheTotals) {
   EXPECT_EQ(rejected.err, "2 transactions were rejected: muster batch get 7\n");
   std::ofstream(dir_ / "job.yaml") << kTolerant;
   ASSERT_EQ(RunOnServer({"job", "apply", dir_ / "job.yaml"}).code, kOk);
-  status.set_job("name");  // as the made-up jobs take it for one
+  status.set_job("name");  // the fake job service takes this name from the definition
   batches_.news = {status};
   const Done tolerated = wait();
   EXPECT_EQ(tolerated.code, kOk);

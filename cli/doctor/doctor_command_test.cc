@@ -59,7 +59,7 @@ TEST_F(DoctorTest, FindsItWrongWithoutNatsTooThatSomebodyDoesNotAnswer) {
 
 TEST_F(DoctorTest, WaitsAFewSecondsForEachAnswerUnlessItIsTold) {
   EXPECT_EQ(RunOnServer({"doctor"}).code, kOk);
-  // gRPC rounds what it says of a deadline up, by some hundredths.
+  // gRPC rounds a deadline up by some hundredths of a second.
   EXPECT_LT(mesh_.patience(), absl::Seconds(4));
   EXPECT_EQ(RunOnServer({"doctor", "--timeout", "10m"}).code, kOk);
   EXPECT_GT(mesh_.patience(), absl::Minutes(1));

@@ -1,4 +1,4 @@
-// What `muster doctor` finds of NATS servers and of the streams on them.
+// The findings of `muster doctor` about NATS servers and their streams.
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,7 +29,7 @@ TEST_F(DoctorTest, SaysThatNobodyHasLookedAtTheNatsServer) {
                               HasSubstr("say --nats URL")));
 }
 
-// On each server that NatsServer::Programs names.
+// Runs on each server that NatsServer::Programs names.
 class NatsDoctorTest : public DoctorTest, public ::testing::WithParamInterface<std::string> {
  protected:
   std::string Examine(const std::vector<std::string>& more = {}) {
@@ -46,7 +46,7 @@ class NatsDoctorTest : public DoctorTest, public ::testing::WithParamInterface<s
             .ok());
   }
 
-  // As services do.
+  // Opens the stores as services do.
   void OpenStores() {
     backend::Backends backends;
     ASSERT_TRUE(backends.OpenSyncStore(server_.url()).ok());
@@ -74,7 +74,7 @@ TEST_P(NatsDoctorTest, FindsWhatServicesMakeSound) {
                                HasSubstr("warning: acknowledgements: survive the end of"),
                                Not(HasSubstr("unknown")), Not(HasSubstr("wrong"))));
   EXPECT_EQ(code_, kOk);
-  // Notes of attempts are in the server's memory.
+  // The server keeps the notes of attempts in memory.
   ASSERT_TRUE(jetstream_.DeleteStream("MUSTER-ATTEMPTS").ok());
   EXPECT_THAT(Examine(), HasSubstr("ok: stream MUSTER-ATTEMPTS: is not there; it is made"));
 }

@@ -1,4 +1,4 @@
-// What `muster doctor` finds of scaling agents, and of what they are to start.
+// The findings of `muster doctor` about scaling agents, and about the processors that they start.
 
 #include <fstream>
 #include <string>
@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Its health is not asked for here: it serves nothing but ScalingService.
+// The doctor does not ask for the agent's health here: the agent serves only ScalingService.
 class ScalingDoctorTest : public DoctorTest {
  protected:
   ScalingDoctorTest() {
@@ -64,7 +64,7 @@ TEST_F(ScalingDoctorTest, FindsItWrongThatNobodyLeads) {
   EXPECT_THAT(done.out, HasSubstr("wrong: scaling: no scaling agent that is heard leads"));
 }
 
-// The agent's target "billing" works on job "shop", and has let all processors go.
+// The agent's target "billing" works on job "shop", and has scaled to zero processors.
 class AtZeroDoctorTest : public ScalingDoctorTest {
  protected:
   AtZeroDoctorTest() {
@@ -135,7 +135,7 @@ TEST_F(DoctorTest, SaysNothingOfScalingWhereThereIsNone) {
 
 }  // namespace
 
-// What `muster doctor` finds of batches and jobs.
+// The findings of `muster doctor` about batches and jobs.
 
 namespace {
 
@@ -187,7 +187,7 @@ TEST_F(DoctorTest, NamesJobsWhoseHandlerNobodyHas) {
                               HasSubstr("wrong: job bakery: no processor has its handler; start")));
 }
 
-// Job "shop", for which processor p-1 has a handler, and another processor.
+// Job "shop" with two processors; p-1 has a handler for it.
 class TroubleDoctorTest : public DoctorTest {
  protected:
   TroubleDoctorTest() {
@@ -199,7 +199,7 @@ class TroubleDoctorTest : public DoctorTest {
     EXPECT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
   }
 
-  // p-2 in trouble; without a handler it does not get as far as to listen.
+  // Gives p-2 a health issue. Without a handler, p-2 never starts to listen.
   void HealthIssues(const std::string& why, bool has_handler) {
     v1::JobLoad* const load = mesh_.others[1].mutable_heartbeat()->add_jobs();
     load->set_job("shop");

@@ -66,7 +66,7 @@ using nlohmann::ordered_json;
 
 std::string Yaml(const ordered_json& json) { return Structured(json, OutputFormat::kYaml); }
 
-// What a reader makes of a value without quotes: what JSON knows, or else a string.
+// Returns the value that a reader sees in unquoted text: a JSON value, or otherwise a string.
 ordered_json PlainValue(const std::string& text) {
   ordered_json value = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   return value.is_discarded() || value.is_structured() ? ordered_json(text) : value;

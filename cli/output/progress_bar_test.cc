@@ -24,7 +24,7 @@ RunProgress HalfWay() {
 }
 
 TEST(ProgressLineTest, ShowsEveryStationTheRateAndTheTimeLeft) {
-  // Half of the input holds 500,000: there will be a million, and 750,000 are left.
+  // Half of the input holds 500,000 transactions: the total is a million, and 750,000 are left.
   EXPECT_EQ(ProgressLine(HalfWay(), 250'000, false),
             " 25% · read 500,000 · queued 400,000 · processed 300,000 · committed 250,000"
             " · 250.0 k/s · 3 s left");
@@ -68,7 +68,7 @@ TEST(ProgressBarTest, WritesNoLineAgainWhereThereIsNoTerminal) {
 TEST(ProgressBarTest, CountsOnlyItsOwnRunAsSpeed) {
   base::FakeClock clock;
   std::ostringstream out;
-  // 250,000 were committed by an earlier run: this one has done nothing yet.
+  // An earlier run committed 250,000: this run has committed none yet.
   ProgressBar bar({.terminal = false, .interval = absl::Seconds(2)}, HalfWay, &out, &clock);
   clock.Advance(absl::Seconds(1));
   bar.Finish();

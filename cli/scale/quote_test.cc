@@ -100,7 +100,8 @@ TEST_F(QuoteCommandTest, SaysNeverWhereItIsNeverDone) {
   EXPECT_TRUE(nlohmann::json::parse(json.out)["finish"].is_null());
 }
 
-// As submit's reader does: a newline in quotes ends no transaction, an empty line is none.
+// Counts as submit's reader does: a newline in quotes does not end a transaction, and an empty line
+// is not a transaction.
 TEST_F(QuoteCommandTest, CountsTheTransactionsOfAFile) {
   const std::string input = Write("in.csv", "amount,note\n1,\"a\nb\"\n\n2,c\n3,d\n");
   EXPECT_EQ(RunOnServer({"batch", "quote", "name", "--input", input}).code, kDeadlineMissed);

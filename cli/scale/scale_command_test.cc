@@ -123,13 +123,13 @@ TEST_F(ScalingCommandTest, ExplainsAChoiceThatNothingBoundOnce) {
               HasSubstr("\nweighed: work 1, chosen 1\n"));
 }
 
-// The lead goes from one agent to the other during a watch.
+// The lead moves from one agent to the other during a watch.
 TEST_F(ScalingCommandTest, WatchesDecisionsWhoeverLeads) {
   Done done;
   std::thread watcher([&] {
     done = RunOnServer({"scale", "decisions", "--watch", "--limit", "1"});
   });
-  one_.AwaitCalls(2);  // to watch, and to list what there is
+  one_.AwaitCalls(2);  // one to watch, one to list the decisions so far
   Decide(one_, 3);
   one_.AwaitTold();
   // The other agent knows the same decisions, and one more that the watch has not shown yet.
@@ -156,7 +156,7 @@ TEST_F(ScalingCommandTest, MissesNothingThatIsDecidedBeforeTheWatchBegins) {
   Done done;
   std::thread watcher([&] { done = RunOnServer({"scale", "decisions", "--watch"}); });
   one_.AwaitCalls(1);
-  // Long enough for one that does not wait for its watch to list what there is.
+  // This takes long enough for a watcher to list decisions too early, before its watch begins.
   EXPECT_EQ(RunOnServer({"scale", "decisions"}).code, kOk);
   Decide(one_, 3);
   one_.Tell([](AgentState& state) { state.holds_watches = false; });

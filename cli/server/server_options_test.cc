@@ -1,4 +1,5 @@
-// Which server a command talks to, and what it says of one that does not answer.
+// The choice of the server that a command talks to, and the message when the server does not
+// answer.
 #include <string>
 #include <vector>
 

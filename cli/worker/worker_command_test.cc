@@ -23,7 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Is done with whatever comes.
+// Settles every message at once.
 class Subscriber final : public listener::Subscriber {
  public:
   void OnMessages(absl::Span<listener::Delivery> deliveries,
@@ -59,7 +59,7 @@ class TestProcessor final : public processor::JobListeners {
   }
   void Die() { server_.reset(); }
 
-  // As its mesh has heard it last.
+  // The instance as the mesh heard it last.
   v1::Instance Heard() const {
     v1::Instance instance;
     v1::InstanceInfo* const info = instance.mutable_info();
@@ -175,7 +175,7 @@ TEST_F(WorkerCommandTest, ListsOthersAndWhatWasHeardOfOneThatDoesNotAnswer) {
 TEST_F(WorkerCommandTest, TellsWhatKeepsAProcessorFromWorking) {
   v1::Heartbeat& heartbeat = *mesh_.others[1].mutable_heartbeat();
   heartbeat.mutable_jobs(0)->set_trouble("the handler at bills:7800 is away");
-  v1::JobLoad* const plums = heartbeat.add_jobs();  // for which it has no listener
+  v1::JobLoad* const plums = heartbeat.add_jobs();  // the processor has no listener for it
   plums->set_job("plums");
   plums->set_trouble("no program 'bill' in PATH");
   EXPECT_THAT(RunOnServer({"worker", "list"}).out,

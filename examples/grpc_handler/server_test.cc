@@ -1,4 +1,4 @@
-// Runs the servers of this example against handler_grpc, each where what it needs is there:
+// Runs the servers of this example against handler_grpc, each where its requirements are installed:
 //   server.py           Python with grpcio and grpcio-tools. MUSTER_PYTHON: which Python; python3
 //                       otherwise.
 //   ../grpc_handler_go  The program that MUSTER_GO_HANDLER names; scripts/test builds it where Go
@@ -67,7 +67,7 @@ absl::StatusOr<Command> GoServer() {
 
 struct Language {
   const char* name;
-  absl::StatusOr<Command> (*server)();  // NotFound: what it needs is not there
+  absl::StatusOr<Command> (*server)();  // NotFound: a requirement is missing
 };
 constexpr Language kPython = {"Python", &PythonServer};
 constexpr Language kGo = {"Go", &GoServer};
@@ -76,7 +76,7 @@ std::string NameOf(const ::testing::TestParamInfo<Language>& language) {
   return language.param.name;
 }
 
-// A server on a port that is free.
+// A server on a free port.
 class RunningServer {
  public:
   explicit RunningServer(Command command) {
@@ -108,7 +108,7 @@ class RunningServer {
 
   const std::string& address() const { return address_; }
 
-  // What waitpid says of it.
+  // Sends the signal, and returns the status from waitpid.
   int End(int signal) {
     int status = 0;
     kill(process_, signal);
@@ -136,7 +136,7 @@ class GrpcServerExampleTest : public ::testing::TestWithParam<Language> {
     options_.address = server_->address();
   }
 
-  // Works on an item of its own with each of `handlers` at the same time.
+  // Works on one item with each of `handlers` at the same time.
   static void ExpectOkOfAll(const std::vector<std::unique_ptr<handler::Handler>>& handlers,
                             const handler::JobSchema& schema) {
     std::vector<std::thread> workers;
@@ -153,7 +153,7 @@ class GrpcServerExampleTest : public ::testing::TestWithParam<Language> {
     for (std::thread& worker : workers) worker.join();
   }
 
-  handler::JobSchema schema_;  // of the example's job
+  handler::JobSchema schema_;  // the schema of the example's job
   handler::grpc::GrpcOptions options_;
   std::optional<RunningServer> server_;
 };
@@ -195,7 +195,7 @@ TEST_P(GrpcServerExampleTest, AddsUpExactlyAndRejectsWhatMakesNoSense) {
 TEST_P(GrpcServerExampleTest, RefusesAJobThatItCannotWorkOn) {
   std::vector<std::string> refusals;
   handler::ItemContext context;
-  std::stop_source stop;  // as a processor does that is refused
+  std::stop_source stop;  // stops the item, as a processor does after a refusal
   context.stop_token = stop.get_token();
   options_.on_refused = [&](const absl::Status& status) {
     refusals.emplace_back(status.message());
@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(Each, GrpcServerExampleTest, ::testing::Values(kPython,
 
 class DrainingServerExampleTest : public GrpcServerExampleTest {};
 
-// What becomes of items that it has in hand is tested in Go.
+// The Go tests cover the items that the server is working on when it stops.
 TEST_P(DrainingServerExampleTest, EndsItsCallsAndItselfWhenToldToStop) {
   options_.first_hold_back = absl::Hours(1);
   options_.max_hold_back = absl::Hours(1);

@@ -47,7 +47,7 @@ class LanguagesTest : public testing::Test {
     python_ = *muster::handler::command::CommandHandlerFactory(options)(schema_);
   }
 
-  // Everything that `handler` says of the lines, as text.
+  // Returns all results of `handler` for the lines, as text.
   std::vector<std::string> Bill(Handler& handler, const std::vector<Line>& lines) {
     const SampleItem item(lines);
     Results results(&schema_, item.size());

@@ -107,10 +107,10 @@ TEST_P(BackendsTest, KeepsInstallationsApartByTheirBuckets) {
   EXPECT_TRUE(absl::IsNotFound(other.OpenBlobStore(server_.url()).value()->Get("b").status()));
 }
 
-// The server's own count.
+// The server itself counts the connections.
 TEST_P(BackendsTest, HasOneConnectionForAllOnOneServer) {
   const nats::testing::NatsServer small(GetParam(), "max_connections: 1\n");
-  // The server may still count the one that found out whether it listens.
+  // The server may still count the connection that probed whether it listens.
   while (!backends_.OpenSyncStore(small.url()).ok()) {
   }
   EXPECT_TRUE(backends_.OpenBlobStore(small.url()).ok());

@@ -54,8 +54,7 @@ TEST_F(SleepTest, TakesNoTimeForNothing) {
   EXPECT_TRUE(SleepUnlessStopped(&clock_, -absl::Seconds(1), stop_.get_token()));
 }
 
-// A stop and the passing of time may come together; the clock must not touch a sleeper that is
-// gone.
+// A stop and the passing of time may coincide; the clock must not touch a sleeper that is gone.
 TEST_F(SleepTest, SurvivesAStopWhileTimePasses) {
   for (int i = 0; i < 200; ++i) {
     std::stop_source stop;
@@ -67,7 +66,8 @@ TEST_F(SleepTest, SurvivesAStopWhileTimePasses) {
   }
 }
 
-// Races the two ends of a sleep against each other, on the machine's clock: neither may be lost.
+// Races the stop against the start of a sleep on the machine's clock: the sleeper must not miss the
+// stop.
 TEST_F(SleepTest, NeverMissesAStop) {
   for (int i = 0; i < 200; ++i) {
     std::stop_source stop;

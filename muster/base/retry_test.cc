@@ -37,7 +37,7 @@ class RetryPolicyTest : public ::testing::Test {
     });
   }
 
-  // How long the policy waits now; lets that time pass.
+  // Returns the policy's current wait, and lets that time pass.
   absl::Duration NextWait() {
     clock_.AwaitSleepers(1);
     const absl::Duration wait = clock_.NextDeadline() - clock_.Monotonic();
@@ -213,8 +213,8 @@ TEST(IdleBackoffTest, AddsTheMinimumAndStopsAtTheMaximum) {
   EXPECT_EQ(backoff.Interval(4), absl::Seconds(1));
 }
 
-// D1: the papers' (int)(2^idle × 100) turned negative after some 25 looks, and the last poller
-// died.
+// D1: the papers' (int)(2^idle × 100) turned negative after some 25 empty polls, and the last
+// poller died.
 TEST(IdleBackoffTest, StaysAtTheMaximumAfterYearsOfIdling) {
   IdleBackoff backoff(Between(absl::ZeroDuration(), absl::Seconds(1)), Always(0.999));
   for (int idle = 4; idle < 5000; ++idle) {

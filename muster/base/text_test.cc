@@ -67,8 +67,8 @@ TEST(QuotedTest, CutsAndEscapesWhatComesFromOutside) {
   EXPECT_EQ(Quoted(std::string(500, 'x')), "'" + std::string(80, 'x') + "…'");
 }
 
-// A name of the input may hold what a terminal obeys (U+009B begins a command), or be cut in the
-// middle of a character: neither may reach a log.
+// A name in the input may contain terminal controls (U+009B begins a command), or end in the middle
+// of a character: a log must contain neither.
 TEST(QuotedTest, IsPrintableUtf8WhateverTheTextWas) {
   EXPECT_EQ(Quoted("\xC2\x9B"
                    "31m"),

@@ -36,7 +36,7 @@ TEST(TraceContextTest, ReadsAndWritesATraceparent) {
   EXPECT_EQ(trace->ToTraceparent(), kParent);
 }
 
-// Lies in ledgers and queues: never to be changed.
+// Stored in ledgers and queues: must never change.
 TEST(TraceContextTest, HasTheBytesThatEveryReleaseReads) {
   constexpr char kStored[] = "004bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b701";
   const TraceContext trace = TraceContext::FromTraceparent(kParent).value();
@@ -66,7 +66,7 @@ TEST(TraceContextTest, SaysWhatIsWrongWithATraceparent) {
               HasSubstr("zero"));
 }
 
-// Any byte in any place: it is read as it stands, or refused.
+// Puts every byte in every place: the reader accepts only text that equals the writer's output.
 TEST(TraceContextTest, ReadsNothingButWhatItWrites) {
   const std::string good = kParent;
   for (size_t place = 0; place < good.size(); ++place) {
@@ -111,7 +111,7 @@ TEST(NewTraceTest, SamplesTheShareThatItIsTold) {
     sampled += trace.sampled() ? 1 : 0;
     EXPECT_EQ(TraceContext::FromTraceparent(trace.ToTraceparent()).value(), trace);
   }
-  // Ten standard deviations.
+  // The tolerance is ten standard deviations.
   EXPECT_NEAR(sampled, kTraces / 4, 10 * std::sqrt(kTraces * 0.25 * 0.75));
 }
 

@@ -34,7 +34,7 @@ TEST(ProcessUsageTest, GrowsWithWhatTheProcessDoes) {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Takes heartbeats until it is told to fail. Thread-safe.
+// Accepts heartbeats until the test makes it fail. Thread-safe.
 class TestBus final : public HeartbeatBus {
  public:
   absl::Status Publish(const v1::Heartbeat& heartbeat) override {
@@ -66,7 +66,7 @@ class TestBus final : public HeartbeatBus {
 
 class HeartbeatSenderTest : public ::testing::Test {
  protected:
-  // Uses a core and a half all the time.
+  // Reports a constant use of one and a half cores.
   HeartbeatOptions Options() {
     return {.measure = [this] {
       return ProcessUsage{.cpu = 1.5 * clock_.Monotonic(), .resident_bytes = 4096};

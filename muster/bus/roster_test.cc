@@ -46,7 +46,7 @@ TEST_F(RosterTest, KeepsTheLastHeartbeatAndWhenItCame) {
 
 TEST_F(RosterTest, TakesAnInstanceForLeavingOnceThreeHeartbeatsAreMissing) {
   OnHeartbeat("p", 1);
-  clock_.Advance(3 * kHeartbeatInterval);  // the third one may still come
+  clock_.Advance(3 * kHeartbeatInterval);  // the third heartbeat may still come
   EXPECT_THAT(Names(roster_.List()), ElementsAre("p"));
   clock_.Advance(kHeartbeatInterval / 2);
   EXPECT_THAT(Names(roster_.List()), ElementsAre("p leaving"));
@@ -63,7 +63,7 @@ TEST_F(RosterTest, BelievesAnInstanceThatSaysThatItLeaves) {
   v1::Heartbeat last = Heartbeat(v1::ROLE_PROCESSOR, "p", 2);
   last.set_leaving(true);
   roster_.OnHeartbeat(last);
-  OnHeartbeat("p", 1);  // overtaken
+  OnHeartbeat("p", 1);  // an older heartbeat that came late
   EXPECT_THAT(Names(roster_.List()), ElementsAre("p leaving"));
 }
 

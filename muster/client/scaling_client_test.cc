@@ -25,7 +25,7 @@ class LeadingAgentTest : public ::testing::Test {
     two_.Tell([](AgentState& state) { state.rules.set_text("two"); });
   }
 
-  // Who answers.
+  // Returns the name of the agent that answers: its rules hold the name.
   absl::StatusOr<std::string> Rules() {
     const auto rules = leader_.Unary<v1::GetRulesResponse>(&v1::ScalingService::Stub::GetRules,
                                                            v1::GetRulesRequest(), kLong);

@@ -20,16 +20,16 @@ namespace muster::client {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-// As BatchService.Submit asks of its clients.
+// The limit that BatchService.Submit sets for its clients.
 constexpr uint64_t kAhead = 8 * kMiB;
 
-// Longer than any client takes on the slowest machine to send a chunk that it may send.
+// Even the slowest machine sends an allowed chunk in less time.
 constexpr absl::Duration kTestTimeout = absl::Minutes(1);
 
 using ServerSide = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
 
-// Cuts a call off on which nothing was heard for kTestTimeout: who waits there for each other would
-// wait for ever.
+// Cancels a call without traffic for kTestTimeout: otherwise a client and a server that wait for
+// each other would wait for ever.
 class StallGuard {
  public:
   explicit StallGuard(grpc::ServerContext* call) : call_(call) {}
@@ -69,8 +69,8 @@ class StallGuard {
   std::jthread watcher_{[this] { Watch(); }};  // last: it uses the others
 };
 
-// An initiator whose disk is so slow that it acknowledges a MiB only when its client has run as far
-// ahead as it may.
+// An initiator with a slow disk: it acknowledges a MiB only when its client has used its whole
+// allowance of unacknowledged bytes.
 class SlowInitiator final : public v1::BatchService::Service {
  public:
   explicit SlowInitiator(uint64_t durable) : durable_(durable) {}
@@ -97,12 +97,12 @@ class SlowInitiator final : public v1::BatchService::Service {
   }
 
   uint64_t durable() const { return durable_; }
-  // Of a client that waited for what it must not wait for; empty: it did not.
+  // Describes a wait of the client that the protocol does not allow; empty if there was none.
   std::string complaint() {
     base::MutexLock lock(&mu_);
     return complaint_;
   }
-  // Of the chunks.
+  // The offsets of the chunks.
   std::vector<uint64_t> offsets() {
     base::MutexLock lock(&mu_);
     return offsets_;
@@ -119,7 +119,7 @@ class SlowInitiator final : public v1::BatchService::Service {
     base::MutexLock lock(&mu_);
     offsets_.push_back(offset);
   }
-  // Known here before anybody hears of it.
+  // Updates durable_ before the client can receive the acknowledgement.
   void Acknowledge(uint64_t durable, ServerSide* stream) {
     durable_ = durable;
     v1::SubmitResponse response;
@@ -133,7 +133,7 @@ class SlowInitiator final : public v1::BatchService::Service {
   std::string complaint_ ABSL_GUARDED_BY(mu_);
 };
 
-// Notes how far ahead of what is durable it was read.
+// Records the furthest read beyond the durable bytes.
 class WatchedSource final : public input::ByteSource {
  public:
   WatchedSource(uint64_t size, const SlowInitiator* initiator)
@@ -152,16 +152,16 @@ class WatchedSource final : public input::ByteSource {
  private:
   const uint64_t size_;
   const SlowInitiator* const initiator_;  // not owned
-  mutable uint64_t most_ahead_ = 0;       // of the one thread that reads
+  mutable uint64_t most_ahead_ = 0;       // used only by the thread that reads
 };
 
-// What is seen of an upload of `size` bytes of which `durable` are there already.
+// The observations of an upload of `size` bytes, `durable` of which are on disk already.
 struct Seen {
   absl::Status status;
   std::string complaint;
   bool sealed = false;
   uint64_t most_ahead = 0;
-  std::vector<uint64_t> offsets;  // of the chunks
+  std::vector<uint64_t> offsets;  // the offsets of the chunks
 };
 
 Seen Upload(uint64_t size, uint64_t durable) {

@@ -12,7 +12,7 @@ namespace {
 
 class PooledTest : public ::testing::Test {
  protected:
-  // Tells its number; its end can be made to wait for the ends of others.
+  // Returns its number as a delay. A test can make its end wait for the ends of other handlers.
   class NumberedHandler final : public Handler {
    public:
     NumberedHandler(PooledTest* test, int number) : test_(test), number_(number) {}
@@ -94,7 +94,7 @@ TEST_F(PooledTest, KeepsWhatItLentBeyondTheFactory) {
   EXPECT_EQ(ended(), 1);
 }
 
-// Each may take its exit grace: one after another they would take as many times as long.
+// Each end may take its exit grace: ends one after another would add the graces up.
 TEST_F(PooledTest, EndsItsHandlersSideBySide) {
   {
     const std::unique_ptr<Handler> first = Lend();

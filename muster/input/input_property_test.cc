@@ -24,7 +24,7 @@ class InputPropertyTest : public ::testing::Test {
 
   size_t Below(size_t limit) { return static_cast<size_t>(random_() % limit); }
 
-  // Short lines of the bytes that matter, quotes more or less often.
+  // Returns short lines of the significant bytes, with more or fewer quotes.
   std::string RandomText(size_t length) {
     const std::string rich = "a,\"\n\r\"\n,";
     const std::string poor = "abc,,abc\nab,c\nab\n\r";
@@ -37,7 +37,7 @@ class InputPropertyTest : public ::testing::Test {
     return text;
   }
 
-  // Rows of `fields` fields, many of them quoted, all of them sound.
+  // Returns rows of `fields` fields, many of them quoted, all of them valid.
   std::string RandomCsv(size_t rows, size_t fields) {
     const std::vector<std::string> some = {"a",        "",     "\"b,c\"", "\"d\"\"e\"",
                                            "\"f\ng\"", "\"\"", "h i"};
@@ -77,7 +77,7 @@ class InputPropertyTest : public ::testing::Test {
     ASSERT_FALSE((*reader.Next()).has_value());
   }
 
-  // The seed, and what it came to.
+  // Returns the seed and the text.
   std::string Story(const std::string& text) const {
     return absl::StrCat("seed ", seed_, ", text \"", absl::CHexEscape(text), "\"");
   }

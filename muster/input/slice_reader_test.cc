@@ -109,7 +109,7 @@ TEST_F(SliceReaderTest, ContinuesWhereASliceEnded) {
   EXPECT_EQ((*slice)->first_line, 5);
 }
 
-// The window once ended inside of such a line, and the slice with it.
+// An earlier bug ended the window, and the slice with it, inside such a line.
 TEST_F(SliceReaderTest, SeesTheEndOfABrokenLineBeforeItCutsThere) {
   limits_ = {1, 0, 1};
   format_.max_record_bytes = 20;
@@ -117,7 +117,7 @@ TEST_F(SliceReaderTest, SeesTheEndOfABrokenLineBeforeItCutsThere) {
               ElementsAre("1: 0123456789012\n", "2: a,\"b\"cdefgh\n", "3: c\n"));
 }
 
-// A line of 100 MB that exists only in what is asked for.
+// A line of 100 MB that is generated as it is read.
 class LongLine final : public ByteSource {
  public:
   uint64_t size() const override { return uint64_t{100} << 20; }
@@ -156,7 +156,7 @@ TEST_F(SliceReaderTest, PassesOnWhatTheSourceSays) {
   EXPECT_EQ(reader.Next().status().message(), "the disk is gone");
 }
 
-// A text of which a part has arrived.
+// A text that has arrived in part.
 class ArrivingText final : public ByteSource {
  public:
   explicit ArrivingText(absl::string_view text) : text_(text) {}

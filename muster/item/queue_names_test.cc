@@ -32,7 +32,7 @@ TEST(QueueNamesTest, SaysNothingOfQueuesThatNoJobNames) {
   }
 }
 
-// What stands at the cut is the job's, not the direction.
+// The text at the cut belongs to the job's name and is not a direction.
 TEST(QueueNamesTest, SaysNothingOfANameThatWasCut) {
   const std::string job = std::string(45, 'j') + "-in-3" + std::string(40, 'x');
   ASSERT_EQ(OutputQueue("a", job, 0).name.substr(0, 50), std::string(45, 'j') + "-in-3");

@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// Notes the items that get another chance, or refuses.
+// Records the items that get another chance, or refuses them.
 class NotedChances final : public BatchReopener {
  public:
   absl::Status answer;
@@ -46,7 +46,7 @@ class RedriveTest : public ::testing::Test {
     EXPECT_TRUE(queues_->CreateQueue(request_.queue, {}).ok());
   }
 
-  // Puts messages and gives them up; answers their ids.
+  // Puts messages and gives them up; returns their ids.
   std::vector<std::string> GiveUp(const std::vector<std::string>& bodies) {
     std::vector<queue::NewMessage> messages(bodies.size());
     for (size_t i = 0; i < bodies.size(); ++i) messages[i].body = bodies[i];

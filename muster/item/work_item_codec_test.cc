@@ -79,7 +79,7 @@ TEST_F(WorkItemCodecTest, CarriesSliceAndIdentity) {
   EXPECT_FALSE(item->oversized_bytes.has_value());
 }
 
-// Lies in queues: never to be changed.
+// Stored in queues: must never change.
 constexpr char kGoldenItem[] =
     "080510071a0672657461696c22037265762a0131302a38034210e723fcfe37fdc4f3ae41de5041dda5ec4801500c5a"
     "0c612c620a632c640a652c660a720808011080cab5ee017a060a0203001008";

@@ -43,7 +43,7 @@ std::vector<std::filesystem::path> Samples(const std::string& folder) {
   return files;
 }
 
-// What the "# expect: …" lines of a sample say.
+// Returns the texts of the "# expect: …" lines of a sample.
 std::vector<std::string> Expectations(const std::string& text) {
   std::vector<std::string> expected;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -80,8 +80,8 @@ TEST(JobFileTest, NamesEachMistakeOfEveryInvalidSampleAndNoOther) {
   }
 }
 
-// A key may hold a line break, and stands in the path of what is wrong below it; the YAML reader
-// quotes what it cannot read as it is.
+// A key may contain a line break, and is part of the path to a mistake below it; the YAML reader
+// quotes unreadable text as it is.
 TEST(JobFileTest, SaysEachMistakeInOneShortPrintableLineWhateverTheFileHolds) {
   const std::string job = "name: a\ninput: {format: lines}\ngroups: [{name: g, keys: [k], ";
   const std::string broken_key =
@@ -97,7 +97,7 @@ TEST(JobFileTest, SaysEachMistakeInOneShortPrintableLineWhateverTheFileHolds) {
   EXPECT_LT(long_key.size(), 2000u);
 }
 
-// yaml-cpp's LoadAll never came to its end: it found one empty document after the other.
+// yaml-cpp's LoadAll looped for ever here: it found one empty document after the other.
 TEST(JobFileTest, ComesToAnEndWithACommaThatBelongsToNoList) {
   EXPECT_EQ(ErrorOf(","), "job.yaml:1:1: must be one YAML document, not several");
   EXPECT_EQ(ErrorOf(",`"), "job.yaml:1:1: must be one YAML document, not several");
@@ -193,7 +193,7 @@ TEST(JobFileTest, ReportsABoundedNumberOfMistakes) {
   EXPECT_THAT(ErrorOf(text), HasSubstr("\nand 34 more"));
 }
 
-// The properties of `schema` and of what it refers to.
+// The properties of `schema` and of the schemas that it refers to.
 std::set<std::string> Properties(const nlohmann::json& root, const nlohmann::json& schema) {
   if (schema.contains("$ref")) {
     const std::string reference = schema["$ref"];

@@ -1,5 +1,5 @@
-// What registries promise over every store that keeps records: on this machine, and on each NATS
-// server that NatsServer::Programs names.
+// The contract of registries, over every store that keeps records: on this machine, and on each
+// NATS server that NatsServer::Programs names.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -25,7 +25,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Field;
 
-// Where the records are; stores of several processes may be open on it at a time.
+// Holds the records; stores of several processes may be open on it at a time.
 class Home {
  public:
   virtual ~Home() = default;
@@ -54,7 +54,7 @@ class ServerHome final : public Home {
  public:
   explicit ServerHome(const std::string& program) : server_(program) {}
 
-  // Each over a connection of its own.
+  // Opens each store over its own connection.
   std::shared_ptr<sync::OptimisticSyncStore> Open() override {
     backends_.push_back(std::make_unique<backend::Backends>());
     return backends_.back()->OpenSyncStore(server_.url()).value();
@@ -69,7 +69,7 @@ using HomeMaker = std::function<std::unique_ptr<Home>()>;
 
 class RegistriesTest : public ::testing::TestWithParam<HomeMaker> {
  protected:
-  // What one of several processes has.
+  // The store and the registry of one of several processes.
   struct Process {
     explicit Process(RegistriesTest* test)
         : store(test->home_->Open()), registry(store.get(), &test->clock_) {}

@@ -1,4 +1,4 @@
-// What the registry makes of its records, over a store that fails on command.
+// The registry's handling of its records, over a store that fails on command.
 
 #include "muster/job/job_registry.h"
 
@@ -40,7 +40,7 @@ TEST(JobRecordsTest, ComeBackAsTheyWere) {
   EXPECT_THAT(DecodeDirectory("").value().jobs, ElementsAre());
 }
 
-// Never to be changed: these bytes lie in stores.
+// These bytes lie in stores: they must never change.
 TEST(JobRecordsTest, KeepTheirForm) {
   const std::string record = absl::StrCat("0a0161", "1220", std::string(64, '6'), "1a20",
                                           std::string(64, 'b'), "20ac02", "2a0808011080cab5ee01");
@@ -52,7 +52,7 @@ TEST(JobRecordsTest, KeepTheirForm) {
   EXPECT_EQ(absl::BytesToHexString(EncodeDirectory({{golden}, ""})), absl::StrCat("0a54", record));
 }
 
-// 13:"new", behind what this muster knows.
+// Field 13 with the value "new", behind the fields that this muster knows.
 constexpr char kNewerField[] = "6a036e6577";
 
 TEST(JobRecordsTest, KeepTheFieldsThatANewerMusterHasAdded) {
@@ -102,7 +102,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Writes so often, and then no more: as a process that dies.
+// Makes `writes` writes and then refuses more, as if its process had died.
 class DyingStore final : public sync::OptimisticSyncStore {
  public:
   DyingStore(sync::OptimisticSyncStore* store, int writes) : store_(store), writes_(writes) {}
@@ -121,7 +121,7 @@ class DyingStore final : public sync::OptimisticSyncStore {
   int writes_;
 };
 
-// Counts what is read.
+// Counts the reads.
 class CountingStore final : public sync::OptimisticSyncStore {
  public:
   explicit CountingStore(sync::OptimisticSyncStore* store) : store_(store) {}
@@ -291,7 +291,7 @@ TEST_F(JobRegistryTest, ExpectsNoJobWhereTheRevisionIsEmpty) {
   EXPECT_TRUE(registry_.Apply(JobText("a"), "").ok());
 }
 
-// Whatever write is the last one that happens: the job is as it was, until it is as it shall be.
+// At whatever write the crash comes: the job stays in its old state until it has its new state.
 TEST_F(JobRegistryTest, IsAsItWasWhenACrashCutsAnApplyShort) {
   const Applied before = Apply(JobText("a"));
   const std::string next = JobText("a", "price") + std::string(2 * kPieceBytes, '#');
@@ -335,7 +335,7 @@ TEST_F(JobRegistryTest, NamesARecordThatIsNotWhatWasApplied) {
   EXPECT_EQ(registry_.Get("a")->definition, text) << "to apply it again mends it";
 }
 
-// Two initiators, one newer: the older one changes what the newer one has written.
+// Two initiators, one newer: the older one changes records of the newer one.
 TEST_F(JobRegistryTest, KeepsWhatANewerMusterHasAddedToAnyRecord) {
   const std::string newer = "\x6a\x03new";
   const std::string revision = Apply(JobText("a")).entry.revision;

@@ -53,7 +53,7 @@ TEST(RevisionTest, ChangesWithAllThatDecidesResults) {
   EXPECT_NE(revision, RevisionOf(job + "queue: {partitions: 2}\n"));
 }
 
-// Somebody may be more patient with a batch, or more tolerant, and go on with it.
+// A user may change the patience with a batch, or the tolerance, and continue the batch.
 TEST(RevisionTest, StaysWhereNoResultCanChange) {
   const std::string job(kJob);
   const std::string revision = RevisionOf(job);
@@ -75,8 +75,8 @@ TEST(RevisionTest, TellsTextsApartThatLookLikeSeveralLines) {
   EXPECT_NE(CanonicalText(other), CanonicalText(sly));
 }
 
-// Stored batches name their job by it: a change here makes every batch that is under way
-// unfinishable.
+// Stored batches name their job by its revision: a change here makes every batch in progress
+// impossible to finish.
 TEST(RevisionTest, StaysWhatItWas) {
   EXPECT_EQ(CanonicalText(*ParseJob(kJob, "job.yaml")),
             "job=bills\n"

@@ -159,7 +159,7 @@ class KubeconfigTest : public ::testing::Test {
     return dir_ / name;
   }
 
-  // A kubeconfig whose one cluster and one user say this.
+  // Writes a kubeconfig with this one cluster and this one user.
   std::string One(const std::string& cluster, const std::string& user) {
     return Write("one", absl::StrCat("current-context: c\n",
                                      "contexts: [{name: c, context: {cluster: k, user: u}}]\n",

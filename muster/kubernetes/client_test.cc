@@ -69,7 +69,7 @@ std::string Text(const absl::Status& status) { return std::string(status.message
 
 class KubernetesClientTest : public ::testing::Test {
  protected:
-  // The status of a call, while whoever waits between its attempts is woken `waits` times.
+  // Returns the status of a call, and ends `waits` of the waits between its attempts.
   absl::Status Call(int waits) {
     absl::Status status;
     std::thread caller([&] { status = client_->Get(kScale).status(); });
@@ -358,7 +358,7 @@ TEST_F(KubernetesClientTest, SendsNoTokenThatWouldEndItsHeader) {
   EXPECT_THAT(server_.requests(), SizeIs(0));
 }
 
-// Whatever goes wrong: neither an error nor a line of the log repeats the token.
+// In every failure: neither an error nor a line of the log repeats the token.
 TEST_F(KubernetesClientTest, RepeatsItsTokenToNobody) {
   const base::LogCapture log;
   const auto once =

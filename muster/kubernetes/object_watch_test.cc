@@ -50,7 +50,7 @@ class Told final : public WatchListener {
   void OnCurrent() override { Add("current"); }
   void OnTrouble(const absl::Status& why) override { Add("trouble"); }
 
-  // The next that it was, or will be, told.
+  // Waits for the next report, and returns it.
   std::string Next() {
     base::MutexLock lock(&mu_);
     while (told_.empty()) added_.Wait(&mu_);

@@ -1,4 +1,4 @@
-// When the store fails for single messages, or its answer is lost (req. 22; D5).
+// The store fails for single messages, or its answer is lost (req. 22; D5).
 
 #include <atomic>
 #include <stdexcept>
@@ -117,8 +117,8 @@ TEST_F(ListenerFaultTest, ChargesOnceHoweverOftenItIsToldOfTheStart) {
 
 }  // namespace
 
-// A store that takes only so many calls a second: publishers and consumers back off, and nothing is
-// lost (req. 22, 52, 53).
+// The store accepts only so many calls a second: publishers and consumers back off, and no message
+// is lost (req. 22, 52, 53).
 
 namespace {
 
@@ -167,7 +167,7 @@ TEST_F(ListenerThrottleTest, LosesNothingOfThreeTimesTheTarget) {
       }
     });
   }
-  // Time stands still until they have gone beyond the target, however slow the machine is.
+  // Time stands still until the publishers have exceeded the target, however slow the machine is.
   while (refused == 0 && put < kMessages) std::this_thread::yield();
   PassTimeUntil([&] { return listener_->counters().messages_done == kMessages; });
   for (std::thread& publisher : publishers) publisher.join();

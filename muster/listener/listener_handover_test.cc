@@ -1,5 +1,5 @@
-// Messages that a listener cannot work on, but another may: two listeners on one queue, as an old
-// and a new processor are while a mesh is upgraded.
+// Messages for another listener: two listeners on one queue, such as an old and a new processor
+// during the upgrade of a mesh.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -17,7 +17,8 @@ using ::testing::SizeIs;
 
 class ListenerHandoverTest : public ListenerTest {
  protected:
-  // Works on what begins with its version, and leaves the rest to others. Notes what it took.
+  // Works on messages that begin with its version, leaves the others alone, and records each
+  // message that it took.
   class VersionedSubscriber final : public Subscriber {
    public:
     VersionedSubscriber(ListenerHandoverTest* test, std::string version)
@@ -52,7 +53,7 @@ class ListenerHandoverTest : public ListenerTest {
     return *std::move(created);
   }
 
-  // With its first check made, and asleep.
+  // Starts a listener and waits until it has made its first check and sleeps.
   std::unique_ptr<QueueListener> StartIdle(const std::string& version) {
     const int looks = store_.calls(Verb::kStats);
     auto listener = MakeListener(version);
@@ -61,8 +62,8 @@ class ListenerHandoverTest : public ListenerTest {
     return listener;
   }
 
-  // In steps that are shorter than any delay. Time stands still while a message is leased or asked
-  // for: no lease runs out, however slow the listeners' threads are.
+  // Passes time in steps shorter than any delay. Time stands still while a message is leased or
+  // requested: no lease runs out, however slow the listeners' threads are.
   void PassTimeAtRestUntil(const std::vector<QueueListener*>& listeners,
                            const std::function<bool()>& done) {
     const auto rests = [](QueueListener* listener) {
@@ -95,7 +96,7 @@ TEST_F(ListenerHandoverTest, GivesAnotherThatFitsItsTurnAtOnceWithoutASafetyChec
   ASSERT_TRUE(unfit->StartListener(1).ok());
   AwaitNotes(1);
   ASSERT_EQ(notes()[0], "v2 takes v1 item#1");
-  // In its own time the other would not look before tomorrow.
+  // By its own schedule the other listener would look tomorrow at the earliest.
   const absl::Duration put_back_at = clock_.Monotonic();
   PassTimeAtRestUntil({unfit.get(), fit.get()},
                       [&] { return !store_.deleted(partitions_[0]).empty(); });
@@ -105,7 +106,7 @@ TEST_F(ListenerHandoverTest, GivesAnotherThatFitsItsTurnAtOnceWithoutASafetyChec
   EXPECT_EQ(fit->counters().wakeups_safety, 0);
 }
 
-// Once its task has left, nothing but a wake-up can make it look.
+// Once the listener's task has left, only a wake-up can make the listener look.
 TEST_F(ListenerHandoverTest, DoesNotComeForWhatItHasPutBackItself) {
   options_.safety_check_interval = absl::Hours(24);
   auto unfit = StartIdle("v2");
@@ -163,12 +164,12 @@ TEST_F(ListenerHandoverTest, LooksMoreAndMoreSeldomAtWhatNobodyFits) {
   auto unfit = StartIdle("v2");
   Put("v1 item");
   Fire();
-  // A busy one comes by as soon as the message is visible.
+  // A busy listener looks as soon as the message is visible.
   options_.mode = DispatchMode::kPull;
   auto busy = StartIdle("v3");
   PassTime(absl::Minutes(5), {unfit.get(), busy.get()});
   const int takes = Takes("v2") + Takes("v3");
-  // 8 while the delay grows, and one for each 20 s and more then.
+  // 8 takes while the delay grows, then one for each 20 s or more.
   EXPECT_GE(takes, 8);
   EXPECT_LE(takes, 8 + 15);
   for (const std::string& note : notes()) EXPECT_TRUE(absl::EndsWith(note, "#1")) << note;
@@ -181,7 +182,7 @@ TEST_F(ListenerHandoverTest, WorksOnWhatFitsWhileOthersWait) {
   for (int i = 0; i < 40; ++i) Put(absl::StrCat("v1 item ", i));
   for (int i = 0; i < 40; ++i) Put(absl::StrCat("v2 item ", i));
   Fire(80);
-  // Without time passing, so that no delay of the first stands before the second.
+  // Time stands still, so the delayed v1 items do not come back before the v2 items.
   store_.AwaitDeleted(partitions_[0], 40);
   ASSERT_TRUE(listener->Stop(absl::InfiniteDuration()).ok());
   EXPECT_EQ(listener->counters().messages_done, 40);

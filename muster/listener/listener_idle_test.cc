@@ -34,7 +34,7 @@ TEST_F(ListenerIdleTest, BacksOffExponentiallyWithJitterUpToTheMaximum) {
   EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Seconds(1));
 }
 
-// D1: the papers' interval overflows after about 25 empty polls, and the last poller is gone.
+// D1: the papers' interval overflows after about 25 empty polls, and the last poller ends.
 TEST_F(ListenerIdleTest, KeepsItsLastPollerPollingForever) {
   CreatePull();
   ASSERT_TRUE(listener_->StartListener(1).ok());
@@ -71,7 +71,7 @@ TEST_F(ListenerIdleTest, StartsAPullListenerWithItsPoller) {
   EXPECT_EQ(listener_->QueryState().active_dequeue_tasks, 1);
 }
 
-// The papers' polling loop makes 79,200 calls in these hours, with each thread.
+// Each thread of the papers' polling loop makes 79,200 calls in these hours.
 TEST_F(ListenerIdleTest, CostsALookPerSafetyCheckInTheIdleHoursOfADayHoweverManyTasksItMayHave) {
   options_.max_dequeue_tasks = 200;
   Start();
@@ -296,7 +296,7 @@ TEST_F(ListenerIdleTest, SurvivesAFactoryThatThrows) {
   Finish();
 }
 
-// In particular, not while it holds what the callback may need.
+// In particular, the listener must not hold a lock that the callback may need.
 TEST_F(ListenerIdleTest, TellsWithoutALockHeldThatThereIsNoThreadForATask) {
   pthread_attr_t usual;
   pthread_attr_t gigantic;

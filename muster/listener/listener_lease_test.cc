@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// D5: a handler may take many times the visibility, on every task there is.
+// D5: a handler may take many times the visibility, on every task of the listener.
 TEST_F(ListenerSettlementTest, KeepsTheLeaseOfAHandlerThatTakesLong) {
   options_.visibility = kShortLease;
   options_.max_dequeue_tasks = 1;
@@ -79,7 +79,7 @@ TEST_F(ListenerSettlementTest, StopsAHandlerWhoseLeaseIsLostAndCountsNothingOfIt
   EXPECT_EQ(listener_->counters().stale_settles, 1);
 }
 
-// Req. 17: the receipt mismatch is ignored, and counted.
+// Req. 17: the listener ignores the receipt mismatch, and counts it.
 TEST_F(ListenerSettlementTest, GoesOnAfterADeleteThatCameTooLate) {
   std::atomic<bool> late = true;
   handler_ = [&](Delivery&, DeliveryContext&) {

@@ -1,5 +1,5 @@
-// Any script of puts, triggers, faults, lost leases and passing time: in the end every message is
-// settled as its handler said, and the right number of tasks is left.
+// Random scripts of puts, triggers, faults, lost leases and passing time: in the end every message
+// has the settlement that its handler chose, and the right number of tasks is left.
 #include <atomic>
 #include <functional>
 #include <random>
@@ -42,7 +42,7 @@ class ListenerPropertyTest : public ListenerTest, public ::testing::WithParamInt
 
   int Pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
 
-  // The same for the same message and attempt, on any worker and at any time.
+  // Returns the same fate for the same message and attempt, on any worker and at any time.
   static int Fate(const queue::Message& message, int attempt) {
     return static_cast<int>((std::hash<std::string>()(message.body) + 7919u * attempt) % 10);
   }

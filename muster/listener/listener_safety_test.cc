@@ -1,4 +1,4 @@
-// Waking up for unannounced work: the safety check, and messages that were delayed.
+// Waking up for unannounced work: the safety check, and delayed messages.
 #include <atomic>
 #include <string>
 
@@ -134,7 +134,8 @@ TEST_F(ListenerSafetyTest, LooksAgainSoonWhereSomebodyElseHoldsWorkAndMayBeDead)
   Start();
   PassTimeUntil([&] { return !store_.deleted(partitions_[0]).empty(); });
   EXPECT_LT(clock_.Monotonic(), absl::Hours(12));
-  // With nothing in anybody's hands there is nothing to come back for: it looks, and asks nobody.
+  // No message is leased, so there is no reason to come back: the listener looks, and does not ask
+  // the host.
   PassTimeUntil([&] { return tasks() == 0 && looked_last; });
   Finish();
   EXPECT_TRUE(looked_last);
@@ -175,7 +176,7 @@ TEST_F(ListenerSafetyTest, ComesBackForEachDelayOfWhatWasGivenBackTogether) {
   StartAndSettleDown();
   Put("now");
   Fire();
-  settling.AwaitArrivals(1);  // while the settler is held up, the other two are settled
+  settling.AwaitArrivals(1);  // the settler waits at the gate; the other two are settled
   Put("soon");
   Put("late");
   Fire(2);

@@ -1,4 +1,4 @@
-// What becomes of messages: outcomes, poison, outputs before deletes (req. 19, 32).
+// The settlement of messages: outcomes, poison, outputs before deletes (req. 19, 32).
 
 #include <atomic>
 #include <stdexcept>
@@ -252,7 +252,7 @@ TEST_F(ListenerSettlementTest, DoesNotChargeADeferredAttempt) {
   Finish();
 }
 
-// D5, and req. 68: one item that kills its process must not loop for ever.
+// D5, and req. 68: an item that kills its process must not loop for ever.
 TEST_F(ListenerSettlementTest, GivesUpWithoutARunWhatItsHoldersDiedOf) {
   options_.max_attempts = 2;
   on_given_up_ = [](const queue::Message&, const queue::Cause& cause) {
@@ -311,8 +311,8 @@ TEST_F(ListenerSettlementTest, GivesBackUnchargedWhenTheStoreCannotSayWhetherAnA
 
 class ListenerChargeTest : public ListenerSettlementTest {
  protected:
-  // The first of three messages is claimed alone, the others together. Returns while the second is
-  // worked on.
+  // The first of three messages is claimed alone, the others together. Returns while the handler
+  // works on the second.
   void StartThree() {
     options_.max_dequeue_tasks = 1;
     store_.BeginTogether();

@@ -1,4 +1,4 @@
-// Stopping and pausing: senders before receivers, nothing lost, no thread left behind.
+// Stopping and pausing: senders before receivers, no message lost, no thread left behind.
 #include <thread>
 
 #include "tests/fakes/listener/listener_fixture.h"
@@ -117,7 +117,7 @@ TEST_F(ListenerStopTest, LeavesTheLeaseOfAHandlerThatOverrunsTheGraceToExpire) {
   EXPECT_EQ(tasks(), 0);
 }
 
-// Else each processor that is let go would have others do again what it had nearly done.
+// Otherwise each processor that is released would leave nearly finished work for others to repeat.
 TEST_F(ListenerStopTest, APatientOneLetsSubscribersFinishWhatTheyHaveBegun) {
   options_.stops_patiently = true;
   Gate gate;

@@ -49,7 +49,7 @@ TEST(ServiceTimesTest, TellsWhatWasAddedSince) {
 TEST(WorkMeterTest, AddsUpTheTimeOfTasksAndOfTheirWork) {
   base::FakeClock clock;
   WorkMeter meter(&clock);
-  clock.Advance(absl::Hours(1));  // nobody runs
+  clock.Advance(absl::Hours(1));  // no task runs
   meter.TaskBegan();
   clock.Advance(absl::Seconds(1));
   meter.TaskBegan();

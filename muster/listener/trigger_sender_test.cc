@@ -79,7 +79,7 @@ class HandoverTest : public ::testing::Test {
       heard_.push_back(absl::StrCat(event.from, ": ", work.payload_size, " in ",
                                     work.storage_account, "/", work.queue_name, " for ",
                                     work.wanted));
-      // As each listener does when it hears one.
+      // Does what each listener does when it receives a trigger.
       EXPECT_TRUE(handover_.IsForOthers(work.wanted));
     });
   }
@@ -119,7 +119,7 @@ TEST_F(HandoverTest, AnnouncesTogetherWhatIsVisibleTogetherAndForTheSame) {
                                            "me: 1 in acme/in-1 for v1"));
 }
 
-// The fixture's subscriber asks whether it would come.
+// The fixture's subscriber asks the Handover whether the work is for others.
 TEST_F(HandoverTest, DoesNotComeForItsOwnAnnouncementHoweverLateItIsMade) {
   handover_.OnPutBack(in_, "v1", absl::Seconds(2));
   PassAndAnnounce(absl::Hours(1));
@@ -161,7 +161,7 @@ TEST_F(HandoverTest, AnnouncesABoundedNumberTheSoonestFirst) {
   EXPECT_THAT(heard_, ElementsAre("me: 1 in acme/in for v1"));
   for (int second = 2; second <= 5000; ++second) {
     clock_.Advance(absl::Seconds(1));
-    handover_.OnPutBack(in_, "v1", absl::Hours(10));  // so that it stays away
+    handover_.OnPutBack(in_, "v1", absl::Hours(10));  // the listener stays away
     handover_.AnnounceDue();
   }
   EXPECT_LE(heard_.size(), Handover::kMaxAnnouncements);

@@ -1,4 +1,4 @@
-// What a publisher is told whose server hangs up on it just then.
+// Requests, subscriptions and publishes of a connection, also when the server hangs up.
 
 #include "muster/nats/connection.h"
 
@@ -54,7 +54,7 @@ class Heard {
 
 class ConnectionTest : public ::testing::Test {
  protected:
-  // Answers each request to "echo" with its text, and none that says "hush".
+  // Answers each request to "echo" with its text, except for the request "hush".
   std::unique_ptr<Connection::Subscription> Echo() {
     return connection_
         ->Subscribe(
@@ -200,7 +200,7 @@ TEST_F(ConnectionTest, ComesBackAfterTheServerWasKilled) {
   EXPECT_THAT(heard.Await(1), ElementsAre("back"));
 }
 
-// Hears of a connection's losses and returns.
+// Receives the losses and returns of a connection.
 class Changes {
  public:
   std::function<void(bool connected)> MessageHandler() {
@@ -221,7 +221,8 @@ class Changes {
   bool connected_ ABSL_GUARDED_BY(mu_) = true;
 };
 
-// Publishes `text` until that is refused, at most `most` times; answers how often it was taken in.
+// Publishes `text` until a publish is refused, at most `most` times; returns the number of accepted
+// publishes.
 size_t Fill(Connection& connection, const std::string& text, size_t most, absl::Status* refused) {
   for (size_t taken = 0; taken < most; ++taken) {
     *refused = connection.Publish({.subject = "news", .data = text});
@@ -230,13 +231,13 @@ size_t Fill(Connection& connection, const std::string& text, size_t most, absl::
   return most;
 }
 
-// A sanitizer's allocator tells nothing here.
+// Under a sanitizer, whose allocator has no such statistics, the numbers mean nothing.
 size_t UsedHeapBytes() {
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
 }
 
-// nats.c frees messages on a thread of its own.
+// Polls, because nats.c frees messages on its own thread.
 bool FallsTo(size_t used_heap_bytes) {
   base::Clock* const clock = base::RealClock();
   const absl::Duration deadline = clock->Monotonic() + kPatience;
@@ -300,7 +301,7 @@ TEST(ConnectionOpenTest, RefusesAFileOfAuthoritiesThatIsNotThere) {
   EXPECT_TRUE(absl::IsInvalidArgument(connection.status())) << connection.status();
 }
 
-// Greets, and resets the connection when it is told to.
+// Sends its greeting, and resets the connection when the test calls HangUp.
 class HangsUp {
  public:
   HangsUp() : server_([this](int guest) { Talk(guest); }) {}
@@ -329,8 +330,7 @@ class HangsUp {
   FakeServer server_;
 };
 
-// nats.c finds out that the connection is gone when it reads, or when it writes, whichever is
-// first.
+// nats.c notices the loss at its next read or its next write, whichever comes first.
 TEST(HangUpTest, ConfirmsNothingWhereTheServerHasHungUp) {
   for (int i = 0; i < 20; ++i) {
     HangsUp server;

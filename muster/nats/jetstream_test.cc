@@ -1,4 +1,4 @@
-// Against each server that NatsServer::Programs names.
+// Runs on each server that NatsServer::Programs names.
 #include "muster/nats/jetstream.h"
 
 #include <memory>

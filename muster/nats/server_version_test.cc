@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// Greets its guest, and hangs up.
+// Sends its greeting to the client, and hangs up.
 std::function<void(int)> Greets(std::string greeting) {
   return [greeting = std::move(greeting)](int guest) {
     FakeServer::Say(guest, greeting);

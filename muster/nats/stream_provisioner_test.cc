@@ -46,7 +46,7 @@ TEST_P(StreamProvisionerTest, LeavesAStreamThatIsThereAfterAllAsItIs) {
   ASSERT_TRUE(jetstream_.Publish({.subject = "kept.a", .data = "x"}).ok());
   EXPECT_TRUE(provisioner_.OnMissing().ok());
   EXPECT_EQ(jetstream_.GetStream("kept")->messages, 1u);
-  // And the patience begins anew.
+  // The patience starts again.
   ASSERT_TRUE(jetstream_.DeleteStream("kept").ok());
   EXPECT_TRUE(absl::IsUnavailable(provisioner_.OnMissing()));
 }

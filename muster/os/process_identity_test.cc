@@ -36,7 +36,7 @@ TEST_F(ProcessIdentityTest, IsGoneThoughNobodyHasWaitedForIt) {
   EXPECT_FALSE(IsAlive(process_, "1000"));
 }
 
-// Its pid was given to another process since.
+// The pid belongs to another process by now.
 TEST_F(ProcessIdentityTest, IsNotTheNextProcessOfItsNumber) {
   ProcessIdentity earlier = process_;
   --earlier.start_ticks;

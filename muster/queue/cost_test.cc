@@ -19,7 +19,7 @@ TEST(BillTest, PollingCostsWhatThePapersSay) {
   EXPECT_EQ(ShowDollars(TransactionCost(month_of_many, prices)), "$475.20");
 }
 
-// The papers' own loop, for one thread: look, sleep a second, look again.
+// The papers' own loop, for one thread: poll, sleep a second, poll again.
 TEST(BillTest, ALoopThatPollsEachSecondMakesThatManyCallsInTheIdleHoursOfADay) {
   base::FakeClock clock;
   int64_t calls = 0;

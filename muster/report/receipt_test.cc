@@ -37,7 +37,8 @@ Receipt Sample() {
   return receipt;
 }
 
-// A change of the form is a change of what old receipts' checksums mean: raise its version.
+// A change of the form changes the meaning of old receipts' checksums: raise the version of the
+// form.
 constexpr char kSampleText[] =
     "muster-receipt 1\nbatch 7\nrevision 1\njob retail\njob_revision 5f1c\nhandler_version 1\n"
     "items 3\ntransactions 30\naggregated 18\nrejected 2\ndead_lettered 10\nitems_dead 1\n"
@@ -85,7 +86,7 @@ TEST(ReceiptTest, ChecksumDependsOnEveryNumber) {
   EXPECT_NE(other.Checksum(), Sample().Checksum());
 }
 
-// Any line that is gone, or has a letter where a number belongs, is named.
+// The error names a line that is missing, or that has a letter in the place of a number.
 TEST(ReceiptTest, NamesTheLineThatIsDamaged) {
   for (const char* line : {"batch 7\n", "transactions 30\n", "attempts 7\n", "conflicts 5\n"}) {
     const auto receipt = ParseReceipt(absl::StrReplaceAll(kSampleText, {{line, ""}}));

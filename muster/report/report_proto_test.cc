@@ -27,7 +27,7 @@ Progress Full() {
   return progress;
 }
 
-// The message has a field for each: a change of one needs the same change of the other.
+// The message has one field for each member: a change of one needs the same change of the other.
 TEST(ProgressForm, CarriesEveryField) {
   const v1::CountingProgress proto = ToProto(Full());
   for (int i = 0; i < v1::CountingProgress::descriptor()->field_count(); ++i) {

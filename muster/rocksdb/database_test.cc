@@ -1,4 +1,4 @@
-// What becomes of acknowledgements when the disk fails or the power goes.
+// Acknowledgements when the disk fails or the power goes.
 
 #include "muster/rocksdb/database.h"
 
@@ -81,7 +81,7 @@ TEST_F(DatabaseTest, FindsNothingWhereTheFirstOpenWasCutShort) {
   EXPECT_TRUE(absl::IsNotFound(Open(/*read_only=*/true).status()));
 }
 
-// The file is lost; tables, or changes in a log, are there.
+// CURRENT is lost; tables, or changes in a log, are still there.
 TEST_F(DatabaseTest, CreatesNothingOverFilesThatNothingNames) {
   { Put(Open()->get(), "k", "v"); }
   std::filesystem::remove(dir_ + "/CURRENT");
@@ -202,8 +202,8 @@ class FailingDiskTest : public ::testing::Test {
     return database->db()->Get({}, database->family(0), key, &value).ok();
   }
 
-  // Many write until the disk fails, which `fail` makes it do while they are at it. Answers the
-  // keys that were acknowledged.
+  // Many writers write until the disk fails; `fail` makes it fail meanwhile. Returns the
+  // acknowledged keys.
   std::vector<std::string> WriteUntilItFails(Database* database, std::atomic<bool>* fail) {
     std::vector<std::vector<std::string>> acknowledged(kWriters);
     std::vector<std::thread> writers;
@@ -212,7 +212,7 @@ class FailingDiskTest : public ::testing::Test {
         for (int i = 0;; ++i) {
           const std::string key = absl::StrCat(writer, "/", i);
           if (writer == 0 && i == 5) *fail = true;
-          // Unsynced ones in between: they are in the log's way while it is synced.
+          // Unsynced writes in between: they are in the log's way while it is synced.
           const Durability durability = i % 2 == 0 ? Durability::kPower : Durability::kProcess;
           const absl::Status status = Put(database, key, durability);
           if (!status.ok()) {
@@ -248,9 +248,9 @@ class FailingDiskTest : public ::testing::Test {
   testing::FaultyEnv env_;
 };
 
-// A flush holds the log, so that a synced write waits within RocksDB, past every test of ours,
-// while another write fails. RocksDB's own assertion would end the process when the first one goes
-// on.
+// A flush holds the log, so that a synced write waits inside RocksDB, behind all checks of
+// Database, while another write fails. RocksDB's own assertion would end the process when the first
+// write goes on.
 TEST_F(FailingDiskTest, AnswersAWriterWhoIsAboutToSyncWhenAnotherFails) {
   for (int round = 0; round < 5; ++round) {
     std::promise<void> flushing, opened;
@@ -316,17 +316,17 @@ TEST_F(FailingDiskTest, WhatWasAcknowledgedSurvivesAPowerCut) {
 
 }  // namespace
 
-// What an open makes of a write-ahead log that a crash cut short, and of one that was damaged.
+// Opening after a crash has cut a write-ahead log short, or after damage to the log.
 
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-// RocksDB's log is a sequence of such blocks; a longer record is cut into fragments.
+// RocksDB's log is a sequence of such blocks; it cuts a longer record into fragments.
 constexpr size_t kLogBlockBytes = 32 << 10;
 
-// Writes a log of numbered records, and opens copies of it that something was done to.
+// Writes a log of numbered records, and opens changed copies of it.
 class LogDamageTest : public ::testing::Test {
  protected:
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& dir) {
@@ -335,7 +335,7 @@ class LogDamageTest : public ::testing::Test {
     return Database::Open(dir, options);
   }
 
-  // Where the log ends after each of `values`, which get the keys "0", "1" …
+  // Returns the end of the log after each of `values`, which get the keys "0", "1" …
   std::vector<uintmax_t> WriteLog(const std::vector<std::string>& values) {
     std::vector<uintmax_t> ends;
     auto database = Open(intact_);
@@ -385,7 +385,7 @@ class LogDamageTest : public ::testing::Test {
   const std::string copy_ = root_ / "copy";
 };
 
-// What was acknowledged after the damage must not be dropped in silence.
+// Opening must not silently drop writes that were acknowledged after the damage.
 TEST_F(LogDamageTest, NamesTheDirectoryWhoseLogIsDamagedInTheMiddle) {
   const std::vector<uintmax_t> ends =
       WriteLog({"first", "middle", std::string(2 * kLogBlockBytes, 'x')});

@@ -1,4 +1,4 @@
-// What a cursor reads of a table of which many blocks are damaged.
+// A cursor over a table with many damaged blocks.
 #include "muster/rocksdb/record_cursor.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class RecordCursorTest : public ::testing::Test {
     std::sort(keys_.begin(), keys_.end());
   }
 
-  // Changes a byte of the values of these keys, by their order.
+  // Changes a byte in the value of each of these keys, which are numbered in key order.
   void Damage(const std::set<int>& damaged) {
     fs::path table;
     for (const auto& entry : fs::directory_iterator(dir_)) {
@@ -56,7 +56,7 @@ class RecordCursorTest : public ::testing::Test {
     std::string bytes((std::istreambuf_iterator<char>(in)), {});
     in.close();
     for (const int i : damaged) {
-      // The second time it is found is in the value.
+      // The second occurrence of the text is in the value.
       const size_t at = bytes.find(keys_[static_cast<size_t>(i)]);
       ASSERT_NE(at, std::string::npos);
       bytes[at + 8000] = static_cast<char>(bytes[at + 8000] ^ 1);
@@ -106,7 +106,7 @@ TEST_F(RecordCursorTest, ReadsWhatLiesBetweenBlocksWhoseKeysAreFarApart) {
   ExpectAllBut(damaged);
 }
 
-// As request ids do: a job's name and a path.
+// Request ids look like this: a job's name and a path.
 TEST_F(RecordCursorTest, TellsKeysApartThatStartAlikeAtLength) {
   Write(Numbered("retail:/data/incoming/2026/11/21/eu-central/store-", kBlocks));
   const std::set<int> damaged = {2, 20, 21, 40, 42};

@@ -55,7 +55,7 @@ class SalvageTest : public ::testing::Test {
     ASSERT_TRUE(database->db()->Flush({}, database->family(0)).ok());
   }
 
-  // Changes bytes of the largest file with this ending: in its middle, or elsewhere.
+  // Changes bytes of the largest file with this extension: in its middle, or at `at`.
   void Damage(const std::string& extension, int bytes, std::optional<uintmax_t> at = {}) {
     fs::path file;
     for (const auto& entry : fs::directory_iterator(dir_)) {
@@ -99,7 +99,7 @@ class SalvageTest : public ::testing::Test {
   const std::string kept_ = root_ / "kept";
   std::vector<std::string> damages_;
   std::string remedy_;     // of the last damage
-  bool mendable_ = false;  // likewise
+  bool mendable_ = false;  // the same
 };
 
 TEST_F(SalvageTest, FindsNothingInASoundDatabase) {
@@ -143,7 +143,7 @@ TEST_F(SalvageTest, CanLoseEverythingToALogWhoseFirstRecordIsDamaged) {
   EXPECT_THAT(damages_, ElementsAre("log"));
 }
 
-// 16 KiB are lost, and no more.
+// The loss is one block of 16 KiB.
 TEST_F(SalvageTest, LosesOneBlockToAChangedByteOfATable) {
   Write(/*flush=*/true);
   Damage(".sst", 1);
@@ -177,7 +177,7 @@ TEST_F(SalvageTest, ReadsWhatLiesBetweenAndBehindDamagedBlocks) {
   }
 }
 
-// The end of a table says what it is.
+// The end of a table says how to read it, so a table with a damaged end cannot be opened.
 TEST_F(SalvageTest, GoesOnWithTheOtherTablesWhenOneCannotBeOpened) {
   Write(/*flush=*/true);
   {
@@ -205,7 +205,7 @@ TEST_F(SalvageTest, FindsItsTablesWhenTheListOfThemIsDamaged) {
   EXPECT_EQ(Readable(**Open(/*repair=*/true), &gaps), kRecords);
 }
 
-// RocksDB's own repair learns of a family from its tables only.
+// RocksDB's own repair learns of a column family from its tables only.
 TEST_F(SalvageTest, FindsWhatIsInNoTableYetWhenTheListOfThemIsDamaged) {
   Write(/*flush=*/false);
   std::ofstream(dir_ + "/CURRENT") << "nonsense\n";
@@ -234,7 +234,7 @@ TEST_F(SalvageTest, KeepsOthersOutUntilTheNewDatabaseIsInPlace) {
   EXPECT_TRUE(Database::Open(dir_, Options()).ok()) << "it lets go at the end";
 }
 
-// The disk, or the system, and not the files.
+// The fault is in the disk or the system, not in the files.
 TEST_F(SalvageTest, LeavesTheDirectoryAsItIsWhenTheTablesCannotBeListedAgain) {
   Write(/*flush=*/true);
   std::ofstream(dir_ + "/CURRENT") << "nonsense\n";
@@ -275,7 +275,7 @@ TEST_F(SalvageTest, BeginsAnewOnlyWhereItMay) {
   EXPECT_TRUE(fs::exists(kept_ + "/files/CURRENT"));
 }
 
-// As it is when a repair is killed between its steps.
+// The state after a repair was killed between its steps.
 TEST_F(SalvageTest, KeepsWhatARepairThatWasCutShortLeft) {
   Write(/*flush=*/true);
   fs::create_directory(dir_ + ".new");

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(GrpcLog, GoesToOurs) {
-  gpr_log_verbosity_init();  // as gRPC does when it is first used
+  gpr_log_verbosity_init();  // gRPC does this at its first use
   RouteGrpcLog();
   RouteGrpcLog();
   const base::LogCapture log;

@@ -48,7 +48,7 @@ Caller Named(const std::string& common_name) {
   return caller;
 }
 
-// A role whose one member and one method are what the test is about.
+// Returns a policy with one role, which has one member and one method.
 std::string OneRole(const std::string& member, const std::string& method) {
   return "roles:\n  - name: r\n    members: [\"" + member + "\"]\n    methods: [\"" + method +
          "\"]\n";
@@ -142,7 +142,7 @@ TEST(PolicyFile, ThatIsNotThereIsNamed) {
 
 class PolicyGuardTest : public ::testing::Test {
  protected:
-  // The file, changed at a time of its own: file systems count time in steps.
+  // Writes the file and gives it a distinct modification time: file systems store time in steps.
   void Write(const std::string& text) {
     std::ofstream(path_) << text;
     std::filesystem::last_write_time(
@@ -164,7 +164,7 @@ TEST_F(PolicyGuardTest, FollowsItsFile) {
   EXPECT_TRUE(Allows("ann"));
   EXPECT_FALSE(Allows("bob"));
   Write(OneRole("cn:bob", "*"));
-  EXPECT_FALSE(Allows("bob"));  // not looked at again yet
+  EXPECT_FALSE(Allows("bob"));  // the guard has not read the file again yet
   clock_.Advance(kPolicyRefresh);
   EXPECT_TRUE(Allows("bob"));
   EXPECT_FALSE(Allows("ann"));

@@ -45,7 +45,7 @@ TEST(Call, WithoutDeadlineIsNeverLate) {
   EXPECT_TRUE(worked);
 }
 
-// Without a deadline a call's is the end of gRPC's time, in the year 2262.
+// The deadline of a call without one is the end of gRPC's time, in the year 2262.
 TEST(Call, IsNotWorkedOnOnceItsDeadlineHasPassed) {
   const grpc::ServerContext context;
   base::FakeClock clock;
@@ -106,7 +106,7 @@ class ServerTest : public RpcTest {
     return HealthCheckResponse::ServingStatus_Name(response.status());
   }
 
-  // A page of so many bytes, or why there is none.
+  // Requests a page of so many bytes; returns the error if it does not come.
   absl::Status GetPage(size_t bytes, const std::string& padding = "") {
     CallContext context(kLong);
     v1::ListQueuesRequest request;
@@ -194,7 +194,7 @@ TEST_F(ServerTest, TellsWatchersOfEachChangeOfHealth) {
   server_->SetReady(true);
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
-  server_->Drain(kLong);  // without grace the last word may be cut off
+  server_->Drain(kLong);  // without grace the last answer may be cut off
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
   EXPECT_FALSE(watch->Read(&response));
@@ -216,7 +216,7 @@ TEST_F(ServerTest, LetsGoOfAWatcherThatHasLeft) {
   }
 }
 
-// Names of this process's threads.
+// Returns the names of this process's threads.
 std::vector<std::string> ThreadNames() {
   std::vector<std::string> names;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -227,8 +227,8 @@ std::vector<std::string> ThreadNames() {
   return names;
 }
 
-// gRPC's threads for callbacks sleep for 100 ms in each 1.1 s, and calls on the connections that
-// fell to them wait for so long.
+// gRPC's callback threads sleep for 100 ms in each 1.1 s, and calls on their connections wait as
+// long.
 TEST_F(ServerTest, LeavesNoConnectionToThreadsThatSleep) {
   Start();
   EXPECT_EQ(Health(""), "NOT_SERVING");
@@ -237,7 +237,7 @@ TEST_F(ServerTest, LeavesNoConnectionToThreadsThatSleep) {
   EXPECT_THAT(ThreadNames(), Not(Contains("nexting_thread")));
 }
 
-// Whoever asks whether a server lives may be the one that ends it.
+// A supervisor that asks for a server's health may end a server that does not answer.
 TEST_F(ServerTest, TellsItsHealthWhileManyWatch) {
   Start();
   const auto stub = grpc::health::v1::Health::NewStub(Connect());
@@ -316,7 +316,7 @@ TEST_F(ServerTest, RefusesAMessageThatIsTooLarge) {
             absl::StatusCode::kResourceExhausted);
 }
 
-// It has waited for a thread until its caller had given up.
+// The call has waited for a thread until its caller gave up.
 TEST_F(ServerTest, BeginsNoWorkForACallWhoseDeadlineHasPassed) {
   base::FakeClock late;
   late.StepWallClock(absl::Now() + 2 * kLong - late.Now());
@@ -352,7 +352,7 @@ TEST_F(ServerTest, LeavesACallWhoseDeadlinePasses) {
 
 class DrainTest : public RpcTest {
  protected:
-  // A call that runs until the test lets it go; its service has begun when this returns.
+  // Makes a call that runs until the test lets it go. Returns once its service has begun.
   std::future<absl::Status> CallThatRuns() {
     auto call = std::async(std::launch::async, [channel = Connect()] {
       CallContext context(kLong);
@@ -368,7 +368,8 @@ TEST_F(DrainTest, LetsARunningCallFinishAndRefusesNewOnes) {
   Start();
   std::future<absl::Status> running = CallThatRuns();
   std::future<void> drain = std::async(std::launch::async, [&] { server_->Drain(kLong); });
-  // Calls that come before it has begun are still answered. When it does, gRPC may cancel one.
+  // Calls that come before the drain begins are still answered. When it begins, gRPC may cancel a
+  // call.
   absl::Status refused;
   while (!absl::IsUnavailable(refused)) {
     refused = GetStats(Connect());

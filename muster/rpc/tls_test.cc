@@ -48,7 +48,7 @@ class TlsTest : public RpcTest {
     return options;
   }
 
-  // At last; the channel tries until then.
+  // Tries until the channel connects, then makes a call.
   static bool ComesThrough(const std::shared_ptr<grpc::Channel>& channel) {
     const bool connected =
         channel->WaitForConnected(std::chrono::system_clock::now() + absl::ToChronoSeconds(kLong));
@@ -124,7 +124,7 @@ TEST_F(TlsTest, ShowsARenewedCertificateWithoutRestart) {
   const ChannelOptions client = Trusting(folder_ / "renewed.pem");
   EXPECT_EQ(GetStats(Connect(client)).code(), absl::StatusCode::kUnavailable);
   renewed.Issue("server", "DNS:localhost", server_link_);
-  // Each try is a new connection; the server looks at its files once a second.
+  // Each try makes a new connection; the server checks its files once a second.
   while (!GetStats(Connect(client)).ok()) continue;
 }
 
@@ -142,7 +142,7 @@ TEST_F(TlsTest, TakesClientsOfARenewedAuthorityWithoutRestart) {
   EXPECT_EQ(GetStats(Connect(before)).code(), absl::StatusCode::kUnavailable);
 }
 
-// The rest is about the channels that services keep to each other: they live as long as the
+// The following tests are about the channels between services: such a channel lives as long as its
 // process.
 
 TEST_F(TlsTest, AChannelTrustsARenewedAuthority) {

@@ -78,7 +78,7 @@ TEST_F(UniqueIdGeneratorTest, GivesUpAfterMaxRetriesPlusOneAttempts) {
   EXPECT_EQ(store_.writes_tried(), 26);
 }
 
-// D6: the papers' generator went on counting after exhausted retries, into a range of others.
+// D6: after exhausted retries the papers' generator counted on, into another generator's range.
 TEST_F(UniqueIdGeneratorTest, HandsOutNothingUnreservedAfterAnError) {
   UniqueIdGenerator ids = Generator(10, 2);
   UniqueIdGenerator other = Generator(10);
@@ -90,7 +90,7 @@ TEST_F(UniqueIdGeneratorTest, HandsOutNothingUnreservedAfterAnError) {
   EXPECT_EQ(*ids.NextId(), 21);
 }
 
-// A store may lose the record, and what it stood at with it.
+// A store may lose the record, and with it the position of the generator.
 TEST_F(UniqueIdGeneratorTest, AsksWhereToBeginOnlyWhereThereIsNoRecord) {
   std::vector<bool> asked;
   absl::StatusOr<int64_t> first = 500;

@@ -1,21 +1,21 @@
 # shellcheck shell=bash disable=SC2154  # the script that sources this sets $daemons
-# Programs that stay in the background after the script that started them has ended, each known by a
-# name. Sourced, after say.sh, by a script that sets `daemons` to a folder, where of each lie
+# Named programs that stay in the background after the script that started them has ended. Sourced,
+# after say.sh, by a script that sets `daemons` to a folder with these files of each program:
 #
-#   NAME.pid   its number and its time of start, which no other process shares; not there: stopped
-#   NAME.log   all that it printed; NAME.log.1 is that of the start before
+#   NAME.pid   its pid and its start time, which together are unique; missing: the program is stopped
+#   NAME.log   its output; NAME.log.1 is the output of the previous start
 
 daemon_log() { echo "$daemons/$1.log"; }
 
-# When process $1 was started, in clock ticks since the machine was. Fails when it is no more.
+# When process $1 was started, in clock ticks since the boot. Fails when the process is gone.
 start_time() {
   local stat fields
   { stat=$(< "/proc/$1/stat"); } 2> /dev/null || return 1
-  read -ra fields <<< "${stat##*) }"  # its program's name, before that, may have blanks
+  read -ra fields <<< "${stat##*) }"  # the program's name, before it, may contain blanks
   [ "${fields[0]}" != Z ] && echo "${fields[19]}"
 }
 
-# Whether it was started, and not stopped since. It may have died.
+# Whether the program was started and not stopped since. It may have died.
 daemon_is_wanted() { [ -f "$daemons/$1.pid" ]; }
 
 daemon_runs() {
@@ -24,18 +24,18 @@ daemon_runs() {
     now=$(start_time "$pid") && [ "$now" = "$started" ]
 }
 
-# Starts a command as $1, in a session of its own: what stops this script does not stop it.
+# Starts a command as $1, in its own session: a signal that stops this script does not stop it.
 daemon_start() {
   local name=$1 log
   shift
   log=$(daemon_log "$name")
   [ ! -f "$log" ] || mv "$log" "$log.1"
-  : > "$log"  # who looks may be faster than the program
+  : > "$log"  # a reader may be faster than the program
   setsid "$@" < /dev/null > "$log" 2>&1 9>&- &
   echo "$! $(start_time $!)" > "$daemons/$name.pid"
 }
 
-# Whether the last that it said of itself is that it is ready. nats-server says it once.
+# Whether the program's last report says that it is ready. nats-server reports it once.
 daemon_ready() {
   local said
   daemon_runs "$1" || return 1
@@ -43,7 +43,7 @@ daemon_ready() {
   [ -n "$said" ] && [ "$said" != 'msg="not ready' ]
 }
 
-# Waits until it is ready. Fails when it ends, or is not within $2 seconds.
+# Waits until the program is ready. Fails when it ends, or is not ready within $2 seconds.
 daemon_await() {
   local end=$((SECONDS + $2))
   until daemon_ready "$1"; do
@@ -52,8 +52,8 @@ daemon_await() {
   done
 }
 
-# Asks all of those named after $1 to end, and waits for that. Fails naming one that does not end
-# within $1 seconds.
+# Asks all programs named after $1 to end, and waits for them. Fails with the name of a program that
+# does not end within $1 seconds.
 daemons_stop() {
   local end=$((SECONDS + $1)) name pid rest
   shift

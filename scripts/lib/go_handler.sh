@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # The handler written in Go, for the tests that run it. Sourced, after say.sh.
 
-# Sets MUSTER_GO_HANDLER to the program, beside which lies PROGRAM_test, its own tests; unless it is
-# set, or there is no Go. Needs the network only for what this machine has not fetched before.
+# Sets MUSTER_GO_HANDLER to the program; its tests lie beside it as PROGRAM_test. Does nothing when
+# the variable is set already, or there is no Go. Needs the network only for modules that this
+# machine has not fetched before.
 build_go_handler() {
   [ -z "${MUSTER_GO_HANDLER:-}" ] || return 0
   command -v go > /dev/null || return 0
@@ -12,7 +13,7 @@ build_go_handler() {
     say "Go cannot fetch what it needs; the tests leave it out"
     return 0
   fi
-  # From here on a failure is a fault of the example.
+  # From here on, a failure is a fault of the example.
   "$source/generate"
   (cd "$source" && go vet ./... && CGO_ENABLED=0 go build -buildvcs=false -o "$program" . &&
     CGO_ENABLED=0 go test -c -o "${program}_test" .)

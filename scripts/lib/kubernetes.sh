@@ -1,9 +1,8 @@
 # shellcheck shell=bash
-# A real Kubernetes for tests: its API server with RBAC, its controllers and etcd, as released, built
-# from their Go modules. Sourced, after say.sh.
+# A real Kubernetes for tests: the released API server with RBAC, controllers and etcd, built from
+# their Go modules. Sourced, after say.sh.
 #
-# Building takes some minutes and 3 GB once, so the programs are kept where other checkouts find them,
-# too.
+# The first build takes some minutes and 3 GB, so all checkouts share the folder with the programs.
 
 kubernetes_version=v1.36.3
 kubernetes_programs=(etcd kube-apiserver kube-controller-manager)
@@ -16,7 +15,7 @@ kubernetes_is_built() {
   done
 }
 
-# Builds what is not there. Fails where there is no Go, or it cannot fetch the modules.
+# Builds the programs that are missing. Fails where there is no Go, or it cannot fetch the modules.
 build_kubernetes() {
   ! kubernetes_is_built || return 0
   command -v go > /dev/null || { say "Kubernetes is not built: there is no Go" && return 1; }
@@ -31,7 +30,7 @@ build_kubernetes() {
     say "Kubernetes is not built: Go cannot build it, or not fetch its modules"
     return 1
   fi
-  # Another one may have built it meanwhile; either will do.
+  # Another process may have built them meanwhile; the two builds are equivalent.
   rm -rf "$kubernetes_folder"
   mv "$building" "$kubernetes_folder"
 }

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # Which nats-server programs the tests run against. Sourced, after say.sh.
 #
-# Debian's own is the oldest that muster works with. Clusters run a current one; where Go is
-# installed, that is built, too.
+# Debian's nats-server is the oldest that muster works with. Clusters run a current one, which is
+# built, too, where Go is installed.
 
 nats_server_version=v2.15.2
 
-# Sets MUSTER_NATS_SERVERS, unless it is set.
+# Sets MUSTER_NATS_SERVERS, unless it is set already.
 find_nats_servers() {
   [ -z "${MUSTER_NATS_SERVERS:-}" ] || return 0
   export MUSTER_NATS_SERVERS=nats-server

@@ -10,7 +10,7 @@ build_packages=(
   libyaml-cpp-dev libzstd-dev nlohmann-json3-dev python3 sqlite3
 )
 
-# Beside those of the build: what the tests are built on, and what they call.
+# The packages for the tests, in addition to those for the build: libraries and tools.
 test_packages=(
   librapidcheck-dev mypy nats-server openssl python3-grpcio python3-jsonschema python3-pip
   python3-protobuf python3-setuptools python3-venv python3-wheel python3-xxhash python3-yaml
@@ -19,8 +19,8 @@ test_packages=(
 # The compiler and linker of the presets asan, tsan and fuzz, and the sanitizers and the fuzzer.
 sanitizer_packages=(clang-14 libclang-rt-14-dev lld-14)
 
-# Beside those of the tests: what .ci/run calls. Formatting differs between releases of clang, so
-# this is the one place that pins a version: the one of Debian 12.
+# The packages that .ci/run needs, in addition to those for the tests. Releases of clang format
+# differently, so this is the one place that pins a version: the one of Debian 12.
 check_packages=("${sanitizer_packages[@]}" clang-format-14 clang-tidy-14 shellcheck)
 
 # Runs a command as root: directly, or through sudo.
@@ -34,7 +34,7 @@ as_root() {
   fi
 }
 
-# Prints those of the named packages that are not installed.
+# Prints the named packages that are not installed.
 missing_packages() {
   local package
   for package in "$@"; do
@@ -43,8 +43,8 @@ missing_packages() {
   done
 }
 
-# Installs those of the named packages that are missing. Does nothing, and needs no root, when there
-# are none.
+# Installs the named packages that are missing. Does nothing, and needs no root, when none is
+# missing.
 install_packages() {
   if ! command -v apt-get > /dev/null; then
     fail "this is no Debian. muster is built on Debian 12 and 13; it needs the packages: $*"

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# Python packages that some tests need and Debian does not have, or has too old: another client of
-# NATS, and what the handler in Python (examples/grpc_handler) is written with. Sourced, after say.sh.
+# Python packages that some tests need and that Debian lacks, or has in too old a version: another NATS
+# client, and the libraries of the Python handler (examples/grpc_handler). Sourced, after say.sh.
 
 python_packages=(grpcio==1.71.0 grpcio-tools==1.71.0 nats-py==2.14.0)
 
-# To be said once more where it is not overlooked: those tests count as passed.
+# Repeats the warning at the end of a run, because ctest counts the skipped tests as passed.
 warn_of_missing_python_packages() {
   [ -n "${MUSTER_PYTHON:-}" ] ||
     say "without ${python_packages[*]} the tests of another NATS client and of the handler in Python are SKIPPED"
 }
 
-# Sets MUSTER_PYTHON to a Python that has them, unless it is set. Needs the network the first time only,
-# and does without it: then the tests that need them are skipped.
+# Sets MUSTER_PYTHON to a Python with the packages, unless it is set already. Needs the network the
+# first time only; without it, the tests that need the packages are skipped.
 find_python_packages() {
   [ -z "${MUSTER_PYTHON:-}" ] || return 0
   local folder=$PWD/build/tools/python

@@ -1,12 +1,11 @@
 # shellcheck shell=bash
-# The processes that a scaling agent has started on this machine, known by its state folder, where of
-# each lies
+# The processes that a scaling agent has started on this machine. Its state folder has for each
 #
-#   replicas/NAME/    marks of how it is, and its log
+#   replicas/NAME/    files that mark its state, and its log
 #
 # Sourced, after say.sh, by a script that stops them when the agent is gone.
 
-# The numbers of processes whose file $1 in /proc holds $2.
+# The pids of processes whose file $1 in /proc contains $2.
 processes_with() {
   local file
   # shellcheck disable=SC2013  # names of files in /proc have no blanks
@@ -15,7 +14,7 @@ processes_with() {
   done
 }
 
-# Who looks after the replicas of folder $1.
+# The pids of the keepers of the replicas in folder $1.
 replica_keepers() {
   local pid program
   for pid in $(processes_with cmdline "$1/replicas/"); do
@@ -24,10 +23,10 @@ replica_keepers() {
   done
 }
 
-# Keepers, processors and their handlers of folder $1.
+# The pids of keepers, processors and their handlers of folder $1.
 replica_processes() { processes_with environ "MUSTER_DATA_DIR=$1/replicas/"; replica_keepers "$1"; }
 
-# NAME, how it is, and its log, of each replica of folder $1 that lives.
+# NAME, state and log of each living replica of folder $1.
 replicas_list() {
   local folder state
   for folder in "$1"/replicas/*/; do
@@ -39,8 +38,8 @@ replicas_list() {
   done
 }
 
-# Lets all replicas of folder $1 finish what they have in hand, and waits until they have gone. Their
-# agent must have ended: it would start others. Fails when one has not gone within $2 seconds.
+# Lets all replicas of folder $1 finish their current work, and waits until they have gone. Their
+# agent must have ended: it would start others. Fails when a replica has not gone within $2 seconds.
 replicas_stop() {
   local end=$((SECONDS + $2)) pid
   for pid in $(replica_keepers "$1"); do
@@ -50,6 +49,6 @@ replicas_stop() {
     [ "$SECONDS" -lt "$end" ] || fail "a replica does not end; their logs are in $1/replicas"
     sleep 0.1
   done
-  # The next agent decides anew how many it wants.
+  # The next agent decides anew how many replicas it wants.
   rm -f -- "$1/orders"
 }

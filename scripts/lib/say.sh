@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# How the scripts talk. Sourced by every script here; expects bash.
+# The scripts' output and usage errors. Sourced by every script here; expects bash.
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -14,8 +14,9 @@ misuse() {
   exit 2
 }
 
-# A usage error unless the option $2 has a value, which $1 names; "$@" of the script follows.
+# A usage error unless the option $2 has a value, which $1 describes; "$@" of the script follows.
 needs() { [ -n "${3:-}" ] || misuse "$2 needs $1"; }
 
-# The comment at the script's head. Its name is as it was called, before the script went elsewhere.
+# Prints the comment at the script's head. $0 is relative to the folder in which the script was
+# called.
 show_help() { (cd "$OLDPWD" && sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "$0"); }

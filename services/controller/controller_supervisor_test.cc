@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 class ControllerSupervisorTest : public ControllerTest {
  protected:
-  // What was logged of job "shop", in order.
+  // Returns the log lines about job "shop", in order.
   std::vector<std::string> Told() const {
     std::vector<std::string> told;
     for (const std::string& line : log_.lines()) {
@@ -37,7 +37,7 @@ TEST_F(ControllerSupervisorTest, TellsThatItGoesOnWhenAStoreDidNotWork) {
   ControllerSupervisor counting(item::kLocalAccount, Instantly(), host_->events(), dependencies());
   ASSERT_TRUE(counting.Begin("shop").ok());
   while (Told().empty()) std::this_thread::yield();
-  // The lease of the result that was in hand lapses, too.
+  // The lease of the result in progress lapses, too.
   while (GetProgress().items() == 0) {
     clock_.AwaitSleepers(1);
     clock_.Advance(absl::Seconds(1));

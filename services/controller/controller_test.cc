@@ -76,7 +76,8 @@ TEST_F(ControllerTest, CountsAnItemThatARedriveSaved) {
   EXPECT_TRUE(report::VerifyReceipt(**sqlite_->Read(), kBatch)->ok());
 }
 
-// It had seen all items counted; when it asked for the receipt, one of them was not any more.
+// The controller has seen all items counted; before it asks for the receipt, a redrive reopens an
+// item.
 TEST_F(ControllerTest, GoesOnWhenARedriveTakesAnItemBackBeforeTheReceiptIsIssued) {
   OpenBatch(2);
   report_->BeforeNextReceipt([this] { return sqlite_->ReopenDeadLettered(kBatch, {1}); });
@@ -149,7 +150,7 @@ TEST_F(ControllerTest, CountsWhatIsSoundInAMessageBeforeItPutsItAside) {
   EXPECT_THAT(PoisonCauses(), ElementsAre(HasSubstr("no item 5")));
 }
 
-// A processor was upgraded before its controller. What it says is not lost.
+// A processor was upgraded before its controller: the controller must not lose its results.
 TEST_F(ControllerTest, LeavesResultsToANewerControllerThatItCannotReadItself) {
   OpenBatch(2);
   v1::ItemResult newer = Result(1);
@@ -210,7 +211,8 @@ TEST_F(ControllerTest, CompletesAnEmptyBatch) {
   EXPECT_EQ(GetProgress().receipt_revision, 1);
 }
 
-// As after kill -9 between commit and delete: the messages come again, and count no second time.
+// The state after kill -9 between commit and delete: the messages come again, and do not count a
+// second time.
 TEST_F(ControllerTest, CountsNothingTwiceAfterACrashBetweenCommitAndDelete) {
   OpenBatch(2);
   PutQuietly({Result(0), Result(1)});
@@ -267,7 +269,8 @@ TEST_F(ControllerTest, FindsWorkWhoseTriggerWasLost) {
   EXPECT_EQ(GetProgress().items(), 1);
 }
 
-// The keeper of a ledger is heard a moment after its controller has started, when both were killed.
+// When both were killed, the controller receives the first heartbeat of the ledger's initiator a
+// moment after its own start.
 TEST_F(ControllerTest, CountsResultsSoonAfterTheLedgerOfTheirBatchIsBack) {
   OpenBatch(3);
   PutQuietly({Result(0)});

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-// What an initiator is promised, whether the report is here or behind a server.
+// The contract of a ReportClient, with the report in this process or behind a server.
 enum class Where { kHere, kThere };
 
 class ReportClientTest : public ReportServiceTest, public ::testing::WithParamInterface<Where> {
@@ -134,7 +134,7 @@ TEST_P(ReportClientTest, TalliesWhatIsCountedOfABatchThatIsNotComplete) {
   EXPECT_THAT(tally->items_by_version, ElementsAre(Pair("v1", 2), Pair("v2", 1)));
 }
 
-// The digests are those that a receipt would have of the same rows.
+// The digests equal those in a receipt of the same rows.
 TEST_P(ReportClientTest, TalliesWithTheDigestsOfAReceipt) {
   Register();
   report::CountedItem picky = Item(0, "ann");
@@ -181,7 +181,7 @@ TEST_P(ReportClientTest, KnowsNothingOfABatchThatNobodyRegistered) {
   EXPECT_TRUE(absl::IsNotFound(report_client_->GetReceipt(kBatch).status()));
   EXPECT_TRUE(absl::IsNotFound(report_client_->GetTally(kBatch).status()));
   EXPECT_TRUE(absl::IsNotFound(report_client_->ReopenDeadLettered(kBatch, {1})));
-  // A controller that looked would find its report broken, and give up.
+  // A controller that looked would find its report broken and give up.
   EXPECT_TRUE(absl::IsNotFound(report_client_->CheckCompletion(kBatch)));
   EXPECT_THAT(checked(), IsEmpty());
 }

@@ -1,4 +1,4 @@
-// Results of other releases of muster, older and newer.
+// Results of older and newer releases of muster.
 #include "services/controller/result_decoder.h"
 
 #include <optional>
@@ -12,10 +12,10 @@
 namespace muster::controller {
 namespace {
 
-// A field that this muster does not know, number 100.
+// Field 100, which this muster does not know.
 constexpr char kNewerField[] = "a206036e6577";
 
-// As result_codec_test has them.
+// The same bytes as in result_codec_test.
 constexpr char kAggregated[] =
     "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340014a0b70726f63"
     "6573736f722d31523f0a270a0a62795f636f756e74727912190a064672616e63650a07323031312d303112062d3132"
@@ -24,7 +24,7 @@ constexpr char kDeadLettered[] =
     "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340054a0b70726f63"
     "6573736f722d315a090a0769742064696564";
 
-// Of a message that has one result.
+// Decodes a message with one result.
 absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobStore* blobs) {
   auto results = DecodeResults(body, blobs);
   if (!results.ok()) return results.status();
@@ -53,7 +53,7 @@ TEST(ResultDecoderTest, ReadsWhatTheFirstReleaseWrote) {
   EXPECT_EQ(item.groups[0].rows.at(0).keys.at(1), "2011-01");
   EXPECT_EQ(item.groups[0].rows.at(0).measures.at(0).ToString(), "-12.50");
   EXPECT_EQ(item.rejections.at(0).reason, "price: no number");
-  // Held against results of the same item that come later, from whichever release.
+  // The controller compares this fingerprint with later results of the same item, from any release.
   EXPECT_EQ(item.result.ToHex(), "a9bc1c7c7fd55e73c760f0f7fe9f5038");
   const auto dead = DecodeResult(base::BytesFromHex(kDeadLettered), nullptr);
   ASSERT_TRUE(dead.ok()) << dead.status();

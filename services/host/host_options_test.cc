@@ -32,7 +32,7 @@ class Environment {
 
 class HostOptionsTest : public ::testing::Test {
  protected:
-  // Why the arguments are refused; "" if they are not.
+  // Returns the reason for the refusal of the arguments; "" if they are accepted.
   std::string Parse(const std::vector<std::string>& arguments) {
     CLI::App app;
     AddHostOptions(&app, &options_);

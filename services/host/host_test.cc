@@ -42,7 +42,7 @@ class TestQueues final : public v1::QueueService::Service {
   }
 };
 
-// Notes what its host does with it.
+// Records the calls of its host.
 class TestRole final : public Role {
  public:
   std::vector<rpc::ServedService> services() override {
@@ -62,7 +62,7 @@ class TestRole final : public Role {
   }
   void Close() override {
     Note("close");
-    EXPECT_TRUE(stores_.sync->Get("k").ok());  // still there
+    EXPECT_TRUE(stores_.sync->Get("k").ok());  // the stores are still open
   }
 
   void Note(const std::string& event) {
@@ -76,7 +76,7 @@ class TestRole final : public Role {
     return events_;
   }
 
-  // Before the host is started, or by AwaitEvents after "open".
+  // Set these before the host starts; AwaitEvents reads them after "open".
   absl::Status next_open_;
   std::function<void()> on_drain_;
   Stores stores_;
@@ -89,7 +89,7 @@ class TestRole final : public Role {
   std::vector<std::string> events_ ABSL_GUARDED_BY(mu_);
 };
 
-// Hears each change of a host's health, also across the change of its server.
+// Receives each change of a host's health, also when the host replaces its server.
 class HealthWatch {
  public:
   explicit HealthWatch(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)) {
@@ -143,7 +143,7 @@ class HostTest : public ::testing::Test {
     host_ = *std::move(host);
     serving_ = std::thread([this] { served_ = host_->Serve(stop_.get_token()); });
   }
-  // What Serve answers.
+  // Returns the result of Serve.
   absl::Status Stop() {
     stop_.request_stop();
     return Await();
@@ -156,7 +156,7 @@ class HostTest : public ::testing::Test {
   std::shared_ptr<grpc::Channel> Connect() {
     return rpc::OpenChannel(host_->addresses().front()).value();
   }
-  // `until_served`: asks until the role answers instead of the host itself.
+  // `until_served`: repeats the call until the role answers instead of the host itself.
   absl::Status GetStats(bool until_served) {
     rpc::ChannelOptions options;
     options.retry_unavailable = false;
@@ -167,7 +167,7 @@ class HostTest : public ::testing::Test {
       v1::GetQueueStatsResponse response;
       status =
           rpc::FromGrpc(v1::QueueService::NewStub(channel)->GetQueueStats(&context, {}, &response));
-      // A call that comes while one server takes the other's place is cut off by gRPC.
+      // gRPC cuts off a call that comes while one server replaces the other.
     } while (until_served && (absl::IsUnavailable(status) || absl::IsCancelled(status)));
     return status;
   }
@@ -249,8 +249,8 @@ TEST_F(HostTest, OpensARoleAgainThatLackedSomething) {
   EXPECT_THAT(role_.AwaitEvents(2), ElementsAre("open", "open"));
 }
 
-// Each stream and bucket that a process keeps on its NATS server, as another client may have
-// created it before.
+// The streams and buckets of a process on its NATS server, created with other settings by another
+// client.
 TEST_F(HostTest, WaitsForAStreamThatIsSetOtherwiseUntilItIsMended) {
   const auto connection = nats::Connection::Open(server_.url(), {}).value();
   nats::JetStream jetstream(connection.get(), absl::Seconds(30));
@@ -298,7 +298,7 @@ TEST_F(HostTest, EndsWithTheErrorOfARoleThatCannotOpen) {
   role_.next_open_ = absl::FailedPreconditionError("somebody else has it");
   Start();
   EXPECT_THAT(Await().message(), HasSubstr("somebody else has it"));
-  // What it has begun all the same comes to its end before the stores do.
+  // Work that the role has begun nevertheless ends before the stores close.
   EXPECT_THAT(role_.AwaitEvents(3), ElementsAre("open", "drain 0", "close"));
 }
 

@@ -1,4 +1,4 @@
-// Over a real server on loopback.
+// On a real server on loopback.
 #include "services/host/mesh_service.h"
 
 #include <atomic>
@@ -46,7 +46,7 @@ class MeshServiceTest : public ::testing::Test {
     return response;
   }
 
-  // May be out of reach.
+  // A bus that can be out of reach.
   class TestBus final : public bus::HeartbeatBus {
    public:
     absl::Status Publish(const v1::Heartbeat&) override { return absl::OkStatus(); }
@@ -116,7 +116,7 @@ TEST_F(MeshServiceTest, LeavesLoadsOutThatNoAnswerHasRoomFor) {
   EXPECT_FALSE(all->instances(0).has_heartbeat());
 }
 
-// What a main wires together.
+// The parts are connected as in a service's main().
 TEST_F(MeshServiceTest, TheInstanceThatAnswersIsAmongThoseThatItHears) {
   bus::local::LocalHeartbeatBus bus;
   const auto subscription =

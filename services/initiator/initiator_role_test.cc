@@ -17,7 +17,7 @@ class InitiatorOptionsTest : public ::testing::Test {
  protected:
   ~InitiatorOptionsTest() override { unsetenv("MUSTER_TRACE_SAMPLE"); }
 
-  // What is wrong with `arguments`; empty: nothing.
+  // Returns the error in `arguments`; empty if there is none.
   std::string Parse(const std::vector<std::string>& arguments) {
     CLI::App app;
     options_ = {};

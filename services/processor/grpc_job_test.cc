@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-// Counts each transaction under "counted"; or refuses the job.
+// Counts each transaction under "counted", or refuses the job.
 class CountingServer final : public v1::HandlerService::Service {
  public:
   using Stream = grpc::ServerReaderWriter<v1::WorkResponse, v1::WorkRequest>;
@@ -45,13 +45,13 @@ class CountingServer final : public v1::HandlerService::Service {
     return grpc::Status::OK;
   }
 
-  // From the next call on; empty: refuses none.
+  // Refuses the job from the next call on; an empty `why` ends the refusal.
   void Refuse(std::string why) {
     base::MutexLock lock(&mu_);
     refusal_ = std::move(why);
   }
 
-  // The names that callers gave.
+  // Returns the names that callers gave.
   std::vector<std::string> callers() {
     base::MutexLock lock(&mu_);
     return callers_;
@@ -78,7 +78,7 @@ class GrpcJobTest : public ProcessorServiceTest {
  protected:
   GrpcJobTest() {
     options_.instance = "processor-7";
-    options_.look_interval = absl::Hours(1);  // only when it is told
+    options_.look_interval = absl::Hours(1);  // the processor looks only when the test tells it to
   }
   ~GrpcJobTest() override { service_.reset(); }  // before the server that it calls
 
@@ -95,7 +95,7 @@ class GrpcJobTest : public ProcessorServiceTest {
                         "}\ngroups:\n  - {name: by_line, keys: [line], measures: {n: int}}\n");
   }
 
-  // Calls of the handler's server, the one under way included.
+  // Waits for this many calls of the handler's server, including the call in progress.
   void AwaitCalls(size_t calls) {
     Await([&] { return counting_.callers().size() >= calls; });
   }
@@ -205,7 +205,7 @@ TEST_F(GrpcJobTest, LeavesOtherJobsAloneWhenAHandlerRefusesOne) {
   EXPECT_EQ(AwaitResult("pears"), "conference");
 }
 
-// The trouble lasts while the job is tried again, until the handler is ready.
+// The health issue lasts through all retries until the handler is ready.
 TEST_F(GrpcJobTest, IsInTroubleFromARefusalUntilTheHandlerIsReady) {
   Serve();
   counting_.Refuse("no column 'price'");

@@ -1,4 +1,4 @@
-// Items of other revisions and handler versions, and such as only newer processors can read.
+// Items of other revisions and handler versions, and items that only newer processors can read.
 
 #include "services/processor/item_worker.h"
 
@@ -152,7 +152,8 @@ TEST_F(ItemWorkerTest, LeavesItemsOfAnotherRevisionToOthersUnchargedAndSaysSo) {
   EXPECT_NE(Work(Item("c,1\n", 1)).wanted, settlement.wanted);
 }
 
-// As a newer initiator may put it: with more fields, and with its slice packed in a new way.
+// Changes the item as a newer initiator may write it: with more fields, and with its slice packed
+// in a new way.
 queue::Message Newer(queue::Message message, bool repacked) {
   v1::WorkItem item;
   EXPECT_TRUE(item.ParseFromString(message.body));
@@ -257,7 +258,7 @@ TEST_F(ItemWorkerTest, TellsWhichVersionGaveUpAnItemThatIsBoundToNone) {
 
 }  // namespace
 
-// Items that fail again and again, or that their holders died of.
+// Items that fail again and again, and items that killed their holders.
 
 namespace {
 
@@ -266,7 +267,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Sum, but for an item with bob in it, which it fails as a whole.
+// Sums like Sum, but fails an item with a transaction of bob as a whole.
 Outcome FailOnBob(const handler::WorkItem& item, Results& results) {
   for (const handler::Transaction& t : item.transactions()) {
     if (t.fields()[0] == "bob") return Outcome::Retry(absl::ZeroDuration(), "bob again");
@@ -385,7 +386,7 @@ TEST_F(ItemWorkerTest, NobodyIsToldOfAMessageThatIsNoItem) {
 
 }  // namespace
 
-// Items of batches that are cancelled.
+// Items of cancelled batches.
 
 namespace {
 

@@ -20,7 +20,7 @@ class ProcessorOptionsTest : public ::testing::Test {
  protected:
   ~ProcessorOptionsTest() override { unsetenv("MUSTER_JOB"); }
 
-  // What is wrong with `arguments`; empty: nothing.
+  // Returns the error in `arguments`; empty if there is none.
   std::string Parse(const std::vector<std::string>& arguments) {
     CLI::App app;
     options_ = {};

@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Does not answer the first call that looks after a queue.
+// Fails the first administrative call of a queue.
 class UnreachableOnce final : public queue::InterceptedStore {
  public:
   using InterceptedStore::InterceptedStore;
@@ -132,7 +132,7 @@ TEST_F(ProcessorServiceTest, LeavesAJobToOthersWhoseHandlerIsNotHereAndSaysSoOnc
   EXPECT_THAT(Jobs(), IsEmpty());
   Apply(Definition("pears", 5));
   Tell();
-  Await([&] { return ListenerOf("pears") != nullptr; });  // there was another look
+  Await([&] { return ListenerOf("pears") != nullptr; });  // the processor has looked again
   EXPECT_EQ(Logged("cannot work for a job"), 1);
   EXPECT_EQ(Logged("elsewhere"), 1);
 }
@@ -148,7 +148,7 @@ TEST_F(ProcessorServiceTest, TriesAJobAgainThatCouldNotBeStarted) {
   Await([&] { return ListenerOf("apples") != nullptr; });
 }
 
-// Two processors that make the queues of a new job at a time may meet a server that is not ready.
+// Two processors that make a new job's queues at the same time may meet a server that is not ready.
 TEST_F(ProcessorServiceTest, TriesAJobAgainSoonWhoseQueuesWereOutOfReach) {
   options_.look_interval = absl::Hours(1);
   UnreachableOnce queues(queues_.get());
@@ -253,7 +253,7 @@ TEST_F(ProcessorServiceTest, TakesNoNewJobOnceAllAreRetired) {
   service_->Retire("");
   Apply(Definition("pears", 5));
   ASSERT_TRUE(jobs_.Delete("apples").ok());
-  Await([&] { return Jobs().empty(); });  // that look has seen the pears, too
+  Await([&] { return Jobs().empty(); });  // this look has seen the pears, too
 }
 
 TEST_F(ProcessorServiceTest, StopsAllItsListenersAndShowsThemUntilItIsClosed) {
@@ -291,7 +291,7 @@ TEST_F(ProcessorServiceTest, EndsWithoutHavingBegun) {
   service.Stop(absl::ZeroDuration());
 }
 
-// Of the one job that its heartbeat tells of.
+// Tests about the health issue of a single job in the heartbeat.
 class JobTroubleTest : public ProcessorServiceTest {
  protected:
   std::vector<v1::JobLoad> Loads() {

@@ -1,4 +1,4 @@
-// Results as they lie in output queues: golden forms, which no later change may alter.
+// Results as they are stored in output queues: golden forms, which no later change may alter.
 #include "services/processor/result_codec.h"
 
 #include <optional>

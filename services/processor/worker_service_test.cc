@@ -25,10 +25,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Longer than any call takes on the slowest machine.
+// Even the slowest machine makes any call in less time.
 constexpr absl::Duration kLong = absl::Minutes(2);
 
-// A door at which handlers wait.
+// A gate at which handlers wait.
 class Gate {
  public:
   void Pass() {
@@ -54,7 +54,7 @@ class Gate {
   bool open_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// Handles each message at the gate, or gives it back there.
+// Waits for the gate with each message, then handles the message or gives it back.
 class GatedSubscriber final : public listener::Subscriber {
  public:
   GatedSubscriber(Gate* gate, const std::atomic<bool>* gives_back)

@@ -74,7 +74,7 @@ TEST_F(ActuationWorkerTest, GivesItAgainEachSecondWhileThePlatformShowsOtherwise
   actuation_.Step();
   actuation_.Want(OrderOf(3));
   for (int i = 0; i < 20; ++i) {
-    actuation_.Step();  // woken more often than it orders
+    actuation_.Step();  // it wakes more often than it orders
     clock_.Advance(kLookPeriod / 4);
   }
   EXPECT_THAT(actuator_.ordered(), ElementsAre(3, 3, 3, 3, 3));

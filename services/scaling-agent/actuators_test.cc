@@ -43,7 +43,8 @@ TEST(JobOfTest, IsWhatStandsBeforeTheQueuesDirection) {
   }
 }
 
-// Of such a name one sees neither the job nor that another job's would differ.
+// The queue's name contains a hash in place of the job's exact name: JobOf compares it with the
+// known jobs.
 TEST(JobOfTest, IsTheJobThatTheQueueWasNamedFor) {
   const std::string queue = item::InputQueue("acme", "my_job", 3).name;
   EXPECT_EQ(JobOf(queue, {"my-job", "my_job", "other"}), "my_job");

@@ -20,7 +20,7 @@ class AgentRecordingOptionsTest : public ::testing::Test {
     std::ofstream(dir_ / "rules.yaml")
         << "targets: {billing: {kind: process, name: p, queues: [in]}}\n";
   }
-  // What is wrong with them; empty: nothing.
+  // Returns the error in the options; empty if there is none.
   std::string Parse(const std::string& more) {
     CLI::App app;
     AddAgentOptions(&app, &options_);

@@ -56,7 +56,7 @@ class AgentTest : public ::testing::Test {
       std::this_thread::yield();
     }
   }
-  // What the actuator was told that the target is.
+  // Returns the workload of the target, as the actuator knows it.
   std::string workload() {
     base::MutexLock lock(&mu_);
     return workload_;
@@ -68,12 +68,12 @@ class AgentTest : public ::testing::Test {
   sync::testing::MemorySyncStore sync_;
   bus::local::LocalTriggerBus bus_;
   FakeActuator actuator_;
-  std::atomic<bool> was_looked_at_ = false;  // by a loop, while its target became another
+  std::atomic<bool> was_looked_at_ = false;  // a loop acted while its target changed
   base::Mutex mu_;
   std::string workload_ ABSL_GUARDED_BY(mu_);
 };
 
-// Its next order would be about another workload.
+// Otherwise the loop's next order would be for another workload.
 TEST_F(AgentTest, ATargetBecomesAnotherOnlyAfterItsLoopHasEnded) {
   actuator_.barrier()->Shut();
   const std::unique_ptr<Agent> agent = MakeAgent();
@@ -82,7 +82,8 @@ TEST_F(AgentTest, ATargetBecomesAnotherOnlyAfterItsLoopHasEnded) {
   const int64_t revision = agent->rules().revision;
   WriteRules("q");
   AdvanceUntil([&] { return agent->rules().revision != revision; });
-  // The election, the records and the queues; the loop decides no more, and waits for its actuator.
+  // The sleepers are the threads of the election, the records and the queues; the loop makes no
+  // more decisions, and waits for its actuator.
   clock_.AwaitSleepers(3);
   EXPECT_EQ(workload(), "p");
   actuator_.barrier()->Open();

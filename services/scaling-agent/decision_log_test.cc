@@ -33,7 +33,7 @@ class DecisionLogTest : public ::testing::Test {
       ids.push_back(decision.id());
     return ids;
   }
-  // What a follower has heard, without waiting.
+  // Returns the id of the follower's next decision, without waiting.
   static std::string Next(DecisionLog::Follower* follower) {
     const auto next = follower->Next(-absl::InfiniteDuration());
     return next.has_value() ? next->id() : "";

@@ -131,7 +131,7 @@ TEST_F(FleetViewTest, WhenMostFallSilentTheirReportsAreLostAndNotThey) {
   FleetLook look = Look();
   EXPECT_TRUE(look.has_lost_reports);
   EXPECT_EQ(look.fleet.ready, 3);
-  signs_.workers.clear();  // forgotten by and by
+  signs_.workers.clear();  // the roster forgets silent instances
   look = LookAfter(absl::Minutes(10));
   EXPECT_TRUE(look.has_lost_reports);
   EXPECT_EQ(look.fleet.ready, 3);
@@ -232,7 +232,7 @@ TEST_F(FleetViewTest, ThoseOnStandbyAreTheIdleOnes) {
   EXPECT_EQ(look.live, 3);
 }
 
-// Or each look would ask for as many again.
+// Otherwise each look would order as many again.
 TEST_F(FleetViewTest, ThoseThatStartForTheStandbyAreNotOnTheirWayToWork) {
   signs_.state.wanted = 5;
   signs_.standby = 2;
@@ -261,13 +261,14 @@ TEST_F(FleetViewTest, LearnsNothingOfTheSameHeartbeatTwice) {
   Have("a");
   Hear(BusyBeatOf("a", 1, 10));
   for (int i = 0; i < 20; ++i) Look();
-  // One sample is worth 85 % of it; more than seven the 25th percentile.
+  // One sample counts with 85 % of its value; after more than seven the estimate is the 25th
+  // percentile.
   EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 17);
 }
 
 TEST_F(FleetViewTest, LearnsTheSpeedOfLongItemsFromTheTimeThatTheyTake) {
   Have("a");
-  v1::Heartbeat beat = BusyBeatOf("a", 1, 0.5);  // one in two seconds; others are under way
+  v1::Heartbeat beat = BusyBeatOf("a", 1, 0.5);  // one item in two seconds
   beat.mutable_window()->set_seconds(2);
   v1::JobLoad* const job = beat.mutable_jobs(0);
   *job->mutable_service_time()->mutable_mean() = base::ToProto(absl::Seconds(1.6));
@@ -316,7 +317,7 @@ TEST_F(FleetViewTest, LearnsNoColdStartOfThoseThatWereThereBefore) {
   EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(30));
 }
 
-// Or one outage of the bus would make hours of the cold start.
+// Otherwise an outage of the bus would turn into a cold start of hours.
 TEST_F(FleetViewTest, LearnsNoColdStartOfOneThatFellSilentAndIsHeardAgain) {
   Have("a", ReplicaState::kStarting);
   Look();
@@ -332,7 +333,7 @@ TEST_F(FleetViewTest, LearnsNoColdStartOfOneThatFellSilentAndIsHeardAgain) {
   EXPECT_EQ(look.estimates.cold_start, absl::Seconds(30));
 }
 
-// One that leads anew finds replicas that are silent at this moment, and worked for long.
+// A new leader may find replicas that are silent at this moment but have worked for hours.
 TEST_F(FleetViewTest, LearnsNoColdStartOfAStartThatItHasNotSeen) {
   signs_.state.replicas = {{"a", "pod-a", ReplicaState::kReady, now_ - absl::Hours(5)}};
   signs_.state.wanted = 1;
@@ -346,7 +347,7 @@ TEST_F(FleetViewTest, LearnsNoColdStartOfAStartThatItHasNotSeen) {
   EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(30));
 }
 
-// A leader before this one may have ordered them.
+// An earlier leader may have ordered these replicas.
 TEST_F(FleetViewTest, WhatThePlatformIsToldMeanwhileStartsThen) {
   signs_.ordered = now_ - absl::Hours(5);
   Look();

@@ -18,7 +18,7 @@ namespace {
 using ::testing::Eq;
 using ::testing::Optional;
 
-// Writes what it is told to, and then says that it failed.
+// Writes the record, and then reports a failure.
 class ForgetfulStore final : public sync::OptimisticSyncStore {
  public:
   explicit ForgetfulStore(sync::OptimisticSyncStore* behind) : behind_(behind) {}
@@ -44,7 +44,7 @@ class LeaderElectionTest : public ::testing::Test {
   LeaderElection Candidate(const std::string& name) {
     return LeaderElection({name, absl::StrCat(name, ":7703")}, &store_, &clock_);
   }
-  // What a step answers; "error" stands for one.
+  // Returns the result of a step; "error" stands for every error.
   static std::string Step(LeaderElection* election) {
     const absl::StatusOr<bool> led = election->Hold();
     if (!led.ok()) return "error";
@@ -82,7 +82,7 @@ TEST_F(LeaderElectionTest, AnotherTakesOverWithinFiveSecondsOfADeath) {
   LeaderElection a = Candidate("a"), b = Candidate("b");
   EXPECT_EQ(Step(&a), "leads");
   EXPECT_EQ(Step(&b), "follows");
-  // The dead one's last beat was written right after the other's look.
+  // The leader that dies writes its last heartbeat right after the other candidate's look.
   EXPECT_EQ(Step(&a), "leads");
   absl::Duration waited = absl::ZeroDuration();
   do {
@@ -218,8 +218,8 @@ TEST(LeaderRecordTest, NoDurationMakesOthersWaitForEver) {
   EXPECT_EQ(DecodeLeaderRecord(Encode(record))->duration, absl::ZeroDuration());
 }
 
-// Three candidates on one store, which fails and forgets as it likes; some sleep for a while. By
-// everybody's own clock at most one leads, and tokens only grow.
+// Three candidates use one store, which fails and forgets at random; some candidates sleep for a
+// while. By every candidate's own clock at most one leads, and tokens only grow.
 TEST_F(LeaderElectionTest, NeverAreThereTwo) {
   const uint64_t seed = base::RandomSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));

@@ -19,7 +19,7 @@ class OverridesTest : public ::testing::Test {
   Override Of(const std::string& target, int replicas, absl::Duration hold = absl::Hours(1)) const {
     return {target, replicas, clock_.Now() + hold, "ops"};
   }
-  // What is in force, "7"; "-" where nothing is.
+  // Returns the number of replicas of the override, or "-" where there is none.
   static std::string Held(const Overrides& overrides, const std::string& target = "billing") {
     const auto held = overrides.Of(target);
     return held.has_value() ? absl::StrCat(held->replicas) : "-";

@@ -172,7 +172,8 @@ TEST_F(QueueWatchTest, FindsAPartitionThatComesAfterManyOthersOfLikeNames) {
   EXPECT_EQ(watch.readings()[0].ready, 2);
 }
 
-// Whoever took those that it sees for all would let go those that work on the others.
+// An agent that took the watched partitions for all would remove the replicas that work on the
+// others.
 TEST_F(QueueWatchTest, MorePartitionsThanItWatchesAreATroubleAndNoReading) {
   for (size_t i = 0; i < kMaxPartitions; ++i) queues_.Create(absl::StrCat("more-", i));
   QueueWatch watch = Watch({"more"});

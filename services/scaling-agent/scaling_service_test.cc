@@ -136,7 +136,7 @@ class ScalingServiceTest : public ::testing::Test {
       reader_ = served.stub->WatchDecisions(&context_, request);
       reader_->WaitForInitialMetadata();
     }
-    // The first one that fits; fails where the stream ends.
+    // Returns the first decision that fits; fails the test when the stream ends.
     template <typename Fits>
     v1::ScalingDecision Await(Fits fits) {
       v1::WatchDecisionsResponse next;
@@ -319,7 +319,7 @@ TEST_F(ScalingServiceTest, SaysWhatWouldBecomeOfMoreWork) {
   v1::SimulateRequest request;
   request.set_queue("in-0");
   request.set_items(60);
-  EXPECT_TRUE(absl::IsUnavailable(simulate(request).status()));  // nobody has worked yet
+  EXPECT_TRUE(absl::IsUnavailable(simulate(request).status()));  // no replica has worked yet
   request.set_items_per_second(1);
   const auto answer = simulate(request);
   ASSERT_TRUE(answer.ok()) << answer.status();

@@ -1,4 +1,4 @@
-// What a loop does when what it needs does not work.
+// A target's loop during failures of the stores, the bus and the platform.
 #include <string>
 #include <thread>
 #include <utility>
@@ -78,16 +78,17 @@ TEST_F(TargetLoopFaultsTest, SilentReplicasStayWhereTheyAre) {
   beating_.clear();
   queues_.Put("in-0", 20);
   Settle();
-  working_.clear();  // nothing is heard of them any more
+  working_.clear();  // their heartbeats have stopped
   Second(60);
   for (const int replicas : actuator_.ordered()) EXPECT_GE(replicas, 2);
 }
 
-// Once they were taken for late starters, and others were started in their place up to the most.
+// An earlier agent took silent replicas for late starters, and started others in their place up to
+// the maximum.
 TEST_F(TargetLoopFaultsTest, WhenHeartbeatsStopItGrowsForWhatTheQueuesShowOnly) {
   HaveReplicas({"a", "b"});
   working_ = std::exchange(beating_, {});
-  queues_.Put("in-0", 500);  // some 20 items a second each
+  queues_.Put("in-0", 500);  // each replica does some 20 items a second
   Settle();
   ASSERT_THAT(Last(), StartsWith("2 "));
   const std::vector<std::string> all = std::exchange(working_, {});
@@ -107,7 +108,7 @@ TEST_F(TargetLoopFaultsTest, WhenHeartbeatsStopItGrowsForWhatTheQueuesShowOnly) 
   EXPECT_EQ(loop_->Status().trouble(), "");
 }
 
-// While the lead is lost nothing is done, and afterwards all that is old is forgotten.
+// While it has lost the lead, the loop decides nothing; afterwards it ignores all old data.
 TEST_F(TargetLoopFaultsTest, AMinuteWithoutTheServerLetsNobodyGoBeforeAllIsSeenAgain) {
   UseRules("constraints: [{name: few, rank: 1, target: billing, range: [3, 9]}]\n");
   HaveReplicas({"a", "b", "c", "d", "e"});
@@ -128,7 +129,7 @@ TEST_F(TargetLoopFaultsTest, AMinuteWithoutTheServerLetsNobodyGoBeforeAllIsSeenA
   Second(3);  // it leads again, and neither queues nor replicas are seen yet
   queues_.store()->Fail(absl::OkStatus());
   Second(2);
-  beating_ = all;  // idle for all that it knows
+  beating_ = all;  // the agent sees idle replicas
   Second(2);
   EXPECT_THAT(actuator_.ordered(), IsEmpty());
   EXPECT_THAT(Last(), StartsWith("5 ")) << decision_log_.Last("billing")->explanation();
@@ -138,7 +139,8 @@ TEST_F(TargetLoopFaultsTest, AMinuteWithoutTheServerLetsNobodyGoBeforeAllIsSeenA
   for (const int replicas : actuator_.ordered()) EXPECT_GE(replicas, 3);
 }
 
-// The records' store may be another one: then the lead is kept, and all else is away.
+// The records may be in another store: then the agent keeps the lead while everything else is
+// unavailable.
 TEST_F(TargetLoopFaultsTest, AMinuteInTheDarkKeepsWhatIsThere) {
   UseRules("constraints: [{name: few, rank: 1, target: billing, range: [3, 9]}]\n");
   HaveReplicas({"a", "b", "c", "d", "e"});

@@ -80,7 +80,8 @@ TEST_F(TargetLoopTest, IdleReplicasAreLetGoByTheirNames) {
   EXPECT_THAT(actuator_.orders().front().let_go_first, ::testing::UnorderedElementsAre("a", "b"));
 }
 
-// The leader before this one ordered them: they come, and no second helping is needed.
+// An earlier leader ordered the replicas: they will come, so the new leader must not order them
+// again.
 TEST_F(TargetLoopTest, ANewLeaderCountsOnWhatWasOrderedAndDoesNotShowYet) {
   actuator_.SetState({5, {}});
   queues_.Put("in-0", 5);
@@ -97,7 +98,7 @@ TEST_F(TargetLoopTest, GrowsInOneActionByWhatItHasLearned) {
   beating_.clear();
   working_ = {"a"};
   Settle();
-  // 20 items a second each: by the minute, 4,000 items need four or so.
+  // A replica does 20 items a second: 4,000 items within a minute need about four.
   queues_.Put("in-0", 1000);
   for (int i = 0; i < 3; ++i) queues_.Put("in-0", 1000);
   loop_->OnWork("in-0", 4000);

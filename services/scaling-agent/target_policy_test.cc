@@ -76,7 +76,7 @@ class TargetPolicyTest : public ::testing::Test {
     const absl::Status used = policy_.Use(RulesOf(text));
     EXPECT_TRUE(used.ok()) << used;
   }
-  // A second goes by; `items` wait.
+  // Passes a second in which `items` wait, and decides.
   scaling::policy::Decision Decide(int items) {
     now_ += absl::Seconds(1);
     scaling::policy::Observation seen;
@@ -89,7 +89,7 @@ class TargetPolicyTest : public ::testing::Test {
     return policy_.Decide(seen);
   }
   std::string path() const { return dir_ / "recording"; }
-  // "SAME" where the recording's policy decides all as it was recorded.
+  // Returns "SAME" when the recording's policy repeats every recorded decision.
   static std::string Replay(const std::string& path) {
     auto reader = scaling::recording::RecordingReader::Open(path);
     if (!reader.ok()) return reader.status().ToString();

@@ -1,5 +1,5 @@
-// The line that a handler's program writes, about an item of three transactions. The first byte
-// tells which of them was refused before the program was asked.
+// The line that a handler's program writes about an item of three transactions. The first byte says
+// which of them the parser refused before the program received the item.
 #include <set>
 #include <string>
 

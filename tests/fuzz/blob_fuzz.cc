@@ -1,4 +1,4 @@
-// A blob's file: the input as a file, as what stands behind a checksum that is right, and as a
+// A blob's file: the input is taken as a file, as the content behind a valid checksum, and as a
 // body.
 #include <algorithm>
 #include <string>
@@ -22,7 +22,7 @@ void AppendBigEndian(uint64_t number, std::string* out) {
 }
 
 std::string Seal(std::string checked) {
-  // Sizes below 64 KiB: a decoder makes room for what a sound checksum promises, however much.
+  // Sets a size below 64 KiB: a decoder allocates as much as a blob with a valid checksum promises.
   const size_t from = std::min(kSizeAt - kCheckedAt, checked.size());
   std::fill_n(checked.begin() + static_cast<ptrdiff_t>(from),
               std::min<size_t>(6, checked.size() - from), '\0');

@@ -19,7 +19,7 @@ using controller::DecodedResult;
 using report::CountedItem;
 using report::ItemOutcome;
 
-// Of a message that has one result.
+// Decodes a message with one result.
 absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobStore* blobs) {
   auto results = controller::DecodeResults(body, blobs);
   Must(results.ok() && results->size() == 1, "one result is read as one");
@@ -43,7 +43,7 @@ void CheckResult(const absl::StatusOr<DecodedResult>& result) {
   Must(item.rejections.size() == static_cast<size_t>(item.rejected), "rejections are counted");
 }
 
-// Keys and reasons are text when they get here.
+// The encoder receives only valid UTF-8 in keys and reasons.
 std::string TakeText(FuzzedDataProvider* input) {
   const std::string text = input->ConsumeRandomLengthString(40);
   return base::IsValidUtf8(text) ? text : "not UTF-8";
@@ -126,7 +126,7 @@ void CheckMessage(absl::string_view body, blob::BlobStore* blobs) {
   }
 }
 
-// What is packed is read as if each had travelled alone.
+// Packed results decode to the same values as separate ones.
 void CheckTogether(FuzzedDataProvider* input, OneBlob* blobs) {
   std::vector<queue::NewMessage> alone(input->ConsumeIntegralInRange<size_t>(0, 5));
   std::vector<std::string> causes;

@@ -1,4 +1,4 @@
-// What fuzz targets of files that people write demand of the mistakes that they are told.
+// Checks for the mistakes that parsers of hand-written files report.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ inline void CheckMistake(absl::string_view mistake, absl::string_view file, int 
   Must(IsPrintable(mistake), "a mistake can be printed");
 }
 
-// Of a `text` that was refused with `status`.
+// Checks the mistakes in a `text` that was refused with `status`.
 inline void CheckMistakes(const absl::Status& status, absl::string_view file,
                           absl::string_view text) {
   Must(absl::IsInvalidArgument(status), "a file that is refused is InvalidArgument");

@@ -1,5 +1,5 @@
-// The records of the embedded queue. The first byte chooses the record, the rest are its fields,
-// once as they are and once under a sum that is right, which no mutation would ever hit.
+// The records of the embedded queue. The first byte chooses the record, the rest are its fields:
+// once as they are, and once under a valid checksum, which a mutation would never find.
 #include <algorithm>
 #include <string>
 
@@ -15,7 +15,7 @@ using namespace queue::rocksdb;
 constexpr char kKey[] = "a key of 16 byte";
 constexpr size_t kStateFieldBytes = 40;
 
-// |ver:1|sum:8|fields|, as a body's header has it.
+// |ver:1|sum:8|fields|, as in a body's header.
 std::string Seal(absl::string_view fields, absl::string_view key) {
   return absl::StrCat(EncodeBodyHeader(fields, key), fields);
 }
@@ -29,7 +29,7 @@ std::string SealState(absl::string_view text) {
   return absl::StrCat(fields, EncodeBodyHeader(fields, kKey).substr(1, 4));
 }
 
-// `exact`: there is one way only to write what a record says.
+// `exact`: a record's content has only one encoding.
 template <typename Decode, typename Encode>
 void CheckRecord(const std::string& record, bool exact, Decode decode, Encode encode) {
   const auto value = decode(record);

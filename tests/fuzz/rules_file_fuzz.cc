@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           if (operand == nullptr) return std::nullopt;
           return rules::KindOfMetric(operand->metric);
         });
-    // It may become longer when it is printed, hence too long.
+    // The printed condition may be longer than its source, and thus too long.
     Must(!again.ok() || rules::SameTree(again->root(), reaction.condition.root()),
          "a condition is read back as it was");
   }

@@ -78,7 +78,7 @@ Records ReadInSlices(absl::string_view text, const InputFormat& format, SliceLim
   return records;
 }
 
-// Only what is not UTF-8, and JSON, the reference reader knows nothing of.
+// The reference reader does not cover text that is not UTF-8, nor JSON.
 void CompareWithReference(const std::string& text, const InputFormat& format,
                           const Records& records) {
   if (format.kind != InputFormat::Kind::kCsv || !base::IsValidUtf8(text)) return;

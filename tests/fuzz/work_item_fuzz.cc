@@ -1,6 +1,5 @@
-// The message of a work item. The first byte says whether the hash is made to fit the content,
-// which no mutation would ever hit; the rest is the message, and also the slice of an item that is
-// encoded.
+// The message of a work item. The first byte says whether to fit the hash to the content, which a
+// mutation would never do; the rest is the message, and also the slice of an item to encode.
 #include <google/protobuf/stubs/logging.h>
 
 #include <string>
@@ -58,7 +57,7 @@ void CheckMessage(absl::string_view body, blob::BlobStore* blobs) {
   Must(Encode(*twice, blobs) == again, "equal items are equal bodies");
 }
 
-// Fits the hash to what the message carries uncompressed.
+// Sets the hash to that of the uncompressed content.
 std::string Fit(v1::WorkItem message) {
   message.set_content_hash(base::Fingerprint(message.inline_()).ToBytes());
   message.set_compression(v1::COMPRESSION_NONE);

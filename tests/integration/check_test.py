@@ -1,5 +1,5 @@
-"""Damage of what is stored in mid-batch: `muster queue check` names it, `--repair` mends it, and the
-same run ends with the totals of an independent sum.
+"""Damage of stored data in mid-batch: `muster queue check` names it, `--repair` mends it, and the same
+run ends with the totals of an independent sum.
 
     check_test.py [FLIPS [SEED]]      (bits that are changed in tables; default: 6 of each part)
 """
@@ -25,7 +25,8 @@ class CheckTest(FragileTest):
         self.assert_died(self.run_batch(failpoint="controller.before_commit"), "mid-batch")
 
     def die_before_any_item_is_done(self):
-        """The first partition, with the large item in it, was put before a worker can begin."""
+        """Dies after the first partition, with the large item in it, is queued, and before a worker
+        begins."""
         self.assert_died(self.run_batch(failpoint="queue.after_begin"), "before any item is done")
 
     def damages(self):

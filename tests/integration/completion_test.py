@@ -1,4 +1,4 @@
-"""What `muster completion` prints, in the shells that it is for."""
+"""The output of `muster completion`, in the shells that it supports."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ from harness import MusterTest
 
 class BashTest(MusterTest):
     def complete(self, *words):
-        """What bash offers for the last of these words, as if TAB was pressed behind it."""
+        """Returns what bash offers when TAB is pressed behind the last of these words."""
         script = ('source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
                   '_muster muster; (( ${#COMPREPLY[@]} == 0 )) || printf "%s\\n" "${COMPREPLY[@]}"')
         done = subprocess.run(["bash", "-uc", script, "bash", harness.MUSTER, "muster", *words],

@@ -1,6 +1,6 @@
 """A disk that is full, and one that cannot be written: a tmpfs of a mount namespace of our own.
 
-Ends with 77 (skipped) where the kernel gives nobody such a namespace.
+Ends with 77 (skipped) where the kernel allows no such namespace.
 """
 
 import json
@@ -17,12 +17,12 @@ from harness import SKIPPED, MusterTest, retail_input
 INSIDE = "MUSTER_TEST_IN_A_NAMESPACE"
 DISK_BYTES = 64 << 20  # RocksDB sets space aside for its logs, as far as there is some
 ROWS = 100_000
-# From a disk that takes nothing to one that takes a part of the batch.
+# From a disk without room to a disk with room for a part of the batch.
 FREE_KIBIBYTES = [0, 60, 120, 300, 1000, 2500]
 
 
 def enter_a_namespace():
-    """Runs this program again where it may mount; returns only there."""
+    """Runs this program again inside a namespace where it may mount; returns only there."""
     if INSIDE in os.environ:
         return
     for flags in ("-m", "-Urm"):
@@ -68,7 +68,8 @@ class DiskTest(MusterTest):
         self.assertRegex(last, "No space left on device|disk is full")
 
     def assert_acknowledged_is_there(self, stderr):
-        """What the run's progress said to be queued and committed can be looked at."""
+        """Checks that everything is stored that the run's progress reported as queued and
+        committed."""
         said = re.findall(r"queued ([\d,]+) · processed [\d,]+ · committed ([\d,]+)", stderr)
         if not said:
             return
@@ -100,7 +101,7 @@ class DiskTest(MusterTest):
                 self.assert_receipt_holds(result["batch"])
 
     def looks(self):
-        """What each command that only looks says."""
+        """Returns the output of each read-only command."""
         said = {}
         for command in (["report", 1], ["report", 1, "-o", "json"], ["queue", "list"],
                         ["queue", "stats", "retail-in-0", "-o", "json"], ["batch", "list"],

@@ -1,4 +1,5 @@
-"""What a mesh of real programs says of itself: why work is not done, and what woke the workers."""
+"""What `muster doctor` says of a mesh of real programs: why work is not done, and what woke the
+workers."""
 
 import json
 import time
@@ -11,7 +12,8 @@ from mesh_case import MeshTest
 
 class LookTest(MeshTest):
     def await_finding(self, what, text):
-        """The finding of the doctor about `what` that has `text`, which takes a heartbeat or two."""
+        """Waits for the doctor's finding about `what` that contains `text`; it needs a heartbeat or
+        two."""
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
             done = self.ask("doctor", "-o", "json")
@@ -23,7 +25,7 @@ class LookTest(MeshTest):
         raise self.failureException(f"no {text!r} of {what}: {findings}")
 
     def await_sound(self, what):
-        """Nothing is wrong with `what`, soon."""
+        """Waits until the doctor finds nothing wrong with `what`."""
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
             findings = [finding for finding in json.loads(self.ask("doctor", "-o", "json").stdout)
@@ -96,7 +98,8 @@ class SilenceTest(LookTest):
         self.submit("billing", data)
         self.mesh.nats.freeze()
         self.addCleanup(self.mesh.nats.thaw)
-        # What the calls to it wait for is over long before its clients take it for lost.
+        # The doctor's calls to the server time out long before the server's clients take it for
+        # lost.
         self.assert_nats_alone_is_wrong()
         self.mesh.nats.thaw()
         self.await_sound("NATS")

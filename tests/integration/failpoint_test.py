@@ -1,5 +1,5 @@
-"""Dies at every failpoint in turn: whatever step the process did not come to, the same command again
-ends with the totals of an independent sum.
+"""Dies at every failpoint in turn: after every death, the same command again ends with the totals of
+an independent sum.
 
 A failpoint (muster/base/failpoint.h) lies between two durable steps. Each has a scenario here that
 must pass it: the process has to die there of SIGKILL.
@@ -59,7 +59,7 @@ REDRIVE = ["redrive.after_ledger", "redrive.after_report", "queue.after_redrive"
 
 
 def failpoints_in_the_source():
-    """The name of each MUSTER_FAILPOINT, as often as it is there."""
+    """Returns the name of each MUSTER_FAILPOINT, once for each occurrence."""
     names = []
     for folder in ("muster", "services", "cli"):
         for source in (ROOT / folder).rglob("*.cc"):
@@ -125,7 +125,7 @@ class FailpointTest(FragileTest):
                 self.assert_exact(self.run_batch(), 3, [GIVEN_UP])
 
     def repair_twice(self, failpoint):
-        """A repair dies, and is done again."""
+        """A repair dies, and the next repair completes it."""
         self.assert_died(self.check("--repair", failpoint=failpoint), failpoint)
         done = self.check("--repair")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -150,7 +150,7 @@ class FailpointTest(FragileTest):
                 self.repair_twice(failpoint)
 
     def test_a_repair_of_a_damaged_record_that_dies_is_done_again(self):
-        """A message misses its blob."""
+        """The blob of a message is missing."""
         for failpoint in REPAIR_OF_A_RECORD:
             with self.subTest(failpoint=failpoint):
                 self.in_a_new_data_dir()

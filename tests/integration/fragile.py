@@ -1,4 +1,4 @@
-"""A batch whose totals are known without muster, worked on by a muster that can be told to die.
+"""A batch whose totals are known without muster, and a muster that dies where a test tells it to.
 
 FragileTest runs fragile_muster, whose handler (fragile_handler.cc) does what lines say; the
 environment's MUSTER_FAILPOINT (muster/base/failpoint.h) tells it where to die.
@@ -20,7 +20,7 @@ FRAGILE = os.environ["FRAGILE_MUSTER"]
 LINES_PER_ITEM = 30
 ITEMS = 100  # more than one run of the initiator
 KEY_BYTES = 8  # of a line, by which the handler counts
-# Items with something particular: wants a second attempt, is given up, is too large for a message.
+# Special items: one wants a second attempt, one is given up, one is too large for a message.
 RETRIED, GIVEN_UP, LARGE = 7, 13, 4
 
 JOB = f"""
@@ -93,7 +93,7 @@ class FragileTest(MusterTest):
         return self.fragile("queue", "check", *more, "--data-dir", self.data_dir, **how)
 
     def die_with_everything_in_tables(self):
-        """Dies in mid-batch, and again when the logs of that were replayed into tables."""
+        """Dies in mid-batch, and again after the replay has moved the logs into tables."""
         self.assert_died(self.run_batch(failpoint="controller.before_commit"), "mid-batch")
         self.assert_died(self.run_batch(failpoint="run.after_open"), "after the replay")
 
@@ -102,7 +102,7 @@ class FragileTest(MusterTest):
                          f"did not die at {failpoint}: {done.stdout}{done.stderr}")
 
     def assert_exact(self, done, expected_code, dead_items):
-        """The run ended with every total as the direct sum has it."""
+        """Asserts that the run ended and every total equals the direct sum."""
         self.assertEqual(done.returncode, expected_code, done.stderr)
         result = json.loads(done.stdout)
         counted = direct_sum(set(range(ITEMS)) - set(dead_items))

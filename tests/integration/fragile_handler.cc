@@ -26,7 +26,7 @@ class FragileHandler final : public Handler {
       const absl::string_view text = line.fields()[0];
       if (text == "retry" && item.attempt() == 1)
         return Outcome::Retry(absl::Milliseconds(1), "once");
-      // A pipe cannot be opened for reading as long as nobody has it open for writing.
+      // Opening a pipe for reading blocks until another process opens it for writing.
       if (text == "wait") std::ifstream(std::getenv("FRAGILE_GATE"));
       if (text == "dead" && std::getenv("FRAGILE_MENDED") == nullptr) return Outcome::Dead("dead");
       Count(line, results);

@@ -1,9 +1,10 @@
-// The fragile handler of these tests: it does what a line of its input says. "abort" kills the
-// process, "throw" throws, "retry" wants another attempt after its first, "dead" gives its item up
-// unless the environment says FRAGILE_MENDED; anything else counts, by its first bytes.
+// The fragile handler of these tests follows the lines of its input. "abort" kills the process,
+// "throw" throws, "retry" asks for a second attempt at its first, and "dead" gives its item up
+// unless the environment has FRAGILE_MENDED. Any other line counts by its first bytes.
 #pragma once
 
 #include "muster/handler/handler.h"
 
-// Adds the handler "fragile"; the environment's FRAGILE_VERSION is its version, 1 without it.
+// Registers the handler "fragile". The environment's FRAGILE_VERSION is its version; the default is
+// 1.
 void RegisterFragile(muster::handler::HandlerRegistry& handlers);

@@ -1,7 +1,7 @@
 """A mesh that has no processors while it has no work: batches of a linked handler wake it.
 
-Its handler is linked into processors, so while none is there nobody can tell which version a batch
-would have.
+Its handler is linked into processors, so the handler version of a batch is unknown while no processor
+runs.
 """
 
 import json
@@ -54,7 +54,7 @@ class FromZeroTest(AgentTest):
                                      if worker["phase"] != "leaving"])
 
     def versions_of(self, batch):
-        """Items, by the handler version that worked on them."""
+        """Counts the items of a batch by the handler version that worked on them."""
         report = sqlite3.connect(self.folder / "controller/report.db")
         try:
             return dict(report.execute("SELECT handler_version, count(*) FROM muster_items "
@@ -63,7 +63,7 @@ class FromZeroTest(AgentTest):
             report.close()
 
     def assert_done_unbound(self, result, version):
-        """Each item was counted once, by processors of that version."""
+        """Asserts that processors of that version counted each item once."""
         print(f"\ndone {result['seconds']:.1f} s after it was submitted", file=sys.stderr)
         self.assert_exact(self.data, ROWS, result)
         batch = self.answer("batch", "get", result["batch"])

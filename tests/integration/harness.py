@@ -17,13 +17,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MUSTER = os.environ["MUSTER"]
 RETAIL_JOB = ROOT / "examples/retail/job.yaml"
 TIMEOUT_SECONDS = 240
-SKIPPED = 77  # what a program of tests ends with that could not run, as its ctest knows
+SKIPPED = 77  # the exit code of a test program that could not run, as its ctest knows
 
 HEADER = "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country"
 
 
 def reference(input_file, report=None):
-    """The totals of `input_file` by tests/reference/retail_sum.py; compares `report` if given."""
+    """Runs tests/reference/retail_sum.py on `input_file` and returns the process; compares `report`
+    if given."""
     command = [sys.executable, str(ROOT / "tests/reference/retail_sum.py"), str(input_file)]
     if report is not None:
         command += ["--compare", str(report)]
@@ -48,7 +49,7 @@ def retail_input(rows):
 
 
 class MusterTest(unittest.TestCase):
-    """Gives each test a folder of its own and words for what it does with muster."""
+    """Gives each test its own folder, and helpers to use muster."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="muster-test-")
@@ -57,7 +58,7 @@ class MusterTest(unittest.TestCase):
         self.data_dir = self.folder / "data"
 
     def muster(self, *arguments, cwd=None):
-        """Runs muster to its end and answers the finished process."""
+        """Runs muster to its end and returns the finished process."""
         return subprocess.run(
             [MUSTER, *map(str, arguments)], capture_output=True, text=True,
             timeout=TIMEOUT_SECONDS, cwd=cwd or self.folder)
@@ -67,13 +68,13 @@ class MusterTest(unittest.TestCase):
                 "-o", "json", *map(str, more)]
 
     def run_job(self, input_file, *more, job=RETAIL_JOB):
-        """Runs a job; answers (exit code, the JSON object or None, stderr)."""
+        """Runs a job; returns (exit code, the JSON object or None, stderr)."""
         done = self.muster(*self.run_arguments(input_file, *more, job=job))
         result = json.loads(done.stdout) if done.stdout.strip() else None
         return done.returncode, result, done.stderr
 
     def start_run(self, input_file, *more, job=RETAIL_JOB):
-        """Starts a run and answers the process."""
+        """Starts a run and returns the process."""
         return subprocess.Popen(
             [MUSTER, *self.run_arguments(input_file, *more, job=job)], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, cwd=self.folder)
@@ -99,7 +100,7 @@ class MusterTest(unittest.TestCase):
         return json.loads(done.stdout)
 
     def rows(self, batch, group):
-        """The rows of a group, without those who ask having to search."""
+        """Returns the rows of the group of this name."""
         [found] = [g for g in self.report(batch)["groups"] if g["name"] == group]
         return found["rows"]
 
@@ -119,7 +120,7 @@ class MusterTest(unittest.TestCase):
 
 
 def main():
-    """Ends with SKIPPED where no test could run: nothing was shown then."""
+    """Ends with SKIPPED when every test was skipped: such a run proves nothing."""
     result = unittest.main(verbosity=2, exit=False).result
     if not result.wasSuccessful():
         sys.exit(1)

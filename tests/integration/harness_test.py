@@ -1,4 +1,4 @@
-"""What a program of tests ends with."""
+"""The exit codes of a test program."""
 
 import subprocess
 import sys

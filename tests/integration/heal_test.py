@@ -1,4 +1,4 @@
-"""What muster mends by itself, and what an administrator mends with it."""
+"""Damage that muster mends by itself, and damage that an administrator mends with it."""
 
 import json
 import os
@@ -72,7 +72,7 @@ class LostQueueTest(MusterTest):
     def test_a_queue_of_many_items_is_filled_again_at_once(self):
         job = self.write("job.yaml", MOODY_JOB.replace("item: {transactions: 10}",
                                                        "item: {transactions: 1}"))
-        # Its worker waits at a gate that nobody opens, so nothing is counted before the queue is lost.
+        # Its worker waits at a shut gate, so no item is counted before the queue is lost.
         gate = self.folder / "gate"
         os.mkfifo(gate)
         self.write("moody.py", "open('gate').close()\n" + MOODY)
@@ -93,7 +93,7 @@ class LostQueueTest(MusterTest):
 
 
 class LostReportTest(MusterTest):
-    """A batch that is done, and a report that does not know it."""
+    """A completed batch, and a report without it."""
 
     def setUp(self):
         super().setUp()
@@ -198,7 +198,7 @@ class RedriveTest(MusterTest):
 
 
 class CommandHandlerTest(MusterTest):
-    """A program that misbehaves costs its item an attempt, never the run."""
+    """A misbehaving program costs its item an attempt, and never ends the run."""
 
     def run_program(self, program):
         self.write("moody.py", program)

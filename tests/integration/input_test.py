@@ -1,4 +1,4 @@
-"""Bad input never stops muster: what cannot be read is refused or rejected, with line and reason."""
+"""Bad input never stops muster: it refuses or rejects unreadable input, with line and reason."""
 
 import harness
 from harness import HEADER, MusterTest
@@ -7,7 +7,7 @@ GOOD = "1,A,thing,3,2010-12-01 08:26:00,0.5,7,France"
 
 
 class RefusedInputTest(MusterTest):
-    """Nothing is started, and nothing is left behind."""
+    """The command starts nothing, and leaves nothing behind."""
 
     def refuses(self, path, *words, job=harness.RETAIL_JOB):
         code, result, errors = self.run_job(path, job=job)
@@ -55,7 +55,7 @@ class RefusedInputTest(MusterTest):
 
 
 class RejectedRowsTest(MusterTest):
-    """The rest still counts."""
+    """The other rows still count."""
 
     def rejects(self, content, *reasons, aggregated):
         code, result, errors = self.run_job(self.write("in.csv", content))

@@ -2,7 +2,7 @@
 
     kill_test.py [KILLS [SEED]]      (MUSTER names the program; defaults: 50 kills, a random seed)
 
-A failure tells the seed, and after how many seconds each process of its batch was killed.
+A failure prints the seed, and the seconds after which each process of its batch was killed.
 """
 
 import random
@@ -27,7 +27,8 @@ class KillTest(MusterTest):
         return time.monotonic() - begun
 
     def kill_until_done(self, data, longest, chance, kills_left, killed_after):
-        """Kills and restarts one batch until it is complete; tells when in `killed_after`."""
+        """Kills and restarts one batch until it is complete; appends the times to
+        `killed_after`."""
         while len(killed_after) < kills_left:
             instant = round(chance.uniform(0, longest), 6)
             process = self.start_run(data, "--quiet", job=self.job)
@@ -50,8 +51,9 @@ class KillTest(MusterTest):
         print(f"seed {SEED}: kill_test.py {KILLS} {SEED}", flush=True)
         chance = random.Random(SEED)
         data = retail_input(ROWS)
-        # Each start of a handler is an attempt. A run that is slower than the clean one can be killed at
-        # the same item again and again: here no item is given up for that.
+        # Each start of a handler is an attempt. A run that is slower than the clean one can be
+        # killed at the same item again and again: the high limit keeps that item from being given
+        # up.
         job = harness.RETAIL_JOB.read_text()
         self.assertIn("max_attempts: 5", job)
         self.job = self.folder / "job.yaml"

@@ -1,8 +1,8 @@
-"""A mesh whose processors a scaling agent starts and lets go, and what is seen of it meanwhile.
+"""A mesh whose processors a scaling agent starts and stops, and observers of it.
 
 Bills like the retail job, but takes a given time for each item, with one thread for each processor:
-so the speed of a replica is known beforehand, and is the same on each machine. Each item's handler
-notes down that it begins, so what was begun twice is seen.
+so the speed of a replica is known beforehand, and is the same on each machine. The handler records
+the begin of each item, so an item that begins twice is visible.
 """
 
 import collections
@@ -47,7 +47,7 @@ targets:
 
 
 def slow_billing(begun, item_seconds, slow, name="billing"):
-    """The job: `slow` is where its handler's program is, `begun` where that notes what it begins."""
+    """Returns the job; writes its handler's program to `slow`, which records its begins in `begun`."""
     slow.write_text(SLOW)
     begun.touch()
     text = (ROOT / "examples/retail/job_python.yaml").read_text()
@@ -60,7 +60,7 @@ def slow_billing(begun, item_seconds, slow, name="billing"):
 
 
 def seconds_of(text):
-    """Of a time like 2026-01-02T06:01:00.040Z."""
+    """Returns the seconds of a time such as 2026-01-02T06:01:00.040Z."""
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
@@ -69,16 +69,16 @@ def seconds(stamp):
 
 
 class ReplicaWatch:
-    """Looks how many replicas a state folder has, for the time of a `with` block."""
+    """Counts the replicas of a state folder during a `with` block."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder) / "replicas"
 
     def keepers(self):
-        """The processes that look after replicas, by the replicas' names."""
+        """Returns the pids of the replicas' keepers, by the replicas' names."""
         living = {}
         for record in self.folder.glob("*/record"):
-            # It may go at any moment.
+            # A replica may go at any moment.
             with contextlib.suppress(OSError, ValueError):
                 about = json.loads(record.read_text())
                 if (record.parent / "end").exists():
@@ -95,7 +95,7 @@ class ReplicaWatch:
             self.most, before = max(self.most, living), now
 
     def leaving(self):
-        """Those that were told to go."""
+        """Returns the replicas that were told to leave."""
         return {mark.parent.name for mark in self.folder.glob("*/leaving")}
 
     def __enter__(self):
@@ -112,7 +112,7 @@ class ReplicaWatch:
 
 
 class LiveAgent(Agent):
-    """An agent that starts and lets go processors of this host."""
+    """An agent that starts and stops processors of this host."""
 
     def __init__(self, mesh, rules, folder, *more, processor_arguments="--threads 1",
                  processor=os.environ["MUSTER_PROCESSOR_PROGRAM"]):
@@ -124,9 +124,9 @@ class LiveAgent(Agent):
 
 @dataclasses.dataclass
 class Burst:
-    """What was seen of a batch that came into the mesh, and of what the agent did."""
+    """The observations of a batch and of the agent's reaction to it."""
 
-    batch: dict  # as `muster batch get` tells it
+    batch: dict  # as `muster batch get` prints it
     begun: float  # when the submit began
     decisions: list  # since then, oldest first
     most_replicas: int
@@ -150,7 +150,7 @@ class Burst:
                 (v1.ScalingAction.STATE_DONE, v1.ScalingAction.STATE_ORDERED)]
 
     def tell(self):
-        """Each decision that said something, for people."""
+        """Returns the decisions as text for people."""
         return "\n".join(
             f"{seconds(decision.decided) - self.begun:7.2f} s  {decision.id} {decision.action.before}"
             f" -> {decision.action.after} {decision.binding}: {decision.explanation}"
@@ -158,17 +158,17 @@ class Burst:
 
 
 def notes(begun):
-    """(replica, item, attempt) of each begin."""
+    """Returns (replica, item, attempt) of each begin."""
     return [line.split() for line in begun.read_text().splitlines()]
 
 
 def workers(begun):
-    """The replicas that have begun anything."""
+    """Returns the replicas that have begun an item."""
     return {replica for replica, _, _ in notes(begun)}
 
 
 def redelivered(begun):
-    """(attempts beyond the first, items begun twice) of the handler's own notes."""
+    """Returns (attempts beyond the first, items begun twice), from the handler's own notes."""
     times = collections.Counter(item for _, item, _ in notes(begun))
     return (sum(attempt != "1" for _, _, attempt in notes(begun)),
             sum(count > 1 for count in times.values()))

@@ -1,4 +1,4 @@
-"""A mesh of real programs on loopback, for a test to look at and to break."""
+"""A mesh of real programs on loopback, for a test to observe and to break."""
 
 import contextlib
 import os
@@ -13,16 +13,16 @@ NATS_SERVERS = os.environ.get("MUSTER_NATS_SERVERS", "nats-server").split(":")
 READY_SECONDS = 60
 LOOPBACK = "127.0.0.1"
 PORTS_IN_A_ROW = range(20000, 32000)
-# What holds the ports that were given out, until the test program ends.
+# The sockets that hold the ports that were handed out, until the test program ends.
 reserved = []
 
 
 def hold(port):
-    """Has nobody else given the port (0: any), here or in another program, also while the server that
-    is to have it is not there yet, or is down.
+    """Reserves the port (0: any) for a server, in this program and in others, also while the server has
+    not started yet or is down.
 
-    A socket that never listens holds it: the kernel gives it to no one who asks for any port, and to
-    no connection, but does to who names it and sets SO_REUSEADDR, as servers do.
+    A socket that never listens holds the port: the kernel does not give it to a bind to port 0 or to an
+    outgoing connection, but gives it to a bind that names it and sets SO_REUSEADDR, as servers do.
     """
     holder = socket.socket()
     holder.bind((LOOPBACK, port))
@@ -36,7 +36,7 @@ def free_address():
 
 
 def free_ports(count):
-    """The first of so many in a row."""
+    """Returns the first of `count` free ports in a row."""
     while True:
         first = random.choice(PORTS_IN_A_ROW)
         with contextlib.suppress(OSError):
@@ -45,7 +45,7 @@ def free_ports(count):
 
 
 class Log:
-    """What one run of a program has said."""
+    """The output of one run of a program."""
 
     def __init__(self):
         self.lines = []
@@ -75,11 +75,11 @@ class Program:
 
     def __init__(self, argv, when_ready):
         self.argv = [str(argument) for argument in argv]
-        self.when_ready = when_ready  # is in the line by which it says that it is
+        self.when_ready = when_ready  # part of the line that reports readiness
         self.start()
 
     def start(self):
-        # The reader of the run before may not have seen its end yet.
+        # A new log: the reader of the previous run may not have seen its end yet.
         self.log = Log()
         self.process = subprocess.Popen(
             self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -88,7 +88,7 @@ class Program:
         self.reader.start()
 
     def await_line(self, text, seconds=READY_SECONDS, times=1):
-        """Waits until it has said `text` so often, since it was started last."""
+        """Waits until the program has printed `text` this often since its last start."""
         if not self.log.await_line(text, seconds, times):
             raise AssertionError(
                 f"{self.argv[0]} did not say {text} {times}×:\n{''.join(self.log.lines)}")
@@ -110,7 +110,7 @@ class Program:
         return self.wait()
 
     def freeze(self):
-        """Returns when it does nothing any more."""
+        """Returns when the program has stopped."""
         self.signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
@@ -122,7 +122,7 @@ class Program:
 
     def wait(self):
         self.process.wait(READY_SECONDS)
-        # A handler's program that outlives it has its stderr, too.
+        # A handler's program that outlives it also has its stderr open.
         self.reader.join(0)
         return self.process.returncode
 
@@ -149,7 +149,7 @@ class Mesh:
         self.nats = self.nats_cluster[0]
         for server in self.nats_cluster:
             server.await_ready()
-        # Those that come later are heard by it from their first heartbeat on.
+        # The initiator is ready first, so that it receives the first heartbeats of the others.
         self.initiator = self.start_role("initiator", self.server)
         self.initiator.await_ready()
         self.controller = self.start_role("controller", self.reporter)
@@ -161,7 +161,7 @@ class Mesh:
         return [self.start_role("processor", None, "--threads", 1) for _ in range(2)]
 
     def start_nats(self, number=0):
-        """Not ready yet, as the others."""
+        """Starts a NATS server, without waiting until it is ready."""
         host, port = self.nats_addresses[number].split(":")
         command = [self.nats_server, "-js", "-sd", self.folder / f"nats{number}", "-a", host, "-p",
                    port]
@@ -178,7 +178,7 @@ class Mesh:
             "msg=ready"))
 
     def nats_arguments(self):
-        """By which a role finds its server."""
+        """The arguments by which a role finds its server."""
         return ["--nats", ",".join(f"nats://{address}" for address in self.nats_addresses)]
 
     def add(self, program):
@@ -191,7 +191,7 @@ class Mesh:
 
 
 class Bottleneck:
-    """Stands before a server, and lets only so many bytes of the first connection reach it."""
+    """A proxy before a server that lets only so many bytes of the first connection through."""
 
     def __init__(self, server, limit):
         self.server = server
@@ -233,8 +233,8 @@ class Bottleneck:
 
 
 class Cut(Bottleneck):
-    """Cuts the first connection when its limit has passed, or later, when `cut` is called; those that
-    come afterwards have no limit, and find out by themselves whether the server is there."""
+    """Cuts the first connection when its limit has passed, or later, when `cut` is called. Later
+    connections have no limit, and find out by themselves whether the server is up."""
 
     def __init__(self, server, limit, at_once=True):
         self.may_cut = threading.Event()

@@ -1,4 +1,4 @@
-"""What tests of a whole mesh stand on: a case that starts one, and one whose work is held up."""
+"""The base of tests of a whole mesh: a case that starts one, and one whose work is held up."""
 
 import hashlib
 import json
@@ -12,10 +12,10 @@ from mesh import NATS_SERVERS, READY_SECONDS, Mesh
 
 ROWS = 4000
 ROWS_PER_ITEM = 100
-# So many items are worked on before the gate.
+# This many items are worked on before the gate.
 FREE_ITEMS = 5
 
-# Bills like the retail job, but waits with most items until somebody holds the gate open.
+# Bills like the retail job, but most items wait until a test opens the gate.
 GATED = f'''
 import json, sys
 sys.path.insert(0, {str(ROOT / "examples/retail")!r})
@@ -34,7 +34,7 @@ bill.main()
 
 
 class Gate:
-    """A pipe that nobody can open for reading as long as the gate is shut."""
+    """A pipe: opening it for reading blocks while the gate is shut."""
 
     def __init__(self, path):
         self.path = path
@@ -47,7 +47,7 @@ class Gate:
 
 
 class MeshTest(MusterTest):
-    """Gives each test a mesh of its own, on a server that it names."""
+    """Gives each test its own mesh, on the NATS server that the class names."""
 
     nats_server = NATS_SERVERS[0]
     nats_servers = 1
@@ -94,7 +94,7 @@ class MeshTest(MusterTest):
                 "-o", "json", "--server", server or self.mesh.server]
 
     def submit(self, job, data, request_id="march"):
-        """The JSON object for the batch when it is complete."""
+        """Submits a batch, waits until it is complete, and returns its JSON object."""
         done = self.muster(*self.submit_arguments(job, data, request_id))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return json.loads(done.stdout)
@@ -108,7 +108,7 @@ class MeshTest(MusterTest):
         return process
 
     def await_batch(self, batch, reached):
-        """The first view of `batch` that has `reached` what is waited for."""
+        """Waits until `reached` is true of `batch`, and returns that view of it."""
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
             found = [b for b in self.answer("batch", "list") if b["batch"] == batch]
@@ -118,7 +118,7 @@ class MeshTest(MusterTest):
         raise self.failureException(f"batch {batch} never got there: {found}\n{said}")
 
     def await_busy(self, processors):
-        """With a thread each, by their heartbeats."""
+        """Waits until this many processors, each with one thread, report it busy in their heartbeats."""
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
             workers = self.answer("worker", "list")
@@ -126,7 +126,7 @@ class MeshTest(MusterTest):
                 return
         self.fail(f"not all are busy: {workers}")
 
-    # Of the controller itself: an initiator that was just started has not heard of it.
+    # Asks the controller itself: a restarted initiator may not know it yet.
     def report(self, batch, *more):
         return self.answer("report", batch, "--controller", self.mesh.reporter, *more)
 
@@ -148,12 +148,12 @@ class MeshTest(MusterTest):
 
 
 class FaultTest(MeshTest):
-    """Each breaks something in mid-batch, while `muster batch submit --wait` looks on."""
+    """Each test breaks something in mid-batch, while `muster batch submit --wait` runs."""
 
     def setUp(self):
         super().setUp()
         self.gate = Gate(self.folder / "gate")
-        # No handler's program is left behind waiting.
+        # Lets all waiting handler programs end.
         self.addCleanup(self.gate.open)
         self.data = self.make_data()
         self.apply_billing(self.write("gated.py", GATED), self.gate.path)
@@ -166,8 +166,8 @@ class FaultTest(MeshTest):
 
     @staticmethod
     def outlast_leases():
-        """What was in hand when its holder died is there for others. They look when they have done
-        what they have: a listener without work looks for lapsed leases twice a minute only."""
+        """Waits until a dead holder's messages are visible to others. A busy listener finds them after
+        its current work; an idle listener looks for lapsed leases only twice a minute."""
         time.sleep(Mesh.LEASE_SECONDS + 0.5)
 
     def assert_ends_exactly_once(self):

@@ -1,4 +1,4 @@
-"""What other tests show on the first server of MUSTER_NATS_SERVERS, on the last one, too."""
+"""The tests of mesh_test and rolling_test on the last server of MUSTER_NATS_SERVERS."""
 
 import harness
 import mesh_test

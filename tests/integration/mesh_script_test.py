@@ -1,6 +1,7 @@
-"""scripts/mesh with a scaling agent: it comes up, works off a batch from nothing, and leaves nobody.
+"""scripts/mesh with a scaling agent: it comes up, works off a batch from zero processors, and leaves no
+process behind.
 
-MUSTER_PRESET names the build to run, which is there already.
+MUSTER_PRESET names the existing build to run.
 """
 
 import json
@@ -42,7 +43,7 @@ class ScalingTest(MusterTest):
         return json.loads(done.stdout)
 
     def processes(self):
-        """All that were started by this mesh and live, as their command lines."""
+        """Returns the command lines of all living processes of this mesh."""
         listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
         return [line for line in listed.stdout.splitlines() if str(self.folder_of_mesh) in line]
 
@@ -53,7 +54,7 @@ class ScalingTest(MusterTest):
         self.assertIn("scaling-agent", status.stdout)
         self.assertNotIn("processor", status.stdout)
 
-        # No processor is there that could say which version of its handler this one has.
+        # No processor runs that could say which handler version the batch has.
         data = retail_input(20000)
         self.answer("job", "apply", harness.RETAIL_JOB)
         result = self.answer("batch", "submit", "retail", "--input", data, "--wait")
@@ -80,7 +81,7 @@ class ScalingTest(MusterTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def replicas(self):
-        """How each of the agent's processors is."""
+        """Returns the state of each of the agent's processors."""
         return [line.split()[1] for line in self.mesh("status").stdout.splitlines()
                 if line.startswith("processor-") and "127.0.0.1" not in line]
 

@@ -1,7 +1,7 @@
-"""The services and the command line together, and what they make of deaths and outages.
+"""The services and the command line together, and their behavior in deaths and outages.
 
-The programs, the NATS server and their connections are real. MUSTER_NATS_SERVERS names servers to
-test against, with colons between; MUSTER_LONG_OUTAGE=1 adds an outage of a minute.
+The programs, the NATS server and their connections are real. MUSTER_NATS_SERVERS names the servers to
+test against, separated by colons; MUSTER_LONG_OUTAGE=1 adds an outage of a minute.
 """
 
 import hashlib
@@ -20,14 +20,14 @@ from harness import retail_input
 from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Cut, Log
 from mesh_case import FREE_ITEMS, ROWS, ROWS_PER_ITEM, FaultTest, MeshTest
 
-# Whoever follows a batch is told by then why it waits: an initiator looks at the queues of what is not
-# complete every 2 s, and takes 10 s without an answer for none.
+# A client that follows a batch learns within this time why it waits: an initiator checks the queues
+# of incomplete batches every 2 s, and gives up on an answer after 10 s.
 OUTAGE_IS_TOLD_SECONDS = 30
 
 
 class WalkTest(MeshTest):
     def submit_when_there_is_a_handler(self, job, data):
-        """The initiator hears of the handlers of processors by their next heartbeats."""
+        """Submits until the initiator knows the handler from the processors' next heartbeats."""
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
             done = self.muster(*self.submit_arguments(job, data))
@@ -51,7 +51,7 @@ class WalkTest(MeshTest):
 
 
 class PowerTest(MeshTest):
-    """Its operators say that the NATS server syncs before it acknowledges."""
+    """The operator declares that the NATS server syncs before it acknowledges."""
 
     ack_survives = "power"
 
@@ -87,7 +87,7 @@ class UploadTest(MeshTest):
         self.assertEqual(resumed.returncode, 0, errors)
         result = json.loads(out)
         self.assertEqual(result["batch"], batch["batch"])
-        # A piece of a MiB at least was durable; what the watch says passes here, too.
+        # A piece of at least a MiB was durable; the output of the watch passes here, too.
         self.assertLess(wide.passed, size - (1 << 19))
         self.assert_exact(data, 60000, result)
 
@@ -116,7 +116,7 @@ class UploadTest(MeshTest):
         self.assertEqual(len(self.answer("batch", "list")), 1)
 
     def await_arrived(self, size):
-        """Until so much of the one upload lies with the initiator."""
+        """Waits until the initiator has stored `size` bytes of the one upload."""
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
             arriving = list((self.mesh.folder / "initiator").rglob("*.part"))
@@ -175,7 +175,7 @@ class CancelTest(FaultTest):
         self.assertEqual((cancelled["processors"], cancelled["acknowledged"]), (2, 2))
         _, errors = self.submission.communicate(timeout=harness.TIMEOUT_SECONDS)
         self.assertEqual(self.submission.returncode, 1, errors)
-        # Nobody has opened the gate: handlers that waited there were stopped.
+        # The gate is still shut: the handlers that waited there were stopped.
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
             queues = self.answer("queue", "list")
@@ -218,11 +218,11 @@ class InterruptTest(FaultTest):
         self.assert_exact(self.data, ROWS, self.submit("billing", self.data))
 
     def await_signal_handler(self, process):
-        """Until then it would die of the signal."""
+        """Waits until the process handles the signal: before that it would die of it."""
         status = pathlib.Path(f"/proc/{process.pid}/status")
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
-            # StopSignals blocks what a thread of its own takes.
+            # StopSignals blocks the signals that its own thread takes.
             masks = {name: int(value, 16) for name, value in re.findall(
                 r"^(SigBlk|SigCgt):\s*(\w+)$", status.read_text(), re.MULTILINE)}
             if (masks["SigBlk"] | masks["SigCgt"]) & 1 << (signal.SIGINT - 1):
@@ -233,11 +233,11 @@ class InterruptTest(FaultTest):
 class StallTest(FaultTest):
     def test_a_processor_that_slept_beyond_its_lease_counts_nothing_twice_and_knows_it(self):
         sleeper, awake = self.mesh.processors
-        self.await_busy(2)  # so there are leases that it can lose
+        self.await_busy(2)  # so that the frozen processor has leases to lose
         sleeper.freeze()
         self.outlast_leases()
         self.assert_ends_exactly_once()
-        # Now it has to work itself, after whatever it still had in hand.
+        # Now the frozen processor has to work, after it finishes its old items.
         awake.stop()
         sleeper.thaw()
         other = self.retail_rows((3, "0.1", "7", "France"))
@@ -246,10 +246,10 @@ class StallTest(FaultTest):
         self.await_lost_leases()
 
     def await_lost_leases(self):
-        """Until the one processor that is left tells that it has lost some."""
+        """Waits until the one remaining processor reports a lost lease."""
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
-            # One that has left does not answer, so nothing is known of what it lost.
+            # A processor that has left does not answer, so its lost leases are unknown.
             workers = self.answer("worker", "list", "--job", "billing")
             [told] = [worker for worker in workers if worker["leases_lost"] is not None]
             if told["leases_lost"] > 0:
@@ -296,13 +296,13 @@ class ClusterTest(MeshTest):
 
 
 class BeginTest(MeshTest):
-    """Services that do not have what they need, and clients that do not trust them."""
+    """Services without their requirements, and clients that do not trust them."""
 
     def start_mesh(self):
-        pass  # each starts what it is about
+        pass  # each test starts the programs that it needs
 
     def certificate(self, name):
-        """(certificate, key) of a server on loopback that signed itself."""
+        """Returns (certificate, key) of a server on loopback that signed its own certificate."""
         files = self.folder / f"{name}.pem", self.folder / f"{name}.key"
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",

@@ -1,6 +1,6 @@
-"""What makes a server trust a program, and the other way round: certificates and credentials.
+"""Certificates and credentials by which a server trusts a program, and a program trusts a server.
 
-All of it is made by openssl, for one test.
+openssl makes all of them, for one test.
 """
 
 import base64
@@ -31,8 +31,8 @@ class Authority:
         return out, key
 
     def sign(self, name, alternative="IP:127.0.0.1", called=None):
-        """(certificate, key) of somebody whom one finds at `alternative`; `called` is the common
-        name, where it matters."""
+        """Returns (certificate, key) for a program at the address `alternative`; `called` is the
+        common name, where it matters."""
         asked, key = self.request(f"{self.name}-{name}", called=called)
         extensions = self.folder / f"{self.name}-{name}.ext"
         extensions.write_text(f"subjectAltName={alternative}\n")
@@ -43,8 +43,8 @@ class Authority:
 
 
 class Nkey:
-    """An ed25519 key with the names that NATS gives it: the letter that its public name begins with
-    says what it is for."""
+    """An ed25519 key in the notation of NATS: the first letter of its public name states its
+    purpose."""
 
     PREFIXES = {"O": 14 << 3, "A": 0, "U": 20 << 3}
     SEED = 18 << 3
@@ -67,7 +67,7 @@ class Nkey:
         return self.spell(bytes([self.SEED | self.prefix >> 5, (self.prefix & 31) << 3]) + raw)
 
     def vouch(self, whose, **claims):
-        """A token in which this key says something of another one, or of itself."""
+        """Returns a token in which this key states claims about another key, or about itself."""
         def spell(content):
             return base64.urlsafe_b64encode(content).rstrip(b"=")
         body = {"iat": int(time.time()), "iss": self.name, "sub": whose.name,
@@ -83,7 +83,7 @@ class Nkey:
 
 
 class Operator:
-    """Whom a server trusts to say who may use it."""
+    """The operator whom a server trusts to name its users."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -101,7 +101,7 @@ class Operator:
                 f"  {self.system.name}: {account(self.system)}\n}}\n")
 
     def credentials(self, name):
-        """The file of a user who may do everything in the account."""
+        """Returns the file of a user who may do everything in the account."""
         user = Nkey(self.folder, "U")
         token = self.account.vouch(user, type="user", name=name, subs=-1, data=-1, payload=-1)
         path = self.folder / f"{name}.creds"

@@ -1,4 +1,4 @@
-"""A NATS server that wants to know who comes, and services that want to know whose server it is.
+"""A NATS server that authenticates its clients, and services that authenticate their server.
 
 The server, its certificates and its credentials are real.
 """
@@ -12,17 +12,17 @@ from mesh_case import MeshTest
 from nats_secrets import Authority, Operator
 
 ROWS = 1000
-# What a service that is to recover may take: it tries again several times a second.
+# The time in which a service must recover: it tries again several times a second.
 RECOVERY_SECONDS = 15
 
 
 def password(text):
-    """What a server demands whose only user has it."""
+    """The configuration of a server whose only user has this password."""
     return f"authorization {{ user: muster, password: {text} }}"
 
 
 class SecuredMesh(Mesh):
-    """What the server demands, and what the services show it, is for the test to say."""
+    """The test sets the server's demands, and the credentials of the services."""
 
     def __init__(self, folder, nats_server):
         super().__init__(folder, nats_server, 1)
@@ -31,7 +31,7 @@ class SecuredMesh(Mesh):
         self.demand("")
 
     def demand(self, what):
-        """From the server's next start on."""
+        """Sets the demand for the server's next start."""
         self.config.write_text(f'listen: "{self.nats_addresses[0]}"\n'
                                f'jetstream {{ store_dir: "{self.folder / "nats0"}" }}\n{what}')
 
@@ -53,13 +53,13 @@ class NatsSecurityTest(MeshTest):
         return SecuredMesh(self.folder, self.nats_server)
 
     def start_mesh(self):
-        pass  # each starts what it is about
+        pass  # each test starts the programs that it needs
 
     def authority(self, name="ours"):
         return Authority(self.folder, name)
 
     def demand_tls(self, authority, of_clients=None, alternative="IP:127.0.0.1"):
-        """The server's certificate is by one authority, those of clients by another one."""
+        """One authority signs the server's certificate, another one the clients'."""
         certificate, key = authority.sign("server", alternative)
         self.mesh.demand(f'tls {{ cert_file: "{certificate}", key_file: "{key}", '
                          f'ca_file: "{(of_clients or authority).certificate}", verify: true }}')
@@ -70,7 +70,7 @@ class NatsSecurityTest(MeshTest):
                        key, scheme="tls")
 
     def begin(self):
-        """The server, and a service that comes to it."""
+        """Starts the server, and a service that connects to it."""
         self.mesh.start_nats().await_ready()
         return self.mesh.start_role("initiator", self.mesh.server)
 
@@ -146,7 +146,7 @@ class RightSecretsTest(NatsSecurityTest):
 
 
 class WrongSecretsTest(NatsSecurityTest):
-    """What a service that the server or that the server's certificate does not suit makes of it."""
+    """A service that the server refuses, or that refuses the server's certificate."""
 
     def test_a_server_whose_certificate_another_authority_signed_is_not_trusted(self):
         ours = self.authority()
@@ -199,7 +199,7 @@ class WrongSecretsTest(NatsSecurityTest):
 
 
 class MendedTest(NatsSecurityTest):
-    """Whoever operates the server mends it; nobody should have to start the services again."""
+    """The operator mends the server; the services need no restart."""
 
     def assert_ready_when(self, service, mend):
         self.change_demand(mend)
@@ -212,7 +212,7 @@ class MendedTest(NatsSecurityTest):
         service.await_ready()
         self.change_demand(wrong)
         service.await_line('msg="not ready"', RECOVERY_SECONDS)
-        # More often than the client library puts up with.
+        # More often than the client library tolerates.
         self.mesh.nats.await_line(refused, RECOVERY_SECONDS, times=4)
         self.assertIsNone(service.process.poll(), self.said(service))
         self.change_demand(right)

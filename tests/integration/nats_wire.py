@@ -1,4 +1,4 @@
-"""Just enough of the NATS protocol to look at messages in a stream, and to put others there."""
+"""Just enough of the NATS protocol to read messages in a stream, and to replace them."""
 
 import base64
 import json
@@ -8,7 +8,7 @@ TIMEOUT_SECONDS = 30
 
 
 class NatsWire:
-    """A connection that asks and waits for the answer."""
+    """A connection that sends requests and waits for the answers."""
 
     def __init__(self, address):
         host, port = address.split(":")
@@ -25,7 +25,7 @@ class NatsWire:
         return self.stream.readline().decode()
 
     def request(self, subject, data):
-        """The JSON object that `subject` answers."""
+        """Returns the JSON object that `subject` answers."""
         self.say(b"PUB %s test.inbox %d\r\n%s\r\n" % (subject.encode(), len(data), data))
         while True:
             words = self.line().split()
@@ -51,7 +51,7 @@ class NatsWire:
         return found["subject"], base64.b64decode(found["data"])
 
     def replace(self, stream, sequence, change):
-        """Puts the message again as `change` makes it, and takes the one that was there away."""
+        """Puts the message again as `change` makes it, and deletes the old one."""
         subject, data = self.message(stream, sequence)
         self.request(subject, change(data))
         self.api(f"STREAM.MSG.DELETE.{stream}", seq=sequence)

@@ -1,5 +1,5 @@
-// The muster-processor of the next release: its linked retail handler has another version, so that
-// batches of this release are not for it.
+// The muster-processor of the next release: its linked retail handler has another version, so it
+// does not fit batches of this release.
 #include <utility>
 
 #include "examples/retail/handler.h"

@@ -1,7 +1,7 @@
-"""One bad transaction among many, on a mesh: what it costs, and whom.
+"""One bad transaction among many, on a mesh: its cost for its item and for the others.
 
-On JetStream the first attempts of what a worker has claimed begin together, by one note: neighbours
-of what kills a processor are suspects then, and must not pay for it.
+On JetStream the first attempts of all claimed items begin together, by one note: when an item kills a
+processor, its neighbours are suspects, too, and must not pay for it.
 """
 
 import collections
@@ -34,13 +34,13 @@ class PoisonOnMeshTest(MeshTest):
         self.answer("job", "apply", self.write("job.yaml", text.replace("queue: {", lease)))
 
     def lines(self, count, bad_line):
-        """Line `bad_line` (from 1) of `count` aborts."""
+        """Writes `count` lines, of which line `bad_line` (from 1) aborts."""
         self.texts = [f"text {i % 7}" for i in range(count)]
         self.texts[bad_line - 1] = "abort"
         return self.write("in.txt", "\n".join(self.texts) + "\n")
 
     def await_death(self):
-        """The processor that dies."""
+        """Waits for a processor to die, and returns it."""
         handles = {os.pidfd_open(processor.process.pid): processor
                    for processor in self.mesh.processors}
         try:
@@ -71,7 +71,7 @@ class PoisonOnMeshTest(MeshTest):
         submission = self.start_submit("fragile", data)
         dead = self.await_death()
         self.assertEqual(dead.wait(), -signal.SIGABRT)
-        # Who is not idle then finds what it had in hand.
+        # A processor that is not idle then finds the dead one's items.
         time.sleep(Mesh.LEASE_SECONDS + 0.5)
         dead.restart()
         result = self.end_of(submission)
@@ -107,7 +107,7 @@ class PoisonOnMeshTest(MeshTest):
 
 
 class PoisonOnOtherServerTest(PoisonOnMeshTest):
-    """Where the server itself makes a difference."""
+    """The same tests on the last server, because servers differ."""
 
     nats_server = NATS_SERVERS[-1]
 

@@ -1,4 +1,4 @@
-"""One bad transaction among many: what it costs, and whom."""
+"""One bad transaction among many: its cost for its item and for the others."""
 
 import contextlib
 import json
@@ -45,19 +45,19 @@ class PoisonTest(MusterTest):
         return self.write("job.yaml", JOB.format(handler=handler, transactions=transactions))
 
     def lines(self, count, bad_line, bad):
-        """Line `bad_line` (from 1) of `count` is the bad one."""
+        """Writes `count` lines, of which line `bad_line` (from 1) is `bad`."""
         lines = [f"text {i % 7}" for i in range(count)]
         lines[bad_line - 1] = bad
         return self.write("in.txt", "\n".join(lines) + "\n")
 
     def run_fragile(self, data, job):
-        """Answers (exit code, the JSON object if it came to one, stderr)."""
+        """Returns (exit code, the JSON object unless a signal ended the run, stderr)."""
         done = subprocess.run([FRAGILE, *self.run_arguments(data, job=job)], capture_output=True,
                               text=True, timeout=harness.TIMEOUT_SECONDS)
         return done.returncode, json.loads(done.stdout) if done.returncode >= 0 else None, done.stderr
 
     def rejections(self):
-        """(line, reason) of each."""
+        """Returns (line, reason) of each rejection."""
         with contextlib.closing(sqlite3.connect(self.data_dir / "report.db")) as report:
             return report.execute("SELECT line, reason FROM muster_rejections").fetchall()
 

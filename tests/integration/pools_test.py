@@ -1,4 +1,4 @@
-"""Kinds of work that share processors and keep out of each other's way."""
+"""Kinds of work that share processors and do not hold each other up."""
 
 import json
 import time
@@ -27,7 +27,7 @@ class PoolsTest(MeshTest):
         self.data = retail_input(ROWS)
 
     def apply_both(self):
-        # An item of bulk takes as long as the gate is shut.
+        # An item of bulk takes until the gate opens.
         self.apply_billing(self.write("gated.py", GATED), self.gate.path, name="bulk")
         self.apply_billing(name="urgent")
 

@@ -57,7 +57,7 @@ class ReplayTest(MusterTest):
         deadline, keda, oracle = rows
         self.assertEqual(deadline["violations"], 0)
         self.assertEqual(oracle["cost_over_oracle"], 1)
-        # Each burst spread over 300 s, and a cold start for each replica.
+        # Each burst is spread over 300 s, and each replica has a cold start.
         self.assertAlmostEqual(oracle["replica_seconds"], 2500 + 30 * (5 + 10 / 3), places=6)
         self.assertGreaterEqual(deadline["cost_over_oracle"], 1)
         self.assertLess(deadline["replica_seconds"], keda["replica_seconds"])
@@ -89,7 +89,7 @@ class ReplayTest(MusterTest):
         text = (self.folder / "out.svg").read_text(encoding="utf-8")
         picture = xml.dom.minidom.parseString(text)
         self.assertEqual(picture.documentElement.tagName, "svg")
-        # Arrivals, and three policies in three panels.
+        # One line of arrivals, and three policies in each of three panels.
         lines = picture.getElementsByTagName("polyline")
         self.assertEqual(len(lines), 1 + 3 * 3)
         self.assertEqual(len({line.getAttribute("stroke-dasharray") for line in lines}), 3)
@@ -104,7 +104,7 @@ class ReplayTest(MusterTest):
         workers = ["--service-time", "25ms", "--cold-start", "30s"]  # the rules have the SLA
         [ruled] = self.rows("--policy", "deadline", "--rules", rules, workers=workers)
         self.assertIn("rules", ruled["settings"])
-        # Two replicas stay all the while.
+        # At least two replicas run all the time.
         self.assertGreater(ruled["replica_seconds"], 2 * 3000)
         self.assertGreater(ruled["replica_seconds"], free["replica_seconds"])
 

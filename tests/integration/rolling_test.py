@@ -1,9 +1,9 @@
-"""Releases of muster side by side, while a batch is worked on.
+"""Two releases of muster side by side, while a batch is in progress.
 
-There is one release of it here, so the other one is made up: what a newer initiator would put is
-what this one has put, with fields added that nobody here knows; and next_processor is this
-release's processor but for the version of its linked handler. fragile_processor's handler has the
-version that its environment says.
+Only one release exists here, so the tests imitate the other one. An item of a newer initiator is an
+item of this initiator with added fields that this release does not know. next_processor is this
+release's processor with another version of its linked handler. The environment sets the version of
+fragile_processor's handler.
 """
 
 import collections
@@ -20,7 +20,7 @@ from mesh import READY_SECONDS, Mesh
 from mesh_case import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, Gate, MeshTest
 from nats_wire import NatsWire
 
-# Fields 100, bytes, and 101, a number: of a WorkItem, and of any form that has no such fields.
+# Fields 100, bytes, and 101, a number: of a WorkItem, or of any other form without such fields.
 NEWER_FIELDS = b"\xa2\x06\x0afrom later\xa8\x06\x07"
 QUEUE = "local/billing-in-0"
 
@@ -47,7 +47,7 @@ class RollingTest(MeshTest):
             report.close()
 
     def counted_items(self, batch):
-        """(attempts, handler version, worker) of each."""
+        """Returns (attempts, handler version, worker) of each counted item."""
         return self.reported(
             "SELECT attempts, handler_version, worker FROM muster_items WHERE batch = ?", batch)
 
@@ -72,7 +72,7 @@ class RollingTest(MeshTest):
         self.fail(f"{queue} never had {items} items: {queues}")
 
     def add_fields_to_every_other_item(self, queue):
-        """As if a newer initiator had put half of them. Answers how many."""
+        """Changes half of the items as if a newer initiator had put them. Returns their number."""
         stream = "MUSTER_" + queue.replace("/", "_")
         wire = NatsWire(self.mesh.nats_addresses[0])
         self.addCleanup(wire.close)
@@ -100,7 +100,8 @@ class SideBySideTest(RollingTest):
 
         old = self.start_processor("processor")
         new = self.start_processor("next_processor")
-        # Those that were put again stand behind the others, and each is held by one at the gate.
+        # The changed items stand behind the others, and each processor holds one of them at the
+        # gate.
         self.await_batch(1, lambda batch: batch["items_counted"] == FREE_ITEMS // 2)
         self.await_busy(2)
         old.signal(signal.SIGTERM)
@@ -109,8 +110,8 @@ class SideBySideTest(RollingTest):
         self.assertEqual(old.wait(), 0)
         result = self.end_of(submission)
         self.assert_exact(data, ROWS, result)
-        # What the old one had in hand and not begun went to the new one at once, and nothing was
-        # charged for it: its lease would have lasted for minutes.
+        # The old processor's items that had not begun went to the new one at once and were charged
+        # no attempt: their leases would have lasted for minutes.
         self.assert_counted_once_at_the_first_attempt(1, self.ITEMS)
         workers = {worker for _, _, worker in self.counted_items(1)}
         self.assertEqual(len(workers), 2, "both had a part in it")
@@ -131,7 +132,7 @@ class HandlerVersionTest(RollingTest):
         self.await_queued("local/retail-in-0", self.ITEMS)
         self.assertEqual(old.stop(), 0)
 
-        # Nobody fits the first batch now. What is submitted is for the new one.
+        # No processor fits the first batch now. A new submission is bound to the new version.
         new = self.start_processor("next_processor")
         new.await_line("no fitting worker for the items of a batch")
         new.await_line("handler version 1")
@@ -142,11 +143,11 @@ class HandlerVersionTest(RollingTest):
         self.assertEqual(waiting["items_counted"], 0)
         self.assertEqual(self.ask("worker", "pause", "--all").returncode, 0)
         last = self.start_submit("retail", data, request_id="may")
-        # Those that were put back count as in flight.
+        # Items that a processor has put back count as in flight.
         self.await_queued("local/retail-in-0", self.ITEMS)
 
-        # From here on both are there, with items of both versions in their queue. The old one takes
-        # those of the last batch while the new one is paused, and puts them back.
+        # From here on both processors run, with items of both versions in their queue. While the
+        # new one is paused, the old one takes the items of the last batch and puts them back.
         old.restart()
         old.await_line("handler version 2")
         self.assertEqual(self.ask("worker", "resume").returncode, 0)
@@ -168,7 +169,7 @@ class HandlerVersionTest(RollingTest):
 
 
 class MixedVersionsTest(RollingTest):
-    """Of a batch that is bound to no version: nobody was there who could have said one."""
+    """A batch that is bound to no version, because no processor ran that could state one."""
 
     ITEMS = 40  # more than a processor claims at a time
     LINES_PER_ITEM = 10
@@ -187,7 +188,7 @@ groups:
             return self.start_processor("fragile_processor")
 
     def make_lines(self):
-        """Items that wait at the gate, behind FREE_ITEMS that do not."""
+        """Writes items that wait at the gate, behind FREE_ITEMS that do not."""
         lines = [f"text {i % 7}" for i in range(self.ITEMS * self.LINES_PER_ITEM)]
         for item in range(FREE_ITEMS, self.ITEMS):
             lines[item * self.LINES_PER_ITEM] = "wait"
@@ -201,7 +202,7 @@ groups:
         submission = self.start_submit("fragile", self.write("in.txt", "\n".join(lines) + "\n"))
         self.await_queued("local/fragile-in-0", self.ITEMS)
 
-        # Each has one at the gate, so each has a part in it.
+        # Each processor has an item at the gate, so each works on some of them.
         self.start_version("1")
         self.await_batch(1, lambda batch: batch["items_counted"] == FREE_ITEMS)
         self.start_version("2.0 beta")

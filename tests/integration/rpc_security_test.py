@@ -27,8 +27,8 @@ def policy_of_the_page():
 
 
 class TlsMesh(Mesh):
-    """Every service has a certificate in its host's name, and demands one of whoever calls. All of
-    them lie where they can be replaced, each with its key, as the page says."""
+    """Every service has a certificate in its host's name, and demands one of every caller. Each
+    certificate lies with its key in a place where both can be replaced, as the page says."""
 
     ROLES = "initiator", "controller", "processor"
 
@@ -46,7 +46,7 @@ class TlsMesh(Mesh):
                                   self.policy, *more)
 
     def shown_by(self, name, roots):
-        """The options by which somebody shows a certificate."""
+        """The options by which a program shows a certificate."""
         place = self.folder / name / "tls"
         return ["--tls-cert", place / "certificate.pem", "--tls-key", place / "key.pem",
                 "--tls-roots", roots]
@@ -86,8 +86,8 @@ class RpcSecurityTest(MeshTest):
         return super().muster(*arguments, *self.shown, cwd=cwd)
 
     def act_as(self, name, authority=None, trusted=None):
-        """Who asks, with a certificate of `authority`, and believes servers of `trusted`; where
-        neither is named, of the mesh's."""
+        """Makes the test's calls with a certificate of `authority`, and trusts servers of
+        `trusted`; the default for both is the mesh's authority."""
         self.mesh.renew(name, authority or self.mesh.authority, f"DNS:{name}.example.org")
         self.shown = self.mesh.shown_by(name, (trusted or self.mesh.authority).certificate)
 
@@ -146,7 +146,7 @@ class RenewalTest(RpcSecurityTest):
         self.fail("nobody who trusts the renewed authority alone is let in")
 
     def test_an_authority_is_replaced_while_the_mesh_works(self):
-        self.submit("billing", retail_input(ROWS))  # whoever has to know each other is connected
+        self.submit("billing", retail_input(ROWS))  # now all services have connected to each other
         renewed = Authority(self.folder, "renewed")
         self.mesh.trust(self.mesh.authority, renewed)
         self.act_as("shop", authority=renewed)
@@ -155,7 +155,8 @@ class RenewalTest(RpcSecurityTest):
         self.act_as("shop", authority=renewed, trusted=renewed)
         self.await_answer()
         self.mesh.trust(renewed)
-        # Comes back with nothing but the new, and is called by an initiator that was never restarted.
+        # The restarted controller has only the new authority, and is called by an initiator that
+        # was never restarted.
         self.mesh.controller.stop()
         self.mesh.controller.restart()
         data = retail_input(2 * ROWS)

@@ -13,7 +13,8 @@ import harness
 from harness import ROOT, MusterTest, retail_input
 from mesh import free_address
 
-# The real Online Retail file, where somebody has it; else one as large that is generated.
+# The real Online Retail file, where the environment names it; otherwise a generated one of the same
+# size.
 REAL_INPUT = os.environ.get("MUSTER_RETAIL_CSV")
 
 
@@ -50,7 +51,8 @@ class RunTest(MusterTest):
             "transactions": "1"})
 
     def run_traced(self, *more, **environment):
-        """What its handler, a program, is told of traces; and what is kept of the batch."""
+        """Returns the trace that the handler's program receives, and the trace stored with the
+        batch."""
         self.write("tell.py", "import json, sys\n"
                    "for line in sys.stdin:\n"
                    "    item = json.loads(line)\n"
@@ -168,7 +170,7 @@ class RunTest(MusterTest):
         self.assertNotIn("\x1b", done.stderr)
 
     def test_a_second_process_on_the_data_directory_gets_a_clear_error(self):
-        # It has the directory for as long as its input is open.
+        # The run holds the directory for as long as its input is open.
         self.write("silent.py", "import sys\nsys.stdin.read()\n")
         job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
             "handler: {linked: retail}", "handler: {command: [python3, silent.py], deadline: 1h}"))
@@ -205,7 +207,7 @@ class RunTest(MusterTest):
 
 class StopTest(MusterTest):
     def stop_midway(self, how):
-        """Stops a run in mid-batch with a signal; answers (exit code, seconds it took, stderr)."""
+        """Stops a run in mid-batch with a signal; returns (exit code, seconds it took, stderr)."""
         data = retail_input(541909)
         process = self.start_run(data, "--threads", 1)
         for line in process.stderr:

@@ -1,7 +1,7 @@
 """Scale-in never kills work: processors come and go a hundred times while a batch runs.
 
-An agent starts them as processes of this host and lets them go while they hold work. Each item's
-handler notes down that it begins, so what was begun twice, or is tried again, is seen.
+An agent starts them as processes of this host and releases them while they hold work. The handler
+records the begin of each item, so an item that begins twice, or is tried again, is visible.
 """
 
 import collections
@@ -22,7 +22,7 @@ REPLICAS = 4
 SCALE_INS = 102
 GRACE = "30s"
 
-# Bills like the retail job, 100 to 300 ms for each item, until somebody is in a hurry.
+# Bills like the retail job, 100 to 300 ms for each item, until the file `hurry` exists.
 SLOW = f'''
 import json, os, random, sys, time
 sys.path.insert(0, {str(ROOT / "examples/retail")!r})
@@ -52,7 +52,7 @@ class MeshWithoutProcessors(Mesh):
 
 
 class Agent:
-    """Orders processors from a program that does as it is told, and can be killed."""
+    """Orders processors from actuate_processes, a program that carries out the orders."""
 
     def __init__(self, mesh, folder):
         self.token = 1
@@ -89,7 +89,7 @@ class Agent:
         raise AssertionError(f"never got there: {replicas}")
 
     def end(self):
-        """Lets all of them go, and waits until they have."""
+        """Releases all replicas, and waits until they have gone."""
         if self.process.poll() is None:
             self.order(0)
             self.await_replicas(lambda replicas: not replicas)
@@ -120,18 +120,18 @@ class ScaleInTest(MeshTest):
         self.answer("job", "apply", self.write("billing.yaml", text))
 
     def notes(self):
-        """(instance, item, attempt) of each begin."""
+        """Returns (instance, item, attempt) of each begin."""
         return [line.split() for line in self.begun.read_text().splitlines()]
 
     def await_work(self, replicas):
-        """Waits until each of them has begun something."""
+        """Waits until each replica has begun an item."""
         end = time.monotonic() + READY_SECONDS
         while not set(replicas) <= {note[0] for note in self.notes()}:
             self.assertLess(time.monotonic(), end, "a replica got no work")
             time.sleep(0.01)
 
     def scale_in_once_each(self):
-        """From REPLICAS to one, one after the other, each while it has work."""
+        """Scales from REPLICAS to one in single steps, while each replica has work."""
         self.agent.order(REPLICAS)
         replicas = self.agent.await_replicas(
             lambda seen: sum(state == "ready" for state in seen.values()) == REPLICAS)
@@ -145,7 +145,7 @@ class ScaleInTest(MeshTest):
         data = retail_input(ROWS)
         self.apply_slow_billing()
         self.agent.order(1)
-        # The job has no handler until somebody works for it.
+        # The job has no handler until a processor works for it.
         self.agent.await_replicas(lambda seen: "ready" in seen.values())
         submit = self.start_submit("billing", data)
         scale_ins = 0

@@ -1,6 +1,6 @@
-"""The scaling agent beside the services, on a real NATS server: what it sees, decides and tells.
+"""The scaling agent beside the services, on a real NATS server: its readings, decisions and answers.
 
-Needs Debian's grpcio: the agent is asked over gRPC, as its clients ask it.
+Needs Debian's grpcio: the tests call the agent over gRPC, as its clients do.
 """
 
 import importlib
@@ -24,7 +24,7 @@ targets:
 """
 # An outage has to last longer than heartbeats may be missing.
 OUTAGE_SECONDS = 8
-# Whoever begins to lead lets nobody go before that.
+# A new leader lets no replica go before that.
 SETTLE_SECONDS = 8
 
 
@@ -42,7 +42,7 @@ v1 = load_messages()
 
 
 class Agent:
-    """A scaling agent that tries out what it would do, and a client of it."""
+    """A scaling agent with the dry-run actuator, and a client of it."""
 
     def __init__(self, mesh, rules, *more, actuator="dry-run"):
         self.address = free_address()
@@ -53,7 +53,7 @@ class Agent:
 
     def restart(self):
         self.program.restart()
-        # The one before may still be waiting to try again.
+        # The channel before may still be waiting to try again.
         self.channel.close()
         self.channel = grpc.insecure_channel(self.address)
 
@@ -65,20 +65,20 @@ class Agent:
         return ask(request, timeout=READY_SECONDS, wait_for_ready=True)
 
     def watch(self, **fields):
-        """An iterator of decisions, from now on."""
+        """Returns an iterator of decisions, from now on."""
         request = v1.WatchDecisionsRequest(**fields)
         ask = self.channel.unary_stream("/muster.v1.ScalingService/WatchDecisions",
                                         type(request).SerializeToString,
                                         v1.WatchDecisionsResponse.FromString)
         call = ask(request, timeout=READY_SECONDS, wait_for_ready=True)
-        call.initial_metadata()  # from here on it misses nothing
+        call.initial_metadata()  # from here on the watch misses nothing
         return (response.decision for response in call)
 
     def leads(self):
         return self.call("GetAgent").leads
 
     def decisions(self):
-        """Newest first."""
+        """Returns the decisions, newest first."""
         return list(self.call("ListDecisions", target="billing").decisions)
 
     def target(self):
@@ -86,7 +86,7 @@ class Agent:
 
 
 class AgentMesh(Mesh):
-    """Has no processors until they are asked for."""
+    """A mesh without processors until a test starts them."""
 
     def start(self):
         self.nats_cluster = [self.start_nats()]
@@ -115,7 +115,7 @@ class AgentTest(mesh_case.MeshTest):
         return agent
 
     def wait_until(self, reached, seconds=READY_SECONDS):
-        """What `reached` answers, once that is true."""
+        """Waits until the result of `reached` is true, and returns it."""
         end = time.monotonic() + seconds
         while not (answer := reached()):
             if time.monotonic() > end:
@@ -126,7 +126,7 @@ class AgentTest(mesh_case.MeshTest):
         return answer
 
     def submit_without_processors(self):
-        """A batch for a handler that nobody has yet."""
+        """Submits a batch for a handler that no processor has yet."""
         self.apply_billing()
         done = self.ask("batch", "submit", "billing", "--input", retail_input(mesh_case.ROWS),
                         "--handler-version", "1", "-o", "json")
@@ -222,7 +222,7 @@ class LeadTest(AgentTest):
         print(f"another leads after {took:.1f} s", file=sys.stderr)
         self.assertLess(took, 30)
         self.assertGreater(other.call("GetAgent").fencing_token, about.fencing_token)
-        # What somebody demanded stands, and ids count on.
+        # The demanded override stays, and ids count on.
         again = self.wait_until(other.decisions)[-1]
         self.assertEqual((again.binding, again.replicas), ("override", 3))
         self.assertGreater(int(again.id.rsplit("-", 1)[1]), int(held.id.rsplit("-", 1)[1]))
@@ -261,7 +261,7 @@ class OutageTest(AgentTest):
         self.mesh.nats.restart()
         self.wait_until(agent.leads)
         self.wait_until(lambda: agent.target().replicas.ready == 2)
-        time.sleep(SETTLE_SECONDS)  # so long nobody may go; longer, nobody has a reason to
+        time.sleep(SETTLE_SECONDS)  # until then no replica may go; afterwards none has a reason to
         number = int(before.id.rsplit("-", 1)[1])
         since = [decision for decision in agent.decisions()
                  if int(decision.id.rsplit("-", 1)[1]) > number]

@@ -1,6 +1,6 @@
-"""The scaling agent at work: it starts and lets go real processors as batches come and go.
+"""The scaling agent at work: it starts and stops real processors as batches come and go.
 
-The handler takes its time, so that the promise needs several replicas whatever the machine can do.
+The handler is slow by design, so that the promise needs several replicas on every machine.
 """
 
 import json
@@ -16,7 +16,7 @@ from live import (ROWS_PER_ITEM, RULES, Burst, LiveAgent, notes, redelivered, se
                   workers)
 from scaling_agent_test import OUTAGE_SECONDS, AgentTest
 
-# More on a machine that is slow in other things, too: all times grow with it.
+# Larger on a machine that is slow in other things, too: all times grow with it.
 SCALE = float(os.environ.get("MUSTER_LIVE_SCALE", "1"))
 ITEM_SECONDS = 0.1 * SCALE
 SLA_SECONDS = int(20 * SCALE)
@@ -58,7 +58,7 @@ class LiveTest(AgentTest):
         return int(decisions[0].id.rsplit("-", 1)[1]) if decisions else 0
 
     def decisions_since(self, number):
-        """Oldest first."""
+        """Returns the later decisions, oldest first."""
         return [decision for decision in reversed(self.agent.decisions())
                 if int(decision.id.rsplit("-", 1)[1]) > number]
 
@@ -67,7 +67,7 @@ class LiveTest(AgentTest):
         self.wait_until(lambda: self.agent.target().replicas.ready == 0)
 
     def burst(self, name, items):
-        """A batch of so many items, until all replicas have gone."""
+        """Runs a batch of this many items, and waits until all replicas have gone."""
         data = retail_input(items * ROWS_PER_ITEM)
         before = self.number_of_last_decision()
         begun = time.time()
@@ -94,7 +94,7 @@ class BurstTest(LiveTest):
         [growth] = burst.growths
         inputs = self.agent.call("GetDecision", decision=growth.id).inputs
         self.assertEqual(growth.action.before, 0)
-        # It decides by what it knows at that moment, and patience rounds.
+        # The agent decides by its knowledge at that moment, and its patience rounds the number.
         self.assertLessEqual(abs(growth.action.after - self.needed(inputs)), 1)
         self.assertGreater(growth.action.after, 1)
         self.assertEqual(burst.most_replicas, growth.action.after)
@@ -114,7 +114,8 @@ class BurstTest(LiveTest):
 
     @staticmethod
     def needed(inputs):
-        """Replicas for the whole burst by docs/scaling.md, from the speeds that the agent knew."""
+        """Returns the replicas for the whole burst by docs/scaling.md, from the speeds that the
+        agent knew."""
         service = seconds(inputs.service_time)
         margin = min(max(2, 0.05 * SLA_SECONDS), SLA_SECONDS / 2)
         run = SLA_SECONDS - service - margin - seconds(inputs.cold_start)
@@ -125,7 +126,7 @@ class FaultTest(LiveTest):
     ITEMS = 400
 
     def start_burst(self):
-        """A batch, once several replicas have begun to work on it."""
+        """Submits a batch, and waits until several replicas have begun to work on it."""
         submission = self.start_submit("billing", retail_input(self.ITEMS * ROWS_PER_ITEM))
         self.wait_until(lambda: len(workers(self.begun)) > 1)
         return submission
@@ -138,7 +139,7 @@ class FaultTest(LiveTest):
 
     def test_replicas_go_on_without_their_agent_and_the_next_one_adopts_them(self):
         self.start_live_agent()
-        # So that it is known how many there are.
+        # Fixes the number of replicas.
         self.agent.call("SetOverride", target="billing", replicas=3, hold={"seconds": 3600})
         with self.agent.replicas as watch:
             submission = self.start_burst()

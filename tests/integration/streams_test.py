@@ -1,5 +1,5 @@
-"""What becomes of a mesh when its streams are not what they should be: set otherwise by somebody, or
-lost with all of the NATS server's data. On each server that MUSTER_NATS_SERVERS names."""
+"""A mesh whose streams are wrong: created by another program with other settings, or lost with all of
+the NATS server's data. The tests run on each server that MUSTER_NATS_SERVERS names."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ def wire(mesh):
 
 
 def set_otherwise(nats, stream, subject):
-    """Puts a stream of this name where nobody can use it."""
+    """Creates a stream of this name with settings that muster cannot use."""
     nats.api(f"STREAM.CREATE.{stream}", name=stream, subjects=[subject], storage="memory")
 
 
@@ -31,7 +31,7 @@ class OtherwiseAtStartTest(MeshTest):
     BUCKETS = {"KV_muster": "$KV.muster.>", "OBJ_muster": "$O.muster.C.>"}
 
     def start_mesh(self):
-        pass  # the streams are first
+        pass  # each test creates its streams first
 
     def test_every_service_says_what_is_in_its_way_and_goes_on_when_it_is_mended(self):
         self.mesh.start_nats().await_ready()
@@ -59,7 +59,7 @@ class OtherwiseAtStartTest(MeshTest):
 
 
 class OtherwiseMeanwhileTest(FaultTest):
-    """Somebody puts another stream in the place of a queue, in mid-batch."""
+    """Another program replaces a queue's stream in mid-batch."""
 
     def await_problem(self, *words):
         end = time.monotonic() + READY_SECONDS
@@ -79,7 +79,7 @@ class OtherwiseMeanwhileTest(FaultTest):
         self.await_problem(stream, 'storage is "memory", not "file"')
         for program in self.mesh.programs:
             self.assertIsNone(program.process.poll(), f"{program.argv[0]} has ended")
-        # Whoever submits meanwhile is told.
+        # A client that submits meanwhile gets the reason.
         other = self.retail_rows((3, "0.1", "7", "France"))
         late = self.start_submit("billing", other, request_id="april")
         said = ""
@@ -106,8 +106,8 @@ class OtherwiseMeanwhileTest(FaultTest):
 
 
 class Supervisor:
-    """Starts a server again that ends by itself, as an init system does. 2.9 may: asked for a message
-    of a stream that it is just making, it now and then ends with a nil pointer."""
+    """Restarts a server that ends by itself, as an init system does. Version 2.9 may: on a request
+    for a message of a stream that it is just creating, it sometimes ends with a nil pointer."""
 
     def __init__(self, server):
         self.server = server
@@ -135,7 +135,7 @@ class LostStoreTest(FaultTest):
         self.addCleanup(Supervisor(self.mesh.nats).stop)
 
     def assert_goes_on(self, submissions):
-        """Also with batches that are submitted from now on, each of which is one of its own."""
+        """Asserts that later submissions work, too, and that each makes its own batch."""
         self.assert_ends_exactly_once()
         other = self.retail_rows((3, "0.1", "7", "France"))
         numbers = []
@@ -144,7 +144,7 @@ class LostStoreTest(FaultTest):
             self.assert_exact(other, 1, result)
             numbers.append(result["batch"])
         self.assertEqual(len({1, *numbers}), 1 + submissions, numbers)
-        # The counter is lost, and begins where no other has got to.
+        # The counter is lost, and begins in a range that no other initiator has reached.
         self.assertGreater(numbers[-1], 200_000_000)
         self.assert_report_is_the_direct_sum(self.data, 1)
         self.assertEqual([job["job"] for job in self.answer("job", "list")], ["billing"])
@@ -156,7 +156,7 @@ class LostStoreTest(FaultTest):
         self.lose_store()
         self.mesh.nats.restart()
         self.supervise()
-        # It has nine more numbers in hand.
+        # The initiator has nine more numbers in its range.
         self.assert_goes_on(submissions=10)
 
     def test_services_that_begin_with_an_empty_server_bring_their_batches_back(self):
@@ -200,7 +200,7 @@ class LostLargeItemsTest(FaultTest):
 
 
 def on_other_servers(*cases):
-    """The same cases, once more for each further server."""
+    """Returns the same cases for each further server."""
     return {f"{case.__name__}OnServer{number}": type(case.__name__, (case,), {"nats_server": server})
             for number, server in enumerate(NATS_SERVERS[1:], 1) for case in cases}
 

@@ -9,7 +9,7 @@ from mesh import READY_SECONDS, Program, free_address
 
 
 class OneProcess:
-    """`muster up`, with what it shares in its data directory."""
+    """`muster up` with all shared state in its data directory."""
 
     def __init__(self, folder):
         self.server = self.reporter = free_address()

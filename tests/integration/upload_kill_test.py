@@ -1,6 +1,7 @@
-"""An initiator that is killed in the middle of an upload, as a client sees it that speaks its protocol.
+"""An initiator that is killed in the middle of an upload, seen by a client of its protocol.
 
-Needs Debian's grpcio: the client takes one step at a time, and so knows what was acknowledged when.
+Needs Debian's grpcio: the client takes one step at a time, and so knows when each byte was
+acknowledged.
 """
 
 import importlib
@@ -22,7 +23,7 @@ ROWS = 60000
 
 
 def load_messages():
-    """Those of the batch service, as protoc makes them for Python."""
+    """Returns the messages of the batch service, as protoc makes them for Python."""
     folder = harness.folder_of_program("muster-messages-")
     subprocess.run(
         [shutil.which("protoc"), f"--proto_path={ROOT / 'proto'}", f"--python_out={folder}",
@@ -35,12 +36,13 @@ v1 = load_messages()
 
 
 class Upload:
-    """One stream of BatchService.Submit. It is accepted when it is made."""
+    """One stream of BatchService.Submit, which the initiator has accepted when the constructor
+    returns."""
 
     def __init__(self, server, content, **header):
         self.content = content
         self.requests = queue.SimpleQueue()
-        # One of its own: the one before may still be waiting to try again.
+        # A separate channel: the one before may still be waiting to try again.
         self.channel = grpc.insecure_channel(server)
         ask = self.channel.stream_stream("/muster.v1.BatchService/Submit",
                                          v1.SubmitRequest.SerializeToString,
@@ -64,7 +66,7 @@ class Upload:
             self.durable = next(self.responses).durable.durable_offset
 
     def seal(self):
-        """The status that it is answered with."""
+        """Seals the upload; returns the batch's status in the answer."""
         digest = xxhash.xxh3_128_digest(self.content)
         self.send(seal=v1.SubmitSeal(size=len(self.content), content_hash=digest))
         for response in self.responses:
@@ -73,7 +75,7 @@ class Upload:
         raise AssertionError("the stream ended without an answer to the seal")
 
     def hear_to_the_end(self):
-        """Hears what was acknowledged before the stream broke, and answers how it did."""
+        """Reads acknowledgements until the stream breaks; returns the status code."""
         try:
             for response in self.responses:
                 self.durable = response.durable.durable_offset
@@ -109,11 +111,11 @@ class UploadKillTest(mesh_case.MeshTest):
         return resumed
 
     def assert_ends_exactly_once(self, upload):
-        """Sends the rest."""
+        """Sends the remaining content."""
         while upload.sent < len(self.content):
             upload.send_piece()
         self.assertEqual(upload.seal().batch, upload.accepted.batch)
-        # The same submission waits for that batch, and makes no other one.
+        # The same submission waits for that batch, and makes no new one.
         result = self.submit("billing", self.data, "march")
         self.assertEqual(result["batch"], upload.accepted.batch)
         self.assert_exact(self.data, ROWS, result)

@@ -1,4 +1,4 @@
-"""What muster says, to whom, and with which exit code."""
+"""The output of muster: its words, its streams and its exit codes."""
 
 import json
 import os
@@ -109,7 +109,7 @@ class SignalTest(MusterTest):
 
     def test_a_command_that_only_looks_dies_of_a_signal(self):
         self.run_job(self.retail_rows(*[(1, "1", str(i), "France") for i in range(20000)]))
-        # Nobody reads, so it blocks in the middle of its output.
+        # The pipe has no reader, so the program blocks in the middle of its output.
         process = subprocess.Popen([MUSTER, "report", "1", "--data-dir", str(self.data_dir)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.read(1)
@@ -119,7 +119,7 @@ class SignalTest(MusterTest):
 
 
 class ReadmeTest(MusterTest):
-    """Its commands work as they stand there, in a clone that was built."""
+    """README.md's commands work as they stand, in a clone that was built."""
 
     def setUp(self):
         super().setUp()
@@ -136,7 +136,7 @@ class ReadmeTest(MusterTest):
         return section
 
     def paste(self, *blocks):
-        """Into one shell, which knows of no muster yet; answers what it says."""
+        """Runs the blocks in one shell, with no muster on its path yet; returns the output."""
         done = subprocess.run(
             ["bash", "-e", "-c", "\n".join(blocks)], capture_output=True, text=True, cwd=self.folder,
             timeout=harness.TIMEOUT_SECONDS)

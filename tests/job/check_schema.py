@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds schema/KIND.schema.json against the samples in tests/KIND: it must accept what the parser
-accepts, and refuse what the parser refuses, save the files that say '# beyond the schema'.
+accepts, and refuse what the parser refuses, except for files with '# beyond the schema'.
 
 Usage: check_schema.py REPOSITORY KIND EXAMPLES     EXAMPLES: a pattern of valid files
 """
@@ -14,7 +14,7 @@ import yaml
 
 
 def refusal(validator, text):
-    """Why the schema refuses a file, or None."""
+    """Returns why the schema refuses a file, or None."""
     error = jsonschema.exceptions.best_match(validator.iter_errors(yaml.safe_load(text)))
     return error and error.message
 

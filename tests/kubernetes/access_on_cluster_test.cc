@@ -18,7 +18,7 @@ using kubernetes::Access;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Each way to show a real server who one is.
+// Each way to authenticate to a real server.
 class AccessOnClusterTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -32,7 +32,7 @@ class AccessOnClusterTest : public ::testing::Test {
         kubernetes::Client::Open(*access, base::RealClock(), {.max_attempts = 1}).value();
     return kubernetes::ListPods(client.get(), cluster_->name_space(), "app=x").status();
   }
-  // A role holds within a moment of being bound.
+  // A role takes effect a moment after its binding.
   bool MayLook(const absl::StatusOr<Access>& access) {
     absl::Status status;
     const bool may = Eventually([&] { return (status = Look(access)).ok(); });

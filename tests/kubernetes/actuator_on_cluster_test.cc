@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAreArray;
 
-// An agent that may do what the documented Role allows, and its two targets.
+// An agent with the rights of the documented Role, and its two targets.
 class Agent {
  public:
   explicit Agent(TestCluster* cluster, WorkloadKind kind = WorkloadKind::kDeployment,
@@ -53,7 +53,7 @@ class Agent {
   KubernetesActuator actuator_;
 };
 
-// A role holds within a moment of being bound.
+// A role takes effect a moment after its binding.
 bool AwaitRole(Agent& agent) {
   return Eventually([&] { return agent->Observe("billing").ok() && agent->Observe("mail").ok(); });
 }
@@ -95,7 +95,7 @@ class ActuatorOnClusterTest : public ::testing::Test {
     for (const scaling::actuator::Replica& replica : state->replicas) {
       if (replica.name == name) return replica.state;
     }
-    return ReplicaState::kParked;  // which no pod is
+    return ReplicaState::kParked;  // no pod is ever parked
   }
 
   std::unique_ptr<TestCluster> cluster_;
@@ -115,7 +115,7 @@ TEST_F(ActuatorOnClusterTest, GrowsByAHundredInOneActionAndLetsJustTheNamedGo) {
   EXPECT_THAT(Staying(agent), UnorderedElementsAreArray(std::vector(all.begin() + 60, all.end())));
 }
 
-// As an order leaves behind that was not carried out, or a person who meant well.
+// An interrupted order, or a well-meaning person, may leave such costs behind.
 TEST_F(ActuatorOnClusterTest, RemovesTheCostsThatPodsHaveFromBefore) {
   Agent agent(cluster_.get());
   ASSERT_TRUE(AwaitRole(agent));
@@ -139,7 +139,7 @@ TEST_F(ActuatorOnClusterTest, FollowsItsPodsFromStartingToGone) {
   EXPECT_EQ(StateOf(agent, name), ReplicaState::kStarting);
   cluster_->SetReady(name);
   EXPECT_TRUE(Eventually([&] { return StateOf(agent, name) == ReplicaState::kReady; }));
-  // A finalizer keeps it while it goes, as a container that drains would.
+  // A finalizer keeps the pod while it goes, as a draining container would.
   const nlohmann::json hold = {{"metadata", {{"finalizers", {"muster.test/hold"}}}}};
   ASSERT_TRUE(cluster_->admin()->Patch(cluster_->PodAddress(name), hold).ok());
   ASSERT_TRUE(cluster_->admin()->Delete(cluster_->PodAddress(name)).ok());
@@ -150,7 +150,7 @@ TEST_F(ActuatorOnClusterTest, FollowsItsPodsFromStartingToGone) {
 }
 
 TEST_F(ActuatorOnClusterTest, WritesNoScaleThatHasChangedSinceItWasRead) {
-  // Its controller writes its status now and then, which changes the version, too.
+  // The controller of the workload updates its status now and then, which changes the version, too.
   absl::StatusOr<kubernetes::Scale> read;
   ASSERT_TRUE(Eventually([&] {
     read = ReadScale(cluster_->admin(), processor_);
@@ -205,7 +205,7 @@ TEST_F(ActuatorOnClusterTest, NamesEachVerbThatItsRoleLacks) {
     EXPECT_TRUE(Eventually([&] {
       const auto pods = ListPods(cluster_->admin(), cluster_->name_space(), "app=processor");
       if (!pods.ok() || pods->size() != 2) return false;
-      // One that an agent before has not marked.
+      // Picks a pod that an earlier attempt has not marked.
       const bool is_marked = (*pods)[0].deletion_cost.has_value();
       Order order = BillingTo(1);
       order.let_go_first = {(*pods)[is_marked ? 1 : 0].name};
@@ -252,7 +252,7 @@ TEST_F(ActuatorOnClusterTest, SaysThatATargetsDeploymentIsNotThere) {
   EXPECT_EQ(agent->Apply(BillingTo(1)).status().code(), absl::StatusCode::kNotFound);
 }
 
-// The one before does not know, or does not care, that it leads no more. Its actuator has never
+// The former leader does not know, or ignores, that it has lost the lead. Its actuator has never
 // seen the later token.
 TEST_F(ActuatorOnClusterTest, NoOrderOfTheOneBeforeOverwritesALaterOne) {
   Agent agents[] = {Agent(cluster_.get()), Agent(cluster_.get())};
@@ -266,7 +266,7 @@ TEST_F(ActuatorOnClusterTest, NoOrderOfTheOneBeforeOverwritesALaterOne) {
       while (!stop.stop_requested()) agents[before]->Apply(old).status().IgnoreError();
     });
     ASSERT_TRUE(Eventually([&] { return clock->Monotonic() >= old.not_after; }));
-    // One that changes the number, whatever it is now.
+    // This order changes the number in every case.
     const Order order = BillingTo(round + 2, 2 * round + 2);
     ASSERT_TRUE(Eventually([&] { return agents[after]->Apply(order).ok(); }));
     for (int look = 0; look < 20; ++look) EXPECT_EQ(Told(), round + 2);

@@ -23,7 +23,7 @@ using kubernetes::WorkloadKind;
 
 constexpr absl::string_view kLoopback = "https://127.0.0.1:";
 
-// Counts what it is told.
+// Counts the reports that it receives.
 class Counts final : public kubernetes::WatchListener {
  public:
   void OnAll(const std::vector<nlohmann::json>& objects) override {
@@ -91,7 +91,7 @@ class FaultsOnClusterTest : public ::testing::Test {
     options.targets = {{"billing", processor_}};
     return options;
   }
-  // Past the relay.
+  // Goes directly to the server, past the relay.
   void SetScale(int replicas) {
     EXPECT_TRUE(Eventually([&] {
       const auto scale = ReadScale(cluster_->admin(), processor_);
@@ -117,7 +117,7 @@ TEST_F(FaultsOnClusterTest, AWatchGoesOnWhereItWasCutWithoutAnotherList) {
     relay_->Cut();
     EXPECT_TRUE(Eventually([&] { return counts.troubles() > troubles; })) << pods;
   }
-  // Those that went while nobody listened are told of, too.
+  // The watch also reports the pods that went while the connection was cut.
   SetScale(0);
   EXPECT_TRUE(Eventually([&] { return counts.pods() == 0; }));
   EXPECT_EQ(counts.lists(), 1);
@@ -142,7 +142,7 @@ TEST_F(FaultsOnClusterTest, AServerThatHangsIsUnavailableUntilItIsBack) {
   }));
 }
 
-// Its watch's thread stands in the middle of a request that will never be answered.
+// The watch's thread waits in the middle of a request that will never be answered.
 TEST_F(FaultsOnClusterTest, AWatchOfAServerThatHangsEndsAtOnce) {
   auto pods = std::make_unique<scaling::actuator::kubernetes::PodCache>(
       client_.get(), cluster_->name_space(), "app=processor", base::RealClock());

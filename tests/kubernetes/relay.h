@@ -1,4 +1,4 @@
-// Relay: a way to a server that a test can cut and block.
+// Relay: a connection to a server that a test can cut and block.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace muster::kubernetes_test {
 
-// Passes bytes between whoever connects to it, on loopback, and a server on loopback. Thread-safe.
-// Ends the process when it gets no port.
+// Passes bytes between its clients and a server, both on loopback. Thread-safe. Ends the process
+// when there is no free port.
 class Relay {
  public:
   explicit Relay(int server_port);
@@ -19,11 +19,11 @@ class Relay {
   Relay& operator=(const Relay&) = delete;
 
   int port() const { return port_; }
-  // Cuts all connections that there are.
+  // Cuts all current connections.
   void Cut();
-  // From now on nothing gets through, in whichever direction, and nobody is told.
+  // From now on no byte gets through in either direction, and no connection is closed.
   void Block();
-  // Cuts what was blocked, and lets new connections through.
+  // Cuts the blocked connections, and lets new ones through.
   void Unblock();
 
  private:
@@ -43,7 +43,7 @@ class Relay {
   base::Mutex mu_;
   base::CondVar unblocked_;
   bool is_blocked_ ABSL_GUARDED_BY(mu_) = false;
-  // Closed only at the end: a number that is used again would be another's.
+  // Closed only at the end: a reused descriptor would belong to another connection.
   std::vector<Pair> pairs_ ABSL_GUARDED_BY(mu_);
   std::vector<std::thread> passers_ ABSL_GUARDED_BY(mu_);
 

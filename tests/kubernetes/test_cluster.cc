@@ -55,7 +55,7 @@ json FromYaml(const YAML::Node& node) {
   return node.Scalar();
 }
 
-// The Role that users are told to apply.
+// Reads the Role that the documentation tells users to apply.
 json PageRole() {
   std::ifstream stream(MUSTER_SCALING_PAGE);
   std::stringstream page;
@@ -113,7 +113,7 @@ TestCluster::TestCluster()
       admin_(OrGiveUp(kubernetes::Client::Open(admin_access_, base::RealClock()))),
       name_space_(NewName()) {
   Create({kNamespaces, "", "", ""}, {{"metadata", {{"name", name_space_}}}});
-  // Pods are made for an account that the cluster makes for each namespace.
+  // Pods run as an account that the cluster makes for each namespace.
   if (!Eventually([this] {
         return admin_->Get({kServiceAccounts, name_space_, "default", ""}).ok();
       })) {

@@ -21,38 +21,38 @@ namespace muster::kubernetes_test {
 // Whether there is a cluster to test on: MUSTER_TEST_KUBECONFIG names its kubeconfig.
 bool HasCluster();
 
-// Looks again and again until `holds` is true. False: it was not within 30 s, in which any cluster
-// has done what a test asks of it.
+// Polls until `holds` is true. Returns false after 30 s, in which any cluster finishes the tests'
+// changes.
 bool Eventually(const std::function<bool()>& holds);
 
-// Not thread-safe. Calls that do not succeed end the process: a test cannot go on.
+// Not thread-safe. A call that fails ends the process: a test cannot go on.
 class TestCluster {
  public:
   TestCluster();
-  // Removes the namespace, and does not wait for that.
+  // Removes the namespace, without waiting for the removal.
   ~TestCluster();
   TestCluster(const TestCluster&) = delete;
   TestCluster& operator=(const TestCluster&) = delete;
 
   const std::string& name_space() const { return name_space_; }
-  // May do all.
+  // The administrator's client, which may do everything.
   kubernetes::Client* admin() { return admin_.get(); }
   const kubernetes::Access& admin_access() const { return admin_access_; }
   const os::TempDir& dir() const { return dir_; }
 
-  // With no replicas; its pods have the label app=NAME.
+  // Makes a workload without replicas; its pods have the label app=NAME.
   kubernetes::Workload MakeWorkload(kubernetes::WorkloadKind kind, const std::string& name);
 
-  // As an account that the Role of docs/kubernetes_scaling.md is bound to, for workloads of these
-  // names; without the verb `lacks` on `resource`, if one is named.
+  // The access of an account bound to the Role of docs/kubernetes_scaling.md, for workloads of
+  // these names; without the verb `lacks` on `resource`, if one is named.
   kubernetes::Access AgentAccess(const std::vector<std::string>& workloads,
                                  absl::string_view lacks = "", absl::string_view resource = "");
 
-  // A new token of the agent's account; and where AgentAccess has the current one.
+  // Returns a new token of the account. The access of AgentAccess names the file of its token.
   std::string NewToken(const std::string& account);
 
   kubernetes::Address PodAddress(const std::string& name) const;
-  // As a kubelet would say it.
+  // Reports the pod ready, as a kubelet would.
   void SetReady(const std::string& pod);
 
  private:

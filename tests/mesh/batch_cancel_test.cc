@@ -1,4 +1,4 @@
-// Batches that are cancelled, and what their receipts say.
+// Cancelled batches and their receipts.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
@@ -51,7 +51,7 @@ TEST_F(BatchServiceTest, SaysInTheReceiptThatABatchWasCancelledAndWhatIsCountedS
               AllOf(HasSubstr("\nstate cancelled\n"), HasSubstr("\ncancel_reason sent twice\n"),
                     HasSubstr("\ncounts so_far\nas_of 2"), HasSubstr("\naggregated 0\n"),
                     HasSubstr("\nuncounted 100\n")));
-  // Nobody has told this processor: it does what was put all the same.
+  // This processor does not know of the cancellation: it works on the items nevertheless.
   StartProcessor();
   for (uint64_t seen = 0; scheduler_->Get(submitted->batch())->counted.items() < 5;) {
     scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(100));

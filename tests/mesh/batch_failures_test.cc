@@ -1,4 +1,4 @@
-// What an initiator asks of others on a batch's way, and what it does when they fail.
+// The initiator's calls to other services during a batch, and their failures.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Somebody waits for the first item to begin, and a controller's answer takes its time.
+// A user waits for the first item to begin, and a controller's answer takes time.
 TEST_F(BatchServiceTest, AsksHowFarABatchIsCountedOnlyOnceSomethingIsPut) {
   Upload upload(stub_.get());
   upload.SendHeader(Header("slow"));
@@ -27,7 +27,8 @@ TEST_F(BatchServiceTest, AsksHowFarABatchIsCountedOnlyOnceSomethingIsPut) {
   upload.context.TryCancel();
 }
 
-// The first items need not wait for a controller; the others are not put for one that is away.
+// The first items do not wait for a controller; the initiator puts no others while the controller
+// is away.
 TEST_F(BatchServiceTest, PutsOneRunOfItemsWhileTheReportIsTold) {
   report_client_->HoldRegistrations(true);
   const auto submitted = Submit("told", Input(1000));
@@ -66,7 +67,7 @@ TEST_F(BatchServiceTest, MakesQueuesAgainThatWereDeletedUnderIt) {
   }
 }
 
-// Nothing is put any more that could tell.
+// No new put can reveal that the queues are gone.
 TEST_F(BatchServiceTest, PutsAgainWhatWasInQueuesThatWereDeleted) {
   const auto submitted = Submit("all put", Input(100));
   ASSERT_TRUE(submitted.ok()) << submitted.status();

@@ -1,4 +1,4 @@
-// A BatchService over loopback, with all roles in this process behind it.
+// A BatchService on loopback, with all roles behind it in this process.
 #pragma once
 
 #include <atomic>
@@ -66,7 +66,7 @@ class CountHandler final : public handler::Handler {
   }
 };
 
-// Counts the calls that look after queues, keeps what is put, and may be out of reach.
+// Counts the administrative calls, keeps the bodies that are put, and can be made unavailable.
 class CountedStore final : public queue::InterceptedStore {
  public:
   using InterceptedStore::InterceptedStore;
@@ -101,7 +101,7 @@ class CountedStore final : public queue::InterceptedStore {
   std::atomic<bool> down_{false};
 };
 
-// Counts what it is asked, and may leave the caller waiting.
+// Counts its calls, and can hold registrations back.
 class CountedDesk final : public report::ReportClient {
  public:
   CountedDesk(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion)
@@ -180,7 +180,7 @@ class BatchServiceTest : public ::testing::Test {
     controller_->Stop();
   }
 
-  // As a new process would, over what is stored.
+  // Starts the initiator on the stored data, as a new process would.
   void StartInitiator() {
     initiator::batch::EngineDependencies tools;
     tools.stores = {&counted_queues_, bus_.get(), ledger_.get(), blobs_.get(), base::RealClock()};
@@ -272,7 +272,7 @@ class BatchServiceTest : public ::testing::Test {
     return client::Watch(channel_, batch, {}, base::RealClock(), {});
   }
 
-  // Of a batch that is over.
+  // Returns the receipt of a batch that is over.
   std::string Receipt(uint64_t batch) {
     rpc::CallContext context;
     v1::GetReceiptRequest request;
@@ -283,7 +283,7 @@ class BatchServiceTest : public ::testing::Test {
     return receipt.text();
   }
 
-  // One stream of Submit, step by step.
+  // One stream of Submit, driven step by step.
   struct Upload {
     explicit Upload(v1::BatchService::Stub* stub,
                     const std::multimap<std::string, std::string>& metadata = {}) {
@@ -330,7 +330,7 @@ class BatchServiceTest : public ::testing::Test {
       backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
                               base::RealClock())
           .value();
-  CountedStore counted_queues_{queues_.get()};  // the initiator's way to them
+  CountedStore counted_queues_{queues_.get()};  // the initiator's view of the queues
   const std::unique_ptr<ledger::BatchLedger> ledger_ =
       backend::OpenBatchLedger(urls_.ledger, backend::Mode::kReadWrite).value();
   const std::unique_ptr<sync::OptimisticSyncStore> sync_ =
@@ -344,13 +344,13 @@ class BatchServiceTest : public ::testing::Test {
   job::JobRegistry jobs_{sync_.get(), base::RealClock()};
   absl::StatusOr<std::string> current_version_ = "1";
   std::function<void()> on_version_;  // called before a batch is bound to a version
-  std::function<void()> on_admit_;    // called before the mesh is asked about a new batch
+  std::function<void()> on_admit_;    // called before a batch is admitted
   double trace_sample_ = 0;
   absl::Duration sender_grace_ = initiator::batch::SchedulerOptions().sender_grace;
   absl::Duration content_retention_ = initiator::batch::SchedulerOptions().content_retention;
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
   sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
-  // What is said of processors stays true as long as a test takes.
+  // Keeps information about processors valid for longer than a test takes.
   base::FakeClock heartbeat_clock_;
   initiator::FakeProcessors processors_{&heartbeat_clock_};
   const std::unique_ptr<initiator::submit::JobThroughput> throughput_ = processors_.Throughput();

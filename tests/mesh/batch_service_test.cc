@@ -1,4 +1,4 @@
-// BatchService: what a client sees of its batches, from header to receipt.
+// BatchService: a client's view of its batches, from header to receipt.
 #include <string>
 #include <vector>
 
@@ -35,8 +35,7 @@ TEST_F(BatchServiceTest, SeesABatchThroughFromItsHeaderToItsReceipt) {
               AllOf(HasSubstr("\naggregated 1000\n"), HasSubstr("\nhandler_version 1\n")));
 }
 
-// Revisions begin with the time: as of an initiator whose clock was behind when it was started
-// anew.
+// Revisions begin with the time: here the initiator's clock was behind at its restart.
 TEST_F(BatchServiceTest, WatchesOnAboveTheRevisionAtWhichAWatchWasCutOff) {
   constexpr uint64_t kAhead = uint64_t{1} << 60;
   StartProcessor();

@@ -1,4 +1,4 @@
-// Batches that are refused because too much waits.
+// Batches that are refused because too much work is waiting.
 #include <optional>
 #include <string>
 
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// An item takes ten seconds, and a minute's work may wait.
+// An item takes ten seconds; the limit is a minute of waiting work.
 class DrainLimitTest : public BatchServiceTest {
  protected:
   DrainLimitTest() {
@@ -82,7 +82,7 @@ TEST_F(DrainLimitTest, TakesABatchInOnceTheQueueIsDrained) {
 TEST_F(DrainLimitTest, LetsOthersSubmitWhileItEstimates) {
   EXPECT_TRUE(
       jobs_.Apply(absl::StrReplaceAll(kJob, {{"name: count", "name: other"}}), std::nullopt).ok());
-  // The first answer of the mesh about "count" comes when a batch of "other" is taken in.
+  // The first answer of the mesh about "count" comes while a batch of "other" is accepted.
   on_admit_ = [this] {
     v1::SubmitHeader other = Header("meanwhile");
     other.set_job("other");

@@ -1,4 +1,4 @@
-// Short uploads that come all at once, and lie in the record of their batch.
+// Short uploads that arrive whole, and are stored in the record of their batch.
 #include <filesystem>
 #include <string>
 
@@ -20,7 +20,7 @@ class InlineContentTest : public BatchServiceTest {
     return header;
   }
 
-  // How a submit ends whose content has `hash`, whatever it really has.
+  // Returns the end of a submit that claims the content hash `hash`.
   absl::Status Send(const std::string& request_id, const std::string& text,
                     const base::Fingerprint128& hash) {
     Upload upload(stub_.get());
@@ -136,7 +136,7 @@ TEST_F(InlineContentTest, LeavesNoBatchWhereAnythingIsWrongWithIt) {
   EXPECT_TRUE(ledger_->List()->empty());
 }
 
-// What the first one could not sync, the second one must not confirm.
+// A second submit must not confirm content that the first one failed to sync.
 TEST_F(InlineContentTest, IsSyncedBeforeItIsConfirmedAgain) {
   counted_queues_.SetDown(true);
   ASSERT_TRUE(Submit("again", Input(10)).ok());

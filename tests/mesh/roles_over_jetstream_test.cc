@@ -1,6 +1,5 @@
-// One batch through initiator, two processors and a controller that share nothing but a NATS
-// server, a ledger and a report: its totals are a direct sum, whatever happens to the server
-// meanwhile.
+// One batch through an initiator, two processors and a controller that share only a NATS server, a
+// ledger and a report: its totals equal a direct sum, whatever happens to the server meanwhile.
 #include <fstream>
 #include <functional>
 #include <map>
@@ -64,7 +63,7 @@ class CountHandler final : public handler::Handler {
   const std::function<void()> on_item_;
 };
 
-// What a process has of the server.
+// A process's stores and buses on the server.
 struct Process {
   explicit Process(const std::string& url) {
     queues = backends
@@ -156,7 +155,7 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
     return *ended_;
   }
 
-  // Submits the input and sees the batch through.
+  // Submits the input and waits until the batch is complete.
   void Run() {
     StartInitiator();
     ASSERT_TRUE(initiator::batch::CreateQueues(submitting_.queues.get(), kAccount, job_).ok());
@@ -215,8 +214,8 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
   nats::testing::NatsServer server_{GetParam()};
   Process submitting_{server_.url()}, working_{server_.url()}, working_too_{server_.url()},
       counting_{server_.url()};
-  std::function<void()> on_item_;      // a handler has worked on one; on its thread
-  std::function<void()> on_progress_;  // results are counted, and not deleted yet
+  std::function<void()> on_item_;      // a handler has finished an item; on its thread
+  std::function<void()> on_progress_;  // called when results are counted, and not deleted yet
 
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<initiator::batch::BatchSource> source_;
@@ -232,7 +231,8 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(RolesOverJetStreamTest, CountEveryTransactionOnce) { Run(); }
 
-// Twice while items are worked on, and once between the count of results and their deletion.
+// Kills the server twice while items are worked on, and once between the count of results and their
+// deletion.
 TEST_P(RolesOverJetStreamTest, CountEveryTransactionOnceThoughTheServerIsKilled) {
   constexpr int kItems = kLines / kItemLines;
   base::Mutex mu;

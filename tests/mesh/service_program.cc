@@ -50,7 +50,7 @@ ServiceProgram::~ServiceProgram() {
   reader_.join();
 }
 
-// Shows it too, for whoever has to find out why a test failed.
+// Also prints the log, to help to find the cause of a failed test.
 void ServiceProgram::ReadLog(int fd) {
   std::FILE* const log = fdopen(fd, "r");
   char* line = nullptr;

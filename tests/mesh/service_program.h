@@ -1,5 +1,5 @@
-// ServiceProgram: a service as its users run it: a program of its own, known by its log, its port
-// and its exit code.
+// ServiceProgram: a service as users run it: a separate program, seen through its log, its port and
+// its exit code.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// Not thread-safe. What cannot be done ends the process: a test cannot go on without its program.
+// Not thread-safe. A step that fails ends the process: a test cannot go on without its program.
 class ServiceProgram {
  public:
   // Starts argv[0], which is a path, with nothing on its stdin.
@@ -23,13 +23,14 @@ class ServiceProgram {
   ServiceProgram(const ServiceProgram&) = delete;
   ServiceProgram& operator=(const ServiceProgram&) = delete;
 
-  // The first line on its stderr, so far or to come, that has `text` in it. "" if it ends without.
+  // Returns the first line on its stderr, so far or to come, that contains `text`. Returns "" if
+  // the program ends without one.
   std::string AwaitLine(absl::string_view text);
-  // HOST:PORT at which it listens, from its log.
+  // Returns the HOST:PORT at which it listens, from its log.
   std::string AwaitAddress();
 
   void Signal(int signal) const;
-  // Waits for its end. The exit code, or minus the signal that it died of.
+  // Waits for its end. Returns the exit code, or minus the signal that killed it.
   int Wait();
 
  private:

@@ -1,4 +1,4 @@
-// The trace of a batch, on all that is made of it.
+// The trace of a batch, on everything that belongs to the batch.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -23,8 +23,8 @@
 namespace muster {
 namespace {
 
-// What a handler is told of traces, and how it answers: one item is retried, another one is given
-// up until it is cured.
+// Records the traces that the handler receives. It retries one item, and gives another one up until
+// it is cured.
 class TracedHandler final : public handler::Handler {
  public:
   struct Notes {
@@ -161,7 +161,7 @@ TEST_F(TraceTest, IsThatOfTheCallUnlessTheHeaderNamesOne) {
             kTraceparent);
   EXPECT_EQ(ledger_->FindByRequestId("a")->trace->state, "a=b");
   EXPECT_EQ(TraceOfCall("b", Traced("b", other), {{"traceparent", kTraceparent}}), other);
-  // What libraries and proxies set is no mistake of the submitter.
+  // Metadata from libraries and proxies are not the submitter's mistake.
   EXPECT_NE(TraceOfCall("c", Header("c"), {{"traceparent", "garbage"}, {"tracestate", "a=b"}}), "");
   EXPECT_EQ(ledger_->FindByRequestId("c")->trace->state, "");
   const std::string chosen =

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adds up a retail CSV file by itself, to hold a report of muster against it.
+"""Adds up a retail CSV file independently, to compare a report of muster with it.
 
     tests/reference/retail_sum.py INPUT.csv                        prints the groups as JSON
     tests/reference/retail_sum.py INPUT.csv --compare REPORT.json  exits 1 and says what differs
@@ -44,7 +44,7 @@ def parse(pattern, text):
 def month_of(text):
     if not TIME.fullmatch(text):
         raise ValueError(text)
-    # Year 0 is fine for muster and unknown to Python; it has February 29th, as 2000 has.
+    # muster accepts year 0 and Python does not; year 0 has a February 29th, like 2000.
     year = text[:4] if text[:4] != "0000" else "2000"
     datetime.datetime.strptime(year + text[4:], "%Y-%m-%d %H:%M:%S")
     return text[:7]

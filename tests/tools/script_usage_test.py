@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Tests what the scripts say to those who call them wrong, or ask for help: nothing is installed or
-built for it.
+"""Tests the scripts' usage errors and help texts: they must not install or build anything.
 
 Run by ctest: script_usage_test.py SOURCE_DIR
 """

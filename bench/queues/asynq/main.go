@@ -28,10 +28,10 @@ import (
 
 const (
 	workers   = 2
-	producers = 16        // An enqueue awaits Redis, and there is none for many tasks at once.
-	handled   = "handled" // A hash: what was made of each item.
-	ready     = "ready"   // How many workers are.
-	// The default of a second would be a pause whenever the workers are ahead of the producers.
+	producers = 16        // An enqueue waits for Redis, and Asynq has no call for many tasks at once.
+	handled   = "handled" // A hash: the result of each item.
+	ready     = "ready"   // The number of ready workers.
+	// The default of a second would add a pause whenever the workers overtake the producers.
 	emptyPause = 10 * time.Millisecond
 	poll       = 5 * time.Millisecond
 )
@@ -76,7 +76,7 @@ func work(connection asynq.RedisConnOpt, store *redis.Client) {
 	server.Shutdown()
 }
 
-// Does nothing but count the item before it is acknowledged.
+// Only counts the item before it is acknowledged.
 func countItem(store *redis.Client) asynq.HandlerFunc {
 	return func(ctx context.Context, task *asynq.Task) error {
 		item, err := strconv.Atoi(string(task.Payload()))
@@ -87,7 +87,7 @@ func countItem(store *redis.Client) asynq.HandlerFunc {
 	}
 }
 
-// Stores the item's totals before it is acknowledged; twice is once.
+// Stores the item's totals before it is acknowledged; a second store writes the same value.
 func billItem(store *redis.Client) asynq.HandlerFunc {
 	return func(ctx context.Context, task *asynq.Task) error {
 		totals, err := bill(task.Payload())
@@ -124,7 +124,7 @@ func produce(connection asynq.RedisConnOpt, store *redis.Client, kind, path stri
 	}))
 }
 
-// How many there were.
+// Returns the number of items.
 func enqueue(client *asynq.Client, kind string, items iter.Seq[[]byte]) int {
 	next := make(chan []byte)
 	var running sync.WaitGroup
@@ -148,7 +148,7 @@ func enqueue(client *asynq.Client, kind string, items iter.Seq[[]byte]) int {
 	return count
 }
 
-// Returns when so many different items are counted.
+// Returns when that many different items are counted.
 func awaitItems(store *redis.Client, items int) {
 	for {
 		count, err := store.HLen(context.Background(), handled).Result()

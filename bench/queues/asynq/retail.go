@@ -32,7 +32,7 @@ var (
 	decimalNumber = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]{1,18})?|\.[0-9]{1,18})$`)
 )
 
-// The items of a file. Each is CSV by itself: the header's line, and lines of its own.
+// The items of a file. Each item is CSV by itself: the header line, and its own lines.
 func retailItems(path string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		text, err := os.ReadFile(path)
@@ -48,7 +48,7 @@ func retailItems(path string) iter.Seq[[]byte] {
 	}
 }
 
-// The first records and the rest. A line feed within quotes ends none.
+// Splits a text after its first records. A line feed within quotes does not end a record.
 func cutRecords(text []byte, records int) ([]byte, []byte) {
 	end, quoted := 0, false
 	for records > 0 && end < len(text) {
@@ -62,7 +62,7 @@ func cutRecords(text []byte, records int) ([]byte, []byte) {
 	return text[:end], text[end:]
 }
 
-// What a worker makes of an item.
+// A worker's result for an item.
 type partial struct {
 	Transactions   int             `json:"transactions"`
 	Rejected       int             `json:"rejected"`
@@ -101,7 +101,7 @@ func (all sums[K]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(rows)
 }
 
-// The same lines are rejected as by examples/retail/handler.cc.
+// Rejects the same lines as examples/retail/handler.cc.
 func bill(item []byte) ([]byte, error) {
 	records := csv.NewReader(bytes.NewReader(item))
 	records.ReuseRecord = true
@@ -126,7 +126,7 @@ func bill(item []byte) ([]byte, error) {
 	}
 }
 
-// Where the header has what is billed, and how wide it is.
+// Returns the places of the billed columns in the header, and the header's width.
 func findColumns(records *csv.Reader) ([]int, int, error) {
 	header, err := records.Read()
 	if err != nil {
@@ -141,7 +141,7 @@ func findColumns(records *csv.Reader) ([]int, int, error) {
 	return places, len(header), nil
 }
 
-// False when the line is to be rejected.
+// Returns false when the line is to be rejected.
 func (p *partial) add(fields []string, places []int) bool {
 	pair := [2]string{fields[places[0]], fields[places[1]]}
 	billed, month := amountsOf.answer(pair), monthOf.answer(fields[places[2]])
@@ -153,7 +153,7 @@ func (p *partial) add(fields []string, places []int) bool {
 	return true
 }
 
-// Answers from memory what it was asked before.
+// Remembers the answers to earlier questions.
 type remembering[K comparable, V any] struct {
 	ask     func(K) V
 	mutex   sync.RWMutex
@@ -182,7 +182,7 @@ var (
 	monthOf   = remembering[string, string]{ask: parseMonth}
 )
 
-// Nil when a quantity and a price have none.
+// Returns nil when the quantity or the price is not valid.
 func multiply(pair [2]string) *amounts {
 	units, err := strconv.ParseInt(pair[0], 10, 64)
 	if err != nil || !decimalNumber.MatchString(pair[1]) {
@@ -194,7 +194,7 @@ func multiply(pair [2]string) *amounts {
 	product.Mul(product, big.NewInt(units))
 	thousandth := powerOfTen(priceDecimals - revenueDecimals)
 	revenue, tooFine := product.QuoRem(product, thousandth, new(big.Int))
-	// As many digits as there would be room for if the product were not cut to thousandths.
+	// The product may have as many digits as it could have without the cut to thousandths.
 	cut := max(len(strings.TrimRight(fraction, "0"))-revenueDecimals, 0)
 	if len(strings.TrimLeft(whole+fraction, "+-0")) > maxDigits || tooFine.Sign() != 0 ||
 		revenue.CmpAbs(powerOfTen(maxDigits-cut)) >= 0 {
@@ -207,7 +207,7 @@ func powerOfTen(exponent int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(exponent)), nil)
 }
 
-// Empty when the date is none. Parse alone would take fractions of a second.
+// Returns "" when the date is not valid. Parse alone would accept fractions of a second.
 func parseMonth(date string) string {
 	_, err := time.Parse(timeLayout, date)
 	if err != nil || len(date) != len(timeLayout) {

@@ -19,8 +19,8 @@ const READY = 'ready'; // how many workers are
 const WORKERS = 2;
 const POLL_MS = 5;
 
-// Each has a queue of its own: how its items are read, how many are added at a time, and what is
-// stored of one before it is acknowledged.
+// Each job has its own queue. A job says how to read its items, how many items to add at a time,
+// and what to store for an item before it is acknowledged.
 const JOBS = {
   tiny: { // does nothing but count the item
     items: lines,
@@ -34,7 +34,8 @@ const JOBS = {
   },
 };
 
-// Workers that only wait share this process; to bill keeps a core busy, so that each has its own.
+// Workers that only wait share this process. Billing keeps a core busy, so each billing worker has
+// its own process.
 async function work(connection) {
   const [name, concurrency] = cluster.isPrimary ? ['tiny', WORKERS] : ['retail', 1];
   const worker = new Worker(name, (job) => JOBS[name].handle(connection, job),
@@ -96,7 +97,7 @@ function* batches(items, size) {
   }
 }
 
-// Returns when so many different items are handled.
+// Returns when that many different items are handled.
 async function awaitItems(connection, items) {
   while (await connection.hlen(HANDLED) < items) {
     await sleep(POLL_MS);

@@ -1,5 +1,5 @@
-// The retail job: the items of a file, and what a worker makes of one. The same lines are rejected
-// as by examples/retail/handler.cc.
+// The retail job: the items of a file, and a worker's result for an item. It rejects the same lines
+// as examples/retail/handler.cc.
 'use strict';
 
 const { readFileSync } = require('node:fs');
@@ -15,7 +15,7 @@ const TOO_FINE = 10n ** BigInt(PRICE_DECIMALS - REVENUE_DECIMALS);
 const MAX_DIGITS = 38;
 const REMEMBERED = 65_536;
 
-// Each is CSV by itself: the header's line, and lines of its own.
+// Yields the items. Each item is CSV by itself: the header line, and its own lines.
 function* items(path) {
   const text = readFileSync(path, 'utf8');
   const start = text.indexOf('\n') + 1;
@@ -31,7 +31,7 @@ function* items(path) {
   }
 }
 
-// A line feed within quotes ends none.
+// Yields the ends of records. A line feed within quotes does not end a record.
 function* recordEnds(text, start) {
   let quoted = false;
   for (let at = start; at < text.length;) {
@@ -132,7 +132,7 @@ function* rows(sumsByKey) {
   }
 }
 
-// Answers from memory what it was asked before.
+// Remembers the answers to earlier questions.
 function remembering(answer) {
   const answers = new Map();
   return (...words) => {
@@ -149,7 +149,7 @@ function remembering(answer) {
   };
 }
 
-// Null when they are none.
+// Returns null when the quantity or the price is not valid.
 const amountsOf = remembering((quantity, price) => {
   const [, sign, whole = '', fraction = ''] = DECIMAL_NUMBER.exec(price) ?? [];
   if (!WHOLE_NUMBER.test(quantity) || !(whole + fraction)) {
@@ -159,7 +159,7 @@ const amountsOf = remembering((quantity, price) => {
   const size = BigInt(whole + fraction.padEnd(PRICE_DECIMALS, '0'));
   const product = units * (sign === '-' ? -size : size);
   const revenue = product / TOO_FINE;
-  // As many digits as there would be room for if the product were not cut to thousandths.
+  // The product may have as many digits as it could have without the cut to thousandths.
   const cut = Math.max(fraction.replace(/0+$/, '').length - REVENUE_DECIMALS, 0);
   const limit = 10n ** BigInt(MAX_DIGITS - cut);
   const fits = units === BigInt.asIntN(64, units) &&
@@ -168,7 +168,7 @@ const amountsOf = remembering((quantity, price) => {
   return fits ? { revenue, units } : null;
 });
 
-// Null when the date is none.
+// Returns null when the date is not valid.
 const monthOf = remembering((date) => {
   const [, year, month, day] = TIME.exec(date)?.map(Number) ?? [];
   // The calendar repeats every 400 years, and Date takes a year below 100 for one of the 20th

@@ -18,13 +18,13 @@ import redis
 import retail
 
 WORKERS = 2
-HANDLED = "handled"  # a hash: what was made of each item
-READY = "ready"  # how many workers are
+HANDLED = "handled"  # a hash: the result of each item
+READY = "ready"  # the number of ready workers
 POLL_SECONDS = 0.005
 
 app = celery.Celery("celery_bench")
 app.conf.update(
-    task_acks_late=True,  # else an item is lost with the process that works on it
+    task_acks_late=True,  # otherwise an item is lost when its worker process dies
     task_reject_on_worker_lost=True,
     task_ignore_result=True,
 )
@@ -33,13 +33,13 @@ store = None
 
 @app.task
 def count_item(line):
-    """Does nothing but count the item before it is acknowledged."""
+    """Only counts the item before it is acknowledged."""
     store.hincrby(HANDLED, int(line), 1)
 
 
 @app.task(bind=True)
 def bill_item(self, item):
-    """Stores the item's totals before it is acknowledged; twice is once."""
+    """Stores the item's totals before it is acknowledged; a second store writes the same value."""
     store.hset(HANDLED, self.request.id, json.dumps(retail.bill(item)))
 
 
@@ -73,7 +73,7 @@ def lines(path):
 
 
 def await_items(items):
-    """Returns when so many different items are handled."""
+    """Returns when that many different items are handled."""
     while store.hlen(HANDLED) < items:
         time.sleep(POLL_SECONDS)
 

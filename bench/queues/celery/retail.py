@@ -1,5 +1,5 @@
-"""The retail job: the items of a file, and what a worker makes of one. The same lines are rejected
-as by examples/retail/handler.cc."""
+"""The retail job: the items of a file, and a worker's result for an item. It rejects the same lines
+as examples/retail/handler.cc."""
 
 import collections
 import csv
@@ -21,7 +21,7 @@ REMEMBERED = 65_536
 
 
 def items(path):
-    """Each is CSV by itself: the header's line, and lines of its own."""
+    """Yields the items. Each item is CSV by itself: the header line, and its own lines."""
     with open(path, encoding="utf-8", newline="\n") as lines:
         header = next(lines)
         records = whole_records(lines)
@@ -30,7 +30,7 @@ def items(path):
 
 
 def whole_records(lines):
-    """A line feed within quotes ends none."""
+    """Yields whole records. A line feed within quotes does not end a record."""
     for record in lines:
         while record.count('"') % 2:
             record += next(lines)
@@ -69,7 +69,7 @@ def rows(sums_by_key):
 
 @functools.lru_cache(REMEMBERED)
 def amounts(quantity, price):
-    """Revenue and units; ValueError when they are none."""
+    """Returns revenue and units; raises ValueError when the quantity or the price is not valid."""
     if not WHOLE_NUMBER.fullmatch(quantity) or not DECIMAL_NUMBER.fullmatch(price):
         raise ValueError
     units = int(quantity)
@@ -77,7 +77,7 @@ def amounts(quantity, price):
     digits = (whole.lstrip("+-") + fraction).lstrip("0")
     revenue, too_fine = divmod(units * int(whole + fraction.ljust(PRICE_DECIMALS, "0")),
                                10 ** (PRICE_DECIMALS - REVENUE_DECIMALS))
-    # As many digits as there would be room for if the product were not cut to thousandths.
+    # The product may have as many digits as it could have without the cut to thousandths.
     cut = max(len(fraction.rstrip("0")) - REVENUE_DECIMALS, 0)
     if (not -2**63 <= units < 2**63 or len(digits) > MAX_DIGITS or too_fine
             or abs(revenue) >= 10 ** (MAX_DIGITS - cut)):

@@ -15,7 +15,8 @@ using ::testing::HasSubstr;
 
 constexpr size_t kFormatAt = 20, kCodingAt = 21, kSizeAt = 22;
 
-// `file` with the checksum that belongs to its bytes: what a hostile or newer writer would store.
+// Returns `file` with the right checksum for its bytes: as a hostile or newer writer would store
+// it.
 std::string Resealed(absl::string_view name, std::string file) {
   base::Fingerprinter fingerprinter;
   fingerprinter.Update(name);
@@ -24,13 +25,13 @@ std::string Resealed(absl::string_view name, std::string file) {
   return file;
 }
 
-// Stored for good: if this fails, data written before cannot be read any more.
+// Stored data has this form: if this test fails, the code cannot read data of earlier versions.
 TEST(BlobCodecTest, KeepsItsFirstFormatForever) {
   const std::string raw =
       base::BytesFromHex("4d424c42324e4dc3f400f8dcdc5a3b8a72c666b201000000000000000004626f6479");
   EXPECT_EQ(absl::BytesToHexString(EncodeBlob("b", "body")), absl::BytesToHexString(raw));
   EXPECT_EQ(*DecodeBlob("b", raw), "body");
-  // Other versions of zstd may compress otherwise; reading is what must not change.
+  // Other versions of zstd may compress differently; only reading must stay the same.
   const std::string compressed = base::BytesFromHex(
       "4d424c42d4ab1fafea869b7bec3cd405c221dde9010100000000000003e828b52ffd60e8024d0000107a7a0100e3"
       "2b8005");
@@ -62,7 +63,8 @@ TEST(BlobCodecTest, NoticesTheFileOfAnotherBlob) {
   EXPECT_EQ(DecodeBlob("b", EncodeBlob("a", "body")).status().code(), absl::StatusCode::kDataLoss);
 }
 
-// A few bytes that claim to be many must not make the reader allocate, or decompress without end.
+// A small file that claims a huge size must not make the reader allocate that size, or decompress
+// without end.
 TEST(BlobCodecTest, RefusesSizesThatLie) {
   for (const std::string& body : {std::string("raw"), std::string(100'000, 'x')}) {
     for (const char byte : {'\x01', '\x7f'}) {

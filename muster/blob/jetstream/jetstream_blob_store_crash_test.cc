@@ -1,5 +1,4 @@
-// What holds when the process that puts is killed. Against each server that NatsServer::Programs
-// names.
+// The process is killed during Puts. The tests run on each server that NatsServer::Programs names.
 
 #include <atomic>
 #include <memory>
@@ -23,7 +22,7 @@ constexpr size_t kFilledBytes = 2'000'000;
 
 std::string BytesOfRound(int round) { return Bytes(kFilledBytes, static_cast<char>(round % 2)); }
 
-// Puts the same blob, in two forms by turns, as long as it lives.
+// Puts the same blob, in two forms by turns, until it is killed.
 const base::testing::RegisteredProcess putter("putter", [](const std::string& url) {
   const auto connection = nats::Connection::Open(url, {}).value();
   const auto store = JetStreamBlobStore::Open(connection.get()).value();
@@ -51,7 +50,7 @@ TEST_P(PutterKilledTest, WhatItLeftIsRemovedOnceItIsOld) {
     ASSERT_EQ(process.Receive(), "put");
     ASSERT_TRUE(process.Kill());
   }
-  // More than once: what the dead sent last may still be on its way.
+  // Repeats, because the last chunks of the dead process may still be under way.
   while (ChunkSubjects().size() > 1) {
     ASSERT_TRUE(RemoveOrphans(&jetstream_, "muster", absl::Now() + absl::Hours(1)).ok());
   }
@@ -62,14 +61,14 @@ INSTANTIATE_TEST_SUITE_P(Servers, PutterKilledTest, EachServer(), &ServerName);
 
 }  // namespace
 
-// What holds when the server is killed during Puts, and started again.
+// The server is killed during Puts, and started again.
 
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Milliseconds(500);
 constexpr size_t kBlobBytes = 1 << 20;
 
-// Puts one blob after the other until it is stopped, and remembers what was answered. Thread-safe.
+// Puts one blob after the other until it is stopped, and records the results. Thread-safe.
 class Putter {
  public:
   explicit Putter(JetStreamBlobStore* store) : store_(store), thread_([this] { Run(); }) {}
@@ -82,7 +81,7 @@ class Putter {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Once stopped: the numbers of those that were acknowledged, and of those that were not.
+  // Call these after Stop. The numbers of the blobs that were acknowledged, and of the other ones.
   const std::vector<int>& put() const { return put_; }
   const std::vector<int>& failed() const { return failed_; }
 

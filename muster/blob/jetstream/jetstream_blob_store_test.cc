@@ -1,4 +1,4 @@
-// Against each server that NatsServer::Programs names.
+// Runs on each server that NatsServer::Programs names.
 
 #include "muster/blob/jetstream/jetstream_blob_store.h"
 
@@ -29,7 +29,7 @@ class ServerHome final : public BlobHome {
  public:
   explicit ServerHome(const std::string& program) : server_(program) {}
 
-  // Each time on a server that has just been killed and started again.
+  // Kills and restarts the server, then opens the store.
   std::unique_ptr<BlobStore> Open() override {
     server_.Restart();
     connection_ = nats::Connection::Open(server_.url(), {}).value();
@@ -71,7 +71,7 @@ constexpr size_t kThreeChunks = 300'000;
 
 class JetStreamBlobStoreTest : public BucketTest {
  protected:
-  // What lies in the bucket for the blob "b".
+  // Returns the metadata of blob "b" in the bucket.
   nlohmann::json MetaOfB() {
     const auto message = jetstream_.LastMessage("OBJ_muster", "$O.muster.M.Yg==");
     EXPECT_TRUE(message.ok()) << message.status();
@@ -261,7 +261,7 @@ INSTANTIATE_TEST_SUITE_P(Servers, JetStreamBlobStoreTest, EachServer(), &ServerN
 
 }  // namespace
 
-// Against each server that NatsServer::Programs names.
+// Runs on each server that NatsServer::Programs names.
 
 namespace {
 
@@ -273,7 +273,7 @@ class OrphansTest : public BucketTest {
  protected:
   OrphansTest() { clock_.StepWallClock(absl::Now() - clock_.Now()); }
 
-  // A put that dies before its metadata.
+  // Leaves chunks as a put does that dies before its metadata.
   void LeaveChunks(const std::string& nuid) {
     ASSERT_TRUE(jetstream_.Publish({.subject = "$O.muster.C." + nuid, .data = "x"}).ok());
   }
@@ -315,7 +315,7 @@ TEST_P(OrphansTest, RemovesNothingWhereItCannotTellWhatIsNamed) {
   const auto removed = RemoveOrphans(&jetstream_, "muster", absl::Now() + absl::Hours(1));
   EXPECT_TRUE(absl::IsFailedPrecondition(removed.status())) << removed.status();
   EXPECT_THAT(ChunkSubjects(), SizeIs(1));
-  // The store works all the same.
+  // The store works nevertheless.
   EXPECT_TRUE(OpenLater(kOrphanAge + absl::Hours(1))->Put("c", "body").ok());
 }
 

@@ -1,4 +1,4 @@
-// Against each server that NatsServer::Programs names.
+// Runs on each server that NatsServer::Programs names.
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,7 +57,7 @@ using bus::conformance::HeartbeatRecorder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// What one process of several has.
+// The connection and the bus of one of several processes.
 struct HeartbeatProcess {
   explicit HeartbeatProcess(const std::string& url)
       : connection(muster::nats::Connection::Open(url, {}).value()), bus(connection.get()) {}

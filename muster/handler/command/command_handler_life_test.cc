@@ -36,13 +36,14 @@ using testing::StartsWith;
 using Kind = Outcome::Kind;
 using ProgramLifeTest = CommandHandlerTest;
 
-// Blocks until the program has ended; leaves it to be waited for.
+// Blocks until the program has ended, and leaves it as a zombie for the handler's wait.
 void AwaitEnd(pid_t program) {
   siginfo_t ignored;
   waitid(P_PID, static_cast<id_t>(program), &ignored, WEXITED | WNOWAIT);
 }
 
-// Workers come and go with the load; the kernel would kill a program with the thread it began in.
+// Worker threads come and go with the load, but the kernel would kill a program together with the
+// thread that started it.
 TEST_F(ProgramLifeTest, KeepsTheProgramWhenTheThreadThatStartedItEnds) {
   Program(absl::StrCat("while read -r line; do ", kAnswer, "; done"));
   std::thread([this] { Process(); }).join();
@@ -196,7 +197,7 @@ TEST_F(ProgramLifeTest, DefersTheItemWhenTheRestartIsBeyondItsDeadline) {
   options_.max_restart_delay = absl::Minutes(1);
   Program("exit 1");
   Process();
-  clock_.Advance(absl::Seconds(1));  // so that the first item's alarm cannot pass for the second's
+  clock_.Advance(absl::Seconds(1));  // tells the first item's alarm from the second's
   std::future<Outcome> second = ProcessBeside();
   AwaitAlarmIn(absl::Seconds(30));
   clock_.Advance(absl::Seconds(30));

@@ -102,7 +102,7 @@ class AnswerTest : public testing::Test {
     return DecodeAnswer(answer, schema_, item_.get(), *results_);
   }
 
-  // An answer with these rows of by_customer, and what is wrong with it.
+  // Decodes an answer with these rows of by_customer; returns the error.
   std::string WrongRow(absl::string_view row) {
     return Wrong(
         absl::StrCat(R"({"item":"1/7","outcome":"ok","groups":{"by_customer":[)", row, "]}}"));
@@ -173,8 +173,8 @@ TEST_F(AnswerTest, AddsUpRowsOfTheSameKeys) {
   EXPECT_THAT(Rows(), ElementsAre("by_customer a 1.500 3"));
 }
 
-// An answer may be megabytes long, and nothing stops its reading: it must not take longer with each
-// row that is there already.
+// An answer may be megabytes long, and a stop does not interrupt its reading: the time for a row
+// must not grow with the number of rows before it.
 TEST_F(AnswerTest, ReadsAVeryLongListOfRows) {
   constexpr int kRows = 200000;
   std::string answer = R"({"item":"1/7","outcome":"ok","groups":{"by_customer":[)";

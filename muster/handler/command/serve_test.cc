@@ -36,10 +36,10 @@ class LambdaHandler final : public handler::Handler {
   const Body body_;
 };
 
-// What a linked handler says in this process must come out of a conversation with it unchanged.
+// The results of a linked handler in this process must pass through a conversation unchanged.
 class ServeTest : public testing::Test {
  protected:
-  // Serves `input`; answers what was written.
+  // Serves `input`; returns the output.
   std::string Serve(const std::string& input, Body body) {
     std::FILE* const in = std::tmpfile();
     std::FILE* const out = std::tmpfile();
@@ -55,7 +55,7 @@ class ServeTest : public testing::Test {
     return answers;
   }
 
-  // Has `body` work on item_ by way of a request and an answer.
+  // Lets `body` work on item_ through a request and an answer.
   Outcome Converse(Body body) {
     std::string answer =
         Serve(EncodeRequest(schema_, item_.get(), absl::Minutes(1), results_), std::move(body));

@@ -1,4 +1,4 @@
-// Connecting to a handler: its address, its readiness, the reports about both.
+// Connecting to a handler: its address, its readiness, and the reports about both.
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -54,7 +54,7 @@ TEST_F(GrpcHandlerTest, StopsWorkingForAJobThatTheHandlerRefuses) {
     return ::grpc::Status(::grpc::StatusCode::FAILED_PRECONDITION, "no column 'price'");
   });
   std::vector<std::string> refusals;
-  UseFakeClock();  // nothing is waited for
+  UseFakeClock();  // the handler must not wait
   options_.on_refused = [&](const absl::Status& status) {
     refusals.emplace_back(status.message());
   };
@@ -127,7 +127,7 @@ TEST_F(GrpcHandlerTest, DefersItemsWhileNobodyAnswers) {
   EXPECT_THAT(outcome.why, HasSubstr("cannot be reached"));
 }
 
-// Of the failures that were logged, one for each line.
+// Returns the logged failures, one for each line.
 std::vector<std::string> FailuresIn(const base::LogCapture& log) {
   std::vector<std::string> failures;
   for (const std::string& line : log.lines()) {
@@ -233,7 +233,7 @@ TEST_F(GrpcHandlerTest, TellsOfTroubleUntilTheHandlerIsReady) {
   EXPECT_EQ(options_.health->why(), "");
 }
 
-// While there is no call, gRPC looks only every five seconds at what its connections do.
+// While there is no call, gRPC checks the state of its connections only every five seconds.
 TEST_F(GrpcHandlerTest, TellsThatNobodyIsAtItsAddressBeforeThereIsAnItem) {
   options_.health = std::make_shared<handler::HealthIssues>();
   Serve([](Talk& talk) { return talk.ServeAll(); });

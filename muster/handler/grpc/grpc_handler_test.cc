@@ -1,4 +1,4 @@
-// What goes over the call, against real servers on loopback.
+// The messages of a call, on real servers on loopback.
 
 #include "muster/handler/grpc/grpc_handler.h"
 
@@ -110,7 +110,7 @@ TEST_F(GrpcHandlerTest, AbandonsAnItemThatNobodyWaitsForAndKeepsTheCall) {
     const std::string item = talk.Item();
     taken.set_value();
     abandoned = talk.Next()->abandon().item();
-    talk.Answer(OkAnswer(item));  // was under way: does no harm
+    talk.Answer(OkAnswer(item));  // already under way when the item was abandoned: harmless
     return talk.ServeAll();
   });
   std::future<handler::Outcome> outcome = ProcessBeside(7);
@@ -197,8 +197,8 @@ TEST_F(GrpcHandlerTest, SendsAnItemThatJustFitsIntoAMessage) {
 
 }  // namespace
 
-// Servers that misbehave in every way that the contract names: they are late, say what they must
-// not, or end the call.
+// Servers that misbehave in every way that the contract names: they are late, send forbidden
+// messages, or end the call.
 
 namespace {
 
@@ -257,7 +257,7 @@ TEST_F(GrpcHandlerTest, DoesNotChargeItemsForAnotherOnesLateAnswer) {
   EXPECT_THAT(outcome.why, HasSubstr("gave no answer"));
 }
 
-// What the handler says in place of an answer to 1/7, and why that is refused.
+// A wrong message in place of the answer to 1/7, and the reason for its refusal.
 struct Mistake {
   std::string name;
   v1::WorkResponse response;
@@ -302,7 +302,7 @@ std::vector<Mistake> Mistakes() {
 INSTANTIATE_TEST_SUITE_P(Each, MistakenHandlerTest, ::testing::ValuesIn(Mistakes()),
                          [](const auto& mistake) { return mistake.param.name; });
 
-// How the handler ends the call while it has an item.
+// The ways in which the handler ends the call while it has an item.
 struct CallEnd {
   std::string name;
   ::grpc::Status status;
@@ -335,7 +335,7 @@ INSTANTIATE_TEST_SUITE_P(
             "LateRefusal", {::grpc::StatusCode::FAILED_PRECONDITION, "no"}, Kind::kRetry, "9: no"}),
     [](const auto& end) { return end.param.name; });
 
-// 0.1 s, 0.2 s, 0.4 s … until an answer is accepted.
+// The delays are 0.1 s, 0.2 s, 0.4 s … until an answer is accepted.
 TEST_F(GrpcHandlerTest, HoldsCallsBackForLongerAfterEachFailureUntilAnAnswerIsAccepted) {
   UseFakeClock();
   options_.first_hold_back = kFirstHoldBack;
@@ -368,7 +368,7 @@ TEST_F(GrpcHandlerTest, HoldsCallsBackForLongerAfterEachFailureUntilAnAnswerIsAc
   EXPECT_EQ(await_hold_back(2), Kind::kOk);
 }
 
-// Many workers, a handler that ends calls all the time: every item is answered or tried again.
+// Many workers, and a handler that keeps ending calls: every item is answered or tried again.
 TEST_F(GrpcHandlerTest, LosesNoItemOfManyWorkersWhenCallsEnd) {
   Serve([](Talk& talk) {
     talk.Begin(/*concurrency=*/3);
@@ -395,13 +395,13 @@ TEST_F(GrpcHandlerTest, LosesNoItemOfManyWorkersWhenCallsEnd) {
 
 }  // namespace
 
-// A handler server that is killed.
+// A handler server is killed.
 
 namespace {
 
 using ::testing::HasSubstr;
 
-// Says its address, and each item that it takes; answers none.
+// Sends its address, and the name of each item that it takes; answers none of them.
 const base::testing::RegisteredProcess handler_server("handler", [](const std::string&) {
   TestHandlers service([](Talk& talk) {
     talk.Begin();
@@ -416,7 +416,8 @@ const base::testing::RegisteredProcess handler_server("handler", [](const std::s
   base::testing::AwaitKill();
 });
 
-// gRPC calls that Unavailable, too, but no handler said so: the item may be what killed it.
+// gRPC reports this as Unavailable, too, but the handler did not send that status: the item may
+// have killed it.
 TEST_F(GrpcHandlerTest, TriesAnItemAgainAndChargesItWhenTheServerDiesWithIt) {
   base::testing::KillableProcess process("handler", "");
   options_.address = process.Receive().value();

@@ -31,7 +31,7 @@ class MessagesTest : public ::testing::Test {
     results_.emplace(&schema_, item_.size());
     return DecodeAnswer(answer_, schema_, item_.get(), *results_);
   }
-  // Why the answer is refused.
+  // Returns the reason for the refusal of the answer.
   std::string Wrong() {
     const absl::StatusOr<Outcome> outcome = Decode();
     EXPECT_FALSE(outcome.ok());

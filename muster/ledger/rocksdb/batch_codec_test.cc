@@ -76,7 +76,7 @@ TEST(BatchCodecTest, ReadsWhatTheFirstReleaseWrote) {
   EXPECT_EQ(EncodeItems(*items), base::BytesFromHex(kGoldenItems));
 }
 
-// Fields 14 and 15, behind those of the first release, whose records stay as they are.
+// Fields 14 and 15 follow the fields of the first release, whose records keep their form.
 TEST(BatchCodecTest, KeepsTheTraceThatWasChosenForABatch) {
   constexpr char kGoldenTrace[] =
       "721a004bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b7017a03613d62";
@@ -106,7 +106,8 @@ TEST(BatchCodecTest, KeepsTheContentOfAShortUpload) {
   EXPECT_EQ(read.content, "key\n");
 }
 
-// As a newer muster writes a form: a field that this one does not know, behind those that it does.
+// The form that a newer muster writes: a field that this muster does not know follows the known
+// fields.
 std::string Newer(absl::string_view stored) {
   return muster::rocksdb::CheckedValue(absl::StrCat(
       *muster::rocksdb::CheckedPayload(stored, "form"), base::BytesFromHex("a206036e6577")));

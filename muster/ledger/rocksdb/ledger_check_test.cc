@@ -1,5 +1,5 @@
-// Damages each kind of stored record of a real ledger: the check names it, and a repair leaves a
-// ledger from which the batch's run goes on.
+// Damages each kind of stored record of a real ledger: the check names it, and after a repair the
+// batch's run continues with the ledger.
 #include "muster/ledger/rocksdb/ledger_check.h"
 
 #include <memory>
@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Batch 1 has items 0 to 5 in three runs and is complete; batch 2 is a later one of the same
-// request; batch 3 is another's.
+// request; batch 3 has another request.
 class LedgerCheckTest : public ::testing::Test {
  protected:
   LedgerCheckTest() {
@@ -88,7 +88,8 @@ class LedgerCheckTest : public ::testing::Test {
     return lines;
   }
 
-  // The first of what a look leaves and a repair mends.
+  // Expects that a check only reports the damages and a repair mends them; returns the first
+  // report.
   std::string Mend(size_t damages = 1) {
     const std::vector<std::string> seen = Check();
     EXPECT_EQ(seen.size(), damages) << ::testing::PrintToString(seen);

@@ -36,7 +36,7 @@ class LedgerTest : public ::testing::Test {
     ledger_ = *std::move(opened);
   }
 
-  // Behind the ledger's back: puts `value` where a batch's record lies.
+  // Puts `value` in the place of a batch's record, directly in the database.
   void Overwrite(size_t family, uint64_t number, const std::string& value) {
     ledger_.reset();
     {
@@ -90,7 +90,7 @@ TEST_F(LedgerTest, AnswersOthersWhileARecordIsSynced) {
   EXPECT_TRUE(answered);
 }
 
-// An older initiator works on with the ledger of a newer one.
+// An older initiator continues with the ledger of a newer one.
 TEST_F(LedgerTest, KeepsThroughEveryChangeWhatANewerMusterHasAdded) {
   const std::string newer = "\xa2\x06\x03new";
   Batch batch;

@@ -21,7 +21,7 @@ TEST(AttemptNoteTest, IsReadAsItWasWritten) {
   }
 }
 
-// Lies on servers: never to be changed.
+// Stored on servers: must never change.
 TEST(AttemptNoteTest, KeepsItsForm) {
   EXPECT_EQ(Encode({17, 3, 2, false, false}), "17 3 2 began");
   EXPECT_EQ(Encode({17, 3, 2, true, true}), "17 3 2 ended suspect");

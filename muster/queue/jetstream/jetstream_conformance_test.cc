@@ -21,10 +21,10 @@ namespace {
 constexpr int kSpeed = 30;
 constexpr absl::Duration kSuiteLease = absl::Seconds(30);
 constexpr absl::Duration kLease = absl::Seconds(1);
-// The server is that late, or that early, with what it does after a time.
+// The server's timers may be this much late or early.
 constexpr absl::Duration kSlack = absl::Milliseconds(300);
 
-// Makes the waits that callers ask for as much shorter.
+// Shortens the waits that callers ask for by the same factor.
 class HurriedStore final : public InterceptedStore {
  public:
   using InterceptedStore::InterceptedStore;
@@ -76,7 +76,7 @@ class JetStreamHarness final : public EngineHarness {
     return hurried_.get();
   }
 
-  // A lease that should last still does; one that should have lapsed has.
+  // A lease that should hold still holds; a lease that should have lapsed has lapsed.
   void Advance(base::FakeClock* clock, absl::Duration by) override {
     clock->Advance(by);
     const bool lapses = by >= kSuiteLease || by <= absl::Seconds(5);

@@ -1,4 +1,4 @@
-// Holders in several processes, which die, come late, or end each other's attempts.
+// Holders in several processes: they die, settle late, or end each other's attempts.
 
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ TEST_P(JetStreamQueueStoreTest, SharesAQueueAmongProcesses) {
   EXPECT_TRUE(other.store->Receive(queue_, {1})->empty());
 }
 
-// The next receiver of a message that killed its process knows of it, also in another process.
+// A message has killed its process: the next receiver is told so, also in another process.
 TEST_P(JetStreamQueueStoreTest, TellsAnotherProcessThatAHolderDiedAtWork) {
   ShortenLeases();
   {
@@ -43,7 +43,7 @@ TEST_P(JetStreamQueueStoreTest, TellsAnotherProcessThatAHolderDiedAtWork) {
     ASSERT_EQ(doomed.store->BeginAttempt(queue_, {held->front().receipt})->front().value(), 1);
   }
   OutlastLeases();
-  // Either may come more than once before the other.
+  // Either message may come more than once before the other.
   std::map<std::string, queue::Message> again;
   while (again.size() < 2) {
     const auto more = store().Receive(queue_, {2});
@@ -80,7 +80,8 @@ TEST_P(JetStreamQueueStoreTest, KnowsWhatAHolderBeganThatWasKilledRightThen) {
   EXPECT_EQ(again.front().attempts, 1);
 }
 
-// The server has lost it with its memory, and nobody waits for an answer to each note.
+// The server has lost the stream with its memory, and the store does not wait for an answer to each
+// note.
 TEST_P(JetStreamQueueStoreTest, MakesTheNotesStreamAgainWhileAttemptsBegin) {
   ASSERT_TRUE(store().Put(queue_, Bodies(100)).ok());
   nats::JetStream jetstream(client_->connection.get(), options_.timeout);
@@ -98,7 +99,7 @@ TEST_P(JetStreamQueueStoreTest, MakesTheNotesStreamAgainWhileAttemptsBegin) {
   EXPECT_TRUE(jetstream.GetStream(kAttemptsStream).ok());
 }
 
-// The server would take a late word for the new holder's.
+// The server would take a late settlement for the new holder's.
 TEST_P(JetStreamQueueStoreTest, LetsALateHolderTakeNothingFromTheNextOne) {
   ShortenLeases();
   Client other(server_.url(), options_);
@@ -116,8 +117,8 @@ TEST_P(JetStreamQueueStoreTest, LetsALateHolderTakeNothingFromTheNextOne) {
   EXPECT_EQ(store().Stats(queue_)->poison, 0);
   while (true) {
     const auto again = store().Receive(queue_, {1}).value();
-    // When a redelivery reaches nobody, a 2.9 server may count from 1 again: as a first delivery
-    // the message is not looked up, and is known again the next time.
+    // When a redelivery reaches no receiver, a 2.9 server may count from 1 again: the store does
+    // not look up the notes of a first delivery, but finds them the next time.
     if (again.empty() || again.front().dequeue_count == 1) continue;
     EXPECT_TRUE(again.front().interrupted) << "the next holder began, and never ended it";
     break;
@@ -146,7 +147,7 @@ TEST_P(JetStreamQueueStoreTest, EndsTheAttemptOfAnotherProcessByItsReceipt) {
 
 namespace {
 
-// How long leases of `queue` last, as the server has it.
+// Returns the lease time of `queue`, from the server.
 absl::Duration AckWait(nats::Connection* connection, const queue::QueueId& queue) {
   return nats::JetStream(connection, absl::Seconds(10))
       .GetConsumer(StreamOf(queue), kConsumer)
@@ -171,7 +172,8 @@ TEST_P(JetStreamQueueStoreTest, KeepsTheVisibilityOfAQueueThatACallerWouldHaveOt
   EXPECT_EQ(AckWait(client_->connection.get(), queue_), absl::Minutes(7));
 }
 
-// What was deleted behind its back is made again, whatever metadata the caller has.
+// The store makes a deleted stream again behind an existing queue, whatever metadata the caller
+// passes.
 TEST_P(JetStreamQueueStoreTest, MakesAQueueWholeAgainThatIsThereWithOtherMetadata) {
   ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
   nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
@@ -189,13 +191,14 @@ TEST_P(JetStreamQueueStoreTest, SeesTheVisibilityThatAnotherProcessHasSet) {
     const absl::Time now = absl::Now();
     return client.store->Receive(queue, {1})->front().next_visible_time - now;
   };
-  EXPECT_GT(lasts(other, queue_), absl::Minutes(6));  // since it saw the queue first
+  EXPECT_GT(lasts(other, queue_), absl::Minutes(6));  // as at its first use of it
   ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Hours(3)).ok());
   ASSERT_TRUE(other.store->Stats(queue_).ok());
   EXPECT_GT(lasts(other, queue_), absl::Hours(2));
 }
 
-// The visibility of a job changes while its items are leased: the server applies the new one.
+// The visibility of a job changes while its items are leased: the server applies the new
+// visibility.
 TEST_P(JetStreamQueueStoreTest, FollowsANewVisibilityWithTheLeasesThatItHolds) {
   ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
   ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());

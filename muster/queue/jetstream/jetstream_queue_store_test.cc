@@ -1,5 +1,5 @@
-// What the conformance suite does not ask of an engine whose messages lie with a server. On each
-// server that NatsServer::Programs names.
+// Tests beyond the conformance suite, for an engine whose messages lie on a server. They run on
+// each server that NatsServer::Programs names.
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 
 #include <cstdint>
@@ -39,11 +39,11 @@ TEST_P(JetStreamQueueStoreTest, PutsMoreThanOneWindowInOneCall) {
   const auto put = store().Put(queue_, Bodies(1000, "id"));
   ASSERT_TRUE(put.ok()) << put.status();
   ASSERT_EQ(put->size(), 1000u);
-  const std::vector<std::string> drained = Drain();  // one or the other twice, if its lease lapses
+  const std::vector<std::string> drained = Drain();  // one of them twice, if its lease lapses
   EXPECT_EQ(std::set<std::string>(drained.begin(), drained.end()).size(), 1000u);
 }
 
-// Servers trim and fold what is in a header.
+// Servers trim header values and fold their lines.
 TEST_P(JetStreamQueueStoreTest, TellsDedupIdsApartWhateverBytesTheyHave) {
   for (const char* id :
        {"a b", "a\nb", " a b", "a b ", "muster.redrive.1.1", "base64.YSBi", "\xff"}) {
@@ -147,14 +147,14 @@ TEST_P(JetStreamQueueStoreTest, AQueueWhoseMakerDiedIsMadeByTheNextProcess) {
   const queue::QueueId left{"acme", "left"};
   ASSERT_TRUE(store().CreateQueue(left, {{"owner", "billing"}}).ok());
   nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
-  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(left)).ok());  // as if it had never come so far
+  ASSERT_TRUE(jetstream.DeleteStream(StreamOf(left)).ok());  // as if never made
   const Client next(server_.url(), options_);
   ASSERT_TRUE(next.store->CreateQueue(left, {{"owner", "billing"}}).ok());
   EXPECT_TRUE(next.store->Put(left, Bodies(1)).ok());
   EXPECT_EQ(next.store->Receive(left, {1})->size(), 1u);
 }
 
-// What lies aside, as the first release wrote it, and as a newer one might.
+// Metadata and causes, as the first release wrote them, and as a newer one might.
 TEST_P(JetStreamQueueStoreTest, ReadsMetadataAndCausesOfOtherReleases) {
   nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
   for (const char* cause :
@@ -182,7 +182,7 @@ TEST_P(JetStreamQueueStoreTest, ReadsMetadataAndCausesOfOtherReleases) {
             R"({"muster-newer":"x","muster-visibility":"1m30s","owner":"billing"})");
 }
 
-// Redriven or not, a body is bytes that others wrote.
+// With or without a redrive, a body may be any bytes.
 TEST_P(JetStreamQueueStoreTest, KeepsABodyAsItIsThroughPoisonAndRedrive) {
   queue::NewMessage message;
   message.body = std::string("\x08\x05\xa2\x06\x03new\0", 9);

@@ -1,4 +1,4 @@
-// What the death of the server leaves, and what callers hear while it is away.
+// The state after the server's death, and the answers to callers while the server is away.
 
 #include <memory>
 #include <set>
@@ -44,12 +44,12 @@ TEST_P(JetStreamQueueStoreTest, KeepsWhatItAcknowledgedWhenTheServerIsKilled) {
   EXPECT_LE(rest.size(), 101u);
 }
 
-// The server forgets deletes in the middle of its stream, but not that they were acknowledged: 2.9
-// would say for good that there is work, and nobody would ever be given it.
+// The killed server forgets deletes in the middle of its stream, but not that they were
+// acknowledged: 2.9 would report work for ever, and never deliver it.
 TEST_P(JetStreamQueueStoreTest,
        SaysThatNothingIsLeftWhenAKilledServerHasMessagesBackThatAreSettled) {
   ShortenLeases();
-  // One that is held up keeps the stream from forgetting those behind it one by one.
+  // A leased message keeps the stream from forgetting the messages behind it one by one.
   ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
   ASSERT_EQ(store().Receive(queue_, {1})->size(), 1u);
   for (int i = 0; i < 200; ++i) {
@@ -64,7 +64,7 @@ TEST_P(JetStreamQueueStoreTest,
   server_.Restart();
   ASSERT_TRUE(Insist([&] { return store().Stats(queue_); }).ok());
   Drain();  // ends when nothing is stored
-  // What comes now is counted and found as ever.
+  // New messages are counted and found as usual.
   ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
   EXPECT_EQ(store().Stats(queue_)->ready, 2);
   EXPECT_THAT(Drain(), ElementsAre("body 0", "body 1"));
@@ -80,7 +80,7 @@ TEST_P(JetStreamQueueStoreTest, IsUnavailableWithoutAServerAndGoesOnWhenItIsBack
   EXPECT_TRUE(absl::IsUnavailable(client.store->Receive(queue_, {}).status()));
   EXPECT_TRUE(absl::IsUnavailable(client.store->Stats(queue_).status()));
   server_.Restart();
-  // What was buffered meanwhile arrives, too: the ids make one of both.
+  // The buffered messages arrive, too: the dedup ids drop the copies.
   ASSERT_TRUE(Insist(put).ok());
   EXPECT_THAT(Drain(), ElementsAre("body 0", "body 1", "body 2"));
 }
@@ -110,7 +110,7 @@ TEST_P(JetStreamQueueStoreTest, RefusesMoreThanMayWaitForALostServerAndHasAllOnc
 
   server_.Kill();
   await(false);
-  // A part of them may have been buffered, whichever put it was: the outcome is unknown.
+  // Some of them may have been buffered, by any of the puts: the outcome is unknown.
   for (int i = 0; i < 10; ++i) {
     const absl::Status refused = put().status();
     EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
@@ -121,7 +121,7 @@ TEST_P(JetStreamQueueStoreTest, RefusesMoreThanMayWaitForALostServerAndHasAllOnc
   const auto again = Insist(put);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(store->Stats(queue_)->ready, 40);
-  const std::vector<std::string> drained = Drain();  // one or the other twice, if its lease lapses
+  const std::vector<std::string> drained = Drain();  // one of them twice, if its lease lapses
   EXPECT_EQ(std::set<std::string>(drained.begin(), drained.end()).size(), 40U);
 }
 
@@ -149,7 +149,7 @@ TEST_P(JetStreamQueueStoreTest, AnswersInTimeWhileTheServerIsFrozen) {
   std::vector<queue::NewMessage> large(32);
   for (queue::NewMessage& message : large) message.body.assign(500'000, 'x');
   EXPECT_TRUE(absl::IsUnavailable(client->store->Put(queue_, large).status()));
-  client.reset();  // does not wait for the server either
+  client.reset();  // the client does not wait for the server either
   server_.Thaw();
 }
 

@@ -65,7 +65,7 @@ class QueueCheckTest : public ::testing::Test {
   }
   std::vector<std::string> Bodies() { return Bodies(queue_); }
 
-  // Behind the store's back.
+  // Writes to the database directly.
   void Change(const std::function<void(muster::rocksdb::Database*)>& change) {
     const auto database = muster::rocksdb::Database::Open(dir_, QueueDatabase({})).value();
     change(database.get());
@@ -107,7 +107,7 @@ class QueueCheckTest : public ::testing::Test {
     return lines;
   }
 
-  // Exactly one damage, which a look leaves and a repair mends.
+  // Expects exactly one damage, which a check only reports and a repair mends; returns the report.
   std::string Mend() {
     const std::vector<std::string> seen = Check();
     EXPECT_EQ(seen.size(), 1u) << ::testing::PrintToString(seen);
@@ -269,7 +269,7 @@ TEST_F(QueueCheckTest, GivesAQueueWhoseRecordIsNotThereAnotherName) {
   EXPECT_THAT(Bodies(), IsEmpty());
 }
 
-// What is left of it, whichever that is, shows that it was there.
+// Any remaining record of a queue shows that the queue existed.
 TEST_F(QueueCheckTest, KeepsTheMessagesOfAQueueOfWhichMoreIsNotThere) {
   Remove(kMeta, QueueKey(1));
   Remove(kMeta, CountersKey(1));
@@ -341,7 +341,7 @@ TEST_F(QueueCheckTest, TakesAwayWhatBelongsToNoQueue) {
   EXPECT_THAT(Bodies(), ElementsAre("a", "b", "c"));
 }
 
-// Whatever byte of whatever record is changed.
+// Changes a byte in each kind of record.
 TEST_F(QueueCheckTest, OpensAgainAfterDamageOfEveryKindAtOnce) {
   FlipAByte(kMeta, StoreKey());
   FlipAByte(kMeta, QueueKey(1));

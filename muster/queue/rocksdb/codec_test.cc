@@ -85,7 +85,7 @@ TEST(CodecTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(queue->dedup_floor, 9u);
 }
 
-// Every single flipped bit and every cut is noticed, and so is a record under another key.
+// The codec detects every flipped bit, every cut, and a record under another key.
 TEST(CodecTest, NoticesAnyDamage) {
   const std::string key = MessageKey(1, 258), other = MessageKey(1, 259);
   const std::string state = EncodeState(SomeState(), key);

@@ -1,4 +1,4 @@
-// kill -9 at random instants: what was acknowledged is there, what was deleted stays gone.
+// kill -9 at random instants: acknowledged puts are there, acknowledged deletes stay deleted.
 #include <unistd.h>
 
 #include <memory>
@@ -55,7 +55,7 @@ void DeleteForEver(RocksDbQueueStore* store) {
   }
 }
 
-// `argument`: the first body's number, a space, and the directory.
+// `argument` is the first body's number, a space, and the directory.
 const base::testing::RegisteredProcess worker("worker", [](const std::string& argument) {
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(argument, absl::MaxSplits(' ', 1));
@@ -68,7 +68,7 @@ const base::testing::RegisteredProcess worker("worker", [](const std::string& ar
   putter.join();
 });
 
-// What the victims have said so far.
+// The reports of all victims so far.
 struct Story {
   std::set<std::string> put, deleting, deleted;
 
@@ -80,7 +80,7 @@ struct Story {
   }
 };
 
-// Runs a process on `dir`, kills it after `lines` lines, and adds all that it said to `story`.
+// Runs a process on `dir`, kills it after `lines` lines, and adds all its reports to `story`.
 void RunVictim(const std::string& dir, int64_t first, int lines, Story* story) {
   base::testing::KillableProcess process("worker", absl::StrCat(first, " ", dir));
   for (int n = 0; const auto line = process.Receive(); ++n) {
@@ -98,7 +98,7 @@ std::set<std::string> AllBodies(const std::string& dir) {
   EXPECT_TRUE(store.ok()) << store.status();
   clock.Advance(absl::Minutes(10));  // past the victims' leases
   std::set<std::string> bodies;
-  // Leases of a moment, so that the next round finds the messages again.
+  // The leases are short, so that the next round finds the messages again.
   while (store.ok()) {
     const auto messages = (*store)->Receive(kQueue, {32, absl::Milliseconds(1)});
     EXPECT_TRUE(messages.ok()) << messages.status();

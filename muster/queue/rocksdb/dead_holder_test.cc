@@ -1,4 +1,4 @@
-// What becomes of leases when their holders died with the store's process.
+// Leases whose holders died with the store's process.
 #include <memory>
 #include <vector>
 

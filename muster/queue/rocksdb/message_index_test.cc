@@ -48,7 +48,7 @@ TEST(MessageIndexTest, KeepsAMessageThatIsOutFromEverybodyElse) {
   index.CheckOut(1);
   EXPECT_TRUE(index.IsOut(1));
   EXPECT_THAT(index.Ready(10, 10), IsEmpty());
-  EXPECT_EQ(index.CountsAt(10).ready, 1);  // it still counts where it was
+  EXPECT_EQ(index.CountsAt(10).ready, 1);  // still counted in its earlier state
   std::vector<uint64_t> expired;
   index.Expire(100, &expired);
   EXPECT_THAT(expired, IsEmpty());
@@ -69,7 +69,7 @@ TEST(MessageIndexTest, MovesOnInStepsAndGivesNothingThatHasExpired) {
   std::vector<uint64_t> expired;
   index.Expire(50, &expired);
   EXPECT_EQ(expired.size(), kMany / 2);
-  EXPECT_THAT(index.Ready(50, 1), IsEmpty());  // only expired ones are within reach
+  EXPECT_THAT(index.Ready(50, 1), IsEmpty());  // the search reaches only expired messages
   index.Expire(50, &expired);
   EXPECT_EQ(expired.size(), kMany);
   EXPECT_THAT(index.Ready(50, 1), ElementsAre(kMany));

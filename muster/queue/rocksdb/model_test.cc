@@ -1,7 +1,7 @@
 // Any sequence of commands, crashes among them: the engine answers as the model of a queue does.
 //
 // MUSTER_TEST_SEED=random takes other sequences. A failure shows the shortest sequence that fails,
-// and how to run it again; RC_PARAMS sets all that RapidCheck lets one set, as max_success.
+// and how to run it again; RC_PARAMS sets RapidCheck's parameters, such as max_success.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -21,7 +21,7 @@
 namespace muster::queue::rocksdb {
 namespace {
 
-// Not rc::check, which prints while all goes well, too.
+// Replaces rc::check, which prints even when all goes well.
 rc::detail::Configuration ConfigurationOf(int sequences) {
   rc::detail::Configuration defaults;
   defaults.testParams.seed = base::testing::TestSeed();
@@ -51,7 +51,7 @@ void CheckAll(int sequences, const Property& property) {
   FAIL() << text.str();
 }
 
-// Sequences that did not open it again share a store, each with a queue of its own.
+// Sequences share a store, each with its own queue, until a sequence has opened the store again.
 class ModelTest : public ::testing::Test {
  protected:
   void Run(const std::vector<Command>& commands) {
@@ -69,8 +69,8 @@ class ModelTest : public ::testing::Test {
   }
 
  private:
-  // Shorter sequences are looked for in vain after a while, so that a slow machine, too, comes to
-  // tell of the failure.
+  // After a minute no shorter sequence counts as a failure, so that a slow machine reports the
+  // failure, too.
   bool ShrinkingIsOver() {
     const absl::Duration now = base::RealClock()->Monotonic();
     if (!last_passed_) first_failure_ = std::min(first_failure_, now);
@@ -79,7 +79,7 @@ class ModelTest : public ::testing::Test {
 
   std::unique_ptr<ModelStore> store_;
   bool last_passed_ = true;
-  std::vector<Command> last_, failing_;  // the shortest that fails is run again for its message
+  std::vector<Command> last_, failing_;  // RapidCheck runs the shortest again for its message
   absl::Duration first_failure_ = absl::InfiniteDuration();
 };
 

@@ -1,4 +1,4 @@
-// A redrive of many messages goes in steps; what that means for others, and for a failure.
+// A redrive of many messages goes in steps: the effect on other calls, and after a failure.
 #include <atomic>
 #include <functional>
 #include <future>
@@ -23,7 +23,7 @@ constexpr int kMessages = kSteps * 64;
 
 class RedriveTest : public ::testing::Test {
  protected:
-  // `before_sync`: called before each sync of the log, those of the redrive and others.
+  // `before_sync` is called before each sync of the log, those of the redrive and of other calls.
   void OpenWithPoison(std::function<void()> before_sync) {
     env_.before_sync = std::move(before_sync);
     Options options;
@@ -50,10 +50,10 @@ class RedriveTest : public ::testing::Test {
   std::unique_ptr<RocksDbQueueStore> store_;
 };
 
-// The first step waits until the renewal is on its way, and each gives it time to come in; it must
-// have come before the last.
+// The first step waits until the renewal is under way, and each step gives the renewal time to
+// enter; the renewal must come before the last step.
 TEST_F(RedriveTest, LetsLeasesBeRenewedBetweenItsSteps) {
-  std::atomic<int> syncs{kSteps};  // of the redrive; it has not begun
+  std::atomic<int> syncs{kSteps};  // the redrive has not begun
   std::promise<void> begun, renewing;
   std::atomic<bool> renewed{false};
   OpenWithPoison([&] {

@@ -1,5 +1,5 @@
-// What is particular to the embedded engine: its files, their damage, and failing writes. What any
-// engine must do is in rocksdb_conformance_test.cc.
+// Tests of the embedded engine alone: its files, their damage, and failing writes.
+// rocksdb_conformance_test.cc has the tests that every engine must pass.
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 
 #include <memory>
@@ -109,7 +109,7 @@ TEST_F(RocksDbQueueStoreTest, ReceivesWithoutASync) {
   EXPECT_EQ(env_.syncs, before);
 }
 
-// The first sync waits until all other putters are on their way, so that they gather behind it.
+// The first sync waits until all other putters are under way, so that they gather behind it.
 TEST_F(RocksDbQueueStoreTest, SharesOneSyncAmongConcurrentPuts) {
   constexpr int kPutters = 16;
   base::Mutex mu;
@@ -136,7 +136,7 @@ TEST_F(RocksDbQueueStoreTest, SharesOneSyncAmongConcurrentPuts) {
   for (std::thread& putter : putters) putter.join();
   EXPECT_LT(env_.syncs - before, kPutters);
   EXPECT_EQ(ReceiveBodies().size(), static_cast<size_t>(kPutters));
-  store_.reset();  // its last sync still goes through the door
+  store_.reset();  // the last sync still passes the door
 }
 
 TEST_F(RocksDbQueueStoreTest, RefusesASecondOwnerWithAClearError) {
@@ -149,7 +149,7 @@ TEST_F(RocksDbQueueStoreTest, ShowsAQueueReadOnlyBesideItsOwner) {
   Put("a");
   auto reader = RocksDbQueueStore::Open(dir_.path(), MakeOptions(/*read_only=*/true));
   ASSERT_TRUE(reader.ok()) << reader.status();
-  Put("b");  // not seen: the reader shows what was there when it opened
+  Put("b");  // not visible: the reader shows the state of its open
   EXPECT_EQ((*reader)->Stats(queue_)->ready, 1);
   EXPECT_EQ((*reader)->Peek(queue_, 32)->front().body, "a");
   EXPECT_TRUE(absl::IsFailedPrecondition((*reader)->Receive(queue_, {}).status()));
@@ -172,7 +172,7 @@ TEST_F(RocksDbQueueStoreTest, SetsADamagedBodyAsideAndGivesTheRest) {
   EXPECT_THAT(ReceiveBodies(), ElementsAre("good"));
   ASSERT_EQ(Poison().size(), 1u);
   EXPECT_EQ(Poison()[0].message_id, bad.message_id);
-  EXPECT_EQ(Poison()[0].body, "bax");  // for people to look at
+  EXPECT_EQ(Poison()[0].body, "bax");  // a person may look at it
   EXPECT_THAT(Poison()[0].cause.reason, HasSubstr("DATA_LOSS"));
   EXPECT_THAT(Poison()[0].cause.reason, HasSubstr("queue 'acme/work' message " + bad.message_id));
 }
@@ -225,7 +225,8 @@ TEST_F(RocksDbQueueStoreTest, CountsOnWithDamagedCounters) {
   EXPECT_THAT(ReceiveBodies(), ElementsAre("a", "b"));
 }
 
-// Sequences start anew, as far as the files show: none may come again that a dedup id stands for.
+// Sequences start anew, as far as the files show: a sequence that a dedup id still names must not
+// come again.
 TEST_F(RocksDbQueueStoreTest, GivesNoSequenceTwiceThatADedupIdStandsFor) {
   const queue::PutResult first = Put("first", "id");
   ASSERT_TRUE(store_->Delete(queue_, {first.receipt})->front().ok());
@@ -261,7 +262,7 @@ TEST_F(RocksDbQueueStoreTest, RefusesFilesOfANewerMuster) {
   EXPECT_THAT(status.message(), HasSubstr("newer muster"));
 }
 
-// A failed write leaves memory as it was, and a restart finds each message whole or not at all.
+// A failed write leaves memory unchanged, and a restart finds each message whole or not at all.
 TEST_F(RocksDbQueueStoreTest, AnswersUnavailableWhenTheDiskFails) {
   Put("a");
   const auto messages = store_->Receive(queue_, {1, absl::Seconds(30)});
@@ -281,8 +282,8 @@ TEST_F(RocksDbQueueStoreTest, AnswersUnavailableWhenTheDiskFails) {
   EXPECT_THAT(ReceiveBodies(), ElementsAre("a"));
 }
 
-// A put that is repeated after the disk was full finds its own dedup record, which is nowhere but
-// in memory.
+// A put failed on a full disk, and its repetition finds its own dedup record, which is only in
+// memory.
 TEST_F(RocksDbQueueStoreTest, AcknowledgesNoDuplicateOfAPutThatFailed) {
   env_.fail_appends = true;
   EXPECT_TRUE(absl::IsUnavailable(TryPut("a", "id").status()));
@@ -329,7 +330,7 @@ TEST_F(RocksDbQueueStoreTest, AcknowledgesNothingThatWasNotSynced) {
   EXPECT_LE(store_->Stats(queue_)->stored(), 1);  // whether it was written is unknown
 }
 
-// The delete can be read before its sync fails: the missing body must not pass for damage.
+// The delete is visible before its sync fails: the store must not take the missing body for damage.
 TEST_F(RocksDbQueueStoreTest, TakesNoMessageForDamagedWhenASyncFailed) {
   const queue::PutResult put = Put("a");
   env_.fail_syncs = true;

@@ -1,4 +1,5 @@
-// What is SQLite's own: the file, its tables, and what happens when it is damaged or full.
+// SQLite's own matters: the file, its tables, and behavior when the file is damaged or the disk is
+// full.
 
 #include "muster/report/sqlite/sqlite_report_store.h"
 
@@ -78,7 +79,7 @@ class SqliteReportTest : public ::testing::Test {
     return store->Commit({"out", 1, std::move(items)}).status();
   }
 
-  // As a person with the sqlite3 shell, one string per row.
+  // Reads as a person with the sqlite3 shell would; one string per row.
   std::vector<std::string> Query(const std::string& sql, int columns) {
     auto connection = Connection::Open(path(), OpenMode::kReadOnly);
     EXPECT_TRUE(connection.ok()) << connection.status();
@@ -188,7 +189,7 @@ TEST_F(SqliteReportTest, ReadOnlyNeedsAReport) {
             absl::StatusCode::kNotFound);
 }
 
-// NotFound is for ever: on it, results that are sound would be given up.
+// NotFound is final: after it a controller would give up valid results.
 TEST_F(SqliteReportTest, SaysUnavailableWhileNoMoreFilesCanBeOpened) {
   std::unique_ptr<ReportStore> store = Open();
   ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
@@ -202,7 +203,7 @@ TEST_F(SqliteReportTest, SaysUnavailableWhileNoMoreFilesCanBeOpened) {
   EXPECT_TRUE(store->Read().ok());
 }
 
-// Somebody waits for that; to open it takes longer than all the rest.
+// A caller waits for the registration, and opening the report takes longer than all the rest.
 TEST_F(SqliteReportTest, RegistersABatchWithoutOpeningTheReportAgain) {
   const std::unique_ptr<ReportStore> store = Open();
   report::LocalReportClient desk(store.get(), {});
@@ -309,7 +310,7 @@ TEST_F(SqliteReportTest, AReceiptOfAnUntouchedReportVerifies) {
   EXPECT_THAT(Differences(), IsEmpty());
 }
 
-// Changes one stored thing and expects that the receipt tells.
+// Changes one stored value and expects that the receipt shows it.
 class TamperTest : public SqliteReportTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(TamperTest, IsFoundByTheReceipt) {
@@ -343,8 +344,8 @@ INSTANTIATE_TEST_SUITE_P(
         "UPDATE muster_column SET name = 'rev' WHERE name = 'revenue'",
         "UPDATE muster_column SET scale = 2 WHERE name = 'revenue'"));
 
-// The child commits items one by one and writes a byte for each that was acknowledged; it is killed
-// in the middle of it.
+// The child commits items one by one and writes a byte for each acknowledged one; it is killed in
+// the middle.
 TEST_F(SqliteReportTest, WhatWasAcknowledgedSurvivesAKill) {
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
@@ -384,13 +385,13 @@ TEST_F(SqliteReportTest, WhatWasAcknowledgedSurvivesAKill) {
 
 }  // namespace
 
-// Reading a report that one may read but not write.
+// A user may read a report without permission to write it.
 
 namespace {
 
 constexpr uid_t kNobody = 65534;
 
-// Answers 0 when `path` can be opened and read by a user who is not root.
+// Returns 0 when a user who is not root can open and read `path`.
 int ReadAsNobody(const std::string& path) {
   const pid_t child = fork();
   if (child == 0) {
@@ -409,7 +410,7 @@ int ReadAsNobody(const std::string& path) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// The signs stand for what a URI would misread.
+// The special characters would have a meaning in a URI.
 TEST(ReadOnlyFolderTest, IsEnoughToReadAReport) {
   const os::TempDir dir;
   const std::string folder = dir / "50% #1?";

@@ -33,7 +33,7 @@ class BacklogTrackerTest : public ::testing::Test {
 
   void Read(double now, QueueReading reading) { tracker_.Reconcile({reading}, Second(now)); }
 
-  // As "seconds:items" of each cohort.
+  // Returns "seconds:items" for each cohort.
   std::vector<std::pair<double, int64_t>> Cohorts() const {
     std::vector<std::pair<double, int64_t>> cohorts;
     for (const Cohort& cohort : tracker_.cohorts()) {
@@ -89,7 +89,7 @@ TEST_F(BacklogTrackerTest, TellsLostAnnouncementsFromUnfinishedWorkByTheTotals) 
   QueueReading reading = ReadingAt(2, 100);
   reading.total_in = 100;
   Read(2, reading);
-  // A hundred were done, and a hundred came of which nobody told: as many wait as before.
+  // A hundred items were done, and a hundred came without an announcement: as many wait as before.
   reading = ReadingAt(12, 100);
   reading.total_in = 200;
   reading.total_out = 100;
@@ -124,7 +124,7 @@ TEST_F(BacklogTrackerTest, DoesNotLetAnOlderReadingEraseNewWork) {
   Announce(10, 100);
   Read(11, ReadingAt(9, 0));
   EXPECT_EQ(tracker_.items(), 100);
-  Read(12, ReadingAt(8, 0));  // older than the last one: no news at all
+  Read(12, ReadingAt(8, 0));  // older than the last reading: ignored
   EXPECT_EQ(tracker_.items(), 100);
 }
 

@@ -1,4 +1,4 @@
-// What holds of the deadline policy whatever it sees.
+// Properties of the deadline policy for all observations.
 #include "gtest/gtest.h"
 #include "rapidcheck.h"
 #include "tests/fakes/scaling/policy/scene_generator.h"
@@ -16,8 +16,8 @@ TEST(PolicyPropertyTest, MoreWorkNeverLowersTheAnswer) {
   });
 }
 
-// Arrivals are told apart to a hundredth of the promise: work that joins earlier work counts as so
-// much older. That much longer the promise of the younger work is here.
+// The policy groups arrivals by a hundredth of the promise: work that joins earlier work counts as
+// up to that much older. Here the promise of the younger work is longer by that much.
 TEST(PolicyPropertyTest, OlderWorkNeverLowersTheAnswer) {
   CheckEvery([] {
     Scene scene = AnyScene();
@@ -35,7 +35,7 @@ TEST(PolicyPropertyTest, OlderWorkNeverLowersTheAnswer) {
 TEST(PolicyPropertyTest, ALongerDeadlineNeverRaisesTheAnswer) {
   CheckEvery([] {
     Scene scene = AnyScene();
-    scene.looks = 0;  // what was learned and added on the way may differ
+    scene.looks = 0;  // earlier looks could teach the policies different things
     TargetFixture shorter = Play(scene);
     scene.sla += *rc::gen::inRange(1, 1000);
     TargetFixture longer = Play(scene);
@@ -63,10 +63,10 @@ TEST(PolicyPropertyTest, ChangesNothingOnceItWasCarriedOut) {
   CheckEvery([] {
     Scene scene = AnyScene();
     TargetFixture target = Play(scene);
-    // Beyond its bounds a fleet becomes another one first.
+    // A fleet outside its bounds first moves into them.
     RC_PRE(target.observation.fleet.committed() <= std::max(scene.min, scene.max));
     const Decision first = target.Decide();
-    RC_PRE(first.replicas < 20'000);  // a fleet of that size takes long to make
+    RC_PRE(first.replicas < 20'000);  // a larger fleet takes too long to build
     target.CarryOut(first);
     const Decision second = target.Decide();
     RC_ASSERT(second.replicas == first.replicas);

@@ -70,7 +70,7 @@ TEST_F(SeasonalForecastTest, LeavesOutHoursThatNobodyLookedAt) {
   Live(4 * kWeek);
   const double before = Upper(absl::Hours(12));
   now_ += absl::Hours(24);
-  ever_ += 1e9;  // came meanwhile; nobody knows when
+  ever_ += 1e9;  // arrived at unknown times during the gap
   Live(absl::Hours(24 * 6));
   EXPECT_NEAR(Upper(absl::Hours(12)), before, 10);
 }

@@ -11,7 +11,7 @@ constexpr absl::Duration kIdleHold = absl::Seconds(30);
 
 class IdleHoldTest : public ::testing::Test {
  protected:
-  // Looks at `ready` replicas of which some have been idle since those seconds.
+  // Observes `ready` replicas, some of which have been idle since these seconds.
   int See(double now, int ready, std::vector<double> idle_since) {
     Fleet fleet;
     fleet.ready = ready;
@@ -30,7 +30,7 @@ TEST_F(IdleHoldTest, LetsAReplicaGoAfterItHasIdledForTheHold) {
 }
 
 TEST_F(IdleHoldTest, LetsThoseGoThatWereNeverNeededAtOnceThoughEachWorkedNowAndThen) {
-  // Of ten, six are busy at a time, and never the same ones.
+  // Six of ten replicas are busy at a time, and never the same ones.
   int removable = 0;
   for (int second = 0; second <= 31; ++second) {
     const double just_now = second - 0.5;

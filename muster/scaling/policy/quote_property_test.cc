@@ -1,4 +1,4 @@
-// What holds of a quote whatever is seen.
+// Properties of a quote for all observations.
 #include "gtest/gtest.h"
 #include "muster/scaling/policy/quote.h"
 #include "rapidcheck.h"
@@ -7,7 +7,7 @@
 namespace muster::scaling::policy {
 namespace {
 
-// What somebody may ask about a random target.
+// A random target, and a random question about it.
 struct Question {
   Question() {
     scene.looks = 0;
@@ -53,7 +53,7 @@ TEST(QuotePropertyTest, MoreItemsAreNeverMoreFeasible) {
     if (more.replicas == fewer.replicas && question.scene.tasks == question.scene.max_tasks) {
       RC_ASSERT(more.finish >= fewer.finish);
     }
-    // Compared before RapidCheck sees it: with g++ 14 it cannot take optionals apart.
+    // The comparison is outside the macro: RapidCheck cannot decompose optionals with g++ 14.
     const bool no_shorter = more.shortest_sla >= fewer.shortest_sla;
     if (more.shortest_sla.has_value()) RC_ASSERT(no_shorter);
   });

@@ -18,7 +18,7 @@ TEST(SimulateTest, CarriesTheQuestion) {
   EXPECT_EQ(bare.items_per_second, std::nullopt);
 }
 
-// A speed that is none is for Quote to refuse, not to overlook.
+// The conversion must keep an invalid speed, so that Quote can refuse it.
 TEST(SimulateTest, CarriesASpeedThatIsNone) {
   v1::SimulateRequest request;
   request.set_items_per_second(-1);

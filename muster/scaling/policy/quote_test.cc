@@ -71,7 +71,7 @@ TEST_F(QuoteTest, DoesNotBlameTheWorkForWhatIsLateAlready) {
   EXPECT_LE(quotation.finish, At(20));
 }
 
-// What waits is due in 20 s, though the work may take an hour.
+// The waiting work is due in 20 s, though the new work may take an hour.
 TEST_F(QuoteTest, KeepsTheDeadlinesOfWhatWaits) {
   Read(4000);
   observation.queues.front().oldest_age = absl::Seconds(200);

@@ -1,5 +1,5 @@
-// The small rules: threads before replicas, the standby pool, what stays without statistics, and
-// what is made of garbage.
+// The small rules: threads before replicas, the standby pool, the fleet without statistics, and
+// invalid input.
 
 #include "muster/scaling/policy/sizing.h"
 

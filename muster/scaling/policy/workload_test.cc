@@ -1,4 +1,4 @@
-// What is learned from readings: arrivals, work that is probably done, real speed.
+// Estimates from readings: arrivals, work that is probably done, real speed.
 #include "muster/scaling/policy/workload.h"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// Each constant of KEDA and of the Horizontal Pod Autoscaler, shown by what it does.
+// Each constant of KEDA and of the Horizontal Pod Autoscaler, shown by its effect.
 #include "muster/scaling/replay/baseline_policies.h"
 
 #include "gtest/gtest.h"
@@ -70,7 +70,8 @@ TEST(HpaTest, GrowsByFourOrByHundredPercentWithABehavior) {
 TEST(HpaTest, DoesNotStabilizeARiseWithABehavior) {
   Hpa hpa(WithBehavior(1));
   EXPECT_EQ(hpa.Tick(At(0), 10, 20), 20);
-  // A larger recommendation of before does not lift it: it falls only after the window.
+  // An earlier, larger recommendation does not raise the result: the result falls only after the
+  // window.
   EXPECT_EQ(hpa.Tick(At(15), 12, 14), 14);
 }
 
@@ -88,7 +89,7 @@ TEST(HpaTest, FallsAtOnceByAllOfThemAfterTheBehaviorsStabilization) {
   EXPECT_EQ(quick.Tick(At(90), 210, 0), 1);
 }
 
-// A target that does what the policy says, with a queue that a test fills.
+// A target that carries out the policy's decisions, with a queue that a test fills.
 class KedaTest : public ::testing::Test {
  protected:
   void Use(const KedaSettings& settings) {
@@ -97,7 +98,7 @@ class KedaTest : public ::testing::Test {
     second_ = 0;
   }
 
-  // Lets seconds pass up to and including `second`. Replicas never get ready.
+  // Lets seconds pass up to and including `second`. Replicas never become ready.
   int Until(int second) {
     for (; second_ <= second; ++second_) {
       scaling::policy::Observation seen;
@@ -110,7 +111,7 @@ class KedaTest : public ::testing::Test {
     return replicas_;
   }
 
-  // When there are `wanted` replicas, in seconds after `burst_at`.
+  // Returns the seconds from `burst_at` until there are `wanted` replicas.
   int Reaction(int poll_phase, int hpa_phase, int burst_at, int wanted) {
     KedaSettings settings;
     settings.hpa.target = 1;
@@ -210,7 +211,7 @@ TEST_F(KedaTest, TicksTheAutoscalerEachFifteenSecondsInAPhaseOfItsOwn) {
 }
 
 TEST_F(KedaTest, CountsReplicasThatAreNotReady) {
-  // The fixture's never are; it grows from four to eight all the same.
+  // The fixture's replicas never become ready; the fleet still grows from four to eight.
   KedaSettings settings;
   settings.hpa.target = 1;
   Use(settings);

@@ -30,8 +30,8 @@ SimOptions Options(int sla_seconds, int cold_start_seconds) {
   return options;
 }
 
-// The least cost by trying all: each number of replicas, a multiple of `grain`, in each second.
-// Work is served as early as it can be, which is never worse. State: replicas, waiting items.
+// Finds the least cost by trying every number of replicas, in multiples of `grain`, in each second.
+// It serves work as early as possible, which is never worse. State: replicas, waiting items.
 class BruteForce {
  public:
   BruteForce(const std::vector<int64_t>& items, const SimOptions& options, int64_t grain)
@@ -73,7 +73,7 @@ class BruteForce {
     const int64_t most = total_ / grain_;
     Costs after(before.size(), kInfinite);
     const int64_t come = ComeBy(second);
-    // At the end of this second, what came by second + 1 − D must be done.
+    // At the end of this second, all items that came by second + 1 − D must be done.
     const int64_t may_wait = come - ComeBy(second + 1 - sla_);
     for (int64_t n = 0; n <= most; ++n) {
       for (int64_t waiting = 0; waiting <= most; ++waiting) {
@@ -120,7 +120,7 @@ TEST(OracleTest, KeepsReplicasThroughAGapThatIsShorterThanAColdStart) {
 }
 
 TEST(OracleTest, IsNeverBeatenByTryingEverything) {
-  // Slopes of the string are quotients of 60 by up to six seconds: whole multiples of 10 or 12.
+  // Slopes of the string are 60 times n divided by up to six seconds: multiples of 10 or of 12.
   const base::UniformSource uniform = base::SeededUniform(20261122);
   int matched = 0;
   for (int round = 0; round < 300; ++round) {
@@ -135,7 +135,7 @@ TEST(OracleTest, IsNeverBeatenByTryingEverything) {
                               absl::FormatDuration(options.sla) + " L " +
                               absl::FormatDuration(options.cold_start);
     EXPECT_LE(least, brute + 1e-6) << story;
-    // A string whose levels are no multiples of the grain cannot be matched from above.
+    // If the string's levels are not multiples of the grain, the search cannot match its cost.
     const Oracle oracle = FindOracle(TraceOf(items), options);
     bool tens = true;
     bool twelves = true;

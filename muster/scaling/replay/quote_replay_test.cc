@@ -1,4 +1,4 @@
-// What a quote says against what becomes of the work when it is put.
+// Compares quotes with simulated runs of the quoted work.
 #include <algorithm>
 
 #include "gtest/gtest.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRounds = base::testing::CaseCount(300);
 
-// Nothing runs, and nothing waits.
+// A random round: no replica runs, and no item waits.
 struct Round {
   explicit Round(const base::UniformSource& uniform) {
     const auto within = [&](int64_t least, int64_t most) {
@@ -88,10 +88,11 @@ TEST_F(QuoteReplayTest, TheWorkEndsAndCostsAsItWasQuoted) {
     const Metrics metrics = round.Replayed();
     const double finish = absl::ToDoubleSeconds(quoted.finish - absl::FromUnixSeconds(1'000'000));
     const double last = static_cast<double>(metrics.latencies.max_us()) / 1e6;
-    // Replicas start at whole seconds there, which now and then makes the policy start one more.
+    // The simulator starts replicas at whole seconds, which sometimes makes the policy start one
+    // more.
     EXPECT_LE(last, finish + 1) << "round " << i;
     EXPECT_GE(last, 0.9 * finish - 1) << "round " << i;
-    // Each is let go some seconds after its last item.
+    // Each replica leaves some seconds after its last item.
     EXPECT_NEAR(metrics.replica_seconds, quoted.replica_seconds,
                 4 * quoted.replicas + 0.05 * quoted.replica_seconds)
         << "round " << i;

@@ -30,7 +30,7 @@ SimOptions Workers() {
   return options;
 }
 
-// Does what a test says, and remembers what it was shown.
+// Decides as its script says, and keeps the announcements and observations.
 class Scripted final : public scaling::policy::Policy {
  public:
   using Script = std::function<int(const scaling::policy::Observation&)>;
@@ -83,12 +83,12 @@ TEST_P(BothServices, ServesABurstAsFastAsItsReplicasCan) {
   EXPECT_EQ(metrics.violations, 0);
   EXPECT_DOUBLE_EQ(metrics.work_seconds, 20);
   EXPECT_EQ(metrics.actions, 1);
-  // Paid from the order to the last item, as they are kept.
+  // The cost runs from the order to the last item, because the script keeps the replicas.
   EXPECT_DOUBLE_EQ(metrics.replica_seconds, 2 * 15);
 }
 
 TEST_P(BothServices, CountsWhatIsLateExactly) {
-  // One replica, at work from 5 s on, does 10 a second: 550 of 600 by the sixtieth.
+  // One replica works from 5 s on and does 10 items a second: 550 of 600 by the sixtieth second.
   const Metrics metrics = Run(Bursts({{0, 600}}), [](const auto&) { return 1; });
   EXPECT_EQ(metrics.violations, 50);
 }

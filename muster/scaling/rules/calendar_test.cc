@@ -284,7 +284,7 @@ TEST(CalendarTest, NeverOpensAgainAfterItsLastDate) {
   EXPECT_EQ(calendar.NextChange(At("2026-12-25T00:00:00Z")), absl::InfiniteFuture());
 }
 
-// The instant at which a window opens, minute by minute, by what clocks on the wall show.
+// Returns whether a window opens at this minute, by the time that wall clocks show.
 bool OpensAt(const Calendar& calendar, absl::Time minute) {
   const auto& cron = std::get<CronFields>(calendar.start);
   const absl::CivilSecond local = absl::ToCivilSecond(minute, calendar.zone);
@@ -295,7 +295,8 @@ bool OpensAt(const Calendar& calendar, absl::Time minute) {
   if (cron.follows_clock) return fits(local);
   const absl::CivilSecond before =
       absl::ToCivilSecond(minute - absl::Minutes(1), calendar.zone) + 60;
-  // Minutes that clocks have just skipped, and those that they show for the second time.
+  // Checks the minutes that clocks have just skipped, and ignores those that they show for the
+  // second time.
   for (absl::CivilSecond skipped = before; skipped < local; skipped += 60) {
     if (fits(skipped)) return true;
   }

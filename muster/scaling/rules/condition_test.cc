@@ -32,7 +32,7 @@ std::optional<Kind> KnownKind(absl::string_view name) {
 
 using Values = std::map<std::string, double>;
 
-// "true", "false", "unknown", or the mistake.
+// Returns "true", "false", "unknown", or the parser's error.
 std::string Answer(absl::string_view text, const Values& values = {}) {
   const absl::StatusOr<Condition> condition = Condition::Parse(text, KnownKind);
   if (!condition.ok()) return std::string(condition.status().message());
@@ -218,7 +218,7 @@ TEST(ConditionPropertyTest, ReadsBackWhatItPrintsAsTheSameTree) {
   EXPECT_GT(read, 1000);
 }
 
-// What was known stays as it was when more becomes known: only `unknown` may change.
+// More data may change an answer only from `unknown` to a known value.
 TEST(ConditionPropertyTest, LearningMoreChangesNoAnswerThatWasKnown) {
   const uint64_t seed = base::RandomSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));

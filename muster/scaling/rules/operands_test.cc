@@ -70,7 +70,7 @@ TEST(MetricWindowTest, DoesNotLetOneJumpDecideTheSlope) {
   MetricWindow window(Aggregate::kGrowth, absl::Minutes(5));
   for (int second = 0; second < 300; ++second) window.Add(After(second), 0);
   window.Add(After(300), 1000);
-  // From its ends alone it would be 200 a minute.
+  // The two ends of the window alone would give 200 a minute.
   EXPECT_GT(*window.Value(After(300)), 0);
   EXPECT_LT(*window.Value(After(300)), 5);
 }
@@ -108,7 +108,7 @@ Observation Observed(double seconds, int64_t depth) {
   return observation;
 }
 
-// Rules whose operands are named as the metrics.
+// Rules whose operands have the names of the metrics.
 Rules AllMetrics(const std::string& depth_aggregate = "last") {
   std::string text =
       "targets: {t: {kind: process, name: p, queues: [in-0]},"

@@ -10,7 +10,7 @@
 namespace muster::scaling::rules {
 namespace {
 
-// What holds when budgets run out, readings are lost, or the clock steps back.
+// Exhausted budgets, lost readings, and a clock that steps back.
 using RuledPolicyFailureTest = RuledPolicyTest;
 
 TEST_F(RuledPolicyFailureTest, LetsNobodyGoUnseen) {
@@ -71,7 +71,7 @@ TEST_F(RuledPolicyFailureTest, ShrinksToWhatIsLeftOfTheBudgetButNotBelowWorkOrFl
   EXPECT_EQ(Decide(50).replicas, 20);
 }
 
-// The time of those that follow lies before what was measured and done so far.
+// The tests below step the clock back to a time before all their readings and decisions.
 constexpr absl::Duration kBack = -absl::Hours(1);
 
 TEST_F(RuledPolicyFailureTest, SeesNewReadingsAfterTheClockSteppedBack) {
@@ -112,7 +112,7 @@ TEST_F(RuledPolicyFailureTest, StandsByAStepWhenTheClockStepsBackAndThenTakesThe
 TEST_F(RuledPolicyFailureTest, BeginsItsAccountAnewWhenTheClockStepsBack) {
   Rule("constraints: [{name: c, rank: 1, target: t, range: [0, 50], budget: 100 replica-min/h}]\n");
   EXPECT_EQ(Run(50), 20);
-  Decide(50);  // these are paid for from now on
+  Decide(50);  // these replicas are paid for from now on
   Pass(absl::Minutes(4));
   Decide(50);
   EXPECT_EQ(policy_->trace().budget_cap, 4);

@@ -107,7 +107,7 @@ TEST_F(RuledPolicyTest, GrowsFromNothingByOneAtLeast) {
 TEST_F(RuledPolicyTest, DoesNothingOnAConditionThatLacksData) {
   Rule(absl::StrCat("reactive:\n", When(1, "cpu < 90", "set: 9"),
                     When(2, "not cpu < 90", "set: 11")));
-  Measure(1, 0.1);  // but no replica is ready whose CPU that could be
+  Measure(1, 0.1);  // but no ready replica can have this CPU use
   EXPECT_EQ(Decide(3).replicas, 3);
   seen_.fleet.ready = 1;
   EXPECT_EQ(Decide(3).replicas, 9);
@@ -133,7 +133,7 @@ TEST_F(RuledPolicyTest, LetsTheHighestRankHaveTheLastWord) {
   Measure(1, 0.95);
   EXPECT_EQ(Decide(8).replicas, 8);
   EXPECT_EQ(Decide(30).replicas, 8);
-  EXPECT_EQ(Decide(5).replicas, 8);  // what the step asked for, held at what is there
+  EXPECT_EQ(Decide(5).replicas, 8);  // the result of the step, held by the replicas that exist
   Measure(101, 0.95);
   EXPECT_EQ(Decide(8).replicas, 9);
 }
@@ -228,8 +228,8 @@ TEST_F(RuledPolicyTest, ChangesItsRulesAndKeepsWhatItHasDone) {
             absl::StatusCode::kNotFound);
 }
 
-// Whatever is measured and wanted: what comes out lies within the bounds in force, and comes out
-// again when it was carried out and nothing else has changed.
+// For all readings and demands: the decision lies within the current bounds, and stays the same
+// after it has been carried out while nothing else changes.
 TEST_F(RuledPolicyTest, StaysWithinItsBoundsAndAtRestWhateverHappens) {
   const uint64_t seed = base::RandomSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -253,7 +253,7 @@ TEST_F(RuledPolicyTest, StaysWithinItsBoundsAndAtRestWhateverHappens) {
     ASSERT_GE(decision.replicas, bounds.min);
     ASSERT_LE(decision.replicas, bounds.max);
     ASSERT_GE(decision.replicas, 0);
-    // Those that were idle the longest go first.
+    // The replicas that were idle the longest leave first.
     auto& idle = seen_.fleet.idle_since;
     const int gone = std::max(0, seen_.fleet.ready - decision.replicas);
     idle.erase(idle.begin(), idle.begin() + std::min<int>(gone, static_cast<int>(idle.size())));

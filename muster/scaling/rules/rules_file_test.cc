@@ -41,7 +41,7 @@ std::vector<std::filesystem::path> FilesIn(const std::filesystem::path& folder) 
   return files;
 }
 
-// What the "# expect: …" lines of a sample say.
+// Returns the texts of the "# expect: …" lines of a sample.
 std::vector<std::string> Expectations(const std::string& text) {
   std::vector<std::string> expected;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -174,8 +174,8 @@ TEST(RulesFileTest, ReportsABoundedNumberOfMistakes) {
   EXPECT_THAT(MistakesOf(text), HasSubstr("\nand 110 more"));
 }
 
-// A file that is right, with one piece of it cut out or written twice: never a crash, and each
-// mistake has its place.
+// Cuts a piece out of a valid file or doubles it: the parser never crashes, and names the place of
+// each mistake.
 TEST(RulesFileTest, AnswersAnyCutOfARealFileWithRulesOrMistakes) {
   const std::string text = ReadAll(kRoot / "tests/rules/valid/reference.yaml");
   for (size_t at = 0; at + 7 < text.size(); at += 3) {
@@ -190,7 +190,8 @@ TEST(RulesFileTest, AnswersAnyCutOfARealFileWithRulesOrMistakes) {
   }
 }
 
-// The schema below `place`: "targets{}.sla" is that of each entry of targets, and there of sla.
+// Returns the schema at `place`: in "targets{}.sla", "{}" steps into each entry of targets, and
+// ".sla" into its key.
 nlohmann::json SchemaAt(const nlohmann::json& root, const std::string& place) {
   nlohmann::json at = root;
   if (place.empty()) return at;

@@ -54,7 +54,7 @@ TEST_F(RulesWatchTest, TakesSoundRulesUp) {
   EXPECT_EQ(Poll(), Seen::kNewRules);
   EXPECT_EQ(Max(), 7);
   EXPECT_EQ(watch_->active_rules().state().revision, before.revision + 1);
-  EXPECT_EQ(before.rules->targets[0].range.max, 5);  // for whoever still decides by them
+  EXPECT_EQ(before.rules->targets[0].range.max, 5);  // earlier readers keep the old rules
   EXPECT_EQ(Poll(), Seen::kNothingNew);
 }
 

@@ -1,4 +1,4 @@
-// What holds when the server is killed during writes, and started again.
+// The server is killed during writes, and started again.
 #include <memory>
 #include <set>
 #include <string>
@@ -16,7 +16,7 @@
 namespace muster::sync::jetstream {
 namespace {
 
-// A store over a connection of its own, as another process would have it.
+// A store over its own connection, as another process would have it.
 struct Client {
   explicit Client(const std::string& url)
       : connection(nats::Connection::Open(url, {}).value()),
@@ -27,7 +27,7 @@ struct Client {
   const std::unique_ptr<JetStreamSyncStore> store;
 };
 
-// What the writers have been answered. Thread-safe.
+// Counts the results of the writers' calls. Thread-safe.
 class Outcomes {
  public:
   void Add(const absl::Status& status) {
@@ -78,7 +78,7 @@ class SyncServerKilledTest : public ::testing::TestWithParam<std::string> {
   nats::testing::NatsServer server_{GetParam()};
 };
 
-// One more in the counter. OK: it is counted.
+// Increments the counter. OK: the increment is stored.
 absl::Status Increment(JetStreamSyncStore* store) {
   for (;;) {
     const auto record = store->Get("counter");

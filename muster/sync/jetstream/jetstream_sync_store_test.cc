@@ -1,4 +1,4 @@
-// Against each server that NatsServer::Programs names.
+// Runs on each server that NatsServer::Programs names.
 
 #include "muster/sync/jetstream/jetstream_sync_store.h"
 
@@ -28,7 +28,7 @@ class ServerHome final : public StoreHome {
  public:
   explicit ServerHome(const std::string& program) : server_(program) {}
 
-  // Each time on a server that has just been killed and started again.
+  // Kills and restarts the server, then opens the store.
   std::unique_ptr<OptimisticSyncStore> Open() override {
     server_.Restart();
     connection_ = nats::Connection::Open(server_.url(), {}).value();
@@ -68,7 +68,7 @@ class JetStreamSyncStoreTest : public ::testing::TestWithParam<std::string> {
     return JetStreamSyncStore::Open(connection_.get(), options).value();
   }
 
-  // As `nats kv del` does it.
+  // Deletes a key as `nats kv del` does.
   void DeleteWithATool(const std::string& key, const std::string& operation = "DEL") {
     ASSERT_TRUE(
         jetstream_
@@ -176,7 +176,8 @@ TEST_P(JetStreamSyncStoreTest, RefusesAnImpossibleBucketOrNumberOfReplicas) {
   EXPECT_FALSE(JetStreamSyncStore::Open(connection_.get(), {.replicas = 3}).ok());
 }
 
-// It must not be taken for a bucket without records at once: what is read is believed.
+// The store must not take a missing bucket for an empty one at once: callers trust the result of a
+// read.
 TEST_P(JetStreamSyncStoreTest, MakesABucketAnewThatStaysGone) {
   base::FakeClock clock;
   const auto store = Open({.clock = &clock});
@@ -230,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(Servers, JetStreamSyncStoreTest,
                          ::testing::ValuesIn(nats::testing::NatsServer::Programs()),
                          [](const auto& server) { return absl::StrCat("Server", server.index); });
 
-// What keys of a bucket may be, as its tools check it.
+// Returns whether NATS tools accept this key for a bucket.
 bool IsBucketKey(const std::string& key) {
   const std::string allowed = "-/_=.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   return !key.empty() && key.find_first_not_of(allowed) == std::string::npos &&
@@ -238,7 +239,7 @@ bool IsBucketKey(const std::string& key) {
          key.rfind("_kv", 0) != 0;
 }
 
-// Every text of up to `bytes` bytes from an alphabet that holds all that is special.
+// Returns every text of up to `bytes` bytes from an alphabet with all special characters.
 std::vector<std::string> KeysUpTo(size_t bytes) {
   std::vector<std::string> keys = {""};
   for (size_t i = 0; i < keys.size(); ++i) {

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Stored for good: if this fails, data written before cannot be read any more.
+// Stored data has this form: if this test fails, the code cannot read data of earlier versions.
 TEST(RecordCodecTest, KeepsItsFirstFormatForever) {
   const std::string stored = base::BytesFromHex("3483345a46e0911401000000000000010231303031");
   EXPECT_EQ(absl::BytesToHexString(EncodeRecord("1001", 258)), absl::BytesToHexString(stored));

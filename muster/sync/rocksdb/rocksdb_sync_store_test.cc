@@ -56,7 +56,7 @@ class RocksDbSyncStoreTest : public ::testing::Test {
     return *std::move(store);
   }
 
-  // Puts garbage where `key`'s record is, behind the store's back.
+  // Overwrites `key`'s record with garbage, directly in the database.
   void Damage(const std::string& key) {
     auto database = muster::rocksdb::Database::Open(
         dir_.path(), muster::rocksdb::DatabaseOptions{.families = {{.name = "records"}}});
@@ -119,7 +119,7 @@ const base::testing::RegisteredProcess drawer("drawer", [](const std::string& di
   while (true) base::testing::Send(absl::StrCat(ids.NextId().value()));
 });
 
-// Each id that the process said was fsynced before: none may come again.
+// The process reports an id only after the fsync: no reported id may come again.
 TEST_F(RocksDbSyncStoreTest, IdsDrawnBeforeAKillNeverComeAgain) {
   base::testing::KillableProcess process("drawer", dir_.path());
   int64_t last = 0;

@@ -1,4 +1,4 @@
-// Over real servers on loopback.
+// On real servers on loopback.
 #include "services/initiator/api/batch_service.h"
 
 #include <memory>
@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kPatience = absl::Minutes(2);
 
-// Job "shop" has items of 500 transactions. Of two agents the second one leads.
+// Job "shop" has items of 500 transactions. The second of two agents leads.
 class QuotesTest : public ::testing::Test {
  protected:
   QuotesTest() {

@@ -1,4 +1,4 @@
-// Over a real server on loopback.
+// On a real server on loopback.
 #include "services/initiator/api/job_service.h"
 
 #include <memory>
@@ -99,7 +99,7 @@ class JobServiceTest : public ::testing::Test {
   sync::testing::MemorySyncStore store_;
   job::JobRegistry registry_{&store_, &clock_};
   bus::local::LocalTriggerBus bus_;
-  absl::StatusOr<std::optional<uint64_t>> running_ = std::nullopt;  // what there is of any job
+  absl::StatusOr<std::optional<uint64_t>> running_ = std::nullopt;  // the running batch of any job
   std::vector<std::string> changed_;                                // as the bus told
   const std::unique_ptr<bus::TriggerBus::Subscription> subscription_ =
       bus_.Subscribe([this](const bus::InterRoleCommunicationEvent& event) {

@@ -136,7 +136,7 @@ TEST_F(QueueServiceTest, LeavesPoisonWhereItIsWhenItsBatchCannotBeOpened) {
 
 TEST_F(QueueServiceTest, PurgesPoisonOnlyOrAllButPoison) {
   Put("a");
-  GiveUp("b");  // leases "a", the first, and gives that up
+  GiveUp("b");  // leases "a", the first message, and gives it up
   v1::PurgeQueueResponse cleared;
   ASSERT_EQ(Call(&Stub::PurgeQueue, About<v1::PurgeQueueRequest>(), &cleared), absl::OkStatus());
   EXPECT_EQ(queues_->Stats(id_)->stored(), 0);

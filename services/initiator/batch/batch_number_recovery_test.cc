@@ -14,7 +14,7 @@
 namespace muster::initiator::batch {
 namespace {
 
-// A report that is away when the test says so.
+// A report that is unavailable when the test says so.
 class MoodyDesk final : public report::ReportClient {
  public:
   absl::StatusOr<uint64_t> HighestBatch() override { return highest; }
@@ -76,7 +76,7 @@ class NumberStartTest : public ::testing::Test {
 TEST_F(NumberStartTest, IsOneOfANewMesh) { EXPECT_EQ(*First(), 1); }
 
 TEST_F(NumberStartTest, IsBeyondEveryCounterOnceAnybodyKnowsOfABatch) {
-  report_client_.highest = 3;  // another initiator's
+  report_client_.highest = 3;  // the number of another initiator's batch
   EXPECT_EQ(*First(), kSecondsTo2026);
   report_client_.highest = 0;
   Record(2);

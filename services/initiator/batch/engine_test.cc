@@ -130,7 +130,7 @@ class BatchEngineTest : public ::testing::Test {
     wakeup_.Notify();
   }
 
-  // Takes every message out of the input queues; answers how many there were.
+  // Takes all messages out of the input queues; returns their number.
   int LoseMessages() {
     int lost = 0;
     for (const queue::QueueId& id : item::InputQueues("acme", "sum", 2)) {
@@ -146,7 +146,7 @@ class BatchEngineTest : public ::testing::Test {
     return lost;
   }
 
-  // Runs the batch to its end on a thread; `meanwhile` begins when the run waits for results.
+  // Runs the batch to its end on a thread; calls `meanwhile` once the run waits for results.
   absl::StatusOr<StepResult> Run(const std::function<void()>& meanwhile) {
     absl::StatusOr<StepResult> ended = absl::UnknownError("not run");
     std::thread run(
@@ -157,7 +157,7 @@ class BatchEngineTest : public ::testing::Test {
     return ended;
   }
 
-  // Lets the run look whether something is lost, and waits until it has looked.
+  // Lets the run check for lost items, and waits for the end of the check.
   void PassInterval() {
     clock_.Advance(kInterval);
     clock_.AwaitSleepers(1);
@@ -251,7 +251,7 @@ TEST_F(BatchEngineTest, ReportsContentThatTheJobCannotReadAsRefused) {
   EXPECT_THAT(engine_->refusal().message(), HasSubstr("column"));
 }
 
-// Two items that are too large for a message, the first of them dead-lettered.
+// Two items that are too large for a message; the first is dead-lettered.
 class BlobsTest : public BatchEngineTest {
  protected:
   void RunWithOneDeadItem() {

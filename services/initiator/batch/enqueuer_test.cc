@@ -55,7 +55,7 @@ class BatchEnqueuerTest : public ::testing::Test {
     for (int i = 1; i < rows; ++i) file << i << "\n";
   }
 
-  // As a new process would begin: everything about the input is read anew.
+  // Submits as a new process would: it reads the input and its format anew.
   absl::StatusOr<Submission> Submit(SubmitRequest request = {"req", "1", "", true, false,
                                                              std::nullopt},
                                     const std::stop_token& stop = {}) {
@@ -74,7 +74,7 @@ class BatchEnqueuerTest : public ::testing::Test {
     return BatchOpener(&job_, source_.get(), ledger_.get(), numbers_.get(), base::RealClock());
   }
 
-  // Everything in the input queue: slices by item index; how often each item is there.
+  // Returns the content of the input queues: for each item index, one slice for each message.
   std::map<uint32_t, std::vector<std::string>> Queued() {
     std::map<uint32_t, std::vector<std::string>> items;
     for (const queue::QueueId& id : item::InputQueues("acme", "sum", 2)) {
@@ -103,8 +103,8 @@ class BatchEnqueuerTest : public ::testing::Test {
   std::unique_ptr<BatchEnqueuer> enqueuer_;
 };
 
-// Workers use the visibility timeout of the job's current definition: a batch may be of an earlier
-// one.
+// Workers use the visibility timeout of the job's current definition: a batch may belong to an
+// earlier one.
 TEST_F(BatchEnqueuerTest, MakesQueuesWithTheVisibilityOfItsJobAndLeavesThoseThatAreThere) {
   const queue::QueueId there = item::InputQueue("acme", "sum", 0);
   ASSERT_TRUE(queues_->CreateQueue(there, queue::WithVisibility({}, absl::Minutes(1))).ok());
@@ -147,7 +147,7 @@ TEST_F(BatchEnqueuerTest, GoesOnWhereTheLedgerEnds) {
   WriteInput(200);
   ASSERT_TRUE(Submit().ok());
   std::stop_source stop;
-  // Stops after the first runs: as soon as anything is announced.
+  // Stops after the first runs, at the first announcement.
   const auto watch = *bus_->Subscribe([&stop](const auto&) { stop.request_stop(); });
   EXPECT_TRUE(absl::IsCancelled(enqueuer_->Enqueue(1, stop.get_token())));
   const uint64_t before = ledger_->Get(1)->items;
@@ -166,7 +166,7 @@ TEST_F(BatchEnqueuerTest, GoesOnWhereTheLedgerEnds) {
 TEST_F(BatchEnqueuerTest, ARecordedItemThatWasNotAcknowledgedIsPutAgain) {
   WriteInput(30);
   ASSERT_TRUE(Submit().ok());
-  // A crash between ledger and queue: the ledger knows an item that the queue never got.
+  // A crash between ledger and queue: the ledger has an item that never reached the queue.
   input::SliceReader slices = source_->Slices(source_->FirstRecord(), {10, 1 << 20});
   const auto first = slices.Next();
   ASSERT_TRUE(ledger_
@@ -210,7 +210,7 @@ TEST_F(BatchEnqueuerTest, GivesItemsTheTraceOfTheirBatchHoweverOftenTheyArePut) 
       "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   const uint64_t batch = Submit({"req", "1", "", true, false, *trace})->batch.number;
   ASSERT_TRUE(enqueuer_->Enqueue(batch, {}).ok());
-  ASSERT_TRUE(Submit().ok());  // as after a restart, by a submitter that names no trace
+  ASSERT_TRUE(Submit().ok());  // like a submitter after a restart that names no trace
   ASSERT_TRUE(enqueuer_->Refill(batch, {0, 2}).ok());
   int items = 0;
   for (const queue::QueueId& id : item::InputQueues("acme", "sum", 2)) {
@@ -260,7 +260,8 @@ TEST_F(BatchEnqueuerTest, RefusesAnInputThatChangedWhereItWasNotSplitYet) {
 TEST_F(BatchEnqueuerTest, PassesOverNumbersThatTheLedgerHasAlready) {
   WriteInput(10);
   ASSERT_TRUE(Submit({"first", "1", "", true, false}).ok());
-  // As after a backup that held the ledger, but not the state of the number generator.
+  // The state after a restore of a backup with the ledger, but without the number generator's
+  // record.
   ledger::Batch taken;
   taken.number = 2;
   ASSERT_TRUE(ledger_->Create(taken).ok());

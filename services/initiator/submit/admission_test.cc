@@ -1,4 +1,4 @@
-// With the queues' depths, the heartbeats and the scaling agent made up.
+// Tests with fake queue depths, fake heartbeats and a fake scaling agent.
 
 #include "services/initiator/submit/admission.h"
 
@@ -27,7 +27,7 @@ using client::testing::AgentState;
 using client::testing::FakeAgent;
 using ::testing::HasSubstr;
 
-// Queues that have nothing but a depth.
+// Queues that have only a depth.
 class FakeQueueDepths final : public queue::InterceptedStore {
  public:
   FakeQueueDepths() : InterceptedStore(nullptr) {}
@@ -49,7 +49,8 @@ class FakeQueueDepths final : public queue::InterceptedStore {
   void After(queue::Verb, const queue::QueueId&, bool) override {}
 };
 
-// One processor does an item of job "shop" in ten seconds; what waits may take a minute.
+// One processor takes ten seconds for an item of job "shop"; the limit is one minute of waiting
+// work.
 class AdmissionTest : public ::testing::Test {
  protected:
   AdmissionTest() {
@@ -61,7 +62,7 @@ class AdmissionTest : public ::testing::Test {
 
   void Wait(int64_t ready) { queues_.depths["acme/shop-in-0"].ready = ready; }
 
-  // An agent that acts, and has what waits done after `drain`.
+  // Adds an agent in mode `act` that expects to finish the waiting work after `drain`.
   void AgentSays(absl::Duration drain) {
     agent_.Tell([&](AgentState& state) {
       state.agent.set_mode(v1::SCALING_MODE_ACT);
@@ -72,7 +73,7 @@ class AdmissionTest : public ::testing::Test {
   }
 
   absl::Status Admit() { return admission_.Admit(job_); }
-  // In seconds; "none": it was taken in.
+  // Returns the estimate in seconds, or "none" when the batch is admitted.
   std::string Estimate() {
     const auto reason = rpc::Reason(Admit());
     return reason.has_value() ? reason->metadata.at("estimate_seconds") : "none";
@@ -109,7 +110,7 @@ TEST_F(AdmissionTest, RefusesWhileWhatWaitsTakesLongerThanItMay) {
 TEST_F(AdmissionTest, CountsWhatIsInHandAndWhatIsToBeTriedAgainInAllPartitions) {
   queues_.depths["acme/shop-in-0"] = {.ready = 1, .in_flight = 2, .delayed = 3, .poison = 1000};
   queues_.depths["acme/shop-in-1"] = {.ready = 4};
-  queues_.depths["acme/shop-in-2"] = {.ready = 1000};  // of a job that had more of them
+  queues_.depths["acme/shop-in-2"] = {.ready = 1000};  // an earlier definition had more
   EXPECT_EQ(Estimate(), "100");
 }
 
@@ -206,7 +207,7 @@ TEST_F(AdmissionTest, BelievesTheHeartbeatsWhereTheAgentDoesNotHelp) {
 
 TEST_F(AdmissionTest, TakesAnEndThatHasPassedForNow) {
   Wait(100);
-  AgentSays(-absl::Hours(1));  // its clock is behind
+  AgentSays(-absl::Hours(1));  // the agent's clock is behind
   EXPECT_EQ(Admit(), absl::OkStatus());
 }
 
@@ -241,7 +242,7 @@ TEST_F(JobThroughputTest, AreThoseOfAllProcessorsTogether) {
   EXPECT_DOUBLE_EQ(Speed(), 2);
 }
 
-// 20 items in 2 s of a thread, and 200 in 2 s of another: 55 a second of each thread.
+// One thread finishes 20 items in 2 s, another 200 in 2 s: 55 a second for each thread.
 TEST_F(JobThroughputTest, WeighFastAndSlowProcessorsByTheItemsTheyFinish) {
   processors_.Say(
       "slow", {.threads_max = 1, .items_per_second = 10, .service_time = absl::Milliseconds(100)});
@@ -276,7 +277,8 @@ TEST_F(JobThroughputTest, FollowItemsThatBecomeQuicker) {
   EXPECT_DOUBLE_EQ(Speed(), 0.5);
 }
 
-// Two threads that are busy all the time do 1,000 items a second of which their handlers take 20 %.
+// Two threads that are always busy finish 1,000 items a second; their handlers take 20 % of the
+// time.
 TEST_F(JobThroughputTest, CountWhatAnItemCostsBesideItsHandler) {
   processors_.Say("a", {.threads_max = 4,
                         .threads = 2,
@@ -286,7 +288,7 @@ TEST_F(JobThroughputTest, CountWhatAnItemCostsBesideItsHandler) {
   EXPECT_DOUBLE_EQ(Speed(), 2000);
 }
 
-// Three of four threads are still at an item: that one was finished tells nothing of them.
+// Three of four threads are still busy with an item: one finished item says nothing about them.
 TEST_F(JobThroughputTest, AreByTheHandlersTimeWhileFewItemsAreFinished) {
   processors_.Say("a", {.threads_max = 4,
                         .threads = 4,

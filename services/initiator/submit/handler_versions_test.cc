@@ -12,7 +12,8 @@
 namespace muster::initiator::submit {
 namespace {
 
-// Job "shop" was applied a minute before the initiator began, and that has heard all there is.
+// Job "shop" was applied a minute before the initiator began, and the initiator has received all
+// heartbeats.
 class HandlerVersionsTest : public ::testing::Test {
  protected:
   HandlerVersionsTest() {
@@ -39,7 +40,7 @@ class HandlerVersionsTest : public ::testing::Test {
     roster_.OnHeartbeat(heartbeat);
   }
 
-  // The version, or the name of the status.
+  // Returns the version, or the name of the status.
   std::string Current(const std::string& name) {
     job::JobDefinition job;
     job.name = name;
@@ -87,7 +88,7 @@ TEST_F(HandlerVersionsTest, IsNoneOfThoseThatWereThere) {
   EXPECT_EQ(Current("shop"), "1");
   OnHeartbeat("a", "shop", "1", /*leaving=*/true);
   EXPECT_EQ(Current("shop"), "1");
-  clock_.Advance(4 * bus::kHeartbeatInterval);  // nothing is heard of the other one any more
+  clock_.Advance(4 * bus::kHeartbeatInterval);  // the other one's heartbeats have stopped
   EXPECT_EQ(Current("shop"), "");
 }
 
@@ -106,7 +107,7 @@ TEST_F(HandlerVersionsTest, AreUnknownUntilEachProcessorHadTimeToSpeak) {
   EXPECT_EQ(Current("shop"), "");
 }
 
-// What was submitted right after its job was applied is bound like all that comes later.
+// A batch submitted right after its job was applied is bound to a version like every later batch.
 TEST_F(HandlerVersionsTest, OfANewJobAreUnknownUntilThoseThatAreThereHadTimeToTakeItUp) {
   OnHeartbeat("a", "shop", "1");
   Apply("bakery");
@@ -120,7 +121,7 @@ TEST_F(HandlerVersionsTest, OfANewJobAreNoneAtOnceWhereNobodyCouldTakeItUp) {
   EXPECT_EQ(Current("bakery"), "");
 }
 
-// An initiator with a clock that is ahead may have stamped the job so.
+// An initiator whose clock is ahead may have written that time into the job.
 TEST_F(HandlerVersionsTest, WaitForNoClockThatIsAhead) {
   OnHeartbeat("a", "shop", "1");
   Apply("bakery");

@@ -102,7 +102,7 @@ TEST_F(UploadTest, DropsWhatCouldNotBeSyncedAndLetsItBeSentAgain) {
     const BrokenMedium broken(ArrivingPath(upload->path()));
     EXPECT_TRUE(absl::IsUnavailable(upload->Sync()));
   }
-  // The medium is well again, but what it has of the piece is unknown.
+  // The disk works again, but it is unknown which bytes of the piece it has.
   EXPECT_TRUE(absl::IsUnavailable(upload->Sync()));
   EXPECT_TRUE(absl::IsUnavailable(upload->Append(ticket, 12, "third")));
   EXPECT_EQ(upload->durable_size(), 6);
@@ -266,7 +266,7 @@ class UploadSyncerTest : public ::testing::Test {
     clock_.Advance(kSealPause);
   }
 
-  // After its first three bytes of six.
+  // Begins an upload; the disk breaks after the first three of six bytes.
   void BeginOnDiskThatBreaks() {
     Begin();
     AddFirst("abc");
@@ -286,7 +286,7 @@ class UploadSyncerTest : public ::testing::Test {
   base::Mutex mu_;
   base::CondVar changed_;
   std::vector<uint64_t> told_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<UploadSyncer> syncer_;  // last: it tells the others
+  std::unique_ptr<UploadSyncer> syncer_;  // last: it calls the others
 };
 
 TEST_F(UploadSyncerTest, TellsHowFarTheContentIsDurable) {

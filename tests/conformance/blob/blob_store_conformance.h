@@ -19,8 +19,8 @@ class BlobHome {
  public:
   virtual ~BlobHome() = default;
 
-  // Opens the store on the data that it kept. At most one is open at a time. nullptr when it cannot
-  // be opened.
+  // Opens the store on its existing data. At most one store is open at a time. Returns nullptr on
+  // failure.
   virtual std::unique_ptr<BlobStore> Open() = 0;
 };
 
@@ -40,7 +40,7 @@ class BlobStoreConformance : public ::testing::TestWithParam<Engine> {
 
   void Restart();
   void Put(absl::string_view name, absl::string_view data);
-  // The blob, or the name of the error's code.
+  // Returns the blob, or the name of the error's code.
   std::string Get(absl::string_view name);
 
   std::unique_ptr<BlobHome> home_;

@@ -31,12 +31,12 @@ struct HeartbeatBusEngine {
 // The heartbeat of a processor.
 v1::Heartbeat From(absl::string_view instance);
 
-// The heartbeats that it has received, in order. Thread-safe.
+// Keeps the heartbeats that it receives, in order. Thread-safe.
 class HeartbeatRecorder {
  public:
   HeartbeatBus::Subscriber Subscriber();
 
-  // Blocks until `instance` has been heard; its first heartbeat.
+  // Blocks until a heartbeat of `instance` has come; returns the first one.
   v1::Heartbeat Await(absl::string_view instance);
   std::vector<std::string> heard() const;
 

@@ -140,7 +140,7 @@ TEST_P(TriggerBusConformance, RefusesASubscriberThatIsNone) {
   EXPECT_EQ(bus_->Subscribe(nullptr).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// What a listener relies on when it goes: its own state dies right after its subscription.
+// A listener relies on this when it ends: its own state dies right after its subscription.
 TEST_P(TriggerBusConformance, ASubscriberNeverRunsOnceItsSubscriptionHasEnded) {
   std::atomic<bool> publishing = true;
   std::vector<std::thread> publishers;
@@ -182,7 +182,7 @@ TEST_P(TriggerBusConformance, ASubscriberMayEndAnothersSubscription) {
   while (!ended) changed.Wait(&mu);
 }
 
-// Each ends the other's, while two threads publish: neither may wait for the other for ever.
+// Each subscriber ends the other's subscription while two threads publish: they must not deadlock.
 TEST_P(TriggerBusConformance, TwoSubscribersMayEndEachOthersSubscriptions) {
   for (int i = 0; i < 100; ++i) {
     std::atomic<int> running = 0;

@@ -31,12 +31,12 @@ struct TriggerBusEngine {
   Opener open;
 };
 
-// The queue names of the work-detected events that it has received, in order. Thread-safe.
+// Keeps the queue names of the work-detected events that it receives, in order. Thread-safe.
 class TriggerRecorder {
  public:
   TriggerBus::Subscriber Subscriber();
 
-  // Blocks until `queue` has been heard.
+  // Blocks until an event for `queue` has come.
   void Await(absl::string_view queue);
   std::vector<std::string> heard() const;
 

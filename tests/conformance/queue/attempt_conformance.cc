@@ -92,7 +92,7 @@ TEST_P(QueueConformanceTest, KeepsTheSuspicionThroughAnExtension) {
   EXPECT_TRUE(ReceiveOne().interrupted);
 }
 
-// Two holders, each with every other message.
+// Two holders lease alternate messages.
 TEST_P(QueueConformanceTest, RemembersAttemptsThatBeganTogether) {
   constexpr int kMessages = 40;
   for (int i = 0; i < kMessages; ++i) Put(absl::StrCat(i));
@@ -244,7 +244,7 @@ TEST_P(QueueConformanceTest, GivesARedrivenMessageItsWholeLifeAgain) {
   Put(message);
   ASSERT_TRUE(DeadLetter(ReceiveOne().receipt, "why").ok());
   Advance(absl::Hours(1));
-  // Poison waits for people, however long; the redriven message has its whole life again.
+  // Poison messages do not expire; a redriven message starts its whole lifetime again.
   EXPECT_EQ(*store_->Redrive(queue_, {}, 10), 1);
   Advance(absl::Minutes(4));
   EXPECT_THAT(PeekBodies(), ElementsAre("a"));

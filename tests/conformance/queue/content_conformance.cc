@@ -1,4 +1,5 @@
-// What a queue holds: order, lifetimes, bodies, dedup, metadata, statistics, limits (req. 6–15).
+// The content of a queue: order, lifetimes, bodies, dedup, metadata, statistics, limits (req.
+// 6–15).
 #include "gmock/gmock.h"
 #include "muster/queue/limits.h"
 #include "tests/conformance/queue/queue_conformance.h"
@@ -343,7 +344,7 @@ TEST_P(QueueConformanceTest, CountsEveryMessageInOnePlace) {
   ASSERT_THAT(messages, SizeIs(4));
   ASSERT_TRUE(Delete(messages[0].receipt).ok());
   ASSERT_TRUE(DeadLetter(messages[1].receipt, "why").ok());
-  ASSERT_TRUE(Release(messages[2].receipt, absl::Minutes(1)).ok());  // let go: nobody works on it
+  ASSERT_TRUE(Release(messages[2].receipt, absl::Minutes(1)).ok());  // no holder works on it
   const QueueStats stats = Stats();
   EXPECT_EQ(stats.ready, 2);
   EXPECT_EQ(stats.in_flight, 1);

@@ -28,7 +28,7 @@ TEST_P(QueueConformanceTest, ReappearsAfterItsVisibilityTimeout) {
   EXPECT_EQ(again.dequeue_count, 2);
 }
 
-// Kinds of work that differ in how long they take have queues of their own (req. 20).
+// Kinds of work with different durations have their own queues (req. 20).
 TEST_P(QueueConformanceTest, KeepsALeaseForAsLongAsItsQueueSays) {
   const QueueId brief{"acme", "brief"}, lasting{"acme", "lasting"};
   const absl::Duration short_visibility = kVisibility / 3, long_visibility = 10 * kVisibility;

@@ -29,7 +29,8 @@ class EngineHarness {
 
   // Opens a new, empty engine on `clock`, which outlives the harness.
   virtual QueueStore* Start(base::Clock* clock) = 0;
-  // Closes the engine and opens it again on the same data; what Start or Restart gave is gone.
+  // Closes the engine and opens it again on the same data. The store that Start or Restart returned
+  // before is invalid afterwards.
   virtual QueueStore* Restart() = 0;
   // Lets time pass, also for an engine with a clock other than `clock`.
   virtual void Advance(base::FakeClock* clock, absl::Duration by) { clock->Advance(by); }
@@ -45,8 +46,8 @@ bool LinkRestartTests();
 inline const bool kAllTestsAreLinked =
     LinkAttemptTests() && LinkContentTests() && LinkLeaseTests() && LinkRestartTests();
 
-// Speaks of messages and their bodies; the queue is "acme/work". Every helper that cannot do its
-// part fails the test.
+// Helpers in terms of messages and their bodies; the queue is "acme/work". A helper that cannot do
+// its work fails the test.
 class QueueConformanceTest : public ::testing::TestWithParam<EngineFactory> {
  protected:
   QueueConformanceTest();

@@ -1,4 +1,4 @@
-// What outlives a restart, and what holds among threads.
+// State that survives a restart, and guarantees among threads.
 #include <atomic>
 #include <random>
 #include <set>
@@ -114,7 +114,7 @@ TEST_P(QueueConformanceTest, StaysUsableWhenTheWallClockWasSetBackWhileItWasDown
 }
 
 // Threads receive, extend, give back and delete at random. A body is in `held` while its holder
-// believes in its lease; time stands still, so no lease lapses.
+// relies on its lease; time stands still, so no lease lapses.
 TEST_P(QueueConformanceTest, NeverLetsTwoReceiversShareALiveLease) {
   constexpr int kMessages = 400;
   constexpr int kThreads = 4;

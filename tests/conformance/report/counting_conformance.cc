@@ -1,4 +1,4 @@
-// Each item counts exactly once, whatever is delivered.
+// Each item counts exactly once, however often its result is delivered.
 #include <algorithm>
 #include <random>
 #include <thread>

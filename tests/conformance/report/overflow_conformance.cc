@@ -1,4 +1,5 @@
-// What cannot be added is given up with its cause; the rest counts, and nothing ever wraps.
+// An item whose sum would overflow is given up with its cause; the other items count, and no sum
+// ever wraps.
 #include <limits>
 
 #include "absl/strings/str_cat.h"

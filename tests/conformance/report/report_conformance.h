@@ -29,7 +29,8 @@ class StoreHarness {
 
   // Opens a new, empty store on `clock`, which outlives the harness.
   virtual ReportStore* Start(base::Clock* clock) = 0;
-  // Closes the store and opens it again on the same data; what Start or Restart gave is gone.
+  // Closes the store and opens it again on the same data. The store that Start or Restart returned
+  // before is invalid afterwards.
   virtual ReportStore* Restart() = 0;
 };
 
@@ -39,8 +40,8 @@ void LinkCountingTests();
 void LinkOverflowTests();
 void LinkReceiptTests();
 
-// Speaks of batch 7 of job "shop": group "by_customer" (customer → revenue with 2 decimals, units)
-// and group "by_day" (day, shop → units). Every helper that cannot do its part fails the test.
+// Helpers for batch 7 of job "shop": group "by_customer" (customer → revenue with 2 decimals,
+// units) and group "by_day" (day, shop → units). A helper that cannot do its work fails the test.
 class ReportConformanceTest : public ::testing::TestWithParam<StoreFactory> {
  protected:
   static constexpr uint64_t kBatch = 7;

@@ -19,8 +19,8 @@ class StoreHome {
  public:
   virtual ~StoreHome() = default;
 
-  // Opens the store on the data that it kept. At most one is open at a time. nullptr when it cannot
-  // be opened.
+  // Opens the store on its existing data. At most one store is open at a time. Returns nullptr on
+  // failure.
   virtual std::unique_ptr<OptimisticSyncStore> Open() = 0;
 
   // False for a store that forgets everything when closed.

@@ -1,4 +1,4 @@
-// FakeClock: time that moves only when a test says so, and that tells the test who waits for it.
+// FakeClock: time that moves only when a test says so, and that shows the test the waiting threads.
 #pragma once
 
 #include <vector>
@@ -27,11 +27,11 @@ class FakeClock final : public Clock {
   void StepWallClock(absl::Duration by);
 
   // Blocks until exactly `n` threads are waiting in WaitUntil for a finite deadline that lies
-  // ahead: the signal that the code under test has gone to sleep, so that Advance has somebody to
-  // wake. Those that Advance has woken count no more, even if they have not run yet.
+  // ahead. This is the signal that the code under test sleeps, so that Advance will wake it. A
+  // thread that Advance has woken does not count any more, even if it has not run yet.
   void AwaitSleepers(int n);
 
-  // The nearest deadline ahead of a sleeper, or InfiniteDuration() when nobody sleeps.
+  // The nearest deadline of a sleeper, or InfiniteDuration() when no thread sleeps.
   absl::Duration NextDeadline() const;
 
  private:
@@ -43,7 +43,8 @@ class FakeClock final : public Clock {
   };
 
   int CountAsleepLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Takes `self` off the list once nobody is waking it. True when its deadline has passed.
+  // Removes `self` from the list once no Advance is waking it. Returns true when its deadline has
+  // passed.
   bool Leave(Sleeper* self);
 
   mutable Mutex mu_;

@@ -27,7 +27,7 @@ std::map<std::string, Act>& Acts() {
   return *acts;
 }
 
-// GoogleTest sets it up before the first test, which then never comes.
+// GoogleTest calls SetUp before the first test; in a victim it never returns.
 class Stage final : public ::testing::Environment {
  public:
   void SetUp() override {
@@ -40,7 +40,7 @@ class Stage final : public ::testing::Environment {
   }
 };
 
-// A pipe whose ends are in nobody's way, and in no other child.
+// Makes a pipe whose ends avoid the victim's fixed descriptors, and which no other child inherits.
 void MakePipe(int* ends) {
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   for (int i = 0; i < 2; ++i) {

@@ -20,22 +20,23 @@
 
 namespace muster::base::testing {
 
-// In the victim: one line for the test to hear. Thread-safe; ends the process when nobody listens.
+// Runs in the victim: sends one line to the test. Thread-safe; ends the process when the test has
+// gone.
 void Send(absl::string_view line);
-// In the victim: waits to be killed.
+// Runs in the victim: waits to be killed.
 [[noreturn]] void AwaitKill();
 
-// At namespace scope of a test.
+// Define it at the namespace scope of a test.
 class RegisteredProcess {
  public:
   // A victim ends with 0 when `act` returns.
   RegisteredProcess(std::string name, std::function<void(const std::string& argument)> act);
 };
 
-// In the test. Not thread-safe.
+// Used in the test. Not thread-safe.
 class KillableProcess {
  public:
-  // Starts what was registered under `name`.
+  // Starts the process that was registered under `name`.
   KillableProcess(const std::string& name, const std::string& argument);
   // Kills it.
   ~KillableProcess();
@@ -44,11 +45,12 @@ class KillableProcess {
 
   pid_t id() const { return process_; }
 
-  // The next line that it said; nullopt once it is gone. What it said before it was killed can
-  // still be heard.
+  // Returns the victim's next line; nullopt once it is dead. Lines that it sent before the kill can
+  // still be received.
   std::optional<std::string> Receive();
 
-  // With SIGKILL; returns when it is gone. False when it ended by itself. Killing twice is fine.
+  // Kills with SIGKILL; returns when the victim is dead. Returns false when it ended by itself.
+  // Killing twice is fine.
   bool Kill();
 
  private:

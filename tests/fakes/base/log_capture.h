@@ -1,4 +1,4 @@
-// LogCapture: what was logged while it lives, for tests.
+// LogCapture: collects the log lines of its lifetime, for tests.
 #pragma once
 
 #include <string>

@@ -7,10 +7,11 @@
 
 namespace muster::base::testing {
 
-// The same in every run for the same test, and another one for another test, so that a change is
-// not held up by what somebody else's code does once in ten thousand cases. To look for such cases,
-// the environment's MUSTER_TEST_SEED overrides it: a number, or `random` for a new one at each
-// call. Whoever asks tells the seed where the test fails. Below 2^31. Call it within a test.
+// Returns the seed of the current test: the same in every run, and another one for another test, so
+// that a change is not held up by an unrelated failure once in ten thousand cases. To look for such
+// cases, the environment's MUSTER_TEST_SEED overrides the seed: a number, or `random` for a new
+// seed at each call. The caller prints the seed when the test fails. The seed is below 2^31. Call
+// it within a test.
 uint32_t TestSeed();
 
 // CaseCount: how many cases a random test tries.

@@ -1,4 +1,4 @@
-// What tests of the mesh stand on.
+// Heartbeats and roster entries for tests of the mesh.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ inline v1::Heartbeat Heartbeat(v1::Role role, absl::string_view name, uint64_t s
   return heartbeat;
 }
 
-// "name" for each entry, "name leaving" for those that leave.
+// Returns "name" for each entry, and "name leaving" for an instance that leaves.
 inline std::vector<std::string> Names(const std::vector<RosterEntry>& entries) {
   std::vector<std::string> names;
   for (const RosterEntry& entry : entries) {

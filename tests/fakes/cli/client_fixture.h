@@ -81,7 +81,7 @@ class FakeBatches final : public v1::BatchService::Service {
       return quote.status();
     });
   }
-  // Any content will do, whatever it is: it is the newest batch, in the state that it has.
+  // Accepts any content: the batch is the newest one, in its current state.
   grpc::Status Submit(
       grpc::ServerContext* context,
       grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>* stream) override {
@@ -174,7 +174,7 @@ class FakeBatches final : public v1::BatchService::Service {
   v1::QuoteRequest quoted_ ABSL_GUARDED_BY(mu_);
 };
 
-// Keeps definitions that begin with the job's name and a colon; others have a mistake.
+// Accepts definitions that begin with the job's name and a colon; finds a mistake in all others.
 class FakeJobs final : public v1::JobService::Service {
  public:
   grpc::Status ApplyJob(grpc::ServerContext* context, const v1::ApplyJobRequest* request,
@@ -266,7 +266,7 @@ class FakeMesh final : public v1::MeshService::Service {
   std::vector<v1::Instance> others;
   bool disconnected = false;
 
-  // The time that was left of the last call's deadline.
+  // The remaining time of the last call's deadline.
   absl::Duration patience() const {
     base::MutexLock lock(&mu_);
     return patience_;
@@ -297,7 +297,7 @@ class FakeMesh final : public v1::MeshService::Service {
 
 class ClientTest : public ::testing::Test {
  protected:
-  // How a command ended, and what it said.
+  // The exit code and the output of a command.
   struct Done {
     int code = 0;
     std::string out;
@@ -360,7 +360,7 @@ class ClientTest : public ::testing::Test {
     arguments.insert(arguments.end(), {"--server", server()});
     return Run(std::move(arguments));
   }
-  // Runs it on the data directory and on the server, and expects the same of both.
+  // Runs the command on the data directory and on the server, and expects the same results.
   Done RunBoth(const std::vector<std::string>& arguments) {
     std::vector<std::string> local = arguments;
     local.insert(local.end(), {"--data-dir", data_dir()});

@@ -8,7 +8,7 @@
 
 namespace muster::cli {
 
-// A processor and a controller, at one address that is ready, with handler version 7 of job "shop".
+// A processor and a controller at the same ready address, with handler version 7 of job "shop".
 class DoctorTest : public ClientTest {
  protected:
   DoctorTest() {
@@ -28,7 +28,7 @@ class DoctorTest : public ClientTest {
     }
   }
 
-  // A batch that is worked on.
+  // A batch in progress.
   void PutBatch(uint64_t number, const std::string& job, const std::string& handler_version) {
     v1::BatchStatus& batch = batches_.batches[number];
     batch.set_batch(number);

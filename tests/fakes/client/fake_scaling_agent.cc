@@ -146,7 +146,7 @@ grpc::Status FakeAgent::WatchDecisions(grpc::ServerContext* context,
   return rpc::Answer(*context, [&] { return Watch(*request, writer); });
 }
 
-// Tells of decisions that are made from now on.
+// Sends the decisions that are made from now on.
 absl::Status FakeAgent::Watch(const v1::WatchDecisionsRequest& request,
                               grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) {
   base::MutexLock lock(&mu_);
@@ -161,7 +161,7 @@ absl::Status FakeAgent::Watch(const v1::WatchDecisionsRequest& request,
     }
     v1::WatchDecisionsResponse response;
     *response.mutable_decision() = state_.decisions[told_].decision();
-    // A write waits for nobody here: the reader's window is never full in a test.
+    // A write does not block here: the reader's window is never full in a test.
     const bool is_wanted = IsOf(state_.decisions[told_], request.target());
     if (is_wanted && !writer->Write(response)) break;
     ++told_;

@@ -1,4 +1,4 @@
-// FakeAgent: a scaling agent on a port of its own, that says what a test told it to.
+// FakeAgent: a scaling agent on its own port, whose answers a test sets.
 #pragma once
 
 #include <memory>
@@ -14,28 +14,28 @@
 
 namespace muster::client::testing {
 
-// What an agent has to tell.
+// The state that the agent reports.
 struct AgentState {
   v1::GetAgentResponse agent;  // with `leads`
   std::vector<v1::ScalingTarget> targets;
   std::vector<v1::GetDecisionResponse> decisions;  // oldest first
   v1::GetRulesResponse rules;
-  // What Simulate answers.
+  // The answer of Simulate.
   absl::StatusOr<v1::SimulateResponse> simulated = absl::NotFoundError("no such target");
-  // Of all calls but GetAgent, when it is not OK; it ends watches, too.
+  // When not OK: the answer of all calls except GetAgent; it also ends watches.
   absl::Status trouble;
-  // Watches do not begin as long as it is so.
+  // While true, watches do not begin.
   bool holds_watches = false;
 
-  // What it was asked for last.
+  // The latest requests.
   v1::SimulateRequest simulate;
   v1::SetOverrideRequest set_override;
   v1::ClearOverrideRequest clear_override;
-  int calls = 0;  // of all RPCs but GetAgent
+  int calls = 0;  // of all RPCs except GetAgent
 };
 
-// Keeps to what the contract says of NOT_LEADER, of targets and decisions that are not there, and
-// of pages; it decides nothing. Thread-safe.
+// Keeps the contract about NOT_LEADER, about missing targets and decisions, and about pages; it
+// makes no decisions. Thread-safe.
 class FakeAgent final : public v1::ScalingService::Service {
  public:
   FakeAgent();
@@ -43,7 +43,7 @@ class FakeAgent final : public v1::ScalingService::Service {
 
   const std::string& address() const { return address_; }
 
-  // Changes what it tells: Tell([&](AgentState& state) { … }). Whoever watches hears new decisions.
+  // Changes the state: Tell([&](AgentState& state) { … }). Watches send new decisions.
   template <typename Change>
   void Tell(Change change) {
     base::MutexLock lock(&mu_);
@@ -56,11 +56,11 @@ class FakeAgent final : public v1::ScalingService::Service {
   }
   // The agent at `leader` leads, and not this one.
   void StepDown(const std::string& leader);
-  // Waits until so many calls have come, ever, but for GetAgent.
+  // Waits until this many calls have come in all, not counting GetAgent.
   void AwaitCalls(int calls);
-  // Waits until those who watch were told of all decisions.
+  // Waits until the watches have sent all decisions.
   void AwaitTold();
-  // No call is answered any more.
+  // From now on the agent answers no call.
   void Die();
 
   grpc::Status GetAgent(grpc::ServerContext* context, const v1::GetAgentRequest* request,
@@ -84,7 +84,7 @@ class FakeAgent final : public v1::ScalingService::Service {
                         v1::SimulateResponse* response) override;
 
  private:
-  // OK: it leads, and has no trouble. Counts the call.
+  // Returns OK when the agent leads and has no trouble. Counts the call.
   absl::Status LeadsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   v1::ScalingTarget* FindLocked(absl::string_view target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Watch(const v1::WatchDecisionsRequest& request,

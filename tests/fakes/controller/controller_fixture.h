@@ -41,7 +41,7 @@ class UnreliableReport final : public report::ReportStore {
 
   explicit UnreliableReport(report::ReportStore* report) : report_(report) {}
 
-  // Before the controller starts.
+  // Call it before the controller starts.
   void FailNext(Failure failure) { failures_.push_back(std::move(failure)); }
   // An error of `event` is the answer to the request for the receipt.
   void BeforeNextReceipt(std::function<absl::Status()> event) {
@@ -83,7 +83,7 @@ class AbsentRecords final : public ledger::BatchRecords {
  public:
   explicit AbsentRecords(ledger::BatchRecords* records) : records_(records) {}
 
-  // Before the controller starts.
+  // Call it before the controller starts.
   void BeAwayFor(int calls) { calls_away_ = calls; }
 
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override {
@@ -159,7 +159,7 @@ class ControllerTest : public ::testing::Test {
 
   ControllerTest();
 
-  // Opens batch 7 with so many items; `seal` ends it.
+  // Opens batch 7 with this many items; `seal` ends it.
   void OpenBatch(int items, bool seal = true);
   void Seal() { EXPECT_TRUE(ledger_->Seal(kBatch, 1000).ok()); }
 
@@ -180,7 +180,7 @@ class ControllerTest : public ::testing::Test {
   }
   void Start(Options options = Instantly());
   void Stop() { controller_.reset(); }
-  // Counts each result as soon as it is there.
+  // Counts each result as soon as it has arrived.
   static Options Instantly();
 
   report::Progress GetProgress();

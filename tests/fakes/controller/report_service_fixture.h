@@ -25,7 +25,7 @@ namespace muster::controller {
 class ReportServiceTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kBatch = 7;
-  // Longer than any call takes on the slowest machine.
+  // Even the slowest machine makes any call in less time.
   static constexpr absl::Duration kLong = absl::Minutes(2);
 
   ReportServiceTest() {
@@ -57,7 +57,7 @@ class ReportServiceTest : public ::testing::Test {
              {"by_day", {"day"}, {{"revenue", false, 2}, {"units", true, 0}}}}};
   }
 
-  // An item of one transaction, in which the customer spends 1.25.
+  // Returns an item of one transaction of 1.25 for the customer.
   static report::CountedItem Item(uint64_t index, const std::string& customer) {
     report::CountedItem item;
     item.batch = kBatch;
@@ -88,7 +88,7 @@ class ReportServiceTest : public ::testing::Test {
     ASSERT_TRUE(counted.ok()) << counted.status();
   }
 
-  // What ReadReport visits: "[group]" and "key measure…".
+  // Returns the lines that ReadReport visits: "[group]" and "key measure…".
   absl::StatusOr<std::vector<std::string>> Read(const report::remote::ReadRequest& request) {
     std::vector<std::string> lines;
     report::RowVisitor visitor;
@@ -104,7 +104,7 @@ class ReportServiceTest : public ::testing::Test {
     return lines;
   }
 
-  // Batches that the controller was asked to look at.
+  // The batches that the controller was asked to check.
   std::vector<uint64_t> checked() {
     base::MutexLock lock(&mu_);
     return checked_;
@@ -114,7 +114,7 @@ class ReportServiceTest : public ::testing::Test {
     checked_.push_back(batch);
   }
 
-  // What RegisterBatch answers.
+  // Returns the status of RegisterBatch.
   absl::Status Register(const v1::RegisterBatchRequest& request) {
     rpc::CallContext context(kLong);
     v1::RegisterBatchResponse response;

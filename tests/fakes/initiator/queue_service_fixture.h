@@ -28,7 +28,7 @@ namespace muster::initiator {
 class QueueServiceTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kBatch = 7;
-  // Longer than any call takes on the slowest machine.
+  // Even the slowest machine makes any call in less time.
   static constexpr absl::Duration kLong = absl::Minutes(2);
 
   QueueServiceTest() {
@@ -63,7 +63,7 @@ class QueueServiceTest : public ::testing::Test {
     return rpc::FromGrpc((stub_.get()->*method)(&context, request, response));
   }
 
-  // A request that names "acme/work".
+  // Returns a request that names "acme/work".
   template <typename Request>
   static Request About(const std::string& name = "work") {
     Request request;
@@ -72,7 +72,7 @@ class QueueServiceTest : public ::testing::Test {
     return request;
   }
 
-  // Answers the message's id.
+  // Returns the message's id.
   std::string Put(const std::string& body) {
     std::vector<queue::NewMessage> messages(1);
     messages[0].body = body;
@@ -139,12 +139,12 @@ class QueueServiceTest : public ::testing::Test {
     return response.redriven();
   }
 
-  // Batch 7, which is complete: of its two items, item 1 was given up.
+  // Completes batch 7, which has two items; item 1 was given up.
   void CompleteBatch();
-  // The body of its item `index`.
+  // Returns the body of item `index` of the batch.
   std::string ItemBody(uint32_t index);
 
-  // The fields of a refusal.
+  // Returns the fields that a refusal names.
   static std::vector<std::string> Fields(const absl::Status& status) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     std::vector<std::string> fields;

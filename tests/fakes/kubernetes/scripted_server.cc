@@ -17,7 +17,7 @@
 namespace muster::kubernetes::testing {
 namespace {
 
-// Where the value of a header begins in "\r\nName: value\r\n"; 0: there is none.
+// Returns the value of the header "Content-Length: value\r\n"; 0 when there is none.
 size_t ContentLength(const std::string& head) {
   constexpr absl::string_view kName = "Content-Length: ";
   const size_t at = head.find(std::string(kName));

@@ -1,5 +1,4 @@
-// ScriptedServer: speaks just enough HTTP on a port of the loopback to misbehave as a test tells
-// it.
+// ScriptedServer: speaks just enough HTTP on a loopback port to misbehave as a test needs.
 #pragma once
 
 #include <deque>
@@ -23,37 +22,37 @@ struct ScriptedRequest {
   std::string body;
 };
 
-// What is written in answer to a request, as it stands; then the connection is closed, unless it
+// The bytes that the server sends for a request. It then closes the connection, unless the answer
 // hangs.
 struct ScriptedAnswer {
   std::string bytes = "";
   bool hangs = false;  // until the client goes away, or the server ends
-  // What happens meanwhile: called before it is written.
+  // Called before the bytes are sent.
   std::function<void()> before = nullptr;
 };
 
 ScriptedAnswer Respond(int code, absl::string_view body, absl::string_view headers = "");
-// A body without an end: what the client has got so far is all there is.
+// Sends a body without an end: the client receives no more than `body`.
 ScriptedAnswer RespondAndHang(absl::string_view body);
 ScriptedAnswer Hang();
 
-// Thread-safe. Answers the requests in their order, each on a connection of its own, with what
-// Expect was given; those beyond it hang.
+// Thread-safe. Answers the requests in order, each on its own connection, with the answers from
+// Expect; further requests hang.
 class ScriptedServer {
  public:
-  // Ends the process when it gets no port: a test cannot go on.
+  // Ends the process when there is no free port: a test cannot go on.
   ScriptedServer();
   ~ScriptedServer();
   ScriptedServer(const ScriptedServer&) = delete;
   ScriptedServer& operator=(const ScriptedServer&) = delete;
 
   std::string url() const;
-  // With the token "secret-token".
+  // Has the token "secret-token".
   Access access() const;
   std::unique_ptr<Client> NewClient(base::Clock* clock, ClientOptions options = {}) const;
 
   void Expect(ScriptedAnswer answer);
-  // Waits until there were `count` requests in all, and returns them.
+  // Waits for `count` requests in all, and returns them.
   std::vector<ScriptedRequest> Await(size_t count);
   std::vector<ScriptedRequest> requests() const;
 

@@ -1,4 +1,4 @@
-// A server for tests that says to its one guest what a real one never would.
+// A scripted server for one client, which sends data that a real NATS server never would.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,8 +19,8 @@ namespace muster::nats {
 
 class FakeServer {
  public:
-  // `talk` has the first who connects, by a socket, on a thread of its own; the guest must leave,
-  // or `talk` end, before the server may.
+  // Runs `talk` on its own thread with the socket of the first client. The client must leave, or
+  // `talk` must end, before the server is destroyed.
   explicit FakeServer(std::function<void(int guest)> talk)
       : listener_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in place{};
@@ -47,7 +47,7 @@ class FakeServer {
   static void Say(int guest, absl::string_view text) {
     (void)send(guest, text.data(), text.size(), MSG_NOSIGNAL);
   }
-  // Returns when the guest has said `text`, or has left.
+  // Returns when the client has sent `text`, or has left.
   static void ReceiveUntil(int guest, absl::string_view text) {
     std::string heard;
     char byte = 0;

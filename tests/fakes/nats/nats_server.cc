@@ -39,16 +39,16 @@ struct sockaddr_in OnLoopback(int port) {
   return address;
 }
 
-// A socket that holds a port of the loopback and never listens. The kernel gives that port to no
-// one who asks for any, and to no connection, but does to who names it and sets SO_REUSEADDR, as
-// nats-server does.
+// A socket that holds a loopback port and never listens. The kernel does not give that port to a
+// bind to port 0 or to an outgoing connection, but it gives it to a bind that names the port and
+// sets SO_REUSEADDR, as nats-server does.
 int HoldPort() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const struct sockaddr_in any = OnLoopback(0);
   if (bind(fd, reinterpret_cast<const struct sockaddr*>(&any), sizeof(any)) != 0) {
     GiveUp("there is no port for it");
   }
-  const int on = 1;  // before, it might share one
+  const int on = 1;  // only after the bind: before it, the socket might share a port
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   return fd;
 }
@@ -60,7 +60,7 @@ int PortOf(int fd) {
   return ntohs(address.sin_port);
 }
 
-// Whether somebody listens on the port of the loopback.
+// Returns whether a server listens on the loopback port.
 bool Answers(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const struct sockaddr_in address = OnLoopback(port);
@@ -142,7 +142,7 @@ void NatsServer::Restart() {
 
 void NatsServer::Freeze() {
   kill(process_, SIGSTOP);
-  // Until the last of its threads has stopped: it could answer one more time.
+  // Waits until the last of its threads has stopped: a running thread could answer one more time.
   waitpid(process_, nullptr, WUNTRACED);
 }
 

@@ -11,18 +11,17 @@
 
 namespace muster::nats::testing {
 
-// Each call that cannot do its part ends the process: a test cannot go on without its server.
-// Not thread-safe.
+// A call that fails ends the process: a test cannot go on without its server. Not thread-safe.
 class NatsServer {
  public:
-  // The programs to test against: those that MUSTER_NATS_SERVERS names, with colons between, or
+  // The programs to test against: those in MUSTER_NATS_SERVERS, separated by colons, or otherwise
   // nats-server from the PATH.
   static std::vector<std::string> Programs();
 
   enum class Persistence { kJetStream, kNone };
 
-  // Starts `program` on a port of its own, with an empty store. `extra_config` is added to its
-  // configuration file. The port stays its own while it is killed.
+  // Starts `program` on its own port, with an empty store. `extra_config` is added to its
+  // configuration file. The port stays reserved while the server is dead.
   explicit NatsServer(std::string program = Programs().front(), std::string extra_config = "",
                       Persistence persistence = Persistence::kJetStream);
   // Kills it.
@@ -30,7 +29,7 @@ class NatsServer {
   NatsServer(const NatsServer&) = delete;
   NatsServer& operator=(const NatsServer&) = delete;
 
-  // Stays the same over restarts.
+  // Does not change over restarts.
   std::string url() const;
   const std::string& program() const { return program_; }
   const std::string& store_dir() const { return store_dir_; }
@@ -39,7 +38,7 @@ class NatsServer {
   void Kill();
   // Starts it again on the same port and store; returns when it listens.
   void Restart();
-  // Holds all of it; returns when it does nothing any more.
+  // Stops all its threads with SIGSTOP; returns when they have stopped.
   void Freeze();
   void Thaw();
 

@@ -1,5 +1,5 @@
-// Another client of NATS (nats_tool.py, over nats-py), to show that it reads what muster wrote, and
-// the other way round.
+// Another NATS client (nats_tool.py, over nats-py), which shows that it can read muster's data and
+// muster can read its data.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,10 @@
 
 namespace muster::nats::testing {
 
-// What the tool printed, without the line feed. MUSTER_PYTHON says which Python runs it; python3.
-// nullopt where that has no nats-py: Debian does not package it, so a test skips then. "failed" and
-// its exit code, when it failed; it says why on stderr.
+// Returns the output of the tool without the line feed. MUSTER_PYTHON names the Python to run; the
+// default is python3. Returns nullopt where that Python has no nats-py, which Debian does not
+// package: the test then skips. Returns "failed" and the exit code when the tool failed; the reason
+// is on stderr.
 std::optional<std::string> RunNatsTool(const std::vector<std::string>& arguments);
 
 }  // namespace muster::nats::testing

@@ -1,4 +1,4 @@
-// Findings that keep what they hear, for tests of checks.
+// Collects the findings of a check, for tests.
 #pragma once
 
 #include <string>

@@ -33,7 +33,7 @@ class LambdaHandler final : public handler::Handler {
   const Body body_;
 };
 
-// Down, unless it is switched on.
+// A blob store that is down until it is switched on.
 class SomeBlobs final : public blob::BlobStore {
  public:
   void SwitchOn() { on_ = true; }
@@ -106,7 +106,7 @@ class ItemWorkerTest : public ::testing::Test {
     return attempt;
   }
 
-  // The last of three attempts.
+  // the last of three attempts
   Settlement WorkLast(const queue::Message& message, Body body) {
     ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(std::move(body)));
     Attempt attempt = AttemptOf(3);
@@ -127,7 +127,7 @@ class ItemWorkerTest : public ::testing::Test {
     return result;
   }
 
-  // What the only row of a result says of `customer`.
+  // Returns the amount in the only row of a result, which must be that of `customer`.
   static std::string AmountOf(const Settlement& settlement, const std::string& customer) {
     const v1::ItemResult result = ResultOf(settlement);
     if (result.aggregated().groups_size() != 1) return "no row";
@@ -136,7 +136,7 @@ class ItemWorkerTest : public ::testing::Test {
     return row.measures(0);
   }
 
-  // The only revision beside the job's own: "r0", in which amounts came first.
+  // Has one revision beside the job's own: "r0", whose first column is the amount.
   class Revisions final : public RevisionSource {
    public:
     explicit Revisions(const ItemWorkerTest* test) : test_(test) {}

@@ -27,7 +27,7 @@ namespace muster::processor {
 
 inline constexpr char kAccount[] = "acme";
 
-// Each line counts under itself.
+// Counts each line under its own text.
 class CountHandler final : public handler::Handler {
  public:
   handler::Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
@@ -68,7 +68,7 @@ class ProcessorServiceTest : public ::testing::Test {
     EXPECT_TRUE(applied.ok()) << applied.status();
     return applied->entry;
   }
-  // Tells the processor that something has changed.
+  // Publishes a change of jobs to the processor.
   void Tell() { ASSERT_TRUE(bus_.Publish({"me", bus::JobChangedEvent{"any"}}).ok()); }
 
   void Start() {
@@ -97,7 +97,7 @@ class ProcessorServiceTest : public ::testing::Test {
     ASSERT_TRUE(bus_.Publish(bus::WorkDetected("me", kAccount, queue.name, 1)).ok());
   }
 
-  // The line that the next result of a job counts.
+  // Returns the line in the next result of a job.
   std::string AwaitResult(const std::string& job) {
     const queue::QueueId queue = item::OutputQueue(kAccount, job, 0);
     std::vector<queue::Message> messages;
@@ -118,7 +118,7 @@ class ProcessorServiceTest : public ::testing::Test {
     for (const JobListener& served : service_->Listeners()) jobs.push_back(served.job);
     return jobs;
   }
-  // nullptr: there is none.
+  // Returns nullptr when there is none.
   std::shared_ptr<listener::QueueListener> ListenerOf(const std::string& job) {
     for (const JobListener& served : service_->Listeners()) {
       if (served.job == job) return served.listener;
@@ -145,7 +145,7 @@ class ProcessorServiceTest : public ::testing::Test {
       backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
                               base::RealClock())
           .value();
-  queue::QueueStore* processor_queues_ = queues_.get();  // the processor's way to them
+  queue::QueueStore* processor_queues_ = queues_.get();  // the store that the processor uses
   const std::unique_ptr<sync::OptimisticSyncStore> sync_ =
       backend::OpenSyncStore(urls_.sync).value();
   const std::unique_ptr<blob::BlobStore> blobs_ = backend::OpenBlobStore(urls_.blobs).value();

@@ -49,7 +49,7 @@ class QueueModel {
   // store, and the next reopening forgets later leases, unless they were written.
   void Reopen(bool holders_in_process);
 
-  // Whether the last call must survive a power cut.
+  // Returns whether the last call must survive a power cut.
   bool must_be_durable() const { return must_be_durable_; }
 
   friend bool operator==(const QueueModel& a, const QueueModel& b) = default;
@@ -80,14 +80,14 @@ class QueueModel {
   };
   using Messages = std::map<uint64_t, Stored>;
 
-  void ForgetAll();              // all but the time and the options of the open
+  void ForgetAll();              // forgets all but the time and the options of the open
   absl::Status Missing() const;  // NotFound when there is no queue
   const Remembered* FindDuplicate(const std::string& dedup_id) const;
   void Hide(Stored* message, absl::Duration visibility);
   // The visible messages, in their order.
   std::vector<uint64_t> Ready(int max_messages) const;
   static Message Show(const Stored& message);
-  // The message is written completely: a restart finds it as it is.
+  // Marks the message as written: a restart finds it in its current state.
   void Write(uint64_t seq) { unwritten_.erase(seq); }
   // Returns the message of a valid receipt. Counts a stale one.
   absl::StatusOr<Messages::iterator> Find(const Receipt& receipt);

@@ -20,20 +20,20 @@ class FaultyEnv final : public ::rocksdb::EnvWrapper {
 
   const char* Name() const override { return "FaultyEnv"; }
 
-  // Off: syncs are counted, and matter to a power cut, but do not wait for the machine's disk. For
-  // tests that sync very often.
+  // Off: syncs are counted and protect data from a power cut, but do not wait for the machine's
+  // disk. Use it in tests that sync very often.
   std::atomic<bool> sync_for_real{true};
-  // Of log files: what an acknowledgement stands on.
+  // For log files, which acknowledgements depend on.
   std::atomic<bool> fail_appends{false};
   std::atomic<bool> fail_syncs{false};
-  std::atomic<bool> disk_full{false};  // no append to one finds room
+  std::atomic<bool> disk_full{false};  // no append to a log file finds room
   std::atomic<int> syncs{0};
   // Called before each sync of a log file. Set it before the env is used.
   std::function<void()> before_sync = [] {};
 
-  // Copies the files of `dir` to `to` as a power cut at this moment would leave them: each ends
-  // where it ended when it was synced last, but that of what was written to a log since, the first
-  // `kept_percent` are on disk, too. What this env did not write is copied whole.
+  // Copies the files of `dir` to `to` as a power cut at this moment would leave them: each file
+  // ends at its last sync; of the later writes to a log, the first `kept_percent` are kept as well.
+  // Files that this env did not write are copied whole.
   void CopyAsAfterPowerCut(const std::string& dir, const std::string& to, int kept_percent = 0);
 
   ::rocksdb::Status NewWritableFile(const std::string& name,

@@ -13,19 +13,19 @@ class Message;
 
 namespace muster::rpc {
 
-// Debian has no stubs of the service, and such of our own would clash with those within gRPC's
-// library: so its messages are used by name. A call that fails is the test's failure.
+// Debian has no stubs of the reflection service, and stubs of our own would clash with those inside
+// gRPC's library: so this client uses the messages by name. A failed call fails the test.
 class ReflectionClient {
  public:
   explicit ReflectionClient(std::shared_ptr<grpc::Channel> channel)
       : channel_(std::move(channel)) {}
 
   std::vector<std::string> Services();
-  // The name of the file that describes `symbol`; "" when the server has none.
+  // Returns the name of the file that describes `symbol`; "" when the server has none.
   std::string FileOf(const std::string& symbol);
 
  private:
-  // The answer to a request in protobuf's text form.
+  // Returns the answer to a request in protobuf's text form.
   std::unique_ptr<google::protobuf::Message> Ask(const std::string& request);
 
   const std::shared_ptr<grpc::Channel> channel_;

@@ -1,5 +1,5 @@
-// What the tests of servers stand on: a service whose methods do what a test needs, and a server of
-// it on loopback.
+// The base of server tests: a service whose methods behave as a test needs, and a server for it on
+// loopback.
 #pragma once
 
 #include <atomic>
@@ -18,15 +18,15 @@
 
 namespace muster::rpc {
 
-// GetQueueStats answers at once: with `answer`, but with OK after so many calls. PurgePoison waits
-// until the test lets it go, or its call is cancelled. ListQueues answers a page as long as the
-// account's name says, in bytes.
+// GetQueueStats returns at once: `answer` for the first `answered_so` calls, then OK. PurgePoison
+// waits until the test lets it go, or its call is cancelled. ListQueues returns a page whose size
+// in bytes is the account's name.
 class TestQueues final : public v1::QueueService::Service {
  public:
-  // Both to be set before the server starts, or between calls.
+  // Set these before the server starts, or between calls.
   absl::Status answer;
   int answered_so = std::numeric_limits<int>::max();  // calls
-  base::Clock* clock = base::RealClock();             // that GetQueueStats goes by
+  base::Clock* clock = base::RealClock();             // the clock of GetQueueStats
 
   int stats_calls() const { return stats_calls_; }
 
@@ -55,7 +55,7 @@ class TestQueues final : public v1::QueueService::Service {
       base::MutexLock lock(&mu_);
       waiting_ = true;
       changed_.NotifyAll();
-      // Nobody signals a cancellation.
+      // gRPC does not signal a cancellation here, so the thread polls.
       while (!released_ && !context->IsCancelled()) {
         changed_.WaitUntil(&mu_, std::chrono::steady_clock::now() + std::chrono::milliseconds(10));
       }
@@ -84,7 +84,7 @@ class TestQueues final : public v1::QueueService::Service {
 
 class RpcTest : public ::testing::Test {
  protected:
-  // Longer than any call takes on the slowest machine.
+  // Even the slowest machine makes any call in less time.
   static constexpr absl::Duration kLong = absl::Minutes(2);
 
   absl::Status TryStart(ServerOptions options = {}) {
@@ -99,7 +99,7 @@ class RpcTest : public ::testing::Test {
     ASSERT_TRUE(started.ok()) << started;
   }
 
-  // To the first address. A call that fails is not tried again.
+  // Connects to the first address. A failed call is not tried again.
   std::shared_ptr<grpc::Channel> Connect(ChannelOptions options = {}) {
     options.retry_unavailable = false;
     absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =

@@ -11,16 +11,16 @@
 
 namespace muster::rpc {
 
-// Not thread-safe. Ends the process when OpenSSL does not do as it is told.
+// Not thread-safe. Ends the process when a call of OpenSSL fails.
 class TestAuthority {
  public:
   explicit TestAuthority(const std::string& name);
 
-  // Writes a certificate for `common_name`, for `alternative_names` too ("DNS:localhost"), and its
-  // key into a new folder, to which it then points the symlink `link`: both change at once.
+  // Writes a certificate for `common_name` and `alternative_names` ("DNS:localhost"), and its key,
+  // into a new folder, and then points the symlink `link` at the folder: both files change at once.
   void Issue(const std::string& common_name, const std::string& alternative_names,
              const std::string& link);
-  // The authority's own certificate, for those who shall trust it.
+  // Writes the authority's own certificate, for programs that shall trust it.
   void WriteRoot(const std::string& path) const;
 
  private:
@@ -32,12 +32,12 @@ class TestAuthority {
   void Sign(X509* certificate) const;
 
   const std::string name_;
-  int serial_ = 0;  // before root_, which has the first
+  int serial_ = 0;  // declared before root_, which takes the first serial number
   const Key key_;
   const Certificate root_;
 };
 
-// What Issue wrote behind `link`, as options; `roots` may be empty.
+// Returns the files that Issue wrote behind `link`, as options; `roots` may be empty.
 TlsFiles FilesBehind(const std::string& link, const std::string& roots);
 
 }  // namespace muster::rpc

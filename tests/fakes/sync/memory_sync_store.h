@@ -21,20 +21,20 @@ class MemorySyncStore final : public OptimisticSyncStore {
   absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
                                 uint64_t version) override;
 
-  // The next Get, or TryWrite, answers this instead of doing anything. Calls queue up.
+  // Sets the answer of the next Get, or TryWrite, which then does nothing else. Calls queue up.
   void FailNextGet(absl::Status status);
   void FailNextWrite(absl::Status status);
-  // The next `n` TryWrites find that somebody else was first.
+  // The next `n` TryWrites lose the race against another writer.
   void LoseNextWrites(int n);
 
-  // Writes whatever the version.
+  // Writes without a check of the version.
   void Overwrite(absl::string_view key, absl::string_view data);
 
-  // As a store that lost it, or all.
+  // Drop one record, or all of them, like a store that loses data.
   void Erase(const std::string& key);
   void Clear();
 
-  // TryWrites so far, whatever became of them.
+  // Counts the TryWrites so far, whatever their results.
   int writes_tried() const;
 
  private:
@@ -42,7 +42,7 @@ class MemorySyncStore final : public OptimisticSyncStore {
   std::map<std::string, VersionedData, std::less<>> records_ ABSL_GUARDED_BY(mu_);
   uint64_t last_version_ ABSL_GUARDED_BY(mu_) = kAbsent;
   std::deque<absl::Status> get_failures_ ABSL_GUARDED_BY(mu_);
-  std::deque<absl::Status> write_outcomes_ ABSL_GUARDED_BY(mu_);  // OK: lost the race
+  std::deque<absl::Status> write_outcomes_ ABSL_GUARDED_BY(mu_);  // OK: the write loses the race
   int writes_tried_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

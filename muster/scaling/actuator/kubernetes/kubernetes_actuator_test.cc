@@ -32,7 +32,7 @@ muster::kubernetes::Pod Running(const std::string& name,
   return pod;
 }
 
-// "a:-2 b:-" for costs that are set and cleared.
+// Formats costs that are set and cleared: "a:-2 b:-".
 std::string Costs(const std::vector<muster::kubernetes::Pod>& pods,
                   const std::vector<std::string>& wishes, int shrink_by) {
   std::string text;
@@ -119,7 +119,7 @@ std::string PodsNamed(const std::vector<std::string>& names) {
   return json({{"items", items}, {"metadata", {{"resourceVersion", "1"}}}}).dump();
 }
 
-// What only a server that misbehaves shows; the rest is tested on a real one (tests/kubernetes).
+// Cases that need a misbehaving server; tests/kubernetes covers the others on a real server.
 class KubernetesActuatorTest : public ::testing::Test {
  protected:
   static Options MakeOptions() {
@@ -194,7 +194,7 @@ TEST_F(KubernetesActuatorTest, HandsOnHowLongItIsAskedToStayAway) {
   EXPECT_EQ(base::RetryAfter(status), absl::Seconds(30));
 }
 
-// It was stopped after its read, and goes on when its successor has written.
+// The agent was stopped after its read, and goes on after its successor has written.
 TEST_F(KubernetesActuatorTest, DoesNotReadAgainWhenTheLeadRanOutMeanwhile) {
   server_.Expect(Respond(200, ScaleOf(1, "1")));
   server_.Expect(AfterTheLead(Respond(409, R"({"message": "the object has been modified"})")));
@@ -224,7 +224,7 @@ TEST_F(KubernetesActuatorTest, MarksNoMorePodsWhenTheLeadRanOut) {
   EXPECT_THAT(server_.requests(), SizeIs(3));
 }
 
-// Kubernetes would choose, and might choose the busiest.
+// Kubernetes would choose the pods to remove, and might choose the busiest ones.
 TEST_F(KubernetesActuatorTest, DoesNotShrinkWhenItCannotMarkWhoShouldGo) {
   server_.Expect(Respond(200, ScaleOf(3)));
   server_.Expect(Respond(200, PodsNamed({"a", "b", "c"})));

@@ -29,7 +29,7 @@ constexpr char kChanges[] =
 class PodCacheTest : public ::testing::Test {
  protected:
   void Start() { pods_ = std::make_unique<PodCache>(client_.get(), "home", "app=x", &clock_); }
-  // The names, or "-" while they are not up to date.
+  // Returns the names, or "-" while they are not up to date.
   std::string Names() {
     const auto current = pods_->Current();
     if (!current.has_value()) return "-";
@@ -37,7 +37,7 @@ class PodCacheTest : public ::testing::Test {
     for (const muster::kubernetes::Pod& pod : *current) absl::StrAppend(&names, pod.name);
     return names;
   }
-  // Another thread hears of it; nothing but its effect tells when.
+  // Polls, because another thread receives the change and only its effect is visible.
   void Await(const std::string& names) {
     while (Names() != names) std::this_thread::yield();
   }

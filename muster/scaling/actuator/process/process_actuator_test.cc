@@ -27,7 +27,7 @@ constexpr absl::Duration kAtOnce = absl::Milliseconds(3);
 
 class RestartBackoffTest : public ::testing::Test {
  protected:
-  // A start, and its end. Returns how long the next start waits.
+  // Simulates a start and its failure after `ran`. Returns the wait before the next start.
   absl::Duration FailAfter(absl::Duration ran) {
     now_ += restraint_.WaitAt(now_);
     restraint_.OnStart(now_);
@@ -95,7 +95,7 @@ using ::testing::SizeIs;
 
 namespace fs = std::filesystem;
 
-// Each look at it takes ten seconds: what lies between two looks took as long.
+// Each reading of this clock takes ten seconds.
 class SlowClock final : public base::Clock {
  public:
   absl::Time Now() const override { return absl::UnixEpoch() + now_; }
@@ -146,7 +146,7 @@ class ProcessActuatorTest : public ::testing::Test {
   }
   std::string PathOf(const std::string& name) { return files_ / name; }
   bool Exists(const std::string& name) { return fs::exists(PathOf(name)); }
-  // Until the test has ended, and longer by no more than a moment.
+  // Returns shell text that waits for the file, or for the end of the test.
   std::string WaitFor(const std::string& name) {
     return absl::StrCat("while [ -d ", files_.path(), " ] && [ ! -e ", PathOf(name),
                         " ]; do sleep 0.01; done; ");
@@ -155,7 +155,7 @@ class ProcessActuatorTest : public ::testing::Test {
   std::ptrdiff_t FoldersIn(const std::string& part) {
     return std::distance(fs::directory_iterator(folder_.path() + "/" + part), {});
   }
-  // Their keepers end, and nobody has looked since.
+  // Waits for the ends of `count` keepers, without asking the actuator.
   bool AwaitEnds(size_t count) {
     return Eventually([&] { return folder_.TakeInventory().departed.size() == count; });
   }
@@ -285,7 +285,7 @@ TEST_F(ProcessActuatorTest, SaysWhyAProgramCannotBeExecuted) {
   EXPECT_THAT(Look().trouble, HasSubstr(PathOf("nothing")));
   EXPECT_EQ(Look().wanted, 2);
   EXPECT_EQ(Apply(2).status(), status);
-  Make("nothing");  // it may not be executed
+  Make("nothing");  // the program is not executable
   clock_.Advance(kMaxRestartWait);
   EXPECT_EQ(Apply(2).status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(FoldersIn("replicas"), 0);
@@ -347,7 +347,8 @@ TEST_F(ProcessActuatorTest, AgentsThatShareAFolderCountEachReplicaOnce) {
   EXPECT_EQ(folder_.Serving("work"), 5);
 }
 
-// What ends between two looks at the folder is neither counted nor started twice, nor left behind.
+// A replica that ends between two looks at the folder is not counted, not started twice, and not
+// left behind.
 TEST_F(ProcessActuatorTest, CountsThoseThatEndAtOnceWhileOthersScale) {
   Open(Script(absl::StrCat("echo x > ", PathOf("$MUSTER_INSTANCE"))));
   std::thread looks([&] {
@@ -374,7 +375,7 @@ TEST_F(ProcessActuatorTest, CountsThoseThatEndAtOnceWhileOthersScale) {
   EXPECT_LE(FoldersIn("failed"), static_cast<std::ptrdiff_t>(kKeptFailures));
 }
 
-// The kernel tells its program to go.
+// The kernel sends SIGTERM to the program.
 TEST_F(ProcessActuatorTest, ReplacesAReplicaWhoseKeeperWasKilledAndTheProgramDrains) {
   Open(Script(absl::StrCat("trap 'echo > ", PathOf("drained"), "; exit 0' TERM; ", kSaysReady,
                            "; while :; do sleep 0.01; done")));

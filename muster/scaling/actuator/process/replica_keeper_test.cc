@@ -1,4 +1,4 @@
-// Agents as programs of their own, that die.
+// Agents run as separate programs, and die.
 
 #include "muster/scaling/actuator/process/replica_keeper.h"
 
@@ -94,7 +94,7 @@ using ::testing::IsEmpty;
 
 class AgentDeathTest : public ::testing::Test {
  protected:
-  // An agent with `replicas`, all of which are ready.
+  // Starts an agent with `replicas` ready replicas.
   void StartAgent(const std::string& unattended_limit, int replicas) {
     const Program worker = Worker();
     os::ProcessSpec program;
@@ -185,7 +185,7 @@ TEST_F(AgentDeathTest, OneAgentOfSeveralIsEnough) {
   const auto other = Return(absl::Hours(1));
   StartAgent("200ms", 2);
   agent_->Kill();
-  // Keepers have looked since: one that was started now has, too.
+  // When StartAgent returns, a new keeper has looked for agents, and so have the older keepers.
   StartAgent("200ms", 3);
   EXPECT_EQ(Living().size(), 3u);
   EXPECT_EQ(other->Observe("work")->wanted, 3);

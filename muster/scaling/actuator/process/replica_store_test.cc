@@ -25,13 +25,13 @@ class ReplicaStoreTest : public ::testing::Test {
  protected:
   ReplicaStoreTest() { EXPECT_TRUE(store_.Create().ok()); }
 
-  // As an agent makes it before it starts the keeper.
+  // Makes the folder as an agent does before it starts the keeper.
   ReplicaFolder Make(const std::string& instance) {
     const std::string path = absl::StrCat(folder_ / "replicas/", instance);
     EXPECT_TRUE(std::filesystem::create_directory(path));
     return ReplicaFolder(path);
   }
-  // As the keeper does before it starts the program.
+  // Writes the record as the keeper does before it starts the program.
   static absl::Status WriteRecord(const ReplicaFolder& folder) {
     return folder.WriteRecord({folder.instance(), "work", *os::IdentityOf(getpid()), absl::Now()});
   }
@@ -53,7 +53,7 @@ TEST_F(ReplicaStoreTest, AKeeperThatComesAfterItsFolderWasDiscardedHasNoRecord) 
   EXPECT_TRUE(IsEmptyFolder("failed"));
 }
 
-// Its program runs, or is about to.
+// The replica's program runs, or is about to start.
 TEST_F(ReplicaStoreTest, KeepsAReplicaWhoseKeeperWroteItsRecordJustNow) {
   const ReplicaFolder folder = Make("one");
   ASSERT_THAT(store_.TakeInventory().without_record, SizeIs(1));
@@ -87,7 +87,7 @@ TEST_F(ReplicaStoreTest, AKeeperThatHasItsRecordIsNeverDiscarded) {
       written = WriteRecord(folder);
     });
     together();
-    // Sooner or later within the time that writing takes.
+    // Varies the moment of the Discard within the time of the write.
     for (int look = 0; look < round % 100; ++look) folder.Has(Mark::kReady);
     const bool discarded = store_.Discard(folder);
     keeper.join();

@@ -45,7 +45,7 @@ TEST(ReplicaFolderTest, TakesNoGarbage) {
   }
 }
 
-// A program may say anything.
+// A program may print anything.
 TEST(ReplicaFolderTest, StoresLastLinesThatAreNoText) {
   EXPECT_TRUE(DecodeEnd(EncodeEnd({"ended", "\xff\xfe", {}})).ok());
 }

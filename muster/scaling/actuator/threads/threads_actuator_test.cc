@@ -19,7 +19,7 @@ class ThreadsStage final : public Stage {
   Actuator* actuator() override { return &actuator_; }
   std::string target() override { return "billing"; }
   std::string other_target() override { return "mail"; }
-  // They are told before an order is answered.
+  // The processors know their orders before Apply returns.
   bool Await(const std::string& target, int replicas) override { return Told(target) == replicas; }
   int Told(const std::string& target) override { return processors_.AtWork(target); }
 
@@ -126,7 +126,7 @@ TEST_F(ThreadsActuatorTest, TellsNobodyWhenTheLeadRanOutWhileItLooked) {
   EXPECT_EQ(processors_.AtWork("job"), 0);
 }
 
-// Each question costs the queue store calls.
+// Each query costs the queue store calls.
 TEST_F(ThreadsActuatorTest, AsksAProcessorOnceInAWhileOnly) {
   ThreadsActuator actuator = Make();
   for (int i = 0; i < 5; ++i) States(actuator);
@@ -155,7 +155,8 @@ TEST_F(ThreadsActuatorTest, OneThatHangsAndOneThatIsGoneHoldNobodyUp) {
               ElementsAre(ReplicaState::kStarting, ReplicaState::kStarting, ReplicaState::kParked));
   EXPECT_THAT(actuator.Observe("work")->trouble, HasSubstr("p1 at "));
   processors_[0].Hang(false);
-  // What it was told while it hung it may do now, or not: it is asked, and told if need be.
+  // The processor may or may not carry out an order that it received while it hung: the actuator
+  // asks again, and repeats the order if necessary.
   actuator.Apply(To(0)).IgnoreError();
   EXPECT_EQ(processors_[0].phase("job"), v1::LISTENER_PHASE_PAUSED);
 }

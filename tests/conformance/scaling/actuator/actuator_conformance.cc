@@ -189,7 +189,7 @@ TEST_P(ActuatorConformance, LetsGoFirstWhoIsNamed) {
   }
 }
 
-// A wish counts for its own order only.
+// Order::let_go_first applies to its own order only.
 TEST_P(ActuatorConformance, ForgetsWhoWasNamedBefore) {
   if (!traits().has_replicas || !traits().chooses) GTEST_SKIP() << "it chooses no replicas";
   Apply(To(3));
@@ -220,7 +220,7 @@ TEST_P(ActuatorConformance, ServesManyThreads) {
     threads.emplace_back([this, t] {
       for (int i = 0; i < 5; ++i) {
         const absl::Status status = actuator().Apply(To(t)).status();
-        // Those that came first may be in the way of each other; nothing else may go wrong.
+        // Concurrent first orders may get in each other's way; no other error is allowed.
         EXPECT_THAT(status.code(), AnyOf(absl::StatusCode::kOk, absl::StatusCode::kUnavailable))
             << status;
         EXPECT_TRUE(actuator().Observe(target_).ok());

@@ -36,14 +36,14 @@ class Stage {
 };
 
 struct Traits {
-  bool changes = true;       // false: a dry run
-  bool has_replicas = true;  // orders make replicas that can be seen
-  bool chooses = true;       // Order::let_go_first is heeded
-  bool makes = true;         // false: replicas are there already, parked until an order wants them
+  bool changes = true;       // false for a dry run
+  bool has_replicas = true;  // orders make visible replicas
+  bool chooses = true;       // the actuator heeds Order::let_go_first
+  bool makes = true;         // false: all replicas exist already; an order unparks them
 };
 
 struct Platform {
-  // nullptr: the platform is not there, and the tests are skipped.
+  // nullptr: the platform is missing, and the tests are skipped.
   using StageMaker = std::function<std::unique_ptr<Stage>()>;
 
   // Defined in the .cc, so that every user of a Platform links the tests.
@@ -60,10 +60,10 @@ class ActuatorConformance : public ::testing::TestWithParam<Platform> {
   const Traits& traits() const { return GetParam().traits; }
   Actuator& actuator() { return *stage_->actuator(); }
   Order To(int replicas, int64_t token = 1) const;
-  // Carries it out; expects that it is OK.
+  // Applies the order; expects OK.
   Outcome Apply(const Order& order);
   absl::StatusCode Refusal(const Order& order) { return actuator().Apply(order).status().code(); }
-  // What the platform was told, if orders change anything; else `unchanged`.
+  // Returns `ordered` if orders change the platform; otherwise `unchanged`.
   int Expected(int ordered, int unchanged = 0) const {
     return traits().changes ? ordered : unchanged;
   }

@@ -21,7 +21,7 @@ class BucketTest : public ::testing::TestWithParam<std::string> {
     return JetStreamBlobStore::Open(connection_.get(), options).value();
   }
 
-  // The subjects of chunks, one for each put that has left some.
+  // Returns the subjects of chunks: one for each put that has left chunks.
   std::vector<std::string> ChunkSubjects() {
     return jetstream_.Subjects("OBJ_muster", "$O.muster.C.>").value();
   }
@@ -32,7 +32,7 @@ class BucketTest : public ::testing::TestWithParam<std::string> {
   nats::JetStream jetstream_{connection_.get(), absl::Seconds(10)};
 };
 
-// Bytes of which no two chunks are alike, nor two salts.
+// Returns bytes without two equal chunks; another salt gives other bytes.
 inline std::string Bytes(size_t size, char salt = 0) {
   std::string bytes(size, '\0');
   for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(salt + i % 251 + i / 65'536);

@@ -1,4 +1,4 @@
-// What the tests of command handlers share.
+// Shell programs and named pipes for the tests of command handlers.
 #pragma once
 
 #include <fcntl.h>
@@ -27,7 +27,8 @@
 
 namespace muster::handler::command {
 
-// Shell: the answer that counts everything; its row tells which program it was, and its nth item.
+// Shell: an answer that counts everything; its row holds the program's pid and the number of the
+// item.
 inline constexpr char kAnswer[] =
     R"(n=$((n+1)); echo '{"item":"1/7","outcome":"ok","groups":{"g":[{"k":"'$$'","m":'$n'}]}}')";
 
@@ -91,13 +92,13 @@ class CommandHandlerTest : public testing::Test {
     return outcome;
   }
 
-  // Process beside the test; the handler is made before.
+  // Runs Process on another thread; makes the handler first.
   std::future<handler::Outcome> ProcessBeside() {
     handler();
     return std::async(std::launch::async, [this] { return Process(); });
   }
 
-  // Until the handler sleeps towards exactly this time from now.
+  // Waits until the handler sleeps towards exactly this time from now.
   void AwaitAlarmIn(absl::Duration delay) {
     while (clock_.NextDeadline() != clock_.Monotonic() + delay) std::this_thread::yield();
   }

@@ -1,4 +1,4 @@
-// What the tests of handlers over gRPC stand on: a server whose side of each call is a lambda.
+// A gRPC handler server for tests, whose side of each call is a lambda.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@
 
 namespace muster::handler::grpc {
 
-// The answer that counts everything, with a row {k: key, m: 1}.
+// Returns the answer that counts everything, with a row {k: key, m: 1}.
 inline v1::HandlerAnswer OkAnswer(const std::string& item, const std::string& key = "k") {
   v1::HandlerAnswer answer;
   answer.set_item(item);
@@ -43,10 +43,11 @@ class Talk {
   Talk(int number, ::grpc::ServerContext* context, Stream* stream)
       : number_(number), context_(context), stream_(stream) {}
 
-  int number() const { return number_; }  // of calls, from 1
+  int number() const { return number_; }  // number of the call, from 1
   bool cancelled() const { return context_->IsCancelled(); }
 
-  // nullopt: the processor has ended its side, or the call is cancelled.
+  // Returns the next request; nullopt when the processor has ended its side, or the call is
+  // cancelled.
   std::optional<v1::WorkRequest> Next() {
     v1::WorkRequest request;
     if (!stream_->Read(&request)) return std::nullopt;
@@ -68,19 +69,19 @@ class Talk {
     stream_->Write(response);
   }
 
-  // Hello and Ready.
+  // Sends Hello and Ready.
   void Begin(int concurrency = 1) {
     Hello();
     Ready(concurrency);
   }
-  // Answers all that comes, until nothing more does.
+  // Answers all items until the requests end.
   ::grpc::Status ServeAll() {
     while (std::optional<v1::WorkRequest> request = Next()) {
       if (request->has_item()) Answer(OkAnswer(request->item().item(), absl::StrCat(number_)));
     }
     return ::grpc::Status::OK;
   }
-  // Until the call is over.
+  // Waits until the call is over.
   void AwaitEnd() {
     while (Next().has_value()) {
     }
@@ -141,7 +142,7 @@ class GrpcHandlerTest : public ::testing::Test {
   }
   void UseFakeClock() { options_.clock = &clock_; }
 
-  // Until the handler sleeps towards exactly this time from now.
+  // Waits until the handler sleeps towards exactly this time from now.
   void AwaitAlarmIn(absl::Duration delay) {
     while (clock_.NextDeadline() != clock_.Monotonic() + delay) std::this_thread::yield();
   }
@@ -159,13 +160,13 @@ class GrpcHandlerTest : public ::testing::Test {
     return context;
   }
 
-  // One item after the other, with one handler.
+  // Processes items one after the other, with one handler.
   handler::Outcome Process(uint32_t index = 7,
                            std::vector<std::vector<std::string>> rows = {{"a"}, {"b"}}) {
     if (handler_ == nullptr) handler_ = MakeHandler();
     return ProcessWith(*handler_, handler::SampleItem(std::move(rows), Context(index)));
   }
-  // Beside the test, with a handler of its own.
+  // Processes an item on another thread, with its own handler.
   std::future<handler::Outcome> ProcessBeside(uint32_t index = 7) {
     return std::async(std::launch::async, [this, index, own = MakeHandler()] {
       return ProcessWith(*own, handler::SampleItem({{"a"}, {"b"}}, Context(index)));
@@ -184,7 +185,7 @@ class GrpcHandlerTest : public ::testing::Test {
     return outcome;
   }
 
-  // What the last item came to.
+  // The results of the last item.
   int64_t counted() {
     base::MutexLock lock(&mu_);
     return counted_;

@@ -22,7 +22,7 @@ void ModelStore::Reopen(Ending ending, int kept_percent, bool holders_in_process
   const std::string next = root_ / absl::StrCat(++reopens_);
   if (ending == Ending::kKill) std::filesystem::copy(dir_, next);
   if (ending == Ending::kPowerCut) env_.CopyAsAfterPowerCut(dir_, next, kept_percent);
-  // What the old store still writes goes where nobody looks any more.
+  // Late writes of the old store go to a directory that is not used any more.
   store_.reset();
   if (ending != Ending::kOrderly) dir_ = next;
   env_.fail_appends = env_.fail_syncs = false;
@@ -289,7 +289,8 @@ void ModelRun::ListPoison() {
   Check(all, [](Model* model) { return model->ListPoison(); });
 }
 
-// The oldest, or the messages of the receipts that `which` selects; not all of them are poison.
+// Redrives the oldest messages, or the messages of the receipts that `which` selects; not all of
+// them are poison.
 void ModelRun::Redrive(const Command& command) {
   std::vector<std::string> ids, own;
   if (command.attempt_ended) {
@@ -304,7 +305,8 @@ void ModelRun::Redrive(const Command& command) {
 
 void ModelRun::Destroy() {
   Check(store_->store()->DeleteQueue(queue_), [](Model* model) { return model->Destroy(); });
-  // What a later queue of this name says of these depends on which sequences it has given by then.
+  // A later queue of this name may answer for these receipts by the sequences that it has assigned
+  // by then.
   receipts_.clear();
 }
 
@@ -337,7 +339,7 @@ void ModelRun::Finish() {
   LookAtEverything();
   store_->clock()->Advance(absl::Hours(1));
   LookAtEverything();
-  // Those behind the first 32, too.
+  // Checks the messages behind the first 32, too.
   for (int i = 0; i < 4; ++i) Receive(32, absl::Minutes(1));
   LookAtEverything();
   Destroy();

@@ -1,5 +1,5 @@
-// Random targets for properties of what decides about them. MUSTER_TEST_SEED=random takes other
-// ones; a failure shows the smallest that fails, and how to run it again.
+// Random targets for property tests of policies. MUSTER_TEST_SEED=random takes other targets; a
+// failure shows the smallest target that fails, and how to run it again.
 #pragma once
 
 #include <algorithm>
@@ -59,8 +59,8 @@ struct Scene {
   int throttled_percent = 0;
   int parked = 0;
   int min = 0, max = 1000;
-  int looks = 0;     // before the one that counts
-  int64_t more = 0;  // items that come on top, now
+  int looks = 0;     // the looks before the decisive one
+  int64_t more = 0;  // items added at the last moment
 };
 
 inline void Show(const Scene& s, std::ostream& out) {

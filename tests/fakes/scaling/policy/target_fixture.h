@@ -25,7 +25,7 @@ class TargetFixture {
   absl::Time At(double seconds) const { return start_ + absl::Seconds(seconds); }
   void Now(double seconds) { observation.now = At(seconds); }
 
-  // As the queue's statistics tell now.
+  // Sets the queue's statistics.
   void Read(int64_t waiting, int64_t out = 0) {
     QueueReading reading;
     reading.queue = "in-0";
@@ -48,7 +48,7 @@ class TargetFixture {
     observation.fleet.idle_since.assign(replicas, At(since));
   }
 
-  // Time passes, second by second; the policy looks each time, and nothing else happens.
+  // Passes time in seconds; the policy looks after each, and nothing else happens.
   Decision LookUntil(double seconds) {
     Decision decision;
     while (observation.now < At(seconds)) {
@@ -86,7 +86,7 @@ class TargetFixture {
     return *policy_;
   }
 
-  DeadlineOptions options;  // until the first look
+  DeadlineOptions options;  // read until the first look
   Observation observation;
 
  private:

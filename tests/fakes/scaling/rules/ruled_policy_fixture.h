@@ -76,7 +76,7 @@ class RuledPolicyTest : public ::testing::Test {
     seen_.estimates.cpu_share = cpu_share;
   }
 
-  // The policy below wants `wants`, of which the work needs `work`.
+  // The inner policy wants `wants` replicas, of which the work needs `work`.
   Decision Decide(int wants, int work = 0) {
     inner_->next.replicas = wants;
     inner_->next.wanted = work;
@@ -86,7 +86,7 @@ class RuledPolicyTest : public ::testing::Test {
     return policy_->Decide(seen_);
   }
 
-  // Decides, and carries it out.
+  // Decides, and carries the decision out.
   int Run(int wants, int work = 0) {
     seen_.fleet.ready = Decide(wants, work).replicas;
     return seen_.fleet.ready;

@@ -24,7 +24,7 @@
 
 namespace muster::scaling::actuator::process {
 
-// Longer than anything takes on the slowest machine.
+// Even the slowest machine needs less time for any step.
 inline constexpr absl::Duration kPatience = absl::Seconds(40);
 
 // Polls until the condition is true, because processes do not report what they do.
@@ -52,12 +52,12 @@ inline Program Worker() {
 inline std::string Content(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::ostringstream text;
-  text << file.rdbuf();  // of a process that ends meanwhile: nothing
+  text << file.rdbuf();  // empty for a process that ends meanwhile
   return std::move(text).str();
 }
 
-// The command lines of all processes whose environment holds `text`. What a replica starts has its
-// environment, too.
+// Returns the command lines of all processes whose environment contains `text`. The children of a
+// replica inherit its environment.
 inline std::vector<std::string> ProcessesWith(const std::string& text) {
   std::vector<std::string> found;
   for (const auto& process : std::filesystem::directory_iterator("/proc")) {

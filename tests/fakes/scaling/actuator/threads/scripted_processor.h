@@ -1,4 +1,4 @@
-// A processor that only has a WorkerService, and does with it what a test needs.
+// A processor with only a WorkerService, which behaves as a test needs.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ namespace muster::scaling::actuator::threads {
 
 class ScriptedProcessor final : public v1::WorkerService::Service {
  public:
-  // Works for `jobs`, each of which is parked at first.
+  // Works for `jobs`, which are all parked at first.
   ScriptedProcessor(std::string instance, const std::vector<std::string>& jobs)
       : live_{std::move(instance), "", absl::Now(), {jobs.begin(), jobs.end()}} {
     for (const std::string& job : jobs) phases_[job] = v1::LISTENER_PHASE_PAUSED;
