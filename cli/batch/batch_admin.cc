@@ -182,10 +182,10 @@ class LocalBatchAdmin final : public BatchAdmin {
 
   absl::StatusOr<std::vector<std::string>> Check(uint64_t batch) override {
     if (IsCancelled(ledger_->Get(batch))) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the receipt of batch ", batch,
-                       ", which is cancelled, is made of the stored rows each time: there is none "
-                       "to hold against them"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the receipt of batch ", batch,
+          ", which is cancelled, is made from the stored rows each time: no issued one "
+          "exists to compare with them"));
     }
     return CheckReceipt(batch, *ledger_, *reader_);
   }
@@ -319,7 +319,7 @@ class RemoteBatchAdmin final : public BatchAdmin {
   absl::StatusOr<std::vector<std::string>> Check(uint64_t batch) override {
     return absl::FailedPreconditionError(absl::StrCat(
         "the receipt of batch ", batch,
-        " can only be worked out again where ledger and report are: say --data-dir, of a "
+        " can only be computed again from the ledger and the report: give --data-dir a "
         "folder with the initiator's ledger and the controller's report.db"));
   }
 

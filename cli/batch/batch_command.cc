@@ -88,8 +88,8 @@ absl::Status PrintReceipt(const BatchOptions& options, const Environment& enviro
   }
   if (item::CountsMayChange(stored)) {
     *environment.err << "muster: batch " << options.batch
-                     << " is cancelled; these counts are those of now, and results of items that "
-                        "were in hand may still come\n";
+                     << " is cancelled; these are the counts so far, and results of items in "
+                        "progress may still come\n";
   }
   if (!options.verify) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> differences, admin->Check(options.batch));
@@ -137,7 +137,7 @@ void AddBatch(CLI::App* app, const Environment& environment) {
                PrintReceipt);
   receipt->add_option("BATCH", options->batch, "Its number")->required();
   receipt->add_flag("--verify", options->verify,
-                    "Work it out again from the store; exit 1 if a bit differs");
+                    "Compute it again from the store; exit 1 if a bit differs");
 }
 
 }  // namespace muster::cli

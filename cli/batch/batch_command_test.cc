@@ -198,7 +198,7 @@ TEST_F(BatchCommandTest, PrintsTheReceiptOfAServer) {
   EXPECT_EQ(RunOnServer({"batch", "receipt", "7"}).code, kError);
   const Done verified = RunOnServer({"batch", "receipt", "12", "--verify"});
   EXPECT_EQ(verified.code, kError);
-  EXPECT_THAT(verified.err, HasSubstr("can only be worked out again where ledger and report are"));
+  EXPECT_THAT(verified.err, HasSubstr("can only be computed again from the ledger and the report"));
 }
 
 // The batch has two items of two transactions each; one item is counted.
@@ -212,13 +212,13 @@ TEST_F(BatchCommandTest, MakesTheReceiptOfACancelledBatchWhereItsLedgerIs) {
   EXPECT_THAT(done.out, AllOf(HasSubstr("\nstate cancelled\n"), HasSubstr("\ncounts so_far\n"),
                               HasSubstr("\naggregated 1\nrejected 1\ndead_lettered 0\nuncounted 2"),
                               HasSubstr("\nchecksum ")));
-  EXPECT_THAT(done.err, HasSubstr("these counts are those of now"));
+  EXPECT_THAT(done.err, HasSubstr("these are the counts so far"));
   EXPECT_THAT(
       Run({"batch", "receipt", "7", "-o", "json", "--data-dir", data_dir()}).out,
       AllOf(HasSubstr("\"state\":\"cancelled\""), HasSubstr("\"cancel_reason\":\"a mistake\"")));
   const Done verified = Run({"batch", "receipt", "7", "--verify", "--data-dir", data_dir()});
   EXPECT_EQ(verified.code, kError);
-  EXPECT_THAT(verified.err, HasSubstr("there is none to hold against them"));
+  EXPECT_THAT(verified.err, HasSubstr("no issued one exists to compare with them"));
 }
 
 }  // namespace

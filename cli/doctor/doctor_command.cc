@@ -53,8 +53,7 @@ std::string NameOf(const v1::Instance& instance) {
 }
 
 Finding Unknown(const std::string& what) {
-  return {Health::kUnknown, what,
-          "cannot be told while the initiator has no NATS server that answers"};
+  return {Health::kUnknown, what, "are unknown while no NATS server answers the initiator"};
 }
 
 // Without a NATS server all are silent and none is ready, which says nothing of them.
@@ -63,11 +62,11 @@ Finding CheckHealth(const MeshClient& mesh, const v1::Instance& instance, bool h
   const std::string& address = instance.info().address();
   if (instance.leaving() && !has_nats) return Unknown(name);
   if (instance.leaving()) {
-    return {Health::kWarning, name, "leaves, or was not heard lately",
-            "if it shall be there, see whether it runs and reaches the NATS server"};
+    return {Health::kWarning, name, "is leaving, or has sent no heartbeat lately",
+            "if it should run, check that it does, and that it reaches the NATS server"};
   }
-  if (address.empty()) return {Health::kOk, name, "is heard; it serves nobody"};
-  const char* const unreachable = "see whether it runs, and whether --advertise leads to it";
+  if (address.empty()) return {Health::kOk, name, "sends heartbeats; it has no server"};
+  const char* const unreachable = "check that it runs, and that --advertise leads to it";
   const absl::StatusOr<Peer> peer = mesh.Connect(address, "muster service");
   if (!peer.ok()) return {Health::kWrong, name, std::string(peer.status().message()), unreachable};
   const auto stub = grpc::health::v1::Health::NewStub(peer->channel);
@@ -136,7 +135,7 @@ void CheckControllers(const std::vector<v1::Instance>& instances, Findings* find
 void CheckRoles(const std::vector<v1::Instance>& instances, const ScalingTargets& started,
                 Findings* findings) {
   const std::map<v1::Role, const char*> needed = {
-      {v1::ROLE_PROCESSOR, "start muster-processor: nothing is worked on"},
+      {v1::ROLE_PROCESSOR, "start muster-processor: no item is worked on"},
       {v1::ROLE_CONTROLLER, "start muster-controller: no result is counted"}};
   for (const auto& [role, to_do] : needed) {
     const bool there = std::any_of(

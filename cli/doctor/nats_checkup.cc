@@ -156,11 +156,12 @@ Finding WhatSurvives(const NatsCheckOptions& care, const std::string& cannot) {
 
 Findings CheckNats(const NatsCheckOptions& care) {
   if (care.url.empty()) {
-    return {{Health::kUnknown, "streams",
-             "nobody has looked at the NATS server, its streams, and what its acknowledgements "
-             "survive",
-             "say --nats URL, and --bucket, --replicas and --ack-survives where the services have "
-             "them; a mesh of one process may have no NATS server"}};
+    return {
+        {Health::kUnknown, "streams",
+         "the doctor has not checked the NATS server, its streams, and what its acknowledgements "
+         "survive",
+         "say --nats URL, and --bucket, --replicas and --ack-survives where the services have "
+         "them; a mesh of one process may have no NATS server"}};
   }
   const std::string what = absl::StrCat("NATS server ", nats::WithoutSecrets(care.url));
   nats::ConnectionOptions options;
@@ -168,7 +169,7 @@ Findings CheckNats(const NatsCheckOptions& care) {
   const auto connection = nats::Connection::Open(care.url, options);
   if (!connection.ok()) {
     return {{Health::kWrong, what, std::string(connection.status().message()),
-             "see whether it runs, and whether the URL and who this is are right"}};
+             "check that it runs, and that the URL and the credentials are right"}};
   }
   nats::JetStream jetstream(connection->get(), kCallTimeout);
   if (const absl::Status enabled = jetstream.CheckEnabled(); !enabled.ok()) {

@@ -25,8 +25,9 @@ using ::testing::Not;
 TEST_F(DoctorTest, SaysThatNobodyHasLookedAtTheNatsServer) {
   const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kOk);
-  EXPECT_THAT(done.out, AllOf(HasSubstr("unknown: streams: nobody has looked at the NATS server"),
-                              HasSubstr("say --nats URL")));
+  EXPECT_THAT(done.out,
+              AllOf(HasSubstr("unknown: streams: the doctor has not checked the NATS server"),
+                    HasSubstr("say --nats URL")));
 }
 
 // Runs on each server that NatsServer::Programs names.

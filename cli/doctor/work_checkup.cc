@@ -112,7 +112,7 @@ ScalingTargets CheckScaling(const MeshClient& mesh, const std::vector<v1::Instan
   findings->push_back({Health::kWrong, kScaling,
                        absl::StrCat("no scaling agent that is heard leads (heard: ", agents.size(),
                                     "): nothing is scaled"),
-                       "one leads within seconds of another's end; otherwise see their logs"});
+                       "another agent leads within seconds; otherwise see the agents' logs"});
   return {};
 }
 
@@ -176,7 +176,7 @@ std::string WantedVersion(const v1::Job& job) {
 Finding CheckIdleJob(const std::string& what, const v1::ScalingTarget* starter) {
   if (starter == nullptr) {
     return {Health::kWrong, what, "no processor has its handler",
-            "start a processor with it; the logs of those there say why they have not"};
+            "start a processor with it; the logs of the running processors say why they lack it"};
   }
   return {Health::kOk, what,
           absl::StrCat("no processor has its handler now; scaling target ", starter->target(),
@@ -196,7 +196,7 @@ Finding CheckVersions(const v1::Job& job, const Workforce& workforce) {
   }
   if (versions.size() > 1) {
     return {Health::kWarning, what, absl::StrCat("processors have handler versions ", there),
-            "fine for as long as they are replaced; otherwise give all the same"};
+            "fine during an upgrade; otherwise give all processors one version"};
   }
   return {Health::kOk, what, absl::StrCat("processors have handler version ", there)};
 }
@@ -212,7 +212,7 @@ void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings
     findings->push_back(
         {Health::kWrong, absl::StrCat("job ", job.name()),
          absl::StrCat("processor ", one.processor, " cannot work for it: ", one.trouble),
-         "once that is mended, it works by itself within a minute"});
+         "once that is mended, the processor starts to work within a minute"});
   }
   if (workforce.handlers.VersionsOf(job.name()).empty()) return;
   Finding versions = CheckVersions(job, workforce);
@@ -262,7 +262,7 @@ Finding CheckWaiting(const v1::BatchStatus& batch, const v1::ScalingTarget* star
             "if it stays so, their logs say why"};
   }
   if (starter->decision().replicas() == 0) {
-    return {Health::kWarning, what, absl::StrCat("waits, and ", target, " starts nobody"),
+    return {Health::kWarning, what, absl::StrCat("waits, and ", target, " starts no replica"),
             absl::StrCat("`muster scale explain --target ", starter->target(), "` says why")};
   }
   return {Health::kOk, what,

@@ -94,7 +94,7 @@ TEST_F(AtZeroDoctorTest, SaysWhoIsStartedForABatch) {
 TEST_F(AtZeroDoctorTest, WarnsOfABatchForWhichNobodyIsStarted) {
   PutBatch(7, "shop", "");
   EXPECT_THAT(RunOnServer({"doctor"}).out,
-              HasSubstr("warning: batch 7: waits, and scaling target billing starts nobody; "
+              HasSubstr("warning: batch 7: waits, and scaling target billing starts no replica; "
                         "`muster scale explain --target billing` says why\n"));
 }
 

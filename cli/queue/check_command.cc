@@ -89,7 +89,7 @@ absl::Status CheckBatchNumbers(const backend::DataDirUrls& urls, uint64_t last_b
       const bool written,
       sync->TryWrite(kBatchNumbers, absl::StrCat(last_batch + 1), record->version));
   if (written) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("somebody else wrote ", damage.name, ": try again"));
+  return absl::UnavailableError(absl::StrCat("another process wrote ", damage.name, ": try again"));
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ class Printer final : public os::Findings {
       return;
     }
     out_ << Grouped(summary.records) << " records, " << Grouped(summary.damaged) << " damaged\n";
-    if (!quarantine.empty()) out_ << "what was taken away is in " << quarantine << "\n";
+    if (!quarantine.empty()) out_ << "the removed data are in " << quarantine << "\n";
     if (summary.damaged > 0 && !options_.repair) {
       out_ << "muster queue check --repair mends what can be mended\n";
     }
@@ -191,7 +191,7 @@ void AddQueueCheck(CLI::App* queue, const Environment& environment) {
       "damaged");
   const auto options = std::make_shared<CheckOptions>();
   check->add_flag("--repair", options->repair,
-                  "Mend what is damaged; what is taken away is kept in DATA_DIR/damaged");
+                  "Mend the damage; keep the removed data in DATA_DIR/damaged");
   AddDataDir(check, &options->common);
   AddOutput(check, &options->common, Csv::kNo);
   check->callback([options, &environment] {

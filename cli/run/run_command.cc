@@ -236,7 +236,7 @@ void AddRun(CLI::App* app, const Environment& environment) {
       ->envname(host::EnvironmentName("--allow-plaintext"));
   host::AddDuration(run, "--handler-patience", &options->handlers.reach_patience,
                     absl::ZeroDuration(), kMaxHandlerPatience,
-                    "How long to wait for a handler server at whose address nobody is");
+                    "How long to wait for a handler server that does not answer yet");
   AddDataDir(run, &options->common);
   AddOutput(run, &options->common, Csv::kNo);
   run->callback([options, run, &environment] {

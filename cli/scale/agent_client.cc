@@ -96,7 +96,7 @@ bool AwaitBegin(grpc::ClientReader<v1::WatchDecisionsResponse>* watch, grpc::Cli
   return begin_limit.Begun();
 }
 
-absl::Status Silence() { return absl::DeadlineExceededError("it does not begin to tell"); }
+absl::Status Silence() { return absl::DeadlineExceededError("the watch does not begin"); }
 
 }  // namespace
 

@@ -167,8 +167,9 @@ bool BeginsLate(const RecordingVerdict& verdict) { return verdict.first_part > 1
 std::string SummaryOf(const RecordingVerdict& verdict) {
   if (!verdict.first_difference.has_value()) return "all are the same";
   if (!BeginsLate(verdict)) return "the last one differs";
-  return absl::StrCat(verdict.differences, " differ, which says little: it begins with part ",
-                      verdict.first_part, ", and what the policy knew before is not in it");
+  return absl::StrCat(verdict.differences,
+                      " differ, which proves little: the recording begins with part ",
+                      verdict.first_part, ", and lacks what the policy knew before");
 }
 
 void PrintVerdict(const RecordingVerdict& verdict, const std::string& target, OutputFormat format,

@@ -43,9 +43,11 @@ CLI::Option* AddServerOptions(CLI::App* command, ServerOptions* server) {
   CLI::Option* const address = command->add_option(
       "--server", server->address,
       absl::StrCat("HOST:PORT of an initiator to work on; ", kServerVariable, " sets the default"));
-  command->add_option("--tls-roots", server->tls_roots, "PEM file: whose servers to trust")
+  command
+      ->add_option("--tls-roots", server->tls_roots,
+                   "PEM file: trusted roots of servers' certificates")
       ->envname("MUSTER_TLS_ROOTS");
-  command->add_option("--tls-cert", server->tls_certificate, "PEM file: who is asking")
+  command->add_option("--tls-cert", server->tls_certificate, "PEM file: this client's certificate")
       ->envname("MUSTER_TLS_CERT");
   command->add_option("--tls-key", server->tls_key, "PEM file: the certificate's key")
       ->envname("MUSTER_TLS_KEY");
@@ -75,7 +77,7 @@ void AddDataDirOrServer(CLI::App* command, CommonOptions* options) {
 void AddController(CLI::App* command, CommonOptions* options) {
   command
       ->add_option("--controller", options->server.controller,
-                   "HOST:PORT of the controller, when the initiator shall not be asked for it")
+                   "HOST:PORT of the controller; without it, the initiator names one")
       ->envname("MUSTER_CONTROLLER");
 }
 

@@ -81,7 +81,7 @@ absl::StatusOr<int64_t> ReadBytes(absl::string_view text) {
   for (const Unit& unit : kByteUnits) {
     if (unit.name == quantity.unit) return WholeUnits(quantity.number, unit.size);
   }
-  return absl::InvalidArgumentError("the unit is none of B, KiB, MiB, GiB, TiB, kB, MB, GB, TB");
+  return absl::InvalidArgumentError("the unit is not one of B, KiB, MiB, GiB, TiB, kB, MB, GB, TB");
 }
 
 absl::StatusOr<int64_t> ReadNanoseconds(absl::string_view text) {

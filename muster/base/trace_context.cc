@@ -79,7 +79,7 @@ std::string TraceContext::ToBytes() const {
 absl::StatusOr<TraceContext> TraceContext::FromTraceparent(absl::string_view text) {
   if (text.size() < kTraceparentSize) return NoTraceparent("it is too short");
   if (text[2] != '-' || text[35] != '-' || text[52] != '-') {
-    return NoTraceparent("its dashes are elsewhere");
+    return NoTraceparent("its dashes are in the wrong places");
   }
   const auto version = ReadHex(text.substr(0, 2)), high = ReadHex(text.substr(3, 16)),
              low = ReadHex(text.substr(19, 16)), parent = ReadHex(text.substr(36, 16)),

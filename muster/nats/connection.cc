@@ -214,8 +214,8 @@ absl::StatusOr<OptionsPtr> NatsConnection::MakeOptions(const std::string& url) {
 // connection is back. So it is wrong to report that nothing was sent.
 absl::Status SentStatus(natsStatus status, const std::string& doing) {
   if (status != NATS_INSUFFICIENT_BUFFER) return ToStatus(status, doing);
-  return absl::UnavailableError(absl::StrCat(
-      doing, ": there is no connection, and the buffer of what waits for one is full"));
+  return absl::UnavailableError(
+      absl::StrCat(doing, ": there is no connection, and the buffer of unsent messages is full"));
 }
 
 absl::Status NatsConnection::Send(const Outgoing& message, const std::string& reply) {

@@ -375,8 +375,8 @@ absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> JetStream::Publish(
     }
     const PubAck ack{Field(*answer, "seq", uint64_t{0}), Field(*answer, "duplicate", false)};
     if (ack.sequence == 0) {
-      acks.push_back(absl::InternalError(
-          absl::StrCat("publishing to ", messages[i].subject, ": what answered is no stream")));
+      acks.push_back(absl::InternalError(absl::StrCat("publishing to ", messages[i].subject,
+                                                      ": the answer is not from a stream")));
       continue;
     }
     acks.push_back(ack);

@@ -39,7 +39,8 @@ void LazySubscription::OnMessage(const Incoming& message) {
   // Log only the first one: its sender may send a million.
   if (taken.ok() || malformed_.fetch_add(1) > 0) return;
   base::Log(base::kWarning,
-            absl::StrCat("a message on the subjects of ", kind_, " is none; ignored, as all such"),
+            absl::StrCat("a message on the subjects of ", kind_,
+                         " cannot be read; all such messages are ignored"),
             {{"subject", message.subject}, {"why", taken.message()}});
 }
 

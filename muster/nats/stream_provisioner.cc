@@ -30,7 +30,7 @@ absl::Status StreamProvisioner::OnMissing() {
     return absl::UnavailableError(
         absl::StrCat("stream ", name_, " is gone; it is made anew if it stays so"));
   }
-  base::Log(base::kWarning, "a stream is gone and is made anew; what was in it is lost",
+  base::Log(base::kWarning, "a stream is gone and is made anew; its messages are lost",
             {{"stream", name_}});
   MUSTER_RETURN_IF_ERROR(Ensure());
   base::MutexLock lock(&mu_);

@@ -85,7 +85,7 @@ class LineReader {
 
   absl::Status status() const {
     if (!status_.ok() || rest_.empty()) return status_;
-    return absl::DataLossError("receipt: something stands behind its last line");
+    return absl::DataLossError("receipt: there is text behind its last line");
   }
 
  private:

@@ -282,9 +282,9 @@ std::shared_ptr<const Policy> PolicyGuard::Current() {
   absl::StatusOr<Policy> policy = LoadPolicy(path_);
   if (policy.ok()) {
     policy_ = std::make_shared<const Policy>(*std::move(policy));
-    base::Log(base::kInfo, "a new policy holds", {{"file", path_}});
+    base::Log(base::kInfo, "a changed policy is in force", {{"file", path_}});
   } else {
-    base::Log(base::kError, "the policy has become wrong; the one before goes on to hold",
+    base::Log(base::kError, "the changed policy is wrong; the previous one stays in force",
               {{"file", path_}, {"why", policy.status().message()}});
   }
   return policy_;

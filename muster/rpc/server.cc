@@ -105,7 +105,7 @@ absl::Status CheckPlaintext(const Address& address, const ServerOptions& options
   if (!options.policy_file.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the policy '", options.policy_file, "' cannot hold on ", address.ToString(),
-                     " without TLS: nobody can prove there who he is"));
+                     " without TLS: callers cannot prove their identity there"));
   }
   return absl::OkStatus();
 }

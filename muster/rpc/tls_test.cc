@@ -251,7 +251,7 @@ TEST_F(TlsTest, HasNoPolicyWhereNobodyCanProveWhoHeIs) {
   options.policy_file = policy_;
   const absl::Status refused = TryStart(options);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(refused.message(), HasSubstr("nobody can prove there who he is"));
+  EXPECT_THAT(refused.message(), HasSubstr("callers cannot prove their identity there"));
 }
 
 TEST_F(TlsTest, DoesNotStartWithAPolicyThatIsWrong) {

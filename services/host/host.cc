@@ -36,8 +36,9 @@ Host::Host(HostOptions options, Role* role, base::Clock* clock)
   nats.connection.name = options_.instance;
   nats.connection.on_change = [this](bool connected) { OnConnection(connected); };
   nats.connection.on_refused = [this] {
-    OnFail(absl::UnavailableError(
-        "the NATS server refuses this instance; started again, it waits until it does not"));
+    OnFail(
+        absl::UnavailableError("the NATS server refuses this instance; a restarted one waits until "
+                               "the server accepts it"));
   };
   backends_ = std::make_unique<backend::Backends>(std::move(nats));
 }
@@ -241,7 +242,7 @@ os::StopOptions OnStop(const std::string& name, const HostOptions& options) {
   return {.grace = options.drain_grace + kExitSlack,
           .exit_code = kHurried,
           .when_late = absl::StrCat(name, ": a handler does not stop; leaving it behind"),
-          .when_hurried = absl::StrCat(name, ": stopped at once; others go on with what it had")};
+          .when_hurried = absl::StrCat(name, ": stopped at once; others continue its work")};
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ void AddServer(CLI::App* app, HostOptions* options) {
       ->delimiter(',')
       ->check(kAddress);
   Add(app, "--advertise", &options->advertise,
-      "How others reach this instance; without it, by where it listens first")
+      "HOST:PORT for calls of others; without it, the first address of --listen")
       ->check(kAddress);
   CLI::Option* const certificate =
       Add(app, "--tls-cert", &options->tls.certificate, "This server's certificate (PEM)");
@@ -81,7 +81,7 @@ void AddServer(CLI::App* app, HostOptions* options) {
       Add(app, "--tls-key", &options->tls.key, "The certificate's private key (PEM)");
   certificate->needs(key);
   key->needs(certificate);
-  Add(app, "--tls-roots", &options->tls.roots, "Whose certificates clients must show (PEM)")
+  Add(app, "--tls-roots", &options->tls.roots, "Trusted roots of client certificates (PEM)")
       ->needs(certificate);
   Add(app, "--policy", &options->policy_file, "Who may call what (YAML)");
   app->add_flag("--allow-plaintext", options->allow_plaintext,
@@ -92,15 +92,18 @@ void AddServer(CLI::App* app, HostOptions* options) {
 void AddNats(CLI::App* app, HostOptions* options) {
   nats::ConnectionOptions& connection = options->nats.connection;
   Add(app, "--nats", &options->nats_url, "The NATS server, or a cluster's with commas between");
-  Add(app, "--nats-credentials", &connection.credentials_file, "Who this is to the NATS server");
-  Add(app, "--nats-ca", &connection.ca_file, "Whose certificate the NATS server must show (PEM)");
+  Add(app, "--nats-credentials", &connection.credentials_file,
+      "Credentials file for the NATS server");
+  Add(app, "--nats-ca", &connection.ca_file,
+      "Trusted roots of the NATS server's certificate (PEM)");
   CLI::Option* const certificate =
       Add(app, "--nats-cert", &connection.certificate_file, "Shown to the NATS server (PEM)");
   CLI::Option* const key =
       Add(app, "--nats-key", &connection.key_file, "That certificate's private key (PEM)");
   certificate->needs(key);
   key->needs(certificate);
-  Add(app, "--bucket", &options->nats.bucket, "Of records and blobs; keeps installations apart");
+  Add(app, "--bucket", &options->nats.bucket,
+      "Bucket for records and blobs; keeps installations apart");
   Add(app, "--replicas", &options->nats.replicas, "Of all that is stored on the NATS server")
       ->check(CLI::Range(1, kMaxReplicas));
   AddDuration(app, "--lease", &options->nats.lease, kMinLease, kMaxLease,
@@ -212,12 +215,12 @@ CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration*
 void AddHostOptions(CLI::App* app, HostOptions* options) {
   AddServer(app, options);
   AddNats(app, options);
-  Add(app, "--data-dir", &options->data_dir, "Where this instance keeps what is its own");
-  Add(app, "--account", &options->account, "Whose queues these are")->check(kAccountName);
+  Add(app, "--data-dir", &options->data_dir, "Directory of this instance's own data");
+  Add(app, "--account", &options->account, "Account that owns the queues")->check(kAccountName);
   Add(app, "--instance", &options->instance, "This instance's name, which no other has or had")
       ->check(kInstanceName);
   AddDuration(app, "--drain-grace", &options->drain_grace, absl::ZeroDuration(), kMaxDrainGrace,
-              "What running work may take after SIGTERM");
+              "How long running work may take after SIGTERM");
 }
 
 }  // namespace muster::host

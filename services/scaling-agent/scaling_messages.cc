@@ -77,7 +77,7 @@ std::string ExplanationOf(const Weighed& weighed) {
         " UTC.");
   }
   if (weighed.is_blind) {
-    absl::StrAppend(&text, " Not all that there is can be seen now, so nobody goes.");
+    absl::StrAppend(&text, " Some readings are missing now, so no replica is let go.");
   }
   return text;
 }

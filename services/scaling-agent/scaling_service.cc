@@ -48,7 +48,7 @@ absl::Status ScalingService::CheckLeads() const {
   return rpc::WithReason(
       absl::FailedPreconditionError(
           absl::StrCat("this agent does not lead; ",
-                       leader.empty() ? "who does is not known" : absl::StrCat(leader, " does"))),
+                       leader.empty() ? "the leader is not known" : absl::StrCat(leader, " does"))),
       reason);
 }
 

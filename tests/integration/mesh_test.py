@@ -190,7 +190,7 @@ class CancelTest(FaultTest):
     def assert_receipt_is_cancelled(self, reason):
         done = self.ask("batch", "receipt", 1)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("results of items that were in hand may still come", done.stderr)
+        self.assertIn("results of items in progress may still come", done.stderr)
         text, _, checksum = done.stdout.rpartition("checksum ")
         counted = FREE_ITEMS * ROWS_PER_ITEM
         for line in ("state cancelled", f"cancel_reason {reason}", "counts so_far",

@@ -181,10 +181,10 @@ JetStreamBlobStore::JetStreamBlobStore(nats::Connection* connection, const Optio
 void JetStreamBlobStore::RemoveOldOrphans() {
   const auto removed = RemoveOrphans(&jetstream_, bucket_, clock_->Now() - kOrphanAge);
   if (!removed.ok()) {
-    base::Log(base::kWarning, "what puts that died left of blobs could not be removed",
+    base::Log(base::kWarning, "the chunks of interrupted puts could not be removed",
               {{"bucket", bucket_}, {"why", removed.status().ToString()}});
   } else if (*removed > 0) {
-    base::Log(base::kInfo, "removed what puts that died left of blobs",
+    base::Log(base::kInfo, "removed the chunks of interrupted puts",
               {{"bucket", bucket_}, {"puts", *removed}});
   }
 }

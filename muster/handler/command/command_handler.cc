@@ -151,7 +151,7 @@ class CommandHandler final : public handler::Handler {
 
   Outcome Died(std::string how) {
     Fail(std::move(how));
-    return Outcome::Dead(absl::StrCat("not the first worker that dies of it: ", why_));
+    return Outcome::Dead(absl::StrCat("another worker has died of it before: ", why_));
   }
 
   // Holds the next start back.

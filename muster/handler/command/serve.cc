@@ -165,7 +165,7 @@ absl::Status Answer(handler::Handler& handler, const handler::JobSchema& schema,
   const std::string answer = EncodeAnswer(schema, request.id, outcome, results);
   const bool written =
       std::fwrite(answer.data(), 1, answer.size(), out) == answer.size() && std::fflush(out) == 0;
-  return written ? absl::OkStatus() : absl::UnavailableError("nobody reads the answers");
+  return written ? absl::OkStatus() : absl::UnavailableError("the answers have no reader");
 }
 
 }  // namespace

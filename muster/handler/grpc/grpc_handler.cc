@@ -187,7 +187,7 @@ std::variant<Caller::SessionPtr, Outcome> Caller::AwaitSession(const WorkItem& i
     // the job because of the refusal.
     if (now >= until || (refused_ && next_call_ > now)) {
       return Outcome::Defer(std::max(next_call_ - now, absl::ZeroDuration()),
-                            absl::StrCat("the handler is waited for: ", why_));
+                            absl::StrCat("the worker waits for the handler: ", why_));
     }
     if (!opening_ && next_call_ <= now) {
       opening_ = true;

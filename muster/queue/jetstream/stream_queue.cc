@@ -106,7 +106,7 @@ std::string MessageIdFor(const std::string& dedup_id) {
 
 absl::Status NotHeld(const queue::QueueId& queue) {
   return absl::FailedPreconditionError(
-      absl::StrCat("queue '", queue.ToString(), "': the receipt is of no lease that lasts"));
+      absl::StrCat("queue '", queue.ToString(), "': the lease of the receipt has ended"));
 }
 
 // Once any message is stored, the result must be Unavailable: other errors mean that nothing was

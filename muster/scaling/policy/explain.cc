@@ -85,7 +85,7 @@ std::string Why(const Decision& decision, const Observation& observation, absl::
                           absl::StrFormat("%.1f", 100 * observation.estimates.throttled_share),
                           " % of the calls", Miss(decision, zone), ". More partitions would help.");
     case Binding::kNoMetrics:
-      return "The queues' statistics cannot be had: nobody goes.";
+      return "The queues' statistics are not available: no replica is let go.";
     case Binding::kReaction:
       return "A rule asks for it.";
     case Binding::kStabilizer:

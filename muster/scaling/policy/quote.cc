@@ -146,7 +146,7 @@ std::string ExplainQuotation(const Quotation& quotation, const Observation& obse
                                             quotation.replicas_now);
   std::string text =
       quotation.finish == absl::InfiniteFuture()
-          ? "Never done: nobody may work on it."
+          ? "Never done: no replica may work on it."
           : absl::StrCat("Done in ", ShowDuration(quotation.finish - observation.now), " ", by);
   if (quotation.feasible) {
     const absl::Duration spare = quotation.deadline - quotation.finish;

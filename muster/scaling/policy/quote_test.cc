@@ -145,7 +145,8 @@ TEST_F(QuoteTest, NeverEndsWhereNobodyMayWork) {
   EXPECT_EQ(quotation.replicas, 0) << "the one that is there will go";
   EXPECT_EQ(quotation.needs, 1);
   EXPECT_EQ(quotation.shortest_sla, std::nullopt);
-  EXPECT_THAT(quotation.explanation, StartsWith("Never done: nobody may work on it. It needs 1 "));
+  EXPECT_THAT(quotation.explanation,
+              StartsWith("Never done: no replica may work on it. It needs 1 "));
 }
 
 TEST_F(QuoteTest, KeepsTheShortestPromiseThatTakesAsManyAsAnybodyMayHave) {

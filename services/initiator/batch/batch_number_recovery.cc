@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger,
   highest = std::max(highest, counted.value_or(0));
   const int64_t first =
       std::max(static_cast<int64_t>(highest) + kNumbersInHand, SecondsSince2020(clock->Now()));
-  base::Log(base::kWarning, "nobody remembers which batch number is next; they go on far behind",
+  base::Log(base::kWarning, "the next batch number is lost; new numbers begin far behind",
             {{"next", first}, {"highest_known", highest}, {"report", counted.status().ToString()}});
   return first;
 }

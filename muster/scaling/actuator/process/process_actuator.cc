@@ -231,7 +231,7 @@ absl::StatusOr<ProcessActuator::Session> ProcessActuator::BeginLocked() {
 void ProcessActuator::DischargeLocked(const DepartedReplica& departed) {
   if (departed.departure == Departure::kFailed) {
     const std::string why = DescribeDeparted(departed);
-    base::Log(base::kWarning, "a replica ended though nobody told it to",
+    base::Log(base::kWarning, "a replica ended without an order",
               {{"target", departed.record.target}, {"why", why}});
     backoffs_[departed.record.target].OnFailure(departed.end.ran, why, clock_->Monotonic());
   }
