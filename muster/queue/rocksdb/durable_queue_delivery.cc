@@ -64,7 +64,8 @@ absl::Status DurableQueue::PlanPutLocked(absl::Span<const queue::NewMessage> mes
                                          const std::vector<std::optional<DedupRecord>>& known,
                                          std::vector<Planned>* plan) {
   MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
-  if (counters_.next_seq + messages.size() > kMaxSequence) {
+  // A difference, because a damaged key may have brought next_seq near to its end.
+  if (counters_.next_seq > kMaxSequence - messages.size()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("queue '", id_.ToString(), "' has used up its sequence numbers"));
   }

@@ -408,7 +408,13 @@ absl::StatusOr<int64_t> DurableQueue::RedriveSome(absl::Span<const uint64_t> seq
   base::MutexLock lock(&mu_);
   for (const auto& [seq, state] : ready) {
     poison_.erase(seq);
-    index_.Insert(seq, state, now_us);
+    // A repair of the files may have brought the message back beside its poison record.
+    if (index_.Find(seq) != nullptr) {
+      index_.CheckOut(seq);
+      index_.CheckIn(seq, state, now_us);
+    } else {
+      index_.Insert(seq, state, now_us);
+    }
   }
   return static_cast<int64_t>(ready.size());
 }

@@ -248,6 +248,30 @@ TEST_F(RocksDbQueueStoreTest, TakesNoOtherMessageForTheOneOfADedupId) {
   EXPECT_THAT(ReceiveBodies(), ElementsAre("a", "b"));
 }
 
+// A repair that loses the newest tables of a family may bring back what was deleted there.
+TEST_F(RocksDbQueueStoreTest, RedrivesAMessageThatIsBackBesideItsPoisonRecord) {
+  queue::DeadLetterRequest request;
+  request.receipt = Put("a").receipt;
+  ASSERT_TRUE(store_->DeadLetter(queue_, {request})->front().ok());
+  const std::string key = MessageKey(1, 0);
+  Overwrite(kBody, key, EncodeBodyHeader("a", key) + "a");
+  Overwrite(kState, key, EncodeState({}, key));
+  Open();
+  EXPECT_EQ(store_->Stats(queue_)->ready, 1);
+  EXPECT_EQ(store_->Redrive(queue_, {}, 10).value(), 1);
+  EXPECT_EQ(store_->Stats(queue_)->ready, 1);
+  EXPECT_EQ(store_->Stats(queue_)->poison, 0);
+  EXPECT_THAT(ReceiveBodies(), ElementsAre("a"));
+}
+
+// A damaged key may claim any sequence. The next one must not begin anew at 0.
+TEST_F(RocksDbQueueStoreTest, PutsNothingBehindTheLastSequence) {
+  const std::string key = MessageKey(1, UINT64_MAX - 1);
+  Overwrite(kState, key, EncodeState({}, key));
+  Open();
+  EXPECT_TRUE(absl::IsResourceExhausted(TryPut("a").status()));
+}
+
 TEST_F(RocksDbQueueStoreTest, RefusesToOpenWithADamagedQueueRecord) {
   Overwrite(kMeta, QueueKey(1), "garbage");
   const absl::Status status = OpenError();
