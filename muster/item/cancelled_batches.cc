@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 
 namespace muster::item {
@@ -29,6 +30,11 @@ absl::StatusOr<std::set<uint64_t>> Parse(absl::string_view data) {
 }
 
 }  // namespace
+
+CancelledBatches::~CancelledBatches() {
+  base::MutexLock lock(&mu_);
+  MUSTER_CHECK(running_.empty(), "items that still run ", running_.size());
+}
 
 absl::Status CancelledBatches::Add(uint64_t batch) {
   Note(batch);

@@ -28,6 +28,7 @@ class CancelledBatches {
  public:
   // `store` is not owned.
   explicit CancelledBatches(sync::OptimisticSyncStore* store) : store_(store) {}
+  ~CancelledBatches();
 
   // Adds the batch to the record. Errors are the store's; adding it again is fine.
   absl::Status Add(uint64_t batch);

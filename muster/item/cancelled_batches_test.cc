@@ -57,6 +57,15 @@ TEST_F(CancelledBatchesTest, HaveWhatRunsOfThemStop) {
   EXPECT_TRUE(batches.Run(3, {})->token().stop_requested());
 }
 
+using CancelledBatchesDeathTest = CancelledBatchesTest;
+
+TEST_F(CancelledBatchesDeathTest, OutliveWhatRunsOfThem) {
+  auto batches = std::make_unique<CancelledBatches>(store_.get());
+  auto running = batches->Run(3, {});
+  EXPECT_DEATH(batches.reset(), "items that still run 1");
+  running.reset();
+}
+
 TEST_F(CancelledBatchesTest, PassOnAStopThatIsAskedForElsewhere) {
   CancelledBatches batches(store_.get());
   std::stop_source drain;

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/item/work_item_codec.h"
@@ -42,6 +43,8 @@ class Redriver {
       MUSTER_RETURN_IF_ERROR(CheckGoingOn());
       MUSTER_ASSIGN_OR_RETURN(const auto page, NextPage(after, left));
       if (page.empty()) break;
+      MUSTER_CHECK(static_cast<int64_t>(page.size()) <= left, "page ", page.size(), ", left ",
+                   left);
       Selection selection;
       for (const queue::PoisonMessage& message : page) Select(message, &selection);
       MUSTER_RETURN_IF_ERROR(Redrive(selection));
@@ -100,6 +103,8 @@ class Redriver {
   // The batches first, then the queue: if it is cut short in between, the items are uncounted items
   // of an open batch.
   absl::Status Redrive(const Selection& selection) {
+    // The queue would take no names for the oldest messages.
+    MUSTER_CHECK(!selection.messages.empty(), "items of ", selection.items.size(), " batches");
     for (const auto& [batch, items] : selection.items) {
       MUSTER_RETURN_IF_ERROR(reopener_.Grant(batch, items));
       summary_.batches.insert(batch);
@@ -131,6 +136,8 @@ absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
 }
 
 absl::Status LedgerBatchReopener::Grant(uint64_t batch, absl::Span<const uint64_t> items) {
+  MUSTER_CHECK(items.size() <= static_cast<size_t>(queue::kMaxListPoison), "batch ", batch,
+               ", items ", items.size());
   const absl::Status reopened = ledger_->Reopen(batch);
   if (!reopened.ok() && !absl::IsNotFound(reopened)) return reopened;
   MUSTER_FAILPOINT("redrive.after_ledger");

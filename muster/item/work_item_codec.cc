@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/v1/work_item.pb.h"
 
@@ -129,6 +130,8 @@ v1::WorkItem WorkItemEncoder::Header(uint32_t index, const ledger::ItemBoundary&
 absl::StatusOr<std::string> WorkItemEncoder::Encode(uint32_t index,
                                                     const ledger::ItemBoundary& item,
                                                     absl::string_view slice) {
+  MUSTER_CHECK(!item.oversized || slice.empty(), "item ", identity_.batch, "/", index, ", bytes ",
+               slice.size());
   v1::WorkItem message = Header(index, item);
   message.set_raw_bytes(slice.size());
   if (item.oversized) {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "google/protobuf/util/time_util.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/v1/batch.pb.h"
 
@@ -30,6 +31,7 @@ v1::BatchState ToProto(BatchState state) {
     case BatchState::kCancelled:
       return v1::BATCH_STATE_CANCELLED;
   }
+  MUSTER_CHECK(false, "state ", static_cast<int>(state));
   return v1::BATCH_STATE_UNSPECIFIED;
 }
 

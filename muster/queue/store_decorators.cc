@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/retry.h"
 
 namespace muster::queue {
@@ -141,7 +142,9 @@ absl::StatusOr<QueueStats> InterceptedStore::Stats(const QueueId& queue) {
 }
 
 ThrottledStore::ThrottledStore(QueueStore* behind, double per_second, base::Clock* clock)
-    : InterceptedStore(behind), per_second_(per_second), clock_(clock) {}
+    : InterceptedStore(behind), per_second_(per_second), clock_(clock) {
+  MUSTER_CHECK(per_second > 0, "per_second ", per_second);
+}
 
 absl::Status ThrottledStore::Before(Verb verb, const QueueId& queue) {
   // Commands of operators and the start of a role are few, and must never be throttled.

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "muster/base/check.h"
 #include "muster/base/decimal.h"
 #include "muster/base/status.h"
 
@@ -158,6 +159,8 @@ CountedItem DeadLettered(const CountedItem& item, absl::string_view cause) {
 }
 
 Repeat CompareWithStored(const ItemFacts& stored, const ItemFacts& offered) {
+  MUSTER_CHECK(stored.batch == offered.batch && stored.index == offered.index, "stored ",
+               stored.batch, "/", stored.index, ", offered ", offered.batch, "/", offered.index);
   if (stored.content != offered.content || stored.transactions != offered.transactions) {
     return Repeat::kConflict;
   }
@@ -195,6 +198,10 @@ absl::Status RowMerger::Add(absl::Span<const PartialRow> rows) {
 }
 
 absl::Status RowMerger::AddRow(const PartialRow& partial) {
+  MUSTER_DCHECK(partial.keys.size() == shape_->keys.size() &&
+                    partial.measures.size() == shape_->measures.size(),
+                "group '", shape_->name, "': keys ", partial.keys.size(), ", measures ",
+                partial.measures.size());
   JoinKeys(partial.keys, &scratch_);
   auto [it, is_new] = rows_.try_emplace(scratch_);
   if (is_new) it->second = {&partial.keys, Zeros(*shape_)};

@@ -11,6 +11,7 @@
 #include "absl/base/config.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
@@ -364,6 +365,7 @@ absl::Status Database::Sync() {
       sync_ended_.Wait(&sync_mu_);
       continue;
     }
+    MUSTER_CHECK(syncs_begun_ == syncs_ended_, "begun ", syncs_begun_, ", ended ", syncs_ended_);
     syncing_ = true;
     ++syncs_begun_;
     sync_mu_.Unlock();

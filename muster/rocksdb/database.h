@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "muster/base/check.h"
 #include "muster/base/mutex.h"
 #include "rocksdb/slice.h"
 
@@ -109,7 +110,10 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   ::rocksdb::DB* db() const { return db_.get(); }
-  ::rocksdb::ColumnFamilyHandle* family(size_t i) const { return families_[i]; }
+  ::rocksdb::ColumnFamilyHandle* family(size_t i) const {
+    MUSTER_DCHECK(i < families_.size(), "family ", i, " of ", families_.size());
+    return families_[i];
+  }
   const std::string& dir() const { return dir_; }
 
   // Atomic. After an error, a restart may find the batch written or not. If the disk failed

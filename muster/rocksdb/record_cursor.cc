@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/escaping.h"
+#include "muster/base/check.h"
 #include "muster/rocksdb/database.h"
 #include "rocksdb/db.h"
 #include "rocksdb/iterator.h"
@@ -54,6 +56,9 @@ void RecordCursor::PassGap(std::string from) {
   while (AtDamage()) {
     std::optional<std::string> behind = BehindBlock(from);
     if (!behind.has_value()) return;
+    // Else the loop would not end.
+    MUSTER_CHECK(*behind > from, "from ", absl::BytesToHexString(from), ", behind ",
+                 absl::BytesToHexString(*behind));
     from = *std::move(behind);
     Open(from);
   }

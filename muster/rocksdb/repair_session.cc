@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/os/quarantine.h"
@@ -65,13 +66,18 @@ absl::Status RepairSession::Found(os::Damage damage) {
   damage.part = part_;
   for (const os::StoredRecord& record : damage.records) {
     size_t family = 0;
-    while (options_.families[family].name != record.family) ++family;
+    while (family < options_.families.size() && options_.families[family].name != record.family) {
+      ++family;
+    }
+    MUSTER_CHECK(family < options_.families.size(), "part '", part_, "', family '", record.family,
+                 "'");
     mend_.Delete(database_->family(family), record.key);
   }
   return Tell(damage);
 }
 
 void RepairSession::Put(size_t family, absl::string_view key, absl::string_view value) {
+  MUSTER_CHECK(summary_.damaged > 0, "part '", part_, "', family ", family);
   mend_.Put(database_->family(family), ToSlice(key), ToSlice(value));
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 
 namespace muster::sync {
@@ -46,6 +47,7 @@ UniqueIdGenerator::UniqueIdGenerator(OptimisticSyncStore* store, absl::string_vi
 absl::StatusOr<int64_t> UniqueIdGenerator::NextId() {
   base::MutexLock lock(&mu_);
   if (next_ == end_) MUSTER_RETURN_IF_ERROR(ReserveLocked());
+  MUSTER_CHECK(kFirstId <= next_ && next_ < end_, "next ", next_, ", end ", end_);
   return next_++;
 }
 

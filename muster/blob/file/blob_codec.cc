@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
 #include "muster/blob/blob_store.h"
@@ -88,6 +89,7 @@ absl::StatusOr<std::string> Decompress(absl::string_view name, absl::string_view
 size_t MaxEncodedBytes() { return kBodyAt + blob::kMaxBlobBytes; }
 
 std::string EncodeBlob(absl::string_view name, absl::string_view body) {
+  MUSTER_CHECK(body.size() <= blob::kMaxBlobBytes, "blob '", name, "', bytes ", body.size());
   std::string file(kBodyAt, '\0');
   kMagic.copy(file.data(), kMagic.size());
   file[kCheckedAt] = kFormat;

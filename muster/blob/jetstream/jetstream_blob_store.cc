@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/blob/blob_store.h"
@@ -44,6 +45,7 @@ absl::Status WriteWindow(nats::JetStream* jetstream, const std::string& subject,
     messages.push_back({.subject = subject, .data = window.substr(at, kChunkBytes)});
   }
   MUSTER_ASSIGN_OR_RETURN(const auto acks, jetstream->Publish(messages));
+  MUSTER_CHECK(acks.size() == messages.size(), "acks ", acks.size(), ", chunks ", messages.size());
   for (const auto& ack : acks) MUSTER_RETURN_IF_ERROR(ack.status());
   return absl::OkStatus();
 }
@@ -62,6 +64,7 @@ absl::Status WriteChunks(nats::JetStream* jetstream, const std::string& subject,
 }
 
 absl::StatusOr<std::string> ReadChunks(nats::JetStream* jetstream, const ObjectInfo& info) {
+  MUSTER_CHECK(info.size <= blob::kMaxBlobBytes, "blob '", info.name, "', bytes ", info.size);
   const std::string stream = StreamOf(info.bucket);
   const std::string subject = ChunkSubject(info.bucket, info.nuid);
   std::string data;
@@ -303,6 +306,8 @@ absl::Status JetStreamBlobStore::Delete(absl::string_view name) {
 
 void JetStreamBlobStore::RemoveChunks(absl::string_view nuid) {
   if (nuid.empty()) return;
+  // A wildcard would remove the chunks of all blobs.
+  MUSTER_CHECK(nuid.find_first_of("*>") == absl::string_view::npos, "nuid '", nuid, "'");
   (void)jetstream_.Purge(StreamOf(bucket_), ChunkSubject(bucket_, nuid));
 }
 

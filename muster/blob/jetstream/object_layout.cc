@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "muster/base/check.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/random.h"
 #include "muster/base/text.h"
@@ -55,6 +56,8 @@ std::string TokenOf(absl::string_view name) { return name == ">" ? ">" : Base64U
 }  // namespace
 
 std::string EncodeObject(const ObjectInfo& info) {
+  MUSTER_CHECK(!info.deleted && IsToken(info.nuid), "blob '", info.name, "', nuid '", info.nuid,
+               "', deleted ", int{info.deleted});
   return json({{"name", info.name},
                {"bucket", info.bucket},
                {"nuid", info.nuid},

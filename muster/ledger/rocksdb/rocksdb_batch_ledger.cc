@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/ledger/rocksdb/batch_codec.h"
@@ -29,9 +30,48 @@ constexpr size_t kBlockCacheBytes = size_t{4} << 20;
 
 void AddTo(Batch* batch, absl::Span<const ItemBoundary> items) {
   if (items.empty()) return;
+  for (size_t i = 1; i < items.size(); ++i) {
+    MUSTER_DCHECK(items[i - 1].offset + items[i - 1].length <= items[i].offset, "batch ",
+                  batch->number, ": item at ", items[i - 1].offset, " of ", items[i - 1].length,
+                  " bytes, and the next at ", items[i].offset);
+  }
   for (const ItemBoundary& item : items) batch->transactions += item.transactions;
   batch->items += items.size();
   batch->source_bytes = items.back().offset + items.back().length;
+}
+
+// The steps between two states, as batch_ledger.h draws them.
+bool IsStep(BatchState from, BatchState to) {
+  switch (from) {
+    case BatchState::kOpen:
+      return to == BatchState::kSealed || to == BatchState::kCancelled;
+    case BatchState::kSealed:
+      return to == BatchState::kComplete || to == BatchState::kCancelled;
+    case BatchState::kComplete:
+      return to == BatchState::kSealed;
+    case BatchState::kCancelled:
+      return false;
+  }
+  return false;
+}
+
+// Stops the process unless `now` can follow on `was`, the stored progress of the same batch. Only
+// an append changes the counts of items, and it writes by itself. What the stored progress says is
+// not checked: it comes from the disk.
+void CheckFollows(const Batch& was, const Batch& now) {
+  MUSTER_CHECK(now.items == was.items && now.transactions == was.transactions, "batch ", now.number,
+               ": items ", was.items, " then ", now.items, ", transactions ", was.transactions,
+               " then ", now.transactions);
+  MUSTER_CHECK(now.enqueued_items >= was.enqueued_items, "batch ", now.number, ": enqueued ",
+               was.enqueued_items, " then ", now.enqueued_items);
+  MUSTER_CHECK(now.refills - was.refills <= 1, "batch ", now.number, ": refills ", was.refills,
+               " then ", now.refills);
+  if (now.state == was.state) return;
+  MUSTER_CHECK(IsStep(was.state, now.state), "batch ", now.number, ": ", BatchStateName(was.state),
+               " then ", BatchStateName(now.state));
+  const bool over = now.state == BatchState::kComplete || now.state == BatchState::kCancelled;
+  MUSTER_CHECK(now.completed.has_value() || !over, "batch ", now.number, " is ",
+               BatchStateName(now.state));
 }
 
 }  // namespace
@@ -90,6 +130,9 @@ void RocksDbBatchLedger::RememberLocked(const Batch& batch) {
 }
 
 absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
+  if (const auto was = known_.find(batch.number); was != known_.end()) {
+    CheckFollows(was->second, batch);
+  }
   ::rocksdb::WriteBatch write;
   write.Put(database_->family(kProgress), BatchKey(batch.number), EncodeProgress(batch));
   MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
@@ -98,6 +141,10 @@ absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
 }
 
 absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const ItemBoundary> items) {
+  MUSTER_CHECK(begun.number != 0, "request '", begun.request_id, "'");
+  MUSTER_CHECK(begun.state == BatchState::kOpen && begun.items == 0 && begun.enqueued_items == 0,
+               "batch ", begun.number, " is ", BatchStateName(begun.state), ", items ", begun.items,
+               ", enqueued ", begun.enqueued_items);
   Batch batch = begun;
   AddTo(&batch, items);
   {
@@ -159,6 +206,8 @@ absl::Status RocksDbBatchLedger::Seal(uint64_t number, uint64_t source_bytes) {
 absl::Status RocksDbBatchLedger::MarkEnqueued(uint64_t number, uint64_t index) {
   base::MutexLock lock(&mu_);
   MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  MUSTER_CHECK(index <= batch.items, "batch ", number, ": enqueued ", index, ", items ",
+               batch.items);
   batch.enqueued_items = std::max(batch.enqueued_items, index);
   return StoreProgressLocked(batch);
 }

@@ -246,6 +246,22 @@ TEST_F(LedgerTest, CountsRefillsDurably) {
   EXPECT_EQ(*ledger_->BeginRefill(1), 2u);
 }
 
+using LedgerDeathTest = LedgerTest;
+
+TEST_F(LedgerDeathTest, NotesNoItemAsEnqueuedThatItHasNotRecorded) {
+  Create(7);
+  ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 3).ok());
+  EXPECT_DEATH(ledger_->MarkEnqueued(7, 4).IgnoreError(), "batch 7: enqueued 4, items 3");
+}
+
+TEST_F(LedgerDeathTest, RecordsANewBatchOnlyAtItsBeginning) {
+  Batch sealed;
+  sealed.number = 7;
+  sealed.state = BatchState::kSealed;
+  EXPECT_DEATH(ledger_->Create(sealed).IgnoreError(), "batch 7 is sealed");
+}
+
 TEST_F(LedgerTest, WhatWasAcknowledgedSurvivesAPowerCut) {
   muster::rocksdb::testing::FaultyEnv env;
   ledger_ = *RocksDbBatchLedger::Open(dir_ / "before", {.env = &env});

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/nats/status.h"
 #include "muster/queue/jetstream/stream_layout.h"
@@ -45,6 +46,7 @@ absl::Status AttemptLog::Open() {
 }
 
 absl::Status AttemptLog::Write(const queue::QueueId& queue, const AttemptRecord& record) {
+  MUSTER_CHECK(record.ended || !record.suspect, Encode(record));
   const std::string text = Encode(record);
   const nats::Outgoing message{.subject = AttemptSubjectOf(queue, record.sequence), .data = text};
   return record.ended ? Ask(message) : Tell(message, 1);
@@ -53,8 +55,10 @@ absl::Status AttemptLog::Write(const queue::QueueId& queue, const AttemptRecord&
 absl::Status AttemptLog::WriteTogether(const queue::QueueId& queue,
                                        absl::Span<const AttemptRecord> records) {
   std::map<uint64_t, std::vector<std::string>> pages;
-  for (const AttemptRecord& record : records)
+  for (const AttemptRecord& record : records) {
+    MUSTER_CHECK(record.deliveries == 1 && record.attempts == 0 && !record.ended, Encode(record));
     pages[PageOf(record.sequence)].push_back(Encode(record));
+  }
   for (const auto& [page, lines] : pages) {
     const std::string text = absl::StrJoin(lines, "\n");
     const nats::Outgoing message{.subject = AttemptPageSubjectOf(queue, page * kPageMessages),

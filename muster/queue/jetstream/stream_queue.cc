@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/queue/jetstream/stream_layout.h"
 
@@ -147,6 +148,8 @@ absl::StatusOr<std::vector<queue::PutResult>> StreamQueue::Put(
     }
     const auto acks = jetstream_->Publish(outgoing);
     if (!acks.ok()) return PutFailed(results.empty(), acks.status());
+    MUSTER_CHECK(acks->size() == window.size(), "acks ", acks->size(), ", messages ",
+                 window.size());
     for (const absl::StatusOr<nats::PubAck>& ack : *acks) {
       if (!ack.ok()) return PutFailed(results.empty(), ack.status());
       queue::PutResult& result = results.emplace_back();
@@ -208,6 +211,7 @@ absl::Status StreamQueue::SendAcks(const std::vector<AckRequest>& acks,
     outgoing.push_back({.subject = ack.ack_subject, .data = ack.text});
   MUSTER_ASSIGN_OR_RETURN(const auto answers,
                           jetstream_->connection()->RequestAll(outgoing, options_->timeout));
+  MUSTER_CHECK(answers.size() == acks.size(), "answers ", answers.size(), ", acks ", acks.size());
   for (size_t i = 0; i < acks.size(); ++i) (*results)[acks[i].place] = answers[i].status();
   return absl::OkStatus();
 }
@@ -244,6 +248,7 @@ absl::Status StreamQueue::EndAttempt(const Delivery& delivery, bool refund) {
 
 absl::StatusOr<StreamQueue::AckRequest> StreamQueue::AckRequestFor(
     const queue::UpdateRequest& request, size_t place) {
+  MUSTER_CHECK(request.attempt_ended || !request.refund_attempt, "receipt ", request.receipt);
   MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, ParseReceipt(id_, request.receipt));
   if (read.of_put) return OnlyDelete(id_);
   if (HasLapsed(read.delivery)) return NotHeld(id_);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/jetstream/stream_queue.h"
@@ -28,6 +29,7 @@ constexpr char kAtOnceAgain[] = "-NAK";
 
 absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages,
                                                               absl::Duration patience) {
+  MUSTER_CHECK(max_messages > 0, "max_messages ", max_messages);
   nlohmann::json wish = {{"batch", max_messages}};
   if (patience > absl::ZeroDuration()) {
     wish["expires"] = absl::ToInt64Nanoseconds(patience);
@@ -100,6 +102,8 @@ absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
   }
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::optional<AttemptRecord>> records,
                           attempt_log_->Find(id_, again));
+  MUSTER_CHECK(records.size() == again.size(), "records ", records.size(), ", sequences ",
+               again.size());
   size_t next = 0;
   for (size_t i = 0; i < deliveries.size(); ++i) {
     Lease lease{.deliveries = deliveries[i].deliveries, .ends = ends};

@@ -36,6 +36,7 @@
 #include <type_traits>
 
 #include "absl/strings/string_view.h"
+#include "muster/base/check.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::queue::rocksdb {
@@ -185,6 +186,7 @@ void AppendLittle(std::string* out, Int value) {
 }
 
 inline void AppendText(std::string* out, absl::string_view text) {
+  MUSTER_CHECK(text.size() <= UINT32_MAX, "bytes ", text.size());
   AppendLittle(out, static_cast<uint32_t>(text.size()));
   out->append(text.data(), text.size());
 }

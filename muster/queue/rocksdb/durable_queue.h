@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "muster/base/check.h"
 #include "muster/base/mutex.h"
 #include "muster/queue/queue_store.h"
 #include "muster/queue/rocksdb/codec.h"
@@ -36,6 +37,7 @@ class WriteGate {
 
   void LeaveShared() {
     base::MutexLock lock(&mu_);
+    MUSTER_CHECK(writers_ > 0, "writers ", writers_);
     if (--writers_ == 0 && exclusive_) changed_.NotifyAll();
   }
 
@@ -51,6 +53,8 @@ class WriteGate {
 
   void LeaveExclusive() {
     base::MutexLock lock(&mu_);
+    MUSTER_CHECK(exclusive_ && writers_ == 0, "exclusive ", int{exclusive_}, ", writers ",
+                 writers_);
     exclusive_ = false;
     owed_ = waiting_;
     changed_.NotifyAll();

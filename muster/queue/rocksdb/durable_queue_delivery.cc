@@ -2,6 +2,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/queue/limits.h"
@@ -64,6 +65,8 @@ absl::Status DurableQueue::PlanPutLocked(absl::Span<const queue::NewMessage> mes
                                          const std::vector<std::optional<DedupRecord>>& known,
                                          std::vector<Planned>* plan) {
   MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+  MUSTER_CHECK(known.size() == messages.size(), "ids ", known.size(), ", messages ",
+               messages.size());
   // A difference, because a damaged key may have brought next_seq near to its end.
   if (counters_.next_seq > kMaxSequence - messages.size()) {
     return absl::ResourceExhaustedError(
@@ -85,6 +88,8 @@ absl::Status DurableQueue::PlanPutLocked(absl::Span<const queue::NewMessage> mes
         continue;
       }
     }
+    MUSTER_DCHECK(absl::ZeroDuration() <= message.delay && message.delay < message.ttl, "delay ",
+                  absl::FormatDuration(message.delay), ", ttl ", absl::FormatDuration(message.ttl));
     MessageState state;
     state.insertion_us = now_us;
     state.visible_us = now_us + absl::ToInt64Microseconds(message.delay);
@@ -108,6 +113,8 @@ bool DurableQueue::IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) c
 
 absl::Status DurableQueue::WritePut(absl::Span<const queue::NewMessage> messages,
                                     const std::vector<Planned>& plan) {
+  MUSTER_CHECK(plan.size() == messages.size(), "planned ", plan.size(), ", messages ",
+               messages.size());
   ::rocksdb::WriteBatch batch(BytesOf(messages));
   Counters delta;
   for (size_t i = 0; i < plan.size(); ++i) {
@@ -209,6 +216,11 @@ absl::StatusOr<std::vector<queue::Message>> DurableQueue::ReceiveOnce(
 }
 
 absl::StatusOr<DurableQueue::Claims> DurableQueue::Lease(const queue::ReceiveOptions& options) {
+  MUSTER_CHECK(1 <= options.max_messages && options.max_messages <= queue::kMaxReceive,
+               "max_messages ", options.max_messages);
+  MUSTER_CHECK(queue::kMinReceiveVisibility <= options.visibility &&
+                   options.visibility <= queue::kMaxVisibility,
+               "visibility ", absl::FormatDuration(options.visibility));
   CatchUp();
   base::MutexLock lock(&mu_);
   MUSTER_RETURN_IF_ERROR(CheckAliveLocked());

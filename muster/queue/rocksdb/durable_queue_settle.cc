@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/queue/limits.h"
@@ -33,6 +34,7 @@ absl::StatusOr<T> ValueIf(const absl::Status& written, T value) {
 
 // Applies what the holder reports about the attempt that it began; see UpdateRequest.
 void EndAttempt(const queue::UpdateRequest& request, MessageState* state) {
+  MUSTER_CHECK(request.attempt_ended || !request.refund_attempt, "receipt ", request.receipt);
   if (!request.attempt_ended) return;
   const bool began = state->has(kBegan);
   state->flags = static_cast<uint8_t>(state->flags & ~kHeld);
@@ -73,6 +75,9 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> DurableQueue::U
   ::rocksdb::WriteBatch batch;
   for (Claim& claim : claims.taken) {
     const queue::UpdateRequest& request = requests[claim.slot];
+    MUSTER_CHECK(
+        absl::ZeroDuration() <= request.visibility && request.visibility <= queue::kMaxVisibility,
+        "visibility ", absl::FormatDuration(request.visibility));
     claim.after.lease = storage_->NextLease();
     claim.after.visible_us = claims.now_us + absl::ToInt64Microseconds(request.visibility);
     EndAttempt(request, &claim.after);
@@ -267,6 +272,7 @@ void DurableQueue::BuryAll(const std::vector<Claim>& claims, const absl::Status&
 
 absl::StatusOr<std::vector<queue::PoisonMessage>> DurableQueue::ListPoison(absl::string_view after,
                                                                            int max_messages) {
+  MUSTER_CHECK(max_messages > 0, "max_messages ", max_messages);
   std::vector<uint64_t> seqs;
   {
     base::MutexLock lock(&mu_);

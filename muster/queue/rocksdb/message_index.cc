@@ -1,5 +1,7 @@
 #include "muster/queue/rocksdb/message_index.h"
 
+#include "muster/base/check.h"
+
 namespace muster::queue::rocksdb {
 namespace {
 
@@ -13,7 +15,9 @@ bool IsDue(const Order& order, int64_t now_us) {
 
 void MessageIndex::Insert(uint64_t seq, const MessageState& state, int64_t now_us) {
   // Puts and a restart insert in ascending order; the hint then makes an insert almost free.
+  const size_t before = messages_.size();
   const auto it = messages_.emplace_hint(messages_.end(), seq, state);
+  MUSTER_CHECK(messages_.size() > before, "sequence ", seq, " is in the index already");
   Link(seq, &it->second, now_us);
 }
 
@@ -28,28 +32,45 @@ bool MessageIndex::IsOut(uint64_t seq) const {
 }
 
 MessageState MessageIndex::CheckOut(uint64_t seq) {
-  MessageState& state = messages_.find(seq)->second;
+  const auto it = messages_.find(seq);
+  MUSTER_CHECK(it != messages_.end(), "sequence ", seq);
+  MessageState& state = it->second;
+  MUSTER_CHECK((state.place & kOutBit) == 0, "sequence ", seq, " is out already");
   Unlink(seq, state);
   state.place |= kOutBit;
   return state;
 }
 
 void MessageIndex::CheckIn(uint64_t seq, const MessageState& state, int64_t now_us) {
-  MessageState& kept = messages_.find(seq)->second;
+  MessageState& kept = FindOut(seq)->second;
   Uncount(kept);
   kept = state;
   Link(seq, &kept, now_us);
 }
 
 void MessageIndex::Erase(uint64_t seq) {
-  const auto it = messages_.find(seq);
+  const auto it = FindOut(seq);
   Uncount(it->second);
   messages_.erase(it);
 }
 
-void MessageIndex::Clear() { *this = MessageIndex(); }
+MessageIndex::Messages::iterator MessageIndex::FindOut(uint64_t seq) {
+  const auto it = messages_.find(seq);
+  MUSTER_CHECK(it != messages_.end(), "sequence ", seq);
+  MUSTER_CHECK((it->second.place & kOutBit) != 0, "sequence ", seq, " is in place ",
+               int{it->second.place});
+  return it;
+}
+
+void MessageIndex::Clear() {
+  MUSTER_CHECK(ready_.size() + hidden_.size() == messages_.size(), "of ", messages_.size(),
+               " messages are ", ready_.size(), " ready and ", hidden_.size(),
+               " hidden: the others are out");
+  *this = MessageIndex();
+}
 
 std::vector<uint64_t> MessageIndex::Ready(int64_t now_us, int max) {
+  MUSTER_CHECK(0 <= max && max <= kMaxStep, "max ", max);
   Promote(now_us);
   std::vector<uint64_t> ready;
   int left = kMaxStep;
@@ -66,6 +87,7 @@ void MessageIndex::Expire(int64_t now_us, std::vector<uint64_t>* expired) {
   for (int left = kMaxStep; left > 0 && IsDue(expiring_, now_us); --left) {
     const uint64_t seq = expiring_.begin()->second;
     const auto it = messages_.find(seq);
+    MUSTER_CHECK(it != messages_.end(), "sequence ", seq, " expires and is not in the index");
     Unlink(seq, it->second);
     Uncount(it->second);
     messages_.erase(it);
@@ -79,6 +101,10 @@ bool MessageIndex::IsBehind(int64_t now_us) const {
 
 MessageIndex::Counts MessageIndex::CountsAt(int64_t now_us) {
   Promote(now_us);
+  MUSTER_CHECK(counts_[kReady] + counts_[kHeldPlace] + counts_[kDelayedPlace] ==
+                   static_cast<int64_t>(messages_.size()),
+               counts_[kReady], " ready, ", counts_[kHeldPlace], " held, ", counts_[kDelayedPlace],
+               " delayed, of ", messages_.size());
   return {counts_[kReady], counts_[kHeldPlace], counts_[kDelayedPlace]};
 }
 
@@ -92,6 +118,8 @@ void MessageIndex::Link(uint64_t seq, MessageState* state, int64_t now_us) {
   state->place = ready ? kReady : state->has(kHeld) ? kHeldPlace : kDelayedPlace;
   ++counts_[state->place];
   Order& order = ready ? ready_ : hidden_;
+  MUSTER_DCHECK(!order.contains({state->visible_us, seq}), "sequence ", seq, ", visible ",
+                state->visible_us, ", place ", int{state->place});
   order.emplace_hint(order.end(), state->visible_us, seq);
   if (state->expiry_us != kNeverUs) {
     expiring_.emplace_hint(expiring_.end(), state->expiry_us, seq);
@@ -99,19 +127,30 @@ void MessageIndex::Link(uint64_t seq, MessageState* state, int64_t now_us) {
 }
 
 void MessageIndex::Unlink(uint64_t seq, const MessageState& state) {
-  (state.place == kReady ? ready_ : hidden_).erase({state.visible_us, seq});
-  if (state.expiry_us != kNeverUs) expiring_.erase({state.expiry_us, seq});
+  const size_t ordered = (state.place == kReady ? ready_ : hidden_).erase({state.visible_us, seq});
+  MUSTER_CHECK(ordered == 1, "sequence ", seq, ", visible ", state.visible_us, ", place ",
+               int{state.place});
+  if (state.expiry_us == kNeverUs) return;
+  const size_t expiring = expiring_.erase({state.expiry_us, seq});
+  MUSTER_CHECK(expiring == 1, "sequence ", seq, ", expiry ", state.expiry_us);
 }
 
 void MessageIndex::Uncount(const MessageState& state) {
-  --counts_[state.place & static_cast<uint8_t>(~kOutBit)];
+  const int place = state.place & ~kOutBit;
+  MUSTER_CHECK(place < kPlaces && counts_[place] > 0, "place ", place, ", counts ", counts_[kReady],
+               " ", counts_[kHeldPlace], " ", counts_[kDelayedPlace]);
+  --counts_[place];
 }
 
 void MessageIndex::Promote(int64_t now_us) {
   for (int left = kMaxStep; left > 0 && IsDue(hidden_, now_us); --left) {
     const auto first = hidden_.begin();
-    MessageState& state = messages_.find(first->second)->second;
-    --counts_[state.place];
+    const auto it = messages_.find(first->second);
+    MUSTER_CHECK(it != messages_.end(), "sequence ", first->second, " is hidden and not there");
+    MessageState& state = it->second;
+    MUSTER_CHECK(state.place == kHeldPlace || state.place == kDelayedPlace, "sequence ",
+                 first->second, " is hidden in place ", int{state.place});
+    Uncount(state);
     state.place = kReady;
     ++counts_[kReady];
     ready_.insert(*first);

@@ -71,6 +71,7 @@ class MessageIndex {
   int64_t OldestInsertion(int64_t now_us) const;
 
  private:
+  using Messages = absl::btree_map<uint64_t, MessageState>;
   using Order = absl::btree_set<std::pair<int64_t, uint64_t>>;  // (time, sequence)
 
   enum Place : uint8_t { kReady, kHeldPlace, kDelayedPlace, kPlaces };
@@ -81,8 +82,10 @@ class MessageIndex {
   // Takes a message out of its orders; it stays counted.
   void Unlink(uint64_t seq, const MessageState& state);
   void Uncount(const MessageState& state);
+  // The message `seq`, which is there and out.
+  Messages::iterator FindOut(uint64_t seq);
 
-  absl::btree_map<uint64_t, MessageState> messages_;
+  Messages messages_;
   Order ready_;   // by visible time
   Order hidden_;  // by visible time
   Order expiring_;

@@ -76,6 +76,23 @@ TEST(MessageIndexTest, MovesOnInStepsAndGivesNothingThatHasExpired) {
   EXPECT_FALSE(index.IsBehind(50));
 }
 
+TEST(MessageIndexDeathTest, ChecksAMessageOutForOneCallAtATime) {
+  MessageIndex index;
+  index.Insert(7, VisibleAt(0), 0);
+  index.CheckOut(7);
+  EXPECT_DEATH(index.CheckOut(7), "sequence 7 is out already");
+  EXPECT_DEATH(index.Clear(), "of 1 messages are 0 ready and 0 hidden");
+  index.Erase(7);
+  EXPECT_DEATH(index.Erase(7), "it != messages_.end\\(\\).*sequence 7");
+}
+
+TEST(MessageIndexDeathTest, NeverUsesASequenceTwice) {
+  MessageIndex index;
+  index.Insert(7, VisibleAt(0), 0);
+  EXPECT_DEATH(index.Insert(7, VisibleAt(5), 0), "sequence 7 is in the index already");
+  EXPECT_DEATH(index.CheckIn(7, VisibleAt(5), 0), "sequence 7 is in place 0");
+}
+
 // Random operations against a model that is too simple to be wrong.
 TEST(MessageIndexTest, AgreesWithAPlainMap) {
   const uint32_t seed = base::testing::TestSeed();

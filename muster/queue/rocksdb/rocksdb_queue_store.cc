@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/queue/limits.h"
 #include "muster/queue/rocksdb/codec.h"
@@ -229,7 +230,11 @@ absl::Status RocksDbQueueStore::CreateQueue(const queue::QueueId& id,
   const QueueRecord record{id, metadata, 0};
   MUSTER_RETURN_IF_ERROR(WriteNewQueue(storage_.get(), number, record));
   base::MutexLock lock(&mu_);
-  queues_[{id.account, id.name}] = std::make_shared<DurableQueue>(storage_.get(), number, record);
+  const bool is_new = queues_
+                          .try_emplace({id.account, id.name}, std::make_shared<DurableQueue>(
+                                                                  storage_.get(), number, record))
+                          .second;
+  MUSTER_CHECK(is_new, "queue '", id.ToString(), "', number ", number);
   return absl::OkStatus();
 }
 
@@ -238,7 +243,8 @@ absl::Status RocksDbQueueStore::DeleteQueue(const queue::QueueId& id) {
   MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
   MUSTER_RETURN_IF_ERROR(queue->Destroy());
   base::MutexLock lock(&mu_);
-  queues_.erase({id.account, id.name});
+  const size_t erased = queues_.erase({id.account, id.name});
+  MUSTER_CHECK(erased == 1, "queue '", id.ToString(), "'");
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/report/sqlite/rows.h"
 
@@ -150,8 +151,11 @@ absl::StatusOr<ItemVerdict> CommitRun::CountItem(const CountedItem& item, Merger
   Batch& batch = batches_.at(item.batch);
   const absl::Status fits = report::CheckItem(item, batch.shapes);
   if (!fits.ok()) {
-    MUSTER_ASSIGN_OR_RETURN(ItemVerdict verdict,
-                            CountItem(report::DeadLettered(item, fits.message()), mergers));
+    const CountedItem dead = report::DeadLettered(item, fits.message());
+    // Else it would be given up again and again.
+    MUSTER_CHECK(report::CheckItem(dead, batch.shapes).ok(), "item ", ItemName(item),
+                 ", transactions ", item.transactions);
+    MUSTER_ASSIGN_OR_RETURN(ItemVerdict verdict, CountItem(dead, mergers));
     if (verdict.verdict != Verdict::kDeadLettered) return verdict;
     return ItemVerdict{Verdict::kRefused, std::string(fits.message())};
   }
@@ -190,7 +194,10 @@ absl::Status CommitRun::Merge(const CountedItem& item, Batch* batch, Mergers* me
   StampCounted(now_, &batch->progress);
   for (const report::GroupPartial& partial : item.groups) {
     size_t group = 0;
-    while (batch->shapes[group].name != partial.group) ++group;  // CheckItem found it there
+    while (group < batch->shapes.size() && batch->shapes[group].name != partial.group) ++group;
+    // CheckItem found it there.
+    MUSTER_CHECK(group < batch->shapes.size(), "item ", ItemName(item), ", group '", partial.group,
+                 "' of ", batch->shapes.size());
     report::RowMerger& merger =
         mergers->try_emplace({item.batch, group}, &batch->shapes[group]).first->second;
     MUSTER_RETURN_IF_ERROR(merger.Add(partial.rows));

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "muster/base/check.h"
 #include "muster/base/decimal.h"
 #include "muster/base/status.h"
 
@@ -159,6 +160,12 @@ void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_fi
 
 void Statement::Note(int code) {
   if (bind_error_ == SQLITE_OK) bind_error_ = code;
+}
+
+void Statement::CheckParameters(int values) const {
+  const int parameters = sqlite3_bind_parameter_count(statement_.get());
+  MUSTER_CHECK(parameters == values, "parameters ", parameters, ", values ", values, ": ",
+               sqlite3_sql(statement_.get()));
 }
 
 void Statement::BindOne(int position, int64_t value) {

@@ -42,6 +42,7 @@ class Statement {
   // Binds, runs a statement that gives no rows, and ends it.
   template <typename... Values>
   absl::Status Run(const Values&... values) {
+    CheckParameters(static_cast<int>(sizeof...(values)));
     return Bind(values...).Finish();
   }
 
@@ -72,6 +73,9 @@ class Statement {
   };
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
   void Note(int code);
+  // Stops the process unless the statement has so many parameters: SQLite takes one without a value
+  // for NULL.
+  void CheckParameters(int values) const;
 
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
   int bind_error_ = 0;  // the first one since Reset

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "muster/base/check.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
 
@@ -77,7 +78,14 @@ absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connec
 }
 
 void AddToProgress(const report::ItemFacts& item, int sign, report::Progress* progress) {
+  MUSTER_CHECK(sign == 1 || sign == -1, "sign ", sign);
   const bool dead = item.outcome == report::ItemOutcome::kDeadLettered;
+  // Not of an item that is taken back: that one comes from the disk.
+  MUSTER_CHECK(sign < 0 || item.aggregated + item.rejected + (dead ? item.transactions : 0) ==
+                               item.transactions,
+               "item ", item.batch, "/", item.index, ": transactions ", item.transactions,
+               ", aggregated ", item.aggregated, ", rejected ", item.rejected, ", dead ",
+               int{dead});
   progress->items_counted += dead ? 0 : sign;
   progress->items_dead += dead ? sign : 0;
   progress->transactions += sign * item.transactions;

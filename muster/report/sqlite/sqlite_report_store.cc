@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
@@ -175,6 +176,11 @@ absl::StatusOr<report::Receipt> Writer::Complete(const report::BatchFacts& facts
 }
 
 absl::Status Writer::StoreReceipt(const report::Receipt& receipt) {
+  MUSTER_CHECK(receipt.aggregated + receipt.rejected + receipt.dead_lettered ==
+                   static_cast<int64_t>(receipt.transactions),
+               "batch ", receipt.batch, ": transactions ", receipt.transactions, ", aggregated ",
+               receipt.aggregated, ", rejected ", receipt.rejected, ", dead ",
+               receipt.dead_lettered);
   MUSTER_ASSIGN_OR_RETURN(Statement insert,
                           connection_->Prepare("INSERT INTO muster_receipt VALUES (?, ?, ?, ?)"));
   MUSTER_RETURN_IF_ERROR(

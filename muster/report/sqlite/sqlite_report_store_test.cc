@@ -24,6 +24,7 @@
 #include "muster/report/audit.h"
 #include "muster/report/report_client.h"
 #include "muster/report/sqlite/connection.h"
+#include "muster/report/sqlite/rows.h"
 
 namespace muster::report::sqlite {
 
@@ -381,6 +382,25 @@ TEST_F(SqliteReportTest, WhatWasAcknowledgedSurvivesAKill) {
   EXPECT_GE(items, static_cast<int64_t>(count));
   EXPECT_THAT(Query("SELECT revenue, units FROM by_customer", 2),
               ElementsAre(absl::StrCat(items, ".000|", 4 * items)));
+}
+
+TEST(ReportRowsDeathTest, CountsNoItemWhoseTransactionsDoNotAddUp) {
+  report::ItemFacts item;
+  item.batch = kBatch;
+  item.transactions = 5;
+  item.aggregated = 3;
+  report::Progress progress;
+  EXPECT_DEATH(AddToProgress(item, 1, &progress), "item 7/0: transactions 5, aggregated 3");
+  item.rejected = 2;
+  AddToProgress(item, 1, &progress);
+  EXPECT_EQ(progress.transactions, progress.aggregated + progress.rejected);
+}
+
+TEST(StatementDeathTest, TakesNoParameterWithoutAValue) {
+  const os::TempDir dir;
+  const auto connection = Connection::Open(dir / "any.db", OpenMode::kCreate).value();
+  Statement statement = connection->Prepare("SELECT ?, ?").value();
+  EXPECT_DEATH(statement.Run(1).IgnoreError(), "parameters 2, values 1: SELECT");
 }
 
 }  // namespace
