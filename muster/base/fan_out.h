@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
 
@@ -96,6 +97,7 @@ class FanOut<Event, Subscription>::Hub {
     std::shared_ptr<const Subscriber> removed;  // dies after the lock is let go
     MutexLock lock(&mu_);
     const auto it = subscribers_.find(id);
+    MUSTER_CHECK(it != subscribers_.end(), "subscription ", id, " of ", subscribers_.size());
     removed = std::move(it->second);
     subscribers_.erase(it);
     // On the delivering thread it is another subscriber that runs: there is nothing to wait for.

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <utility>
 
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/proto_time.h"
 #include "muster/bus/heartbeat_bus.h"
@@ -42,7 +43,10 @@ HeartbeatSender::HeartbeatSender(v1::InstanceInfo instance, Complete complete, H
       clock_(clock),
       options_(std::move(options)),
       sent_at_(clock->Monotonic()),
-      cpu_(options_.measure().cpu) {}
+      cpu_(options_.measure().cpu) {
+  MUSTER_CHECK(options_.interval > absl::ZeroDuration(), "interval ",
+               absl::FormatDuration(options_.interval));
+}
 
 HeartbeatSender::~HeartbeatSender() { Leave(); }
 

@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "muster/base/check.h"
 #include "muster/bus/heartbeat_bus.h"
 
 namespace muster::bus {
@@ -37,6 +38,8 @@ bool Roster::Take(const v1::Heartbeat& heartbeat) {
     return false;
   }
   instances_[key] = {heartbeat, clock_->Now(), now};
+  MUSTER_CHECK(instances_.size() <= options_.max_instances, "instances ", instances_.size(),
+               ", at most ", options_.max_instances);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "muster/base/check.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
 
@@ -50,6 +51,7 @@ class Pool {
 
   void GiveBack(HandlerPtr handler) {
     base::MutexLock lock(&mu_);
+    MUSTER_CHECK(handler != nullptr, "a handler is given back twice; idle ", idle_.size());
     idle_.push_back(std::move(handler));
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 
@@ -75,6 +76,8 @@ absl::Status FitMeasure(const MeasureSchema& measure, Decimal* value) {
 
 absl::Status GroupSums::Add(absl::Span<const absl::string_view> keys,
                             absl::Span<const Decimal> values) {
+  MUSTER_DCHECK(keys.size() == schema_->keys.size() && values.size() == schema_->measures.size(),
+                "group ", schema_->name, ", keys ", keys.size(), ", measures ", values.size());
   MUSTER_RETURN_IF_ERROR(FindRow(keys));
   Decimal* const sums = sums_.data() + *row_ * values.size();
   for (size_t i = 0; i < values.size(); ++i) {
@@ -101,7 +104,9 @@ absl::Status GroupSums::FindRow(absl::Span<const absl::string_view> keys) {
 
 void GroupSums::Subtract(absl::Span<const absl::string_view> keys,
                          absl::Span<const Decimal> values) {
-  if (!FindRow(keys).ok()) return;  // cannot be: it is there
+  const absl::Status found = FindRow(keys);
+  MUSTER_CHECK(found.ok() && adds_[*row_] > 0, "group ", schema_->name,
+               " has no such addition: ", found.ToString());
   Decimal* const sums = sums_.data() + *row_ * values.size();
   // Cannot overflow: it goes back to what the sums were.
   for (size_t i = 0; i < values.size(); ++i) {
@@ -325,6 +330,8 @@ void Results::TakeBack(absl::Span<const Contribution> contributions) {
 
 // `partials` by group, as groups_. All rows or none.
 absl::Status Results::AddPartials(absl::Span<const GroupPartial> partials) {
+  MUSTER_CHECK(partials.size() == groups_.size(), "partials ", partials.size(), ", groups ",
+               groups_.size());
   size_t count = 0;
   for (size_t i = 0; i < partials.size(); ++i) {
     for (const PartialRow& row : partials[i].rows) {

@@ -325,5 +325,16 @@ TEST(ResultsPropertyTest, EveryOrderOfTransactionsGivesTheSamePartials) {
   }
 }
 
+TEST(GroupSumsDeathTest, OnlyWhatWasAddedIsTakenBack) {
+  const GroupSchema schema{
+      .name = "by_customer", .keys = {"customer"}, .measures = {{.name = "lines"}}};
+  GroupSums sums(&schema);
+  const std::vector<absl::string_view> keys = {"acme"};
+  const std::vector<Decimal> values = {Decimal::FromInt(1)};
+  ASSERT_TRUE(sums.Add(keys, values).ok());
+  sums.Subtract(keys, values);
+  EXPECT_DEATH(sums.Subtract(keys, values), "group by_customer has no such addition");
+}
+
 }  // namespace
 }  // namespace muster::handler

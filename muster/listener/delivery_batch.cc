@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/listener/lease_table.h"
@@ -34,6 +35,16 @@ void DeliveryBatch::Run(Subscriber& subscriber) {
   if (!deliveries.empty()) failure = RunGuarded(subscriber, absl::MakeSpan(deliveries));
   SettleLeftovers(failure);
   ConcludeGivenUp(subscriber);
+  CheckAllSettled();
+}
+
+void DeliveryBatch::CheckAllSettled() {
+  base::MutexLock lock(&mu_);
+  for (const Slot& slot : slots_) {
+    MUSTER_DCHECK(slot.settled && !slot.given_up.has_value(), "message ",
+                  slot.lease->message.message_id, ": settled ", slot.settled, ", given up ",
+                  slot.given_up.has_value());
+  }
 }
 
 std::vector<Delivery> DeliveryBatch::TakeDeliverable() {
@@ -77,6 +88,8 @@ absl::Status DeliveryBatch::Begin(Delivery& delivery) {
   }
   base::MutexLock lock(&mu_);
   Slot& slot = slots_[delivery.slot];
+  MUSTER_CHECK(slot.charge.has_value(), "message ", slot.lease->message.message_id,
+               " begins, and was not charged");
   MUSTER_RETURN_IF_ERROR(*slot.charge);
   MUSTER_RETURN_IF_ERROR(environment_.leases->Begin(*slot.lease));
   if (!slot.begun) {

@@ -63,6 +63,7 @@ class DeliveryBatch final : public DeliveryContext {
   std::optional<Settler::Item> JudgeLocked(Slot& slot, Settlement settlement)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SettleLeftovers(const std::string& failure);
+  void CheckAllSettled();
   Settlement LeftoverSettlement(const Slot& slot, const std::string& failure) const;
   void ConcludeGivenUp(Subscriber& subscriber);
   void AskForOutputs(Subscriber& subscriber, Settler::Item& item);

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/queue/limits.h"
 
@@ -41,6 +42,8 @@ int LeaseTable::Reserve(int wanted) {
 void LeaseTable::Unreserve(int places) {
   if (places == 0) return;
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(places > 0 && places <= unsettled_ - static_cast<int>(due_.size()), "places ",
+               places, ", unsettled ", unsettled_, ", leased ", due_.size());
   unsettled_ -= places;
   if (room_waiters_ > 0) room_.NotifyAll();
 }
@@ -55,6 +58,8 @@ std::vector<LeasePtr> LeaseTable::Add(int partition, std::vector<queue::Message>
   }
   const absl::Duration due = received_at + visibility / kRenewalsPerVisibility;
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(due_.size() + leases.size() <= static_cast<size_t>(unsettled_), "leased ",
+               due_.size(), ", more ", leases.size(), ", places ", unsettled_);
   for (const LeasePtr& lease : leases) {
     lease->due_ = due_.emplace(due, lease);
     lease->stopped_ = stopped_;
@@ -120,6 +125,8 @@ std::vector<LeasePtr> LeaseTable::ReleaseUnbegun() {
 
 absl::StatusOr<queue::Receipt> LeaseTable::PinForSettle(Lease& lease) {
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(lease.settling_ && !lease.removed_, "message ", lease.message.message_id,
+               ": settling ", lease.settling_, ", settled ", lease.removed_);
   AwaitUnpinnedLocked(lease);
   if (lease.lost_) return LostError(lease);
   lease.pinned_ = true;
@@ -129,6 +136,7 @@ absl::StatusOr<queue::Receipt> LeaseTable::PinForSettle(Lease& lease) {
 void LeaseTable::Remove(Lease& lease) {
   base::MutexLock lock(&mu_);
   if (std::exchange(lease.removed_, true)) return;
+  MUSTER_CHECK(unsettled_ > 0, "message ", lease.message.message_id, ", unsettled ", unsettled_);
   due_.erase(lease.due_);
   --unsettled_;
   UnpinLocked(lease);

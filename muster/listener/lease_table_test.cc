@@ -61,6 +61,7 @@ TEST_F(LeaseTableTest, SettlesWithTheReceiptThatTheKeeperIsStillWaitingFor) {
   const LeasePtr lease = Lend("r1");
   clock_.Advance(absl::Seconds(10));
   ASSERT_EQ(leases_.AwaitDue(10).size(), 1);
+  ASSERT_TRUE(leases_.StartSettling(*lease));
   std::thread settler([&] { EXPECT_EQ(*leases_.PinForSettle(*lease), "r2"); });
   leases_.Renewed(*lease, "r2", clock_.Monotonic());
   settler.join();
@@ -85,6 +86,7 @@ TEST_F(LeaseTableTest, FiresTheTokenOfALostLeaseAndRefusesToBegin) {
   EXPECT_TRUE(token.stop_requested());
   EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForCharge(*lease).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(leases_.Begin(*lease)));
+  ASSERT_TRUE(leases_.StartSettling(*lease));
   EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForSettle(*lease).status()));
 }
 
@@ -95,6 +97,7 @@ TEST_F(LeaseTableTest, BeginsNothingWhoseLeaseRanOutByTheClockButStillTriesToSet
   leases_.NotRenewed(*lease);
   EXPECT_TRUE(token.stop_requested());
   EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForCharge(*lease).status()));
+  ASSERT_TRUE(leases_.StartSettling(*lease));
   EXPECT_TRUE(leases_.PinForSettle(*lease).ok());
 }
 
@@ -132,6 +135,30 @@ TEST_F(LeaseTableTest, FiresTheTokensOfAllLeasesAndOfLaterOnes) {
   leases_.StopAll();
   EXPECT_TRUE(token.stop_requested());
   EXPECT_TRUE(leases_.TokenOf(*Lend("b")).stop_requested());
+}
+
+using LeaseTableDeathTest = LeaseTableTest;
+
+TEST_F(LeaseTableDeathTest, ALeaseNeedsAReservedPlace) {
+  Lend("r");
+  EXPECT_DEATH(
+      leases_.Add(0, std::vector<queue::Message>(1), clock_.Monotonic(), absl::Seconds(30)),
+      "leased 1, more 1, places 1");
+}
+
+TEST_F(LeaseTableDeathTest, APlaceIsFreedOnce) {
+  ASSERT_EQ(leases_.Reserve(2), 2);
+  leases_.Unreserve(2);
+  EXPECT_DEATH(leases_.Unreserve(1), "places 1, unsettled 0, leased 0");
+}
+
+TEST_F(LeaseTableDeathTest, AMessageIsSettledOnce) {
+  const LeasePtr lease = Lend("r");
+  EXPECT_DEATH(leases_.PinForSettle(*lease).IgnoreError(), "settling 0, settled 0");
+  ASSERT_TRUE(leases_.StartSettling(*lease));
+  ASSERT_TRUE(leases_.PinForSettle(*lease).ok());
+  leases_.Remove(*lease);
+  EXPECT_DEATH(leases_.PinForSettle(*lease).IgnoreError(), "settling 1, settled 1");
 }
 
 }  // namespace

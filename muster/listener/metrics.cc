@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "muster/base/check.h"
+
 namespace muster::listener {
 
 void ServiceTimes::Add(absl::Duration time) {
@@ -64,6 +66,8 @@ void WorkMeter::Change(int tasks, int busy_tasks) {
   changed_at_ = AddLapseLocked(&times_);
   times_.tasks += tasks;
   times_.busy_tasks += busy_tasks;
+  MUSTER_CHECK(times_.busy_tasks >= 0 && times_.busy_tasks <= times_.tasks, "tasks ", times_.tasks,
+               ", busy ", times_.busy_tasks);
 }
 
 absl::Duration WorkMeter::AddLapseLocked(WorkTimes* times) const {

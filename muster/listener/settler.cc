@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
@@ -180,6 +181,9 @@ void Settler::PutOutputs(Items& batch) {
 }
 
 void Settler::PutChunk(std::vector<queue::NewMessage> outputs, const Chosen& of) {
+  // CheckOutputs refuses outputs where there is no queue for them.
+  MUSTER_CHECK(announcer_.has_value(), outputs.size(), " outputs of ", of.size(),
+               " messages, and no output queue");
   if (options_.pack_outputs) outputs = options_.pack_outputs(std::move(outputs));
   const auto results = retry_.Run(cancelled_.get_token(), [&](const base::RetryAttempt&) {
     counters_->Add(&ListenerCounters::output_puts);

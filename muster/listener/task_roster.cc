@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 
 namespace muster::listener {
 
@@ -40,6 +41,7 @@ void TaskRoster::Leave() {
 }
 
 void TaskRoster::LeaveLocked() {
+  MUSTER_CHECK(active_ > 0, "tasks ", active_, ", with messages ", working_);
   if (--active_ == 0) left_.NotifyAll();
 }
 
@@ -107,12 +109,14 @@ bool TaskRoster::AwaitNone(absl::Duration deadline) {
 
 bool TaskRoster::BeginWork() {
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(working_ < active_, "tasks ", active_, ", with messages ", working_);
   ++working_;
   return std::exchange(counted_on_, false);
 }
 
 void TaskRoster::EndWork() {
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(working_ > 0, "tasks ", active_, ", with messages ", working_);
   --working_;
 }
 

@@ -129,5 +129,21 @@ TEST_F(TaskRosterTest, WaitsForTheLastToLeaveUntilTheDeadline) {
   EXPECT_TRUE(roster_.AwaitNone(absl::InfiniteDuration()));
 }
 
+using TaskRosterDeathTest = TaskRosterTest;
+
+TEST_F(TaskRosterDeathTest, NoMoreTasksLeaveThanHaveEntered) {
+  EXPECT_EQ(roster_.Enter(1), 1);
+  roster_.Leave();
+  EXPECT_DEATH(roster_.Leave(), "tasks 0, with messages 0");
+}
+
+TEST_F(TaskRosterDeathTest, OnlyATaskOnTheRosterWorksAndItsWorkEndsOnce) {
+  EXPECT_DEATH(roster_.BeginWork(), "tasks 0, with messages 0");
+  EXPECT_EQ(roster_.Enter(1), 1);
+  EXPECT_FALSE(roster_.BeginWork());
+  roster_.EndWork();
+  EXPECT_DEATH(roster_.EndWork(), "tasks 1, with messages 0");
+}
+
 }  // namespace
 }  // namespace muster::listener

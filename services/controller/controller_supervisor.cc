@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
@@ -16,6 +17,7 @@ constexpr absl::Duration kMaxPatience = absl::Seconds(5);
 constexpr absl::Duration kProven = absl::Minutes(1);
 
 absl::Duration PatienceAfter(int failures) {
+  MUSTER_CHECK(failures > 0, "failures ", failures);
   return std::min(kMinPatience * (1 << std::min(failures - 1, 10)), kMaxPatience);
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
@@ -122,7 +123,9 @@ void ResultCounter::Keep(DecodedResults results, queue::Message message) {
 void ResultCounter::ComeAgain(uint64_t batch, queue::Receipt receipt) {
   queue::UpdateRequest& request = put_back_.emplace_back();
   request.receipt = std::move(receipt);
-  request.visibility = away_[batch].pause;
+  const auto away = away_.find(batch);
+  MUSTER_CHECK(away != away_.end(), "batch ", batch, " is not away");
+  request.visibility = away->second.pause;
   request.attempt_ended = true;
 }
 
@@ -206,6 +209,9 @@ absl::Status ResultCounter::Count() {
 
 absl::Status ResultCounter::Commit() {
   MUSTER_FAILPOINT("controller.before_commit");
+  // Controller::Create bounds the hand so that the report takes it in one transaction.
+  MUSTER_CHECK(items_.size() <= report::kMaxCommitItems, "results ", items_.size(), ", at most ",
+               report::kMaxCommitItems);
   report::CommitRequest request{partition_.ToString(), options_.epoch, std::move(items_)};
   const absl::StatusOr<report::CommitSummary> summary =
       Retrying([&] { return deps_.report->Commit(request); });
@@ -236,6 +242,8 @@ void ResultCounter::LogVerdicts(const report::CommitSummary& summary) const {
 }
 
 absl::Status ResultCounter::Settle() {
+  MUSTER_CHECK(receipts_.size() == blobs_.size(), "receipts ", receipts_.size(), ", blobs of ",
+               blobs_.size());
   const absl::Span<const queue::Receipt> receipts = receipts_;
   for (size_t first = 0; first < receipts.size(); first += queue::kMaxSettle) {
     // A stale receipt means that the message is delivered again; its results are then duplicates.

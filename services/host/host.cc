@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "muster/base/check.h"
 #include "muster/base/clock.h"
 #include "muster/base/log.h"
 #include "muster/base/quantity.h"
@@ -75,6 +76,7 @@ Host::~Host() {
 }
 
 absl::Status Host::Serve(const std::stop_token& stop) {
+  MUSTER_CHECK(!role_begun_, options_.instance, " serves its role twice");
   absl::Status served = Open(stop);
   if (served.ok()) {
     served = AwaitEnd(stop);
@@ -110,6 +112,8 @@ absl::Status Host::ServeRole() {
       rpc::Server::Start(options, role_->services());
   MUSTER_RETURN_IF_ERROR(server.status());
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(role_begun_ && !open_, options_.instance, ": role begun ", role_begun_, ", open ",
+               open_);
   server_ = *std::move(server);
   open_ = true;
   TellReadyLocked();
@@ -203,6 +207,7 @@ void Host::Drain() {
       {{"instance", options_.instance}, {"grace", base::DurationToString(options_.drain_grace)}});
   {
     base::MutexLock lock(&mu_);
+    MUSTER_CHECK(open_, options_.instance, " is drained, and was not open");
     open_ = false;
     TellReadyLocked();
   }

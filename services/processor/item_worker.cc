@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
@@ -266,6 +267,11 @@ Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt
                                  : RunWhole(**handler, context, results);
   if (outcome.kind != handler::Outcome::Kind::kOk) return SettlementOf(std::move(outcome));
   const std::vector<handler::Rejection> rejections = MergeRejections(records_, results);
+  // ProcessGuarded has verified that each transaction has one verdict.
+  MUSTER_CHECK(results.counted() + static_cast<int64_t>(results.rejections().size()) ==
+                   static_cast<int64_t>(records_.records.size()),
+               "item ", item.identity.batch, "/", item.index, ": counted ", results.counted(),
+               ", rejected ", results.rejections().size(), ", of ", records_.records.size());
   setup_->transactions_processed += item.transactions;
   return Aggregate(item, attempt, results.TakePartials(), rejections);
 }

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
@@ -56,6 +57,7 @@ ProcessorService::~ProcessorService() {
 }
 
 absl::Status ProcessorService::Start(const Dependencies& dependencies, job::JobRegistry* jobs) {
+  MUSTER_CHECK(!thread_.joinable(), options_.instance, " is started twice");
   deps_ = dependencies;
   jobs_ = jobs;
   revisions_ =

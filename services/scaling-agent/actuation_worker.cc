@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "services/scaling-agent/limits.h"
@@ -41,6 +42,9 @@ bool ActuationWorker::Needs(const Order& order) const {
 }
 
 void ActuationWorker::Want(Order order) {
+  MUSTER_CHECK(order.target == target_ && order.replicas >= 0 && order.tasks >= 0, "order ",
+               order.decision, " for ", order.target, ", replicas ", order.replicas, ", tasks ",
+               order.tasks, "; this worker is of ", target_);
   std::optional<Order> replaced;
   {
     base::MutexLock lock(&mu_);

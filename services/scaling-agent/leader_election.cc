@@ -1,9 +1,11 @@
 #include "services/scaling-agent/leader_election.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "nlohmann/json.hpp"
 #include "services/scaling-agent/limits.h"
@@ -46,7 +48,9 @@ absl::StatusOr<LeaderRecord> DecodeLeaderRecord(absl::string_view text) {
   } catch (const nlohmann::json::exception&) {
     return NoLeaderRecord(text);
   }
-  if (record.token < 0) return NoLeaderRecord(text);
+  // The next leader takes the token above it.
+  const bool has_next = record.token < std::numeric_limits<int64_t>::max();
+  if (record.token < 0 || !has_next) return NoLeaderRecord(text);
   record.duration = std::clamp(record.duration, absl::ZeroDuration(), kMaxLeaseDuration);
   return record;
 }
@@ -60,7 +64,12 @@ absl::Duration OwnShare(absl::Duration lease) { return lease - lease / 10; }
 
 LeaderElection::LeaderElection(ElectionOptions options, sync::OptimisticSyncStore* store,
                                base::Clock* clock)
-    : options_(std::move(options)), store_(store), clock_(clock) {}
+    : options_(std::move(options)), store_(store), clock_(clock) {
+  // Other agents cut a longer lease to kMaxLeaseDuration, and would lead beside this one.
+  MUSTER_CHECK(options_.duration > absl::ZeroDuration() && options_.duration <= kMaxLeaseDuration,
+               "lease of ", absl::FormatDuration(options_.duration), ", at most ",
+               absl::FormatDuration(kMaxLeaseDuration));
+}
 
 absl::StatusOr<bool> LeaderElection::Hold() {
   base::MutexLock step(&steps_);
@@ -122,6 +131,8 @@ absl::StatusOr<bool> LeaderElection::WriteLocked(const LeaderRecord& record, uin
 
 void LeaderElection::Lead(const LeaderRecord& record, absl::Duration began) {
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(record.holder == options_.instance && record.token >= token_, "holder ",
+               record.holder, ", token ", record.token, " after ", token_);
   leader_ = record;
   token_ = record.token;
   until_ = began + OwnShare(record.duration);

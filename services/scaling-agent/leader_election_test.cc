@@ -1,5 +1,6 @@
 #include "services/scaling-agent/leader_election.h"
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -250,6 +251,21 @@ TEST_F(LeaderElectionTest, NeverAreThereTwo) {
     ASSERT_LE(leaders, 1) << "at step " << step;
   }
   EXPECT_GT(terms, 10);
+}
+
+// Others would cut the lease to kMaxLeaseDuration, and lead while this agent still does.
+TEST(LeaderElectionDeathTest, NoLeaseIsLongerThanOthersBelieve) {
+  base::FakeClock clock;
+  sync::testing::MemorySyncStore store;
+  const ElectionOptions options{"a", "a:7703", kMaxLeaseDuration + absl::Seconds(1)};
+  EXPECT_DEATH(LeaderElection(options, &store, &clock), "lease of 1h1s, at most 1h");
+}
+
+TEST(LeaderRecordTest, ATokenWithoutASuccessorIsRefused) {
+  LeaderRecord record{"a", "", std::numeric_limits<int64_t>::max(), 1, absl::Seconds(3)};
+  EXPECT_TRUE(absl::IsDataLoss(DecodeLeaderRecord(Encode(record)).status()));
+  --record.token;
+  EXPECT_TRUE(DecodeLeaderRecord(Encode(record)).ok());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/scaling/policy/policy.h"
 #include "services/scaling-agent/limits.h"
@@ -280,6 +281,9 @@ void TargetLoop::Conclude(const Weighed& weighed) {
   } else {
     decision.set_id(term_->last->id());
   }
+  MUSTER_CHECK(weighed.decided.replicas >= 0 && weighed.decided.standby >= 0, "decision ",
+               decision.id(), ", replicas ", weighed.decided.replicas, ", standby ",
+               weighed.decided.standby);
   term_->standby = weighed.decided.standby;
   decided_ = weighed.decided.replicas + weighed.decided.standby;
   scaling::actuator::Order order;

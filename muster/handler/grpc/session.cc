@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/text.h"
 #include "muster/handler/grpc/grpc_handler.h"
 #include "muster/handler/grpc/messages.h"
@@ -89,6 +90,7 @@ absl::Status Session::AcquireSlot(absl::Duration deadline, const std::stop_token
   while (true) {
     if (end_ != nullptr || cancelled_) return absl::AbortedError("the session is over");
     if (stop.stop_requested()) return absl::CancelledError("stopped");
+    MUSTER_CHECK(ready_ != nullptr, "slots taken ", slots_taken_, ", and the handler not ready");
     if (slots_taken_ < ready_->concurrency()) break;
     if (clock_->WaitUntil(&changed_, &mu_, deadline)) {
       return absl::DeadlineExceededError("no place in time");
@@ -100,6 +102,7 @@ absl::Status Session::AcquireSlot(absl::Duration deadline, const std::stop_token
 
 void Session::ReleaseSlot() {
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(slots_taken_ > 0, "slots taken ", slots_taken_);
   --slots_taken_;
   changed_.NotifyAll();
 }
@@ -113,6 +116,7 @@ Reply Session::Ask(const v1::WorkRequest& item, absl::Duration deadline,
   });
   Reply reply;
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(slots_taken_ > 0, "item ", name, " without a slot, taken ", slots_taken_);
   if (asked_.contains(name)) {
     --slots_taken_;
     changed_.NotifyAll();

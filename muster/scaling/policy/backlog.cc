@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "muster/base/check.h"
 #include "muster/scaling/policy/policy.h"
 
 namespace muster::scaling::policy {
@@ -116,6 +117,7 @@ void BacklogTracker::TakeOldest(int64_t items) {
     cohorts_.front().items -= part;
     if (cohorts_.front().items == 0) cohorts_.pop_front();
   }
+  MUSTER_CHECK(taken <= items_, "took ", taken, " of ", items_);
   items_ -= taken;
 }
 
@@ -128,6 +130,7 @@ int64_t BacklogTracker::TakeNewest(int64_t items, absl::Time not_after) {
     cohorts_[i].items -= part;
   }
   std::erase_if(cohorts_, [](const Cohort& cohort) { return cohort.items == 0; });
+  MUSTER_CHECK(taken <= items_, "took ", taken, " of ", items_);
   items_ -= taken;
   return taken;
 }

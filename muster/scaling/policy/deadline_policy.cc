@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/status/status.h"
+#include "muster/base/check.h"
 #include "muster/scaling/policy/deadline_profile.h"
 #include "muster/scaling/policy/forecast.h"
 #include "muster/scaling/policy/idle_replicas.h"
@@ -166,6 +167,7 @@ int DeadlinePolicy::ForRate(const Observation& observation) const {
   const absl::Duration service = observation.estimates.service_time;
   if (options_.sla >= kServiceTimesOfSlack * service) return 0;
   const int tasks = observation.fleet.tasks;
+  MUSTER_CHECK(tasks > 0, "tasks ", tasks);
   const RateLoad load{work_.arrivals().PerSecond(), service, options_.sla, options_.rate_risk};
   const int most = std::min(10'000, std::max(1, observation.bounds.max)) * tasks;
   return (ServersForRate(load, most) + tasks - 1) / tasks;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "muster/base/check.h"
+
 namespace muster::scaling::policy {
 
 void IdleHold::Reset() { *this = IdleHold(); }
@@ -32,6 +34,8 @@ void IdleHold::See(absl::Time now, const Fleet& fleet, absl::Duration hold) {
   const bool saw_enough = now - grown_at_ >= hold;
   const int unused = saw_enough ? std::max(0, ready_ - most_busy_.front().busy) : 0;
   removable_ = std::max(idle_long, unused);
+  MUSTER_CHECK(0 <= removable_ && removable_ <= ready_, "removable ", removable_, ", ready ",
+               ready_);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #include "muster/scaling/replay/simulator.h"
 
+#include <memory>
 #include <optional>
 
 #include "gtest/gtest.h"
@@ -7,6 +8,7 @@
 #include "muster/scaling/replay/options.h"
 #include "muster/scaling/replay/oracle.h"
 #include "muster/scaling/replay/replay.h"
+#include "muster/scaling/replay/station.h"
 
 namespace muster::scaling::replay {
 namespace {
@@ -323,6 +325,15 @@ TEST(CatalogueTest, KnowsItsNamesAndRefusesOthers) {
     EXPECT_TRUE(absl::IsInvalidArgument(FindPolicies(name, options, {}).status())) << name;
   }
   EXPECT_TRUE(absl::IsInvalidArgument(FindPolicies("deadline", options, {}).status()));
+}
+
+TEST(StationDeathTest, TheSimulatedClockNeverGoesBack) {
+  SimOptions options = Workers();
+  options.service = Service::kFluid;
+  const Trace trace = Bursts({{0, 10}});
+  const std::unique_ptr<Station> station = MakeStation(trace, options);
+  station->AdvanceTo(2 * kSecondUs);
+  EXPECT_DEATH(station->AdvanceTo(kSecondUs), "from 2000000 us to 1000000");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "muster/base/check.h"
 #include "muster/scaling/replay/distribution.h"
 
 namespace muster::scaling::replay {
@@ -26,6 +27,7 @@ FluidStation::FluidStation(const Trace& trace, const SimOptions& options)
 }
 
 void FluidStation::AdvanceTo(int64_t now_us) {
+  MUSTER_CHECK(now_us >= now_us_ && now_us % kSecondUs == 0, "from ", now_us_, " us to ", now_us);
   while (now_us_ < now_us) {
     ServeSecond();
     now_us_ += kSecondUs;
@@ -202,6 +204,7 @@ void ItemStation::AdvanceTo(int64_t now_us) {
 
 void ItemStation::PassTo(int64_t at_us) {
   const int64_t lapse_us = at_us - now_us_;
+  MUSTER_DCHECK(lapse_us >= 0, "from ", now_us_, " us to ", at_us);
   tally_.replica_us += lapse_us * (committed() + draining_);
   tally_.ready_us += lapse_us * (ready_ + draining_);
   now_us_ = at_us;
@@ -299,6 +302,8 @@ void ItemStation::DrainBusy(int replicas) {
   std::stable_sort(busy.begin(), busy.end(), [this](int a, int b) {
     return replicas_[static_cast<size_t>(a)].held < replicas_[static_cast<size_t>(b)].held;
   });
+  MUSTER_CHECK(static_cast<size_t>(replicas) <= busy.size(), "replicas that go ", replicas,
+               ", busy ", busy.size());
   busy.resize(static_cast<size_t>(replicas));
   for (const int number : busy) replicas_[static_cast<size_t>(number)].draining = true;
   ready_ -= replicas;

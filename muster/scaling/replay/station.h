@@ -8,6 +8,7 @@
 #include <queue>
 #include <vector>
 
+#include "muster/base/check.h"
 #include "muster/base/random.h"
 #include "muster/scaling/policy/policy.h"
 #include "muster/scaling/replay/metrics.h"
@@ -23,7 +24,10 @@ class Starting {
   }
 
   // Drops the replica that needs longest; there must be one.
-  void CancelLast() { ready_us_.pop_back(); }
+  void CancelLast() {
+    MUSTER_DCHECK(!ready_us_.empty(), "starting ", ready_us_.size());
+    ready_us_.pop_back();
+  }
 
   // Removes the replicas that are ready by `now_us`; returns their number.
   int TakeReady(int64_t now_us) {

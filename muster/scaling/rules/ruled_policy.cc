@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/scaling/rules/limits.h"
 
@@ -73,6 +74,8 @@ void RuledPolicy::SetBounds(const Observation& observation) {
   trace_ = RuleTrace{};
   trace_.ruling = schedule_->At(observation.now, observation.estimates.cold_start);
   const Ruling& ruling = trace_.ruling;
+  MUSTER_CHECK(0 <= ruling.range.min && ruling.range.min <= ruling.range.max, target_, ": min ",
+               ruling.range.min, ", max ", ruling.range.max);
   trace_.bounds = {ruling.range.min, ruling.range.max, ruling.standby};
   if (!ruling.budget) return;
   trace_.budget_spent = account_.Spent();
@@ -153,6 +156,8 @@ Decision RuledPolicy::Decide(const Observation& observed) {
   Change(std::max(decision.replicas, bounds.min), Binding::kMin, &decision);
   Change(std::min(decision.replicas, bounds.max), Binding::kMax, &decision);
   decision.standby = std::max(decision.standby, bounds.standby);
+  MUSTER_CHECK(bounds.min <= decision.replicas && decision.replicas <= bounds.max, target_,
+               ": replicas ", decision.replicas, ", min ", bounds.min, ", max ", bounds.max);
   NoteStepUp(observation, decision);
   return decision;
 }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
@@ -62,6 +63,8 @@ absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
   if (input::HasNotArrived(prepared)) return StepResult::kNeedsContent;
   if (!refusal_.ok()) return StepResult::kRefused;
   MUSTER_RETURN_IF_ERROR(prepared);
+  MUSTER_CHECK(enqueuer_ != nullptr && lost_items_.has_value(), "batch ", number_,
+               " is prepared and has no enqueuer");
   if (batch.state == ledger::BatchState::kComplete) {
     MUSTER_RETURN_IF_ERROR(DeleteBlobs(batch));
     return StepResult::kDone;
@@ -136,6 +139,7 @@ void BatchEngine::BeginToRegister() {
 absl::Status BatchEngine::AwaitRegistered() {
   BeginToRegister();
   if (registered_) return absl::OkStatus();
+  MUSTER_CHECK(registering_.valid(), "batch ", number_, " is neither registered nor registering");
   MUSTER_RETURN_IF_ERROR(registering_.get());
   registered_ = true;
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
@@ -66,7 +67,11 @@ BatchEnqueuer::BatchEnqueuer(const job::JobDefinition* job, BatchSource* source,
       deps_(dependencies),
       options_(std::move(options)),
       partitions_(item::InputQueues(options_.account, job->name, job->queue.partitions)),
-      retry_(base::RetryOptions(), dependencies.clock) {}
+      retry_(base::RetryOptions(), dependencies.clock) {
+  MUSTER_CHECK(!partitions_.empty(), "job ", job->name, ", partitions ", job->queue.partitions);
+  MUSTER_CHECK(options_.first_run_items > 0 && options_.run_items > 0, "items of the first run ",
+               options_.first_run_items, ", of a run ", options_.run_items);
+}
 
 BatchEnqueuer::Run BatchEnqueuer::NewRun(const Batch& batch) const {
   return Run(item::WorkItemEncoder(IdentityOf(batch, source_->header()),
@@ -156,6 +161,9 @@ absl::Status BatchEnqueuer::SplitRest(const Batch& batch, const std::stop_token&
 
 absl::Status BatchEnqueuer::AddItem(const Batch& batch, uint64_t index, const ItemBoundary& item,
                                     absl::string_view slice, Run* run) {
+  // Put records and marks a run by its last index alone.
+  MUSTER_CHECK(run->again || run->items == 0 || index == run->next_index, "batch ", batch.number,
+               ", item ", index, ", next ", run->next_index);
   MUSTER_ASSIGN_OR_RETURN(std::string body,
                           run->encoder.Encode(static_cast<uint32_t>(index), item, slice));
   run->bytes += body.size();
@@ -173,6 +181,10 @@ absl::Status BatchEnqueuer::AddItem(const Batch& batch, uint64_t index, const It
 absl::Status BatchEnqueuer::Put(const Batch& batch, Run* run, const std::stop_token& stop) {
   if (run->items == 0) return absl::OkStatus();
   if (!run->unrecorded.empty()) {
+    MUSTER_CHECK(!run->again && run->unrecorded.size() == static_cast<size_t>(run->items) &&
+                     run->unrecorded.size() <= run->next_index,
+                 "batch ", batch.number, ", items ", run->items, ", unrecorded ",
+                 run->unrecorded.size(), ", next ", run->next_index, ", again ", run->again);
     const uint64_t first = run->next_index - run->unrecorded.size();
     MUSTER_RETURN_IF_ERROR(deps_.ledger->Append(batch.number, first, run->unrecorded));
     MUSTER_FAILPOINT("initiator.after_items_recorded");

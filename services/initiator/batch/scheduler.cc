@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
@@ -23,6 +24,7 @@ constexpr absl::Duration kSweepInterval = absl::Hours(1);
 constexpr size_t kMaxKeptReasonBytes = 1024;
 
 absl::Duration PatienceAfter(int failures) {
+  MUSTER_CHECK(failures > 0, "failures ", failures);
   return std::min(kMinPatience * (1 << std::min(failures - 1, 10)), kMaxPatience);
 }
 
@@ -69,7 +71,9 @@ void BatchScheduler::Advance(uint64_t batch, absl::Duration after) {
 
 void BatchScheduler::NoteSender(uint64_t batch) {
   base::MutexLock lock(&mu_);
-  ++AdvanceLocked(batch, absl::ZeroDuration()).senders;
+  Entry& entry = AdvanceLocked(batch, absl::ZeroDuration());
+  MUSTER_CHECK(entry.senders >= 0, "batch ", batch, ", senders ", entry.senders);
+  ++entry.senders;
 }
 
 void BatchScheduler::NoteSenderGone(uint64_t batch) {
@@ -222,7 +226,9 @@ void BatchScheduler::OnEvent(const bus::InterRoleCommunicationEvent& event) {
 
 void BatchScheduler::ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration step_at,
                                     absl::Duration ask_at) {
-  due_.erase({entry->due(), batch});
+  const size_t was_due = due_.erase({entry->due(), batch});
+  MUSTER_CHECK(!entry->busy || was_due == 0, "batch ", batch, " is busy, and in due_ ", was_due,
+               " times");
   entry->step_at = step_at;
   entry->ask_at = ask_at;
   if (entry->busy) return;  // the thread that works on it schedules it again
@@ -276,7 +282,9 @@ void BatchScheduler::ProcessDue(uint64_t batch) {
   Entry& entry = entries_[batch];
   const absl::Duration now = tools_.stores.clock->Monotonic();
   const bool step_it = entry.step_at <= now;
-  due_.erase({entry.due(), batch});
+  const size_t was_due = due_.erase({entry.due(), batch});
+  MUSTER_CHECK(was_due == 1 && !entry.busy && entry.work != nullptr, "batch ", batch, ": in due_ ",
+               was_due, " times, busy ", entry.busy);
   // This thread may have been the only one that waits for the next due batch; now it is busy, so
   // wake another one.
   if (!due_.empty()) due_changed_.NotifyOne();
@@ -304,6 +312,8 @@ void BatchScheduler::ProcessDue(uint64_t batch) {
 }
 
 void BatchScheduler::AskLocked(uint64_t batch, Entry* entry) {
+  // The entry must outlive the question, during which mu_ is released.
+  MUSTER_CHECK(entry->busy, "batch ", batch, " is asked about, and not busy");
   entry->ask_at = absl::InfiniteDuration();  // set before the question: an event that arrives
                                              // meanwhile asks again
   entry->asked = tools_.stores.clock->Monotonic();

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/os/durable_file.h"
@@ -79,6 +80,8 @@ uint64_t Upload::TakeOver() {
 }
 
 void Upload::DropLocked() {
+  MUSTER_CHECK(!sealed_ && durable_ <= written_, "durable ", durable_, ", written ", written_,
+               ", sealed ", sealed_);
   // The next process would take leftover bytes for content, so cut them off.
   if (ftruncate(fd_, static_cast<off_t>(durable_)) != 0) {
     base::Log(base::kError, "an upload cannot be cut to what is durable",
@@ -110,6 +113,9 @@ absl::Status Upload::Append(uint64_t ticket, uint64_t offset, absl::string_view 
   content_.Update(data);
   fingerprinted_ += data.size();
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(ticket == writer_ && !sealed_, "writer ", ticket, " adds, the ticket is of ",
+               writer_, ", sealed ", sealed_);
+  MUSTER_CHECK(durable_ <= end, "durable ", durable_, ", written ", end);
   written_ = end + data.size();
   return absl::OkStatus();
 }
@@ -136,6 +142,8 @@ absl::Status Upload::SyncFile() {
 absl::Status Upload::NoteSynced(uint64_t end, absl::Status status) {
   base::MutexLock lock(&mu_);
   if (status.ok()) {
+    MUSTER_CHECK(durable_ <= end && end <= written_, "durable ", durable_, ", synced ", end,
+                 ", written ", written_);
     durable_ = end;
   } else {
     DropLocked();
@@ -191,6 +199,8 @@ absl::Status Upload::SyncWhole(uint64_t end) {
   MUSTER_RETURN_IF_ERROR(TryAgain(os::SyncFolderOf(path_)));
   named_ = true;
   base::MutexLock lock(&mu_);
+  MUSTER_CHECK(!sealed_ && durable_ <= end && written_ == end, "durable ", durable_, ", whole ",
+               end, ", written ", written_, ", sealed ", sealed_);
   durable_ = end;
   sealed_ = true;
   return absl::OkStatus();
