@@ -101,17 +101,21 @@ class Backends {
   // a server has no modes: `mode` and `holders` apply only to stores that a process owns.
   absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url,
                                                                     Mode mode, Holders holders,
-                                                                    base::Clock* clock);
+                                                                    base::Clock* clock)
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
-      absl::string_view url, Mode mode = Mode::kReadWrite);
-  absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);
-  absl::StatusOr<std::unique_ptr<bus::TriggerBus>> OpenTriggerBus(absl::string_view url);
+      absl::string_view url, Mode mode = Mode::kReadWrite) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::unique_ptr<bus::TriggerBus>> OpenTriggerBus(absl::string_view url)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // "local:" or "nats://…".
-  absl::StatusOr<std::unique_ptr<bus::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url);
+  absl::StatusOr<std::unique_ptr<bus::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  absl::StatusOr<nats::Connection*> Connect(absl::string_view url);
-  absl::StatusOr<nats::Connection*> ConnectPrompt(absl::string_view url);
+  absl::StatusOr<nats::Connection*> Connect(absl::string_view url) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<nats::Connection*> ConnectPrompt(absl::string_view url) ABSL_LOCKS_EXCLUDED(mu_);
 
   const NatsOptions options_;
   // Held while connecting: another caller with the same URL needs that connection, too.

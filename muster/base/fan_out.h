@@ -68,7 +68,7 @@ class FanOut<Event, Subscription>::Hub {
  public:
   explicit Hub(int max_subscriptions) : max_subscriptions_(max_subscriptions) {}
 
-  absl::Status Tell(const Event& event) {
+  absl::Status Tell(const Event& event) ABSL_LOCKS_EXCLUDED(mu_) {
     const std::thread::id self = std::this_thread::get_id();
     MutexLock lock(&mu_);
     if (teller_ == self) {
@@ -82,7 +82,7 @@ class FanOut<Event, Subscription>::Hub {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<uint64_t> Add(Subscriber subscriber) {
+  absl::StatusOr<uint64_t> Add(Subscriber subscriber) ABSL_LOCKS_EXCLUDED(mu_) {
     MutexLock lock(&mu_);
     if (subscribers_.size() >= static_cast<size_t>(max_subscriptions_)) {
       return absl::ResourceExhaustedError(
@@ -93,7 +93,7 @@ class FanOut<Event, Subscription>::Hub {
   }
 
   // When it returns, the subscriber does not run and never will.
-  void Remove(uint64_t id) {
+  void Remove(uint64_t id) ABSL_LOCKS_EXCLUDED(mu_) {
     std::shared_ptr<const Subscriber> removed;  // dies after the lock is let go
     MutexLock lock(&mu_);
     const auto it = subscribers_.find(id);

@@ -50,25 +50,25 @@ class HeartbeatSender {
 
   // Starts a thread that sends a heartbeat at once and one every interval. Call it once. A
   // heartbeat that the bus refuses is lost; the sender logs the first failure of a series.
-  void Start();
+  void Start() ABSL_LOCKS_EXCLUDED(thread_mu_);
 
   // A new instance is there, which knows no other: sends the next heartbeat soon, but at most one
   // every kGreetInterval. Never blocks.
-  void Greet();
+  void Greet() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Sends a last heartbeat, which says that the instance leaves, and none after it. Does nothing on
   // a second call or before Start.
-  void Leave();
+  void Leave() ABSL_LOCKS_EXCLUDED(mu_, thread_mu_);
 
  private:
-  void Run();
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // Returns false when the sender must stop. True: the next heartbeat is due, at `regular` or for a
   // greeting.
-  bool AwaitNext(absl::Duration regular);
-  void Send(bool leaving);
+  bool AwaitNext(absl::Duration regular) ABSL_LOCKS_EXCLUDED(mu_);
+  void Send(bool leaving) ABSL_LOCKS_EXCLUDED(mu_);
   // Removes jobs from a heartbeat that is too long.
   static void Shorten(v1::Heartbeat* heartbeat);
-  void Note(const absl::Status& published);
+  void Note(const absl::Status& published) ABSL_LOCKS_EXCLUDED(mu_);
 
   const v1::InstanceInfo instance_;
   const Complete complete_;

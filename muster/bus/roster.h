@@ -66,13 +66,14 @@ class Roster {
   // A heartbeat came. Ignores it if a later one of the same instance came before. A full roster
   // drops leaving instances, those first that were silent for longest; if none is leaving, it
   // ignores a new instance.
-  void OnHeartbeat(const v1::Heartbeat& heartbeat);
+  void OnHeartbeat(const v1::Heartbeat& heartbeat) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns the instances in order of role and instance; nullopt: of all roles.
-  std::vector<RosterEntry> List(std::optional<v1::Role> role = std::nullopt);
+  std::vector<RosterEntry> List(std::optional<v1::Role> role = std::nullopt)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // The number of ignored heartbeats: overtaken, malformed, or without room.
-  int64_t ignored() const;
+  int64_t ignored() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Key = std::pair<int, std::string>;  // role and instance
@@ -84,7 +85,7 @@ class Roster {
   };
   using Instances = std::map<Key, Instance>;
 
-  bool Take(const v1::Heartbeat& heartbeat);
+  bool Take(const v1::Heartbeat& heartbeat) ABSL_LOCKS_EXCLUDED(mu_);
   bool IsLeaving(const Instance& instance, absl::Duration now) const;
   void ForgetLocked(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool MakeRoomLocked(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -43,12 +43,13 @@ class ScalingLeaderClient {
   // Makes the call to one agent after the other, until one leads and answers. Its answer is the
   // result, with the agent's address if it is Unavailable or DeadlineExceeded. Unavailable: no
   // agent is known, or none leads. Errors of AgentAddresses come back as they are.
-  absl::Status Ask(Call call);
+  absl::Status Ask(Call call) ABSL_LOCKS_EXCLUDED(mu_);
 
   // One unary call: Unary<v1::GetRulesResponse>(&Stub::GetRules, request, timeout). A silent agent
   // takes half of the time that is left, so that time remains to ask another one.
   template <typename Response, typename Method, typename Request>
-  absl::StatusOr<Response> Unary(Method method, const Request& request, absl::Duration timeout) {
+  absl::StatusOr<Response> Unary(Method method, const Request& request, absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mu_) {
     const absl::Time deadline = absl::Now() + timeout;
     Response response;
     MUSTER_RETURN_IF_ERROR(Ask([&](v1::ScalingService::Stub& stub, bool last) {
@@ -63,10 +64,12 @@ class ScalingLeaderClient {
   }
 
  private:
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const std::string& address);
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const std::string& address)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // The agents to ask; the last leader first.
-  absl::StatusOr<std::vector<std::string>> Candidates();
-  void Found(const std::string& address, const std::shared_ptr<grpc::Channel>& channel);
+  absl::StatusOr<std::vector<std::string>> Candidates() ABSL_LOCKS_EXCLUDED(mu_);
+  void Found(const std::string& address, const std::shared_ptr<grpc::Channel>& channel)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   const AgentAddresses agents_;
   const rpc::ChannelOptions channel_options_;

@@ -51,19 +51,20 @@ class UploadStream {
   // Sends the content from where the initiator has it, and seals it. With `at_once` all of a
   // content that is one chunk is sent behind the header, without asking where to begin:
   // OutOfRange when the initiator has some of it. The stream's status; called once.
-  absl::Status Run(const v1::SubmitHeader& header, bool at_once, const std::stop_token& stop);
+  absl::Status Run(const v1::SubmitHeader& header, bool at_once, const std::stop_token& stop)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // The status that answered the seal; nullopt: no answer came.
   const std::optional<v1::BatchStatus>& sealed() const { return sealed_; }
 
  private:
-  void Receive();
+  void Receive() ABSL_LOCKS_EXCLUDED(mu_);
   // Where to begin; nullopt: the stream has ended.
-  std::optional<uint64_t> AwaitAccepted();
-  std::optional<uint64_t> WhereToBegin(bool at_once);
+  std::optional<uint64_t> AwaitAccepted() ABSL_LOCKS_EXCLUDED(mu_);
+  std::optional<uint64_t> WhereToBegin(bool at_once) ABSL_LOCKS_EXCLUDED(mu_);
   // False: the stream has ended.
-  bool AwaitRoom(uint64_t sent);
-  absl::Status SendContent(uint64_t offset);
+  bool AwaitRoom(uint64_t sent) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status SendContent(uint64_t offset) ABSL_LOCKS_EXCLUDED(mu_);
 
   const input::ByteSource* const content_;  // not owned
   ContentHash* const hash_;                 // not owned

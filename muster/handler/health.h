@@ -22,16 +22,16 @@ class HealthIssues {
 
   // Notes that the handlers cannot work, until one of them calls Works. `why` is made printable,
   // and cut.
-  void Note(absl::string_view why);
+  void Note(absl::string_view why) ABSL_LOCKS_EXCLUDED(mu_);
   // A handler has done its work.
-  void Works();
+  void Works() ABSL_LOCKS_EXCLUDED(mu_);
   // why() calls `probe` while nothing is noted. `probe` returns at once, from any thread.
-  void SetProbe(Probe probe);
+  void SetProbe(Probe probe) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Empty: nothing is known to be wrong.
-  std::string why() const;
+  std::string why() const ABSL_LOCKS_EXCLUDED(mu_);
   // Whether the last report came from Works.
-  bool works() const;
+  bool works() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   mutable base::Mutex mu_;

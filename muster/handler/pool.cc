@@ -37,7 +37,7 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  absl::StatusOr<HandlerPtr> Take(const JobSchema& schema) {
+  absl::StatusOr<HandlerPtr> Take(const JobSchema& schema) ABSL_LOCKS_EXCLUDED(mu_) {
     {
       base::MutexLock lock(&mu_);
       if (!idle_.empty()) {
@@ -49,7 +49,7 @@ class Pool {
     return make_(schema);
   }
 
-  void GiveBack(HandlerPtr handler) {
+  void GiveBack(HandlerPtr handler) ABSL_LOCKS_EXCLUDED(mu_) {
     base::MutexLock lock(&mu_);
     MUSTER_CHECK(handler != nullptr, "a handler is given back twice; idle ", idle_.size());
     idle_.push_back(std::move(handler));

@@ -31,14 +31,14 @@ class CancelledBatches {
   ~CancelledBatches();
 
   // Adds the batch to the record. Errors are the store's; adding it again is fine.
-  absl::Status Add(uint64_t batch);
+  absl::Status Add(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Reads the batches that others have added. DataLoss: the record is no list of numbers.
-  absl::Status Refresh();
+  absl::Status Refresh() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Notes a batch that another process has cancelled. Stops nothing, so a thread that must not
   // block may call it.
-  void Note(uint64_t batch);
+  void Note(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Work on an item of a batch. Not thread-safe.
   class Running {
@@ -63,12 +63,12 @@ class CancelledBatches {
     std::multimap<uint64_t, std::stop_source>::iterator entry_;
     std::stop_callback<Relay> relay_;
   };
-  std::unique_ptr<Running> Run(uint64_t batch, std::stop_token also);
+  std::unique_ptr<Running> Run(uint64_t batch, std::stop_token also) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Stops the running items of the batch. Runs the stop callbacks of their handlers.
-  void StopRunning(uint64_t batch);
+  void StopRunning(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
-  bool Contains(uint64_t batch) const;
+  bool Contains(uint64_t batch) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   void NoteLocked(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -143,7 +143,7 @@ class JobRegistry {
   // As Get, parsed. The registry keeps the last definitions in memory, so that it reads only the
   // directory for a job that has not changed. NotFound: no such job. InvalidArgument as Apply:
   // another release accepted the text.
-  absl::StatusOr<JobDefinition> GetDefinition(absl::string_view name);
+  absl::StatusOr<JobDefinition> GetDefinition(absl::string_view name) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The definition of `revision`, even if the job was replaced or deleted since. If several
   // definitions decide the same results, it is one that was applied last or nearly so, at
@@ -172,8 +172,8 @@ class JobRegistry {
   absl::Status Overwrite(const std::string& key, absl::string_view data);
   absl::StatusOr<std::string> ReadText(const JobRecord& record);
   absl::StatusOr<JobEntry> ReadEntry(const JobRecord& record);
-  std::optional<JobDefinition> Remembered(const std::string& text_hash);
-  void Remember(const std::string& text_hash, const JobDefinition& job);
+  std::optional<JobDefinition> Remembered(const std::string& text_hash) ABSL_LOCKS_EXCLUDED(mu_);
+  void Remember(const std::string& text_hash, const JobDefinition& job) ABSL_LOCKS_EXCLUDED(mu_);
 
   sync::OptimisticSyncStore* const store_;
   base::Clock* const clock_;

@@ -53,16 +53,17 @@ class HttpClient {
 
   const Access& access() const { return access_; }
 
-  absl::StatusOr<HttpAnswer> Send(const HttpRequest& request, const std::stop_token& stop);
+  absl::StatusOr<HttpAnswer> Send(const HttpRequest& request, const std::stop_token& stop)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // The answer has a body only if it is not 2xx.
   absl::StatusOr<HttpAnswer> Stream(const HttpRequest& request, Sink sink,
-                                    const std::stop_token& stop);
+                                    const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   explicit HttpClient(Access access);
 
-  std::unique_ptr<CurlConnection> Borrow();
-  void GiveBack(std::unique_ptr<CurlConnection> connection);
+  std::unique_ptr<CurlConnection> Borrow() ABSL_LOCKS_EXCLUDED(mu_);
+  void GiveBack(std::unique_ptr<CurlConnection> connection) ABSL_LOCKS_EXCLUDED(mu_);
 
   const Access access_;
   base::Mutex mu_;

@@ -28,12 +28,12 @@ class DeliveryBatch final : public DeliveryContext {
 
   // Passes the batch to `subscriber`, and afterwards every unsettled message to the settler. Gives
   // messages up without a run if their earlier holders died too often.
-  void Run(Subscriber& subscriber);
+  void Run(Subscriber& subscriber) ABSL_LOCKS_EXCLUDED(charging_mu_, mu_);
 
-  absl::Status Begin(Delivery& delivery) override;
-  void Settle(const Delivery& delivery, Settlement settlement) override;
-  std::stop_token stop_token(const Delivery& delivery) override;
-  std::stop_token stop_token() const override;
+  absl::Status Begin(Delivery& delivery) override ABSL_LOCKS_EXCLUDED(charging_mu_, mu_);
+  void Settle(const Delivery& delivery, Settlement settlement) override ABSL_LOCKS_EXCLUDED(mu_);
+  std::stop_token stop_token(const Delivery& delivery) override ABSL_LOCKS_EXCLUDED(mu_);
+  std::stop_token stop_token() const override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Slot {
@@ -56,28 +56,30 @@ class DeliveryBatch final : public DeliveryContext {
     std::vector<queue::Receipt> receipts;  // of these
   };
 
-  std::vector<Delivery> TakeDeliverable();
+  std::vector<Delivery> TakeDeliverable() ABSL_LOCKS_EXCLUDED(mu_);
   // Answers the exception's text; empty: there was none.
-  std::string RunGuarded(Subscriber& subscriber, absl::Span<Delivery> deliveries);
+  std::string RunGuarded(Subscriber& subscriber, absl::Span<Delivery> deliveries)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the item for the settler; nullopt if the slot was settled before, or must wait.
   std::optional<Settler::Item> JudgeLocked(Slot& slot, Settlement settlement)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void SettleLeftovers(const std::string& failure);
-  void CheckAllSettled();
+  void SettleLeftovers(const std::string& failure) ABSL_LOCKS_EXCLUDED(mu_);
+  void CheckAllSettled() ABSL_LOCKS_EXCLUDED(mu_);
   Settlement LeftoverSettlement(const Slot& slot, const std::string& failure) const;
-  void ConcludeGivenUp(Subscriber& subscriber);
-  void AskForOutputs(Subscriber& subscriber, Settler::Item& item);
+  void ConcludeGivenUp(Subscriber& subscriber) ABSL_LOCKS_EXCLUDED(mu_);
+  void AskForOutputs(Subscriber& subscriber, Settler::Item& item) ABSL_LOCKS_EXCLUDED(mu_);
   // Charges the message in `slot`. If it is a first attempt and the store lets attempts begin
   // together, also charges the first attempts of the messages after it, which this task will start
   // within a moment.
-  void ChargeFrom(size_t slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(charging_mu_);
-  bool IsCharged(size_t slot);  // or the store refused
-  Together PinTogether(size_t slot);
+  void ChargeFrom(size_t slot) ABSL_LOCKS_EXCLUDED(mu_) ABSL_EXCLUSIVE_LOCKS_REQUIRED(charging_mu_);
+  bool IsCharged(size_t slot) ABSL_LOCKS_EXCLUDED(mu_);  // or the store refused
+  Together PinTogether(size_t slot) ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the next slot after `after` that may be charged together with `slot`; nullopt if there
   // is none.
   std::optional<size_t> NextFirstLocked(size_t slot, size_t after) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status NoteCharge(Lease& lease, const absl::StatusOr<int>& attempts);
+  absl::Status NoteCharge(Lease& lease, const absl::StatusOr<int>& attempts)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   const TaskEnvironment& environment_;
   base::Mutex charging_mu_;  // held during a charge: threads of jointly charged messages wait

@@ -33,43 +33,45 @@ class ElasticListener final : public QueueListener {
                   queue::QueueStore* store, bus::TriggerBus* bus, base::Clock* clock);
   ~ElasticListener() override;
 
-  absl::Status Start() override;
-  absl::Status StartListener(int thread_count) override;
+  absl::Status Start() override ABSL_LOCKS_EXCLUDED(phase_mu_);
+  absl::Status StartListener(int thread_count) override ABSL_LOCKS_EXCLUDED(phase_mu_);
   ListenerInfo QueryState() const override;
   ListenerCounters counters() const override { return counters_.Snapshot(); }
   ListenerLoad Load() const override;
-  absl::Status Stop(absl::Duration grace) override;
-  void Pause() override;
-  void Resume() override;
-  ListenerPhase phase() const override;
+  absl::Status Stop(absl::Duration grace) override ABSL_LOCKS_EXCLUDED(stop_mu_, phase_mu_);
+  void Pause() override ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void Resume() override ABSL_LOCKS_EXCLUDED(phase_mu_);
+  ListenerPhase phase() const override ABSL_LOCKS_EXCLUDED(phase_mu_);
   absl::Status SetDequeueBatchSize(int messages) override;
-  absl::Status SetIdleIntervals(absl::Duration minimum, absl::Duration maximum) override;
+  absl::Status SetIdleIntervals(absl::Duration minimum, absl::Duration maximum) override
+      ABSL_LOCKS_EXCLUDED(settings_mu_);
   absl::Status SetMaxDequeueTasks(int tasks) override;
-  ListenerOptions options() const override;
+  ListenerOptions options() const override ABSL_LOCKS_EXCLUDED(settings_mu_);
 
  private:
   enum class Phase { kNew, kStarted, kStopping, kStopped };
 
-  void OnSettled(const Lease& lease, bool in_time);
+  void OnSettled(const Lease& lease, bool in_time) ABSL_LOCKS_EXCLUDED(phase_mu_);
   TaskEnvironment MakeEnvironment(SubscriberFactory subscribers);
-  base::IdleBackoffOptions IdleIntervals() const;
+  base::IdleBackoffOptions IdleIntervals() const ABSL_LOCKS_EXCLUDED(settings_mu_);
 
-  void LeaveToOthers(const queue::QueueId& queue, const std::string& wanted, absl::Duration delay);
-  void OnTrigger(const bus::InterRoleCommunicationEvent& event);
-  void OnWake(WakeReason reason);
-  void WakeIdle(WakeReason reason);
-  void WakeBusy(WakeReason reason);
-  void RaiseWorkDetected();
-  void FollowDepth(const Depth& depth);
-  void Rescale(const Depth& depth);
+  void LeaveToOthers(const queue::QueueId& queue, const std::string& wanted, absl::Duration delay)
+      ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void OnTrigger(const bus::InterRoleCommunicationEvent& event) ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void OnWake(WakeReason reason) ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void WakeIdle(WakeReason reason) ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void WakeBusy(WakeReason reason) ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void RaiseWorkDetected() ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void FollowDepth(const Depth& depth) ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void Rescale(const Depth& depth) ABSL_LOCKS_EXCLUDED(phase_mu_);
   bool KeepsPoller() const;
 
-  void StartTasks(int wanted);
-  void JoinTasks();
+  void StartTasks(int wanted) ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void JoinTasks() ABSL_LOCKS_EXCLUDED(phase_mu_);
 
-  absl::Status StopOnce(absl::Duration grace);
-  void StopSenders();
-  void ReleaseUnbegun();
+  absl::Status StopOnce(absl::Duration grace) ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void StopSenders() ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void ReleaseUnbegun() ABSL_LOCKS_EXCLUDED(phase_mu_);
 
   const ListenerOptions options_;
   const ListenerEvents events_;

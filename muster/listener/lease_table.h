@@ -78,55 +78,57 @@ class LeaseTable {
 
   // Waits for room, then reserves up to `wanted` places. Returns how many; 0: AbortWaits was
   // called.
-  int Reserve(int wanted);
-  void Unreserve(int places);
+  int Reserve(int wanted) ABSL_LOCKS_EXCLUDED(mu_);
+  void Unreserve(int places) ABSL_LOCKS_EXCLUDED(mu_);
   // Turns one reserved place per message into a lease of `visibility`. `received_at`:
   // Clock::Monotonic() before the Receive.
   std::vector<LeasePtr> Add(int partition, std::vector<queue::Message> messages,
-                            absl::Duration received_at, absl::Duration visibility);
+                            absl::Duration received_at, absl::Duration visibility)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Ends all current and future waits in Reserve.
-  void AbortWaits();
+  void AbortWaits() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Waits until no renewal is under way and pins the lease. FailedPrecondition: the lease is lost,
   // or may be lost by now. Cancelled: it was released.
-  absl::StatusOr<queue::Receipt> PinForCharge(Lease& lease);
+  absl::StatusOr<queue::Receipt> PinForCharge(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
   // Ends PinForCharge; `charged`: the store charged the attempt.
-  void Unpin(Lease& lease, bool charged);
+  void Unpin(Lease& lease, bool charged) ABSL_LOCKS_EXCLUDED(mu_);
   // Work on the message starts: from now on the lease is not released. Errors as for PinForCharge.
-  absl::Status Begin(Lease& lease);
+  absl::Status Begin(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns true for the first caller, which must pass the lease to the settler.
-  bool StartSettling(Lease& lease);
+  bool StartSettling(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
   // Calls StartSettling for every lease that has not begun, and returns these leases.
-  std::vector<LeasePtr> ReleaseUnbegun();
+  std::vector<LeasePtr> ReleaseUnbegun() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until no renewal is under way and pins the lease until Remove, which must follow.
   // FailedPrecondition: the lease is known to be lost. A lease that only ran out by the local clock
   // is still worth a try: possibly no receive took the message since.
-  absl::StatusOr<queue::Receipt> PinForSettle(Lease& lease);
-  void Remove(Lease& lease);
+  absl::StatusOr<queue::Receipt> PinForSettle(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
+  void Remove(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Waits until leases are due for renewal and pins them, at most `max`. Empty: CloseRenewals was
   // called.
-  std::vector<Renewal> AwaitDue(int max);
-  void CloseRenewals();
+  std::vector<Renewal> AwaitDue(int max) ABSL_LOCKS_EXCLUDED(mu_);
+  void CloseRenewals() ABSL_LOCKS_EXCLUDED(mu_);
   // The results of a renewal; each unpins the lease. NotRenewed: the store did not answer; the
   // lease is due again soon. If it has run out, its stop token fires.
-  void Renewed(Lease& lease, queue::Receipt receipt, absl::Duration asked_at);
-  void NotRenewed(Lease& lease);
-  void Lost(Lease& lease);
+  void Renewed(Lease& lease, queue::Receipt receipt, absl::Duration asked_at)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void NotRenewed(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
+  void Lost(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
 
-  bool lost(const Lease& lease) const;
+  bool lost(const Lease& lease) const ABSL_LOCKS_EXCLUDED(mu_);
   // Whether this holder was charged an attempt, begun or not.
-  bool charged(const Lease& lease) const;
-  std::stop_token TokenOf(Lease& lease);
+  bool charged(const Lease& lease) const ABSL_LOCKS_EXCLUDED(mu_);
+  std::stop_token TokenOf(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
   // Fires the stop tokens of all leases, also of later ones.
-  void StopAll();
+  void StopAll() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Number of leased and reserved places.
-  int unsettled() const;
+  int unsettled() const ABSL_LOCKS_EXCLUDED(mu_);
   // Number of leased messages.
-  int leased() const;
-  std::vector<int64_t> LeasedByPartition(size_t partitions) const;
+  int leased() const ABSL_LOCKS_EXCLUDED(mu_);
+  std::vector<int64_t> LeasedByPartition(size_t partitions) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using DueMap = std::multimap<absl::Duration, LeasePtr>;
@@ -211,14 +213,15 @@ class LeaseRenewer {
   ~LeaseRenewer();
 
   // Ends the thread and waits for it; the remaining leases run out. May be called twice.
-  void Stop();
+  void Stop() ABSL_LOCKS_EXCLUDED(join_mu_);
 
  private:
   using Renewals = std::vector<LeaseTable::Renewal>;
 
-  void Run();
-  void Renew(int partition, const Renewals& renewals);
-  void Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result, absl::Duration asked_at);
+  void Run() ABSL_LOCKS_EXCLUDED(join_mu_);
+  void Renew(int partition, const Renewals& renewals) ABSL_LOCKS_EXCLUDED(join_mu_);
+  void Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result, absl::Duration asked_at)
+      ABSL_LOCKS_EXCLUDED(join_mu_);
 
   const LeaseRenewerOptions options_;
   queue::QueueStore* const store_;  // not owned

@@ -66,15 +66,15 @@ class Settler {
   ~Settler();
 
   // Returns at once. After the settler has ended, leaves the lease to expire.
-  void Settle(Item item);
-  void Settle(std::vector<Item> items);
+  void Settle(Item item) ABSL_LOCKS_EXCLUDED(mu_);
+  void Settle(std::vector<Item> items) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The caller settles nothing more: settles what is queued and ends. Returns false when `deadline`
   // (Clock::Monotonic) came first; the settler then works on until Cancel.
-  bool Drain(absl::Duration deadline);
+  bool Drain(absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Stops retrying, leaves unsettled leases to expire, and waits for the thread to end.
-  void Cancel();
+  void Cancel() ABSL_LOCKS_EXCLUDED(mu_, join_mu_);
 
  private:
   using Items = std::vector<Item>;
@@ -83,21 +83,22 @@ class Settler {
   using Call = absl::FunctionRef<absl::StatusOr<std::vector<absl::Status>>(
       const Chosen&, const std::vector<queue::Receipt>&)>;
 
-  void Run();
-  bool Take(Items& batch);
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
+  bool Take(Items& batch) ABSL_LOCKS_EXCLUDED(mu_);
   void GatherLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsEnoughLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool MoreWaits() const;
-  void Work(Items& batch);
-  void DropLost(Items& batch);
+  bool MoreWaits() const ABSL_LOCKS_EXCLUDED(mu_);
+  void Work(Items& batch) ABSL_LOCKS_EXCLUDED(mu_);
+  void DropLost(Items& batch) ABSL_LOCKS_EXCLUDED(mu_);
 
-  void PutOutputs(Items& batch);
+  void PutOutputs(Items& batch) ABSL_LOCKS_EXCLUDED(mu_);
   void PutChunk(std::vector<queue::NewMessage> outputs, const Chosen& of);
   void GiveBackInstead(Item& item);
 
-  void SettlePartition(int partition, const Chosen& items);
+  void SettlePartition(int partition, const Chosen& items) ABSL_LOCKS_EXCLUDED(mu_);
   // Pins the items, calls `call` for those with a live lease, and counts the results.
-  void SettleBy(const Chosen& items, int64_t ListenerCounters::*transaction, Call call);
+  void SettleBy(const Chosen& items, int64_t ListenerCounters::*transaction, Call call)
+      ABSL_LOCKS_EXCLUDED(mu_);
   void Delete(int partition, const Chosen& items);
   void DeadLetter(int partition, const Chosen& items);
   void GiveBack(int partition, const Chosen& items);

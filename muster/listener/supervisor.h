@@ -44,18 +44,19 @@ class Supervisor {
   ~Supervisor();
 
   // Starts the safety checks; the first is due at once.
-  void Start();
-  void Wake(WakeReason reason);
+  void Start() ABSL_LOCKS_EXCLUDED(mu_);
+  void Wake(WakeReason reason) ABSL_LOCKS_EXCLUDED(mu_);
   // Calls `on_wake` after `delay`. Wakes that are close to each other are merged; when very many
   // are waiting the latest is dropped, and left to the safety check.
-  void WakeIn(absl::Duration delay, WakeReason reason = WakeReason::kScheduled);
+  void WakeIn(absl::Duration delay, WakeReason reason = WakeReason::kScheduled)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ends the thread and waits for it. May be called twice. Other calls after it do nothing.
-  void Stop();
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_, join_mu_);
 
  private:
-  void Run();
-  bool AwaitReason(WakeReason& reason);
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
+  bool AwaitReason(WakeReason& reason) ABSL_LOCKS_EXCLUDED(mu_);
   bool TakeReasonLocked(WakeReason& reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   WakeReason TakeScheduledLocked(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PlanSafetyCheckLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -98,10 +99,10 @@ class DepthGauge {
              std::function<void(const absl::Status&)> on_error);
 
   // Asks the store now.
-  Depth Look();
+  Depth Look() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns the last statistics of each partition; all 0 before the first.
-  std::vector<queue::QueueStats> last_seen() const;
+  std::vector<queue::QueueStats> last_seen() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   const std::vector<queue::QueueId>& partitions_;  // not owned

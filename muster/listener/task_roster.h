@@ -120,10 +120,10 @@ class TaskThreads {
   TaskThreads& operator=(const TaskThreads&) = delete;
 
   // Runs `task` on a new thread. ResourceExhausted: the system has no thread left.
-  absl::Status Start(std::function<void()> task);
+  absl::Status Start(std::function<void()> task) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns when all threads started before have ended.
-  void Join();
+  void Join() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Thread {

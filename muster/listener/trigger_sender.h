@@ -91,15 +91,16 @@ class Handover {
 
   // A message of `queue` was put back and is visible again in `delay`; the caller must call
   // AnnounceDue then.
-  void OnPutBack(const queue::QueueId& queue, const std::string& wanted, absl::Duration delay);
+  void OnPutBack(const queue::QueueId& queue, const std::string& wanted, absl::Duration delay)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Announces the messages that are visible by now: one trigger for messages that became visible
   // together.
-  void AnnounceDue();
+  void AnnounceDue() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Whether messages that need `wanted` are for other listeners, as far as this one knows. False
   // when `wanted` is empty.
-  bool IsForOthers(absl::string_view wanted) const;
+  bool IsForOthers(absl::string_view wanted) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // When the message is visible; account and name of the queue; and what is wanted.
@@ -107,7 +108,7 @@ class Handover {
 
   void RememberLocked(const std::string& wanted, absl::Duration now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::vector<std::pair<Announcement, int64_t>> TakeDue();
+  std::vector<std::pair<Announcement, int64_t>> TakeDue() ABSL_LOCKS_EXCLUDED(mu_);
 
   TriggerSender* const triggers_;  // not owned
   base::Clock* const clock_;       // not owned

@@ -78,7 +78,8 @@ class NatsConnection final : public Connection {
   absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> RequestAll(
       absl::Span<const Outgoing> requests, absl::Duration timeout) override;
   absl::Status RequestMany(const Outgoing& request, absl::Duration timeout,
-                           absl::FunctionRef<bool(Incoming)> take) override;
+                           absl::FunctionRef<bool(Incoming)> take) override
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(const std::string& subject,
                                                           MessageHandler handler) override {
@@ -103,12 +104,13 @@ class NatsConnection final : public Connection {
   }
 
   absl::StatusOr<OptionsPtr> MakeOptions(const std::string& url);
-  absl::StatusOr<std::unique_ptr<ReplyInbox>> TakeReplyInbox();
+  absl::StatusOr<std::unique_ptr<ReplyInbox>> TakeReplyInbox() ABSL_LOCKS_EXCLUDED(mu_);
   natsStatus SetSecurity(natsOptions* options, const std::vector<std::string>& urls) const;
   absl::Status Send(const Outgoing& message, const std::string& reply);
   // Sends off the messages that nats.c has gathered.
   absl::Status SendOff(absl::Duration timeout);
-  absl::StatusOr<Incoming> RequestOne(const Outgoing& request, absl::Duration timeout);
+  absl::StatusOr<Incoming> RequestOne(const Outgoing& request, absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   const ConnectionOptions options_;
   PendingReplies replies_;

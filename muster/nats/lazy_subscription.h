@@ -32,13 +32,13 @@ class LazySubscription {
   // Receives messages from now on or, without a connection, from when there is one. Waits for the
   // server to have the subscription, at most `limit`. A second call does nothing. Errors as for
   // Connection::Subscribe.
-  absl::Status Begin(absl::Duration limit);
+  absl::Status Begin(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The number of invalid messages: from other programs, or from a newer muster.
   int64_t malformed() const { return malformed_; }
 
  private:
-  void OnMessage(const Incoming& message);
+  void OnMessage(const Incoming& message) ABSL_LOCKS_EXCLUDED(mu_);
 
   Connection* const connection_;  // not owned
   const std::vector<std::string> subjects_;

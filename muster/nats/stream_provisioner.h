@@ -26,16 +26,16 @@ class StreamProvisioner {
   StreamProvisioner(JetStream* jetstream, nlohmann::json config, base::Clock* clock);
 
   // As JetStream::EnsureStream.
-  absl::Status Ensure();
+  absl::Status Ensure() ABSL_LOCKS_EXCLUDED(mu_);
 
   // To be called after an error that the stream does not exist, or that no stream listens to its
   // subjects. OK: the stream exists now, maybe empty; continue. Unavailable: it does not; try
   // again. Otherwise as Ensure.
-  absl::Status OnMissing();
+  absl::Status OnMissing() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // Whether it was seen to be missing a while ago already, and not too long ago.
-  bool NoteMissing();
+  bool NoteMissing() ABSL_LOCKS_EXCLUDED(mu_);
 
   JetStream* const jetstream_;  // not owned
   const nlohmann::json config_;

@@ -139,7 +139,8 @@ class PendingReplies {
     std::string ReplySubject(size_t place) const;
     // Returns the next reply to any of the requests, with its place; nullopt when `deadline` on the
     // clock has passed.
-    std::optional<std::pair<size_t, Incoming>> Await(absl::Duration deadline);
+    std::optional<std::pair<size_t, Incoming>> Await(absl::Duration deadline)
+        ABSL_LOCKS_EXCLUDED(pending_->mu_);
 
    private:
     friend class PendingReplies;
@@ -152,7 +153,7 @@ class PendingReplies {
 
   // The pattern that matches every reply subject.
   std::string Subjects() const { return prefix_ + ".*.*"; }
-  void Deliver(Incoming reply);
+  void Deliver(Incoming reply) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   const std::string prefix_;

@@ -102,7 +102,8 @@ class Spawner {
   Spawner& operator=(const Spawner&) = delete;
 
   // As ChildProcess::Start.
-  absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProcessSpec& program);
+  absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProcessSpec& program)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Order {
@@ -110,7 +111,7 @@ class Spawner {
     std::optional<absl::StatusOr<std::unique_ptr<ChildProcess>>> result;
   };
 
-  void Run();
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
 
   base::Mutex mu_;
   base::CondVar changed_;

@@ -119,19 +119,20 @@ class Database {
   // Atomic. After an error, a restart may find the batch written or not. If the disk failed
   // (Unavailable, ResourceExhausted) this process may even read the batch, and the database refuses
   // every later write until it is opened again.
-  absl::Status Write(::rocksdb::WriteBatch* batch, Durability durability);
+  absl::Status Write(::rocksdb::WriteBatch* batch, Durability durability)
+      ABSL_LOCKS_EXCLUDED(sync_mu_, failure_mu_);
   // Waits until everything written before the call is on disk; callers share syncs. Errors as
   // Write's.
-  absl::Status Sync();
+  absl::Status Sync() ABSL_LOCKS_EXCLUDED(sync_mu_, failure_mu_);
   // Unavailable once a write or a sync has failed, saying why: what is read may be gone after a
   // restart, so the caller must acknowledge nothing because of it. For callers with nothing to
   // write.
-  absl::Status CheckWritable() const;
+  absl::Status CheckWritable() const ABSL_LOCKS_EXCLUDED(failure_mu_);
 
  private:
   ::rocksdb::Status SyncLog();
   // Acknowledges nothing from now on, because of `failure`.
-  void Break(const ::rocksdb::Status& failure);
+  void Break(const ::rocksdb::Status& failure) ABSL_LOCKS_EXCLUDED(failure_mu_);
   Database(std::string dir, std::unique_ptr<::rocksdb::Env> env, const LogGuard* log_guard);
   void Adopt(::rocksdb::DB* db, const std::vector<::rocksdb::ColumnFamilyHandle*>& handles);
 

@@ -37,18 +37,18 @@ class HealthService final : public grpc::health::v1::Health::AsyncService {
   // Check is answered NotFound for a name that is not served. Watch is answered the status now and
   // after each change, SERVICE_UNKNOWN for a name that is not served; it ends with Unavailable when
   // the server drains.
-  void Serve();
+  void Serve() ABSL_LOCKS_EXCLUDED(mu_);
 
-  void SetReady(bool ready);
+  void SetReady(bool ready) ABSL_LOCKS_EXCLUDED(mu_);
   // For one service; a name that is not served is ignored.
-  void SetServiceReady(const std::string& service, bool ready);
+  void SetServiceReady(const std::string& service, bool ready) ABSL_LOCKS_EXCLUDED(mu_);
   // Makes everything unready, for good. Watchers get that status and their calls end, because a
   // running Watch would keep the server from stopping.
-  void Drain();
+  void Drain() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Call when the server has drained, or never started. Returns when all calls are over. Calling it
   // twice is fine.
-  void End();
+  void End() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Response = grpc::health::v1::HealthCheckResponse;
@@ -60,7 +60,7 @@ class HealthService final : public grpc::health::v1::Health::AsyncService {
   enum class Action { kNone, kWrite, kFinish };
   using Step = std::pair<Watcher*, Action>;
 
-  void Run();
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for the next call of this kind, unless there will be none.
   template <typename Kind>
   void Expect();

@@ -73,11 +73,12 @@ class PolicyGuard final : public grpc::AuthMetadataProcessor {
   static absl::StatusOr<std::shared_ptr<PolicyGuard>> Open(const std::string& path,
                                                            base::Clock* clock);
 
-  absl::Status Check(const Caller& caller, absl::string_view method);
+  absl::Status Check(const Caller& caller, absl::string_view method) ABSL_LOCKS_EXCLUDED(mu_);
 
   // For gRPC, which asks at the beginning of each call.
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
-                       OutputMetadata* consumed, OutputMetadata* response) override;
+                       OutputMetadata* consumed, OutputMetadata* response) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   // It is quick: the call's own thread may do it.
   bool IsBlocking() const override { return false; }
 
@@ -94,7 +95,7 @@ class PolicyGuard final : public grpc::AuthMetadataProcessor {
   PolicyGuard(std::string path, base::Clock* clock) : path_(std::move(path)), clock_(clock) {}
 
   static std::optional<Version> VersionOf(const std::string& path);
-  std::shared_ptr<const Policy> Current();
+  std::shared_ptr<const Policy> Current() ABSL_LOCKS_EXCLUDED(mu_);
 
   const std::string path_;
   base::Clock* const clock_;  // not owned

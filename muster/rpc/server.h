@@ -109,7 +109,7 @@ class Server {
   // A refused call is answered Unavailable; only a call that arrives on an open connection at the
   // very moment at which the drain begins may be answered Cancelled by gRPC. No service has seen
   // it.
-  void Drain(absl::Duration grace);
+  void Drain(absl::Duration grace) ABSL_LOCKS_EXCLUDED(drain_mu_);
 
  private:
   Server();

@@ -39,7 +39,7 @@ class UniqueIdGenerator {
   // Aborted: lost the race max_retries + 1 times. DataLoss: the record is no number; the message
   // quotes it. OutOfRange: int64 is used up. Otherwise what the store returned. After an error the
   // next call tries to reserve again; an id that is not reserved is never handed out (D6).
-  absl::StatusOr<int64_t> NextId();
+  absl::StatusOr<int64_t> NextId() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   absl::Status ReserveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -38,22 +38,22 @@ class DrainingController final : public Controller {
 
   ~DrainingController() override { Stop(); }
 
-  absl::Status Start() override;
-  void CheckCompletion(uint64_t batch) override;
-  void Stop() override;
+  absl::Status Start() override ABSL_LOCKS_EXCLUDED(mu_);
+  void CheckCompletion(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  void OnTrigger(const bus::InterRoleCommunicationEvent& event);
-  void Run();
+  void OnTrigger(const bus::InterRoleCommunicationEvent& event) ABSL_LOCKS_EXCLUDED(mu_);
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // Gathers and counts results until the partitions are empty, then sleeps in AwaitWork.
-  absl::Status Turn();
-  absl::Status Gather();
-  absl::StatusOr<bool> IsTimeToCount(absl::Duration since);
-  absl::Status CountAll();
-  absl::Status CheckAsked();
+  absl::Status Turn() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Gather() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<bool> IsTimeToCount(absl::Duration since) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CountAll() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CheckAsked() ABSL_LOCKS_EXCLUDED(mu_);
   // Sleeps until a trigger, a CheckCompletion or the safety check.
-  void AwaitWork();
-  void Pause(absl::Duration pause);
+  void AwaitWork() ABSL_LOCKS_EXCLUDED(mu_);
+  void Pause(absl::Duration pause) ABSL_LOCKS_EXCLUDED(mu_);
 
   bool HandIsEmpty() const {
     return std::all_of(counters_.begin(), counters_.end(),

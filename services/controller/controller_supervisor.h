@@ -28,13 +28,13 @@ class ControllerSupervisor {
 
   // Counts the job's results from now on. Errors are the queue store's; call it again. While a
   // base::Mismatch keeps a controller that began earlier from starting, Begin answers that error.
-  absl::Status Begin(const std::string& job);
+  absl::Status Begin(const std::string& job) ABSL_LOCKS_EXCLUDED(mu_);
 
   // As Controller::CheckCompletion, with the controller of the batch's job.
-  void CheckCompletion(uint64_t batch);
+  void CheckCompletion(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Every controller finishes its current commit and stops.
-  void Stop();
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Counting {
@@ -47,9 +47,9 @@ class ControllerSupervisor {
   };
 
   absl::StatusOr<std::unique_ptr<Controller>> Start(const std::string& job);
-  void OnError(const std::string& job, const absl::Status& why);
+  void OnError(const std::string& job, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
   // Replaces stopped controllers when their restart is due.
-  void Run();
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   void RestartLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // When the next restart is due, and of which job.
   std::pair<absl::Duration, std::string> NextLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

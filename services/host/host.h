@@ -51,32 +51,32 @@ class Host {
   // Opens the stores and the role, retrying for as long as it takes, serves until `stop`, and
   // drains. Call it once. An error: the host cannot open a store and waiting does not help, or the
   // role has failed.
-  absl::Status Serve(const std::stop_token& stop);
+  absl::Status Serve(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   Host(HostOptions options, Role* role, base::Clock* clock);
 
-  absl::Status Open(const std::stop_token& stop);
+  absl::Status Open(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
   // The error that calls answer before the role is open.
-  absl::Status NotOpenYet();
+  absl::Status NotOpenYet() ABSL_LOCKS_EXCLUDED(mu_);
   // Replaces the server with one that serves the role.
-  absl::Status ServeRole();
-  absl::Status OpenStores(const std::stop_token& stop);
+  absl::Status ServeRole() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status OpenStores(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
   // Calls `open` until it succeeds or fails for good. A store that is configured differently than
   // it must be (base::Mismatch) is retried like a store that does not answer. Cancelled: `stop` was
   // requested. Each new error is one log line, which names `where`.
   absl::Status OpenPatiently(absl::string_view what, absl::string_view where,
-                             const std::function<absl::Status()>& open,
-                             const std::stop_token& stop);
+                             const std::function<absl::Status()>& open, const std::stop_token& stop)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Tells callers and the log what the host waits for.
   void TellWaiting(absl::string_view what, absl::string_view where, const absl::Status& why,
-                   absl::Duration again_in);
-  absl::Status AwaitEnd(const std::stop_token& stop);
-  void Drain();
+                   absl::Duration again_in) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status AwaitEnd(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
+  void Drain() ABSL_LOCKS_EXCLUDED(mu_);
 
-  void OnConnection(bool connected);
-  void OnFail(const absl::Status& status);
-  std::optional<absl::Status> Failure();
+  void OnConnection(bool connected) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnFail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
+  std::optional<absl::Status> Failure() ABSL_LOCKS_EXCLUDED(mu_);
   void TellReadyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const HostOptions options_;

@@ -101,19 +101,20 @@ class ProcessorService final : public JobListeners {
   // outlive the service, or its Close. An error is the registry's or the bus's: nothing was
   // started, and Start may be called again. A job that the service cannot work for is no error: the
   // service logs it, and tries again at each look.
-  absl::Status Start(const Dependencies& dependencies, job::JobRegistry* jobs);
+  absl::Status Start(const Dependencies& dependencies, job::JobRegistry* jobs)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Stops all listeners at the same time, within `grace`; Listeners still answers their states.
   // Listeners of jobs that changed before keep the grace that they were given then. See
   // QueueListener::Stop.
-  void Stop(absl::Duration grace);
+  void Stop(absl::Duration grace) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Call this after Stop: releases all that Start was given.
-  void Close();
+  void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
-  std::vector<JobListener> Listeners() override;
-  std::map<std::string, std::string> OpenIssues() override;
-  void Retire(absl::string_view job) override;
+  std::vector<JobListener> Listeners() override ABSL_LOCKS_EXCLUDED(mu_);
+  std::map<std::string, std::string> OpenIssues() override ABSL_LOCKS_EXCLUDED(mu_);
+  void Retire(absl::string_view job) override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // A job as it was when its processor was made.
@@ -127,7 +128,7 @@ class ProcessorService final : public JobListeners {
 
   static JobListener ListenerOf(const ServedPtr& served);
 
-  void Run();
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // A processor whose handler has refused its job.
   struct Refusal {
     std::weak_ptr<Served> served;
@@ -140,37 +141,37 @@ class ProcessorService final : public JobListeners {
     std::vector<Refusal> refused;
   };
   // Waits for news, or until `due`, when a look is due. nullopt: the service stops.
-  std::optional<News> AwaitNews(absl::Duration due);
-  void OnEvent(const bus::InterRoleCommunicationEvent& event);
+  std::optional<News> AwaitNews(absl::Duration due) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnEvent(const bus::InterRoleCommunicationEvent& event) ABSL_LOCKS_EXCLUDED(mu_);
   // Stops the work on a cancelled batch, and publishes an acknowledgement.
-  void GiveUp(uint64_t batch);
-  void StopRefused(const Refusal& refusal);
-  absl::Status Look();
+  void GiveUp(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
+  void StopRefused(const Refusal& refusal) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Look() ABSL_LOCKS_EXCLUDED(mu_);
   // The time to the next look; shorter after a look that could not reach a store.
   absl::Duration NextLookIn();
-  void RefreshCancelled();
+  void RefreshCancelled() ABSL_LOCKS_EXCLUDED(mu_);
   // Works for the job as it is now, if it can.
-  void Serve(const job::JobSummary& job);
+  void Serve(const job::JobSummary& job) ABSL_LOCKS_EXCLUDED(mu_);
   // Fills `made`, which after an error shows how far it got.
-  absl::Status Make(const job::JobSummary& job, const ServedPtr& made);
+  absl::Status Make(const job::JobSummary& job, const ServedPtr& made) ABSL_LOCKS_EXCLUDED(mu_);
   static bool IsOthers(const Served& made, const absl::Status& status);
   HandlerAccess AccessOf(const ServedPtr& served);
   // The most workers of `job`; 0: this processor does not work for it.
   int ThreadsFor(const std::string& job) const;
   // Creates the missing queues of the job, and sets their lease times as the job says.
-  absl::Status CreateQueues(const job::JobDefinition& job) const;
+  absl::Status CreateQueues(const job::JobDefinition& job) const ABSL_LOCKS_EXCLUDED(mu_);
   // How many input partitions exist, which may be more than the job's definition has now.
-  absl::StatusOr<int> CountPartitions(const job::JobDefinition& job) const;
+  absl::StatusOr<int> CountPartitions(const job::JobDefinition& job) const ABSL_LOCKS_EXCLUDED(mu_);
   // Starts `made` in place of `old`, which may be null.
-  void Replace(const ServedPtr& old, const ServedPtr& made);
+  void Replace(const ServedPtr& old, const ServedPtr& made) ABSL_LOCKS_EXCLUDED(mu_);
   // Forgets a served job, so that the next look tries it anew.
-  void Forget(const ServedPtr& served);
-  void Drop(const std::string& job);
-  void DrainAside(ServedPtr served);
+  void Forget(const ServedPtr& served) ABSL_LOCKS_EXCLUDED(mu_);
+  void Drop(const std::string& job) ABSL_LOCKS_EXCLUDED(mu_);
+  void DrainAside(ServedPtr served) ABSL_LOCKS_EXCLUDED(mu_);
   void ReapDrained();
 
   bool IsWantedLocked(const std::string& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  ServedPtr ServedAs(const std::string& job);
+  ServedPtr ServedAs(const std::string& job) ABSL_LOCKS_EXCLUDED(mu_);
 
   const handler::HandlerRegistry* const handlers_;  // not owned
   const ServiceOptions options_;

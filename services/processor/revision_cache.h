@@ -25,7 +25,8 @@ class RevisionCache final : public RevisionSource {
   RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
                 blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock);
 
-  absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) override;
+  absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) override
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Entry {
@@ -34,7 +35,8 @@ class RevisionCache final : public RevisionSource {
     absl::Duration asked;
   };
 
-  absl::StatusOr<std::shared_ptr<const Revision>> Make(const std::string& revision) const;
+  absl::StatusOr<std::shared_ptr<const Revision>> Make(const std::string& revision) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   void MakeRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   job::JobRegistry* const jobs_;                    // not owned

@@ -44,17 +44,17 @@ class ActuationWorker {
                   OnAnswer on_answer, base::Clock* clock);
 
   // Whether `order` would change anything, judged by the last observation.
-  bool Needs(const scaling::actuator::Order& order) const;
+  bool Needs(const scaling::actuator::Order& order) const ABSL_LOCKS_EXCLUDED(mu_);
   // Replaces the wanted order. An earlier order that the actuator has not received yet is dropped;
   // if it would have changed anything, OnAnswer receives Aborted for it.
-  void Want(scaling::actuator::Order order);
+  void Want(scaling::actuator::Order order) ABSL_LOCKS_EXCLUDED(mu_);
   // Drops the wanted order.
-  void Rest();
+  void Rest() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Gives the order to the actuator if it is due, then observes the target.
-  void Step();
+  void Step() ABSL_LOCKS_EXCLUDED(mu_);
 
-  TargetView view() const;
+  TargetView view() const ABSL_LOCKS_EXCLUDED(mu_);
   // True: the actuator reports what it would do and changes nothing.
   bool is_dry() const { return actuator_->kind() == "dry-run"; }
 
@@ -63,9 +63,9 @@ class ActuationWorker {
   // The actuator has carried out the same order already, and repeating it would change nothing.
   bool IsInVainLocked(const scaling::actuator::Order& order) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::optional<scaling::actuator::Order> TakeDue();
-  void Give(scaling::actuator::Order order);
-  void Look();
+  std::optional<scaling::actuator::Order> TakeDue() ABSL_LOCKS_EXCLUDED(mu_);
+  void Give(scaling::actuator::Order order) ABSL_LOCKS_EXCLUDED(mu_);
+  void Look() ABSL_LOCKS_EXCLUDED(mu_);
 
   const std::string target_;
   scaling::actuator::Actuator* const actuator_;  // not owned

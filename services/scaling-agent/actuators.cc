@@ -164,14 +164,15 @@ class HeardProcessors final : public scaling::actuator::Actuator {
  public:
   explicit HeardProcessors(DryRunOptions options) : options_(std::move(options)) {}
 
-  void SetTargets(const Rules& rules) {
+  void SetTargets(const Rules& rules) ABSL_LOCKS_EXCLUDED(mu_) {
     base::MutexLock lock(&mu_);
     queues_.clear();
     for (const scaling::rules::Target& target : rules.targets) queues_[target.id] = target.queues;
   }
 
   std::string_view kind() const override { return "none"; }
-  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override {
+  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override
+      ABSL_LOCKS_EXCLUDED(mu_) {
     scaling::actuator::TargetState state;
     const std::vector<std::string> queues = QueuesOf(target);
     for (const bus::RosterEntry& entry : options_.roster()) {
@@ -188,7 +189,7 @@ class HeardProcessors final : public scaling::actuator::Actuator {
   }
 
  private:
-  std::vector<std::string> QueuesOf(std::string_view target) {
+  std::vector<std::string> QueuesOf(std::string_view target) ABSL_LOCKS_EXCLUDED(mu_) {
     base::MutexLock lock(&mu_);
     const auto found = queues_.find(target);
     return found == queues_.end() ? std::vector<std::string>() : found->second;

@@ -60,38 +60,40 @@ class Agent {
   ~Agent();  // Stop()s
 
   // Subscribes to triggers and starts the threads. After an error the caller may call Start again.
-  absl::Status Start();
+  absl::Status Start() ABSL_LOCKS_EXCLUDED(mu_);
   // Stops deciding, releases the leader lease and ends the streams of decisions. Waits for the
   // steps that run. A second call does nothing.
-  void Stop();
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
   bool leads() const { return election_.Token().has_value(); }
   v1::GetAgentResponse About() const;
   scaling::rules::ActiveRules::State rules() const { return rules_->active_rules().state(); }
 
   // nullptr: the rules have no such target. The agent shares ownership and may drop the loop later.
-  std::shared_ptr<TargetLoop> Find(absl::string_view target) const;
-  std::vector<std::shared_ptr<TargetLoop>> Targets() const;  // in order of name
+  std::shared_ptr<TargetLoop> Find(absl::string_view target) const ABSL_LOCKS_EXCLUDED(mu_);
+  std::vector<std::shared_ptr<TargetLoop>> Targets() const
+      ABSL_LOCKS_EXCLUDED(mu_);  // in order of name
   // The latest snapshot of a target, found by its name or, if `target` is empty, by one of its
   // queues. NotFound: no target matches. Unavailable: the loop has not observed the target yet.
-  absl::StatusOr<Snapshot> Known(absl::string_view target, absl::string_view queue) const;
+  absl::StatusOr<Snapshot> Known(absl::string_view target, absl::string_view queue) const
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   DecisionLog* decisions() { return &decision_log_; }
   // See Overrides for the errors. The target's loop decides again at once.
-  absl::Status SetOverride(const Override& override);
-  absl::Status ClearOverride(const std::string& target);
+  absl::Status SetOverride(const Override& override) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status ClearOverride(const std::string& target) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Loops = std::map<std::string, std::shared_ptr<TargetLoop>, std::less<>>;
 
-  void HoldLead();
-  void WatchRules();
-  void KeepRecords();
-  void OnTrigger(const bus::InterRoleCommunicationEvent& event);
-  void UseRules();
+  void HoldLead() ABSL_LOCKS_EXCLUDED(mu_);
+  void WatchRules() ABSL_LOCKS_EXCLUDED(mu_);
+  void KeepRecords() ABSL_LOCKS_EXCLUDED(mu_);
+  void OnTrigger(const bus::InterRoleCommunicationEvent& event) ABSL_LOCKS_EXCLUDED(mu_);
+  void UseRules() ABSL_LOCKS_EXCLUDED(mu_);
   std::shared_ptr<TargetLoop> MakeLoop(const scaling::rules::Target& target,
                                        const std::shared_ptr<const RulesInForce>& rules);
-  void Wake(absl::string_view target);
+  void Wake(absl::string_view target) ABSL_LOCKS_EXCLUDED(mu_);
 
   const AgentOptions options_;
   const AgentDependencies deps_;

@@ -36,14 +36,14 @@ class DecisionLog {
    public:
     // The next decision. nullopt: none came until `deadline` (the clock's Monotonic()), or the
     // follower has ended.
-    std::optional<v1::ScalingDecision> Next(absl::Duration deadline);
-    bool ended() const;
+    std::optional<v1::ScalingDecision> Next(absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mu_);
+    bool ended() const ABSL_LOCKS_EXCLUDED(mu_);
 
    private:
     friend class DecisionLog;
     Follower(std::string target, base::Clock* clock) : target_(std::move(target)), clock_(clock) {}
-    void Tell(const v1::ScalingDecision& decision);
-    void End();
+    void Tell(const v1::ScalingDecision& decision) ABSL_LOCKS_EXCLUDED(mu_);
+    void End() ABSL_LOCKS_EXCLUDED(mu_);
 
     const std::string target_;  // empty: all
     base::Clock* const clock_;  // not owned
@@ -57,26 +57,30 @@ class DecisionLog {
   // `clock` is not owned, and outlives the followers.
   explicit DecisionLog(base::Clock* clock) : clock_(clock) {}
 
-  void Add(const v1::GetDecisionResponse& made);
+  void Add(const v1::GetDecisionResponse& made) ABSL_LOCKS_EXCLUDED(mu_);
   // Followers receive the decision again if the action's state or numbers changed. Does nothing if
   // the log no longer keeps the decision.
-  void SetAction(const std::string& decision, const v1::ScalingAction& action);
+  void SetAction(const std::string& decision, const v1::ScalingAction& action)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Drops the decisions of a target that the rules no longer have.
-  void Forget(const std::string& target);
+  void Forget(const std::string& target) ABSL_LOCKS_EXCLUDED(mu_);
 
-  std::optional<v1::ScalingDecision> Last(const std::string& target) const;
+  std::optional<v1::ScalingDecision> Last(const std::string& target) const ABSL_LOCKS_EXCLUDED(mu_);
   // The decision with this id. An empty id: the last decision of `target`, or of all targets if
   // that is empty too. NotFound.
   absl::StatusOr<v1::GetDecisionResponse> Find(const std::string& decision,
-                                               const std::string& target) const;
+                                               const std::string& target) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   // The decisions of a target, newest first; an empty `target`: of all targets.
-  std::vector<v1::ScalingDecision> List(const std::string& target, size_t most) const;
+  std::vector<v1::ScalingDecision> List(const std::string& target, size_t most) const
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Follows one target, or all targets if `target` is empty. ResourceExhausted: kMaxFollowers
   // follow already.
-  absl::StatusOr<std::shared_ptr<Follower>> Follow(const std::string& target);
+  absl::StatusOr<std::shared_ptr<Follower>> Follow(const std::string& target)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Ends all followers, because this agent no longer leads.
-  void EndFollowers();
+  void EndFollowers() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Kept {
@@ -106,12 +110,12 @@ class DecisionIds {
 
   // Drops the reserved numbers. Call it before the first decision and after another agent has led:
   // the remaining numbers are lower than the other agent's.
-  void BeginAnew();
+  void BeginAnew() ABSL_LOCKS_EXCLUDED(mu_);
   // Reserves numbers until kDecisionIdsAtHand are available; blocks as long as the store does. One
   // call at a time.
-  absl::Status Fill();
+  absl::Status Fill() ABSL_LOCKS_EXCLUDED(mu_);
   // nullopt: no number is reserved yet.
-  std::optional<std::string> Take();
+  std::optional<std::string> Take() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   const std::string target_;

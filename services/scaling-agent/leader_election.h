@@ -77,31 +77,33 @@ class LeaderElection {
   // One step: takes the lease if it is free or has expired, renews it if this agent holds it. Call
   // it a few times within the lease's duration. True: this agent leads. After an error it may still
   // lead; Token says so.
-  absl::StatusOr<bool> Hold();
+  absl::StatusOr<bool> Hold() ABSL_LOCKS_EXCLUDED(steps_, mu_);
 
   // The fencing token while this agent leads, by its own clock; nullopt: it does not lead and must
   // not act.
-  std::optional<int64_t> Token() const;
+  std::optional<int64_t> Token() const ABSL_LOCKS_EXCLUDED(mu_);
   // The token and its expiry; each renewal extends the expiry.
-  std::optional<HeldToken> Held() const;
+  std::optional<HeldToken> Held() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Releases the lease, so that another agent can take it at once. OK if this agent did not hold
   // it.
-  absl::Status Release();
+  absl::Status Release() ABSL_LOCKS_EXCLUDED(steps_, mu_);
 
   // The leader by the last known record; it may be this agent. An empty holder: no agent leads, or
   // the leader is not known.
-  LeaderRecord leader() const;
+  LeaderRecord leader() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   bool IsOursLocked(const LeaderRecord& record) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
   bool IsInForceLocked(const LeaderRecord& record, uint64_t version)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
   absl::StatusOr<bool> WriteLocked(const LeaderRecord& record, uint64_t version,
-                                   absl::Duration began) ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
-  absl::StatusOr<LeaderRecord> ReadLocked(uint64_t* version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
-  void Lead(const LeaderRecord& record, absl::Duration began);
-  bool Follow(const LeaderRecord& record);
+                                   absl::Duration began) ABSL_LOCKS_EXCLUDED(mu_)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
+  absl::StatusOr<LeaderRecord> ReadLocked(uint64_t* version) ABSL_LOCKS_EXCLUDED(mu_)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(steps_);
+  void Lead(const LeaderRecord& record, absl::Duration began) ABSL_LOCKS_EXCLUDED(mu_);
+  bool Follow(const LeaderRecord& record) ABSL_LOCKS_EXCLUDED(mu_);
 
   const ElectionOptions options_;
   sync::OptimisticSyncStore* const store_;  // not owned

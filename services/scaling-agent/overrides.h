@@ -47,26 +47,27 @@ class Overrides {
   Overrides(sync::OptimisticSyncStore* store, base::Clock* clock) : store_(store), clock_(clock) {}
 
   // Reads the overrides from the store; blocks as long as the store does.
-  absl::Status Refresh();
+  absl::Status Refresh() ABSL_LOCKS_EXCLUDED(changing_, mu_);
   // Drops the overrides in memory, because other agents may have changed the record. Nothing is
   // known until the next Refresh.
-  void Forget();
-  bool is_known() const;
+  void Forget() ABSL_LOCKS_EXCLUDED(mu_);
+  bool is_known() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // The override that is in force now. nullopt: there is none, or nothing is known.
-  std::optional<Override> Of(const std::string& target) const;
+  std::optional<Override> Of(const std::string& target) const ABSL_LOCKS_EXCLUDED(mu_);
 
   // The change is durable when they return OK. After an error the outcome is unknown; repeating the
   // call does no harm. Aborted: other writers changed the record first, kMaxOverrideTries times.
-  absl::Status Set(const Override& override);
-  absl::Status Clear(const std::string& target);
+  absl::Status Set(const Override& override) ABSL_LOCKS_EXCLUDED(changing_, mu_);
+  absl::Status Clear(const std::string& target) ABSL_LOCKS_EXCLUDED(changing_, mu_);
 
  private:
   using ByTarget = std::map<std::string, Override>;
 
-  absl::Status Change(const std::function<void(ByTarget*)>& change);
-  absl::StatusOr<ByTarget> Read(uint64_t* version) const;
-  void Know(ByTarget overrides);
+  absl::Status Change(const std::function<void(ByTarget*)>& change)
+      ABSL_LOCKS_EXCLUDED(changing_, mu_);
+  absl::StatusOr<ByTarget> Read(uint64_t* version) const ABSL_LOCKS_EXCLUDED(mu_);
+  void Know(ByTarget overrides) ABSL_LOCKS_EXCLUDED(mu_);
 
   sync::OptimisticSyncStore* const store_;  // not owned
   base::Clock* const clock_;                // not owned

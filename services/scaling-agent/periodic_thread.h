@@ -29,15 +29,15 @@ class PeriodicThread {
   PeriodicThread& operator=(const PeriodicThread&) = delete;
 
   // Runs the first step at once. A second call does nothing.
-  void Start();
-  void Wake();
+  void Start() ABSL_LOCKS_EXCLUDED(thread_mu_);
+  void Wake() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for the step that runs. Does nothing before Start or when called again.
-  void Stop();
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_, thread_mu_);
 
  private:
-  void Run();
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // False: the thread shall stop.
-  bool AwaitTurn();
+  bool AwaitTurn() ABSL_LOCKS_EXCLUDED(mu_);
 
   const Pace pace_;
   const std::function<void()> step_;

@@ -54,32 +54,35 @@ class QueueWatch {
 
   // Reads all queues of the target. If one read fails, the previous readings stay. A name without a
   // queue has no work; a name with more than kMaxPartitions partitions is an error (see trouble).
-  void Look();
+  void Look() ABSL_LOCKS_EXCLUDED(mu_);
 
   // One reading for each name, its partitions summed up. Empty: the last successful Look is too
   // old.
-  std::vector<scaling::policy::QueueReading> readings() const;
+  std::vector<scaling::policy::QueueReading> readings() const ABSL_LOCKS_EXCLUDED(mu_);
   // Why the last Look failed, or how long the present one has been running.
-  absl::Status trouble() const;
+  absl::Status trouble() const ABSL_LOCKS_EXCLUDED(mu_);
   // NotFound: for kUnknownNameGrace a name has had neither a queue nor a job. The message tells the
   // name and the names that exist.
-  absl::Status unknown() const;
+  absl::Status unknown() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // A trigger named this queue: if the watch does not know it, the next Look lists the queues
   // again.
-  void OnTrigger(absl::string_view queue);
+  void OnTrigger(absl::string_view queue) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Partitions = std::map<std::string, std::vector<queue::QueueId>>;  // by name
 
-  absl::StatusOr<Partitions> List();
-  absl::StatusOr<std::vector<queue::QueueId>> PartitionsOf(const std::string& name);
-  absl::StatusOr<std::string> UnknownIn(const Partitions& partitions);
-  void NoteUnknown(std::string text);
-  absl::StatusOr<std::vector<std::string>> NamesThereAre(const std::vector<std::string>& jobs);
-  absl::StatusOr<std::vector<scaling::policy::QueueReading>> Read();
+  absl::StatusOr<Partitions> List() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<queue::QueueId>> PartitionsOf(const std::string& name)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::string> UnknownIn(const Partitions& partitions) ABSL_LOCKS_EXCLUDED(mu_);
+  void NoteUnknown(std::string text) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<std::string>> NamesThereAre(const std::vector<std::string>& jobs)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<scaling::policy::QueueReading>> Read() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<scaling::policy::QueueReading> ReadOne(
-      const std::string& name, const std::vector<queue::QueueId>& partitions);
+      const std::string& name, const std::vector<queue::QueueId>& partitions)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   const std::string account_;
   const std::vector<std::string> names_;

@@ -69,29 +69,29 @@ class TargetLoop {
              std::shared_ptr<const RulesInForce> rules);
   ~TargetLoop();  // Stop()s
 
-  void Start();
-  void Stop();
+  void Start() ABSL_LOCKS_EXCLUDED(mu_);
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
   // The four steps. The threads that Start begins run all but FillIds.
-  void Decide();
-  void LookAtQueues();
-  void Act();
+  void Decide() ABSL_LOCKS_EXCLUDED(mu_);
+  void LookAtQueues() ABSL_LOCKS_EXCLUDED(mu_);
+  void Act() ABSL_LOCKS_EXCLUDED(mu_);
   // Call it on a thread that may wait for the sync store.
   absl::Status FillIds() { return ids_.Fill(); }
 
   // Whether this loop can continue for `target`. A change of its settings needs no new loop.
   bool IsFor(const scaling::rules::Target& target) const;
-  void UseRules(std::shared_ptr<const RulesInForce> rules);
+  void UseRules(std::shared_ptr<const RulesInForce> rules) ABSL_LOCKS_EXCLUDED(mu_);
   // A producer put work into a queue of the account; most of these queues belong to other targets.
-  void OnWork(absl::string_view queue, int64_t items);
+  void OnWork(absl::string_view queue, int64_t items) ABSL_LOCKS_EXCLUDED(mu_);
   // Decides soon, because an input has changed.
-  void Wake();
+  void Wake() ABSL_LOCKS_EXCLUDED(mu_);
 
   const std::string& name() const { return target_.id; }
   bool HasQueue(absl::string_view queue) const;
-  v1::ScalingTarget Status() const;
+  v1::ScalingTarget Status() const ABSL_LOCKS_EXCLUDED(mu_);
   // nullopt: the loop has not observed anything yet.
-  std::optional<Snapshot> snapshot() const;
+  std::optional<Snapshot> snapshot() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // The state of one term of this agent as the leader.
@@ -103,24 +103,24 @@ class TargetLoop {
     std::optional<v1::ScalingDecision> last;
   };
 
-  void TakeRules();
-  bool FollowLead();
-  void BeginTerm(int64_t token);
+  void TakeRules() ABSL_LOCKS_EXCLUDED(mu_);
+  bool FollowLead() ABSL_LOCKS_EXCLUDED(mu_);
+  void BeginTerm(int64_t token) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Time TimeOfDecision();
-  void PassOnAnnouncements(absl::Time now);
+  void PassOnAnnouncements(absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
   FleetSigns SignsAt(absl::Time now) const;
   bool IsTooEarly(const FleetSigns& signs,
                   const std::vector<scaling::policy::QueueReading>& queues) const;
   Weighed Weigh(const FleetSigns& signs, std::vector<scaling::policy::QueueReading> queues,
-                int* live);
+                int* live) ABSL_LOCKS_EXCLUDED(mu_);
   int UnseenReplicas(const FleetSigns& signs, int live, const Weighed& weighed) const;
-  void Conclude(const Weighed& weighed);
+  void Conclude(const Weighed& weighed) ABSL_LOCKS_EXCLUDED(mu_);
   v1::ScalingAction ActionFor(const scaling::actuator::Order& order) const;
-  void Publish(const v1::GetDecisionResponse& record);
-  void NoteSeen(const scaling::policy::Observation& observation);
+  void Publish(const v1::GetDecisionResponse& record) ABSL_LOCKS_EXCLUDED(mu_);
+  void NoteSeen(const scaling::policy::Observation& observation) ABSL_LOCKS_EXCLUDED(mu_);
   void OnAnswer(const std::string& decision,
-                const absl::StatusOr<scaling::actuator::Outcome>& outcome);
-  std::string HealthIssues() const;
+                const absl::StatusOr<scaling::actuator::Outcome>& outcome) ABSL_LOCKS_EXCLUDED(mu_);
+  std::string HealthIssues() const ABSL_LOCKS_EXCLUDED(mu_);
 
   const scaling::rules::Target
       target_;  // from the rules that the loop began with; its numbers may have changed since

@@ -37,7 +37,8 @@ class Caller {
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
 
-  handler::Outcome Process(const handler::WorkItem& item, handler::Results& results);
+  handler::Outcome Process(const handler::WorkItem& item, handler::Results& results)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using SessionPtr = std::shared_ptr<Session>;
@@ -53,34 +54,37 @@ class Caller {
   absl::Duration Allowed(const handler::WorkItem& item) const;
 
   // A session with a slot for the item, or the item's outcome without one.
-  std::variant<SessionPtr, handler::Outcome> FindSlot(const handler::WorkItem& item);
+  std::variant<SessionPtr, handler::Outcome> FindSlot(const handler::WorkItem& item)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // The current session, opened if needed; it may be over a moment later.
   std::variant<SessionPtr, handler::Outcome> AwaitSession(const handler::WorkItem& item,
-                                                          absl::Duration until);
+                                                          absl::Duration until)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Opens a session; the caller has set opening_.
-  SessionPtr Open(const std::stop_token& stop);
+  SessionPtr Open(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
   // Why the session cannot be used after AwaitReady gave `ready`; nullopt: it can.
-  std::optional<Obstacle> ObstacleOf(Session& session, const absl::StatusOr<v1::Ready>& ready);
+  std::optional<Obstacle> ObstacleOf(Session& session, const absl::StatusOr<v1::Ready>& ready)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Why a session with this `ready` cannot be used.
   std::optional<std::string> Misfit(const v1::Ready& ready) const;
   // Notes the obstacle in health, and calls on_refused or on_unreached if it is one for them.
-  void Tell(const Obstacle& obstacle);
+  void Tell(const Obstacle& obstacle) ABSL_LOCKS_EXCLUDED(mu_);
   // Whether the server was never reached, for longer than reach_patience.
-  bool IsGivenUp();
+  bool IsGivenUp() ABSL_LOCKS_EXCLUDED(mu_);
 
   handler::Outcome Settle(const SessionPtr& session, const Reply& reply,
                           const handler::WorkItem& item, absl::Duration allowed,
-                          handler::Results& results);
+                          handler::Results& results) ABSL_LOCKS_EXCLUDED(mu_);
   // The outcome of an item that was unanswered when its session ended.
-  handler::Outcome Unanswered(const SessionPtr& session);
-  handler::Outcome Postponed();
+  handler::Outcome Unanswered(const SessionPtr& session) ABSL_LOCKS_EXCLUDED(mu_);
+  handler::Outcome Postponed() ABSL_LOCKS_EXCLUDED(mu_);
 
   // `session` is of no use any more: delays the next one, once for each session.
-  void Drop(const SessionPtr& session, const std::string& why);
+  void Drop(const SessionPtr& session, const std::string& why) ABSL_LOCKS_EXCLUDED(mu_);
   void HoldBackLocked(const std::string& why, bool is_refused) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Logs why_, unless that is no news.
   void LogLocked(absl::Duration delay) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Succeeded();
+  void Succeeded() ABSL_LOCKS_EXCLUDED(mu_);
 
   const handler::JobSchema schema_;
   const GrpcOptions options_;
@@ -392,7 +396,8 @@ class CallerMaker {
  public:
   explicit CallerMaker(GrpcOptions options) : options_(std::move(options)) {}
 
-  absl::StatusOr<std::shared_ptr<Caller>> Get(const handler::JobSchema& schema) {
+  absl::StatusOr<std::shared_ptr<Caller>> Get(const handler::JobSchema& schema)
+      ABSL_LOCKS_EXCLUDED(mu_) {
     base::MutexLock lock(&mu_);
     if (caller_ == nullptr) {
       MUSTER_RETURN_IF_ERROR(CheckPlaintext(options_));

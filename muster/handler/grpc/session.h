@@ -66,32 +66,35 @@ class Session {
 
   // Waits for the handler's `ready`. DeadlineExceeded: it did not come in time; Aborted: the
   // session is over; Cancelled: stopped.
-  absl::StatusOr<v1::Ready> AwaitReady(absl::Duration deadline, const std::stop_token& stop);
+  absl::StatusOr<v1::Ready> AwaitReady(absl::Duration deadline, const std::stop_token& stop)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Waits until fewer items are unanswered than the handler can take, and takes the free slot: Ask
   // or ReleaseSlot must follow. Only after AwaitReady. Statuses as AwaitReady's.
-  absl::Status AcquireSlot(absl::Duration deadline, const std::stop_token& stop);
-  void ReleaseSlot();
+  absl::Status AcquireSlot(absl::Duration deadline, const std::stop_token& stop)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void ReleaseSlot() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Sends an item, for which the caller holds a slot, and waits for its answer.
-  Reply Ask(const v1::WorkRequest& item, absl::Duration deadline, const std::stop_token& stop);
+  Reply Ask(const v1::WorkRequest& item, absl::Duration deadline, const std::stop_token& stop)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Cancels the call and wakes all waiting threads. The first reason counts.
-  void Cancel(std::string why);
+  void Cancel(std::string why) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Sends nothing more; waits for the handler to end its side, and cancels the call when that takes
   // longer than `grace`. No thread may be in Ask.
-  void End(absl::Duration grace);
+  void End(absl::Duration grace) ABSL_LOCKS_EXCLUDED(mu_);
 
-  bool over() const;
+  bool over() const ABSL_LOCKS_EXCLUDED(mu_);
   // Valid once over() is true.
-  SessionEnd end() const;
+  SessionEnd end() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Stream = ::grpc::ClientReaderWriter<v1::WorkRequest, v1::WorkResponse>;
 
-  void Read();
-  void Write();
+  void Read() ABSL_LOCKS_EXCLUDED(mu_);
+  void Write() ABSL_LOCKS_EXCLUDED(mu_);
   // False: the response breaks the contract; the session is over.
   bool TakeLocked(v1::WorkResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool TakeReadyLocked(v1::Ready ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

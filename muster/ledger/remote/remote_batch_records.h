@@ -40,10 +40,11 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
   using Stub = v1::LedgerService::Stub;
 
   // Runs `call` on the initiator that has the batch, or on one after the other until one has it.
-  absl::Status Ask(uint64_t batch, const std::function<absl::Status(Stub&)>& call);
-  absl::StatusOr<std::shared_ptr<Stub>> StubOf(const std::string& address);
-  std::string HomeOf(uint64_t batch);
-  void RememberHome(uint64_t batch, const std::string& address);
+  absl::Status Ask(uint64_t batch, const std::function<absl::Status(Stub&)>& call)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::shared_ptr<Stub>> StubOf(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
+  std::string HomeOf(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
+  void RememberHome(uint64_t batch, const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
 
   const KnownInitiators initiators_;
   const rpc::ChannelOptions channel_options_;

@@ -30,18 +30,21 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
 
   using BatchLedger::Create;
   absl::Status Create(const ledger::Batch& batch,
-                      absl::Span<const ledger::ItemBoundary> items) override;
+                      absl::Span<const ledger::ItemBoundary> items) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Append(uint64_t batch, uint64_t first_index,
-                      absl::Span<const ledger::ItemBoundary> items) override;
-  absl::Status Seal(uint64_t batch, uint64_t source_bytes) override;
-  absl::Status MarkEnqueued(uint64_t batch, uint64_t index) override;
-  absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) override;
-  absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
-  absl::Status Reopen(uint64_t batch) override;
-  absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) override;
-  absl::Status Sync() override { return database_->Sync(); }
-  absl::Status DropContent(uint64_t batch) override;
-  absl::StatusOr<ledger::Batch> Get(uint64_t batch) override;
+                      absl::Span<const ledger::ItemBoundary> items) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Seal(uint64_t batch, uint64_t source_bytes) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status MarkEnqueued(uint64_t batch, uint64_t index) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status MarkComplete(uint64_t batch, absl::Time when) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Reopen(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Sync() override ABSL_LOCKS_EXCLUDED(mu_) { return database_->Sync(); }
+  absl::Status DropContent(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<ledger::Batch> Get(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override;
   absl::StatusOr<std::vector<ledger::Batch>> List() override;
   absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,

@@ -37,21 +37,26 @@ class QueueRegistry {
         poison_(poison),
         options_(options) {}
 
-  absl::Status Create(const queue::QueueId& queue, const queue::Metadata& metadata);
-  absl::Status Delete(const queue::QueueId& queue);
-  absl::StatusOr<std::vector<queue::QueueInfo>> List(const queue::ListQueuesRequest& request);
-  absl::StatusOr<queue::Metadata> GetMetadata(const queue::QueueId& queue);
-  absl::Status SetMetadata(const queue::QueueId& queue, const queue::Metadata& metadata);
+  absl::Status Create(const queue::QueueId& queue, const queue::Metadata& metadata)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Delete(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<queue::QueueInfo>> List(const queue::ListQueuesRequest& request)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<queue::Metadata> GetMetadata(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status SetMetadata(const queue::QueueId& queue, const queue::Metadata& metadata)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // NotFound: there is no such queue. The pointer is shared, so that running verbs can finish while
   // another call deletes the queue.
-  absl::StatusOr<std::shared_ptr<StreamQueue>> Find(const queue::QueueId& queue);
+  absl::StatusOr<std::shared_ptr<StreamQueue>> Find(const queue::QueueId& queue)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Whether the server says that the queue no longer exists, or is not as Create made it: another
   // stream is in its place, or has its subject. Create then says what is in the way.
-  bool IsGone(const queue::QueueId& queue);
+  bool IsGone(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  absl::StatusOr<queue::Metadata> ReadMetadata(const queue::QueueId& queue);
+  absl::StatusOr<queue::Metadata> ReadMetadata(const queue::QueueId& queue)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Makes the missing parts of the queue and brings the settings of the others up to date. Returns
   // the metadata of the queue: `metadata`, or the metadata that it already had.
   //
@@ -59,27 +64,28 @@ class QueueRegistry {
   // last. The others wait for the consumer, and take over when it does not come. nats-server before
   // 2.9.22 sometimes makes two consumers of one name for two simultaneous requests
   // (nats-server pull request 4377), and the pulls of that name are never answered again.
-  absl::StatusOr<queue::Metadata> Make(const queue::QueueId& queue,
-                                       const queue::Metadata& metadata);
+  absl::StatusOr<queue::Metadata> Make(const queue::QueueId& queue, const queue::Metadata& metadata)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Replaces the metadata message with the sequence `replaced` (0: there is none). The error
   // kWrongLastSequence: another client has written it meanwhile.
   absl::Status WriteMetadata(const queue::QueueId& queue, const queue::Metadata& metadata,
-                             uint64_t replaced);
+                             uint64_t replaced) ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for the consumer that another client makes. False: it has not come, so its maker may be
   // gone.
-  absl::StatusOr<bool> AwaitConsumer(const queue::QueueId& queue);
+  absl::StatusOr<bool> AwaitConsumer(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the metadata of a queue that Make has completed before, if all of it still exists.
-  std::optional<queue::Metadata> IfMade(const queue::QueueId& queue);
+  std::optional<queue::Metadata> IfMade(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
   // Returns how long the leases of a queue with this metadata last.
   absl::Duration LeaseBy(const queue::Metadata& metadata) const {
     return queue::VisibilityOf(metadata).value_or(options_->settings.lease);
   }
   // Sets the lease duration of the consumer to that in `metadata`.
-  absl::Status EnsureConsumer(const queue::QueueId& queue, const queue::Metadata& metadata);
+  absl::Status EnsureConsumer(const queue::QueueId& queue, const queue::Metadata& metadata)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Reads the lease duration from the consumer. NotFound: there is no consumer.
-  absl::Status RefreshLease(const queue::QueueId& queue);
-  absl::StatusOr<bool> IsAsMade(const queue::QueueId& queue);
-  void Forget(const queue::QueueId& queue);
+  absl::Status RefreshLease(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<bool> IsAsMade(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
+  void Forget(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
 
   const JetStreamClients clients_;
   nats::JetStream* const jetstream_;  // not owned

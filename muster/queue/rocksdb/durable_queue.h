@@ -124,10 +124,10 @@ class DedupIds {
   void Write(::rocksdb::WriteBatch* batch, const std::string& id, const DedupRecord& record) const;
 
   // Counts ids that were put. Returns true when enough were put since the last sweep to start one.
-  bool SweepIsDue(size_t ids_put);
+  bool SweepIsDue(size_t ids_put) ABSL_LOCKS_EXCLUDED(mu_);
   // Reads a bounded number of records, starting where the last sweep ended, and deletes each record
   // for which `forget` returns true. No put may run meanwhile.
-  void Sweep(const std::function<bool(const DedupRecord&)>& forget);
+  void Sweep(const std::function<bool(const DedupRecord&)>& forget) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   Storage* const storage_;  // not owned
@@ -166,27 +166,32 @@ class DurableQueue {
 
   const queue::QueueId& id() const { return id_; }
 
-  queue::Metadata metadata();
-  absl::Status SetMetadata(const queue::Metadata& metadata);
+  queue::Metadata metadata() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status SetMetadata(const queue::Metadata& metadata) ABSL_LOCKS_EXCLUDED(mu_);
   // Deletes all records of the queue; every later verb returns NotFound.
-  absl::Status Destroy();
+  absl::Status Destroy() ABSL_LOCKS_EXCLUDED(mu_);
 
-  absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages);
-  absl::StatusOr<std::vector<queue::Message>> Receive(const queue::ReceiveOptions& options);
-  absl::StatusOr<std::vector<queue::Message>> Peek(int max_messages);
+  absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<queue::Message>> Receive(const queue::ReceiveOptions& options)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<queue::Message>> Peek(int max_messages) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
-      absl::Span<const queue::Receipt> receipts);
+      absl::Span<const queue::Receipt> receipts) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> Update(
-      absl::Span<const queue::UpdateRequest> requests);
-  absl::StatusOr<std::vector<absl::Status>> Delete(absl::Span<const queue::Receipt> receipts);
-  absl::Status Clear();
+      absl::Span<const queue::UpdateRequest> requests) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<absl::Status>> Delete(absl::Span<const queue::Receipt> receipts)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Clear() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<absl::Status>> DeadLetter(
-      absl::Span<const queue::DeadLetterRequest> requests);
+      absl::Span<const queue::DeadLetterRequest> requests) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<queue::PoisonMessage>> ListPoison(absl::string_view after,
-                                                               int max_messages);
-  absl::StatusOr<int64_t> Redrive(absl::Span<const std::string> message_ids, int64_t max_messages);
-  absl::StatusOr<int64_t> PurgePoison();
-  absl::StatusOr<queue::QueueStats> Stats();
+                                                               int max_messages)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<int64_t> Redrive(absl::Span<const std::string> message_ids, int64_t max_messages)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<int64_t> PurgePoison() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<queue::QueueStats> Stats() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // A message that this call has checked out.
@@ -219,59 +224,65 @@ class DurableQueue {
   std::string MessageId(uint64_t seq) const;
 
   // Advances the index to the current time in steps, and lets go of mu_ between them.
-  void CatchUp();
+  void CatchUp() ABSL_LOCKS_EXCLUDED(mu_);
   // Takes expired messages out of the index, in one bounded step.
   void ExpireLocked(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Deletes a bounded number of expired messages from disk.
-  void CollectGarbage();
+  void CollectGarbage() ABSL_LOCKS_EXCLUDED(mu_);
 
   // `lapsed`: whether to accept a receipt without a live lease: its visibility has passed but no
   // receive took the message since, or the message has no holder.
   absl::StatusOr<Claim> ClaimLocked(const queue::Receipt& receipt, Lapsed lapsed, Claims* claims)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Checks out the message of every valid receipt.
-  absl::StatusOr<Claims> ClaimAll(const std::vector<const queue::Receipt*>& receipts,
-                                  Lapsed lapsed);
+  absl::StatusOr<Claims> ClaimAll(const std::vector<const queue::Receipt*>& receipts, Lapsed lapsed)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Adds the counter changes of the claims to `batch` and writes it, unless there is nothing to
   // write.
   absl::Status WriteClaims(const Claims& claims, ::rocksdb::WriteBatch* batch, Counters delta,
-                           muster::rocksdb::Durability durability);
+                           muster::rocksdb::Durability durability) ABSL_LOCKS_EXCLUDED(mu_);
   // Ends a check-out: every message gets its `after` state, or its `before` state if `written` is
   // an error.
-  void CheckInAll(const std::vector<Claim>& claims, const absl::Status& written);
+  void CheckInAll(const std::vector<Claim>& claims, const absl::Status& written)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   absl::Status PlanPutLocked(absl::Span<const queue::NewMessage> messages,
                              const std::vector<std::optional<DedupRecord>>& known,
                              std::vector<Planned>* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status WritePut(absl::Span<const queue::NewMessage> messages,
-                        const std::vector<Planned>& plan);
-  std::vector<queue::PutResult> PublishPut(const std::vector<Planned>& plan);
+                        const std::vector<Planned>& plan) ABSL_LOCKS_EXCLUDED(mu_);
+  std::vector<queue::PutResult> PublishPut(const std::vector<Planned>& plan)
+      ABSL_LOCKS_EXCLUDED(mu_);
   bool IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Deletes some dedup ids that no longer matter, once every few thousand puts.
-  void SweepDedup();
+  void SweepDedup() ABSL_LOCKS_EXCLUDED(mu_);
 
-  absl::StatusOr<Claims> Lease(const queue::ReceiveOptions& options);
-  absl::StatusOr<std::vector<Fetched>> Fetch(const std::vector<Claim>& claims) const;
+  absl::StatusOr<Claims> Lease(const queue::ReceiveOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<Fetched>> Fetch(const std::vector<Claim>& claims) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   queue::Message ToMessage(uint64_t seq, const MessageState& state, std::string body) const;
   // One pass of Receive. It may return no message although more are ready, when all that it took
   // were damaged; then it has set them aside as poison and sets `*set_aside`.
   absl::StatusOr<std::vector<queue::Message>> ReceiveOnce(const queue::ReceiveOptions& options,
-                                                          bool* set_aside);
+                                                          bool* set_aside) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Adds to `batch` the records that turn a message into poison.
   void BuryMessage(::rocksdb::WriteBatch* batch, const Claim& claim, absl::string_view body,
                    const queue::Cause& cause) const;
   // Ends a check-out: the messages are now poison, or as before if `written` is an error.
-  void BuryAll(const std::vector<Claim>& claims, const absl::Status& written);
+  void BuryAll(const std::vector<Claim>& claims, const absl::Status& written)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // nullopt when the message is no longer there. The cause describes any damage.
-  absl::StatusOr<std::optional<queue::PoisonMessage>> ReadPoison(uint64_t seq) const;
+  absl::StatusOr<std::optional<queue::PoisonMessage>> ReadPoison(uint64_t seq) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the poison messages that a Redrive selects, oldest first.
   absl::StatusOr<std::vector<uint64_t>> ChoosePoison(absl::Span<const std::string> message_ids,
-                                                     int64_t max_messages);
-  absl::StatusOr<std::vector<uint64_t>> StillPoison(absl::Span<const uint64_t> seqs);
+                                                     int64_t max_messages) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<uint64_t>> StillPoison(absl::Span<const uint64_t> seqs)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // One step of a Redrive. Skips messages that are no longer poison.
-  absl::StatusOr<int64_t> RedriveSome(absl::Span<const uint64_t> seqs);
+  absl::StatusOr<int64_t> RedriveSome(absl::Span<const uint64_t> seqs) ABSL_LOCKS_EXCLUDED(mu_);
 
   void PutState(::rocksdb::WriteBatch* batch, uint64_t seq, const MessageState& state) const;
   void DeleteMessage(::rocksdb::WriteBatch* batch, uint64_t seq) const;

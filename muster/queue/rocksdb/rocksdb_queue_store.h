@@ -56,10 +56,11 @@ class RocksDbQueueStore final : public queue::QueueStore {
 
   const queue::Traits& traits() const override { return traits_; }
 
-  absl::Status CreateQueue(const queue::QueueId& id, const queue::Metadata& metadata) override;
-  absl::Status DeleteQueue(const queue::QueueId& id) override;
+  absl::Status CreateQueue(const queue::QueueId& id, const queue::Metadata& metadata) override
+      ABSL_LOCKS_EXCLUDED(admin_mu_, mu_);
+  absl::Status DeleteQueue(const queue::QueueId& id) override ABSL_LOCKS_EXCLUDED(admin_mu_, mu_);
   absl::StatusOr<std::vector<queue::QueueInfo>> ListQueues(
-      const queue::ListQueuesRequest& request) override;
+      const queue::ListQueuesRequest& request) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<queue::Metadata> GetMetadata(const queue::QueueId& id) override;
   absl::Status SetMetadata(const queue::QueueId& id, const queue::Metadata& metadata) override;
 
@@ -94,9 +95,9 @@ class RocksDbQueueStore final : public queue::QueueStore {
 
   explicit RocksDbQueueStore(std::unique_ptr<Storage> storage);
 
-  absl::StatusOr<QueuePtr> Find(const queue::QueueId& id);
+  absl::StatusOr<QueuePtr> Find(const queue::QueueId& id) ABSL_LOCKS_EXCLUDED(mu_);
   // Find, for a verb that changes something.
-  absl::StatusOr<QueuePtr> FindWritable(const queue::QueueId& id);
+  absl::StatusOr<QueuePtr> FindWritable(const queue::QueueId& id) ABSL_LOCKS_EXCLUDED(mu_);
 
   const queue::Traits traits_;
   const std::unique_ptr<Storage> storage_;

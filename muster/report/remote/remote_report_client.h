@@ -75,7 +75,7 @@ class DiscoveringReportClient final : public report::ReportClient {
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
 
  private:
-  absl::StatusOr<std::shared_ptr<RemoteReportClient>> Find();
+  absl::StatusOr<std::shared_ptr<RemoteReportClient>> Find() ABSL_LOCKS_EXCLUDED(mu_);
 
   const ControllerAddresses controllers_;
   const rpc::ChannelOptions channel_options_;

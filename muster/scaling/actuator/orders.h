@@ -27,7 +27,7 @@ class OrderGate {
   // InvalidArgument: the order has a negative number. Aborted: the order has expired (not_after);
   // call Admit again after each wait. FailedPrecondition: its fencing token is lower than one that
   // was admitted before, for any target.
-  absl::Status Admit(const Order& order);
+  absl::Status Admit(const Order& order) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   const base::Clock* const clock_;  // not owned

@@ -29,14 +29,14 @@ class JobQueues {
 
   // Creates the missing queues of the job. Asks the store only for queues that it has not seen
   // within the last minute.
-  absl::Status Ensure(const job::JobDefinition& job);
+  absl::Status Ensure(const job::JobDefinition& job) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Forgets what it knows of the job's queues and creates the missing ones: for a caller to which
   // the store reported a missing queue.
-  absl::Status EnsureAnew(const job::JobDefinition& job);
+  absl::Status EnsureAnew(const job::JobDefinition& job) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  bool WasSeen(const queue::QueueId& queue);
+  bool WasSeen(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
 
   queue::QueueStore* const store_;  // not owned
   const std::string account_;

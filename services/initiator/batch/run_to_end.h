@@ -17,13 +17,14 @@ namespace muster::initiator::batch {
 class Wakeup {
  public:
   // The batch has changed: step it now.
-  void Notify();
+  void Notify() ABSL_LOCKS_EXCLUDED(mu_);
   // The run cannot succeed any more: end it with the error `why`.
-  void Fail(absl::Status why);
+  void Fail(absl::Status why) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Waits until Notify, Fail, `stop`, or `deadline` of the monotonic clock. The error of Fail, or
   // Cancelled after `stop`.
-  absl::Status Await(base::Clock* clock, absl::Duration deadline, const std::stop_token& stop);
+  absl::Status Await(base::Clock* clock, absl::Duration deadline, const std::stop_token& stop)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   base::Mutex mu_;

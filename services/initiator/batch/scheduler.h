@@ -36,10 +36,11 @@ class CancelAcks {
   // Calls `cancel`, then waits until each of `instances` has acknowledged `batch`, for `patience`
   // at most. Answers how many of them have acknowledged it. The error is cancel's.
   absl::StatusOr<int> Collect(uint64_t batch, const std::vector<std::string>& instances,
-                              absl::Duration patience, const std::function<absl::Status()>& cancel);
+                              absl::Duration patience, const std::function<absl::Status()>& cancel)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Never blocks.
-  void OnAcknowledged(uint64_t batch, const std::string& instance);
+  void OnAcknowledged(uint64_t batch, const std::string& instance) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Awaited {
@@ -90,38 +91,40 @@ class BatchScheduler {
   ~BatchScheduler();  // Stop()s
 
   // Schedules every batch that is neither complete nor cancelled in the ledger.
-  absl::Status Start();
+  absl::Status Start() ABSL_LOCKS_EXCLUDED(mu_);
   // Incomplete batches stay as they are; a new scheduler continues them.
-  void Stop();
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Call this when the batch is new, more of its content has arrived, or it has changed in the
   // ledger: a thread steps it soon, or once `after` has passed.
-  void Advance(uint64_t batch, absl::Duration after = absl::ZeroDuration());
+  void Advance(uint64_t batch, absl::Duration after = absl::ZeroDuration())
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // One more client sends the batch's content from now on; a thread steps the batch soon.
-  void NoteSender(uint64_t batch);
+  void NoteSender(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
   // One of these clients has stopped sending.
-  void NoteSenderGone(uint64_t batch);
+  void NoteSenderGone(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // As BatchLedger::Cancel; then tells the workers and the batch's upload. The ledger keeps one
   // line of `reason`.
-  absl::Status Cancel(uint64_t batch, const std::string& reason);
+  absl::Status Cancel(uint64_t batch, const std::string& reason) ABSL_LOCKS_EXCLUDED(mu_);
   // Also waits, for `patience` at most, until each of `workers` has acknowledged that it no longer
   // works on the batch. Answers how many of them have.
   absl::StatusOr<int> Cancel(uint64_t batch, const std::string& reason,
-                             const std::vector<std::string>& workers, absl::Duration patience);
+                             const std::vector<std::string>& workers, absl::Duration patience)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // NotFound: no such batch. Unavailable: the batch has ended, and the report does not say how many
   // of its items are counted.
-  absl::StatusOr<BatchStatus> Get(uint64_t batch);
+  absl::StatusOr<BatchStatus> Get(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Asks only the ledger. NotFound: no such batch.
-  absl::StatusOr<bool> IsCancelled(uint64_t batch);
+  absl::StatusOr<bool> IsCancelled(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Waits until the status of any batch has changed since the news number `*seen`, or the monotonic
   // clock reaches `deadline`, or the scheduler stops. Then sets `*seen` to the latest number. Start
   // with 0.
-  void AwaitNews(uint64_t* seen, absl::Duration deadline);
+  void AwaitNews(uint64_t* seen, absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Entry {
@@ -139,12 +142,12 @@ class BatchScheduler {
     absl::Duration due() const { return std::min(step_at, ask_at); }
   };
 
-  void OnEvent(const bus::InterRoleCommunicationEvent& event);
+  void OnEvent(const bus::InterRoleCommunicationEvent& event) ABSL_LOCKS_EXCLUDED(mu_);
   Entry& AdvanceLocked(uint64_t batch, absl::Duration after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Sets when `entry` is due, and wakes a thread.
   void ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration step_at, absl::Duration ask_at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Run();
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // The batch that is due next, and when; nullopt: no batch is due.
   std::optional<std::pair<absl::Duration, uint64_t>> NextLocked() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -158,13 +161,13 @@ class BatchScheduler {
   void NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Cancels a batch because its job cannot run on its content.
-  void CancelRefused(uint64_t batch, const absl::Status& why);
-  double SplitShare(const ledger::Batch& batch);
+  void CancelRefused(uint64_t batch, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  double SplitShare(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
   // OK: the content is whole, or a client sends it, or may still resume it.
-  absl::Status CheckSender(const ledger::Batch& batch);
-  void PublishCancellation(uint64_t cancelled);
+  absl::Status CheckSender(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
+  void PublishCancellation(uint64_t cancelled) ABSL_LOCKS_EXCLUDED(mu_);
   // Deletes the content of batches that ended longer ago than content_retention.
-  void Sweep();
+  void Sweep() ABSL_LOCKS_EXCLUDED(mu_);
   void AnnounceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const EngineDependencies tools_;

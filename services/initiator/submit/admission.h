@@ -39,7 +39,7 @@ class JobThroughput {
 
   // The rate of all threads of the live processors together when none is idle. 0: no processor
   // works for the job, or no heartbeat has reported a finished item.
-  double ItemsPerSecond(const std::string& job);
+  double ItemsPerSecond(const std::string& job) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // Sums over the finished items of one job, by all processors.
@@ -51,7 +51,7 @@ class JobThroughput {
 
   JobThroughput(bus::Roster* roster, absl::string_view account, base::Clock* clock);
 
-  void OnHeartbeat(const v1::Heartbeat& heartbeat);
+  void OnHeartbeat(const v1::Heartbeat& heartbeat) ABSL_LOCKS_EXCLUDED(mu_);
   // Jobs come and go: a full table drops the job that was updated least recently.
   Learned& FindOrAddLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int ThreadsFor(const std::string& job);

@@ -47,55 +47,61 @@ class Upload final : public input::ByteSource {
   // Makes the caller the only writer and answers its ticket; calls with any other ticket then
   // answer Aborted. If an earlier sync has failed, drops what it could not sync: the content ends
   // at durable_size().
-  uint64_t TakeOver();
+  uint64_t TakeOver() ABSL_LOCKS_EXCLUDED(writing_mu_, syncing_mu_, mu_);
 
   // Adds `data`, which begins at `offset` of the content. OutOfRange: the content does not end at
   // `offset` (size_so_far() says where). AlreadyExists: it is sealed. Otherwise as Open: then
   // nothing was added, and the same may be tried again.
-  absl::Status Append(uint64_t ticket, uint64_t offset, absl::string_view data);
+  absl::Status Append(uint64_t ticket, uint64_t offset, absl::string_view data)
+      ABSL_LOCKS_EXCLUDED(writing_mu_, syncing_mu_, mu_);
 
   // Makes durable what any writer added before the call; Append may run meanwhile. After an error
   // it is unknown what the medium holds: the writer's calls answer that error from then on, and the
   // writer must take over anew.
-  absl::Status Sync();
+  absl::Status Sync() ABSL_LOCKS_EXCLUDED(syncing_mu_, mu_);
 
   // Syncs, and marks the content as whole and equal to what the writer sent. Sealing twice is fine.
   // OutOfRange: it does not end at `size`. DataLoss: it has another fingerprint. AlreadyExists: it
   // was sealed with another size or fingerprint.
-  absl::Status Seal(uint64_t ticket, uint64_t size, const base::Fingerprint128& content);
+  absl::Status Seal(uint64_t ticket, uint64_t size, const base::Fingerprint128& content)
+      ABSL_LOCKS_EXCLUDED(writing_mu_, syncing_mu_, mu_);
 
   // Writers' calls answer the error `why` from now on: the batch does not need the content any
   // more. The first reason counts.
-  void Refuse(absl::Status why);
+  void Refuse(absl::Status why) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Where the batch's ledger finds the content once it is sealed.
   const std::string& path() const { return path_; }
-  uint64_t durable_size() const;
-  uint64_t size_so_far() const;  // including what is not synced yet
-  bool sealed() const;
+  uint64_t durable_size() const ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t size_so_far() const ABSL_LOCKS_EXCLUDED(mu_);  // including what is not synced yet
+  bool sealed() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // input::ByteSource
-  uint64_t size() const override;
-  absl::StatusOr<size_t> Read(uint64_t offset, char* out, size_t bytes) const override;
+  uint64_t size() const override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<size_t> Read(uint64_t offset, char* out, size_t bytes) const override
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   Upload(std::string path, int fd, uint64_t size, bool sealed);
 
-  absl::StatusOr<size_t> ReadFile(uint64_t offset, char* out, size_t bytes) const;
+  absl::StatusOr<size_t> ReadFile(uint64_t offset, char* out, size_t bytes) const
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Whether the writer with `ticket` may write, and begins at the right place.
-  absl::Status CheckWriter(uint64_t ticket) const;
-  absl::Status Write(uint64_t offset, absl::string_view data);
-  absl::Status SyncFile();
+  absl::Status CheckWriter(uint64_t ticket) const ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Write(uint64_t offset, absl::string_view data) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status SyncFile() ABSL_LOCKS_EXCLUDED(mu_);
   // Records that the content is durable up to `end`, or, if `status` is an error, drops what is not
   // durable. Answers `status`.
-  absl::Status NoteSynced(uint64_t end, absl::Status status);
+  absl::Status NoteSynced(uint64_t end, absl::Status status) ABSL_LOCKS_EXCLUDED(mu_);
   // Makes the whole content, which ends at `end`, durable under its final name.
-  absl::Status SyncWhole(uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_mu_);
+  absl::Status SyncWhole(uint64_t end) ABSL_LOCKS_EXCLUDED(syncing_mu_, mu_)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_mu_);
   // Cuts the content at its durable end.
   void DropLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Brings content_ up to the first `size` bytes; reads again what an earlier process wrote.
-  absl::Status ReadContent(uint64_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_mu_);
+  absl::Status ReadContent(uint64_t size) ABSL_LOCKS_EXCLUDED(mu_)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_mu_);
 
   const std::string path_;
   const int fd_;
@@ -140,19 +146,19 @@ class UploadSyncer {
   UploadSyncer& operator=(const UploadSyncer&) = delete;
 
   // The writer has added content: sync it.
-  void Wake();
+  void Wake() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Syncs the rest and calls OnDurable for it. Makes no calls afterwards. Answers the status of the
   // last sync.
-  absl::Status Finish();
+  absl::Status Finish() ABSL_LOCKS_EXCLUDED(mu_);
 
   // As Finish, but leaves the rest to Upload::Seal.
-  absl::Status HandOver();
+  absl::Status HandOver() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  void Run();
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // False: nothing is left to sync, and no more will come.
-  bool AwaitMore();
+  bool AwaitMore() ABSL_LOCKS_EXCLUDED(mu_);
 
   Upload* const upload_;      // not owned
   base::Clock* const clock_;  // not owned
@@ -186,19 +192,20 @@ class Uploads final : public batch::ContentStore {
 
   // batch::ContentStore
   bool Stores(const ledger::Batch& batch) const override;
-  absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenContent(uint64_t batch) override;
-  std::optional<uint64_t> DurableBytes(uint64_t batch) override;
+  absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenContent(uint64_t batch) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  std::optional<uint64_t> DurableBytes(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   bool IsSealed(uint64_t batch) const override;
-  void Refuse(uint64_t batch, const absl::Status& why) override;
-  absl::Status Delete(uint64_t batch) override;
+  void Refuse(uint64_t batch, const absl::Status& why) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Delete(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
 
   // The batch's upload, begun if it is missing. Callers that hold it at the same time share one
   // object.
-  absl::StatusOr<std::shared_ptr<Upload>> Get(uint64_t batch);
+  absl::StatusOr<std::shared_ptr<Upload>> Get(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // The batch's open Upload; null: no caller holds one.
-  std::shared_ptr<Upload> Held(uint64_t batch);
+  std::shared_ptr<Upload> Held(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   explicit Uploads(std::string folder) : folder_(std::move(folder)) {}
 

@@ -59,33 +59,38 @@ class KubernetesActuator final : public scaling::actuator::Actuator {
   KubernetesActuator(muster::kubernetes::Client* client, Options options, base::Clock* clock);
 
   // Replaces the targets after the rules change.
-  void SetTargets(Targets targets);
+  void SetTargets(Targets targets) ABSL_LOCKS_EXCLUDED(mu_);
 
   std::string_view kind() const override { return "kubernetes"; }
-  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override;
+  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Takes at most kOrderLimit, and writes only while the order is in force. After an error the
   // deletion costs may have changed, but not the number of replicas, unless the answer was lost
   // (Unavailable).
-  absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override;
+  absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  absl::StatusOr<muster::kubernetes::Workload> Find(std::string_view target);
+  absl::StatusOr<muster::kubernetes::Workload> Find(std::string_view target)
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<muster::kubernetes::Pod>> PodsOf(
       const std::string& target, const muster::kubernetes::Workload& workload,
-      const std::string& selector);
+      const std::string& selector) ABSL_LOCKS_EXCLUDED(mu_);
   // The watch of a target's pods; replaced when the selector or namespace changes. nullptr: the
   // target was removed.
   std::shared_ptr<PodCache> WatchOf(const std::string& target,
                                     const muster::kubernetes::Workload& workload,
-                                    const std::string& selector);
+                                    const std::string& selector) ABSL_LOCKS_EXCLUDED(mu_);
 
   // One try on the present scale. Aborted: the scale changed meanwhile, or the order expired.
   absl::StatusOr<scaling::actuator::Outcome> TryApply(const scaling::actuator::Order& order,
                                                       const muster::kubernetes::Workload& workload,
-                                                      absl::Duration deadline);
+                                                      absl::Duration deadline)
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status MarkThoseToGo(const scaling::actuator::Order& order,
                              const muster::kubernetes::Workload& workload,
-                             const muster::kubernetes::Scale& scale, absl::Duration deadline);
+                             const muster::kubernetes::Scale& scale, absl::Duration deadline)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   muster::kubernetes::Client* const client_;  // not owned
   const bool watches_pods_;

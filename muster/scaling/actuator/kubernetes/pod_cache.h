@@ -40,14 +40,14 @@ class PodCache final : private muster::kubernetes::WatchListener {
   const std::string& selector() const { return selector_; }
 
   // nullopt: the watch is interrupted, or has been silent for longer than kMaxSilence.
-  std::optional<std::vector<muster::kubernetes::Pod>> Current() const;
+  std::optional<std::vector<muster::kubernetes::Pod>> Current() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  void OnAll(const std::vector<nlohmann::json>& objects) override;
-  void OnChanged(const nlohmann::json& object) override;
-  void OnGone(const nlohmann::json& object) override;
-  void OnCurrent() override;
-  void OnTrouble(const absl::Status& why) override;
+  void OnAll(const std::vector<nlohmann::json>& objects) override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnChanged(const nlohmann::json& object) override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnGone(const nlohmann::json& object) override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnCurrent() override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnTrouble(const absl::Status& why) override ABSL_LOCKS_EXCLUDED(mu_);
 
   void TouchLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

@@ -106,16 +106,18 @@ class ProcessActuator final : public scaling::actuator::Actuator {
 
   // Replaces the targets after the rules change. Replicas of a removed target stay until the target
   // returns or no agent is left.
-  void SetTargets(Targets targets);
+  void SetTargets(Targets targets) ABSL_LOCKS_EXCLUDED(mu_);
 
   std::string_view kind() const override { return "process"; }
   // Also replaces replicas that ended by themselves, after a wait that grows with each failure in a
   // row. DataLoss: the file of orders cannot be read.
-  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override;
+  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Fails as Observe does. InvalidArgument: more than kMaxReplicas. If the program cannot be
   // executed, returns that error (NotFound becomes Unavailable); the order stays in force and the
   // actuator tries again.
-  absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override;
+  absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // The state that is read under the folder's lock, with the lock.

@@ -71,17 +71,17 @@ class WorkerClient {
   // Calls many processors at the same time; no call waits for another. Returns the answers in the
   // order of `calls`, once all have arrived or `limit` has passed (DeadlineExceeded). Retries
   // nothing.
-  std::vector<WorkerAnswer> Make(const std::vector<WorkerCall>& calls);
+  std::vector<WorkerAnswer> Make(const std::vector<WorkerCall>& calls) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Closes the connections to all other processors.
-  void KeepOnly(const std::vector<std::string>& addresses);
-  size_t connections() const;
+  void KeepOnly(const std::vector<std::string>& addresses) ABSL_LOCKS_EXCLUDED(mu_);
+  size_t connections() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Stub = v1::WorkerService::Stub;
 
   // Shared, because a call may still run when KeepOnly drops the processor.
-  absl::StatusOr<std::shared_ptr<Stub>> StubOf(const std::string& address);
+  absl::StatusOr<std::shared_ptr<Stub>> StubOf(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
 
   rpc::ChannelOptions channel_;  // as the constructor received it, with retries off
   const absl::Duration limit_;
@@ -115,15 +115,17 @@ class ThreadsActuator final : public scaling::actuator::Actuator {
   ThreadsActuator(Options options, base::Clock* clock);
 
   // Replaces the targets after the rules change.
-  void SetTargets(Targets targets);
+  void SetTargets(Targets targets) ABSL_LOCKS_EXCLUDED(targets_mu_);
 
   std::string_view kind() const override { return "threads"; }
   // A processor that does not answer counts as kStarting; `wanted` is the number of ready and
   // starting processors. Asks each processor once in kBelievedFor.
-  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override;
+  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override
+      ABSL_LOCKS_EXCLUDED(targets_mu_, mu_);
   // `after` counts the processors at work after the answered calls. Unavailable: none of the
   // processors that had to change answered.
-  absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override;
+  absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override
+      ABSL_LOCKS_EXCLUDED(targets_mu_, mu_);
 
   // The number of open connections; those to processors that are gone are closed.
   size_t connections() const { return calls_.connections(); }
@@ -143,7 +145,7 @@ class ThreadsActuator final : public scaling::actuator::Actuator {
     std::vector<Seen> to_park, to_let_go, to_stay;
   };
 
-  absl::StatusOr<std::string> JobOf(std::string_view target);
+  absl::StatusOr<std::string> JobOf(std::string_view target) ABSL_LOCKS_EXCLUDED(targets_mu_);
   // Asks the processors whose state is not known, and appends the errors of those that do not
   // answer to `trouble`.
   std::vector<Seen> LookLocked(const std::string& target, const std::string& job,
