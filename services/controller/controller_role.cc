@@ -29,7 +29,10 @@ void TellCounted(bus::TriggerBus* bus, const std::string& instance, uint64_t bat
 // The host calls this again after a transient error, so each part that is already open stays.
 absl::Status ControllerRole::Open(const host::Stores& stores, const host::Fail&) {
   if (report_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenReport());
-  if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
+  if (membership_ == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(
+        membership_, host::Membership::Join(v1::ROLE_CONTROLLER, host_.instance, stores, clock_));
+  }
   if (records_ == nullptr) MakeRecords();
   if (counting_ == nullptr) MakeCounting(stores);
   return BeginKnownJobs();
@@ -41,16 +44,6 @@ absl::Status ControllerRole::OpenReport() {
                                                       : options_.report_url;
   MUSTER_ASSIGN_OR_RETURN(report_,
                           backend::OpenReportStore(url, backend::Mode::kReadWrite, clock_));
-  return absl::OkStatus();
-}
-
-absl::Status ControllerRole::Join(const host::Stores& stores) {
-  v1::InstanceInfo self;
-  self.set_role(v1::ROLE_CONTROLLER);
-  self.set_instance(host_.instance);
-  self.set_address(stores.address);
-  MUSTER_ASSIGN_OR_RETURN(membership_,
-                          host::Membership::Join(stores.heartbeats, std::move(self), {}, clock_));
   return absl::OkStatus();
 }
 

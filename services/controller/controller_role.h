@@ -38,7 +38,6 @@ class ControllerRole final : public host::Role {
 
  private:
   absl::Status OpenReport();
-  absl::Status Join(const host::Stores& stores);
   void MakeRecords();
   void MakeCounting(const host::Stores& stores);
   // Begins to count for the jobs of the batches that are in the report already.

@@ -9,18 +9,23 @@
 namespace muster::host {
 
 absl::StatusOr<std::unique_ptr<Membership>> Membership::Join(
-    bus::HeartbeatBus* bus, v1::InstanceInfo self, bus::HeartbeatSender::Complete complete,
-    base::Clock* clock) {
+    v1::Role role, const std::string& instance, const Stores& stores, base::Clock* clock,
+    bus::HeartbeatSender::Complete complete) {
+  bus::HeartbeatBus* const bus = stores.heartbeats;
   std::unique_ptr<Membership> joined(new Membership(bus, clock));
+  v1::InstanceInfo self;
+  self.set_role(role);
+  self.set_instance(instance);
+  self.set_address(stores.address);
   self.set_version(MUSTER_VERSION);
   *self.mutable_started() = base::ToProto(clock->Now());
   bus::Roster* const roster = &joined->roster_;
   joined->sender_ =
       std::make_unique<bus::HeartbeatSender>(self, std::move(complete), bus, roster, clock);
   const auto on_heartbeat = [roster, sender = joined->sender_.get(),
-                             own = self.instance()](const v1::Heartbeat& heartbeat) {
+                             instance](const v1::Heartbeat& heartbeat) {
     roster->OnHeartbeat(heartbeat);
-    if (heartbeat.sequence() == 1 && heartbeat.instance().instance() != own) sender->Greet();
+    if (heartbeat.sequence() == 1 && heartbeat.instance().instance() != instance) sender->Greet();
   };
   MUSTER_ASSIGN_OR_RETURN(joined->subscription_, bus->Subscribe(on_heartbeat));
   joined->sender_->Start();

@@ -12,19 +12,19 @@
 #include "muster/bus/roster.h"
 #include "muster/v1/heartbeat.pb.h"
 #include "services/host/mesh_service.h"
+#include "services/host/role.h"
 
 namespace muster::host {
 
 // Thread-safe.
 class Membership {
  public:
-  // Receives heartbeats of other instances from now on, and sends heartbeats as `self`; sends the
-  // next one soon when a new instance appears. Fills in the version and start of `self`. `complete`
-  // as in HeartbeatSender. `bus` and `clock` are not owned and outlive the membership.
-  static absl::StatusOr<std::unique_ptr<Membership>> Join(bus::HeartbeatBus* bus,
-                                                          v1::InstanceInfo self,
-                                                          bus::HeartbeatSender::Complete complete,
-                                                          base::Clock* clock);
+  // Receives heartbeats of other instances from now on, and sends heartbeats as `instance`; sends
+  // the next one soon when a new instance appears. `complete` as in HeartbeatSender; may be empty.
+  // The heartbeat bus of `stores` and `clock` are not owned and outlive the membership.
+  static absl::StatusOr<std::unique_ptr<Membership>> Join(
+      v1::Role role, const std::string& instance, const Stores& stores, base::Clock* clock,
+      bus::HeartbeatSender::Complete complete = nullptr);
   ~Membership();  // Leave()s
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;

@@ -110,7 +110,10 @@ InitiatorRole::~InitiatorRole() = default;
 // The host calls this again after a transient error, so each part that is already open stays.
 absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) {
   if (ledger_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenData());
-  if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
+  if (membership_ == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(
+        membership_, host::Membership::Join(v1::ROLE_INITIATOR, host_.instance, stores, clock_));
+  }
   if (throughput_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(throughput_,
                             submit::JobThroughput::Open(stores.heartbeats, &membership_->roster(),
@@ -127,16 +130,6 @@ absl::Status InitiatorRole::OpenData() {
   MUSTER_ASSIGN_OR_RETURN(ledger_,
                           backend::OpenBatchLedger(backend::DataDirUrls(host_.data_dir).ledger,
                                                    backend::Mode::kReadWrite));
-  return absl::OkStatus();
-}
-
-absl::Status InitiatorRole::Join(const host::Stores& stores) {
-  v1::InstanceInfo self;
-  self.set_role(v1::ROLE_INITIATOR);
-  self.set_instance(host_.instance);
-  self.set_address(stores.address);
-  MUSTER_ASSIGN_OR_RETURN(membership_,
-                          host::Membership::Join(stores.heartbeats, std::move(self), {}, clock_));
   return absl::OkStatus();
 }
 

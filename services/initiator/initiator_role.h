@@ -60,7 +60,6 @@ class InitiatorRole final : public host::Role {
   struct Parts;
 
   absl::Status OpenData();
-  absl::Status Join(const host::Stores& stores);
   // Uses only those members of `parts` that are made before the scheduler.
   batch::EngineDependencies Tools(const host::Stores& stores, Parts* parts) const;
   std::vector<std::string> Controllers() const;

@@ -27,26 +27,19 @@ ProcessorRole::ProcessorRole(const handler::HandlerRegistry* handlers,
 
 // The host calls this again after a transient error, so each part that is already open stays.
 absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) {
-  if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
+  if (membership_ == nullptr) {
+    const auto complete = [this](absl::Duration window, v1::Heartbeat* heartbeat) {
+      load_.AddTo(window, heartbeat);
+    };
+    MUSTER_ASSIGN_OR_RETURN(membership_, host::Membership::Join(v1::ROLE_PROCESSOR, host_.instance,
+                                                                stores, clock_, complete));
+  }
   if (jobs_ == nullptr) {
     jobs_ = std::make_unique<job::JobRegistry>(stores.sync, clock_);
     cancelled_ = std::make_unique<item::CancelledBatches>(stores.sync);
   }
   return service_.Start({stores.queues, stores.bus, stores.blobs, clock_, cancelled_.get()},
                         jobs_.get());
-}
-
-absl::Status ProcessorRole::Join(const host::Stores& stores) {
-  v1::InstanceInfo self;
-  self.set_role(v1::ROLE_PROCESSOR);
-  self.set_instance(host_.instance);
-  self.set_address(stores.address);
-  const auto complete = [this](absl::Duration window, v1::Heartbeat* heartbeat) {
-    load_.AddTo(window, heartbeat);
-  };
-  MUSTER_ASSIGN_OR_RETURN(
-      membership_, host::Membership::Join(stores.heartbeats, std::move(self), complete, clock_));
-  return absl::OkStatus();
 }
 
 std::vector<rpc::ServedService> ProcessorRole::services() {

@@ -34,8 +34,6 @@ class ProcessorRole final : public host::Role {
   void Close() override;
 
  private:
-  absl::Status Join(const host::Stores& stores);
-
   const host::HostOptions host_;
   base::Clock* const clock_;                           // not owned
   std::unique_ptr<job::JobRegistry> jobs_;             // from Open to Close

@@ -17,22 +17,15 @@ constexpr double kPodCores = 1;
 
 // The host calls Open again after a transient error; the parts that exist already stay.
 absl::Status ScalingAgentRole::Open(const host::Stores& stores, const host::Fail&) {
-  if (membership_ == nullptr) MUSTER_RETURN_IF_ERROR(Join(stores));
+  if (membership_ == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(membership_, host::Membership::Join(v1::ROLE_SCALING_AGENT,
+                                                                host_.instance, stores, clock_));
+  }
   if (actuator_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(actuator_, MakeActuator());
   }
   if (agent_ == nullptr) MUSTER_RETURN_IF_ERROR(MakeAgent(stores));
   return agent_->Start();
-}
-
-absl::Status ScalingAgentRole::Join(const host::Stores& stores) {
-  v1::InstanceInfo self;
-  self.set_role(v1::ROLE_SCALING_AGENT);
-  self.set_instance(host_.instance);
-  self.set_address(stores.address);
-  MUSTER_ASSIGN_OR_RETURN(membership_,
-                          host::Membership::Join(stores.heartbeats, std::move(self), {}, clock_));
-  return absl::OkStatus();
 }
 
 // The replicas inherit the agent's host options, so that they join the same mesh.

@@ -39,7 +39,6 @@ class ScalingAgentRole final : public host::Role {
   void Close() override;
 
  private:
-  absl::Status Join(const host::Stores& stores);
   absl::StatusOr<std::unique_ptr<ActuatorHolder>> MakeActuator();
   absl::Status MakeAgent(const host::Stores& stores);
   std::vector<std::string> KnownJobs() const;
