@@ -1,17 +1,11 @@
 #include "services/controller/controller.h"
 
 #include <algorithm>
-#include <deque>
-#include <set>
-#include <stop_token>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
-#include "muster/base/mutex.h"
 #include "muster/base/status.h"
-#include "muster/bus/trigger_bus.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/queue/limits.h"
 #include "services/controller/result_counter.h"
@@ -26,175 +20,6 @@ constexpr absl::Duration kGatherPause = absl::Milliseconds(2);
 constexpr int kMaxHand =
     static_cast<int>(report::kMaxCommitItems - queue::kMaxReceive * item::kMaxTogether);
 static_assert(kMaxHand > 0);
-
-class DrainingController final : public Controller {
- public:
-  DrainingController(Options options, Events events, Dependencies dependencies)
-      : options_(std::move(options)), events_(std::move(events)), deps_(dependencies) {
-    for (const queue::QueueId& partition : options_.partitions) {
-      counters_.emplace_back(partition, options_, &events_, deps_, stop_.get_token());
-    }
-  }
-
-  ~DrainingController() override { Stop(); }
-
-  absl::Status Start() override ABSL_LOCKS_EXCLUDED(mu_);
-  void CheckCompletion(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
-  void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
-
- private:
-  void OnTrigger(const bus::InterRoleCommunicationEvent& event) ABSL_LOCKS_EXCLUDED(mu_);
-  void Run() ABSL_LOCKS_EXCLUDED(mu_);
-  // Gathers and counts results until the partitions are empty, then sleeps in AwaitWork.
-  absl::Status Turn() ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status Gather() ABSL_LOCKS_EXCLUDED(mu_);
-  absl::StatusOr<bool> IsTimeToCount(absl::Duration since) ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status CountAll() ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status CheckAsked() ABSL_LOCKS_EXCLUDED(mu_);
-  // Sleeps until a trigger, a CheckCompletion or the safety check.
-  void AwaitWork() ABSL_LOCKS_EXCLUDED(mu_);
-  void Pause(absl::Duration pause) ABSL_LOCKS_EXCLUDED(mu_);
-
-  bool HandIsEmpty() const {
-    return std::all_of(counters_.begin(), counters_.end(),
-                       [](const ResultCounter& counter) { return counter.in_hand() == 0; });
-  }
-
-  const Options options_;
-  const Events events_;
-  const Dependencies deps_;
-  std::stop_source stop_;
-  std::deque<ResultCounter> counters_;  // one per partition; the controller's own thread only
-
-  base::Mutex mu_;
-  base::CondVar wake_;
-  bool work_detected_ ABSL_GUARDED_BY(mu_) = true;  // look once at the start
-  std::set<uint64_t> asked_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
-  std::thread thread_;
-};
-
-absl::Status DrainingController::Start() {
-  for (const queue::QueueId& partition : options_.partitions) {
-    absl::Status created = deps_.queues->CreateQueue(partition, {});
-    if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
-  }
-  MUSTER_ASSIGN_OR_RETURN(subscription_,
-                          deps_.bus->Subscribe([this](const auto& event) { OnTrigger(event); }));
-  thread_ = std::thread([this] { Run(); });
-  return absl::OkStatus();
-}
-
-void DrainingController::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
-  const auto is_for = [&event](const queue::QueueId& id) {
-    return bus::IsFor(event, id.account, id.name);
-  };
-  if (std::none_of(options_.partitions.begin(), options_.partitions.end(), is_for)) return;
-  base::MutexLock lock(&mu_);
-  work_detected_ = true;
-  wake_.NotifyAll();
-}
-
-void DrainingController::CheckCompletion(uint64_t batch) {
-  base::MutexLock lock(&mu_);
-  asked_.insert(batch);
-  wake_.NotifyAll();
-}
-
-void DrainingController::Stop() {
-  subscription_.reset();  // first, so that no trigger wakes a thread that is gone
-  {
-    base::MutexLock lock(&mu_);
-    stop_.request_stop();
-    wake_.NotifyAll();
-  }
-  if (thread_.joinable()) thread_.join();
-}
-
-void DrainingController::Run() {
-  absl::Status turn;
-  while (turn.ok() && !stop_.stop_requested()) turn = Turn();
-  // Cancelled: Stop cut a retry short; the unsettled messages come again.
-  if (turn.ok() || (stop_.stop_requested() && absl::IsCancelled(turn))) return;
-  if (events_.on_error) return events_.on_error(turn);
-  base::Log(base::kError, "results are not counted any more", {{"why", turn.ToString()}});
-}
-
-absl::Status DrainingController::Turn() {
-  {
-    base::MutexLock lock(&mu_);
-    work_detected_ =
-        false;  // cleared before the look: a message that is put from now on causes another one
-  }
-  MUSTER_RETURN_IF_ERROR(Gather());
-  const bool idle = HandIsEmpty();
-  MUSTER_RETURN_IF_ERROR(CountAll());
-  MUSTER_RETURN_IF_ERROR(CheckAsked());
-  if (idle) AwaitWork();
-  return absl::OkStatus();
-}
-
-absl::Status DrainingController::Gather() {
-  const absl::Duration start = deps_.clock->Monotonic();
-  for (;;) {
-    for (ResultCounter& counter : counters_) {
-      MUSTER_RETURN_IF_ERROR(counter.Receive().status());
-    }
-    if (HandIsEmpty()) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(const bool time_to_count, IsTimeToCount(start));
-    if (time_to_count) return absl::OkStatus();
-    Pause(kGatherPause);
-  }
-}
-
-absl::StatusOr<bool> DrainingController::IsTimeToCount(absl::Duration since) {
-  if (stop_.stop_requested() || deps_.clock->Monotonic() - since >= options_.linger) return true;
-  for (ResultCounter& counter : counters_) {
-    if (counter.full()) return true;
-    MUSTER_ASSIGN_OR_RETURN(const bool last, counter.HoldsTheLast());
-    if (last) return true;
-  }
-  return false;
-}
-
-absl::Status DrainingController::CountAll() {
-  for (ResultCounter& counter : counters_) {
-    if (counter.in_hand() > 0) MUSTER_RETURN_IF_ERROR(counter.Count());
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DrainingController::CheckAsked() {
-  std::set<uint64_t> asked;
-  {
-    base::MutexLock lock(&mu_);
-    asked.swap(asked_);
-  }
-  for (const uint64_t batch : asked) {
-    MUSTER_RETURN_IF_ERROR(counters_.front().CompleteIfDone(batch));
-  }
-  return absl::OkStatus();
-}
-
-void DrainingController::AwaitWork() {
-  base::MutexLock lock(&mu_);
-  absl::Duration patience = options_.safety_check_interval;
-  for (ResultCounter& counter : counters_) {
-    patience = std::min(patience, counter.ComesAgainIn());
-  }
-  const absl::Duration deadline = deps_.clock->Monotonic() + patience;
-  while (!work_detected_ && asked_.empty() && !stop_.stop_requested()) {
-    if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return;
-  }
-}
-
-void DrainingController::Pause(absl::Duration pause) {
-  base::MutexLock lock(&mu_);
-  const absl::Duration deadline = deps_.clock->Monotonic() + pause;
-  while (!stop_.stop_requested()) {
-    if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return;
-  }
-}
 
 absl::Status Validate(const Options& options) {
   if (options.partitions.empty()) {
@@ -214,7 +39,145 @@ absl::Status Validate(const Options& options) {
 absl::StatusOr<std::unique_ptr<Controller>> Controller::Create(Options options, Events events,
                                                                Dependencies dependencies) {
   MUSTER_RETURN_IF_ERROR(Validate(options));
-  return std::make_unique<DrainingController>(std::move(options), std::move(events), dependencies);
+  return std::unique_ptr<Controller>(
+      new Controller(std::move(options), std::move(events), dependencies));
+}
+
+Controller::Controller(Options options, Events events, Dependencies dependencies)
+    : options_(std::move(options)), events_(std::move(events)), deps_(dependencies) {
+  for (const queue::QueueId& partition : options_.partitions) {
+    counters_.push_back(
+        std::make_unique<ResultCounter>(partition, options_, &events_, deps_, stop_.get_token()));
+  }
+}
+
+Controller::~Controller() { Stop(); }
+
+bool Controller::HandIsEmpty() const {
+  return std::all_of(counters_.begin(), counters_.end(),
+                     [](const auto& counter) { return counter->in_hand() == 0; });
+}
+
+absl::Status Controller::Start() {
+  for (const queue::QueueId& partition : options_.partitions) {
+    absl::Status created = deps_.queues->CreateQueue(partition, {});
+    if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
+  }
+  MUSTER_ASSIGN_OR_RETURN(subscription_,
+                          deps_.bus->Subscribe([this](const auto& event) { OnTrigger(event); }));
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void Controller::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
+  const auto is_for = [&event](const queue::QueueId& id) {
+    return bus::IsFor(event, id.account, id.name);
+  };
+  if (std::none_of(options_.partitions.begin(), options_.partitions.end(), is_for)) return;
+  base::MutexLock lock(&mu_);
+  work_detected_ = true;
+  wake_.NotifyAll();
+}
+
+void Controller::CheckCompletion(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  asked_.insert(batch);
+  wake_.NotifyAll();
+}
+
+void Controller::Stop() {
+  subscription_.reset();  // first, so that no trigger wakes a thread that is gone
+  {
+    base::MutexLock lock(&mu_);
+    stop_.request_stop();
+    wake_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Controller::Run() {
+  absl::Status turn;
+  while (turn.ok() && !stop_.stop_requested()) turn = Turn();
+  // Cancelled: Stop cut a retry short; the unsettled messages come again.
+  if (turn.ok() || (stop_.stop_requested() && absl::IsCancelled(turn))) return;
+  if (events_.on_error) return events_.on_error(turn);
+  base::Log(base::kError, "results are not counted any more", {{"why", turn.ToString()}});
+}
+
+absl::Status Controller::Turn() {
+  {
+    base::MutexLock lock(&mu_);
+    // Cleared before the look: a message that is put from now on causes another one.
+    work_detected_ = false;
+  }
+  MUSTER_RETURN_IF_ERROR(Gather());
+  const bool idle = HandIsEmpty();
+  MUSTER_RETURN_IF_ERROR(CountAll());
+  MUSTER_RETURN_IF_ERROR(CheckAsked());
+  if (idle) AwaitWork();
+  return absl::OkStatus();
+}
+
+absl::Status Controller::Gather() {
+  const absl::Duration start = deps_.clock->Monotonic();
+  for (;;) {
+    for (const auto& counter : counters_) {
+      MUSTER_RETURN_IF_ERROR(counter->Receive().status());
+    }
+    if (HandIsEmpty()) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const bool time_to_count, IsTimeToCount(start));
+    if (time_to_count) return absl::OkStatus();
+    Pause(kGatherPause);
+  }
+}
+
+absl::StatusOr<bool> Controller::IsTimeToCount(absl::Duration since) {
+  if (stop_.stop_requested() || deps_.clock->Monotonic() - since >= options_.linger) return true;
+  for (const auto& counter : counters_) {
+    if (counter->full()) return true;
+    MUSTER_ASSIGN_OR_RETURN(const bool last, counter->HoldsTheLast());
+    if (last) return true;
+  }
+  return false;
+}
+
+absl::Status Controller::CountAll() {
+  for (const auto& counter : counters_) {
+    if (counter->in_hand() > 0) MUSTER_RETURN_IF_ERROR(counter->Count());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Controller::CheckAsked() {
+  std::set<uint64_t> asked;
+  {
+    base::MutexLock lock(&mu_);
+    asked.swap(asked_);
+  }
+  for (const uint64_t batch : asked) {
+    MUSTER_RETURN_IF_ERROR(counters_.front()->CompleteIfDone(batch));
+  }
+  return absl::OkStatus();
+}
+
+void Controller::AwaitWork() {
+  base::MutexLock lock(&mu_);
+  absl::Duration patience = options_.safety_check_interval;
+  for (const auto& counter : counters_) {
+    patience = std::min(patience, counter->ComesAgainIn());
+  }
+  const absl::Duration deadline = deps_.clock->Monotonic() + patience;
+  while (!work_detected_ && asked_.empty() && !stop_.stop_requested()) {
+    if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return;
+  }
+}
+
+void Controller::Pause(absl::Duration pause) {
+  base::MutexLock lock(&mu_);
+  const absl::Duration deadline = deps_.clock->Monotonic() + pause;
+  while (!stop_.stop_requested()) {
+    if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return;
+  }
 }
 
 }  // namespace muster::controller

@@ -9,13 +9,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
 #include "muster/bus/trigger_bus.h"
 #include "muster/ledger/batch_ledger.h"
@@ -23,6 +27,8 @@
 #include "muster/report/report_store.h"
 
 namespace muster::controller {
+
+class ResultCounter;
 
 // What a controller works with. Nothing is owned; all of it outlives the controller.
 struct Dependencies {
@@ -62,21 +68,51 @@ struct Events {
 };
 
 // Thread-safe.
-class Controller {
+class Controller final {
  public:
   static absl::StatusOr<std::unique_ptr<Controller>> Create(Options options, Events events,
                                                             Dependencies dependencies);
-  virtual ~Controller() = default;  // Stop()s
+  ~Controller();  // Stop()s
 
   // Creates the partitions' queues if they are missing, and begins to drain.
-  virtual absl::Status Start() = 0;
+  absl::Status Start() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Call this when the batch was sealed, or may be complete for another reason: the controller
   // checks it soon, on its own thread, and calls on_complete if it is complete.
-  virtual void CheckCompletion(uint64_t batch) = 0;
+  void CheckCompletion(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Finishes the current commit and stops. Safe to call twice and before Start.
-  virtual void Stop() = 0;
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  Controller(Options options, Events events, Dependencies dependencies);
+
+  void OnTrigger(const bus::InterRoleCommunicationEvent& event) ABSL_LOCKS_EXCLUDED(mu_);
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
+  // Gathers and counts results until the partitions are empty, then sleeps in AwaitWork.
+  absl::Status Turn() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Gather() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<bool> IsTimeToCount(absl::Duration since) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CountAll() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CheckAsked() ABSL_LOCKS_EXCLUDED(mu_);
+  // Sleeps until a trigger, a CheckCompletion or the safety check.
+  void AwaitWork() ABSL_LOCKS_EXCLUDED(mu_);
+  void Pause(absl::Duration pause) ABSL_LOCKS_EXCLUDED(mu_);
+  bool HandIsEmpty() const;
+
+  const Options options_;
+  const Events events_;
+  const Dependencies deps_;
+  std::stop_source stop_;
+  // One per partition; used by the controller's own thread only.
+  std::vector<std::unique_ptr<ResultCounter>> counters_;
+
+  base::Mutex mu_;
+  base::CondVar wake_;
+  bool work_detected_ ABSL_GUARDED_BY(mu_) = true;  // look once at the start
+  std::set<uint64_t> asked_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
+  std::thread thread_;
 };
 
 }  // namespace muster::controller
