@@ -234,52 +234,6 @@ void WorkerService::Report(const Served& served,
   for (const JobListener& one : served) *states->Add() = StateOf(one, clock_->Now());
 }
 
-absl::Status WorkerService::Start(const v1::StartListenerRequest& request,
-                                  v1::StartListenerResponse* response) {
-  Violations violations;
-  CheckNumber("thread_count", request.thread_count(), 1, listener::kMaxDequeueTasks, &violations);
-  MUSTER_RETURN_IF_ERROR(Refuse(violations));
-  MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request.job()));
-  for (const JobListener& one : served) MUSTER_RETURN_IF_ERROR(CheckListens(one));
-  for (const JobListener& one : served) {
-    MUSTER_RETURN_IF_ERROR(base::Annotate(one.listener->StartListener(request.thread_count()),
-                                          absl::StrCat("job ", one.job)));
-  }
-  Report(served, response->mutable_listeners());
-  return absl::OkStatus();
-}
-
-absl::Status WorkerService::Set(const v1::SetOptionsRequest& request,
-                                v1::SetOptionsResponse* response) {
-  MUSTER_RETURN_IF_ERROR(Refuse(CheckValues(request.options())));
-  MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request.job()));
-  base::MutexLock lock(&options_mu_);
-  MUSTER_RETURN_IF_ERROR(Refuse(CheckIntervals(served, request.options())));
-  for (const JobListener& one : served) {
-    MUSTER_RETURN_IF_ERROR(Apply(*one.listener, request.options()));
-  }
-  Report(served, response->mutable_listeners());
-  return absl::OkStatus();
-}
-
-absl::Status WorkerService::Stop(const v1::DrainRequest& request, v1::DrainResponse* response) {
-  absl::Duration grace = kDefaultGrace;
-  if (request.has_grace()) {
-    Violations violations;
-    CheckDuration("grace", request.grace(), absl::ZeroDuration(), kMaxGrace, &violations);
-    MUSTER_RETURN_IF_ERROR(Refuse(violations));
-    grace = base::FromProto(request.grace());
-  }
-  MUSTER_RETURN_IF_ERROR(Find(request.job()).status());
-  // Retire first: from here on no listener is replaced, so Find sees the final ones.
-  listeners_->Retire(request.job());
-  MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request.job()));
-  const int64_t before = ReleasedBy(served);
-  MUSTER_RETURN_IF_ERROR(StopAll(served, grace));
-  response->set_messages_released(ReleasedBy(served) - before);
-  return absl::OkStatus();
-}
-
 grpc::Status WorkerService::QueryState(grpc::ServerContext* context,
                                        const v1::QueryStateRequest* request,
                                        v1::QueryStateResponse* response) {
@@ -293,13 +247,36 @@ grpc::Status WorkerService::QueryState(grpc::ServerContext* context,
 grpc::Status WorkerService::StartListener(grpc::ServerContext* context,
                                           const v1::StartListenerRequest* request,
                                           v1::StartListenerResponse* response) {
-  return rpc::Answer(*context, [&] { return Start(*request, response); });
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    Violations violations;
+    CheckNumber("thread_count", request->thread_count(), 1, listener::kMaxDequeueTasks,
+                &violations);
+    MUSTER_RETURN_IF_ERROR(Refuse(violations));
+    MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request->job()));
+    for (const JobListener& one : served) MUSTER_RETURN_IF_ERROR(CheckListens(one));
+    for (const JobListener& one : served) {
+      MUSTER_RETURN_IF_ERROR(base::Annotate(one.listener->StartListener(request->thread_count()),
+                                            absl::StrCat("job ", one.job)));
+    }
+    Report(served, response->mutable_listeners());
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status WorkerService::SetOptions(grpc::ServerContext* context,
                                        const v1::SetOptionsRequest* request,
                                        v1::SetOptionsResponse* response) {
-  return rpc::Answer(*context, [&] { return Set(*request, response); });
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(Refuse(CheckValues(request->options())));
+    MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request->job()));
+    base::MutexLock lock(&options_mu_);
+    MUSTER_RETURN_IF_ERROR(Refuse(CheckIntervals(served, request->options())));
+    for (const JobListener& one : served) {
+      MUSTER_RETURN_IF_ERROR(Apply(*one.listener, request->options()));
+    }
+    Report(served, response->mutable_listeners());
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status WorkerService::Pause(grpc::ServerContext* context, const v1::PauseRequest* request,
@@ -322,7 +299,23 @@ grpc::Status WorkerService::Resume(grpc::ServerContext* context, const v1::Resum
 
 grpc::Status WorkerService::Drain(grpc::ServerContext* context, const v1::DrainRequest* request,
                                   v1::DrainResponse* response) {
-  return rpc::Answer(*context, [&] { return Stop(*request, response); });
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    absl::Duration grace = kDefaultGrace;
+    if (request->has_grace()) {
+      Violations violations;
+      CheckDuration("grace", request->grace(), absl::ZeroDuration(), kMaxGrace, &violations);
+      MUSTER_RETURN_IF_ERROR(Refuse(violations));
+      grace = base::FromProto(request->grace());
+    }
+    MUSTER_RETURN_IF_ERROR(Find(request->job()).status());
+    // Retire first: from here on no listener is replaced, so Find sees the final ones.
+    listeners_->Retire(request->job());
+    MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request->job()));
+    const int64_t before = ReleasedBy(served);
+    MUSTER_RETURN_IF_ERROR(StopAll(served, grace));
+    response->set_messages_released(ReleasedBy(served) - before);
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace muster::processor

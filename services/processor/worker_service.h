@@ -40,10 +40,6 @@ class WorkerService final : public v1::WorkerService::Service {
   void Report(const Served& served,
               google::protobuf::RepeatedPtrField<v1::ListenerState>* states) const;
 
-  absl::Status Start(const v1::StartListenerRequest& request, v1::StartListenerResponse* response);
-  absl::Status Set(const v1::SetOptionsRequest& request, v1::SetOptionsResponse* response);
-  absl::Status Stop(const v1::DrainRequest& request, v1::DrainResponse* response);
-
   JobListeners* const listeners_;  // not owned
   base::Clock* const clock_;       // not owned
   // Held while options change: each change is checked against the current options.

@@ -73,18 +73,15 @@ grpc::Status ScalingService::GetAgent(grpc::ServerContext* context, const v1::Ge
 grpc::Status ScalingService::ListTargets(grpc::ServerContext* context,
                                          const v1::ListTargetsRequest* request,
                                          v1::ListTargetsResponse* response) {
-  return rpc::Answer(*context, [&] { return List(*request, response); });
-}
-
-absl::Status ScalingService::List(const v1::ListTargetsRequest& request,
-                                  v1::ListTargetsResponse* response) const {
-  MUSTER_RETURN_IF_ERROR(CheckLeads());
-  MUSTER_RETURN_IF_ERROR(CheckTarget(request.target()));
-  for (const auto& loop : agent_->Targets()) {
-    if (!request.target().empty() && loop->name() != request.target()) continue;
-    *response->add_targets() = loop->Status();
-  }
-  return absl::OkStatus();
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(CheckLeads());
+    MUSTER_RETURN_IF_ERROR(CheckTarget(request->target()));
+    for (const auto& loop : agent_->Targets()) {
+      if (!request->target().empty() && loop->name() != request->target()) continue;
+      *response->add_targets() = loop->Status();
+    }
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status ScalingService::GetDecision(grpc::ServerContext* context,
@@ -120,64 +117,59 @@ grpc::Status ScalingService::ListDecisions(grpc::ServerContext* context,
 grpc::Status ScalingService::WatchDecisions(
     grpc::ServerContext* context, const v1::WatchDecisionsRequest* request,
     grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) {
-  return rpc::Answer(*context, [&] { return Watch(context, *request, writer); });
-}
-
-absl::Status ScalingService::Watch(grpc::ServerContext* context,
-                                   const v1::WatchDecisionsRequest& request,
-                                   grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) const {
-  MUSTER_RETURN_IF_ERROR(CheckLeads());
-  MUSTER_RETURN_IF_ERROR(CheckTarget(request.target()));
-  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<DecisionLog::Follower> follower,
-                          agent_->decisions()->Follow(request.target()));
-  // The follower exists already, so a client that has received the headers misses no later
-  // decision.
-  writer->SendInitialMetadata();
-  while (!context->IsCancelled()) {
-    if (stopping_) return absl::UnavailableError("this agent is about to stop: watch another one");
-    std::optional<v1::ScalingDecision> next = follower->Next(clock_->Monotonic() + kFollowPeriod);
-    if (next.has_value()) {
-      v1::WatchDecisionsResponse response;
-      *response.mutable_decision() = *std::move(next);
-      if (!writer->Write(response)) break;
-    } else if (follower->ended() || !agent_->leads()) {
-      return absl::UnavailableError("this agent leads no more: watch the one that does");
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(CheckLeads());
+    MUSTER_RETURN_IF_ERROR(CheckTarget(request->target()));
+    MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<DecisionLog::Follower> follower,
+                            agent_->decisions()->Follow(request->target()));
+    // The follower exists already, so a client that has received the headers misses no later
+    // decision.
+    writer->SendInitialMetadata();
+    while (!context->IsCancelled()) {
+      if (stopping_)
+        return absl::UnavailableError("this agent is about to stop: watch another one");
+      std::optional<v1::ScalingDecision> next = follower->Next(clock_->Monotonic() + kFollowPeriod);
+      if (next.has_value()) {
+        v1::WatchDecisionsResponse response;
+        *response.mutable_decision() = *std::move(next);
+        if (!writer->Write(response)) break;
+      } else if (follower->ended() || !agent_->leads()) {
+        return absl::UnavailableError("this agent leads no more: watch the one that does");
+      }
     }
-  }
-  return absl::CancelledError("nobody watches any more");
+    return absl::CancelledError("nobody watches any more");
+  });
 }
 
 grpc::Status ScalingService::SetOverride(grpc::ServerContext* context,
                                          const v1::SetOverrideRequest* request,
                                          v1::SetOverrideResponse* response) {
-  return rpc::Answer(*context, [&] { return Set(*context, *request, response); });
-}
-
-absl::Status ScalingService::Set(const grpc::ServerContext& context,
-                                 const v1::SetOverrideRequest& request,
-                                 v1::SetOverrideResponse* response) {
-  if (request.replicas() < 0) return rpc::BadField("replicas", "must not be negative");
-  MUSTER_ASSIGN_OR_RETURN(const absl::Duration hold, HoldIn(request));
-  MUSTER_RETURN_IF_ERROR(CheckLeads());
-  const auto rules = agent_->rules().rules;
-  const scaling::rules::Target* const target = rules->FindTarget(request.target());
-  if (target == nullptr) {
-    return absl::NotFoundError(absl::StrCat("the rules have no target '", request.target(), "'"));
-  }
-  if (request.replicas() < target->range.min || request.replicas() > target->range.max) {
-    return absl::OutOfRangeError(
-        absl::StrCat(request.replicas(), " replicas are outside the bounds of the target '",
-                     target->id, "', which are ", target->range.min, " to ", target->range.max));
-  }
-  const Override override{target->id, request.replicas(), clock_->Now() + hold, CallerOf(context)};
-  MUSTER_RETURN_IF_ERROR(agent_->SetOverride(override));
-  base::Log(base::kInfo, "a target is held on request",
-            {{"target", override.target},
-             {"replicas", override.replicas},
-             {"until", absl::FormatTime(override.until)},
-             {"by", override.by}});
-  *response->mutable_override() = ToProto(override);
-  return absl::OkStatus();
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    if (request->replicas() < 0) return rpc::BadField("replicas", "must not be negative");
+    MUSTER_ASSIGN_OR_RETURN(const absl::Duration hold, HoldIn(*request));
+    MUSTER_RETURN_IF_ERROR(CheckLeads());
+    const auto rules = agent_->rules().rules;
+    const scaling::rules::Target* const target = rules->FindTarget(request->target());
+    if (target == nullptr) {
+      return absl::NotFoundError(
+          absl::StrCat("the rules have no target '", request->target(), "'"));
+    }
+    if (request->replicas() < target->range.min || request->replicas() > target->range.max) {
+      return absl::OutOfRangeError(
+          absl::StrCat(request->replicas(), " replicas are outside the bounds of the target '",
+                       target->id, "', which are ", target->range.min, " to ", target->range.max));
+    }
+    const Override override{target->id, request->replicas(), clock_->Now() + hold,
+                            CallerOf(*context)};
+    MUSTER_RETURN_IF_ERROR(agent_->SetOverride(override));
+    base::Log(base::kInfo, "a target is held on request",
+              {{"target", override.target},
+               {"replicas", override.replicas},
+               {"until", absl::FormatTime(override.until)},
+               {"by", override.by}});
+    *response->mutable_override() = ToProto(override);
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status ScalingService::ClearOverride(grpc::ServerContext* context,

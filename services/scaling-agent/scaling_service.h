@@ -49,11 +49,6 @@ class ScalingService final : public v1::ScalingService::Service {
   absl::StatusOr<std::shared_ptr<TargetLoop>> Find(const std::string& target) const;
   // NotFound: `target` is neither empty nor a target of the rules.
   absl::Status CheckTarget(const std::string& target) const;
-  absl::Status List(const v1::ListTargetsRequest& request, v1::ListTargetsResponse* response) const;
-  absl::Status Watch(grpc::ServerContext* context, const v1::WatchDecisionsRequest& request,
-                     grpc::ServerWriter<v1::WatchDecisionsResponse>* writer) const;
-  absl::Status Set(const grpc::ServerContext& context, const v1::SetOverrideRequest& request,
-                   v1::SetOverrideResponse* response);
 
   Agent* const agent_;        // not owned
   base::Clock* const clock_;  // not owned

@@ -89,60 +89,54 @@ grpc::Status BatchService::GetBatch(grpc::ServerContext* context,
 grpc::Status BatchService::ListBatches(grpc::ServerContext* context,
                                        const v1::ListBatchesRequest* request,
                                        v1::ListBatchesResponse* response) {
-  return rpc::Answer(*context, [&] { return List(*request, response); });
-}
-
-absl::Status BatchService::List(const v1::ListBatchesRequest& request,
-                                v1::ListBatchesResponse* response) {
-  if (request.page_size() < 0 || request.page_size() > kMaxPage) {
-    return rpc::BadField("page_size", absl::StrCat("must be within 0 to ", kMaxPage));
-  }
-  const int page = request.page_size() == 0 ? kDefaultPage : request.page_size();
-  // A token is the number of the last batch of the page before.
-  uint64_t below = std::numeric_limits<uint64_t>::max();
-  if (!request.page_token().empty() && !absl::SimpleAtoi(request.page_token(), &below)) {
-    return rpc::BadField("page_token", "is none of a response");
-  }
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, deps_.ledger->List());
-  for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch) {
-    if (batch->number >= below || !IsWanted(*batch, request)) continue;
-    if (response->batches_size() == page) {
-      response->set_next_page_token(absl::StrCat(response->batches().rbegin()->batch()));
-      break;
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    if (request->page_size() < 0 || request->page_size() > kMaxPage) {
+      return rpc::BadField("page_size", absl::StrCat("must be within 0 to ", kMaxPage));
     }
-    MUSTER_ASSIGN_OR_RETURN(*response->add_batches(), StatusOf(batch->number));
-  }
-  return absl::OkStatus();
+    const int page = request->page_size() == 0 ? kDefaultPage : request->page_size();
+    // A token is the number of the last batch of the page before.
+    uint64_t below = std::numeric_limits<uint64_t>::max();
+    if (!request->page_token().empty() && !absl::SimpleAtoi(request->page_token(), &below)) {
+      return rpc::BadField("page_token", "is none of a response");
+    }
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, deps_.ledger->List());
+    for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch) {
+      if (batch->number >= below || !IsWanted(*batch, *request)) continue;
+      if (response->batches_size() == page) {
+        response->set_next_page_token(absl::StrCat(response->batches().rbegin()->batch()));
+        break;
+      }
+      MUSTER_ASSIGN_OR_RETURN(*response->add_batches(), StatusOf(batch->number));
+    }
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status BatchService::WatchBatch(grpc::ServerContext* context,
                                       const v1::WatchBatchRequest* request,
                                       grpc::ServerWriter<v1::WatchBatchResponse>* writer) {
-  return rpc::Answer(*context, [&] { return Watch(context, *request, writer); });
-}
-
-absl::Status BatchService::Watch(grpc::ServerContext* context, const v1::WatchBatchRequest& request,
-                                 grpc::ServerWriter<v1::WatchBatchResponse>* writer) {
-  v1::WatchBatchResponse last;
-  last.mutable_status()->set_revision(request.after_revision());
-  uint64_t news = 0;
-  while (!context->IsCancelled()) {
-    if (stopping_) return absl::UnavailableError("this initiator is about to stop: watch on");
-    v1::WatchBatchResponse next;
-    MUSTER_ASSIGN_OR_RETURN(*next.mutable_status(), StatusOf(request.batch()));
-    if (!SaysTheSame(next.status(), last.status())) {
-      next.mutable_status()->set_revision(
-          std::max(next.status().revision(), last.status().revision() + 1));
-      if (!writer->Write(next)) return absl::CancelledError("nobody watches any more");
-      last = next;
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    v1::WatchBatchResponse last;
+    last.mutable_status()->set_revision(request->after_revision());
+    uint64_t news = 0;
+    while (!context->IsCancelled()) {
+      if (stopping_) return absl::UnavailableError("this initiator is about to stop: watch on");
+      v1::WatchBatchResponse next;
+      MUSTER_ASSIGN_OR_RETURN(*next.mutable_status(), StatusOf(request->batch()));
+      if (!SaysTheSame(next.status(), last.status())) {
+        next.mutable_status()->set_revision(
+            std::max(next.status().revision(), last.status().revision() + 1));
+        if (!writer->Write(next)) return absl::CancelledError("nobody watches any more");
+        last = next;
+      }
+      const v1::BatchState state = next.status().state();
+      if (state == v1::BATCH_STATE_COMPLETE || state == v1::BATCH_STATE_CANCELLED) {
+        return absl::OkStatus();
+      }
+      deps_.scheduler->AwaitNews(&news, deps_.clock->Monotonic() + kWatchInterval);
     }
-    const v1::BatchState state = next.status().state();
-    if (state == v1::BATCH_STATE_COMPLETE || state == v1::BATCH_STATE_CANCELLED) {
-      return absl::OkStatus();
-    }
-    deps_.scheduler->AwaitNews(&news, deps_.clock->Monotonic() + kWatchInterval);
-  }
-  return absl::CancelledError("nobody watches any more");
+    return absl::CancelledError("nobody watches any more");
+  });
 }
 
 grpc::Status BatchService::CancelBatch(grpc::ServerContext* context,

@@ -84,9 +84,6 @@ class BatchService final : public v1::BatchService::Service {
                           v1::GetReceiptResponse* response) override;
 
  private:
-  absl::Status List(const v1::ListBatchesRequest& request, v1::ListBatchesResponse* response);
-  absl::Status Watch(grpc::ServerContext* context, const v1::WatchBatchRequest& request,
-                     grpc::ServerWriter<v1::WatchBatchResponse>* writer);
   absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch);
   absl::StatusOr<report::StoredReceipt> ReceiptOfCancelled(const ledger::Batch& batch);
   // The batch's status, as its next revision.

@@ -79,22 +79,82 @@ JobService::JobService(job::JobRegistry* registry, bus::TriggerBus* bus, std::st
 
 grpc::Status JobService::ApplyJob(grpc::ServerContext* context, const v1::ApplyJobRequest* request,
                                   v1::ApplyJobResponse* response) {
-  return rpc::Answer(*context, [&] { return Apply(*request, response); });
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    std::optional<std::string> expected;
+    if (request->has_expected_revision()) expected = request->expected_revision();
+    const bool is_revision = !expected.has_value() || expected->empty() ||
+                             base::Fingerprint128::FromHex(*expected).has_value();
+    if (!is_revision)
+      return BadField("expected_revision", "is no revision of 32 hexadecimal digits");
+    const absl::StatusOr<job::Applied> applied = registry_->Apply(request->definition(), expected);
+    if (absl::IsInvalidArgument(applied.status())) {
+      return rpc::WithViolations(applied.status(), {{"definition", "has mistakes"}});
+    }
+    MUSTER_RETURN_IF_ERROR(applied.status());
+    // Also if nothing has changed: an earlier call may have stored the job and failed before its
+    // event.
+    PublishJobChanged(applied->entry.name);
+    FillJob(applied->entry, applied->job, response->mutable_job());
+    response->set_revised(applied->revised);
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status JobService::GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
                                 v1::GetJobResponse* response) {
-  return rpc::Answer(*context, [&] { return Get(*request, response); });
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(RequireName(request->name()));
+    MUSTER_ASSIGN_OR_RETURN(const JobEntry entry, registry_->Get(request->name()));
+    FillJob(entry, response->mutable_job());
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status JobService::ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
                                   v1::ListJobsResponse* response) {
-  return rpc::Answer(*context, [&] { return List(*request, response); });
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const int page_size, PageSize(request->page_size()));
+    MUSTER_RETURN_IF_ERROR(RequireToken(request->page_token()));
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<JobSummary> all, registry_->Summaries());
+    size_t bytes = 0;
+    for (const JobSummary& summary : all) {
+      if (summary.name <= request->page_token()) continue;
+      if (response->jobs_size() == page_size) {
+        response->set_next_page_token(response->jobs().rbegin()->name());
+        break;
+      }
+      const absl::StatusOr<JobEntry> entry = registry_->Get(summary.name);
+      if (absl::IsNotFound(entry.status())) continue;  // deleted meanwhile
+      MUSTER_RETURN_IF_ERROR(entry.status());
+      v1::Job job;
+      FillJob(*entry, &job);
+      bytes += job.ByteSizeLong();
+      if (bytes > kMaxPageBytes && response->jobs_size() > 0) {
+        response->set_next_page_token(response->jobs().rbegin()->name());
+        break;
+      }
+      *response->add_jobs() = std::move(job);
+    }
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status JobService::DeleteJob(grpc::ServerContext* context,
                                    const v1::DeleteJobRequest* request, v1::DeleteJobResponse*) {
-  return rpc::Answer(*context, [&] { return Delete(*request); });
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(RequireName(request->name()));
+    MUSTER_RETURN_IF_ERROR(registry_->Get(request->name()).status());
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<uint64_t> batch,
+                            find_running_batch_(request->name()));
+    if (batch.has_value()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "batch ", *batch, " of job '", request->name(), "' is not over: `muster batch get ",
+          *batch, "` says what it waits for, `muster batch cancel ", *batch, "` gives it up"));
+    }
+    MUSTER_RETURN_IF_ERROR(registry_->Delete(request->name()));
+    PublishJobChanged(request->name());
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status JobService::CheckJob(grpc::ServerContext* context, const v1::CheckJobRequest* request,
@@ -113,72 +173,6 @@ grpc::Status JobService::CheckJob(grpc::ServerContext* context, const v1::CheckJ
     }
     return absl::OkStatus();
   });
-}
-
-absl::Status JobService::Apply(const v1::ApplyJobRequest& request, v1::ApplyJobResponse* response) {
-  std::optional<std::string> expected;
-  if (request.has_expected_revision()) expected = request.expected_revision();
-  const bool is_revision = !expected.has_value() || expected->empty() ||
-                           base::Fingerprint128::FromHex(*expected).has_value();
-  if (!is_revision) return BadField("expected_revision", "is no revision of 32 hexadecimal digits");
-  const absl::StatusOr<job::Applied> applied = registry_->Apply(request.definition(), expected);
-  if (absl::IsInvalidArgument(applied.status())) {
-    return rpc::WithViolations(applied.status(), {{"definition", "has mistakes"}});
-  }
-  MUSTER_RETURN_IF_ERROR(applied.status());
-  // Also if nothing has changed: an earlier call may have stored the job and failed before its
-  // event.
-  PublishJobChanged(applied->entry.name);
-  FillJob(applied->entry, applied->job, response->mutable_job());
-  response->set_revised(applied->revised);
-  return absl::OkStatus();
-}
-
-absl::Status JobService::Get(const v1::GetJobRequest& request, v1::GetJobResponse* response) {
-  MUSTER_RETURN_IF_ERROR(RequireName(request.name()));
-  MUSTER_ASSIGN_OR_RETURN(const JobEntry entry, registry_->Get(request.name()));
-  FillJob(entry, response->mutable_job());
-  return absl::OkStatus();
-}
-
-absl::Status JobService::List(const v1::ListJobsRequest& request, v1::ListJobsResponse* response) {
-  MUSTER_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
-  MUSTER_RETURN_IF_ERROR(RequireToken(request.page_token()));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<JobSummary> all, registry_->Summaries());
-  size_t bytes = 0;
-  for (const JobSummary& summary : all) {
-    if (summary.name <= request.page_token()) continue;
-    if (response->jobs_size() == page_size) {
-      response->set_next_page_token(response->jobs().rbegin()->name());
-      break;
-    }
-    const absl::StatusOr<JobEntry> entry = registry_->Get(summary.name);
-    if (absl::IsNotFound(entry.status())) continue;  // deleted meanwhile
-    MUSTER_RETURN_IF_ERROR(entry.status());
-    v1::Job job;
-    FillJob(*entry, &job);
-    bytes += job.ByteSizeLong();
-    if (bytes > kMaxPageBytes && response->jobs_size() > 0) {
-      response->set_next_page_token(response->jobs().rbegin()->name());
-      break;
-    }
-    *response->add_jobs() = std::move(job);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status JobService::Delete(const v1::DeleteJobRequest& request) {
-  MUSTER_RETURN_IF_ERROR(RequireName(request.name()));
-  MUSTER_RETURN_IF_ERROR(registry_->Get(request.name()).status());
-  MUSTER_ASSIGN_OR_RETURN(const std::optional<uint64_t> batch, find_running_batch_(request.name()));
-  if (batch.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "batch ", *batch, " of job '", request.name(), "' is not over: `muster batch get ", *batch,
-        "` says what it waits for, `muster batch cancel ", *batch, "` gives it up"));
-  }
-  MUSTER_RETURN_IF_ERROR(registry_->Delete(request.name()));
-  PublishJobChanged(request.name());
-  return absl::OkStatus();
 }
 
 void JobService::PublishJobChanged(absl::string_view job) {

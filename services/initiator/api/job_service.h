@@ -41,10 +41,6 @@ class JobService final : public v1::JobService::Service {
                         v1::CheckJobResponse* response) override;
 
  private:
-  absl::Status Apply(const v1::ApplyJobRequest& request, v1::ApplyJobResponse* response);
-  absl::Status Get(const v1::GetJobRequest& request, v1::GetJobResponse* response);
-  absl::Status List(const v1::ListJobsRequest& request, v1::ListJobsResponse* response);
-  absl::Status Delete(const v1::DeleteJobRequest& request);
   void PublishJobChanged(absl::string_view job);
 
   job::JobRegistry* const registry_;  // not owned
