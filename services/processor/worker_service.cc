@@ -18,9 +18,6 @@
 
 namespace muster::processor {
 
-// The state of a listener at `now`. Asks the store for the depth of each partition.
-v1::ListenerState StateOf(const JobListener& served, absl::Time now);
-
 namespace {
 
 v1::ListenerMode ModeOf(listener::DispatchMode mode) {
@@ -69,8 +66,7 @@ void FillTotals(const listener::ListenerCounters& counters, v1::ListenerTotals* 
   proto->set_wakeups_scheduled(counters.wakeups_scheduled);
 }
 
-}  // namespace
-
+// The state of a listener at `now`. Asks the store for the depth of each partition.
 v1::ListenerState StateOf(const JobListener& served, absl::Time now) {
   const listener::QueueListener& listener = *served.listener;
   const listener::ListenerOptions options = listener.options();
@@ -91,8 +87,6 @@ v1::ListenerState StateOf(const JobListener& served, absl::Time now) {
   *state.mutable_taken() = base::ToProto(now);
   return state;
 }
-
-namespace {
 
 using listener::QueueListener;
 using Violations = std::vector<rpc::FieldViolation>;

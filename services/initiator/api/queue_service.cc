@@ -24,21 +24,14 @@
 
 namespace muster::initiator::api {
 
+namespace {
+
 // How many messages to answer, and how much of each body.
 struct MessageCut {
   queue::QueueId queue;
   int max_messages = 0;
   int32_t max_body_bytes = 0;  // 0: all
 };
-
-absl::StatusOr<queue::QueueId> ParseQueue(const v1::QueueName& name);
-// Answers the request with the page size as max_results.
-absl::StatusOr<queue::ListQueuesRequest> ParseListQueues(const v1::ListQueuesRequest& request);
-absl::StatusOr<MessageCut> ParsePeek(const v1::PeekMessagesRequest& request);
-absl::StatusOr<MessageCut> ParseListPoison(const v1::ListPoisonRequest& request);
-absl::StatusOr<item::RedriveRequest> ParseRedrive(const v1::RedriveRequest& request);
-
-namespace {
 
 // Queues of a page if the request names no size: the store looks up their counts one by one.
 constexpr int kDefaultQueuePage = 100;
@@ -62,6 +55,12 @@ absl::Status CheckName(const std::string& field, const std::string& name) {
   return valid.ok() ? valid : rpc::BadField(field, valid.message());
 }
 
+absl::StatusOr<queue::QueueId> ParseQueue(const v1::QueueName& name) {
+  MUSTER_RETURN_IF_ERROR(CheckAccount("queue.account", name.account()));
+  MUSTER_RETURN_IF_ERROR(CheckName("queue.name", name.name()));
+  return queue::FromProto(name);
+}
+
 template <typename Request>
 absl::StatusOr<MessageCut> ParseCut(const Request& request, int most) {
   MessageCut cut;
@@ -73,14 +72,7 @@ absl::StatusOr<MessageCut> ParseCut(const Request& request, int most) {
   return cut;
 }
 
-}  // namespace
-
-absl::StatusOr<queue::QueueId> ParseQueue(const v1::QueueName& name) {
-  MUSTER_RETURN_IF_ERROR(CheckAccount("queue.account", name.account()));
-  MUSTER_RETURN_IF_ERROR(CheckName("queue.name", name.name()));
-  return queue::FromProto(name);
-}
-
+// Answers the request with the page size as max_results.
 absl::StatusOr<queue::ListQueuesRequest> ParseListQueues(const v1::ListQueuesRequest& request) {
   MUSTER_RETURN_IF_ERROR(CheckAccount("account", request.account()));
   queue::ListQueuesRequest parsed;
@@ -99,14 +91,6 @@ absl::StatusOr<queue::ListQueuesRequest> ParseListQueues(const v1::ListQueuesReq
     parsed.after = request.page_token();
   }
   return parsed;
-}
-
-absl::StatusOr<MessageCut> ParsePeek(const v1::PeekMessagesRequest& request) {
-  return ParseCut(request, queue::kMaxReceive);
-}
-
-absl::StatusOr<MessageCut> ParseListPoison(const v1::ListPoisonRequest& request) {
-  return ParseCut(request, queue::kMaxListPoison);
 }
 
 absl::StatusOr<item::RedriveRequest> ParseRedrive(const v1::RedriveRequest& request) {
@@ -128,8 +112,6 @@ absl::StatusOr<item::RedriveRequest> ParseRedrive(const v1::RedriveRequest& requ
   parsed.max = request.max_messages();
   return parsed;
 }
-
-namespace {
 
 // The size of one answer, below gRPC's limit by enough for the rest of the message. A single body
 // is far smaller.
@@ -224,7 +206,7 @@ grpc::Status QueueService::PeekMessages(grpc::ServerContext* context,
                                         const v1::PeekMessagesRequest* request,
                                         v1::PeekMessagesResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(const MessageCut cut, ParsePeek(*request));
+    MUSTER_ASSIGN_OR_RETURN(const MessageCut cut, ParseCut(*request, queue::kMaxReceive));
     MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::Message> messages,
                             queues_->Peek(cut.queue, cut.max_messages));
     AnswerRoom room;
@@ -241,7 +223,7 @@ grpc::Status QueueService::ListPoison(grpc::ServerContext* context,
                                       const v1::ListPoisonRequest* request,
                                       v1::ListPoisonResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(const MessageCut cut, ParseListPoison(*request));
+    MUSTER_ASSIGN_OR_RETURN(const MessageCut cut, ParseCut(*request, queue::kMaxListPoison));
     const absl::Status filled = FillPoison(cut, request->after_message_id(), *queues_, response);
     // Any other field was checked before.
     if (!absl::IsInvalidArgument(filled)) return filled;
