@@ -29,6 +29,10 @@ absl::Status StoppedAfter(const absl::Status& failure) {
 
 }  // namespace
 
+absl::Duration ExponentialBackoff(int failures, absl::Duration minimum, absl::Duration maximum) {
+  return Grown(minimum, 2, failures, maximum);
+}
+
 absl::Status Throttled(absl::string_view message, absl::Duration after) {
   absl::Status status = absl::ResourceExhaustedError(message);
   status.SetPayload(kRetryAfter, absl::Cord(absl::StrCat(absl::ToInt64Microseconds(after))));

@@ -108,6 +108,10 @@ class RetryPolicy {
   UniformSource uniform_ ABSL_GUARDED_BY(mu_);
 };
 
+// The wait after `failures` failures in a row, at least 1: `minimum` after the first one, twice as
+// long after each further one, at most `maximum`.
+absl::Duration ExponentialBackoff(int failures, absl::Duration minimum, absl::Duration maximum);
+
 // IdleBackoff: how long a dequeue task that finds its queue empty waits before it looks again
 // (req. 36): interval = min(minimum + (2^idle − 1) × random[80, 120) ms, maximum).
 

@@ -176,6 +176,17 @@ TEST(RetryAfterTest, SurvivesAnnotation) {
   EXPECT_EQ(RetryAfter(absl::ResourceExhaustedError("a limit")), std::nullopt);
 }
 
+TEST(ExponentialBackoffTest, DoublesWithEachFailureUpToItsMaximum) {
+  const auto after = [](int failures) {
+    return ExponentialBackoff(failures, absl::Milliseconds(100), absl::Seconds(1));
+  };
+  EXPECT_EQ(after(1), absl::Milliseconds(100));
+  EXPECT_EQ(after(2), absl::Milliseconds(200));
+  EXPECT_EQ(after(4), absl::Milliseconds(800));
+  EXPECT_EQ(after(5), absl::Seconds(1));
+  EXPECT_EQ(after(INT_MAX), absl::Seconds(1));
+}
+
 UniformSource Always(double value) {
   return [value] { return value; };
 }

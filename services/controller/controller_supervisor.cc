@@ -4,6 +4,7 @@
 
 #include "muster/base/check.h"
 #include "muster/base/log.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
 
@@ -15,11 +16,6 @@ constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 constexpr absl::Duration kMaxPatience = absl::Seconds(5);
 // A controller that ran for so long did not end early.
 constexpr absl::Duration kProven = absl::Minutes(1);
-
-absl::Duration PatienceAfter(int failures) {
-  MUSTER_CHECK(failures > 0, "failures ", failures);
-  return std::min(kMinPatience * (1 << std::min(failures - 1, 10)), kMaxPatience);
-}
 
 }  // namespace
 
@@ -81,12 +77,12 @@ void ControllerSupervisor::OnError(const std::string& job, const absl::Status& w
   const absl::Duration now = deps_.clock->Monotonic();
   counting.failures = now - counting.begun > kProven ? 1 : counting.failures + 1;
   counting.failed = true;
-  counting.again_at = now + PatienceAfter(counting.failures);
+  const absl::Duration wait =
+      base::ExponentialBackoff(counting.failures, kMinPatience, kMaxPatience);
+  counting.again_at = now + wait;
   changed_.NotifyAll();
   base::Log(base::kError, "counting a job's results was cut short; it is tried again",
-            {{"job", job},
-             {"why", why.ToString()},
-             {"again_after", absl::FormatDuration(PatienceAfter(counting.failures))}});
+            {{"job", job}, {"why", why.ToString()}, {"again_after", absl::FormatDuration(wait)}});
 }
 
 std::pair<absl::Duration, std::string> ControllerSupervisor::NextLocked() const {
@@ -129,7 +125,8 @@ void ControllerSupervisor::RestartLocked(const std::string& job) {
   }
   counting.failed = true;
   ++counting.failures;
-  counting.again_at = counting.begun + PatienceAfter(counting.failures);
+  counting.again_at =
+      counting.begun + base::ExponentialBackoff(counting.failures, kMinPatience, kMaxPatience);
 }
 
 void ControllerSupervisor::Stop() {

@@ -1,6 +1,5 @@
 #include "services/processor/processor_service.h"
 
-#include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -116,7 +115,7 @@ std::optional<ProcessorService::News> ProcessorService::AwaitNews(absl::Duration
 absl::Duration ProcessorService::NextLookIn() {
   hasty_looks_ = std::exchange(look_soon_, false) ? hasty_looks_ + 1 : 0;
   if (hasty_looks_ == 0) return options_.look_interval;
-  return std::min(options_.look_interval, kMinPatience * (1 << std::min(hasty_looks_ - 1, 10)));
+  return base::ExponentialBackoff(hasty_looks_, kMinPatience, options_.look_interval);
 }
 
 void ProcessorService::GiveUp(uint64_t batch) {

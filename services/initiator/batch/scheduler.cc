@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/log.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "services/initiator/batch/status.h"
@@ -22,11 +23,6 @@ constexpr absl::Duration kSweepInterval = absl::Hours(1);
 
 // The most bytes that the ledger keeps of a cancel's reason.
 constexpr size_t kMaxKeptReasonBytes = 1024;
-
-absl::Duration PatienceAfter(int failures) {
-  MUSTER_CHECK(failures > 0, "failures ", failures);
-  return std::min(kMinPatience * (1 << std::min(failures - 1, 10)), kMaxPatience);
-}
 
 }  // namespace
 
@@ -353,7 +349,9 @@ void BatchScheduler::NoteProblemLocked(uint64_t batch, Entry* entry, const absl:
   }
   entry->problem = problem;
   ++entry->failures;
-  const absl::Duration later = tools_.stores.clock->Monotonic() + PatienceAfter(entry->failures);
+  const absl::Duration later =
+      tools_.stores.clock->Monotonic() +
+      base::ExponentialBackoff(entry->failures, kMinPatience, kMaxPatience);
   ScheduleLocked(batch, entry, std::min(entry->step_at, later), entry->ask_at);
 }
 
