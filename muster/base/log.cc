@@ -104,6 +104,16 @@ void AppendKey(absl::string_view key, std::string* out) {
   }
 }
 
+void WriteLine(absl::string_view line) {
+  Output& output = TheOutput();
+  MutexLock lock(&output.mu);
+  if (output.sink) {
+    output.sink(line);
+  } else {
+    WriteToStderr(line);
+  }
+}
+
 }  // namespace
 
 absl::string_view LogLevelName(LogLevel level) { return kLevelNames[static_cast<size_t>(level)]; }
@@ -136,14 +146,16 @@ std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view mes
 
 void Log(LogLevel level, absl::string_view message, std::initializer_list<LogField> fields) {
   if (level < MinLogLevel()) return;
-  const std::string line = FormatLogLine(RealClock()->Now(), level, message, fields);
-  Output& output = TheOutput();
-  MutexLock lock(&output.mu);
-  if (output.sink) {
-    output.sink(line);
-  } else {
-    WriteToStderr(line);
-  }
+  WriteLine(FormatLogLine(RealClock()->Now(), level, message, fields));
+}
+
+void LogUnlessOk(LogLevel level, absl::string_view message, const absl::Status& status,
+                 std::initializer_list<LogField> fields) {
+  if (status.ok() || level < MinLogLevel()) return;
+  std::string line = FormatLogLine(RealClock()->Now(), level, message, fields);
+  absl::StrAppend(&line, " why=");
+  AppendValue(status.ToString(), &line);
+  WriteLine(line);
 }
 
 LogSink SetLogSink(LogSink sink) {

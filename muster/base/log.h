@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -39,6 +40,10 @@ struct LogField {
 
 // Thread-safe; lines never mix. Costs one comparison below the minimum level.
 void Log(LogLevel level, absl::string_view message, std::initializer_list<LogField> fields = {});
+
+// Logs `status`, as the last field "why"; nothing if it is OK.
+void LogUnlessOk(LogLevel level, absl::string_view message, const absl::Status& status,
+                 std::initializer_list<LogField> fields = {});
 
 // kInfo until set. Thread-safe.
 void SetMinLogLevel(LogLevel level);

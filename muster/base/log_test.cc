@@ -91,6 +91,15 @@ TEST(LogTest, WritesToStderrByDefault) {
               EndsWith("level=error msg=\"disk full\" path=/data\n"));
 }
 
+TEST(LogTest, LogsAnErrorAfterTheOtherFieldsAndNothingWithoutAnError) {
+  LogCapture capture;
+  LogUnlessOk(kWarning, "told nobody", absl::OkStatus(), {{"batch", 7}});
+  LogUnlessOk(kWarning, "told nobody", absl::UnavailableError("gone"), {{"batch", 7}});
+  ASSERT_THAT(capture.lines(), SizeIs(1));
+  EXPECT_THAT(capture.lines()[0],
+              EndsWith("level=warning msg=\"told nobody\" batch=7 why=\"UNAVAILABLE: gone\""));
+}
+
 TEST(LogTest, NamesItsLevels) {
   for (LogLevel level : {kDebug, kInfo, kWarning, kError}) {
     EXPECT_EQ(ParseLogLevel(LogLevelName(level)), level);

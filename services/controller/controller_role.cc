@@ -16,14 +16,6 @@ namespace {
 // wait.
 constexpr absl::Duration kInitiatorTimeout = absl::Seconds(5);
 
-void TellCounted(bus::TriggerBus* bus, const std::string& instance, uint64_t batch) {
-  // Best effort: an initiator that misses it asks once in a while.
-  const absl::Status told = bus->Publish({instance, bus::BatchCountedEvent{batch}});
-  if (told.ok()) return;
-  base::Log(base::kWarning, "progress was not multicast",
-            {{"batch", batch}, {"why", told.ToString()}});
-}
-
 }  // namespace
 
 // The host calls this again after a transient error, so each part that is already open stays.
@@ -67,7 +59,10 @@ void ControllerRole::MakeCounting(const host::Stores& stores) {
   Events events;
   events.on_progress = [bus = stores.bus,
                         instance = host_.instance](const report::Progress& progress) {
-    TellCounted(bus, instance, progress.batch);
+    // Best effort: an initiator that misses it asks once in a while.
+    base::LogUnlessOk(base::kWarning, "progress was not multicast",
+                      bus->Publish({instance, bus::BatchCountedEvent{progress.batch}}),
+                      {{"batch", progress.batch}});
   };
   counting_ = std::make_unique<ControllerSupervisor>(
       host_.account, std::move(options), std::move(events),

@@ -269,9 +269,8 @@ absl::Status ResultCounter::Settle() {
 
 // Call this only once the blob's message is deleted. A blob that stays only costs space.
 void ResultCounter::DropBlob(const std::string& name) {
-  const absl::Status dropped = deps_.blobs->Delete(name);
-  if (dropped.ok()) return;
-  base::Log(base::kWarning, "a blob stays behind", {{"blob", name}, {"why", dropped.ToString()}});
+  base::LogUnlessOk(base::kWarning, "a blob stays behind", deps_.blobs->Delete(name),
+                    {{"blob", name}});
 }
 
 absl::StatusOr<report::Progress> ResultCounter::GetProgress(uint64_t batch) {

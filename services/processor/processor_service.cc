@@ -25,8 +25,7 @@ namespace {
 constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 
 void WarnIfCutOff(const absl::Status& stopped) {
-  if (stopped.ok()) return;
-  base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
+  base::LogUnlessOk(base::kWarning, "workers did not stop in time", stopped);
 }
 
 // The status for people, without the payloads for programs.
@@ -120,11 +119,9 @@ absl::Duration ProcessorService::NextLookIn() {
 
 void ProcessorService::GiveUp(uint64_t batch) {
   deps_.cancelled->StopRunning(batch);
-  const absl::Status told =
-      deps_.bus->Publish({options_.instance, bus::CancelAcknowledgedEvent{batch}});
-  if (told.ok()) return;
-  base::Log(base::kWarning, "a cancellation was not acknowledged",
-            {{"batch", batch}, {"why", told.ToString()}});
+  base::LogUnlessOk(base::kWarning, "a cancellation was not acknowledged",
+                    deps_.bus->Publish({options_.instance, bus::CancelAcknowledgedEvent{batch}}),
+                    {{"batch", batch}});
 }
 
 // Runs on the service's thread, not on the refused worker's: stopping the listener waits for that
@@ -145,10 +142,8 @@ void ProcessorService::StopRefused(const Refusal& refusal) {
 // Best effort: without it workers only waste work on cancelled batches.
 void ProcessorService::RefreshCancelled() {
   if (deps_.cancelled == nullptr) return;
-  const absl::Status refreshed = deps_.cancelled->Refresh();
-  if (refreshed.ok()) return;
-  base::Log(base::kWarning, "items of cancelled batches may be worked on in vain",
-            {{"why", refreshed.ToString()}});
+  base::LogUnlessOk(base::kWarning, "items of cancelled batches may be worked on in vain",
+                    deps_.cancelled->Refresh());
 }
 
 absl::Status ProcessorService::Look() {

@@ -117,13 +117,9 @@ void ActuationWorker::Give(Order order) {
       not_before_ = now + pause_;
     }
   }
-  if (!outcome.ok()) {
-    base::Log(base::kWarning, "an order was not carried out",
-              {{"target", order.target},
-               {"decision", order.decision},
-               {"replicas", order.replicas},
-               {"why", outcome.status().ToString()}});
-  }
+  base::LogUnlessOk(
+      base::kWarning, "an order was not carried out", outcome.status(),
+      {{"target", order.target}, {"decision", order.decision}, {"replicas", order.replicas}});
   on_answer_(order.decision, outcome);
 }
 

@@ -88,11 +88,8 @@ void Agent::Stop() {
   for (const auto& loop : Targets()) loop->Stop();
   records_thread_.Stop();
   election_thread_.Stop();
-  const absl::Status released = election_.Release();
-  if (!released.ok()) {
-    base::Log(base::kWarning, "the lead was not given up; it runs out by itself",
-              {{"why", released.ToString()}});
-  }
+  base::LogUnlessOk(base::kWarning, "the lead was not given up; it runs out by itself",
+                    election_.Release());
   decision_log_.EndFollowers();
 }
 

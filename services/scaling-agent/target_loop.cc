@@ -139,10 +139,8 @@ void TargetLoop::TakeRules() {
   if (next == nullptr) return;
   rules_ = std::move(next);
   if (!term_.has_value()) return;
-  const absl::Status used = policy_.Use(*rules_);
-  if (used.ok()) return;
-  base::Log(base::kError, "a target goes on by its old rules",
-            {{"target", name()}, {"why", used.ToString()}});
+  base::LogUnlessOk(base::kError, "a target goes on by its old rules", policy_.Use(*rules_),
+                    {{"target", name()}});
 }
 
 // True: this agent leads, and its term has begun.

@@ -176,11 +176,10 @@ grpc::Status JobService::CheckJob(grpc::ServerContext* context, const v1::CheckJ
 }
 
 void JobService::PublishJobChanged(absl::string_view job) {
-  const absl::Status told =
-      bus_->Publish({.from = instance_, .payload = bus::JobChangedEvent{.job = std::string(job)}});
-  if (told.ok()) return;
-  base::Log(base::kWarning, "others learn of a changed job only when they look for it",
-            {{"job", job}, {"why", told.ToString()}});
+  base::LogUnlessOk(
+      base::kWarning, "others learn of a changed job only when they look for it",
+      bus_->Publish({.from = instance_, .payload = bus::JobChangedEvent{.job = std::string(job)}}),
+      {{"job", job}});
 }
 
 }  // namespace muster::initiator::api

@@ -36,11 +36,10 @@ absl::Status RestoreInto(const ledger::Batch& batch, job::JobRegistry* jobs, bus
   if (!restored) return absl::OkStatus();
   base::Log(base::kWarning, "put back a job that was lost, from the ledger of its batch",
             {{"job", batch.job}, {"revision", batch.job_revision}, {"batch", batch.number}});
-  const absl::Status told =
-      bus->Publish({.from = instance, .payload = bus::JobChangedEvent{.job = batch.job}});
-  if (told.ok()) return told;
-  base::Log(base::kWarning, "others learn of a restored job only when they look for it",
-            {{"job", batch.job}, {"why", told.ToString()}});
+  base::LogUnlessOk(
+      base::kWarning, "others learn of a restored job only when they look for it",
+      bus->Publish({.from = instance, .payload = bus::JobChangedEvent{.job = batch.job}}),
+      {{"job", batch.job}});
   return absl::OkStatus();
 }
 

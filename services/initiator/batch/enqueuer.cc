@@ -259,10 +259,7 @@ void BatchEnqueuer::Trigger(const queue::QueueId& queue, int64_t messages) {
   const absl::Status published =
       deps_.bus->Publish({options_.instance, bus::CloudQueueWorkDetectedTriggerEvent{
                                                  queue.account, queue.name, messages}});
-  if (!published.ok()) {
-    base::Log(base::kWarning, "trigger not sent",
-              {{"queue", queue.ToString()}, {"why", published.ToString()}});
-  }
+  base::LogUnlessOk(base::kWarning, "trigger not sent", published, {{"queue", queue.ToString()}});
 }
 
 }  // namespace muster::initiator::batch

@@ -102,9 +102,8 @@ void BatchScheduler::PublishCancellation(uint64_t cancelled) {
   if (tools_.cancelled != nullptr) told = tools_.cancelled->Add(cancelled);
   told.Update(
       tools_.stores.bus->Publish({tools_.options.instance, bus::BatchCancelledEvent{cancelled}}));
-  if (told.ok()) return;
-  base::Log(base::kWarning, "not all workers learn of a cancellation",
-            {{"batch", cancelled}, {"why", told.ToString()}});
+  base::LogUnlessOk(base::kWarning, "not all workers learn of a cancellation", told,
+                    {{"batch", cancelled}});
 }
 
 absl::StatusOr<int> BatchScheduler::Cancel(uint64_t batch, const std::string& reason,
@@ -270,8 +269,7 @@ void BatchScheduler::Sweep() {
     swept = dropped;
     swept.Update(tools_.content->Delete(batch.number));
   }
-  if (swept.ok()) return;
-  base::Log(base::kWarning, "old content stays for now", {{"why", swept.ToString()}});
+  base::LogUnlessOk(base::kWarning, "old content stays for now", swept);
 }
 
 void BatchScheduler::ProcessDue(uint64_t batch) {
@@ -359,11 +357,8 @@ void BatchScheduler::CancelRefused(uint64_t batch, const absl::Status& why) {
   base::Log(base::kError, "a batch is cancelled: its content is not what the job reads",
             {{"batch", batch}, {"why", why.ToString()}});
   tools_.content->Refuse(batch, why);
-  const absl::Status cancelled = Cancel(batch, std::string(why.message()));
-  if (!cancelled.ok()) {
-    base::Log(base::kError, "a batch cannot be cancelled",
-              {{"batch", batch}, {"why", cancelled.ToString()}});
-  }
+  base::LogUnlessOk(base::kError, "a batch cannot be cancelled",
+                    Cancel(batch, std::string(why.message())), {{"batch", batch}});
 }
 
 absl::StatusOr<int> CancelAcks::Collect(uint64_t batch, const std::vector<std::string>& instances,
