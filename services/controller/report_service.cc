@@ -1,6 +1,5 @@
 #include "services/controller/report_service.h"
 
-#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
@@ -10,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/report/report_proto.h"
-#include "muster/report/report_store.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 

@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -13,10 +13,8 @@
 #include "muster/base/log.h"
 #include "muster/base/quantity.h"
 #include "muster/base/retry.h"
-#include "muster/base/status.h"
 #include "muster/nats/connection.h"
 #include "muster/os/stop_signals.h"
-#include "services/host/host_options.h"
 
 namespace muster::host {
 

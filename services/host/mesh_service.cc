@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/proto_time.h"
-#include "muster/bus/roster.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 

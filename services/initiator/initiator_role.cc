@@ -1,6 +1,5 @@
 #include "services/initiator/initiator_role.h"
 
-#include <string>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -9,10 +8,8 @@
 #include "muster/backend/backend.h"
 #include "muster/base/status.h"
 #include "muster/v1/heartbeat.pb.h"
-#include "services/host/host_options.h"
 #include "services/initiator/batch/batch_number_recovery.h"
 #include "services/initiator/batch/status.h"
-#include "services/initiator/submit/admission.h"
 #include "services/initiator/submit/handler_versions.h"
 
 namespace muster::initiator {

@@ -9,7 +9,6 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
-#include "muster/handler/handler.h"
 #include "muster/queue/limits.h"
 #include "services/processor/result_codec.h"
 

@@ -7,14 +7,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <variant>
 
 #include "absl/base/config.h"
 #include "muster/base/status.h"
 #include "muster/handler/command/command_handler.h"
 #include "muster/handler/command/serve.h"
-#include "muster/handler/grpc/grpc_handler.h"
 #include "muster/job/job_file.h"
 
 namespace muster::processor {

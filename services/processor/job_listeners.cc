@@ -2,7 +2,6 @@
 
 #include <future>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"

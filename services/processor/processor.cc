@@ -6,7 +6,6 @@
 #include "muster/base/status.h"
 #include "muster/handler/pool.h"
 #include "muster/item/queue_names.h"
-#include "services/processor/item_worker.h"
 #include "services/processor/result_codec.h"
 
 namespace muster::processor {

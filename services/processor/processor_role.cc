@@ -4,14 +4,12 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "muster/base/status.h"
-#include "services/host/host_options.h"
 #include "services/processor/processor.h"
 
 namespace muster::processor {

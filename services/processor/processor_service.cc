@@ -1,7 +1,6 @@
 #include "services/processor/processor_service.h"
 
 #include <chrono>
-#include <set>
 #include <utility>
 #include <variant>
 

@@ -9,7 +9,6 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
-#include "muster/item/work_item_codec.h"
 #include "muster/v1/item_result.pb.h"
 
 namespace muster::processor {

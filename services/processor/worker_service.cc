@@ -14,7 +14,6 @@
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/worker_service.pb.h"
-#include "services/processor/job_listeners.h"
 
 namespace muster::processor {
 

@@ -6,11 +6,9 @@
 //   overrides, ids ─────┘
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

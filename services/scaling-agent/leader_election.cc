@@ -8,7 +8,6 @@
 #include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "nlohmann/json.hpp"
-#include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
 

@@ -1,7 +1,6 @@
 #include "services/scaling-agent/scaling_messages.h"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muster/base/check.h"
 #include "muster/base/log.h"
-#include "muster/scaling/policy/policy.h"
 #include "services/scaling-agent/limits.h"
-#include "services/scaling-agent/queue_watch.h"
 
 namespace muster::scaling_agent {
 namespace {

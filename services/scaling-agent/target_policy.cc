@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
-#include "muster/scaling/policy/deadline_policy.h"
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {

@@ -6,7 +6,6 @@
 #include <functional>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/v1/ledger_service.grpc.pb.h"

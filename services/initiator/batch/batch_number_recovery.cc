@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/time/civil_time.h"
-#include "absl/time/time.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 

@@ -3,11 +3,6 @@
 
 #include "services/initiator/batch/engine.h"
 
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"
@@ -16,10 +11,7 @@
 #include "muster/bus/trigger_bus.h"
 #include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
-#include "muster/job/job_registry.h"
-#include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_proto.h"
-#include "services/initiator/batch/source.h"
 
 namespace muster::initiator::batch {
 

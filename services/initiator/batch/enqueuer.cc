@@ -11,7 +11,6 @@
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/work_item_codec.h"
-#include "muster/queue/limits.h"
 
 namespace muster::initiator::batch {
 namespace {

@@ -17,7 +17,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "muster/base/clock.h"
 #include "muster/base/retry.h"

@@ -2,7 +2,6 @@
 
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
-#include "muster/queue/queue_store.h"
 
 namespace muster::initiator::batch {
 namespace {

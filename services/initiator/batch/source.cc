@@ -6,10 +6,8 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/input/slice_reader.h"
 
 namespace muster::initiator::batch {
 

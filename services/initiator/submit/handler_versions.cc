@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/bus/roster.h"
 #include "muster/v1/heartbeat.pb.h"
 
 namespace muster::initiator::submit {

@@ -1,12 +1,10 @@
 #include "services/initiator/submit/submissions.h"
 
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/base/text.h"
 #include "muster/rpc/status.h"
 
 namespace muster::initiator::submit {
