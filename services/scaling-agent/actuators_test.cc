@@ -10,8 +10,8 @@
 #include "gtest/gtest.h"
 #include "muster/item/queue_names.h"
 #include "muster/os/temp_dir.h"
-#include "services/scaling-agent/agent_options.h"
 #include "services/scaling-agent/queue_watch.h"
+#include "services/scaling-agent/scaling_agent_role.h"
 #include "tests/fakes/base/fake_clock.h"
 
 namespace muster::scaling_agent {

@@ -1,7 +1,6 @@
 // `muster-scaling-agent`: sizes the workers by the deadlines of the queued work.
 #include "CLI/CLI.hpp"
 #include "services/host/host.h"
-#include "services/scaling-agent/agent_options.h"
 #include "services/scaling-agent/scaling_agent_role.h"
 
 int main(int argc, char** argv) {

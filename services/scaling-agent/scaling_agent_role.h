@@ -17,6 +17,10 @@
 #include "services/scaling-agent/agent.h"
 #include "services/scaling-agent/scaling_service.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace muster::scaling_agent {
 
 struct RoleOptions {
@@ -53,5 +57,9 @@ class ScalingAgentRole final : public host::Role {
   std::unique_ptr<Agent> agent_;
   std::unique_ptr<ScalingService> service_;
 };
+
+// Adds the role's own command line options; environment variables set them too. An invalid rules
+// file is reported as a command-line error, with file, line and reason. `options` outlives `app`.
+void AddAgentOptions(CLI::App* app, RoleOptions* options);
 
 }  // namespace muster::scaling_agent

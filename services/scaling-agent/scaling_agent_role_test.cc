@@ -1,4 +1,4 @@
-#include "services/scaling-agent/agent_options.h"
+#include "services/scaling-agent/scaling_agent_role.h"
 
 #include <fstream>
 #include <string>
