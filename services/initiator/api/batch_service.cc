@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -13,6 +14,7 @@
 #include "muster/item/queue_names.h"
 #include "muster/ledger/batch_proto.h"
 #include "muster/rpc/limits.h"
+#include "muster/rpc/paging.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/scaling/policy/quote_proto.h"
@@ -24,8 +26,6 @@ namespace muster::initiator::api {
 
 namespace {
 
-constexpr int kDefaultPage = 100;
-constexpr int kMaxPage = 1000;
 constexpr size_t kMaxReasonBytes = 256;
 // A watch polls how far a batch is split at this interval: splitting announces no news.
 constexpr absl::Duration kWatchInterval = absl::Milliseconds(200);
@@ -88,10 +88,10 @@ grpc::Status BatchService::ListBatches(grpc::ServerContext* context,
                                        const v1::ListBatchesRequest* request,
                                        v1::ListBatchesResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    if (request->page_size() < 0 || request->page_size() > kMaxPage) {
-      return rpc::BadField("page_size", absl::StrCat("must be within 0 to ", kMaxPage));
+    const std::optional<int> page = rpc::PageSize(request->page_size());
+    if (!page.has_value()) {
+      return rpc::BadField("page_size", absl::StrCat("must be within 0 to ", rpc::kMaxPageSize));
     }
-    const int page = request->page_size() == 0 ? kDefaultPage : request->page_size();
     // A token is the number of the last batch of the page before.
     uint64_t below = std::numeric_limits<uint64_t>::max();
     if (!request->page_token().empty() && !absl::SimpleAtoi(request->page_token(), &below)) {
@@ -100,7 +100,7 @@ grpc::Status BatchService::ListBatches(grpc::ServerContext* context,
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, deps_.ledger->List());
     for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch) {
       if (batch->number >= below || !IsWanted(*batch, *request)) continue;
-      if (response->batches_size() == page) {
+      if (response->batches_size() == *page) {
         response->set_next_page_token(absl::StrCat(response->batches().rbegin()->batch()));
         break;
       }

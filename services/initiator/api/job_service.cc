@@ -12,6 +12,7 @@
 #include "muster/handler/schema_proto.h"
 #include "muster/job/job_file.h"
 #include "muster/job/limits.h"
+#include "muster/rpc/paging.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/yaml/problems.h"
@@ -21,12 +22,6 @@ namespace {
 
 using job::JobEntry;
 using job::JobSummary;
-
-constexpr int kMaxPageSize = 1000;
-constexpr int kDefaultPageSize = 100;
-// The last job may exceed this by 2 MiB (definition and schema have up to 1 MiB each); the response
-// still stays below gRPC's default limit.
-constexpr size_t kMaxPageBytes = size_t{3} << 20;
 
 absl::Status BadField(absl::string_view field, const std::string& why) {
   return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, " ", why)),
@@ -50,13 +45,6 @@ void FillJob(const JobEntry& entry, v1::Job* job) {
   const absl::StatusOr<job::JobDefinition> definition = job::ParseJob(entry.definition, "");
   FillJob(entry, definition.value_or(job::JobDefinition()), job);
   if (!definition.ok()) job->clear_schema();
-}
-
-absl::StatusOr<int> PageSize(int32_t asked) {
-  if (asked < 0 || asked > kMaxPageSize) {
-    return BadField("page_size", absl::StrCat("is not within 0 to ", kMaxPageSize));
-  }
-  return asked == 0 ? kDefaultPageSize : asked;
 }
 
 // A token is the name of the last job of the page before.
@@ -113,13 +101,16 @@ grpc::Status JobService::GetJob(grpc::ServerContext* context, const v1::GetJobRe
 grpc::Status JobService::ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
                                   v1::ListJobsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(const int page_size, PageSize(request->page_size()));
+    const std::optional<int> page_size = rpc::PageSize(request->page_size());
+    if (!page_size.has_value()) {
+      return BadField("page_size", absl::StrCat("is not within 0 to ", rpc::kMaxPageSize));
+    }
     MUSTER_RETURN_IF_ERROR(RequireToken(request->page_token()));
     MUSTER_ASSIGN_OR_RETURN(const std::vector<JobSummary> all, registry_->Summaries());
-    size_t bytes = 0;
+    rpc::AnswerRoom room;
     for (const JobSummary& summary : all) {
       if (summary.name <= request->page_token()) continue;
-      if (response->jobs_size() == page_size) {
+      if (response->jobs_size() == *page_size) {
         response->set_next_page_token(response->jobs().rbegin()->name());
         break;
       }
@@ -128,8 +119,7 @@ grpc::Status JobService::ListJobs(grpc::ServerContext* context, const v1::ListJo
       MUSTER_RETURN_IF_ERROR(entry.status());
       v1::Job job;
       FillJob(*entry, &job);
-      bytes += job.ByteSizeLong();
-      if (bytes > kMaxPageBytes && response->jobs_size() > 0) {
+      if (!room.Take(job)) {
         response->set_next_page_token(response->jobs().rbegin()->name());
         break;
       }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "muster/base/status.h"
 #include "muster/queue/limits.h"
 #include "muster/queue/queue_proto.h"
+#include "muster/rpc/paging.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/queue_service.pb.h"
@@ -30,15 +32,11 @@ struct MessageCut {
   int32_t max_body_bytes = 0;  // 0: all
 };
 
-// Queues of a page if the request names no size: the store looks up their counts one by one.
-constexpr int kDefaultQueuePage = 100;
-constexpr int kMaxQueuePage = 1000;
 constexpr int kMaxNamed = 1000;  // messages of one redrive
 // Stands in for the part of a queue's address that a check does not read.
 constexpr char kAnyName[] = "any";
 
-absl::Status CheckRange(const std::string& field, int64_t value, int64_t max) {
-  if (value >= 1 && value <= max) return absl::OkStatus();
+absl::Status OutOfRange(const std::string& field, int64_t value, int64_t max) {
   return rpc::BadField(field, absl::StrCat("is ", value, ", must be within 1 to ", max));
 }
 
@@ -62,7 +60,9 @@ template <typename Request>
 absl::StatusOr<MessageCut> ParseCut(const Request& request, int most) {
   MessageCut cut;
   MUSTER_ASSIGN_OR_RETURN(cut.queue, ParseQueue(request.queue()));
-  MUSTER_RETURN_IF_ERROR(CheckRange("max_messages", request.max_messages(), most));
+  if (request.max_messages() < 1 || request.max_messages() > most) {
+    return OutOfRange("max_messages", request.max_messages(), most);
+  }
   if (request.max_body_bytes() < 0) return rpc::BadField("max_body_bytes", "must not be negative");
   cut.max_messages = request.max_messages();
   cut.max_body_bytes = request.max_body_bytes();
@@ -75,11 +75,10 @@ absl::StatusOr<queue::ListQueuesRequest> ParseListQueues(const v1::ListQueuesReq
   queue::ListQueuesRequest parsed;
   parsed.account = request.account();
   parsed.prefix = request.prefix();
-  parsed.max_results = kDefaultQueuePage;
-  if (request.page_size() != 0) {
-    MUSTER_RETURN_IF_ERROR(CheckRange("page_size", request.page_size(), kMaxQueuePage));
-    parsed.max_results = request.page_size();
-  }
+  const std::optional<int> page_size = rpc::PageSize(request.page_size());
+  if (!page_size.has_value())
+    return OutOfRange("page_size", request.page_size(), rpc::kMaxPageSize);
+  parsed.max_results = *page_size;
   // The token is the name that the last page ended with.
   if (!request.page_token().empty()) {
     if (!CheckName("page_token", request.page_token()).ok()) {
@@ -110,34 +109,16 @@ absl::StatusOr<item::RedriveRequest> ParseRedrive(const v1::RedriveRequest& requ
   return parsed;
 }
 
-// The size of one answer, below gRPC's limit by enough for the rest of the message. A single body
-// is far smaller.
-constexpr size_t kMaxAnswerBytes = size_t{3} << 20;
 // Poison messages read at a time: the store reads whole bodies, of which the answer may hold only
 // the beginnings.
 constexpr int kPoisonStep = 32;
-
-// Adds entries to an answer until it is full.
-class AnswerRoom {
- public:
-  // Whether `entry` fits; the first one always does.
-  template <typename Entry>
-  bool Take(const Entry& entry) {
-    bytes_ += entry.ByteSizeLong();
-    return std::exchange(first_, false) || bytes_ <= kMaxAnswerBytes;
-  }
-
- private:
-  size_t bytes_ = 0;
-  bool first_ = true;
-};
 
 absl::Status FillQueues(const queue::ListQueuesRequest& request, queue::QueueStore& queues,
                         v1::ListQueuesResponse* response) {
   queue::ListQueuesRequest one_more = request;  // the extra queue shows that another page follows
   ++one_more.max_results;
   MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::QueueInfo> infos, queues.ListQueues(one_more));
-  AnswerRoom room;
+  rpc::AnswerRoom room;
   std::string last;
   for (const queue::QueueInfo& info : infos) {
     const absl::StatusOr<queue::QueueStats> stats = queues.Stats(info.id);
@@ -161,7 +142,7 @@ absl::Status FillQueues(const queue::ListQueuesRequest& request, queue::QueueSto
 
 absl::Status FillPoison(const MessageCut& cut, std::string after, queue::QueueStore& queues,
                         v1::ListPoisonResponse* response) {
-  AnswerRoom room;
+  rpc::AnswerRoom room;
   while (response->messages_size() < cut.max_messages) {
     const int step = std::min(kPoisonStep, cut.max_messages - response->messages_size());
     MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::PoisonMessage> page,
@@ -206,7 +187,7 @@ grpc::Status QueueService::PeekMessages(grpc::ServerContext* context,
     MUSTER_ASSIGN_OR_RETURN(const MessageCut cut, ParseCut(*request, queue::kMaxReceive));
     MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::Message> messages,
                             queues_->Peek(cut.queue, cut.max_messages));
-    AnswerRoom room;
+    rpc::AnswerRoom room;
     for (const queue::Message& message : messages) {
       v1::PeekedMessage shown = queue::ToProto(message, cut.max_body_bytes);
       if (!room.Take(shown)) break;
