@@ -1,7 +1,6 @@
 #include "services/processor/item_worker.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
@@ -44,6 +43,14 @@ Settlement Publish(std::string result) {
   message.ttl = queue::kNeverExpires;
   settlement.outputs.push_back(std::move(message));
   return settlement;
+}
+
+Settlement Dead(const absl::Status& why) {
+  return Settle(Settlement::Kind::kDead, absl::ZeroDuration(), std::string(why.message()));
+}
+
+Settlement Retry(const absl::Status& why) {
+  return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), why.ToString());
 }
 
 // Settles an item without a result.
@@ -103,9 +110,6 @@ std::vector<handler::Rejection> MergeRejections(const input::ParsedRecords& reco
 
 }  // namespace
 
-ItemWorker::ItemWorker(const WorkerSetup* setup, std::unique_ptr<handler::Handler> handler)
-    : setup_(setup), handler_(std::move(handler)) {}
-
 void ItemWorker::OnMessages(absl::Span<listener::Delivery> deliveries,
                             listener::DeliveryContext& context) {
   for (listener::Delivery& delivery : deliveries) {
@@ -122,14 +126,9 @@ void ItemWorker::OnMessages(absl::Span<listener::Delivery> deliveries,
 
 Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attempt) {
   absl::StatusOr<item::WorkItem> item = item::DecodeWorkItem(message.body, setup_->blobs);
-  if (absl::IsDataLoss(item.status())) {
-    return Settle(Settlement::Kind::kDead, absl::ZeroDuration(),
-                  std::string(item.status().message()));
-  }
+  if (absl::IsDataLoss(item.status())) return Dead(item.status());
   if (absl::IsUnimplemented(item.status())) return LeaveToNewer(message, item.status());
-  if (!item.ok()) {
-    return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), item.status().ToString());
-  }
+  if (!item.ok()) return Retry(item.status());
   if (IsGivenUp(item->identity.batch)) return Unrun();
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(item->identity);
   if (worker.ok()) return WorkUnlessGivenUp(**worker, *item, attempt);
@@ -149,10 +148,7 @@ Settlement ItemWorker::LeaveToOthers(const item::WorkItem& item, std::string wan
 
 Settlement ItemWorker::LeaveToNewer(const queue::Message& message, const absl::Status& why) const {
   const absl::StatusOr<item::WorkItem> header = item::DecodeWorkItemHeader(message.body);
-  if (!header.ok()) {
-    return Settle(Settlement::Kind::kDead, absl::ZeroDuration(),
-                  std::string(header.status().message()));
-  }
+  if (!header.ok()) return Dead(header.status());
   if (IsGivenUp(header->identity.batch)) return Unrun();
   return LeaveToOthers(*header, kNewerMuster, std::string(why.message()));
 }
@@ -246,9 +242,7 @@ absl::Status ItemWorker::Parse(const item::WorkItem& item) {
 }
 
 Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt) {
-  if (const absl::Status parsed = Parse(item); !parsed.ok()) {
-    return Settle(Settlement::Kind::kDead, absl::ZeroDuration(), std::string(parsed.message()));
-  }
+  if (const absl::Status parsed = Parse(item); !parsed.ok()) return Dead(parsed);
   handler::ItemContext context;
   context.batch = item.identity.batch;
   context.index = item.index;
@@ -257,9 +251,7 @@ Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt
   context.stop_token = attempt.stop_token;
   context.trace = item.identity.trace;
   const absl::StatusOr<handler::Handler*> handler = HandlerFor(attempt);
-  if (!handler.ok()) {
-    return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), handler.status().ToString());
-  }
+  if (!handler.ok()) return Retry(handler.status());
   handler::Results results(&setup_->schema, static_cast<int>(records_.records.size()));
   handler::Outcome outcome = IsToBeTakenApart(attempt, records_)
                                  ? RunOneByOne(**handler, context, results)
@@ -333,8 +325,7 @@ Settlement ItemWorker::Aggregate(const item::WorkItem& item, const Attempt& atte
   absl::StatusOr<std::string> result =
       EncodeAggregated(item, {setup_->handler_version, setup_->instance, attempt.number}, groups,
                        rejections, setup_->blobs);
-  if (result.ok()) return Publish(*std::move(result));
-  return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), result.status().ToString());
+  return result.ok() ? Publish(*std::move(result)) : Retry(result.status());
 }
 
 std::string ItemWorker::VersionThatGivesUp(const item::BatchIdentity& identity) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -94,7 +95,8 @@ struct Attempt {
 class ItemWorker final : public listener::Subscriber {
  public:
   // `setup` is not owned.
-  ItemWorker(const WorkerSetup* setup, std::unique_ptr<handler::Handler> handler);
+  ItemWorker(const WorkerSetup* setup, std::unique_ptr<handler::Handler> handler)
+      : setup_(setup), handler_(std::move(handler)) {}
 
   void OnMessages(absl::Span<listener::Delivery> deliveries,
                   listener::DeliveryContext& context) override;
