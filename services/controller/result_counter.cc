@@ -331,9 +331,6 @@ constexpr size_t kItemsPerRead = 4096;
 
 }  // namespace
 
-LedgerCache::LedgerCache(ledger::BatchRecords* ledger, report::ReportStore* report)
-    : ledger_(ledger), report_(report) {}
-
 absl::Status LedgerCache::Check(const report::CountedItem& item) {
   const absl::StatusOr<Page*> page = Open(item.batch);
   if (absl::IsNotFound(page.status())) {

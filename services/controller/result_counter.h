@@ -24,7 +24,8 @@ namespace muster::controller {
 class LedgerCache {
  public:
   // Neither is owned; both outlive the cache.
-  LedgerCache(ledger::BatchRecords* ledger, report::ReportStore* report);
+  LedgerCache(ledger::BatchRecords* ledger, report::ReportStore* report)
+      : ledger_(ledger), report_(report) {}
 
   // OK: the item belongs to its batch. InvalidArgument: it does not and never will, and the message
   // says why (no such batch, no such item, other content). Any other error is a store's.

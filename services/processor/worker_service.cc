@@ -210,9 +210,6 @@ int64_t ReleasedBy(const std::vector<JobListener>& served) {
 
 }  // namespace
 
-WorkerService::WorkerService(JobListeners* listeners, base::Clock* clock)
-    : listeners_(listeners), clock_(clock) {}
-
 absl::StatusOr<WorkerService::Served> WorkerService::Find(const std::string& job) {
   Served all = listeners_->Listeners();
   if (job.empty()) return all;

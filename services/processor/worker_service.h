@@ -17,7 +17,8 @@ namespace muster::processor {
 class WorkerService final : public v1::WorkerService::Service {
  public:
   // Neither is owned; both outlive the service.
-  WorkerService(JobListeners* listeners, base::Clock* clock);
+  WorkerService(JobListeners* listeners, base::Clock* clock)
+      : listeners_(listeners), clock_(clock) {}
 
   grpc::Status QueryState(grpc::ServerContext* context, const v1::QueryStateRequest* request,
                           v1::QueryStateResponse* response) override;

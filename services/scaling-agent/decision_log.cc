@@ -154,9 +154,6 @@ void DecisionLog::TellLocked(const v1::ScalingDecision& decision) {
   }
 }
 
-DecisionIds::DecisionIds(absl::string_view target, sync::OptimisticSyncStore* store)
-    : target_(target), store_(store) {}
-
 void DecisionIds::BeginAnew() {
   sync::UniqueIdOptions options;
   options.range_size = kDecisionIdRange;

@@ -106,7 +106,8 @@ class DecisionLog {
 class DecisionIds {
  public:
   // `store` is not owned.
-  DecisionIds(absl::string_view target, sync::OptimisticSyncStore* store);
+  DecisionIds(absl::string_view target, sync::OptimisticSyncStore* store)
+      : target_(target), store_(store) {}
 
   // Drops the reserved numbers. Call it before the first decision and after another agent has led:
   // the remaining numbers are lower than the other agent's.

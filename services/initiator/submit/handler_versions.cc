@@ -38,9 +38,6 @@ std::string MostFrequentVersion(const std::vector<bus::RosterEntry>& processors,
 
 }  // namespace
 
-HandlerVersions::HandlerVersions(job::JobRegistry* jobs, bus::Roster* roster, base::Clock* clock)
-    : jobs_(jobs), roster_(roster), clock_(clock), began_(clock->Monotonic()) {}
-
 // While no processor is there, the version seen last is no answer: it may have been replaced
 // meanwhile, and never come back.
 absl::StatusOr<std::string> HandlerVersions::Current(const job::JobDefinition& job) {

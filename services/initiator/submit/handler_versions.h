@@ -18,7 +18,8 @@ class HandlerVersions {
  public:
   // Nothing is owned. `roster` receives heartbeats from now on: for the first two heartbeat
   // intervals it may lack processors.
-  HandlerVersions(job::JobRegistry* jobs, bus::Roster* roster, base::Clock* clock);
+  HandlerVersions(job::JobRegistry* jobs, bus::Roster* roster, base::Clock* clock)
+      : jobs_(jobs), roster_(roster), clock_(clock), began_(clock->Monotonic()) {}
 
   // Answers the version that the job's definition names; for a linked handler, the version that
   // most processors have. Empty: no live processor has the handler, so the batch is bound to no
