@@ -6,7 +6,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "muster/base/status.h"
 #include "muster/blob/file/file_blob_store.h"
 #include "muster/blob/jetstream/jetstream_blob_store.h"

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "muster/base/mutex.h"
 
 namespace muster::base {
 

@@ -10,7 +10,6 @@
 #include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/proto_time.h"
-#include "muster/bus/heartbeat_bus.h"
 
 namespace muster::bus {
 

@@ -1,8 +1,5 @@
 #include "muster/bus/trigger_bus.h"
 
-#include <string>
-#include <variant>
-
 namespace muster::bus {
 
 InterRoleCommunicationEvent WorkDetected(absl::string_view from, absl::string_view account,

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/clock.h"
 #include "muster/base/status.h"
 #include "muster/client/upload_stream.h"
 #include "muster/rpc/status.h"

@@ -1,9 +1,6 @@
 #include "muster/handler/handler.h"
 
 #include <exception>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

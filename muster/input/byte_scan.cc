@@ -1,8 +1,5 @@
 #include "muster/input/byte_scan.h"
 
-#include <cstdint>
-#include <cstring>
-
 #include "muster/base/text.h"
 
 namespace muster::input {

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "muster/base/text.h"
 #include "muster/input/byte_scan.h"
 #include "muster/input/csv.h"
 #include "muster/input/format.h"

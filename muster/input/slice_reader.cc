@@ -2,15 +2,11 @@
 
 #include <algorithm>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/input/byte_scan.h"
-#include "muster/input/byte_source.h"
 #include "muster/input/csv.h"
-#include "muster/input/format.h"
 
 namespace muster::input {
 

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
-#include "muster/report/receipt.h"
 
 namespace muster::item {
 namespace {

@@ -11,7 +11,6 @@
 #include "muster/input/byte_source.h"
 #include "muster/job/limits.h"
 #include "muster/job/sections.h"
-#include "muster/yaml/problems.h"
 #include "muster/yaml/yaml_value.h"
 
 namespace muster::job {

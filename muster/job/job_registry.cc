@@ -10,7 +10,6 @@
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/job/job_file.h"
-#include "muster/job/limits.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/job_record.pb.h"
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -1,20 +1,14 @@
 #include "muster/kubernetes/client.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/time.h"
-#include "muster/base/clock.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
-#include "muster/kubernetes/http_client.h"
-#include "muster/kubernetes/limits.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::kubernetes {

@@ -5,18 +5,12 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <memory>
 #include <new>
-#include <stop_token>
-#include <string>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/kubernetes/access.h"
 #include "muster/kubernetes/limits.h"
 
 namespace muster::kubernetes {

@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/clock.h"
 #include "muster/base/status.h"
-#include "muster/kubernetes/client.h"
 #include "muster/kubernetes/limits.h"
 #include "muster/kubernetes/workload.h"
 #include "nlohmann/json.hpp"

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/kubernetes/client.h"
 #include "muster/kubernetes/limits.h"
 #include "nlohmann/json.hpp"
 

@@ -7,7 +7,6 @@
 #include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
-#include "muster/listener/lease_table.h"
 
 namespace muster::listener {
 namespace {

@@ -4,16 +4,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/random.h"
 #include "muster/base/status.h"
-#include "muster/listener/dequeue_task.h"
-#include "muster/listener/listener.h"
 #include "muster/listener/verdict.h"
 
 namespace muster::listener {

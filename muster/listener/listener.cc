@@ -1,19 +1,14 @@
 #include "muster/listener/listener.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "muster/base/status.h"
 #include "muster/listener/elastic_listener.h"
-#include "muster/queue/limits.h"
 
 namespace muster::listener {
 

@@ -1,7 +1,6 @@
 #include "muster/listener/load_meter.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "muster/base/proto_time.h"
 

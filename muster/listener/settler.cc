@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"
-#include "muster/base/retry.h"
 #include "muster/base/status.h"
-#include "muster/listener/lease_table.h"
 #include "muster/queue/limits.h"
 
 namespace muster::listener {

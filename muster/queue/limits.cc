@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/queue/queue_store.h"
 
 namespace muster::queue {
 namespace {

@@ -1,7 +1,6 @@
 #include "muster/queue/queue_proto.h"
 
 #include <algorithm>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/proto_time.h"

@@ -1,7 +1,5 @@
 #include "muster/queue/queue_store.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/queue/limits.h"

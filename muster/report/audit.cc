@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
 
 namespace muster::report {

@@ -1,6 +1,5 @@
 #include "muster/report/receipt.h"
 
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"

@@ -1,8 +1,6 @@
 #include "muster/report/report_store.h"
 
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -1,9 +1,6 @@
 #include "muster/rocksdb/database.h"
 
-#include <atomic>
 #include <filesystem>
-#include <memory>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -13,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"
-#include "muster/base/mutex.h"
 #include "muster/base/status.h"
 #include "muster/os/durable_file.h"
 #include "muster/rocksdb/directory.h"

@@ -6,8 +6,6 @@
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
-#include "muster/os/quarantine.h"
-#include "muster/rocksdb/database.h"
 
 namespace muster::rocksdb {
 

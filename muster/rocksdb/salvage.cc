@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/os/durable_file.h"
+#include "muster/os/quarantine.h"
 #include "muster/rocksdb/database.h"
 #include "muster/rocksdb/directory.h"
 #include "muster/rocksdb/options.h"

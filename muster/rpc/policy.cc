@@ -11,7 +11,6 @@
 #include <set>
 #include <sstream>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,10 +1,8 @@
 #include "muster/rpc/server.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
@@ -12,12 +10,10 @@
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/server_builder.h"
 #include "muster/base/status.h"
-#include "muster/rpc/address.h"
 #include "muster/rpc/grpc_log.h"
 #include "muster/rpc/health_service.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/policy.h"
-#include "muster/rpc/status.h"
 
 namespace muster::rpc {
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <sstream>
-#include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -12,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/quantity.h"
 #include "muster/base/text.h"
-#include "muster/yaml/problems.h"
 
 namespace muster::yaml {
 

@@ -1,14 +1,12 @@
 #include "muster/blob/file/file_blob_store.h"
 
 #include <filesystem>
-#include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/blob/blob_store.h"
 #include "muster/blob/file/blob_codec.h"
 #include "muster/os/durable_directory.h"
 #include "muster/os/durable_file.h"

@@ -1,24 +1,16 @@
 #include "muster/blob/jetstream/jetstream_blob_store.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
-#include "muster/blob/blob_store.h"
-#include "muster/blob/jetstream/object_layout.h"
-#include "muster/nats/jetstream.h"
 #include "muster/nats/names.h"
 #include "muster/nats/status.h"
 #include "nlohmann/json.hpp"

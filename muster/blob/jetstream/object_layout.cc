@@ -1,6 +1,5 @@
 #include "muster/blob/jetstream/object_layout.h"
 
-#include <cstddef>
 #include <utility>
 
 #include "absl/strings/escaping.h"

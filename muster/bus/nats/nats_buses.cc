@@ -4,7 +4,6 @@
 
 #include <iterator>
 #include <limits>
-#include <string>
 #include <utility>
 #include <variant>
 
@@ -13,8 +12,6 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "muster/base/status.h"
-#include "muster/bus/heartbeat_bus.h"
-#include "muster/bus/trigger_bus.h"
 #include "muster/nats/names.h"
 #include "muster/v1/trigger.pb.h"
 

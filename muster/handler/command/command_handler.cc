@@ -1,10 +1,8 @@
 #include "muster/handler/command/command_handler.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <stop_token>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"

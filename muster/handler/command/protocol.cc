@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/handler/out_of_process.h"

@@ -12,7 +12,6 @@
 #include "muster/base/status.h"
 #include "muster/base/trace_context.h"
 #include "muster/handler/command/protocol.h"
-#include "muster/handler/handler.h"
 
 namespace muster::handler::command {
 namespace {

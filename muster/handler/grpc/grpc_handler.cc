@@ -1,16 +1,11 @@
 #include "muster/handler/grpc/grpc_handler.h"
 
 #include <algorithm>
-#include <memory>
-#include <optional>
 #include <stop_token>
-#include <string>
 #include <utility>
 #include <variant>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "grpcpp/channel.h"
 #include "muster/base/log.h"
 #include "muster/base/mutex.h"
@@ -18,7 +13,6 @@
 #include "muster/base/text.h"
 #include "muster/handler/grpc/messages.h"
 #include "muster/handler/grpc/session.h"
-#include "muster/handler/handler.h"
 #include "muster/rpc/address.h"
 #include "muster/rpc/channel.h"
 #include "muster/v1/handler_service.pb.h"

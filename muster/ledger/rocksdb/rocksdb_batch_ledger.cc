@@ -10,7 +10,6 @@
 #include "muster/base/status.h"
 #include "muster/ledger/rocksdb/batch_codec.h"
 #include "muster/rocksdb/checked_value.h"
-#include "muster/rocksdb/database.h"
 #include "rocksdb/db.h"
 #include "rocksdb/iterator.h"
 #include "rocksdb/write_batch.h"

@@ -9,7 +9,6 @@
 #include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/nats/status.h"
-#include "muster/queue/jetstream/stream_layout.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::queue::jetstream {

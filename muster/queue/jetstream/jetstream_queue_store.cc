@@ -1,9 +1,7 @@
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -12,7 +10,6 @@
 #include "muster/queue/jetstream/attempt_log.h"
 #include "muster/queue/jetstream/dead_letter_store.h"
 #include "muster/queue/jetstream/queue_registry.h"
-#include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/jetstream/stream_queue.h"
 #include "muster/queue/limits.h"
 

@@ -1,21 +1,16 @@
 // Metadata lies in the aside stream as a JSON object of strings.
 #include "muster/queue/jetstream/queue_registry.h"
 
-#include <cstdint>
 #include <string>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/status.h"
-#include "muster/nats/jetstream.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/limits.h"
-#include "muster/queue/queue_store.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::queue::jetstream {

@@ -9,7 +9,6 @@
 #include "absl/time/time.h"
 #include "muster/base/check.h"
 #include "muster/base/status.h"
-#include "muster/queue/jetstream/stream_layout.h"
 
 namespace muster::queue::jetstream {
 

@@ -8,18 +8,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "muster/base/status.h"
-#include "muster/os/quarantine.h"
 #include "muster/queue/rocksdb/codec.h"
 #include "muster/queue/rocksdb/storage.h"
 #include "muster/rocksdb/repair_session.h"

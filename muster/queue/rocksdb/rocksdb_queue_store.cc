@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"

@@ -3,16 +3,12 @@
 #include "muster/queue/rocksdb/storage.h"
 
 #include <algorithm>
-#include <memory>
 #include <random>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
-#include "muster/queue/rocksdb/codec.h"
-#include "muster/rocksdb/database.h"
 #include "rocksdb/db.h"
 #include "rocksdb/merge_operator.h"
 

@@ -8,9 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/report/report_proto.h"
-#include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
-#include "muster/v1/report_service.grpc.pb.h"
 
 namespace muster::report::remote {
 

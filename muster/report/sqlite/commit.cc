@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/status.h"
-#include "muster/report/sqlite/rows.h"
 
 namespace muster::report::sqlite {
 namespace {

@@ -10,10 +10,8 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 

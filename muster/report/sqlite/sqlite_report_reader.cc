@@ -6,7 +6,6 @@
 #include "muster/base/status.h"
 #include "muster/report/counted_item.h"
 #include "muster/report/sqlite/rows.h"
-#include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {
 namespace {

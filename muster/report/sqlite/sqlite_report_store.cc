@@ -7,11 +7,8 @@
 
 #include <cerrno>
 #include <optional>
-#include <string>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"

@@ -4,7 +4,6 @@
 
 #include "muster/base/check.h"
 #include "muster/scaling/policy/policy.h"
-
 namespace muster::scaling::policy {
 namespace {
 

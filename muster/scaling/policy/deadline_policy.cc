@@ -8,7 +8,6 @@
 #include "muster/scaling/policy/deadline_profile.h"
 #include "muster/scaling/policy/forecast.h"
 #include "muster/scaling/policy/idle_replicas.h"
-#include "muster/scaling/policy/policy.h"
 #include "muster/scaling/policy/sizing.h"
 #include "muster/scaling/policy/workload.h"
 

@@ -9,10 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/scaling/policy/deadline_policy.h"
 #include "muster/scaling/policy/deadline_profile.h"
 #include "muster/scaling/policy/explain.h"
-#include "muster/scaling/policy/policy.h"
 #include "muster/scaling/policy/sizing.h"
 
 namespace muster::scaling::policy {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "muster/scaling/policy/policy.h"
-
 namespace muster::scaling::policy {
 
 namespace {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "muster/scaling/policy/policy.h"
-
 namespace muster::scaling::policy {
 
 namespace {

@@ -11,7 +11,6 @@
 #include "muster/base/status.h"
 #include "muster/scaling/replay/baseline_policies.h"
 #include "muster/scaling/replay/distribution.h"
-#include "muster/scaling/replay/options.h"
 
 namespace muster::scaling::replay {
 namespace {

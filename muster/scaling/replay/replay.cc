@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/scaling/replay/options.h"
 #include "muster/scaling/replay/oracle.h"
 #include "muster/scaling/replay/simulator.h"
 

@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "muster/base/fingerprint.h"
-#include "muster/scaling/policy/policy.h"
 #include "muster/scaling/replay/distribution.h"
-#include "muster/scaling/replay/options.h"
 #include "muster/scaling/replay/station.h"
 
 namespace muster::scaling::replay {

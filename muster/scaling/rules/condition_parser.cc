@@ -10,17 +10,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
-#include "muster/scaling/rules/condition.h"
 #include "muster/scaling/rules/limits.h"
 
 namespace muster::scaling::rules {

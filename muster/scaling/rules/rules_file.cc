@@ -4,9 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,7 +12,6 @@
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/input/byte_source.h"
-#include "muster/scaling/rules/rules.h"
 #include "muster/scaling/rules/rules_sections.h"
 #include "muster/yaml/problems.h"
 #include "muster/yaml/yaml_value.h"

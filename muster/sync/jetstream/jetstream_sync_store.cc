@@ -6,11 +6,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/time.h"
 #include "muster/base/status.h"
 #include "muster/nats/names.h"
 #include "muster/nats/status.h"
-#include "muster/sync/optimistic_sync_store.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::sync::jetstream {

@@ -1,15 +1,12 @@
 #include "muster/sync/rocksdb/rocksdb_sync_store.h"
 
-#include <memory>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
-#include "muster/rocksdb/database.h"
 #include "muster/rocksdb/repair_session.h"
-#include "muster/sync/optimistic_sync_store.h"
 #include "muster/sync/rocksdb/record_codec.h"
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"

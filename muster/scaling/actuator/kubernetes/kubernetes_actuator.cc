@@ -1,15 +1,12 @@
 #include "muster/scaling/actuator/kubernetes/kubernetes_actuator.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/kubernetes/limits.h"
-#include "muster/kubernetes/workload.h"
-#include "muster/scaling/actuator/kubernetes/pod_cache.h"
 
 namespace muster::scaling::actuator::kubernetes {
 

@@ -6,15 +6,11 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
-#include "muster/scaling/actuator/orders.h"
-#include "muster/scaling/actuator/process/limits.h"
-#include "muster/scaling/actuator/process/state_folder.h"
 
 namespace muster::scaling::actuator::process {
 

@@ -13,17 +13,12 @@
 #include <csignal>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <system_error>
-#include <utility>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/log.h"
 #include "muster/base/names.h"

@@ -1,14 +1,12 @@
 #include "muster/scaling/actuator/threads/threads_actuator.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/rpc/status.h"
-#include "muster/scaling/actuator/orders.h"
 
 namespace muster::scaling::actuator::threads {
 
