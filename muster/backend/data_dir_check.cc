@@ -1,7 +1,5 @@
 #include "muster/backend/data_dir_check.h"
 
-#include <memory>
-
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/blob/file/file_blob_store.h"

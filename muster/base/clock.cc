@@ -1,7 +1,6 @@
 #include "muster/base/clock.h"
 
 #include <chrono>
-#include <utility>
 
 #include "absl/time/clock.h"
 

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <map>
 
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,5 @@
 #include "muster/report/receipt.h"
 
-#include <utility>
-
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <initializer_list>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/match.h"

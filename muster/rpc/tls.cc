@@ -5,7 +5,6 @@
 #include <openssl/x509.h>
 
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"

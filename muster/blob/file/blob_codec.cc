@@ -3,7 +3,6 @@
 #include <zstd.h>
 
 #include <cstdint>
-#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"

@@ -1,7 +1,5 @@
 #include "muster/blob/jetstream/object_layout.h"
 
-#include <utility>
-
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <ctime>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

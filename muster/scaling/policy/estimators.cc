@@ -1,8 +1,6 @@
 #include "muster/scaling/policy/estimators.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <numeric>
 #include <vector>
 

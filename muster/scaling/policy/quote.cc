@@ -4,7 +4,6 @@
 #include <cmath>
 #include <deque>
 #include <memory>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

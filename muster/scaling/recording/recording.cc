@@ -1,6 +1,5 @@
 #include "muster/scaling/recording/recording.h"
 
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <system_error>

@@ -1,7 +1,5 @@
 #include "muster/scaling/replay/options.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"

@@ -5,11 +5,9 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "muster/base/text.h"
 #include "muster/scaling/rules/rules_file.h"
 #include "muster/scaling/rules/rules_sections.h"
 

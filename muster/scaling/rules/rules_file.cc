@@ -1,7 +1,6 @@
 #include "muster/scaling/rules/rules_file.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 
 #include "absl/status/statusor.h"
