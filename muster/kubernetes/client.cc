@@ -129,20 +129,6 @@ absl::Status LineSplitter::Take(absl::string_view piece,
 
 // What an API server's answer means in muster's terms.
 
-// OK for 2xx. `verb` is the role's: "get", "update".
-//   PermissionDenied    403, naming verb and resource; 401, the server does not know us
-//   NotFound            404
-//   AlreadyExists       409 upon a create
-//   Aborted             409: another writer was first; read again
-//   OutOfRange          410: what was asked for is too long ago
-//   InvalidArgument     400, 422
-//   ResourceExhausted   429, with what base::RetryAfter tells
-//   Unavailable         5xx, and whatever a sound server does not answer
-absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const Address& address);
-
-// For how long the server asks to be left alone, by its header or in its words; zero: it does not.
-absl::Duration RequestedRetryDelay(const HttpAnswer& answer);
-
 namespace {
 
 // How long to stay away when a server says 429 and does not say how long.
@@ -172,8 +158,7 @@ std::string Forbidden(const std::string& verb, const Address& address, const Ser
                       words.message, ")");
 }
 
-}  // namespace
-
+// For how long the server asks to be left alone, by its header or in its words; zero: it does not.
 absl::Duration RequestedRetryDelay(const HttpAnswer& answer) {
   const absl::Duration asked = answer.retry_after.has_value()
                                    ? *answer.retry_after
@@ -181,6 +166,15 @@ absl::Duration RequestedRetryDelay(const HttpAnswer& answer) {
   return std::clamp(asked, absl::ZeroDuration(), kMaxPatience);
 }
 
+// OK for 2xx. `verb` is the role's: "get", "update".
+//   PermissionDenied    403, naming verb and resource; 401, the server does not know us
+//   NotFound            404
+//   AlreadyExists       409 upon a create
+//   Aborted             409: another writer was first; read again
+//   OutOfRange          410: what was asked for is too long ago
+//   InvalidArgument     400, 422
+//   ResourceExhausted   429, with what base::RetryAfter tells
+//   Unavailable         5xx, and whatever a sound server does not answer
 absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const Address& address) {
   if (answer.code >= 200 && answer.code < 300) return absl::OkStatus();
   const ServerWords words = WordsOf(answer);
@@ -208,8 +202,6 @@ absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const A
       return absl::UnavailableError(what);
   }
 }
-
-namespace {
 
 using nlohmann::json;
 

@@ -26,14 +26,6 @@
 
 namespace muster::rocksdb {
 
-// Makes RocksDB's list of a database's tables again where it is lost (the MANIFEST, which CURRENT
-// names).
-//
-// Lists every readable log and table in `dir`, and drops the rest: call it on a copy that no
-// process has open. DataLoss: there were files, and none can be read. Other errors say nothing
-// about the files.
-absl::Status RebuildManifest(const std::string& dir, const DatabaseOptions& options);
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -119,8 +111,12 @@ absl::Status CheckSetAside(const std::string& lost, const ::rocksdb::Options& op
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Makes RocksDB's list of a database's tables again where it is lost (the MANIFEST, which CURRENT
+// names).
+//
+// Lists every readable log and table in `dir`, and drops the rest: call it on a copy that no
+// process has open. DataLoss: there were files, and none can be read. Other errors say nothing
+// about the files.
 absl::Status RebuildManifest(const std::string& dir, const DatabaseOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const size_t before, CountData(dir));
   MUSTER_RETURN_IF_ERROR(AddTableOfEachFamily(dir, options));
@@ -137,10 +133,6 @@ absl::Status RebuildManifest(const std::string& dir, const DatabaseOptions& opti
   }
   return os::SyncTree(dir);
 }
-
-namespace {
-
-namespace fs = std::filesystem;
 
 // Of a batch that fills a new database.
 constexpr size_t kCopyBytes = size_t{4} << 20;

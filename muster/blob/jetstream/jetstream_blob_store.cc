@@ -17,17 +17,6 @@
 
 namespace muster::blob::jetstream {
 
-// The number of chunks that `bytes` make. The bytes of a blob are chunks on a subject of their own.
-size_t ChunksOf(size_t bytes);
-
-// Publishes `data` in order, kWindowChunks at a time. OK: the server has acknowledged each of them.
-absl::Status WriteChunks(nats::JetStream* jetstream, const std::string& subject,
-                         absl::string_view data);
-
-// DataLoss: chunks are missing, or the bytes are not what `info` says. On top of JetStream's own
-// statuses.
-absl::StatusOr<std::string> ReadChunks(nats::JetStream* jetstream, const ObjectInfo& info);
-
 namespace {
 
 absl::Status WriteWindow(nats::JetStream* jetstream, const std::string& subject,
@@ -42,10 +31,10 @@ absl::Status WriteWindow(nats::JetStream* jetstream, const std::string& subject,
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// The number of chunks that `bytes` make. The bytes of a blob are chunks on a subject of their own.
 size_t ChunksOf(size_t bytes) { return (bytes + kChunkBytes - 1) / kChunkBytes; }
 
+// Publishes `data` in order, kWindowChunks at a time. OK: the server has acknowledged each of them.
 absl::Status WriteChunks(nats::JetStream* jetstream, const std::string& subject,
                          absl::string_view data) {
   constexpr size_t kWindowBytes = kWindowChunks * kChunkBytes;
@@ -55,6 +44,8 @@ absl::Status WriteChunks(nats::JetStream* jetstream, const std::string& subject,
   return absl::OkStatus();
 }
 
+// DataLoss: chunks are missing, or the bytes are not what `info` says. On top of JetStream's own
+// statuses.
 absl::StatusOr<std::string> ReadChunks(nats::JetStream* jetstream, const ObjectInfo& info) {
   MUSTER_CHECK(info.size <= blob::kMaxBlobBytes, "blob '", info.name, "', bytes ", info.size);
   const std::string stream = StreamOf(info.bucket);
@@ -83,8 +74,6 @@ absl::StatusOr<std::string> ReadChunks(nats::JetStream* jetstream, const ObjectI
   if (DigestOf(data) != info.digest) return absl::DataLossError("its digest does not match");
   return data;
 }
-
-namespace {
 
 // The nuids of existing chunks, of muster's Puts that began before `before`.
 absl::StatusOr<std::vector<std::string>> OldNuids(nats::JetStream* jetstream,

@@ -21,15 +21,10 @@
 
 namespace muster::queue::rocksdb {
 
+namespace {
+
 // Keyed by queue number.
 using LoadedQueues = absl::flat_hash_map<uint64_t, std::shared_ptr<DurableQueue>>;
-
-// DataLoss when the record of a queue is damaged, because its messages would then have no queue, or
-// when RocksDB cannot read on. A damaged state record is loaded as damaged. `holders_are_gone`:
-// live leases end now (Options::holders_in_process).
-absl::StatusOr<LoadedQueues> LoadQueues(Storage* storage, bool holders_are_gone);
-
-namespace {
 
 using Visit = std::function<absl::Status(absl::string_view key, absl::string_view value)>;
 
@@ -126,8 +121,9 @@ absl::Status LoadMessages(Storage* storage, const LoadedQueues& queues, bool hol
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// DataLoss when the record of a queue is damaged, because its messages would then have no queue, or
+// when RocksDB cannot read on. A damaged state record is loaded as damaged. `holders_are_gone`:
+// live leases end now (Options::holders_in_process).
 absl::StatusOr<LoadedQueues> LoadQueues(Storage* storage, bool holders_are_gone) {
   LoadedQueues queues;
   MUSTER_RETURN_IF_ERROR(LoadQueueRecords(storage, &queues));
@@ -138,8 +134,6 @@ absl::StatusOr<LoadedQueues> LoadQueues(Storage* storage, bool holders_are_gone)
                                            absl::string_view) { queue->LoadPoison(seq); }));
   return queues;
 }
-
-namespace {
 
 queue::Traits EngineTraits() {
   queue::Traits traits;

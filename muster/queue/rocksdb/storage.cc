@@ -14,18 +14,16 @@
 
 namespace muster::queue::rocksdb {
 
-// Merges Counters records (codec.h): adds the totals and keeps the larger next_seq. So a batch adds
-// to the counters of a queue without reading them, and concurrent batches need no order among
-// themselves. A damaged operand counts as zero: counters are statistics, and must not cost a
-// message.
-std::shared_ptr<::rocksdb::MergeOperator> MakeCountersMerge();
-
 namespace {
 
 Counters DecodeOrZero(const ::rocksdb::Slice& record) {
   return DecodeCounters(absl::string_view(record.data(), record.size())).value_or(Counters());
 }
 
+// Merges Counters records (codec.h): adds the totals and keeps the larger next_seq. So a batch adds
+// to the counters of a queue without reading them, and concurrent batches need no order among
+// themselves. A damaged operand counts as zero: counters are statistics, and must not cost a
+// message.
 class CountersMerge final : public ::rocksdb::AssociativeMergeOperator {
  public:
   bool Merge(const ::rocksdb::Slice&, const ::rocksdb::Slice* existing,
@@ -41,14 +39,6 @@ class CountersMerge final : public ::rocksdb::AssociativeMergeOperator {
   const char* Name() const override { return "muster.queue.counters"; }
 };
 
-}  // namespace
-
-std::shared_ptr<::rocksdb::MergeOperator> MakeCountersMerge() {
-  return std::make_shared<CountersMerge>();
-}
-
-namespace {
-
 uint64_t RandomSalt() {
   std::random_device device;
   return uint64_t{device()} << 32 | device();
@@ -60,7 +50,7 @@ muster::rocksdb::DatabaseOptions QueueDatabase(const muster::rocksdb::DatabaseOp
   constexpr size_t kMiB = size_t{1} << 20;
   muster::rocksdb::DatabaseOptions options = base;
   options.families = {
-      {"meta", muster::rocksdb::FamilyUse::kRecords, 2 * kMiB, MakeCountersMerge()},
+      {"meta", muster::rocksdb::FamilyUse::kRecords, 2 * kMiB, std::make_shared<CountersMerge>()},
       {"state", muster::rocksdb::FamilyUse::kRecords, 16 * kMiB},
       // Large, so that a body that is soon deleted dies in the memtable and never costs a flush.
       {"body", muster::rocksdb::FamilyUse::kBodies, 32 * kMiB},

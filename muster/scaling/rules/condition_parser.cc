@@ -22,6 +22,8 @@
 
 namespace muster::scaling::rules {
 
+namespace {
+
 enum class TokenKind { kNumber, kName, kSymbol, kEnd };
 
 struct Token {
@@ -32,14 +34,10 @@ struct Token {
   Kind number_kind = Kind::kPlain;
 };
 
-// Splits `text` into tokens, the last one kEnd. The tokens point into `text`. InvalidArgument: see
-// Condition::Parse.
-absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text);
-
 // InvalidArgument "column C: WHAT" for a mistake at the byte `at`.
-absl::Status MistakeAt(size_t at, absl::string_view what);
-
-namespace {
+absl::Status MistakeAt(size_t at, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("column ", at + 1, ": ", what));
+}
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
@@ -109,12 +107,8 @@ absl::StatusOr<Token> NextToken(absl::string_view text, size_t at) {
   return MistakeAt(at, absl::StrCat("a condition has no ", base::Quoted(rest.substr(0, 1)), hint));
 }
 
-}  // namespace
-
-absl::Status MistakeAt(size_t at, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("column ", at + 1, ": ", what));
-}
-
+// Splits `text` into tokens, the last one kEnd. The tokens point into `text`. InvalidArgument: see
+// Condition::Parse.
 absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
   if (text.size() > kMaxConditionBytes) {
     return MistakeAt(kMaxConditionBytes,
@@ -133,8 +127,6 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
   tokens.push_back({.kind = TokenKind::kEnd, .text = "", .at = text.size()});
   return tokens;
 }
-
-namespace {
 
 using Node = std::unique_ptr<Expression>;
 using Result = absl::StatusOr<Node>;

@@ -31,25 +31,15 @@
 
 namespace muster::scaling::actuator::process {
 
-// A started keeper that has not answered yet.
-struct LaunchedKeeper {
-  pid_t pid = 0;  // a child of this process, which must wait for it
-  os::FileDescriptor answer;
-};
-
-// Runs `keeper`, the path of muster-replica-keeper, in its own session, so that it outlives this
-// process. `environment` is added to this process's own, for the keeper and its program.
-absl::StatusOr<LaunchedKeeper> LaunchKeeper(
-    const std::string& keeper, const KeeperOrder& order,
-    const std::vector<std::pair<std::string, std::string>>& environment);
-
-// Waits for the keeper's answer: OK once the program was executed. On an error the keeper has
-// ended; after `limit` this function kills it (Unavailable).
-absl::Status AwaitAnswer(const LaunchedKeeper& launched, absl::Duration limit);
-
 namespace {
 
 using os::FileDescriptor;
+
+// A started keeper that has not answered yet.
+struct LaunchedKeeper {
+  pid_t pid = 0;  // a child of this process, which must wait for it
+  FileDescriptor answer;
+};
 
 constexpr size_t kMaxAnswerBytes = 4096;
 
@@ -124,8 +114,8 @@ std::string ReadLine(int fd, absl::Duration deadline) {
   return said;
 }
 
-}  // namespace
-
+// Runs `keeper`, the path of muster-replica-keeper, in its own session, so that it outlives this
+// process. `environment` is added to this process's own, for the keeper and its program.
 absl::StatusOr<LaunchedKeeper> LaunchKeeper(
     const std::string& keeper, const KeeperOrder& order,
     const std::vector<std::pair<std::string, std::string>>& environment) {
@@ -143,6 +133,8 @@ absl::StatusOr<LaunchedKeeper> LaunchKeeper(
   return launched;
 }
 
+// Waits for the keeper's answer: OK once the program was executed. On an error the keeper has
+// ended; after `limit` this function kills it (Unavailable).
 absl::Status AwaitAnswer(const LaunchedKeeper& launched, absl::Duration limit) {
   const std::string said = ReadLine(launched.answer.get(), base::RealClock()->Monotonic() + limit);
   if (said.empty() || said.back() != '\n') {
@@ -152,8 +144,6 @@ absl::Status AwaitAnswer(const LaunchedKeeper& launched, absl::Duration limit) {
   }
   return ParseAnswer(absl::StripSuffix(said, "\n"));
 }
-
-namespace {
 
 namespace fs = std::filesystem;
 using scaling::actuator::ReplicaState;
