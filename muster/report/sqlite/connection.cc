@@ -22,11 +22,7 @@
 #include "muster/base/decimal.h"
 #include "muster/base/status.h"
 
-struct sqlite3;
-
 namespace muster::report::sqlite {
-
-void RegisterExactAdd(sqlite3* database);
 
 namespace {
 
@@ -69,16 +65,12 @@ void AddInt(sqlite3_context* context, int, sqlite3_value** values) {
   sqlite3_result_int64(context, sum);
 }
 
-}  // namespace
-
 void RegisterExactAdd(sqlite3* database) {
   sqlite3_create_function_v2(database, "muster_add_decimal", 2, kFunctionFlags, nullptr, AddDecimal,
                              nullptr, nullptr, nullptr);
   sqlite3_create_function_v2(database, "muster_add_int", 2, kFunctionFlags, nullptr, AddInt,
                              nullptr, nullptr, nullptr);
 }
-
-namespace {
 
 int OpenFlags(OpenMode mode) {
   const int common = SQLITE_OPEN_NOMUTEX;

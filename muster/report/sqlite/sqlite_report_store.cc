@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
+#include "muster/os/file_descriptor.h"
 #include "muster/report/audit.h"
 #include "muster/report/sqlite/commit.h"
 #include "muster/report/sqlite/connection.h"
@@ -23,41 +23,20 @@
 
 namespace muster::report::sqlite {
 
-// WriterLock: one writer per report. A file beside the database, because closing a second
-// descriptor of the database itself would drop the locks that SQLite holds on it.
-//
-// Held until destroyed, or until the process dies.
-class WriterLock {
- public:
-  // Locks "<database>-lock". base::Busy: another writer, in this process or another, holds it.
-  static absl::StatusOr<WriterLock> Take(const std::string& database);
-  WriterLock(WriterLock&& other) noexcept;
-  WriterLock& operator=(WriterLock&&) = delete;
-  ~WriterLock();
+namespace {
 
- private:
-  explicit WriterLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;  // -1 when moved from
-};
-
-absl::StatusOr<WriterLock> WriterLock::Take(const std::string& database) {
+// Locks "<database>-lock" until the descriptor is closed or the process dies: one writer per
+// report. A file beside the database, because closing a second descriptor of the database itself
+// would drop the locks that SQLite holds on it. base::Busy: another writer, in this process or
+// another, has it.
+absl::StatusOr<os::FileDescriptor> LockForWriting(const std::string& database) {
   const std::string path = absl::StrCat(database, "-lock");
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor < 0) return absl::ErrnoToStatus(errno, path);
-  WriterLock lock(descriptor);
-  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
+  os::FileDescriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (lock.get() < 0) return absl::ErrnoToStatus(errno, path);
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
   return base::Busy(absl::StrCat(
       "report ", database, " is being written by another process: open it read-only, or wait"));
 }
-
-WriterLock::WriterLock(WriterLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-WriterLock::~WriterLock() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-namespace {
 
 constexpr char kBegin[] = "BEGIN IMMEDIATE";  // a writer that may write from the start
 
@@ -81,7 +60,7 @@ class Writer {
  public:
   static absl::StatusOr<std::unique_ptr<Writer>> Open(const std::string& path,
                                                       const SqliteOptions& options) {
-    MUSTER_ASSIGN_OR_RETURN(WriterLock lock, WriterLock::Take(path));
+    MUSTER_ASSIGN_OR_RETURN(os::FileDescriptor lock, LockForWriting(path));
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                             Connection::Open(path, OpenMode::kCreate, options.busy_wait));
     MUSTER_RETURN_IF_ERROR(connection->Execute(kPragmas));
@@ -92,14 +71,65 @@ class Writer {
         new Writer(std::move(lock), std::move(connection), std::move(items)));
   }
 
-  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape);
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) {
+    MUSTER_RETURN_IF_ERROR(report::ValidateBatchShape(shape));
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_RETURN_IF_ERROR(EnsureBatch(connection_.get(), shape));
+    MUSTER_RETURN_IF_ERROR(EnsureGroupTables(connection_.get(), shape));
+    MUSTER_ASSIGN_OR_RETURN(report::Progress progress,
+                            LoadProgress(connection_.get(), shape.batch));
+    MUSTER_RETURN_IF_ERROR(transaction.Commit());
+    return progress;
+  }
+
   absl::StatusOr<report::CommitSummary> Commit(const report::CommitRequest& request,
-                                               absl::Time now);
-  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items);
-  absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts);
+                                               absl::Time now) {
+    if (request.items.size() > report::kMaxCommitItems) {
+      return absl::InvalidArgumentError(absl::StrCat("a commit of ", request.items.size(),
+                                                     " items; at most ", report::kMaxCommitItems));
+    }
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    CommitRun run(connection_.get(), &items_, &add_row_, &request, now);
+    absl::StatusOr<report::CommitSummary> summary = run.Run();
+    MUSTER_FAILPOINT("report.in_transaction");
+    if (summary.ok()) MUSTER_RETURN_IF_ERROR(transaction.Commit());
+    return summary;
+  }
+
+  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection_.get(), batch));
+    for (const uint64_t index : items) {
+      const absl::StatusOr<report::ItemRow> row = items_.Get(batch, index);
+      if (absl::IsNotFound(row.status())) continue;
+      MUSTER_RETURN_IF_ERROR(row.status());
+      if (row->outcome != report::ItemOutcome::kDeadLettered) continue;
+      MUSTER_RETURN_IF_ERROR(items_.Delete(batch, index));
+      AddToProgress(*row, -1, &progress);
+    }
+    MUSTER_RETURN_IF_ERROR(StoreProgress(connection_.get(), progress));
+    return transaction.Commit();
+  }
+
+  absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) {
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
+                            LoadProgress(connection_.get(), facts.batch));
+    SqliteReportReader reader(connection_.get());
+    MUSTER_ASSIGN_OR_RETURN(report::Receipt receipt,
+                            report::BuildReceipt(reader, facts, progress.receipt_revision + 1));
+    if (progress.receipt_revision > 0) {
+      MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, reader.GetReceipt(facts.batch));
+      MUSTER_ASSIGN_OR_RETURN(report::Receipt issued, report::ParseReceipt(stored.text));
+      if (report::ProvesTheSame(issued, receipt)) return issued;
+    }
+    MUSTER_RETURN_IF_ERROR(StoreReceipt(receipt));
+    MUSTER_RETURN_IF_ERROR(transaction.Commit());
+    return receipt;
+  }
 
  private:
-  Writer(WriterLock lock, std::unique_ptr<Connection> connection, ItemRows items)
+  Writer(os::FileDescriptor lock, std::unique_ptr<Connection> connection, ItemRows items)
       : lock_(std::move(lock)), connection_(std::move(connection)), items_(std::move(items)) {}
 
   static absl::Status Bound(Connection* connection, int64_t max_bytes) {
@@ -107,86 +137,29 @@ class Writer {
     MUSTER_ASSIGN_OR_RETURN(const int64_t page, connection->QueryInt("PRAGMA page_size"));
     return connection->Execute(absl::StrCat("PRAGMA max_page_count = ", max_bytes / page));
   }
-  absl::Status StoreReceipt(const report::Receipt& receipt);
 
-  const WriterLock lock_;
+  absl::Status StoreReceipt(const report::Receipt& receipt) {
+    MUSTER_CHECK(receipt.aggregated + receipt.rejected + receipt.dead_lettered ==
+                     static_cast<int64_t>(receipt.transactions),
+                 "batch ", receipt.batch, ": transactions ", receipt.transactions, ", aggregated ",
+                 receipt.aggregated, ", rejected ", receipt.rejected, ", dead ",
+                 receipt.dead_lettered);
+    MUSTER_ASSIGN_OR_RETURN(Statement insert,
+                            connection_->Prepare("INSERT INTO muster_receipt VALUES (?, ?, ?, ?)"));
+    MUSTER_RETURN_IF_ERROR(
+        insert.Run(receipt.batch, receipt.revision, receipt.ToText(), receipt.Checksum()));
+    MUSTER_ASSIGN_OR_RETURN(
+        Statement update,
+        connection_->Prepare("UPDATE muster_batch SET receipt_revision = ? WHERE batch = ?"));
+    return update.Run(receipt.revision, receipt.batch);
+  }
+
+  const os::FileDescriptor lock_;
   const std::unique_ptr<Connection> connection_;
   // Statements: gone before their connection.
   ItemRows items_;
   AddRowStatements add_row_;
 };
-
-absl::StatusOr<report::Progress> Writer::RegisterBatch(const report::BatchShape& shape) {
-  MUSTER_RETURN_IF_ERROR(report::ValidateBatchShape(shape));
-  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
-  MUSTER_RETURN_IF_ERROR(EnsureBatch(connection_.get(), shape));
-  MUSTER_RETURN_IF_ERROR(EnsureGroupTables(connection_.get(), shape));
-  MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection_.get(), shape.batch));
-  MUSTER_RETURN_IF_ERROR(transaction.Commit());
-  return progress;
-}
-
-absl::StatusOr<report::CommitSummary> Writer::Commit(const report::CommitRequest& request,
-                                                     absl::Time now) {
-  if (request.items.size() > report::kMaxCommitItems) {
-    return absl::InvalidArgumentError(absl::StrCat("a commit of ", request.items.size(),
-                                                   " items; at most ", report::kMaxCommitItems));
-  }
-  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
-  CommitRun run(connection_.get(), &items_, &add_row_, &request, now);
-  absl::StatusOr<report::CommitSummary> summary = run.Run();
-  MUSTER_FAILPOINT("report.in_transaction");
-  if (summary.ok()) MUSTER_RETURN_IF_ERROR(transaction.Commit());
-  return summary;
-}
-
-absl::Status Writer::ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
-  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
-  MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection_.get(), batch));
-  for (const uint64_t index : items) {
-    const absl::StatusOr<report::ItemRow> row = items_.Get(batch, index);
-    if (absl::IsNotFound(row.status())) continue;
-    MUSTER_RETURN_IF_ERROR(row.status());
-    if (row->outcome != report::ItemOutcome::kDeadLettered) continue;
-    MUSTER_RETURN_IF_ERROR(items_.Delete(batch, index));
-    AddToProgress(*row, -1, &progress);
-  }
-  MUSTER_RETURN_IF_ERROR(StoreProgress(connection_.get(), progress));
-  return transaction.Commit();
-}
-
-absl::StatusOr<report::Receipt> Writer::Complete(const report::BatchFacts& facts) {
-  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
-  MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
-                          LoadProgress(connection_.get(), facts.batch));
-  SqliteReportReader reader(connection_.get());
-  MUSTER_ASSIGN_OR_RETURN(report::Receipt receipt,
-                          report::BuildReceipt(reader, facts, progress.receipt_revision + 1));
-  if (progress.receipt_revision > 0) {
-    MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, reader.GetReceipt(facts.batch));
-    MUSTER_ASSIGN_OR_RETURN(report::Receipt issued, report::ParseReceipt(stored.text));
-    if (report::ProvesTheSame(issued, receipt)) return issued;
-  }
-  MUSTER_RETURN_IF_ERROR(StoreReceipt(receipt));
-  MUSTER_RETURN_IF_ERROR(transaction.Commit());
-  return receipt;
-}
-
-absl::Status Writer::StoreReceipt(const report::Receipt& receipt) {
-  MUSTER_CHECK(receipt.aggregated + receipt.rejected + receipt.dead_lettered ==
-                   static_cast<int64_t>(receipt.transactions),
-               "batch ", receipt.batch, ": transactions ", receipt.transactions, ", aggregated ",
-               receipt.aggregated, ", rejected ", receipt.rejected, ", dead ",
-               receipt.dead_lettered);
-  MUSTER_ASSIGN_OR_RETURN(Statement insert,
-                          connection_->Prepare("INSERT INTO muster_receipt VALUES (?, ?, ?, ?)"));
-  MUSTER_RETURN_IF_ERROR(
-      insert.Run(receipt.batch, receipt.revision, receipt.ToText(), receipt.Checksum()));
-  MUSTER_ASSIGN_OR_RETURN(
-      Statement update,
-      connection_->Prepare("UPDATE muster_batch SET receipt_revision = ? WHERE batch = ?"));
-  return update.Run(receipt.revision, receipt.batch);
-}
 
 class SqliteReportStore final : public report::ReportStore {
  public:
