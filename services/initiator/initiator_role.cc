@@ -83,7 +83,7 @@ struct InitiatorRole::Parts {
         ledger_service(role->ledger_.get(), [this](uint64_t batch) { scheduler.Advance(batch); }) {}
 
   client::ScalingLeaderClient agent;
-  report::remote::DiscoveringReportClient report_client;
+  report::remote::RemoteReportClient report_client;
   job::JobRegistry jobs;
   submit::HandlerVersions versions;
   submit::Admission admission;

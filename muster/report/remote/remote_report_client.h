@@ -1,9 +1,9 @@
-// RemoteReportClient: the ReportClient for a controller in another process.
+// RemoteReportClient: the ReportClient for a controller in another process, which it is given or
+// finds by itself.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,14 +21,18 @@
 
 namespace muster::report::remote {
 
+// HOST:PORT of every controller that is known now, the best one first.
+using ControllerAddresses = std::function<std::vector<std::string>()>;
+
 // Thread-safe. Statuses are the service's. The channel decides whether a call that is Unavailable
-// is tried again.
+// is tried again. Each call ends after `timeout` at the latest.
 class RemoteReportClient final : public report::ReportClient {
  public:
-  // Each call ends after `timeout` at the latest.
   explicit RemoteReportClient(const std::shared_ptr<grpc::Channel>& channel,
-                              absl::Duration timeout = rpc::kDefaultCallTimeout)
-      : stub_(v1::ReportService::NewStub(channel)), timeout_(timeout) {}
+                              absl::Duration timeout = rpc::kDefaultCallTimeout);
+  // Looks for the best controller with each call; Unavailable when none is known.
+  RemoteReportClient(ControllerAddresses controllers, rpc::ChannelOptions channel_options,
+                     absl::Duration timeout = rpc::kDefaultCallTimeout);
 
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override;
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override;
@@ -47,44 +51,17 @@ class RemoteReportClient final : public report::ReportClient {
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request);
+  absl::StatusOr<std::shared_ptr<Stub>> FindController() ABSL_LOCKS_EXCLUDED(mu_);
 
-  const std::unique_ptr<Stub> stub_;
-  const absl::Duration timeout_;
-};
-
-// DiscoveringReportClient: a ReportClient that looks for a controller with each call.
-
-// HOST:PORT of every controller that is known now, the best one first.
-using ControllerAddresses = std::function<std::vector<std::string>()>;
-
-// Thread-safe. Statuses are RemoteReportClient's, and Unavailable when no controller is known.
-class DiscoveringReportClient final : public report::ReportClient {
- public:
-  DiscoveringReportClient(ControllerAddresses controllers, rpc::ChannelOptions channel_options,
-                          absl::Duration timeout = rpc::kDefaultCallTimeout);
-  ~DiscoveringReportClient() override;
-
-  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override;
-  absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override;
-  absl::StatusOr<uint64_t> HighestBatch() override;
-  absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
-                                                       uint64_t from, size_t max) override;
-  absl::Status CheckCompletion(uint64_t batch) override;
-  absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override;
-  absl::StatusOr<report::Tally> GetTally(uint64_t batch) override;
-  absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
-
- private:
-  absl::StatusOr<std::shared_ptr<RemoteReportClient>> Find() ABSL_LOCKS_EXCLUDED(mu_);
-
-  const ControllerAddresses controllers_;
+  const ControllerAddresses controllers_;  // unset: stub_ calls the only one
   const rpc::ChannelOptions channel_options_;
   const absl::Duration timeout_;
 
   base::Mutex mu_;
   // Of the controller found last: there is one at a time.
   std::string address_ ABSL_GUARDED_BY(mu_);
-  std::shared_ptr<RemoteReportClient> client_ ABSL_GUARDED_BY(mu_);
+  // Shared with the calls under way, which go on when another controller is found.
+  std::shared_ptr<Stub> stub_ ABSL_GUARDED_BY(mu_);
 };
 
 // ReadReport reads the rows of a batch from a controller in another process.
