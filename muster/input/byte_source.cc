@@ -99,6 +99,19 @@ absl::StatusOr<size_t> FileSource::Read(uint64_t offset, char* out, size_t bytes
   return done;
 }
 
+absl::StatusOr<std::string> ReadTextFile(const std::string& path, absl::string_view what,
+                                         size_t max_bytes) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<FileSource> file, FileSource::Open(path, what));
+  if (file->size() > max_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " '", path, "' has ", file->size(),
+                                                   " bytes; at most ", max_bytes, " are allowed"));
+  }
+  std::string text(static_cast<size_t>(file->size()), '\0');
+  MUSTER_ASSIGN_OR_RETURN(const size_t read, file->Read(0, text.data(), text.size()));
+  text.resize(read);
+  return text;
+}
+
 absl::StatusOr<size_t> TextSource::Read(uint64_t offset, char* out, size_t bytes) const {
   if (offset >= text_.size()) return size_t{0};
   const size_t count = std::min(bytes, text_.size() - static_cast<size_t>(offset));

@@ -64,6 +64,11 @@ class FileSource final : public ByteSource {
   const uint64_t size_;
 };
 
+// The content of a short file. On top of FileSource's statuses, InvalidArgument: it has more than
+// `max_bytes`. `what` names it in errors.
+absl::StatusOr<std::string> ReadTextFile(const std::string& path, absl::string_view what,
+                                         size_t max_bytes);
+
 // Text in memory; the text is not owned.
 class TextSource final : public ByteSource {
  public:

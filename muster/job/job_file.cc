@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
 #include "muster/input/byte_source.h"
@@ -15,12 +14,12 @@
 namespace muster::job {
 namespace {
 
-void ReadJob(const yaml::YamlValue& root, yaml::Problems* problems, JobDefinition* job) {
-  const yaml::YamlMap map(root, JobFileKeys().at(kTop), problems);
+void ReadJob(const yaml::YamlValue& root, JobDefinition* job) {
+  const yaml::YamlMap map(root, JobFileKeys().at(kTop));
   map.Required("name").ReadName(&job->name);
   const auto section = [&](const char* key, bool required, auto read, auto* out) {
     const yaml::YamlValue value = required ? map.Required(key) : map.Optional(key);
-    if (value.present()) read(value, problems, out);
+    if (value.present()) read(value, out);
   };
   section("input", true, ReadInput, &job->input);
   section("item", false, ReadItem, &job->item);
@@ -36,7 +35,7 @@ JobDefinition ReadDefinition(absl::string_view text, yaml::Problems* problems) {
   JobDefinition job;
   const YAML::Node document = yaml::ReadDocument(text, kMaxJobFileBytes, problems);
   if (!problems->empty()) return job;
-  ReadJob(yaml::YamlValue(document, "", problems), problems, &job);
+  ReadJob(yaml::YamlValue(document, "", problems), &job);
   if (!problems->empty()) return job;
   job.text = std::string(text);
   job.revision = base::Fingerprint(CanonicalText(job)).ToHex();
@@ -84,17 +83,7 @@ std::vector<yaml::Problem> CheckJob(absl::string_view text, JobDefinition* job) 
 }
 
 absl::StatusOr<std::string> ReadJobText(const std::string& path) {
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<input::FileSource> file,
-                          input::FileSource::Open(path, "job file"));
-  if (file->size() > kMaxJobFileBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("job file '", path, "' has ", file->size(),
-                                                   " bytes; at most ", kMaxJobFileBytes,
-                                                   " are allowed"));
-  }
-  std::string text(static_cast<size_t>(file->size()), '\0');
-  MUSTER_ASSIGN_OR_RETURN(const size_t read, file->Read(0, text.data(), text.size()));
-  text.resize(read);
-  return text;
+  return input::ReadTextFile(path, "job file", kMaxJobFileBytes);
 }
 
 absl::StatusOr<JobDefinition> LoadJobFile(const std::string& path) {

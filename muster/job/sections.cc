@@ -25,7 +25,6 @@ namespace {
 
 using input::ColumnSource;
 using input::InputFormat;
-using yaml::Problems;
 using yaml::YamlMap;
 using yaml::YamlValue;
 
@@ -105,8 +104,8 @@ void RefuseFor(const char* format, const char* why, const YamlValue& value) {
 
 }  // namespace
 
-void ReadInput(const YamlValue& section, Problems* problems, InputFormat* input) {
-  const YamlMap map(section, JobFileKeys().at(kInput), problems);
+void ReadInput(const YamlValue& section, InputFormat* input) {
+  const YamlMap map(section, JobFileKeys().at(kInput));
   const bool known = ReadKind(map.Required("format"), &input->kind);
   if (known && input->kind == InputFormat::Kind::kLines) {
     RefuseFor("lines", "a line is one column, named line", map.Optional("columns"));
@@ -128,10 +127,6 @@ void ReadInput(const YamlValue& section, Problems* problems, InputFormat* input)
 }
 
 namespace {
-
-using yaml::Problems;
-using yaml::YamlMap;
-using yaml::YamlValue;
 
 bool IsVariableName(const std::string& name) {
   return !name.empty() && !absl::ascii_isdigit(name[0]) &&
@@ -188,8 +183,8 @@ void ReadOutside(const YamlMap& map, Spec* spec) {
 
 }  // namespace
 
-void ReadHandler(const YamlValue& section, Problems* problems, HandlerSpec* handler) {
-  const YamlMap map(section, JobFileKeys().at(kHandler), problems);
+void ReadHandler(const YamlValue& section, HandlerSpec* handler) {
+  const YamlMap map(section, JobFileKeys().at(kHandler));
   const YamlValue linked = map.Optional("linked");
   const YamlValue argv = map.Optional("command");
   const YamlValue address = map.Optional("grpc");
@@ -225,9 +220,6 @@ namespace {
 
 using handler::GroupSchema;
 using handler::MeasureSchema;
-using yaml::Problems;
-using yaml::YamlMap;
-using yaml::YamlValue;
 
 // "int", or "decimal(3)".
 bool ParseType(absl::string_view text, MeasureSchema* measure) {
@@ -272,9 +264,9 @@ void ReadMeasures(const YamlValue& map, GroupSchema* group) {
 
 }  // namespace
 
-void ReadGroups(const YamlValue& section, Problems* problems, std::vector<GroupSchema>* groups) {
+void ReadGroups(const YamlValue& section, std::vector<GroupSchema>* groups) {
   for (const YamlValue& entry : section.List(1, kMaxGroups)) {
-    const YamlMap map(entry, JobFileKeys().at(kGroup), problems);
+    const YamlMap map(entry, JobFileKeys().at(kGroup));
     GroupSchema group;
     const YamlValue name = map.Required("name");
     name.ReadName(&group.name);
@@ -290,15 +282,6 @@ void ReadGroups(const YamlValue& section, Problems* problems, std::vector<GroupS
 
 namespace {
 
-using yaml::Problems;
-using yaml::YamlMap;
-using yaml::YamlValue;
-
-void ReadInto(const YamlValue& value, int* out, int64_t min, int64_t max) {
-  int64_t number;
-  if (value.ReadInt(&number, min, max)) *out = static_cast<int>(number);
-}
-
 // Parts per million of a share such as "1%" or "0.05%".
 std::optional<int64_t> ParseShare(absl::string_view text) {
   if (!absl::ConsumeSuffix(&text, "%")) return std::nullopt;
@@ -311,19 +294,19 @@ std::optional<int64_t> ParseShare(absl::string_view text) {
 
 }  // namespace
 
-void ReadItem(const YamlValue& section, Problems* problems, ItemLimits* item) {
-  const YamlMap map(section, JobFileKeys().at(kItem), problems);
-  ReadInto(map.Optional("transactions"), &item->transactions, 1, kMaxItemTransactions);
+void ReadItem(const YamlValue& section, ItemLimits* item) {
+  const YamlMap map(section, JobFileKeys().at(kItem));
+  map.Optional("transactions").ReadInt(&item->transactions, 1, kMaxItemTransactions);
   int64_t bytes;
   if (map.Optional("max_bytes").ReadBytes(&bytes, kMinItemBytes, kMaxItemBytes)) {
     item->max_bytes = static_cast<size_t>(bytes);
   }
 }
 
-void ReadQueue(const YamlValue& section, Problems* problems, QueueSpec* queue) {
-  const YamlMap map(section, JobFileKeys().at(kQueue), problems);
-  ReadInto(map.Optional("partitions"), &queue->partitions, 1, kMaxPartitions);
-  ReadInto(map.Optional("max_attempts"), &queue->max_attempts, 1, kMaxAttempts);
+void ReadQueue(const YamlValue& section, QueueSpec* queue) {
+  const YamlMap map(section, JobFileKeys().at(kQueue));
+  map.Optional("partitions").ReadInt(&queue->partitions, 1, kMaxPartitions);
+  map.Optional("max_attempts").ReadInt(&queue->max_attempts, 1, kMaxAttempts);
   absl::Duration visibility;
   if (map.Optional("visibility").ReadDuration(&visibility, kMinVisibility, queue::kMaxVisibility)) {
     queue->visibility = visibility;
@@ -340,8 +323,8 @@ void ReadQueue(const YamlValue& section, Problems* problems, QueueSpec* queue) {
   }
 }
 
-void ReadTolerance(const YamlValue& section, Problems* problems, Tolerance* tolerance) {
-  const YamlMap map(section, JobFileKeys().at(kTolerate), problems);
+void ReadTolerance(const YamlValue& section, Tolerance* tolerance) {
+  const YamlMap map(section, JobFileKeys().at(kTolerate));
   const YamlValue rejected = map.Optional("rejected");
   if (!rejected.present()) return;
   if (rejected.IsNumber()) {
@@ -354,8 +337,8 @@ void ReadTolerance(const YamlValue& section, Problems* problems, Tolerance* tole
   }
 }
 
-void ReadSla(const YamlValue& section, Problems* problems, std::optional<absl::Duration>* sla) {
-  const YamlMap map(section, JobFileKeys().at(kSla), problems);
+void ReadSla(const YamlValue& section, std::optional<absl::Duration>* sla) {
+  const YamlMap map(section, JobFileKeys().at(kSla));
   absl::Duration max;
   if (map.Required("max").ReadDuration(&max, kMinSla, kMaxSla)) *sla = max;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "muster/job/job.h"
-#include "muster/yaml/problems.h"
 #include "muster/yaml/yaml_value.h"
 
 namespace muster::job {
@@ -17,14 +16,12 @@ inline constexpr char kQueue[] = "queue";
 inline constexpr char kTolerate[] = "tolerate";
 inline constexpr char kSla[] = "sla";
 
-void ReadInput(const yaml::YamlValue& section, yaml::Problems* problems, input::InputFormat* input);
-void ReadItem(const yaml::YamlValue& section, yaml::Problems* problems, ItemLimits* item);
-void ReadHandler(const yaml::YamlValue& section, yaml::Problems* problems, HandlerSpec* handler);
-void ReadGroups(const yaml::YamlValue& section, yaml::Problems* problems,
-                std::vector<handler::GroupSchema>* groups);
-void ReadQueue(const yaml::YamlValue& section, yaml::Problems* problems, QueueSpec* queue);
-void ReadTolerance(const yaml::YamlValue& section, yaml::Problems* problems, Tolerance* tolerance);
-void ReadSla(const yaml::YamlValue& section, yaml::Problems* problems,
-             std::optional<absl::Duration>* sla);
+void ReadInput(const yaml::YamlValue& section, input::InputFormat* input);
+void ReadItem(const yaml::YamlValue& section, ItemLimits* item);
+void ReadHandler(const yaml::YamlValue& section, HandlerSpec* handler);
+void ReadGroups(const yaml::YamlValue& section, std::vector<handler::GroupSchema>* groups);
+void ReadQueue(const yaml::YamlValue& section, QueueSpec* queue);
+void ReadTolerance(const yaml::YamlValue& section, Tolerance* tolerance);
+void ReadSla(const yaml::YamlValue& section, std::optional<absl::Duration>* sla);
 
 }  // namespace muster::job

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "muster/base/quantity.h"
 #include "muster/base/text.h"
 
@@ -59,8 +60,8 @@ bool IsName(absl::string_view text) {
 YamlValue::YamlValue(const YAML::Node& node, std::string path, Problems* problems)
     : node_(node), path_(std::move(path)), problems_(problems), present_(true) {}
 
-YamlValue YamlValue::Absent(std::string path, Problems* problems) {
-  YamlValue value(YAML::Node(), std::move(path), problems);
+YamlValue YamlValue::AbsentEntry(const std::string& key) const {
+  YamlValue value(YAML::Node(), Join(path_, key), problems_);
   value.present_ = false;
   return value;
 }
@@ -137,6 +138,21 @@ bool YamlValue::ReadInt(int64_t* out, int64_t min, int64_t max) const {
   return true;
 }
 
+bool YamlValue::ReadInt(int* out, int64_t min, int64_t max) const {
+  int64_t number;
+  if (!ReadInt(&number, min, max)) return false;
+  *out = static_cast<int>(number);
+  return true;
+}
+
+std::optional<size_t> YamlValue::PlaceAmong(const std::vector<std::string>& words) const {
+  if (!present_) return std::nullopt;
+  const auto found = std::find(words.begin(), words.end(), Raw());
+  if (found != words.end()) return static_cast<size_t>(found - words.begin());
+  MustBe(absl::StrCat("one of ", absl::StrJoin(words, ", ")));
+  return std::nullopt;
+}
+
 bool YamlValue::ReadBytes(int64_t* out, int64_t min, int64_t max) const {
   if (!present_) return false;
   const absl::StatusOr<int64_t> bytes = base::ParseBytes(Raw());
@@ -195,8 +211,7 @@ std::vector<std::pair<YamlValue, YamlValue>> YamlValue::Entries(size_t min, size
   return entries;
 }
 
-YamlMap::YamlMap(const YamlValue& value, const std::vector<std::string>& keys, Problems* problems)
-    : value_(value), problems_(problems) {
+YamlMap::YamlMap(const YamlValue& value, const std::vector<std::string>& keys) : value_(value) {
   for (const auto& [name, content] : value.Entries(0, YamlValue::kAnyNumber)) {
     const std::string key = name.Raw();
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
@@ -213,7 +228,7 @@ YamlValue YamlMap::Optional(const std::string& key) const {
   for (const auto& [name, content] : entries_) {
     if (name == key) return content;
   }
-  return YamlValue::Absent(Join(value_.path(), key), problems_);
+  return value_.AbsentEntry(key);
 }
 
 YamlValue YamlMap::Required(const std::string& key) const {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +24,6 @@ class YamlValue {
 
   // `path` names the value for people: "groups[0].measures". `problems` is not owned.
   YamlValue(const YAML::Node& node, std::string path, Problems* problems);
-  static YamlValue Absent(std::string path, Problems* problems);
 
   bool present() const { return present_; }
   const std::string& path() const { return path_; }
@@ -47,8 +47,17 @@ class YamlValue {
   bool ReadName(std::string* out) const;  // [a-z][a-z0-9_-]*, at most kMaxNameBytes
   bool ReadBool(bool* out) const;
   bool ReadInt(int64_t* out, int64_t min, int64_t max) const;
+  bool ReadInt(int* out, int64_t min, int64_t max) const;  // of bounds that fit an int
   bool ReadBytes(int64_t* out, int64_t min, int64_t max) const;
   bool ReadDuration(absl::Duration* out, absl::Duration min, absl::Duration max) const;
+
+  // One of `words`: `*out` becomes its place among them, or the enumerator of that number.
+  template <typename Place>
+  bool ReadWord(const std::vector<std::string>& words, Place* out) const {
+    const std::optional<size_t> place = PlaceAmong(words);
+    if (place.has_value()) *out = static_cast<Place>(*place);
+    return place.has_value();
+  }
 
   // The elements of a list of `min` to `max`; a problem and nothing for anything else.
   std::vector<YamlValue> List(size_t min, size_t max) const;
@@ -56,7 +65,11 @@ class YamlValue {
   std::vector<std::pair<YamlValue, YamlValue>> Entries(size_t min, size_t max) const;
 
  private:
+  friend class YamlMap;
+
+  YamlValue AbsentEntry(const std::string& key) const;
   std::string Shown() const;
+  std::optional<size_t> PlaceAmong(const std::vector<std::string>& words) const;
   bool IsPlain() const;
 
   YAML::Node node_;
@@ -68,7 +81,7 @@ class YamlValue {
 // A map with fixed keys. Reports unknown keys and keys that stand there twice.
 class YamlMap {
  public:
-  YamlMap(const YamlValue& value, const std::vector<std::string>& keys, Problems* problems);
+  YamlMap(const YamlValue& value, const std::vector<std::string>& keys);
 
   YamlValue Optional(const std::string& key) const;
   // Reports a missing key.
@@ -76,7 +89,6 @@ class YamlMap {
 
  private:
   const YamlValue value_;
-  Problems* const problems_;
   std::vector<std::pair<std::string, YamlValue>> entries_;
 };
 

@@ -103,8 +103,8 @@ void ReadStart(const yaml::YamlValue& section, const yaml::YamlMap& map, Calenda
 
 }  // namespace
 
-void ReadWhen(const yaml::YamlValue& section, yaml::Problems* problems, Constraint* constraint) {
-  const yaml::YamlMap map(section, RulesFileKeys().at(kWhen), problems);
+void ReadWhen(const yaml::YamlValue& section, Constraint* constraint) {
+  const yaml::YamlMap map(section, RulesFileKeys().at(kWhen));
   Calendar calendar;
   ReadZone(map.Optional("tz"), &calendar.zone);
   ReadStart(section, map, &calendar);
@@ -116,7 +116,6 @@ void ReadWhen(const yaml::YamlValue& section, yaml::Problems* problems, Constrai
 
 namespace {
 
-using yaml::Problems;
 using yaml::YamlMap;
 using yaml::YamlValue;
 
@@ -128,8 +127,8 @@ void ReadRange(const YamlValue& value, const Target* target, Constraint* constra
   const std::vector<YamlValue> ends = value.List(2, 2);
   if (ends.empty()) return;
   Range range;
-  const bool has_min = ReadIntInto(ends[0], &range.min, 0, kMaxReplicas);
-  if (!ReadIntInto(ends[1], &range.max, 0, kMaxReplicas) || !has_min) return;
+  const bool has_min = ends[0].ReadInt(&range.min, 0, kMaxReplicas);
+  if (!ends[1].ReadInt(&range.max, 0, kMaxReplicas) || !has_min) return;
   if (range.min > range.max) {
     return value.Problem(absl::StrCat("is upside down: ", range.min, " is above ", range.max));
   }
@@ -176,18 +175,18 @@ void RequireNoContradiction(const YamlValue& rank, const Constraint& constraint,
   }
 }
 
-void ReadConstraint(const YamlValue& entry, Problems* problems, Rules* rules) {
-  const YamlMap map(entry, RulesFileKeys().at(kConstraint), problems);
+void ReadConstraint(const YamlValue& entry, Rules* rules) {
+  const YamlMap map(entry, RulesFileKeys().at(kConstraint));
   Constraint constraint;
   const YamlValue name = map.Required("name"), rank = map.Required("rank");
   name.ReadName(&constraint.name);
-  const bool has_rank = ReadIntInto(rank, &constraint.rank, 0, kMaxRank);
+  const bool has_rank = rank.ReadInt(&constraint.rank, 0, kMaxRank);
   const bool has_target = ReadTargetId(map.Required("target"), *rules, &constraint.target);
   ReadRange(map.Optional("range"), has_target ? rules->FindTarget(constraint.target) : nullptr,
             &constraint);
   ReadBudget(map.Optional("budget"), &constraint);
   int standby = 0;
-  if (ReadIntInto(map.Optional("standby"), &standby, 0, kMaxReplicas)) constraint.standby = standby;
+  if (map.Optional("standby").ReadInt(&standby, 0, kMaxReplicas)) constraint.standby = standby;
   const bool states_something = map.Optional("range").present() ||
                                 map.Optional("budget").present() ||
                                 map.Optional("standby").present();
@@ -195,7 +194,7 @@ void ReadConstraint(const YamlValue& entry, Problems* problems, Rules* rules) {
     entry.Problem("must have at least one of 'range', 'budget' and 'standby'");
   }
   if (const YamlValue when = map.Optional("when"); when.present()) {
-    ReadWhen(when, problems, &constraint);
+    ReadWhen(when, &constraint);
   }
   for (const Constraint& other : rules->constraints) {
     if (constraint.name.empty() || other.name != constraint.name) continue;
@@ -207,9 +206,9 @@ void ReadConstraint(const YamlValue& entry, Problems* problems, Rules* rules) {
 
 }  // namespace
 
-void ReadConstraints(const YamlValue& section, Problems* problems, Rules* rules) {
+void ReadConstraints(const YamlValue& section, Rules* rules) {
   for (const YamlValue& entry : section.List(0, kMaxConstraints)) {
-    ReadConstraint(entry, problems, rules);
+    ReadConstraint(entry, rules);
   }
 }
 

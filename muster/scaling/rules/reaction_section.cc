@@ -15,7 +15,6 @@ namespace muster::scaling::rules {
 
 namespace {
 
-using yaml::Problems;
 using yaml::YamlMap;
 using yaml::YamlValue;
 
@@ -68,14 +67,15 @@ void ReadSource(const YamlValue& entry, const YamlMap& map, const Rules& rules, 
   ReadTargetId(target, rules, &operand->target);
   size_t place = 0;
   const std::vector<std::string>& metrics = queue.present() ? QueueMetrics() : TargetMetrics();
-  if (!ReadWord(map.Required("metric"), metrics, &place)) return;
+  if (!map.Required("metric").ReadWord(metrics, &place)) return;
   operand->metric = static_cast<Metric>(place + (queue.present() ? 0 : QueueMetrics().size()));
 }
 
 void ReadAggregate(const YamlMap& map, Operand* operand) {
-  size_t place = 0;
-  if (!ReadWord(map.Required("agg"), {"last", "average", "min", "max", "growth"}, &place)) return;
-  operand->aggregate = static_cast<Aggregate>(place);
+  if (!map.Required("agg").ReadWord({"last", "average", "min", "max", "growth"},
+                                    &operand->aggregate)) {
+    return;
+  }
   if (operand->aggregate != Aggregate::kLast) {
     map.Required("over").ReadDuration(&operand->over, kMinOver, kMaxOver);
   } else if (const YamlValue over = map.Optional("over"); over.present()) {
@@ -85,9 +85,9 @@ void ReadAggregate(const YamlMap& map, Operand* operand) {
 
 }  // namespace
 
-void ReadOperands(const YamlValue& section, Problems* problems, Rules* rules) {
+void ReadOperands(const YamlValue& section, Rules* rules) {
   for (const auto& [name, entry] : section.Entries(0, kMaxOperands)) {
-    const YamlMap map(entry, RulesFileKeys().at(kOperand), problems);
+    const YamlMap map(entry, RulesFileKeys().at(kOperand));
     Operand operand;
     ReadOperandName(name, &operand.name);
     ReadSource(entry, map, *rules, &operand);
@@ -97,10 +97,6 @@ void ReadOperands(const YamlValue& section, Problems* problems, Rules* rules) {
 }
 
 namespace {
-
-using yaml::Problems;
-using yaml::YamlMap;
-using yaml::YamlValue;
 
 // "+25%", "+3", "-1"
 std::optional<Scale> ParseScale(absl::string_view text) {
@@ -123,19 +119,19 @@ void ReadScale(const YamlValue& value, Action* action) {
   *action = *scale;
 }
 
-void ReadDo(const YamlValue& section, Problems* problems, const Target* target, Action* action) {
-  const YamlMap map(section, RulesFileKeys().at(kDo), problems);
+void ReadDo(const YamlValue& section, const Target* target, Action* action) {
+  const YamlMap map(section, RulesFileKeys().at(kDo));
   const YamlValue scale = map.Optional("scale"), set = map.Optional("set"),
                   hold = map.Optional("hold");
   const int actions = int{scale.present()} + int{set.present()} + int{hold.present()};
   if (section.IsMap() && actions != 1) {
     return section.Problem("must have one of 'scale', 'set' and 'hold'");
   }
-  size_t direction = 0;
+  Hold direction = Hold::kUp;
   SetReplicas number;
   if (scale.present()) ReadScale(scale, action);
-  if (ReadWord(hold, {"up", "down"}, &direction)) *action = static_cast<Hold>(direction);
-  if (!ReadIntInto(set, &number.replicas, 0, kMaxReplicas)) return;
+  if (hold.ReadWord({"up", "down"}, &direction)) *action = direction;
+  if (!set.ReadInt(&number.replicas, 0, kMaxReplicas)) return;
   *action = number;
   if (target != nullptr &&
       (number.replicas < target->range.min || number.replicas > target->range.max)) {
@@ -186,32 +182,32 @@ std::optional<Condition> ReadCondition(const YamlValue& value, const Rules& rule
   return *condition;
 }
 
-void ReadReaction(const YamlValue& entry, Problems* problems, Rules* rules) {
-  const YamlMap map(entry, RulesFileKeys().at(kReaction), problems);
+void ReadReaction(const YamlValue& entry, Rules* rules) {
+  const YamlMap map(entry, RulesFileKeys().at(kReaction));
   int rank = 0;
   std::string id;
-  ReadIntInto(map.Required("rank"), &rank, 0, kMaxRank);
+  map.Required("rank").ReadInt(&rank, 0, kMaxRank);
   const bool is_known = ReadTargetId(map.Required("target"), *rules, &id);
   const Target* const target = is_known ? rules->FindTarget(id) : nullptr;
   std::optional<Condition> condition = ReadCondition(map.Required("if"), *rules, target);
   Action action;
   if (const YamlValue section = map.Required("do"); section.present()) {
-    ReadDo(section, problems, target, &action);
+    ReadDo(section, target, &action);
   }
   if (condition) rules->reactions.push_back({rank, id, *std::move(condition), action});
 }
 
 }  // namespace
 
-void ReadReactions(const YamlValue& section, Problems* problems, Rules* rules) {
+void ReadReactions(const YamlValue& section, Rules* rules) {
   for (const YamlValue& entry : section.List(0, kMaxReactions)) {
-    ReadReaction(entry, problems, rules);
+    ReadReaction(entry, rules);
   }
 }
 
-void ReadStabilizer(const YamlValue& section, Problems* problems, Rules* rules) {
+void ReadStabilizer(const YamlValue& section, Rules* rules) {
   if (!section.present()) return;
-  const YamlMap map(section, RulesFileKeys().at(kStabilizer), problems);
+  const YamlMap map(section, RulesFileKeys().at(kStabilizer));
   map.Optional("up_cooldown")
       .ReadDuration(&rules->stabilizer.up_cooldown, absl::ZeroDuration(), kMaxCooldown);
   const YamlValue idle_hold = map.Optional("idle_hold");
@@ -224,17 +220,14 @@ void ReadStabilizer(const YamlValue& section, Problems* problems, Rules* rules) 
 
 // Between braces YAML ends a value at a comma: `{after: 3, keep: max(current, floor)}` has three
 // entries, of which the last is `floor)`. People write this, so the reader joins the parts.
-void ReadMetricLoss(const YamlValue& section, Problems* problems, Rules* rules) {
+void ReadMetricLoss(const YamlValue& section, Rules* rules) {
   if (!section.present()) return;
-  const YamlMap map(section, RulesFileKeys().at(kMetricLoss), problems);
-  ReadIntInto(map.Optional("after"), &rules->on_metric_loss.after, 1, kMaxLosses);
+  const YamlMap map(section, RulesFileKeys().at(kMetricLoss));
+  map.Optional("after").ReadInt(&rules->on_metric_loss.after, 1, kMaxLosses);
   const YamlValue keep = map.Optional("keep"), rest = map.Optional("floor)");
   if (rest.present() && rest.Raw().empty() && keep.Raw() == "max(current") return;
   if (rest.present()) return rest.BareProblem("unknown key 'floor)' in on_metric_loss");
-  size_t place = 0;
-  if (ReadWord(keep, {"max(current, floor)", "current", "floor"}, &place)) {
-    rules->on_metric_loss.keep = static_cast<MetricLoss::Keep>(place);
-  }
+  keep.ReadWord({"max(current, floor)", "current", "floor"}, &rules->on_metric_loss.keep);
 }
 
 }  // namespace muster::scaling::rules

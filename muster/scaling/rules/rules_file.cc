@@ -1,13 +1,11 @@
 #include "muster/scaling/rules/rules_file.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/input/byte_source.h"
@@ -19,20 +17,15 @@ namespace muster::scaling::rules {
 
 namespace {
 
-void ReadMode(const yaml::YamlValue& value, Mode* mode) {
-  size_t place = 0;
-  if (ReadWord(value, {"observe", "notify", "act"}, &place)) *mode = static_cast<Mode>(place);
-}
-
-void ReadRules(const yaml::YamlValue& root, yaml::Problems* problems, Rules* rules) {
-  const yaml::YamlMap map(root, RulesFileKeys().at(kTop), problems);
-  ReadMode(map.Optional("mode"), &rules->mode);
-  ReadTargets(map.Required("targets"), problems, rules);
-  ReadConstraints(map.Optional("constraints"), problems, rules);
-  ReadOperands(map.Optional("operands"), problems, rules);
-  ReadReactions(map.Optional("reactive"), problems, rules);
-  ReadStabilizer(map.Optional("stabilizer"), problems, rules);
-  ReadMetricLoss(map.Optional("on_metric_loss"), problems, rules);
+void ReadRules(const yaml::YamlValue& root, Rules* rules) {
+  const yaml::YamlMap map(root, RulesFileKeys().at(kTop));
+  map.Optional("mode").ReadWord({"observe", "notify", "act"}, &rules->mode);
+  ReadTargets(map.Required("targets"), rules);
+  ReadConstraints(map.Optional("constraints"), rules);
+  ReadOperands(map.Optional("operands"), rules);
+  ReadReactions(map.Optional("reactive"), rules);
+  ReadStabilizer(map.Optional("stabilizer"), rules);
+  ReadMetricLoss(map.Optional("on_metric_loss"), rules);
 }
 
 }  // namespace
@@ -58,23 +51,13 @@ absl::StatusOr<Rules> ParseRules(absl::string_view text, absl::string_view file_
   yaml::Problems problems(file_name);
   Rules rules;
   const YAML::Node document = yaml::ReadDocument(text, kMaxRulesFileBytes, &problems);
-  if (problems.empty()) ReadRules(yaml::YamlValue(document, "", &problems), &problems, &rules);
+  if (problems.empty()) ReadRules(yaml::YamlValue(document, "", &problems), &rules);
   MUSTER_RETURN_IF_ERROR(problems.ToStatus());
   return rules;
 }
 
 absl::StatusOr<std::string> ReadRulesText(const std::string& path) {
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<input::FileSource> file,
-                          input::FileSource::Open(path, "rules file"));
-  if (file->size() > kMaxRulesFileBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("rules file '", path, "' has ", file->size(),
-                                                   " bytes; at most ", kMaxRulesFileBytes,
-                                                   " are allowed"));
-  }
-  std::string text(static_cast<size_t>(file->size()), '\0');
-  MUSTER_ASSIGN_OR_RETURN(const size_t read, file->Read(0, text.data(), text.size()));
-  text.resize(read);
-  return text;
+  return input::ReadTextFile(path, "rules file", kMaxRulesFileBytes);
 }
 
 absl::StatusOr<Rules> LoadRulesFile(const std::string& path) {
@@ -84,7 +67,6 @@ absl::StatusOr<Rules> LoadRulesFile(const std::string& path) {
 
 namespace {
 
-using yaml::Problems;
 using yaml::YamlMap;
 using yaml::YamlValue;
 
@@ -99,9 +81,9 @@ void ReadQueues(const YamlValue& list, std::vector<std::string>* queues) {
   }
 }
 
-void ReadSla(const YamlValue& section, Problems* problems, Target* target) {
+void ReadSla(const YamlValue& section, Target* target) {
   if (!section.present()) return;
-  const YamlMap map(section, RulesFileKeys().at(kTargetSla), problems);
+  const YamlMap map(section, RulesFileKeys().at(kTargetSla));
   absl::Duration duration;
   if (map.Required("max").ReadDuration(&duration, kMinSla, kMaxSla)) target->sla_max = duration;
   const YamlValue aim = map.Optional("aim");
@@ -122,8 +104,8 @@ void ReadPatience(const YamlValue& value, double* patience) {
 
 void ReadLimits(const YamlMap& map, const YamlValue& target, Range* range) {
   const YamlValue max = map.Optional("max");
-  const bool has_min = ReadIntInto(map.Optional("min"), &range->min, 0, kMaxReplicas);
-  const bool has_max = ReadIntInto(max, &range->max, 0, kMaxReplicas);
+  const bool has_min = map.Optional("min").ReadInt(&range->min, 0, kMaxReplicas);
+  const bool has_max = max.ReadInt(&range->max, 0, kMaxReplicas);
   if (range->min <= range->max || !has_min) return;
   if (has_max) {
     max.Problem(absl::StrCat("must not be less than min, which is ", range->min));
@@ -164,24 +146,6 @@ void RequireQueuesOfItsOwn(const YamlValue& entry, const Target& target, const R
 
 }  // namespace
 
-bool ReadIntInto(const YamlValue& value, int* out, int64_t min, int64_t max) {
-  int64_t number = 0;
-  if (!value.ReadInt(&number, min, max)) return false;
-  *out = static_cast<int>(number);
-  return true;
-}
-
-bool ReadWord(const YamlValue& value, const std::vector<std::string>& words, size_t* place) {
-  if (!value.present()) return false;
-  const auto found = std::find(words.begin(), words.end(), value.Raw());
-  if (found == words.end()) {
-    value.MustBe(absl::StrCat("one of ", absl::StrJoin(words, ", ")));
-    return false;
-  }
-  *place = static_cast<size_t>(found - words.begin());
-  return true;
-}
-
 bool ReadTargetId(const YamlValue& value, const Rules& rules, std::string* id) {
   if (!value.ReadName(id)) return false;
   if (rules.FindTarget(*id) != nullptr) return true;
@@ -191,16 +155,16 @@ bool ReadTargetId(const YamlValue& value, const Rules& rules, std::string* id) {
   return false;
 }
 
-void ReadTargets(const YamlValue& section, Problems* problems, Rules* rules) {
+void ReadTargets(const YamlValue& section, Rules* rules) {
   for (const auto& [id, entry] : section.Entries(1, kMaxTargets)) {
     Target target;
     id.ReadName(&target.id);
-    const YamlMap map(entry, RulesFileKeys().at(kTarget), problems);
+    const YamlMap map(entry, RulesFileKeys().at(kTarget));
     size_t kind = 0;
-    if (ReadWord(map.Required("kind"), TargetKinds(), &kind)) target.kind = TargetKinds()[kind];
+    if (map.Required("kind").ReadWord(TargetKinds(), &kind)) target.kind = TargetKinds()[kind];
     map.Required("name").ReadText(&target.name);
     ReadQueues(map.Required("queues"), &target.queues);
-    ReadSla(map.Optional("sla"), problems, &target);
+    ReadSla(map.Optional("sla"), &target);
     ReadPatience(map.Optional("patience"), &target.patience);
     ReadLimits(map, entry, &target.range);
     RequireQueuesOfItsOwn(entry, target, *rules);

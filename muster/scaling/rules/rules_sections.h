@@ -3,7 +3,6 @@
 #pragma once
 
 #include "muster/scaling/rules/rules.h"
-#include "muster/yaml/problems.h"
 #include "muster/yaml/yaml_value.h"
 
 namespace muster::scaling::rules {
@@ -20,21 +19,17 @@ inline constexpr char kDo[] = "reactive[].do";
 inline constexpr char kStabilizer[] = "stabilizer";
 inline constexpr char kMetricLoss[] = "on_metric_loss";
 
-void ReadTargets(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
-void ReadConstraints(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
-void ReadOperands(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
-void ReadReactions(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
-void ReadStabilizer(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
-void ReadMetricLoss(const yaml::YamlValue& section, yaml::Problems* problems, Rules* rules);
+void ReadTargets(const yaml::YamlValue& section, Rules* rules);
+void ReadConstraints(const yaml::YamlValue& section, Rules* rules);
+void ReadOperands(const yaml::YamlValue& section, Rules* rules);
+void ReadReactions(const yaml::YamlValue& section, Rules* rules);
+void ReadStabilizer(const yaml::YamlValue& section, Rules* rules);
+void ReadMetricLoss(const yaml::YamlValue& section, Rules* rules);
 
 // Reads the `when` of a constraint.
-void ReadWhen(const yaml::YamlValue& section, yaml::Problems* problems, Constraint* constraint);
+void ReadWhen(const yaml::YamlValue& section, Constraint* constraint);
 
-// Reads a number that fits an int.
-bool ReadIntInto(const yaml::YamlValue& value, int* out, int64_t min, int64_t max);
 // Reads the id of an existing target; a problem lists the existing targets.
 bool ReadTargetId(const yaml::YamlValue& value, const Rules& rules, std::string* id);
-// Reads one of `words` and stores its index in `place`; a problem lists the words.
-bool ReadWord(const yaml::YamlValue& value, const std::vector<std::string>& words, size_t* place);
 
 }  // namespace muster::scaling::rules
