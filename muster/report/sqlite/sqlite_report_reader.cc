@@ -1,11 +1,15 @@
 #include "muster/report/sqlite/sqlite_report_reader.h"
 
+#include <functional>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/report/counted_item.h"
 #include "muster/report/sqlite/rows.h"
+#include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {
 namespace {
@@ -44,117 +48,129 @@ report::RejectionRow RejectionRowOf(const Statement& row) {
   return rejection;
 }
 
+class SqliteReportReader final : public report::ReportReader {
+ public:
+  explicit SqliteReportReader(Connection* connection) : connection_(connection) {}
+  explicit SqliteReportReader(std::unique_ptr<Connection> connection)
+      : owned_(std::move(connection)), connection_(owned_.get()) {}
+
+  absl::StatusOr<std::vector<report::Progress>> Batches() override {
+    return LoadAllProgress(connection_);
+  }
+
+  absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override {
+    return LoadProgress(connection_, batch);
+  }
+
+  absl::StatusOr<std::vector<report::GroupShape>> Groups(uint64_t batch) override {
+    MUSTER_ASSIGN_OR_RETURN(std::vector<GroupTable> tables, Tables(batch));
+    std::vector<report::GroupShape> shapes;
+    shapes.reserve(tables.size());
+    for (GroupTable& table : tables) shapes.push_back(std::move(table.shape));
+    return shapes;
+  }
+
+  absl::Status ForEachRow(uint64_t batch, absl::string_view group,
+                          const std::function<void(const report::GroupRow&)>& visit) override {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<GroupTable> tables, Tables(batch));
+    for (const GroupTable& table : tables) {
+      if (table.shape.name != group) continue;
+      MUSTER_ASSIGN_OR_RETURN(Statement query, connection_->Prepare(SelectRowsSql(table)));
+      query.Bind(batch);
+      for (;;) {
+        MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+        if (!found) return absl::OkStatus();
+        MUSTER_ASSIGN_OR_RETURN(const report::GroupRow row, GroupRowOf(query, table.shape));
+        visit(row);
+      }
+    }
+    return absl::NotFoundError(absl::StrCat("batch ", batch, " has no group '", group, "'"));
+  }
+
+  absl::Status ForEachItem(uint64_t batch,
+                           const std::function<void(const report::ItemRow&)>& visit) override {
+    MUSTER_ASSIGN_OR_RETURN(
+        Statement query,
+        connection_->Prepare(absl::StrCat("SELECT ", kItemColumns,
+                                          " FROM muster_item WHERE batch = ? ORDER BY item")));
+    query.Bind(batch);
+    for (;;) {
+      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+      if (!found) return absl::OkStatus();
+      MUSTER_ASSIGN_OR_RETURN(const report::ItemRow item, ItemRowOf(query));
+      visit(item);
+    }
+  }
+
+  absl::Status ForEachRejection(
+      uint64_t batch, int64_t offset, int64_t max,
+      const std::function<void(const report::RejectionRow&)>& visit) override {
+    MUSTER_ASSIGN_OR_RETURN(Statement query,
+                            connection_->Prepare("SELECT item, line, reason FROM muster_rejection "
+                                                 "WHERE batch = ? ORDER BY item, ordinal "
+                                                 "LIMIT ? OFFSET ?"));
+    query.Bind(batch, max, offset);
+    for (;;) {
+      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+      if (!found) return absl::OkStatus();
+      visit(RejectionRowOf(query));
+    }
+  }
+
+  absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
+                                                       uint64_t from, size_t max) override {
+    MUSTER_RETURN_IF_ERROR(LoadProgress(connection_, batch).status());
+    MUSTER_ASSIGN_OR_RETURN(Statement query,
+                            connection_->Prepare("SELECT item FROM muster_item WHERE batch = ? "
+                                                 "AND item >= ? ORDER BY item"));
+    query.Bind(batch, from);
+    std::vector<uint64_t> missing;
+    uint64_t next = from;
+    // Both run upwards: whatever lies between two rows is missing.
+    while (next < item_count && missing.size() < max) {
+      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+      const uint64_t counted = found ? static_cast<uint64_t>(query.Int(0)) : item_count;
+      for (; next < counted && next < item_count && missing.size() < max; ++next) {
+        missing.push_back(next);
+      }
+      ++next;
+    }
+    return missing;
+  }
+
+  absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override {
+    MUSTER_RETURN_IF_ERROR(LoadProgress(connection_, batch).status());
+    MUSTER_ASSIGN_OR_RETURN(Statement query,
+                            connection_->Prepare("SELECT text, checksum FROM muster_receipt "
+                                                 "WHERE batch = ? ORDER BY revision DESC LIMIT 1"));
+    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(batch).Step());
+    if (!found) return absl::NotFoundError(absl::StrCat("batch ", batch, " has no receipt yet"));
+    return report::StoredReceipt{std::string(query.Text(0)), std::string(query.Text(1))};
+  }
+
+ private:
+  absl::StatusOr<std::vector<GroupTable>> Tables(uint64_t batch) {
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, LoadProgress(connection_, batch));
+    return LoadGroupTables(connection_, progress.job, progress.job_revision);
+  }
+
+  std::unique_ptr<Connection> owned_;  // nullptr when the connection is another's
+  Connection* connection_;
+};
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SqliteReportReader>> SqliteReportReader::Open(
-    const std::string& path) {
+absl::StatusOr<std::unique_ptr<report::ReportReader>> OpenReader(const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                           Connection::Open(path, OpenMode::kReadOnly));
   MUSTER_RETURN_IF_ERROR(connection->Execute("BEGIN"));
   // Also the first read, which fixes what this transaction sees.
   MUSTER_RETURN_IF_ERROR(base::Annotate(CheckSchema(connection.get()), path));
-  return std::unique_ptr<SqliteReportReader>(new SqliteReportReader(std::move(connection)));
+  return std::make_unique<SqliteReportReader>(std::move(connection));
 }
 
-absl::StatusOr<std::vector<report::Progress>> SqliteReportReader::Batches() {
-  return LoadAllProgress(connection_);
-}
-
-absl::StatusOr<report::Progress> SqliteReportReader::GetProgress(uint64_t batch) {
-  return LoadProgress(connection_, batch);
-}
-
-absl::StatusOr<std::vector<GroupTable>> SqliteReportReader::Tables(uint64_t batch) {
-  MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, LoadProgress(connection_, batch));
-  return LoadGroupTables(connection_, progress.job, progress.job_revision);
-}
-
-absl::StatusOr<std::vector<report::GroupShape>> SqliteReportReader::Groups(uint64_t batch) {
-  MUSTER_ASSIGN_OR_RETURN(std::vector<GroupTable> tables, Tables(batch));
-  std::vector<report::GroupShape> shapes;
-  shapes.reserve(tables.size());
-  for (GroupTable& table : tables) shapes.push_back(std::move(table.shape));
-  return shapes;
-}
-
-absl::Status SqliteReportReader::ForEachRow(
-    uint64_t batch, absl::string_view group,
-    const std::function<void(const report::GroupRow&)>& visit) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<GroupTable> tables, Tables(batch));
-  for (const GroupTable& table : tables) {
-    if (table.shape.name != group) continue;
-    MUSTER_ASSIGN_OR_RETURN(Statement query, connection_->Prepare(SelectRowsSql(table)));
-    query.Bind(batch);
-    for (;;) {
-      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-      if (!found) return absl::OkStatus();
-      MUSTER_ASSIGN_OR_RETURN(const report::GroupRow row, GroupRowOf(query, table.shape));
-      visit(row);
-    }
-  }
-  return absl::NotFoundError(absl::StrCat("batch ", batch, " has no group '", group, "'"));
-}
-
-absl::Status SqliteReportReader::ForEachItem(
-    uint64_t batch, const std::function<void(const report::ItemRow&)>& visit) {
-  MUSTER_ASSIGN_OR_RETURN(Statement query, connection_->Prepare(absl::StrCat(
-                                               "SELECT ", kItemColumns,
-                                               " FROM muster_item WHERE batch = ? ORDER BY item")));
-  query.Bind(batch);
-  for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-    if (!found) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(const report::ItemRow item, ItemRowOf(query));
-    visit(item);
-  }
-}
-
-absl::Status SqliteReportReader::ForEachRejection(
-    uint64_t batch, int64_t offset, int64_t max,
-    const std::function<void(const report::RejectionRow&)>& visit) {
-  MUSTER_ASSIGN_OR_RETURN(Statement query,
-                          connection_->Prepare("SELECT item, line, reason FROM muster_rejection "
-                                               "WHERE batch = ? ORDER BY item, ordinal "
-                                               "LIMIT ? OFFSET ?"));
-  query.Bind(batch, max, offset);
-  for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-    if (!found) return absl::OkStatus();
-    visit(RejectionRowOf(query));
-  }
-}
-
-absl::StatusOr<std::vector<uint64_t>> SqliteReportReader::UncountedItems(uint64_t batch,
-                                                                         uint64_t item_count,
-                                                                         uint64_t from,
-                                                                         size_t max) {
-  MUSTER_RETURN_IF_ERROR(LoadProgress(connection_, batch).status());
-  MUSTER_ASSIGN_OR_RETURN(Statement query,
-                          connection_->Prepare("SELECT item FROM muster_item WHERE batch = ? "
-                                               "AND item >= ? ORDER BY item"));
-  query.Bind(batch, from);
-  std::vector<uint64_t> missing;
-  uint64_t next = from;
-  // Both run upwards: whatever lies between two rows is missing.
-  while (next < item_count && missing.size() < max) {
-    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-    const uint64_t counted = found ? static_cast<uint64_t>(query.Int(0)) : item_count;
-    for (; next < counted && next < item_count && missing.size() < max; ++next) {
-      missing.push_back(next);
-    }
-    ++next;
-  }
-  return missing;
-}
-
-absl::StatusOr<report::StoredReceipt> SqliteReportReader::GetReceipt(uint64_t batch) {
-  MUSTER_RETURN_IF_ERROR(LoadProgress(connection_, batch).status());
-  MUSTER_ASSIGN_OR_RETURN(Statement query,
-                          connection_->Prepare("SELECT text, checksum FROM muster_receipt "
-                                               "WHERE batch = ? ORDER BY revision DESC LIMIT 1"));
-  MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(batch).Step());
-  if (!found) return absl::NotFoundError(absl::StrCat("batch ", batch, " has no receipt yet"));
-  return report::StoredReceipt{std::string(query.Text(0)), std::string(query.Text(1))};
+std::unique_ptr<report::ReportReader> ReaderOver(Connection* connection) {
+  return std::make_unique<SqliteReportReader>(connection);
 }
 
 }  // namespace muster::report::sqlite

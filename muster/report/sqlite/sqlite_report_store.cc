@@ -115,11 +115,11 @@ class Writer {
     MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
                             LoadProgress(connection_.get(), facts.batch));
-    SqliteReportReader reader(connection_.get());
+    const std::unique_ptr<report::ReportReader> reader = ReaderOver(connection_.get());
     MUSTER_ASSIGN_OR_RETURN(report::Receipt receipt,
-                            report::BuildReceipt(reader, facts, progress.receipt_revision + 1));
+                            report::BuildReceipt(*reader, facts, progress.receipt_revision + 1));
     if (progress.receipt_revision > 0) {
-      MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, reader.GetReceipt(facts.batch));
+      MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, reader->GetReceipt(facts.batch));
       MUSTER_ASSIGN_OR_RETURN(report::Receipt issued, report::ParseReceipt(stored.text));
       if (report::ProvesTheSame(issued, receipt)) return issued;
     }
@@ -199,7 +199,7 @@ class SqliteReportStore final : public report::ReportStore {
   }
 
   absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override {
-    auto reader = SqliteReportReader::Open(path_);
+    auto reader = OpenReader(path_);
     // NotFound would say that what the caller asks for never was. This report was there: it was
     // moved aside, or is being put back.
     if (absl::IsNotFound(reader.status())) return NotInPlace(reader.status().message());
@@ -236,7 +236,7 @@ absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenSqliteReport(
   std::unique_ptr<Writer> writer;
   if (options.read_only) {
     // Says at once what is wrong with the file.
-    MUSTER_RETURN_IF_ERROR(SqliteReportReader::Open(path).status());
+    MUSTER_RETURN_IF_ERROR(OpenReader(path).status());
   } else {
     absl::StatusOr<std::unique_ptr<Writer>> opened = Writer::Open(path, options);
     if (!opened.ok()) return base::Annotate(opened.status(), absl::StrCat("report ", path));
