@@ -4,21 +4,12 @@
 #include "google/protobuf/unknown_field_set.h"
 #include "google/protobuf/util/time_util.h"
 #include "muster/base/check.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/v1/batch.pb.h"
 
 namespace muster::ledger {
 namespace {
-
-using google::protobuf::util::TimeUtil;
-
-google::protobuf::Timestamp ToProto(absl::Time time) {
-  return TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
-}
-
-absl::Time FromProto(const google::protobuf::Timestamp& proto) {
-  return absl::FromUnixSeconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
-}
 
 v1::BatchState ToProto(BatchState state) {
   switch (state) {
@@ -80,10 +71,8 @@ v1::BatchRecord RecordOf(const Batch& batch) {
   if (batch.source_content.has_value()) {
     record.set_source_content_hash(batch.source_content->ToBytes());
   }
-  *record.mutable_created() = ToProto(batch.created);
-  if (batch.sla.has_value()) {
-    *record.mutable_sla() = TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(*batch.sla));
-  }
+  *record.mutable_created() = base::ToProto(batch.created);
+  if (batch.sla.has_value()) *record.mutable_sla() = base::ToProto(*batch.sla);
   if (batch.trace.has_value()) {
     record.set_trace_context(batch.trace->ToBytes());
     record.set_trace_state(batch.trace->state);
@@ -108,10 +97,8 @@ absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
   if (!record.source_content_hash().empty()) {
     MUSTER_ASSIGN_OR_RETURN(batch->source_content, HashFrom(record.source_content_hash()));
   }
-  batch->created = FromProto(record.created());
-  if (record.has_sla()) {
-    batch->sla = absl::Seconds(record.sla().seconds()) + absl::Nanoseconds(record.sla().nanos());
-  }
+  batch->created = base::FromProto(record.created());
+  if (record.has_sla()) batch->sla = base::FromProto(record.sla());
   batch->trace = base::TraceContext::FromBytes(record.trace_context());
   if (batch->trace.has_value()) batch->trace->state = record.trace_state();
   batch->content = record.content();
@@ -126,7 +113,7 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
   progress.set_transactions(batch.transactions);
   progress.set_enqueued_items(batch.enqueued_items);
   progress.set_refills(batch.refills);
-  if (batch.completed.has_value()) *progress.mutable_completed() = ToProto(*batch.completed);
+  if (batch.completed.has_value()) *progress.mutable_completed() = base::ToProto(*batch.completed);
   progress.set_cancel_reason(batch.cancel_reason);
   progress.MergeFromString(batch.unknown_of_progress);
   return progress;
@@ -140,7 +127,7 @@ absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
   batch->transactions = progress.transactions();
   batch->enqueued_items = progress.enqueued_items();
   batch->refills = progress.refills();
-  if (progress.has_completed()) batch->completed = FromProto(progress.completed());
+  if (progress.has_completed()) batch->completed = base::FromProto(progress.completed());
   batch->cancel_reason = progress.cancel_reason();
   return absl::OkStatus();
 }

@@ -26,14 +26,22 @@ RemoteBatchRecords::RemoteBatchRecords(KnownInitiators initiators,
 
 RemoteBatchRecords::~RemoteBatchRecords() = default;
 
+template <typename Request, typename Response>
+absl::StatusOr<Response> RemoteBatchRecords::Call(
+    uint64_t batch, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const Request& request) {
+  Response response;
+  MUSTER_RETURN_IF_ERROR(Ask(batch, [&](Stub& stub) {
+    rpc::CallContext context(timeout_);
+    return rpc::FromGrpc((stub.*method)(&context, request, &response));
+  }));
+  return response;
+}
+
 absl::StatusOr<ledger::Batch> RemoteBatchRecords::Get(uint64_t number) {
   v1::GetLedgerBatchRequest request;
   request.set_batch(number);
-  v1::GetLedgerBatchResponse response;
-  MUSTER_RETURN_IF_ERROR(Ask(number, [&](Stub& stub) {
-    rpc::CallContext context(timeout_);
-    return rpc::FromGrpc(stub.GetLedgerBatch(&context, request, &response));
-  }));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(number, &Stub::GetLedgerBatch, request));
   ledger::Batch batch;
   MUSTER_RETURN_IF_ERROR(ledger::Fill(response.record(), &batch));
   MUSTER_RETURN_IF_ERROR(ledger::Fill(response.progress(), &batch));
@@ -47,11 +55,7 @@ absl::StatusOr<std::vector<ledger::ItemBoundary>> RemoteBatchRecords::Items(uint
   request.set_batch(batch);
   request.set_first_index(first_index);
   request.set_max_items(static_cast<int>(std::min(max_items, kMaxItemsOfCall)));
-  v1::ListItemsResponse response;
-  MUSTER_RETURN_IF_ERROR(Ask(batch, [&](Stub& stub) {
-    rpc::CallContext context(timeout_);
-    return rpc::FromGrpc(stub.ListItems(&context, request, &response));
-  }));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(batch, &Stub::ListItems, request));
   return ledger::FromProtos(response.items());
 }
 
@@ -59,11 +63,7 @@ absl::Status RemoteBatchRecords::MarkComplete(uint64_t batch, absl::Time when) {
   v1::MarkCompleteRequest request;
   request.set_batch(batch);
   *request.mutable_completed() = base::ToProto(when);
-  v1::MarkCompleteResponse response;
-  return Ask(batch, [&](Stub& stub) {
-    rpc::CallContext context(timeout_);
-    return rpc::FromGrpc(stub.MarkComplete(&context, request, &response));
-  });
+  return Call(batch, &Stub::MarkComplete, request).status();
 }
 
 absl::Status RemoteBatchRecords::Ask(uint64_t batch,

@@ -39,6 +39,12 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
  private:
   using Stub = v1::LedgerService::Stub;
 
+  // As Ask, for a unary call.
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(uint64_t batch,
+                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request);
   // Runs `call` on the initiator that has the batch, or on one after the other until one has it.
   absl::Status Ask(uint64_t batch, const std::function<absl::Status(Stub&)>& call)
       ABSL_LOCKS_EXCLUDED(mu_);
