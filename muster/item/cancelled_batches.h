@@ -12,7 +12,6 @@
 #include <memory>
 #include <set>
 #include <stop_token>
-#include <string>
 
 #include "absl/status/status.h"
 #include "muster/base/mutex.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/kubernetes/client.h"
 #include "nlohmann/json_fwd.hpp"

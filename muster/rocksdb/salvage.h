@@ -15,7 +15,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "muster/rocksdb/database.h"
 
 namespace muster::rocksdb {

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/completion_queue.h"
 #include "muster/base/mutex.h"

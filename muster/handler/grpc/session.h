@@ -6,7 +6,6 @@
 //                             over
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>

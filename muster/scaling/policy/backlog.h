@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"

@@ -1,7 +1,6 @@
 // Rules: the demands on the scaling agent, as read from a rules file and checked.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
