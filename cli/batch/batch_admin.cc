@@ -126,18 +126,13 @@ nlohmann::ordered_json ReceiptJson(const report::StoredReceipt& receipt) {
   return json;
 }
 
-// The batches of a data directory: its ledger and its report.
-
-// Beside a run that works with the directory, or alone. `clock` is not owned.
-absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenLocalBatchAdmin(const std::string& data_dir,
-                                                                base::Clock* clock);
-
 namespace {
 
 bool IsCancelled(const absl::StatusOr<ledger::Batch>& batch) {
   return batch.ok() && batch->state == ledger::BatchState::kCancelled;
 }
 
+// The batches of a data directory: its ledger and its report.
 class LocalBatchAdmin final : public BatchAdmin {
  public:
   LocalBatchAdmin(std::unique_ptr<ledger::BatchLedger> ledger,
@@ -197,8 +192,7 @@ class LocalBatchAdmin final : public BatchAdmin {
   base::Clock* const clock_;                            // not owned
 };
 
-}  // namespace
-
+// Beside a run that works with the directory, or alone. `clock` is not owned.
 absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenLocalBatchAdmin(const std::string& data_dir,
                                                                 base::Clock* clock) {
   const backend::DataDirUrls urls(data_dir);
@@ -210,14 +204,6 @@ absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenLocalBatchAdmin(const std::strin
   return std::make_unique<LocalBatchAdmin>(std::move(ledger), std::move(report), std::move(reader),
                                            clock);
 }
-
-// The batches that an initiator serves, with what its controller has counted.
-
-std::unique_ptr<BatchAdmin> NewRemoteBatchAdmin(std::unique_ptr<MeshClient> mesh);
-
-namespace {
-
-constexpr int kBatchesPerPage = 1000;
 
 ledger::BatchState StateOf(v1::BatchState state) {
   switch (state) {
@@ -262,21 +248,17 @@ BatchView ViewOf(const v1::BatchStatus& status) {
   return view;
 }
 
+// The batches that an initiator serves, with what its controller has counted.
 class RemoteBatchAdmin final : public BatchAdmin {
  public:
-  explicit RemoteBatchAdmin(std::unique_ptr<MeshClient> mesh)
-      : mesh_(std::move(mesh)), stub_(v1::BatchService::NewStub(mesh_->initiator())) {}
+  explicit RemoteBatchAdmin(std::unique_ptr<MeshClient> mesh) : mesh_(std::move(mesh)) {}
 
   absl::StatusOr<std::vector<BatchView>> List() override {
     std::vector<BatchView> views;
-    v1::ListBatchesRequest request;
-    request.set_page_size(kBatchesPerPage);
-    do {
-      v1::ListBatchesResponse response;
-      MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::ListBatches, request, &response));
-      for (const v1::BatchStatus& status : response.batches()) views.push_back(ViewOf(status));
-      request.set_page_token(response.next_page_token());
-    } while (!request.page_token().empty());
+    const auto take = [&views](const v1::ListBatchesResponse& page) {
+      for (const v1::BatchStatus& status : page.batches()) views.push_back(ViewOf(status));
+    };
+    MUSTER_RETURN_IF_ERROR(mesh_->CallForPages(&Stub::ListBatches, {}, take));
     // They come with the newest first.
     std::sort(views.begin(), views.end(), [](const BatchView& a, const BatchView& b) {
       return a.batch.number < b.batch.number;
@@ -287,8 +269,7 @@ class RemoteBatchAdmin final : public BatchAdmin {
   absl::StatusOr<BatchView> Get(uint64_t batch) override {
     v1::GetBatchRequest request;
     request.set_batch(batch);
-    v1::GetBatchResponse response;
-    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::GetBatch, request, &response));
+    MUSTER_ASSIGN_OR_RETURN(const auto response, mesh_->Call(&Stub::GetBatch, request));
     return ViewOf(response.status());
   }
 
@@ -297,10 +278,9 @@ class RemoteBatchAdmin final : public BatchAdmin {
     v1::ListRejectionsRequest request;
     request.set_batch(batch);
     request.set_max(max);
-    v1::ListRejectionsResponse response;
-    const auto stub = v1::ReportService::NewStub(controller.channel);
-    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub, &v1::ReportService::Stub::ListRejections, request,
-                                       &response, controller));
+    MUSTER_ASSIGN_OR_RETURN(
+        const auto response,
+        mesh_->Call(&v1::ReportService::Stub::ListRejections, request, controller));
     std::vector<report::RejectionRow> rows;
     for (const v1::RejectedTransaction& rejected : response.rejections()) {
       rows.push_back(report::FromProto(rejected));
@@ -311,8 +291,7 @@ class RemoteBatchAdmin final : public BatchAdmin {
   absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) override {
     v1::GetReceiptRequest request;
     request.set_batch(batch);
-    v1::GetReceiptResponse response;
-    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::GetReceipt, request, &response));
+    MUSTER_ASSIGN_OR_RETURN(const auto response, mesh_->Call(&Stub::GetReceipt, request));
     return report::StoredReceipt{response.text(), response.checksum()};
   }
 
@@ -327,14 +306,9 @@ class RemoteBatchAdmin final : public BatchAdmin {
   using Stub = v1::BatchService::Stub;
 
   const std::unique_ptr<MeshClient> mesh_;
-  const std::unique_ptr<Stub> stub_;
 };
 
 }  // namespace
-
-std::unique_ptr<BatchAdmin> NewRemoteBatchAdmin(std::unique_ptr<MeshClient> mesh) {
-  return std::make_unique<RemoteBatchAdmin>(std::move(mesh));
-}
 
 absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenBatchAdmin(const CommonOptions& options,
                                                            const Environment& environment) {
@@ -343,7 +317,7 @@ absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenBatchAdmin(const CommonOptions& 
     return OpenLocalBatchAdmin(options.data_dir, environment.clock);
   }
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
-  return NewRemoteBatchAdmin(std::move(mesh));
+  return std::make_unique<RemoteBatchAdmin>(std::move(mesh));
 }
 
 }  // namespace muster::cli

@@ -76,16 +76,14 @@ absl::StatusOr<v1::BatchStatus> Follower::AwaitEnd(absl::Duration timeout,
 // Asks the initiator again: the latest status may be old, since an initiator that hangs sends none.
 absl::Status Follower::NotComplete() {
   const std::string not_complete = absl::StrCat("batch ", batch_.load(), " is not complete yet");
-  const auto stub = v1::BatchService::NewStub(mesh_->initiator());
   v1::GetBatchRequest request;
   request.set_batch(batch_);
-  v1::GetBatchResponse response;
-  const absl::Status asked =
-      mesh_->Call(*stub, &v1::BatchService::Stub::GetBatch, request, &response);
-  if (!asked.ok()) {
-    return absl::DeadlineExceededError(absl::StrCat(not_complete, "; ", asked.message()));
+  const auto response = mesh_->Call(&v1::BatchService::Stub::GetBatch, request);
+  if (!response.ok()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(not_complete, "; ", response.status().message()));
   }
-  const v1::BatchStatus& status = response.status();
+  const v1::BatchStatus& status = response->status();
   const std::string why = WhyItWaits(status);
   return absl::DeadlineExceededError(
       absl::StrCat(not_complete, ", ", Grouped(static_cast<uint64_t>(status.transactions())),

@@ -28,7 +28,6 @@
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
 #include "muster/v1/batch_service.grpc.pb.h"
-#include "muster/v1/job_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -85,13 +84,10 @@ Outcome OutcomeOf(const v1::BatchStatus& status) {
 }
 
 // What the job tolerates; where it cannot be asked any more, nothing.
-job::Tolerance ToleranceOf(MeshClient& mesh, const std::string& name) {
-  const auto stub = v1::JobService::NewStub(mesh.initiator());
-  v1::GetJobRequest request;
-  request.set_name(name);
-  v1::GetJobResponse response;
-  if (!mesh.Call(*stub, &v1::JobService::Stub::GetJob, request, &response).ok()) return {};
-  const auto job = job::ParseJob(response.job().definition(), name);
+job::Tolerance ToleranceOf(const MeshClient& mesh, const std::string& name) {
+  const absl::StatusOr<v1::Job> kept = mesh.Job(name);
+  if (!kept.ok()) return {};
+  const auto job = job::ParseJob(kept->definition(), name);
   return job.ok() ? job->tolerate : job::Tolerance();
 }
 
@@ -128,7 +124,7 @@ void SetTrace(const std::optional<base::TraceContext>& trace, v1::SubmitHeader* 
 }
 
 // Prints what became of the batch, and remembers the exit code that it stands for.
-absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, MeshClient& mesh,
+absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, const MeshClient& mesh,
                       const SubmitOptions& options, const Environment& environment) {
   if (absl::IsDeadlineExceeded(end.status())) {
     environment.Fail(end.status());
@@ -209,9 +205,8 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
       OnStop(options.always_new
                  ? "muster: stopped; `muster batch list` shows a batch that waits for its upload"
                  : "muster: stopped; the same command goes on with the upload"));
-  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are submitted to a server"));
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
-                          MeshClient::Open(options.common.server));
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh,
+                          MeshClient::Open(options.common, "batches are submitted to a server"));
   MUSTER_ASSIGN_OR_RETURN(const auto content, input::FileSource::Open(options.input));
   MUSTER_ASSIGN_OR_RETURN(v1::SubmitHeader header, HeaderOf(options, *content));
   SetTrace(TraceOfCaller(options.traceparent, environment), &header);
@@ -267,9 +262,8 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
 
 absl::Status Watch(const SubmitOptions& options, const Environment& environment) {
   const os::StopSignals signals(OnStop("muster: stopped; the batch goes on"));
-  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are watched on a server"));
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
-                          MeshClient::Open(options.common.server));
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh,
+                          MeshClient::Open(options.common, "batches are watched on a server"));
   Follower follower(mesh.get(), &environment);
   follower.Begin(options.batch);
   SubmitOptions watching = options;
@@ -281,16 +275,14 @@ absl::Status Watch(const SubmitOptions& options, const Environment& environment)
 }
 
 absl::Status Cancel(const SubmitOptions& options, const Environment& environment) {
-  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are cancelled on a server"));
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
-                          MeshClient::Open(options.common.server));
-  const auto stub = v1::BatchService::NewStub(mesh->initiator());
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh,
+                          MeshClient::Open(options.common, "batches are cancelled on a server"));
   v1::CancelBatchRequest request;
   request.set_batch(options.batch);
   request.set_reason(options.reason);
-  v1::CancelBatchResponse response;
-  MUSTER_RETURN_IF_ERROR(WithListHint(
-      mesh->Call(*stub, &v1::BatchService::Stub::CancelBatch, request, &response), kBatches));
+  const auto cancelled = mesh->Call(&v1::BatchService::Stub::CancelBatch, request);
+  if (!cancelled.ok()) return WithListHint(cancelled.status(), kBatches);
+  const v1::CancelBatchResponse& response = *cancelled;
   if (IsStructured(options.common.output)) {
     nlohmann::ordered_json json = OutcomeOf(response.status()).Json();
     json["processors"] = response.processors();

@@ -40,8 +40,6 @@ absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::stri
 
 namespace {
 
-using grpc::health::v1::HealthCheckResponse;
-
 constexpr absl::Duration kMaxSkew = absl::Seconds(1);
 constexpr char kSetClocks[] = "let NTP set the clocks: deadlines and leases are told by them";
 
@@ -69,13 +67,13 @@ Finding CheckHealth(const MeshClient& mesh, const v1::Instance& instance, bool h
   const char* const unreachable = "check that it runs, and that --advertise leads to it";
   const absl::StatusOr<Peer> peer = mesh.Connect(address, "muster service");
   if (!peer.ok()) return {Health::kWrong, name, std::string(peer.status().message()), unreachable};
-  const auto stub = grpc::health::v1::Health::NewStub(peer->channel);
-  HealthCheckResponse response;
-  const absl::Status checked = mesh.Call(*stub, &grpc::health::v1::Health::Stub::Check,
-                                         grpc::health::v1::HealthCheckRequest(), &response, *peer);
-  if (!checked.ok()) return {Health::kWrong, name, std::string(checked.message()), unreachable};
-  if (response.status() != HealthCheckResponse::SERVING && !has_nats) return Unknown(name);
-  if (response.status() != HealthCheckResponse::SERVING) {
+  const auto checked = mesh.Call(&grpc::health::v1::Health::Stub::Check, {}, *peer);
+  if (!checked.ok()) {
+    return {Health::kWrong, name, std::string(checked.status().message()), unreachable};
+  }
+  const bool is_ready = checked->status() == grpc::health::v1::HealthCheckResponse::SERVING;
+  if (!is_ready && !has_nats) return Unknown(name);
+  if (!is_ready) {
     return {Health::kWrong, name, absl::StrCat(address, " answers that it is not ready"),
             "its log says what it waits for"};
   }
@@ -184,12 +182,9 @@ Findings WithoutNats(const MeshClient& mesh, const std::vector<v1::Instance>& la
 
 // Every role tells of instances, so that this proves nothing. Unimplemented: it is another role.
 absl::Status RequireInitiator(const MeshClient& mesh) {
-  const auto stub = v1::BatchService::NewStub(mesh.initiator());
   v1::ListBatchesRequest request;
   request.set_page_size(1);
-  v1::ListBatchesResponse response;
-  const absl::Status listed =
-      mesh.Call(*stub, &v1::BatchService::Stub::ListBatches, request, &response);
+  const absl::Status listed = mesh.Call(&v1::BatchService::Stub::ListBatches, request).status();
   return absl::IsUnimplemented(listed) ? listed : absl::OkStatus();  // others CheckWork tells
 }
 

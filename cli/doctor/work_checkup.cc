@@ -35,11 +35,7 @@ absl::StatusOr<v1::GetAgentResponse> AskAgent(const MeshClient& mesh,
                                               const v1::Instance& instance) {
   MUSTER_ASSIGN_OR_RETURN(const Peer peer,
                           mesh.Connect(instance.info().address(), "muster-scaling-agent"));
-  const auto stub = v1::ScalingService::NewStub(peer.channel);
-  v1::GetAgentResponse response;
-  MUSTER_RETURN_IF_ERROR(
-      mesh.Call(*stub, &ScalingStub::GetAgent, v1::GetAgentRequest(), &response, peer));
-  return response;
+  return mesh.Call(&ScalingStub::GetAgent, {}, peer);
 }
 
 Finding LeaderFinding(const v1::Instance& instance, const v1::GetAgentResponse& agent) {
@@ -59,16 +55,15 @@ Finding LeaderFinding(const v1::Instance& instance, const v1::GetAgentResponse& 
 ScalingTargets ListTargets(const MeshClient& mesh, const v1::Instance& leader, Findings* findings) {
   const auto peer = mesh.Connect(leader.info().address(), "muster-scaling-agent");
   if (!peer.ok()) return {};
-  const auto stub = v1::ScalingService::NewStub(peer->channel);
-  v1::ListTargetsResponse response;
-  const absl::Status listed =
-      mesh.Call(*stub, &ScalingStub::ListTargets, v1::ListTargetsRequest(), &response, *peer);
+  const auto listed = mesh.Call(&ScalingStub::ListTargets, {}, *peer);
   if (!listed.ok()) {
-    findings->push_back({Health::kWrong, kScaling,
-                         absl::StrCat("its targets cannot be looked at: ", listed.message()),
-                         "see the scaling agent's log"});
+    findings->push_back(
+        {Health::kWrong, kScaling,
+         absl::StrCat("its targets cannot be looked at: ", listed.status().message()),
+         "see the scaling agent's log"});
+    return {};
   }
-  return {response.targets().begin(), response.targets().end()};
+  return {listed->targets().begin(), listed->targets().end()};
 }
 
 void CheckTargets(const ScalingTargets& targets, Findings* findings) {
@@ -92,8 +87,8 @@ ScalingTargets CheckScaling(const MeshClient& mesh, const std::vector<v1::Instan
                             Findings* findings) {
   std::vector<v1::Instance> agents;
   for (const v1::Instance& instance : instances) {
-    const bool serves = !instance.leaving() && !instance.info().address().empty();
-    if (serves && instance.info().role() == v1::ROLE_SCALING_AGENT) agents.push_back(instance);
+    const bool is_agent = instance.info().role() == v1::ROLE_SCALING_AGENT;
+    if (is_agent && Serves(instance)) agents.push_back(instance);
   }
   if (agents.empty()) return {};
   const auto answers =
@@ -117,8 +112,6 @@ ScalingTargets CheckScaling(const MeshClient& mesh, const std::vector<v1::Instan
 }
 
 namespace {
-
-constexpr int kOpenBatchesPerPage = 1000;
 
 Finding NotSeen(const std::string& what, const absl::Status& status) {
   return {Health::kWrong, what, absl::StrCat("cannot be looked at: ", status.message()),
@@ -219,10 +212,8 @@ void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings
   if (versions.health != Health::kOk) findings->push_back(std::move(versions));
 }
 
-void CheckJobs(const ServerOptions& server, const Workforce& workforce, Findings* findings) {
-  absl::StatusOr<std::unique_ptr<MeshClient>> mesh = MeshClient::Open(server);
-  if (!mesh.ok()) return findings->push_back(NotSeen("jobs", mesh.status()));
-  const absl::StatusOr<std::vector<v1::Job>> jobs = JobClient(*std::move(mesh)).List();
+void CheckJobs(const MeshClient& mesh, const Workforce& workforce, Findings* findings) {
+  const absl::StatusOr<std::vector<v1::Job>> jobs = mesh.Jobs();
   if (!jobs.ok()) return findings->push_back(NotSeen("jobs", jobs.status()));
   for (const v1::Job& job : *jobs) CheckJob(job, workforce, findings);
 }
@@ -288,20 +279,16 @@ void CheckBatch(const v1::BatchStatus& batch, const Workforce& workforce, Findin
 }
 
 void CheckBatches(const MeshClient& mesh, const Workforce& workforce, Findings* findings) {
-  const auto stub = v1::BatchService::NewStub(mesh.initiator());
   v1::ListBatchesRequest request;
-  request.set_page_size(kOpenBatchesPerPage);
   request.add_states(v1::BATCH_STATE_OPEN);
   request.add_states(v1::BATCH_STATE_SEALED);
   const size_t before = findings->size();
-  do {
-    v1::ListBatchesResponse response;
-    const absl::Status listed =
-        mesh.Call(*stub, &v1::BatchService::Stub::ListBatches, request, &response);
-    if (!listed.ok()) return findings->push_back(NotSeen("batches", listed));
-    for (const v1::BatchStatus& batch : response.batches()) CheckBatch(batch, workforce, findings);
-    request.set_page_token(response.next_page_token());
-  } while (!request.page_token().empty());
+  const auto check = [&](const v1::ListBatchesResponse& page) {
+    for (const v1::BatchStatus& batch : page.batches()) CheckBatch(batch, workforce, findings);
+  };
+  const absl::Status listed =
+      mesh.CallForPages(&v1::BatchService::Stub::ListBatches, request, check);
+  if (!listed.ok()) return findings->push_back(NotSeen("batches", listed));
   if (findings->size() == before) {
     findings->push_back({Health::kOk, "batches", "none waits with a problem"});
   }
@@ -314,12 +301,12 @@ void CheckWork(const WorkCheck& check, const MeshClient& mesh, Findings* finding
                             check.account, *check.started};
   // Each may take as long as a question may.
   using Look = std::function<void(Findings*)>;
-  const std::vector<Look> looks = {
-      [&](Findings* found) { CheckJobs(check.options->server, workforce, found); },
-      [&](Findings* found) {
-        CheckQueues(*check.options, check.account, *check.environment, found);
-      },
-      [&](Findings* found) { CheckBatches(mesh, workforce, found); }};
+  const std::vector<Look> looks = {[&](Findings* found) { CheckJobs(mesh, workforce, found); },
+                                   [&](Findings* found) {
+                                     CheckQueues(*check.options, check.account, *check.environment,
+                                                 found);
+                                   },
+                                   [&](Findings* found) { CheckBatches(mesh, workforce, found); }};
   const auto look = [](const Look& one) {
     Findings found;
     one(&found);

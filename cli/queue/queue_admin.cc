@@ -22,11 +22,9 @@
 
 namespace muster::cli {
 
-// As item::RedriveItems, with the stores of `data_dir`. FailedPrecondition while a run holds it.
-absl::StatusOr<item::RedriveSummary> RedriveLocally(const std::string& data_dir,
-                                                    const item::RedriveRequest& request,
-                                                    base::Clock* clock);
+namespace {
 
+// As item::RedriveItems, with the stores of `data_dir`. FailedPrecondition while a run holds it.
 absl::StatusOr<item::RedriveSummary> RedriveLocally(const std::string& data_dir,
                                                     const item::RedriveRequest& request,
                                                     base::Clock* clock) {
@@ -48,14 +46,8 @@ absl::StatusOr<item::RedriveSummary> RedriveLocally(const std::string& data_dir,
   return item::RedriveItems(request, *queues, reopener);
 }
 
-// The queues of a data directory.
-
-// Looks beside a run that works with the directory; changes are FailedPrecondition meanwhile.
-// `clock` is not owned.
-std::unique_ptr<QueueAdmin> NewLocalQueueAdmin(const std::string& data_dir, base::Clock* clock);
-
-namespace {
-
+// The queues of a data directory. Looks beside a run that works with the directory; changes are
+// FailedPrecondition meanwhile. `clock` is not owned.
 class LocalQueueAdmin final : public QueueAdmin {
  public:
   LocalQueueAdmin(std::string data_dir, base::Clock* clock)
@@ -123,46 +115,29 @@ class LocalQueueAdmin final : public QueueAdmin {
   base::Clock* const clock_;  // not owned
 };
 
-}  // namespace
-
-std::unique_ptr<QueueAdmin> NewLocalQueueAdmin(const std::string& data_dir, base::Clock* clock) {
-  return std::make_unique<LocalQueueAdmin>(data_dir, clock);
-}
-
-// The queues that an initiator serves.
-
-std::unique_ptr<QueueAdmin> NewRemoteQueueAdmin(std::unique_ptr<MeshClient> mesh);
-
-namespace {
-
-constexpr int kQueuesPerPage = 1000;
 constexpr size_t kMaxNamed = 1000;  // messages of one redrive
 
+// The queues that an initiator serves.
 class RemoteQueueAdmin final : public QueueAdmin {
  public:
-  explicit RemoteQueueAdmin(std::unique_ptr<MeshClient> mesh)
-      : mesh_(std::move(mesh)), stub_(v1::QueueService::NewStub(mesh_->initiator())) {}
+  explicit RemoteQueueAdmin(std::unique_ptr<MeshClient> mesh) : mesh_(std::move(mesh)) {}
 
   absl::StatusOr<std::vector<QueueCounts>> List(const std::string& account) override {
     std::vector<QueueCounts> counts;
     v1::ListQueuesRequest request;
     request.set_account(account);
-    request.set_page_size(kQueuesPerPage);
-    do {
-      v1::ListQueuesResponse response;
-      MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::ListQueues, request, &response));
-      for (const v1::QueueSummary& queue : response.queues()) {
+    const auto take = [&counts](const v1::ListQueuesResponse& page) {
+      for (const v1::QueueSummary& queue : page.queues()) {
         counts.push_back({queue::FromProto(queue.queue()), queue::FromProto(queue.stats())});
       }
-      request.set_page_token(response.next_page_token());
-    } while (!request.page_token().empty());
+    };
+    MUSTER_RETURN_IF_ERROR(mesh_->CallForPages(&Stub::ListQueues, request, take));
     return counts;
   }
 
   absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& id) override {
-    v1::GetQueueStatsResponse response;
-    MUSTER_RETURN_IF_ERROR(
-        mesh_->Call(*stub_, &Stub::GetQueueStats, About<v1::GetQueueStatsRequest>(id), &response));
+    MUSTER_ASSIGN_OR_RETURN(const auto response,
+                            mesh_->Call(&Stub::GetQueueStats, About<v1::GetQueueStatsRequest>(id)));
     return queue::FromProto(response.stats());
   }
 
@@ -170,8 +145,7 @@ class RemoteQueueAdmin final : public QueueAdmin {
   absl::StatusOr<std::vector<queue::Message>> Peek(const queue::QueueId& id, int max) override {
     auto request = About<v1::PeekMessagesRequest>(id);
     request.set_max_messages(max);
-    v1::PeekMessagesResponse response;
-    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::PeekMessages, request, &response));
+    MUSTER_ASSIGN_OR_RETURN(const auto response, mesh_->Call(&Stub::PeekMessages, request));
     std::vector<queue::Message> messages;
     for (const v1::PeekedMessage& message : response.messages()) {
       messages.push_back(queue::FromProto(message));
@@ -187,8 +161,7 @@ class RemoteQueueAdmin final : public QueueAdmin {
     // the end.
     while (messages.size() < static_cast<size_t>(max)) {
       request.set_max_messages(max - static_cast<int>(messages.size()));
-      v1::ListPoisonResponse response;
-      MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::ListPoison, request, &response));
+      MUSTER_ASSIGN_OR_RETURN(const auto response, mesh_->Call(&Stub::ListPoison, request));
       if (response.messages().empty()) break;
       for (const v1::PoisonMessage& message : response.messages()) {
         messages.push_back(queue::FromProto(message));
@@ -221,15 +194,13 @@ class RemoteQueueAdmin final : public QueueAdmin {
   }
 
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId& id) override {
-    v1::PurgePoisonResponse response;
-    MUSTER_RETURN_IF_ERROR(
-        mesh_->Call(*stub_, &Stub::PurgePoison, About<v1::PurgePoisonRequest>(id), &response));
+    MUSTER_ASSIGN_OR_RETURN(const auto response,
+                            mesh_->Call(&Stub::PurgePoison, About<v1::PurgePoisonRequest>(id)));
     return response.purged();
   }
 
   absl::Status Purge(const queue::QueueId& id) override {
-    v1::PurgeQueueResponse response;
-    return mesh_->Call(*stub_, &Stub::PurgeQueue, About<v1::PurgeQueueRequest>(id), &response);
+    return mesh_->Call(&Stub::PurgeQueue, About<v1::PurgeQueueRequest>(id)).status();
   }
 
  private:
@@ -253,31 +224,25 @@ class RemoteQueueAdmin final : public QueueAdmin {
   }
 
   absl::Status Redrive(const v1::RedriveRequest& call, item::RedriveSummary* summary) {
-    v1::RedriveResponse response;
-    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::Redrive, call, &response));
+    MUSTER_ASSIGN_OR_RETURN(const auto response, mesh_->Call(&Stub::Redrive, call));
     summary->messages += response.redriven();
     summary->batches.insert(response.batches().begin(), response.batches().end());
     return absl::OkStatus();
   }
 
   const std::unique_ptr<MeshClient> mesh_;
-  const std::unique_ptr<Stub> stub_;
 };
 
 }  // namespace
-
-std::unique_ptr<QueueAdmin> NewRemoteQueueAdmin(std::unique_ptr<MeshClient> mesh) {
-  return std::make_unique<RemoteQueueAdmin>(std::move(mesh));
-}
 
 absl::StatusOr<std::unique_ptr<QueueAdmin>> OpenQueueAdmin(const CommonOptions& options,
                                                            const Environment& environment) {
   if (!options.server.named()) {
     MUSTER_RETURN_IF_ERROR(RequireDataDir(options.data_dir));
-    return NewLocalQueueAdmin(options.data_dir, environment.clock);
+    return std::make_unique<LocalQueueAdmin>(options.data_dir, environment.clock);
   }
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
-  return NewRemoteQueueAdmin(std::move(mesh));
+  return std::make_unique<RemoteQueueAdmin>(std::move(mesh));
 }
 
 }  // namespace muster::cli

@@ -1,7 +1,6 @@
 // muster job apply | list | get | delete | check FILE
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/job/job_file.h"
+#include "muster/v1/job_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
 #include "services/processor/job_handler.h"
 
@@ -28,6 +28,7 @@ namespace muster::cli {
 namespace {
 
 using nlohmann::ordered_json;
+using Stub = v1::JobService::Stub;
 
 // As much of a revision as people compare.
 constexpr size_t kShownRevision = 12;
@@ -38,18 +39,10 @@ struct JobOptions {
   std::string name;
   std::string expected_revision;
   bool must_be_new = false;
-
-  std::optional<std::string> expectation() const {
-    if (expected_revision.empty() && !must_be_new) return std::nullopt;
-    return expected_revision;
-  }
 };
 
-absl::StatusOr<JobClient> OpenJobs(const JobOptions& options) {
-  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "jobs are kept by a server"));
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh,
-                          MeshClient::Open(options.common.server));
-  return JobClient(std::move(mesh));
+absl::StatusOr<std::unique_ptr<MeshClient>> OpenMesh(const JobOptions& options) {
+  return MeshClient::Open(options.common, "jobs are kept by a server");
 }
 
 std::string GroupNames(const v1::Job& job) {
@@ -77,9 +70,14 @@ absl::Status WithFileName(const absl::Status& status, const std::string& file) {
 }
 
 absl::Status Apply(const JobOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
   MUSTER_ASSIGN_OR_RETURN(const std::string text, job::ReadJobText(options.file));
-  const auto applied = jobs.Apply(text, options.expectation());
+  v1::ApplyJobRequest request;
+  request.set_definition(text);
+  if (options.must_be_new || !options.expected_revision.empty()) {
+    request.set_expected_revision(options.expected_revision);
+  }
+  const auto applied = mesh->Call(&Stub::ApplyJob, request);
   if (!applied.ok()) return WithFileName(applied.status(), options.file);
   const v1::Job& job = applied->job();
   if (IsStructured(options.common.output)) {
@@ -95,8 +93,8 @@ absl::Status Apply(const JobOptions& options, const Environment& environment) {
 }
 
 absl::Status List(const JobOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Job> listed, jobs.List());
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Job> listed, mesh->Jobs());
   Table table;
   for (const char* column : {"job", "revision", "updated", "groups"}) table.AddColumn(column);
   ordered_json json = ordered_json::array();
@@ -115,8 +113,8 @@ absl::Status List(const JobOptions& options, const Environment& environment) {
 
 // The definition itself, so that it can be edited and applied again.
 absl::Status Get(const JobOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
-  MUSTER_ASSIGN_OR_RETURN(const v1::Job job, jobs.Get(options.name));
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
+  MUSTER_ASSIGN_OR_RETURN(const v1::Job job, mesh->Job(options.name));
   if (IsStructured(options.common.output)) {
     ordered_json json = JobJson(job);
     json["definition"] = job.definition();
@@ -129,8 +127,10 @@ absl::Status Get(const JobOptions& options, const Environment& environment) {
 }
 
 absl::Status Delete(const JobOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
-  MUSTER_RETURN_IF_ERROR(jobs.Delete(options.name));
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
+  v1::DeleteJobRequest request;
+  request.set_name(options.name);
+  MUSTER_RETURN_IF_ERROR(mesh->Call(&Stub::DeleteJob, request).status());
   if (IsStructured(options.common.output)) {
     PrintStructured({{"job", options.name}, {"deleted", true}}, options.common.output, environment);
   } else {
@@ -148,9 +148,11 @@ ordered_json CheckedJson(const std::string& file, const std::string& job,
 
 // What the server that would get the job says of it.
 absl::Status CheckOnServer(const JobOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(JobClient jobs, OpenJobs(options));
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
   MUSTER_ASSIGN_OR_RETURN(const std::string text, job::ReadJobText(options.file));
-  MUSTER_ASSIGN_OR_RETURN(const v1::CheckJobResponse checked, jobs.Check(text));
+  v1::CheckJobRequest request;
+  request.set_definition(text);
+  MUSTER_ASSIGN_OR_RETURN(const auto checked, mesh->Call(&Stub::CheckJob, request));
   if (!checked.problems().empty()) {
     const auto append = [](std::string* out, const v1::JobProblem& problem) {
       absl::StrAppend(out, problem.line(), ":", problem.column(), ": ", problem.message());

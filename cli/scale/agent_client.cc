@@ -6,7 +6,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "cli/server/options.h"
 #include "grpcpp/client_context.h"
 #include "muster/base/mutex.h"
 #include "muster/base/proto_time.h"
@@ -19,8 +18,8 @@ namespace muster::cli {
 
 absl::StatusOr<std::unique_ptr<ScalingAgentClient>> ScalingAgentClient::Find(
     const CommonOptions& options) {
-  MUSTER_RETURN_IF_ERROR(RequireServer(options, "the scaling agent is found by a server"));
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options, "the scaling agent is found by a server"));
   return std::unique_ptr<ScalingAgentClient>(new ScalingAgentClient(std::move(mesh)));
 }
 
@@ -32,8 +31,7 @@ absl::StatusOr<std::vector<std::string>> ScalingAgentClient::Addresses() {
                           mesh_->Instances(v1::ROLE_SCALING_AGENT));
   std::vector<std::string> addresses;
   for (const v1::Instance& instance : instances) {
-    const bool serves = !instance.leaving() && !instance.info().address().empty();
-    if (serves) addresses.push_back(instance.info().address());
+    if (Serves(instance)) addresses.push_back(instance.info().address());
   }
   if (!addresses.empty()) return addresses;
   return absl::UnavailableError(

@@ -34,8 +34,9 @@ class ScalingAgentClient {
 
   // One unary call, as ScalingLeaderClient has it. Unavailable: the initiator does not answer, or
   // has heard of no scaling agent.
-  template <typename Response, typename Method, typename Request>
-  absl::StatusOr<Response> Call(Method method, const Request& request) {
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(MeshClient::Method<ScalingStub, Request, Response> method,
+                                const std::type_identity_t<Request>& request) {
     return leading_.Unary<Response>(method, request, timeout());
   }
   client::ScalingLeaderClient& leading() { return leading_; }

@@ -137,31 +137,27 @@ struct QuoteOptions {
 };
 
 // Counts the transactions of the input, with the server's definition of the job.
-absl::StatusOr<int64_t> TransactionsOf(const QuoteOptions& options) {
+absl::StatusOr<int64_t> TransactionsOf(const QuoteOptions& options, const MeshClient& mesh) {
   if (options.transactions.has_value()) return *options.transactions;
   MUSTER_ASSIGN_OR_RETURN(const auto source, input::FileSource::Open(options.input));
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh,
-                          MeshClient::Open(options.common.server));
-  MUSTER_ASSIGN_OR_RETURN(const v1::Job kept, JobClient(std::move(mesh)).Get(options.job));
+  MUSTER_ASSIGN_OR_RETURN(const v1::Job kept, mesh.Job(options.job));
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job,
                           job::ParseJob(kept.definition(), options.job));
   return CountTransactions(job, *source);
 }
 
 absl::Status ShowQuote(const QuoteOptions& options, const Environment& environment) {
-  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "batches are quoted by a server"));
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
-                          MeshClient::Open(options.common.server));
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh,
+                          MeshClient::Open(options.common, "batches are quoted by a server"));
   QuoteView view;
   view.job = options.job;
   view.price = options.price;
-  MUSTER_ASSIGN_OR_RETURN(view.transactions, TransactionsOf(options));
+  MUSTER_ASSIGN_OR_RETURN(view.transactions, TransactionsOf(options, *mesh));
   v1::QuoteRequest request;
   request.set_job(options.job);
   request.set_transactions(*view.transactions);
   if (options.sla.has_value()) *request.mutable_sla() = base::ToProto(*options.sla);
-  const auto stub = v1::BatchService::NewStub(mesh->initiator());
-  MUSTER_RETURN_IF_ERROR(mesh->Call(*stub, &v1::BatchService::Stub::Quote, request, &view.quote));
+  MUSTER_ASSIGN_OR_RETURN(view.quote, mesh->Call(&v1::BatchService::Stub::Quote, request));
   if (IsStructured(options.common.output)) {
     PrintStructured(view.Json(), options.common.output, environment);
   } else {

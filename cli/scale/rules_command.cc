@@ -120,8 +120,7 @@ absl::Status ShowFile(const RulesOptions& options, const Environment& environmen
 absl::Status ShowRules(const RulesOptions& options, const Environment& environment) {
   if (!options.file.empty()) return ShowFile(options, environment);
   MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
-  MUSTER_ASSIGN_OR_RETURN(const auto rules, agent->Call<v1::GetRulesResponse>(
-                                                &ScalingStub::GetRules, v1::GetRulesRequest()));
+  MUSTER_ASSIGN_OR_RETURN(const auto rules, agent->Call(&ScalingStub::GetRules, {}));
   if (IsStructured(options.common.output)) {
     const ordered_json json = {{"revision", rules.revision()}, {"text", rules.text()}};
     PrintStructured(json, options.common.output, environment);

@@ -42,8 +42,7 @@ absl::Status ShowTargets(const StatusOptions& options, const Environment& enviro
   MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
   v1::ListTargetsRequest request;
   request.set_target(options.target);
-  MUSTER_ASSIGN_OR_RETURN(const auto listed,
-                          agent->Call<v1::ListTargetsResponse>(&ScalingStub::ListTargets, request));
+  MUSTER_ASSIGN_OR_RETURN(const auto listed, agent->Call(&ScalingStub::ListTargets, request));
   Table table = TargetColumns();
   ordered_json json = ordered_json::array();
   for (const v1::ScalingTarget& target : listed.targets()) {
@@ -58,8 +57,7 @@ absl::Status SimulateWork(const SimulateOptions& options, const Environment& env
   MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
   v1::SimulateRequest request = scaling::policy::ToProto(options.work);
   request.set_target(options.target);
-  MUSTER_ASSIGN_OR_RETURN(auto simulated,
-                          agent->Call<v1::SimulateResponse>(&ScalingStub::Simulate, request));
+  MUSTER_ASSIGN_OR_RETURN(auto simulated, agent->Call(&ScalingStub::Simulate, request));
   QuoteView view;
   view.target = options.target;
   view.price = options.price;
@@ -148,8 +146,7 @@ absl::Status ListDecisions(const DecisionsOptions& options, const Environment& e
   v1::ListDecisionsRequest request;
   request.set_target(options.target);
   request.set_page_size(options.limit);
-  MUSTER_ASSIGN_OR_RETURN(const auto listed, agent->Call<v1::ListDecisionsResponse>(
-                                                 &ScalingStub::ListDecisions, request));
+  MUSTER_ASSIGN_OR_RETURN(const auto listed, agent->Call(&ScalingStub::ListDecisions, request));
   Table table = DecisionColumns();
   ordered_json json = ordered_json::array();
   for (const v1::ScalingDecision& decision : listed.decisions()) {
@@ -165,8 +162,7 @@ absl::Status ExplainDecision(const DecisionsOptions& options, const Environment&
   v1::GetDecisionRequest request;
   request.set_decision(options.decision);
   request.set_target(options.target);
-  MUSTER_ASSIGN_OR_RETURN(const auto explained,
-                          agent->Call<v1::GetDecisionResponse>(&ScalingStub::GetDecision, request));
+  MUSTER_ASSIGN_OR_RETURN(const auto explained, agent->Call(&ScalingStub::GetDecision, request));
   if (IsStructured(options.common.output)) {
     PrintStructured(ExplainedJson(explained), options.common.output, environment);
   } else {
@@ -214,8 +210,7 @@ absl::Status ClearOverride(const OverrideOptions& options, ScalingAgentClient& a
                            const Environment& environment) {
   v1::ClearOverrideRequest request;
   request.set_target(options.target);
-  MUSTER_RETURN_IF_ERROR(
-      agent.Call<v1::ClearOverrideResponse>(&ScalingStub::ClearOverride, request).status());
+  MUSTER_RETURN_IF_ERROR(agent.Call(&ScalingStub::ClearOverride, request).status());
   if (IsStructured(options.common.output)) {
     PrintStructured({{"target", options.target}, {"override", nullptr}}, options.common.output,
                     environment);
@@ -232,8 +227,7 @@ absl::Status SetOverride(const OverrideOptions& options, ScalingAgentClient& age
   request.set_target(options.target);
   request.set_replicas(options.replicas);
   *request.mutable_hold() = base::ToProto(hold);
-  MUSTER_ASSIGN_OR_RETURN(const auto set,
-                          agent.Call<v1::SetOverrideResponse>(&ScalingStub::SetOverride, request));
+  MUSTER_ASSIGN_OR_RETURN(const auto set, agent.Call(&ScalingStub::SetOverride, request));
   const v1::ScalingOverride& held = set.override();
   if (IsStructured(options.common.output)) {
     const ordered_json override_json = {{"replicas", held.replicas()},

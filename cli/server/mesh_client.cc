@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/output/environment.h"
+#include "cli/server/options.h"
 #include "muster/base/status.h"
+#include "muster/v1/job_service.grpc.pb.h"
 #include "muster/v1/mesh_service.grpc.pb.h"
 
 namespace muster::cli {
@@ -28,6 +30,10 @@ rpc::ChannelOptions ChannelOptionsFor(const ServerOptions& options) {
 }
 
 }  // namespace
+
+bool Serves(const v1::Instance& instance) {
+  return !instance.leaving() && !instance.info().address().empty();
+}
 
 absl::Status Explain(const absl::Status& status, const Peer& peer) {
   if (absl::IsCancelled(status)) return Explain(absl::UnavailableError(status.message()), peer);
@@ -53,31 +59,33 @@ absl::StatusOr<std::unique_ptr<MeshClient>> MeshClient::Open(const ServerOptions
   return mesh;
 }
 
-absl::StatusOr<Peer> MeshClient::Controller() {
+absl::StatusOr<std::unique_ptr<MeshClient>> MeshClient::Open(const CommonOptions& options,
+                                                             absl::string_view what) {
+  MUSTER_RETURN_IF_ERROR(RequireServer(options, what));
+  return Open(options.server);
+}
+
+absl::StatusOr<Peer> MeshClient::Controller() const {
   if (!options_.controller.empty()) return Connect(options_.controller, kController);
   MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Instance> controllers,
                           Instances(v1::ROLE_CONTROLLER));
   for (const v1::Instance& instance : controllers) {
-    const bool serves = !instance.leaving() && !instance.info().address().empty();
-    if (serves) return Connect(instance.info().address(), kController);
+    if (Serves(instance)) return Connect(instance.info().address(), kController);
   }
   return absl::UnavailableError(absl::StrCat(
       initiator_.address, ": it has heard of no controller; --controller HOST:PORT names one"));
 }
 
-absl::StatusOr<std::vector<v1::Instance>> MeshClient::Instances(v1::Role role) {
+absl::StatusOr<std::vector<v1::Instance>> MeshClient::Instances(v1::Role role) const {
   MUSTER_ASSIGN_OR_RETURN(const v1::ListInstancesResponse response, ListInstances(role));
   return std::vector<v1::Instance>(response.instances().begin(), response.instances().end());
 }
 
-absl::StatusOr<v1::ListInstancesResponse> MeshClient::ListInstances(v1::Role role) {
+absl::StatusOr<v1::ListInstancesResponse> MeshClient::ListInstances(v1::Role role) const {
   v1::ListInstancesRequest request;
   request.set_role(role);
   request.set_with_load(true);
-  v1::ListInstancesResponse response;
-  const auto stub = v1::MeshService::NewStub(initiator());
-  MUSTER_RETURN_IF_ERROR(Call(*stub, &v1::MeshService::Stub::ListInstances, request, &response));
-  return response;
+  return Call(&v1::MeshService::Stub::ListInstances, request);
 }
 
 absl::StatusOr<Peer> MeshClient::Connect(const std::string& address,
@@ -87,59 +95,21 @@ absl::StatusOr<Peer> MeshClient::Connect(const std::string& address,
   return peer;
 }
 
-namespace {
-
-constexpr int kJobsPerPage = 1000;
-
-}  // namespace
-
-JobClient::JobClient(std::unique_ptr<MeshClient> mesh)
-    : mesh_(std::move(mesh)), stub_(v1::JobService::NewStub(mesh_->initiator())) {}
-
-absl::StatusOr<v1::ApplyJobResponse> JobClient::Apply(
-    const std::string& definition, const std::optional<std::string>& expected_revision) {
-  v1::ApplyJobRequest request;
-  request.set_definition(definition);
-  if (expected_revision.has_value()) request.set_expected_revision(*expected_revision);
-  v1::ApplyJobResponse response;
-  MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::ApplyJob, request, &response));
-  return response;
-}
-
-absl::StatusOr<v1::Job> JobClient::Get(const std::string& name) {
+absl::StatusOr<v1::Job> MeshClient::Job(const std::string& name) const {
   v1::GetJobRequest request;
   request.set_name(name);
-  v1::GetJobResponse response;
-  MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::GetJob, request, &response));
+  MUSTER_ASSIGN_OR_RETURN(v1::GetJobResponse response,
+                          Call(&v1::JobService::Stub::GetJob, request));
   return std::move(*response.mutable_job());
 }
 
-absl::StatusOr<std::vector<v1::Job>> JobClient::List() {
+absl::StatusOr<std::vector<v1::Job>> MeshClient::Jobs() const {
   std::vector<v1::Job> jobs;
-  v1::ListJobsRequest request;
-  request.set_page_size(kJobsPerPage);
-  do {
-    v1::ListJobsResponse response;
-    MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::ListJobs, request, &response));
-    for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(std::move(job));
-    request.set_page_token(response.next_page_token());
-  } while (!request.page_token().empty());
+  const auto take = [&jobs](const v1::ListJobsResponse& page) {
+    jobs.insert(jobs.end(), page.jobs().begin(), page.jobs().end());
+  };
+  MUSTER_RETURN_IF_ERROR(CallForPages(&v1::JobService::Stub::ListJobs, {}, take));
   return jobs;
-}
-
-absl::Status JobClient::Delete(const std::string& name) {
-  v1::DeleteJobRequest request;
-  request.set_name(name);
-  v1::DeleteJobResponse response;
-  return mesh_->Call(*stub_, &Stub::DeleteJob, request, &response);
-}
-
-absl::StatusOr<v1::CheckJobResponse> JobClient::Check(const std::string& definition) {
-  v1::CheckJobRequest request;
-  request.set_definition(definition);
-  v1::CheckJobResponse response;
-  MUSTER_RETURN_IF_ERROR(mesh_->Call(*stub_, &Stub::CheckJob, request, &response));
-  return response;
 }
 
 HandlerInventory::HandlerInventory(absl::Span<const v1::Instance> instances) {

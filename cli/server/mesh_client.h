@@ -17,13 +17,18 @@
 #include "absl/types/span.h"
 #include "cli/output/environment.h"
 #include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "muster/base/status.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch_service.pb.h"
-#include "muster/v1/job_service.grpc.pb.h"
+#include "muster/v1/job_service.pb.h"
 #include "muster/v1/mesh_service.pb.h"
 
 namespace muster::cli {
+
+// Whether to call the instance: not if it leaves or has no address.
+bool Serves(const v1::Instance& instance);
 
 // An instance that serves calls.
 struct Peer {
@@ -37,21 +42,31 @@ struct Peer {
 // becomes Unavailable: try again.
 absl::Status Explain(const absl::Status& status, const Peer& peer);
 
-// Connect and Call are thread-safe, the others are not.
+// Thread-safe.
 class MeshClient {
  public:
+  template <typename Stub, typename Request, typename Response>
+  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
   // Connects with the first call. InvalidArgument: an address or a file of TLS is wrong.
   static absl::StatusOr<std::unique_ptr<MeshClient>> Open(const ServerOptions& options);
+  // The same for a command that needs a server. InvalidArgument, too, if none is named; `what` says
+  // what the server is for: "jobs are kept by a server".
+  static absl::StatusOr<std::unique_ptr<MeshClient>> Open(const CommonOptions& options,
+                                                          absl::string_view what);
 
   // Serves batches, jobs and queues.
   const std::shared_ptr<grpc::Channel>& initiator() const { return initiator_.channel; }
   // The controller, which serves the report. Unavailable: the initiator knows of none.
-  absl::StatusOr<Peer> Controller();
+  absl::StatusOr<Peer> Controller() const;
   // The live instances that the initiator knows, with their last heartbeats; of one role, or of
   // all.
-  absl::StatusOr<std::vector<v1::Instance>> Instances(v1::Role role);
+  absl::StatusOr<std::vector<v1::Instance>> Instances(v1::Role role) const;
   // The same, and whether the initiator receives heartbeats at all.
-  absl::StatusOr<v1::ListInstancesResponse> ListInstances(v1::Role role);
+  absl::StatusOr<v1::ListInstancesResponse> ListInstances(v1::Role role) const;
+  // The jobs that the initiator keeps; all in order of name.
+  absl::StatusOr<v1::Job> Job(const std::string& name) const;
+  absl::StatusOr<std::vector<v1::Job>> Jobs() const;
   // The peer at `address`, where `program` should run. Connects with the first call.
   // InvalidArgument: `address` is malformed.
   absl::StatusOr<Peer> Connect(const std::string& address, const std::string& program) const;
@@ -62,56 +77,47 @@ class MeshClient {
   // How a call to the initiator ended, for people.
   absl::Status Explained(const absl::Status& status) const { return Explain(status, initiator_); }
 
-  // One unary call to `peer`: Call(*stub, &Stub::Method, request, &response, peer). Its status is
-  // for people (Explain).
-  template <typename Stub, typename Method, typename Request, typename Response>
-  absl::Status Call(Stub& stub, Method method, const Request& request, Response* response,
-                    const Peer& peer) const {
-    return Call(stub, method, request, response, peer, rpc::kDefaultCallTimeout);
-  }
-  // The same with a default `timeout` of its own, which holds unless the options set one.
-  template <typename Stub, typename Method, typename Request, typename Response>
-  absl::Status Call(Stub& stub, Method method, const Request& request, Response* response,
-                    const Peer& peer, absl::Duration timeout) const {
+  // One unary call to `peer`: Call(&Stub::Method, request, peer). Its status is for people
+  // (Explain). `timeout` holds unless the options set one.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(Method<Stub, Request, Response> method,
+                                const std::type_identity_t<Request>& request, const Peer& peer,
+                                absl::Duration timeout = rpc::kDefaultCallTimeout) const {
+    Stub stub(peer.channel);
     rpc::CallContext context(options_.timeout.value_or(timeout));
-    return Explain(rpc::FromGrpc((stub.*method)(&context, request, response)), peer);
+    Response response;
+    MUSTER_RETURN_IF_ERROR(
+        Explain(rpc::FromGrpc((stub.*method)(&context, request, &response)), peer));
+    return response;
   }
   // To the initiator.
-  template <typename Stub, typename Method, typename Request, typename Response>
-  absl::Status Call(Stub& stub, Method method, const Request& request, Response* response) const {
-    return Call(stub, method, request, response, initiator_);
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(Method<Stub, Request, Response> method,
+                                const std::type_identity_t<Request>& request) const {
+    return Call(method, request, initiator_);
+  }
+  // Calls a List method of the initiator page by page, and hands each page to `take`.
+  template <typename Stub, typename Request, typename Response, typename Take>
+  absl::Status CallForPages(Method<Stub, Request, Response> method,
+                            std::type_identity_t<Request> request, const Take& take) const {
+    request.set_page_size(kPageSize);
+    do {
+      MUSTER_ASSIGN_OR_RETURN(const Response response, Call(method, request));
+      take(response);
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty());
+    return absl::OkStatus();
   }
 
  private:
+  static constexpr int kPageSize = 1000;  // the most that a service answers
+
   MeshClient(ServerOptions options, rpc::ChannelOptions channel_options)
       : options_(std::move(options)), channel_options_(std::move(channel_options)) {}
 
   const ServerOptions options_;
   const rpc::ChannelOptions channel_options_;
   Peer initiator_;
-};
-
-// JobClient: the jobs that an initiator keeps.
-
-// Statuses are the service's. Not thread-safe.
-class JobClient {
- public:
-  explicit JobClient(std::unique_ptr<MeshClient> mesh);
-
-  // `expected_revision`: what the job must be at; empty: it must not be there.
-  absl::StatusOr<v1::ApplyJobResponse> Apply(const std::string& definition,
-                                             const std::optional<std::string>& expected_revision);
-  absl::StatusOr<v1::Job> Get(const std::string& name);
-  // In order of name.
-  absl::StatusOr<std::vector<v1::Job>> List();
-  absl::Status Delete(const std::string& name);
-  absl::StatusOr<v1::CheckJobResponse> Check(const std::string& definition);
-
- private:
-  using Stub = v1::JobService::Stub;
-
-  std::unique_ptr<MeshClient> mesh_;
-  std::unique_ptr<Stub> stub_;
 };
 
 // HandlerInventory: which versions of the handlers of jobs the processors of a mesh have.

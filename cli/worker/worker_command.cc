@@ -18,6 +18,7 @@
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/listener/listener.h"
+#include "muster/v1/worker_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -66,8 +67,7 @@ void FailEach(const std::vector<absl::Status>& failures, const Environment& envi
 }
 
 absl::StatusOr<std::unique_ptr<MeshClient>> OpenMesh(const WorkerOptions& options) {
-  MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "processors are found by a server"));
-  return MeshClient::Open(options.common.server);
+  return MeshClient::Open(options.common, "processors are found by a server");
 }
 
 absl::Status NobodyWorksFor(const std::string& job) {
@@ -79,7 +79,7 @@ absl::StatusOr<v1::QueryStateResponse> Query(const MeshClient& mesh, const Worke
   if (!worker.serves()) return absl::CancelledError("it leaves");
   v1::QueryStateRequest request;
   request.set_job(job);
-  return worker.Call<v1::QueryStateResponse>(mesh, &Stub::QueryState, request);
+  return mesh.Call(&Stub::QueryState, request, worker.peer);
 }
 
 absl::Status List(const WorkerOptions& options, const Environment& environment) {
@@ -157,8 +157,7 @@ absl::StatusOr<int> StartMissing(const MeshClient& mesh, const Worker& worker,
   v1::StartListenerRequest request;
   request.set_job(state.job());
   request.set_thread_count(missing);
-  MUSTER_RETURN_IF_ERROR(
-      worker.Call<v1::StartListenerResponse>(mesh, &Stub::StartListener, request).status());
+  MUSTER_RETURN_IF_ERROR(mesh.Call(&Stub::StartListener, request, worker.peer).status());
   return missing;
 }
 
@@ -167,8 +166,7 @@ absl::StatusOr<WorkerResults> Scale(const MeshClient& mesh, const Worker& worker
   v1::SetOptionsRequest request;
   request.set_job(options.job);
   request.mutable_options()->set_max_dequeue_tasks(options.threads);
-  MUSTER_ASSIGN_OR_RETURN(const auto set,
-                          worker.Call<v1::SetOptionsResponse>(mesh, &Stub::SetOptions, request));
+  MUSTER_ASSIGN_OR_RETURN(const auto set, mesh.Call(&Stub::SetOptions, request, worker.peer));
   WorkerResults deeds;
   for (const v1::ListenerState& state : set.listeners()) {
     const absl::StatusOr<int> started = StartMissing(mesh, worker, state);
@@ -193,7 +191,7 @@ absl::StatusOr<WorkerResults> Pause(const MeshClient& mesh, const Worker& worker
                                     const WorkerOptions& options) {
   v1::PauseRequest request;
   request.set_job(options.job);
-  MUSTER_RETURN_IF_ERROR(worker.Call<v1::PauseResponse>(mesh, &Stub::Pause, request).status());
+  MUSTER_RETURN_IF_ERROR(mesh.Call(&Stub::Pause, request, worker.peer).status());
   return WorkerResults{{options.job, "paused", {{"answer", "paused"}}}};
 }
 
@@ -201,7 +199,7 @@ absl::StatusOr<WorkerResults> Resume(const MeshClient& mesh, const Worker& worke
                                      const WorkerOptions& options) {
   v1::ResumeRequest request;
   request.set_job(options.job);
-  MUSTER_RETURN_IF_ERROR(worker.Call<v1::ResumeResponse>(mesh, &Stub::Resume, request).status());
+  MUSTER_RETURN_IF_ERROR(mesh.Call(&Stub::Resume, request, worker.peer).status());
   return WorkerResults{{options.job, "resumed", {{"answer", "resumed"}}}};
 }
 
@@ -212,9 +210,8 @@ absl::StatusOr<WorkerResults> Drain(const MeshClient& mesh, const Worker& worker
   v1::DrainRequest request;
   request.set_job(options.job);
   *request.mutable_grace() = base::ToProto(grace);
-  MUSTER_ASSIGN_OR_RETURN(const auto drained,
-                          worker.Call<v1::DrainResponse>(mesh, &Stub::Drain, request,
-                                                         grace + rpc::kDefaultCallTimeout));
+  MUSTER_ASSIGN_OR_RETURN(const auto drained, mesh.Call(&Stub::Drain, request, worker.peer,
+                                                        grace + rpc::kDefaultCallTimeout));
   return WorkerResults{
       {options.job,
        absl::StrCat("drained; ",

@@ -11,10 +11,7 @@
 #include "absl/time/time.h"
 #include "cli/output/format.h"
 #include "cli/server/mesh_client.h"
-#include "muster/base/status.h"
-#include "muster/rpc/limits.h"
 #include "muster/v1/mesh_service.pb.h"
-#include "muster/v1/worker_service.grpc.pb.h"
 #include "muster/v1/worker_service.pb.h"
 #include "nlohmann/json.hpp"
 
@@ -26,18 +23,7 @@ struct Worker {
   Peer peer;
 
   const std::string& name() const { return instance.info().instance(); }
-  // Whether to call the processor: not if it leaves or has no address.
-  bool serves() const { return !instance.leaving() && !instance.info().address().empty(); }
-
-  // One call of its WorkerService. Thread-safe.
-  template <typename Response, typename Method, typename Request>
-  absl::StatusOr<Response> Call(const MeshClient& mesh, Method method, const Request& request,
-                                absl::Duration timeout = rpc::kDefaultCallTimeout) const {
-    const auto stub = v1::WorkerService::NewStub(peer.channel);
-    Response response;
-    MUSTER_RETURN_IF_ERROR(mesh.Call(*stub, method, request, &response, peer, timeout));
-    return response;
-  }
+  bool serves() const { return Serves(instance); }
 };
 
 // The live processors that the initiator knows, in order of name; with a `name`, only that one.
