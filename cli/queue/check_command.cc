@@ -14,7 +14,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/output/format.h"
-#include "cli/run/local_run.h"
 #include "cli/server/options.h"
 #include "muster/backend/backend.h"
 #include "muster/backend/data_dir_check.h"
@@ -25,6 +24,7 @@
 #include "muster/os/quarantine.h"
 #include "nlohmann/json.hpp"
 #include "services/controller/result_decoder.h"
+#include "services/initiator/batch/opener.h"
 
 namespace muster::cli {
 
@@ -33,6 +33,8 @@ absl::StatusOr<os::CheckSummary> CheckRunData(const std::string& data_dir,
                                               const os::CheckOptions& options, base::Clock* clock);
 
 namespace {
+
+using initiator::batch::kBatchNumbers;
 
 // Queues that no job names hold what they like.
 absl::Status CheckBody(const queue::QueueId& queue, absl::string_view body,

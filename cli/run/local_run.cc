@@ -125,7 +125,7 @@ absl::Status LocalRun::OpenStores() {
   MUSTER_ASSIGN_OR_RETURN(bus_, backend::OpenTriggerBus("local:"));
   // One at a time: batches are few, and people like small numbers without gaps.
   batch_numbers_ = std::make_unique<sync::UniqueIdGenerator>(
-      sync_.get(), kBatchNumbers, sync::UniqueIdOptions{.range_size = 1});
+      sync_.get(), initiator::batch::kBatchNumbers, sync::UniqueIdOptions{.range_size = 1});
   job_queues_ =
       std::make_unique<initiator::batch::JobQueues>(queues_.get(), item::kLocalAccount, clock_);
   return absl::OkStatus();

@@ -44,9 +44,6 @@ absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& jo
 // It ends with the batch. If an earlier run of the same input was cut off (a crash, Ctrl-C), this
 // one continues from the state of the ledger, the queues and the report.
 
-// The record of the sync store that holds the next batch number.
-inline constexpr char kBatchNumbers[] = "batch-numbers";
-
 struct RunRequest {
   const job::JobDefinition* job = nullptr;  // not owned
   processor::JobHandler handler;

@@ -16,8 +16,6 @@ namespace muster::initiator {
 
 namespace {
 
-// The record of the sync store that holds the next batch number; the same for all initiators.
-constexpr char kBatchNumbers[] = "batch-numbers";
 // A restart skips at most so many batch numbers, which stay short for people.
 constexpr int64_t kReservedNumbers = 10;
 // A controller that does not answer within this time counts as away; the initiator asks it again
@@ -60,7 +58,7 @@ struct InitiatorRole::Parts {
             {stores.queues, role->throughput_.get(), &agent, role->clock_, role->host_.account}),
         cancelled(stores.sync),
         quotes(&jobs, &agent, role->host_.account),
-        numbers(stores.sync, kBatchNumbers,
+        numbers(stores.sync, batch::kBatchNumbers,
                 {.range_size = kReservedNumbers,
                  .begin_at =
                      [role, this, began = role->clock_->Monotonic()](bool lost) {

@@ -19,6 +19,8 @@
 
 namespace muster::initiator::batch {
 
+// The record of the sync store that holds the next batch number; the same for all initiators.
+inline constexpr char kBatchNumbers[] = "batch-numbers";
 // One batch in a hundred is traced through every span, at a cost that does not show.
 inline constexpr double kDefaultTraceSample = 0.01;
 
