@@ -3,10 +3,6 @@
 
 #include "cli/output/environment.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace muster::cli {
 
 // Runs `muster` with these arguments, the program's name first, and answers its exit code.

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "cli/batch/report.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
 #include "muster/backend/backend.h"
@@ -19,7 +19,6 @@
 #include "muster/report/report_proto.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/report_service.grpc.pb.h"
-#include "nlohmann/json.hpp"
 
 namespace muster::cli {
 
@@ -110,26 +109,21 @@ absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::Ba
   return differences;
 }
 
-nlohmann::ordered_json ReceiptJson(const report::StoredReceipt& receipt) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const absl::string_view line : absl::StrSplit(receipt.text, '\n', absl::SkipEmpty())) {
-    const std::pair<std::string, std::string> pair = absl::StrSplit(line, absl::MaxSplits(' ', 1));
-    if (pair.first == "items_by_version") {
-      const std::pair<std::string, std::string> count =
-          absl::StrSplit(pair.second, absl::MaxSplits(' ', 1));
-      json[pair.first][count.second] = count.first;
-    } else {
-      json[pair.first] = pair.second;
-    }
-  }
-  json["checksum"] = receipt.checksum;
-  return json;
-}
-
 namespace {
 
 bool IsCancelled(const absl::StatusOr<ledger::Batch>& batch) {
   return batch.ok() && batch->state == ledger::BatchState::kCancelled;
+}
+
+absl::StatusOr<BatchView> ViewBatch(const ledger::Batch& batch, report::ReportReader& reader) {
+  BatchView view{batch, {}, true};
+  absl::StatusOr<report::Progress> progress = reader.GetProgress(batch.number);
+  if (progress.ok()) {
+    view.progress = *std::move(progress);
+  } else if (!absl::IsNotFound(progress.status())) {
+    return progress.status();
+  }
+  return view;
 }
 
 // The batches of a data directory: its ledger and its report.
@@ -235,15 +229,7 @@ BatchView ViewOf(const v1::BatchStatus& status) {
   view.batch.state = StateOf(status.state());
   view.batch.transactions = static_cast<uint64_t>(status.progress().read());
   if (status.has_completed()) view.batch.completed = base::FromProto(status.completed());
-  view.progress.batch = status.batch();
-  view.progress.items_counted = status.items() - status.items_dead();
-  view.progress.items_dead = status.items_dead();
-  view.progress.transactions = status.transactions();
-  view.progress.aggregated = status.aggregated();
-  view.progress.rejected = status.rejected();
-  view.progress.dead_lettered = status.dead_lettered();
-  view.progress.duplicates = status.duplicates_dropped();
-  view.progress.attempts = status.attempts();
+  view.progress = ProgressOf(status);
   view.problem = status.problem();
   return view;
 }

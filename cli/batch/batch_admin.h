@@ -1,4 +1,4 @@
-// CheckReceipt and BatchAdmin: what `muster batch` reads and checks.
+// BatchView, CheckReceipt and BatchAdmin: what `muster batch` reads and checks.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,24 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/output/batch_view.h"
 #include "cli/output/environment.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/receipt.h"
 #include "muster/report/report_store.h"
-#include "nlohmann/json_fwd.hpp"
 
 namespace muster::cli {
+
+// A batch as commands show it, from the ledger and the report.
+struct BatchView {
+  ledger::Batch batch;
+  report::Progress progress;  // all zero before anything was counted
+  // True: `batch` is the ledger's own record. A server answers less: nothing about the input,
+  // uncounted items and refills.
+  bool has_ledger = true;
+  // Why the batch does not proceed for now, from a server; empty: it proceeds, or there is no
+  // server to ask.
+  std::string problem{};
+};
 
 // Answers one line for each difference from the receipt; empty: there is none. The report's rows
 // must add up to the receipt. The receipt must match the ledger's batch: its job, its revision, all
@@ -22,9 +32,6 @@ namespace muster::cli {
 // batch was split.
 absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::BatchLedger& ledger,
                                                       report::ReportReader& reader);
-
-// The receipt's lines as one JSON object.
-nlohmann::ordered_json ReceiptJson(const report::StoredReceipt& receipt);
 
 // BatchAdmin: reads batches, from a data directory or from a server.
 

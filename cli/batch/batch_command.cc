@@ -1,5 +1,4 @@
-// muster batch list | get | receipt; submit_command.h and cli/scale/quote.h have the others
-#include <functional>
+// muster batch list | get | receipt; submit_command.cc and cli/scale/quote.cc have the others
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,10 +6,9 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "cli/batch/batch_admin.h"
 #include "cli/batch/commands.h"
-#include "cli/batch/submit_command.h"
-#include "cli/output/batch_view.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/scale/quote.h"
@@ -24,45 +22,96 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// The most rejected transactions that are shown.
+constexpr int kShownRejections = 20;
+
 struct BatchOptions {
   CommonOptions common;
   uint64_t batch = 0;
   bool verify = false;
 };
 
+std::vector<std::string> RowOf(const BatchView& view) {
+  const auto& [batch, progress, has_ledger, problem] = view;
+  return {absl::StrCat(batch.number),
+          batch.job,
+          absl::StrCat(BatchStateName(batch.state), problem.empty() ? "" : ", waits"),
+          absl::StrCat(batch.transactions),
+          absl::StrCat(progress.aggregated),
+          absl::StrCat(progress.rejected),
+          absl::StrCat(progress.dead_lettered),
+          Rfc3339(batch.created),
+          has_ledger ? batch.source_path : "-"};
+}
+
+ordered_json JsonOf(const BatchView& view) {
+  const auto& [batch, progress, has_ledger, problem] = view;
+  ordered_json json = {
+      {"batch", batch.number},
+      {"job", batch.job},
+      {"state", std::string(BatchStateName(batch.state))},
+      {"request_id", batch.request_id},
+      {"job_revision", batch.job_revision},
+      {"handler_version", batch.handler_version},
+  };
+  if (has_ledger) {
+    json["input"] = batch.source_path;
+    json["input_bytes"] = batch.source_bytes;
+  }
+  json["begun"] = Rfc3339(batch.created);
+  if (has_ledger) json["items"] = batch.items;
+  json["items_counted"] = progress.items();
+  json["items_dead"] = progress.items_dead;
+  json["transactions"] = batch.transactions;
+  json["aggregated"] = progress.aggregated;
+  json["rejected"] = progress.rejected;
+  json["dead_lettered"] = progress.dead_lettered;
+  json["duplicates_dropped"] = progress.duplicates;
+  json["attempts"] = progress.attempts;
+  if (has_ledger) json["refills"] = batch.refills;
+  if (batch.completed.has_value()) json["completed"] = Rfc3339(*batch.completed);
+  if (!batch.cancel_reason.empty()) json["cancel_reason"] = batch.cancel_reason;
+  if (batch.trace.has_value()) json["traceparent"] = batch.trace->ToTraceparent();
+  if (!problem.empty()) json["problem"] = problem;
+  return json;
+}
+
+// The first rejected transactions, with line and reason; `rows` are as many as are shown.
+void PrintRejections(const std::vector<report::RejectionRow>& rows, int64_t rejected,
+                     std::ostream& out) {
+  if (rows.empty()) return;
+  Table table;
+  table.AddColumn("line", Align::kRight);
+  table.AddColumn("rejected because");
+  for (const report::RejectionRow& row : rows) table.AddRow({absl::StrCat(row.line), row.reason});
+  out << "\n";
+  table.PrintTo(out);
+  const int64_t more = rejected - static_cast<int64_t>(rows.size());
+  if (more > 0) out << "… and " << more << " more\n";
+}
+
 absl::Status List(const BatchOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenBatchAdmin(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchView> batches, admin->List());
   Table table;
   table.AddColumn("batch", Align::kRight);
-  table.AddColumn("job");
-  table.AddColumn("state");
-  for (const char* column : {"transactions", "aggregated", "rejected", "dead-lettered"}) {
-    table.AddColumn(column, Align::kRight);
-  }
-  table.AddColumn("begun");
-  table.AddColumn("input");
+  table.AddColumns({"job", "state"});
+  table.AddColumns({"transactions", "aggregated", "rejected", "dead-lettered"}, Align::kRight);
+  table.AddColumns({"begun", "input"});
   ordered_json json = ordered_json::array();
   for (const BatchView& view : batches) {
-    table.AddRow(view.Row());
-    json.push_back(view.Json());
+    table.AddRow(RowOf(view));
+    json.push_back(JsonOf(view));
   }
-  if (IsStructured(options.common.output)) {
-    PrintStructured(json, options.common.output, environment);
-  } else {
-    table.PrintTo(*environment.out);
-  }
+  PrintRows(table, json, options.common, environment);
   return absl::OkStatus();
 }
 
 absl::Status Get(const BatchOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenBatchAdmin(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const BatchView view, admin->Get(options.batch));
-  const ordered_json json = view.Json();
-  if (IsStructured(options.common.output)) {
-    PrintStructured(json, options.common.output, environment);
-    return absl::OkStatus();
-  }
+  const ordered_json json = JsonOf(view);
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
   for (const auto& [name, value] : json.items()) {
     *environment.out << name << ": "
                      << Printable(value.is_string()
@@ -74,16 +123,31 @@ absl::Status Get(const BatchOptions& options, const Environment& environment) {
   if (view.progress.rejected == 0) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<report::RejectionRow> rejections,
                           admin->Rejections(options.batch, kShownRejections));
-  view.PrintRejections(rejections, *environment.out);
+  PrintRejections(rejections, view.progress.rejected, *environment.out);
   return absl::OkStatus();
+}
+
+// The receipt's lines as one JSON object.
+ordered_json ReceiptJson(const report::StoredReceipt& receipt) {
+  ordered_json json = ordered_json::object();
+  for (const absl::string_view line : absl::StrSplit(receipt.text, '\n', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> pair = absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    if (pair.first == "items_by_version") {
+      const std::pair<std::string, std::string> count =
+          absl::StrSplit(pair.second, absl::MaxSplits(' ', 1));
+      json[pair.first][count.second] = count.first;
+    } else {
+      json[pair.first] = pair.second;
+    }
+  }
+  json["checksum"] = receipt.checksum;
+  return json;
 }
 
 absl::Status PrintReceipt(const BatchOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenBatchAdmin(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, admin->Receipt(options.batch));
-  if (IsStructured(options.common.output)) {
-    PrintStructured(ReceiptJson(stored), options.common.output, environment);
-  } else {
+  if (!PrintIfStructured(ReceiptJson(stored), options.common, environment)) {
     *environment.out << stored.text << "checksum " << stored.checksum << "\n";
   }
   if (item::CountsMayChange(stored)) {
@@ -106,8 +170,6 @@ absl::Status PrintReceipt(const BatchOptions& options, const Environment& enviro
   return absl::OkStatus();
 }
 
-using Verb = std::function<absl::Status(const BatchOptions&, const Environment&)>;
-
 }  // namespace
 
 void AddBatch(CLI::App* app, const Environment& environment) {
@@ -117,15 +179,13 @@ void AddBatch(CLI::App* app, const Environment& environment) {
   AddQuoteVerb(parent, environment);
   AddSubmitVerbs(parent, environment);
   const auto options = std::make_shared<BatchOptions>();
-  const auto add_verb = [&](const char* name, const char* about, Verb verb) {
-    CLI::App* const command = parent->add_subcommand(name, about);
+  const auto add_verb = [&](const char* name, const char* about, auto verb) {
+    CLI::App* const command =
+        AddCommand(parent, name, about, environment, [options, verb, &environment] {
+          return WithListHint(verb(*options, environment), "muster batch list", options->common);
+        });
     AddDataDirOrServer(command, &options->common);
-    AddOutput(command, &options->common, Csv::kNo);
-    command->callback([options, verb = std::move(verb), &environment] {
-      if (const absl::Status status = verb(*options, environment); !status.ok()) {
-        environment.Fail(WithListHint(status, "muster batch list", options->common));
-      }
-    });
+    AddOutput(command, &options->common);
     return command;
   };
   add_verb("list", "All batches", List);

@@ -4,13 +4,11 @@
 
 #include "cli/output/environment.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace muster::cli {
 
 void AddBatch(CLI::App* app, const Environment& environment);
 void AddReport(CLI::App* app, const Environment& environment);
+// Adds `muster batch submit`, `watch` and `cancel` to `batch`.
+void AddSubmitVerbs(CLI::App* batch, const Environment& environment);
 
 }  // namespace muster::cli

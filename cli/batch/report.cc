@@ -77,56 +77,18 @@ int Outcome::Code(const job::Tolerance& tolerate) const {
   return late ? kDeadlineMissed : kOk;
 }
 
-namespace {
-
-class LocalReport final : public ReportView {
- public:
-  LocalReport(std::unique_ptr<report::ReportStore> store,
-              std::unique_ptr<report::ReportReader> reader)
-      : store_(std::move(store)), reader_(std::move(reader)) {}
-
-  absl::Status Visit(uint64_t batch, const std::string& group,
-                     const report::RowVisitor& visitor) override {
-    return report::VisitRows(*reader_, batch, group, visitor);
-  }
-
- private:
-  const std::unique_ptr<report::ReportStore> store_;
-  const std::unique_ptr<report::ReportReader> reader_;
-};
-
-class RemoteReport final : public ReportView {
- public:
-  explicit RemoteReport(std::unique_ptr<MeshClient> mesh) : mesh_(std::move(mesh)) {}
-
-  absl::Status Visit(uint64_t batch, const std::string& group,
-                     const report::RowVisitor& visitor) override {
-    MUSTER_ASSIGN_OR_RETURN(const Peer controller, mesh_->Controller());
-    report::remote::ReadRequest request;
-    request.batch = batch;
-    request.group = group;
-    request.timeout = mesh_->options().timeout.value_or(report::remote::kDefaultReportTimeout);
-    return Explain(report::remote::ReadReport(controller.channel, request, visitor), controller);
-  }
-
- private:
-  const std::unique_ptr<MeshClient> mesh_;
-};
-
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<ReportView>> OpenReportView(const CommonOptions& options,
-                                                           const Environment& environment) {
-  if (options.server.named()) {
-    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
-    return std::make_unique<RemoteReport>(std::move(mesh));
-  }
-  MUSTER_RETURN_IF_ERROR(RequireDataDir(options.data_dir));
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<report::ReportStore> store,
-                          backend::OpenReportStore(backend::DataDirUrls(options.data_dir).report,
-                                                   backend::Mode::kReadOnly, environment.clock));
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<report::ReportReader> reader, store->Read());
-  return std::make_unique<LocalReport>(std::move(store), std::move(reader));
+report::Progress ProgressOf(const v1::BatchStatus& status) {
+  report::Progress progress;
+  progress.batch = status.batch();
+  progress.items_counted = status.items() - status.items_dead();
+  progress.items_dead = status.items_dead();
+  progress.transactions = status.transactions();
+  progress.aggregated = status.aggregated();
+  progress.rejected = status.rejected();
+  progress.dead_lettered = status.dead_lettered();
+  progress.duplicates = status.duplicates_dropped();
+  progress.attempts = status.attempts();
+  return progress;
 }
 
 namespace {
@@ -155,7 +117,7 @@ class TableWriter {
   TableWriter(const ReportRequest* request, std::ostream* out) : request_(*request), out_(*out) {}
 
   void Begin(const GroupShape& group) {
-    End();
+    PrintTable();
     table_ = EmptyTable(group);
     group_ = group.name;
     rows_ = 0;
@@ -166,7 +128,13 @@ class TableWriter {
     ++rows_;
   }
 
-  void End() {
+  absl::Status End() {
+    PrintTable();
+    return absl::OkStatus();
+  }
+
+ private:
+  void PrintTable() {
     if (!table_.has_value()) return;
     out_ << (is_first_ ? "" : "\n") << group_ << "\n\n";
     is_first_ = false;
@@ -177,7 +145,6 @@ class TableWriter {
          << "\n";
   }
 
- private:
   const ReportRequest& request_;
   std::ostream& out_;
   bool is_first_ = true;
@@ -186,39 +153,33 @@ class TableWriter {
   int64_t rows_ = 0;
 };
 
-absl::Status WriteTables(ReportView& view, const ReportRequest& request, std::ostream& out) {
-  TableWriter writer(&request, &out);
-  report::RowVisitor visitor;
-  visitor.on_group = [&writer](const GroupShape& group) {
-    writer.Begin(group);
-    return absl::OkStatus();
-  };
-  visitor.on_row = [&writer](const GroupRow& row) { writer.Add(row); };
-  MUSTER_RETURN_IF_ERROR(view.Visit(request.batch, request.group, visitor));
-  writer.End();
-  return absl::OkStatus();
-}
+class CsvWriter {
+ public:
+  explicit CsvWriter(std::ostream* out) : out_(*out) {}
 
-absl::Status WriteCsv(ReportView& view, const ReportRequest& request, std::ostream& out) {
-  std::vector<std::string> names;
-  Table table;
-  report::RowVisitor visitor;
-  visitor.on_group = [&](const GroupShape& group) {
-    if (names.empty()) table = EmptyTable(group);
-    names.push_back(group.name);
-    return absl::OkStatus();
-  };
-  visitor.on_row = [&](const GroupRow& row) {
-    if (names.size() == 1) table.AddRow(Cells(row));
-  };
-  MUSTER_RETURN_IF_ERROR(view.Visit(request.batch, request.group, visitor));
-  if (names.size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("CSV holds one table: choose one with --group: ", absl::StrJoin(names, ", ")));
+  void Begin(const GroupShape& group) {
+    if (names_.empty()) table_ = EmptyTable(group);
+    names_.push_back(group.name);
   }
-  table.PrintCsvTo(out);
-  return absl::OkStatus();
-}
+
+  void Add(const GroupRow& row) {
+    if (names_.size() == 1) table_.AddRow(Cells(row));
+  }
+
+  absl::Status End() {
+    if (names_.size() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "CSV holds one table: choose one with --group: ", absl::StrJoin(names_, ", ")));
+    }
+    table_.PrintCsvTo(out_);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::ostream& out_;
+  std::vector<std::string> names_;
+  Table table_;  // of the first group
+};
 
 nlohmann::ordered_json JsonRow(const GroupShape& group, const GroupRow& row) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
@@ -253,9 +214,10 @@ class JsonWriter {
     separator_ = ",";
   }
 
-  void End() {
+  absl::Status End() {
     if (!group_.has_value()) BeginReport();
     out_ << (group_.has_value() ? "]}" : "") << "]}\n";
+    return absl::OkStatus();
   }
 
  private:
@@ -289,12 +251,13 @@ class YamlWriter {
     out_ << YamlItem(JsonRow(*group_, row), 6);
   }
 
-  void End() {
+  absl::Status End() {
     if (group_.has_value()) {
       EndGroup();
     } else {
       out_ << "batch: " << batch_ << "\ngroups: []\n";
     }
+    return absl::OkStatus();
   }
 
  private:
@@ -309,31 +272,29 @@ class YamlWriter {
 };
 
 template <typename Writer>
-absl::Status WriteStructured(ReportView& view, const ReportRequest& request, std::ostream& out) {
-  Writer writer(request.batch, &out);
+absl::Status WriteWith(Writer writer, ReadRows read) {
   report::RowVisitor visitor;
   visitor.on_group = [&writer](const GroupShape& group) {
     writer.Begin(group);
     return absl::OkStatus();
   };
   visitor.on_row = [&writer](const GroupRow& row) { writer.Add(row); };
-  MUSTER_RETURN_IF_ERROR(view.Visit(request.batch, request.group, visitor));
-  writer.End();
-  return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(read(visitor));
+  return writer.End();
 }
 
 }  // namespace
 
-absl::Status WriteReport(ReportView& view, const ReportRequest& request, std::ostream& out) {
+absl::Status WriteReport(ReadRows read, const ReportRequest& request, std::ostream& out) {
   switch (request.format) {
     case OutputFormat::kTable:
-      return WriteTables(view, request, out);
+      return WriteWith(TableWriter(&request, &out), read);
     case OutputFormat::kJson:
-      return WriteStructured<JsonWriter>(view, request, out);
+      return WriteWith(JsonWriter(request.batch, &out), read);
     case OutputFormat::kYaml:
-      return WriteStructured<YamlWriter>(view, request, out);
+      return WriteWith(YamlWriter(request.batch, &out), read);
     case OutputFormat::kCsv:
-      return WriteCsv(view, request, out);
+      return WriteWith(CsvWriter(&out), read);
   }
   return absl::InternalError("unknown output format");
 }
@@ -346,27 +307,48 @@ struct ReportOptions {
   std::string group;
 };
 
+absl::Status ReadFromDataDir(const ReportOptions& options, base::Clock* clock,
+                             const report::RowVisitor& visitor) {
+  const std::string& data_dir = options.common.data_dir;
+  MUSTER_RETURN_IF_ERROR(RequireDataDir(data_dir));
+  MUSTER_ASSIGN_OR_RETURN(const auto store,
+                          backend::OpenReportStore(backend::DataDirUrls(data_dir).report,
+                                                   backend::Mode::kReadOnly, clock));
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, store->Read());
+  return report::VisitRows(*reader, options.batch, options.group, visitor);
+}
+
+absl::Status ReadFromServer(const ReportOptions& options, const report::RowVisitor& visitor) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common.server));
+  MUSTER_ASSIGN_OR_RETURN(const Peer controller, mesh->Controller());
+  report::remote::ReadRequest request;
+  request.batch = options.batch;
+  request.group = options.group;
+  request.timeout = mesh->options().timeout.value_or(report::remote::kDefaultReportTimeout);
+  return Explain(report::remote::ReadReport(controller.channel, request, visitor), controller);
+}
+
 absl::Status Report(const ReportOptions& options, const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto view, OpenReportView(options.common, environment));
-  return WriteReport(*view, {options.batch, options.group, options.common.output},
-                     *environment.out);
+  const auto read = [&](const report::RowVisitor& visitor) {
+    return options.common.server.named() ? ReadFromServer(options, visitor)
+                                         : ReadFromDataDir(options, environment.clock, visitor);
+  };
+  return WriteReport(read, {options.batch, options.group, options.common.output}, *environment.out);
 }
 
 }  // namespace
 
 void AddReport(CLI::App* app, const Environment& environment) {
-  CLI::App* const report = app->add_subcommand("report", "Print what a batch adds up to");
   const auto options = std::make_shared<ReportOptions>();
+  CLI::App* const report = AddCommand(
+      app, "report", "Print what a batch adds up to", environment, [options, &environment] {
+        return WithListHint(Report(*options, environment), "muster batch list", options->common);
+      });
   report->add_option("BATCH", options->batch, "The batch's number")->required();
   report->add_option("--group", options->group, "Only this group of the job");
   AddDataDirOrServer(report, &options->common);
   AddController(report, &options->common);
   AddOutput(report, &options->common, Csv::kYes);
-  report->callback([options, &environment] {
-    if (const absl::Status status = Report(*options, environment); !status.ok()) {
-      environment.Fail(WithListHint(status, "muster batch list", options->common));
-    }
-  });
 }
 
 }  // namespace muster::cli

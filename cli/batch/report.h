@@ -1,17 +1,17 @@
 // Outcome: the result of a batch, as `muster run` and `muster batch submit --wait` print it.
-// ReportView and WriteReport: its report.
+// WriteReport: its report.
 #pragma once
 
 #include <cstdint>
 #include <iosfwd>
-#include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cli/output/environment.h"
 #include "muster/job/job.h"
 #include "muster/report/report_store.h"
+#include "muster/v1/batch_service.pb.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace muster::cli {
@@ -36,35 +36,8 @@ struct Outcome {
   int Code(const job::Tolerance& tolerate) const;
 };
 
-// ReportView: reads the report of batches, from a data directory or from a server.
-
-// Not thread-safe.
-class ReportView {
- public:
-  virtual ~ReportView() = default;
-
-  // As report::VisitRows; all rows are of one moment. Other errors are the service's.
-  virtual absl::Status Visit(uint64_t batch, const std::string& group,
-                             const report::RowVisitor& visitor) = 0;
-};
-
-// The view of a report reader.
-class StoredReport final : public ReportView {
- public:
-  explicit StoredReport(report::ReportReader* reader) : reader_(reader) {}
-
-  absl::Status Visit(uint64_t batch, const std::string& group,
-                     const report::RowVisitor& visitor) override {
-    return report::VisitRows(*reader_, batch, group, visitor);
-  }
-
- private:
-  report::ReportReader* const reader_;  // not owned
-};
-
-// The report of the data directory, or of the server, that `options` name.
-absl::StatusOr<std::unique_ptr<ReportView>> OpenReportView(const CommonOptions& options,
-                                                           const Environment& environment);
+// What the status of a batch says was counted.
+report::Progress ProgressOf(const v1::BatchStatus& status);
 
 // Prints a batch's aggregate.
 
@@ -79,6 +52,9 @@ struct ReportRequest {
 // Table: a titled table per group. JSON: {"batch":…,"groups":[{"name":…,"rows":[{key…,
 // measure…}]}]} with every number an exact decimal string. YAML: the same. CSV: one group with a
 // header. NotFound: no such batch or group. InvalidArgument: CSV of several groups.
-absl::Status WriteReport(ReportView& view, const ReportRequest& request, std::ostream& out);
+// `read` shows the rows of the request to a visitor, as report::VisitRows does; all rows are of one
+// moment.
+using ReadRows = absl::FunctionRef<absl::Status(const report::RowVisitor&)>;
+absl::Status WriteReport(ReadRows read, const ReportRequest& request, std::ostream& out);
 
 }  // namespace muster::cli

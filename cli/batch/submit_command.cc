@@ -1,4 +1,4 @@
-#include "cli/batch/submit_command.h"
+// muster batch submit | watch | cancel
 
 #include <algorithm>
 #include <memory>
@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "cli/batch/commands.h"
 #include "cli/batch/follower.h"
 #include "cli/batch/report.h"
 #include "cli/output/environment.h"
@@ -26,7 +27,6 @@
 #include "muster/os/stop_signals.h"
 #include "muster/report/report_proto.h"
 #include "muster/rpc/status.h"
-#include "muster/v1/batch.pb.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
 
@@ -67,14 +67,7 @@ Outcome OutcomeOf(const v1::BatchStatus& status) {
   Outcome outcome;
   outcome.batch = status.batch();
   outcome.job = status.job();
-  outcome.counted.transactions = status.transactions();
-  outcome.counted.aggregated = status.aggregated();
-  outcome.counted.rejected = status.rejected();
-  outcome.counted.dead_lettered = status.dead_lettered();
-  outcome.counted.duplicates = status.duplicates_dropped();
-  outcome.counted.items_counted = status.items() - status.items_dead();
-  outcome.counted.items_dead = status.items_dead();
-  outcome.counted.attempts = status.attempts();
+  outcome.counted = ProgressOf(status);
   outcome.seconds = status.seconds();
   outcome.transactions_per_second = status.transactions_per_second();
   outcome.complete = status.complete();
@@ -123,6 +116,11 @@ void SetTrace(const std::optional<base::TraceContext>& trace, v1::SubmitHeader* 
   header->set_tracestate(trace->state);
 }
 
+std::string WhereToRead(uint64_t batch) {
+  return absl::StrCat("report:  muster report ", batch, "\nreceipt: muster batch receipt ", batch,
+                      "\n");
+}
+
 // Prints what became of the batch, and remembers the exit code that it stands for.
 absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, const MeshClient& mesh,
                       const SubmitOptions& options, const Environment& environment) {
@@ -138,11 +136,8 @@ absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, const MeshClie
                                            why.empty() ? "" : ": ", Printable(why)));
   }
   const Outcome outcome = OutcomeOf(*end);
-  if (IsStructured(options.common.output)) {
-    PrintStructured(outcome.Json(), options.common.output, environment);
-  } else {
-    *environment.out << outcome.Text() << "report:  muster report " << outcome.batch
-                     << "\nreceipt: muster batch receipt " << outcome.batch << "\n";
+  if (!PrintIfStructured(outcome.Json(), options.common, environment)) {
+    *environment.out << outcome.Text() << WhereToRead(outcome.batch);
   }
   const job::Tolerance tolerate = ToleranceOf(mesh, outcome.job);
   *environment.err << outcome.Losses(tolerate, "");
@@ -163,17 +158,13 @@ std::unique_ptr<ProgressBar> BarFor(Follower& follower, const SubmitOptions& opt
 
 void PrintSubmitted(const v1::BatchStatus& status, bool was_complete, const SubmitOptions& options,
                     const Environment& environment) {
-  if (IsStructured(options.common.output)) {
-    PrintStructured(OutcomeOf(status).Json(), options.common.output, environment);
-    return;
-  }
+  if (PrintIfStructured(OutcomeOf(status).Json(), options.common, environment)) return;
   if (was_complete) {
-    *environment.out << "report:  muster report " << status.batch()
-                     << "\nreceipt: muster batch receipt " << status.batch() << "\n";
-    return;
+    *environment.out << WhereToRead(status.batch());
+  } else {
+    *environment.out << "batch " << status.batch() << " is submitted\nwatch it: muster batch watch "
+                     << status.batch() << "\n";
   }
-  *environment.out << "batch " << status.batch() << " is submitted\nwatch it: muster batch watch "
-                   << status.batch() << "\n";
 }
 
 // When to submit again what was refused because too much waits already; nullopt: it was not, or the
@@ -283,12 +274,10 @@ absl::Status Cancel(const SubmitOptions& options, const Environment& environment
   const auto cancelled = mesh->Call(&v1::BatchService::Stub::CancelBatch, request);
   if (!cancelled.ok()) return WithListHint(cancelled.status(), kBatches);
   const v1::CancelBatchResponse& response = *cancelled;
-  if (IsStructured(options.common.output)) {
-    nlohmann::ordered_json json = OutcomeOf(response.status()).Json();
-    json["processors"] = response.processors();
-    json["acknowledged"] = response.acknowledged();
-    PrintStructured(json, options.common.output, environment);
-  } else {
+  nlohmann::ordered_json json = OutcomeOf(response.status()).Json();
+  json["processors"] = response.processors();
+  json["acknowledged"] = response.acknowledged();
+  if (!PrintIfStructured(json, options.common, environment)) {
     *environment.out << "batch " << options.batch << " is cancelled; "
                      << Grouped(static_cast<uint64_t>(response.status().transactions()))
                      << " of its transactions were counted before\n"
@@ -317,15 +306,7 @@ void AddWaitTimeout(CLI::App* command, SubmitOptions* options) {
 void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
   const auto options = std::make_shared<SubmitOptions>();
   const auto add_verb = [&](const char* name, const char* about, auto verb) {
-    CLI::App* const command = batch->add_subcommand(name, about);
-    AddServer(command, &options->common);
-    AddOutput(command, &options->common, Csv::kNo);
-    command->callback([options, verb, &environment] {
-      if (const absl::Status status = verb(*options, environment); !status.ok()) {
-        environment.Fail(status);
-      }
-    });
-    return command;
+    return AddServerVerb(batch, name, about, options, verb, environment);
   };
   CLI::App* const submit =
       add_verb("submit", "Upload a file as a batch of a job; again after a cut it goes on", Submit);

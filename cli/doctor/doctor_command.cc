@@ -250,7 +250,7 @@ void AddDoctor(CLI::App* app, const Environment& environment) {
       "doctor", "What of a mesh can be reached, what is wrong with it, and how to mend that");
   const auto options = std::make_shared<DoctorOptions>();
   AddServer(command, &options->common);
-  AddOutput(command, &options->common, Csv::kNo);
+  AddOutput(command, &options->common);
   command->add_option("--account", options->account, "Whose queues")->capture_default_str();
   command->add_option("--nats", options->nats.url, "The NATS server too, such as nats://host:4222")
       ->envname("MUSTER_NATS");

@@ -4,6 +4,7 @@
 #include <map>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
@@ -32,6 +33,15 @@ void Environment::Fail(const absl::Status& status) const {
   *err << "muster: " << absl::StrJoin(absl::StrSplit(status.message(), '\n'), "\n", append)
        << std::endl;
   exit_code = ExitCodeOf(status);
+}
+
+CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about,
+                     const Environment& environment, std::function<absl::Status()> run) {
+  CLI::App* const command = parent->add_subcommand(name, about);
+  command->callback([run = std::move(run), &environment] {
+    if (const absl::Status status = run(); !status.ok()) environment.Fail(status);
+  });
+  return command;
 }
 
 void AddDataDir(CLI::App* command, CommonOptions* options) {

@@ -74,6 +74,11 @@ struct Environment {
   void Fail(const absl::Status& status) const;
 };
 
+// Adds the command `name` to `parent`. When the command line names it, it calls `run`, and hands
+// its error to `environment.Fail`; `environment` outlives the app.
+CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about,
+                     const Environment& environment, std::function<absl::Status()> run);
+
 // Options that many commands share.
 struct CommonOptions {
   std::string data_dir = ".muster";
@@ -87,7 +92,7 @@ void AddDataDir(CLI::App* command, CommonOptions* options);
 std::string DataDirOption(const std::string& data_dir);
 // Adds `-o, --output` with the formats that the command knows.
 enum class Csv { kNo, kYes };
-void AddOutput(CLI::App* command, CommonOptions* options, Csv csv);
+void AddOutput(CLI::App* command, CommonOptions* options, Csv csv = Csv::kNo);
 
 // Hints: what the message about a missing name suggests to do.
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "muster/base/text.h"
 #include "nlohmann/json.hpp"
 
@@ -52,6 +52,10 @@ void Table::AddColumn(std::string title, Align align) {
   columns_.push_back({std::move(title), align});
 }
 
+void Table::AddColumns(std::initializer_list<const char*> titles, Align align) {
+  for (const char* const title : titles) AddColumn(title, align);
+}
+
 void Table::AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
 void Table::PrintTo(std::ostream& out) const {
@@ -88,6 +92,16 @@ void Table::PrintCsvTo(std::ostream& out) const {
 std::string Counted(uint64_t number, absl::string_view thing) {
   return absl::StrCat(Grouped(number), " ", thing, number == 1 ? "" : "s");
 }
+
+std::string Rfc3339(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
+std::string EnumName(absl::string_view name, absl::string_view prefix) {
+  return absl::AsciiStrToLower(absl::StripPrefix(name, prefix));
+}
+
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
 namespace {
 
@@ -204,9 +218,18 @@ std::string Structured(const ordered_json& json, OutputFormat format) {
   return yaml;
 }
 
-void PrintStructured(const ordered_json& json, OutputFormat format,
-                     const Environment& environment) {
-  *environment.out << Structured(json, format);
+bool PrintIfStructured(const ordered_json& json, const CommonOptions& options,
+                       const Environment& environment) {
+  const bool is_structured = IsStructured(options.output);
+  if (is_structured) *environment.out << Structured(json, options.output);
+  return is_structured;
+}
+
+void PrintRows(const Table& table, const ordered_json& json, const CommonOptions& options,
+               const Environment& environment) {
+  if (PrintIfStructured(json, options, environment)) return;
+  options.output == OutputFormat::kCsv ? table.PrintCsvTo(*environment.out)
+                                       : table.PrintTo(*environment.out);
 }
 
 }  // namespace muster::cli

@@ -1,6 +1,8 @@
 // Table: rows for people, JSON or CSV for programs, from the same cells.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -17,10 +19,9 @@ class Table {
  public:
   // Numbers are right-aligned.
   void AddColumn(std::string title, Align align = Align::kLeft);
+  void AddColumns(std::initializer_list<const char*> titles, Align align = Align::kLeft);
   // As many cells as columns.
   void AddRow(std::vector<std::string> cells);
-
-  bool empty() const { return rows_.empty(); }
 
   // Columns padded to the widest cell, two spaces between them; titles in capitals. Control
   // characters in cells are shown as "?", so that data cannot move the cursor.
@@ -44,6 +45,12 @@ std::string Printable(absl::string_view text);
 std::string Grouped(uint64_t number);
 // "1 item", "541,909 items".
 std::string Counted(uint64_t number, absl::string_view thing);
+// RFC 3339, UTC, milliseconds.
+std::string Rfc3339(absl::Time time);
+// The name of an enum value of a proto, in lower case and without `prefix`.
+std::string EnumName(absl::string_view name, absl::string_view prefix);
+// "-" where there is nothing to say.
+std::string OrDash(const std::string& text);
 
 // Structured output for programs: one JSON object or array, as JSON or as YAML.
 
@@ -53,8 +60,12 @@ bool IsStructured(OutputFormat format);
 // JSON: on one line. YAML: one document that all readers read alike: a string that could be read as
 // another type is quoted. Both end with a newline, and replace bytes that are not UTF-8.
 std::string Structured(const nlohmann::ordered_json& json, OutputFormat format);
-void PrintStructured(const nlohmann::ordered_json& json, OutputFormat format,
-                     const Environment& environment);
+// Prints `json` if the command shall print JSON or YAML, and answers whether it shall.
+bool PrintIfStructured(const nlohmann::ordered_json& json, const CommonOptions& options,
+                       const Environment& environment);
+// Prints `table` as a table or as CSV, or else `json`.
+void PrintRows(const Table& table, const nlohmann::ordered_json& json, const CommonOptions& options,
+               const Environment& environment);
 
 // One item of a YAML sequence, indented by `indent` spaces: for output that is written item by
 // item.

@@ -1,7 +1,5 @@
-// Checks a data directory as `muster run` uses it: what the backends stored, and what the parts say
-// of each other.
-
-#include "cli/queue/check_command.h"
+// muster queue check [--repair]: checks a data directory as `muster run` uses it: what the backends
+// stored, and what the parts say of each other.
 
 #include <algorithm>
 #include <memory>
@@ -14,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/output/format.h"
+#include "cli/queue/commands.h"
 #include "cli/server/options.h"
 #include "muster/backend/backend.h"
 #include "muster/backend/data_dir_check.h"
@@ -28,13 +27,10 @@
 
 namespace muster::cli {
 
-// FailedPrecondition: a run works with the directory. NotFound: nothing is there.
-absl::StatusOr<os::CheckSummary> CheckRunData(const std::string& data_dir,
-                                              const os::CheckOptions& options, base::Clock* clock);
-
 namespace {
 
 using initiator::batch::kBatchNumbers;
+using nlohmann::ordered_json;
 
 // Queues that no job names hold what they like.
 absl::Status CheckBody(const queue::QueueId& queue, absl::string_view body,
@@ -94,8 +90,7 @@ absl::Status CheckBatchNumbers(const backend::DataDirUrls& urls, uint64_t last_b
   return absl::UnavailableError(absl::StrCat("another process wrote ", damage.name, ": try again"));
 }
 
-}  // namespace
-
+// FailedPrecondition: a run works with the directory. NotFound: nothing is there.
 absl::StatusOr<os::CheckSummary> CheckRunData(const std::string& data_dir,
                                               const os::CheckOptions& options, base::Clock* clock) {
   backend::DataDirCheck check;
@@ -110,10 +105,6 @@ absl::StatusOr<os::CheckSummary> CheckRunData(const std::string& data_dir,
   return summary;
 }
 
-namespace {
-
-using nlohmann::ordered_json;
-
 struct CheckOptions {
   CommonOptions common;
   bool repair = false;
@@ -123,11 +114,11 @@ struct CheckOptions {
 class Printer final : public os::Findings {
  public:
   Printer(const CheckOptions& options, const Environment& environment)
-      : options_(options), out_(*environment.out) {}
+      : options_(options), environment_(environment), out_(*environment.out) {}
 
   absl::Status Add(const os::Damage& damage) override {
     if (!damage.mendable) ++left_;
-    if (is_structured()) {
+    if (IsStructured(options_.common.output)) {
       json_.push_back({{"part", damage.part},
                        {"kind", damage.kind},
                        {"name", damage.name},
@@ -144,14 +135,11 @@ class Printer final : public os::Findings {
   }
 
   void Conclude(const os::CheckSummary& summary, const std::string& quarantine) {
-    if (is_structured()) {
-      const ordered_json json = {{"records", summary.records},
-                                 {"damaged", json_},
-                                 {"repaired", options_.repair},
-                                 {"kept_in", quarantine}};
-      out_ << Structured(json, options_.common.output);
-      return;
-    }
+    const ordered_json json = {{"records", summary.records},
+                               {"damaged", json_},
+                               {"repaired", options_.repair},
+                               {"kept_in", quarantine}};
+    if (PrintIfStructured(json, options_.common, environment_)) return;
     out_ << Grouped(summary.records) << " records, " << Grouped(summary.damaged) << " damaged\n";
     if (!quarantine.empty()) out_ << "the removed data are in " << quarantine << "\n";
     if (summary.damaged > 0 && !options_.repair) {
@@ -163,9 +151,8 @@ class Printer final : public os::Findings {
   int left() const { return left_; }
 
  private:
-  bool is_structured() const { return IsStructured(options_.common.output); }
-
   const CheckOptions& options_;
+  const Environment& environment_;
   std::ostream& out_;
   ordered_json json_ = ordered_json::array();
   int left_ = 0;
@@ -187,20 +174,15 @@ absl::Status Check(const CheckOptions& options, const Environment& environment) 
 }  // namespace
 
 void AddQueueCheck(CLI::App* queue, const Environment& environment) {
-  CLI::App* const check = queue->add_subcommand(
-      "check",
-      "Read every stored record of queue, ledger, sync store and blobs; exit 6 if one is "
-      "damaged");
   const auto options = std::make_shared<CheckOptions>();
+  CLI::App* const check = AddCommand(
+      queue, "check",
+      "Read every stored record of queue, ledger, sync store and blobs; exit 6 if one is damaged",
+      environment, [options, &environment] { return Check(*options, environment); });
   check->add_flag("--repair", options->repair,
                   "Mend the damage; keep the removed data in DATA_DIR/damaged");
   AddDataDir(check, &options->common);
-  AddOutput(check, &options->common, Csv::kNo);
-  check->callback([options, &environment] {
-    if (const absl::Status status = Check(*options, environment); !status.ok()) {
-      environment.Fail(status);
-    }
-  });
+  AddOutput(check, &options->common);
 }
 
 }  // namespace muster::cli

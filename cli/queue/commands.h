@@ -4,12 +4,10 @@
 
 #include "cli/output/environment.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace muster::cli {
 
 void AddQueue(CLI::App* app, const Environment& environment);
+// Adds `muster queue check` to `queue`.
+void AddQueueCheck(CLI::App* queue, const Environment& environment);
 
 }  // namespace muster::cli

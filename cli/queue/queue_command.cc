@@ -1,5 +1,4 @@
-// muster queue list | stats | peek | poison | redrive | purge | check (check_command.h)
-#include <functional>
+// muster queue list | stats | peek | poison | redrive | purge | check (check_command.cc)
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,10 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "cli/output/batch_view.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
-#include "cli/queue/check_command.h"
 #include "cli/queue/commands.h"
 #include "cli/queue/queue_admin.h"
 #include "cli/server/options.h"
@@ -53,23 +50,13 @@ std::string Describe(const std::string& body) {
                       " transactions from line ", item->first_line);
 }
 
-void PrintRows(const CommonOptions& common, const Table& table, const ordered_json& json,
-               const Environment& environment) {
-  if (IsStructured(common.output)) {
-    PrintStructured(json, common.output, environment);
-  } else {
-    table.PrintTo(*environment.out);
-  }
-}
-
 void PrintCounts(const std::vector<QueueCounts>& queues, const QueueOptions& options,
                  const Environment& environment) {
   Table table;
   table.AddColumn("queue");
-  for (const char* column : {"ready", "in flight", "delayed", "poison", "in", "out", "expired",
-                             "stale receipts", "oldest"}) {
-    table.AddColumn(column, Align::kRight);
-  }
+  table.AddColumns({"ready", "in flight", "delayed", "poison", "in", "out", "expired",
+                    "stale receipts", "oldest"},
+                   Align::kRight);
   ordered_json json = ordered_json::array();
   for (const auto& [id, stats] : queues) {
     table.AddRow({id.ToString(), absl::StrCat(stats.ready), absl::StrCat(stats.in_flight),
@@ -88,7 +75,7 @@ void PrintCounts(const std::vector<QueueCounts>& queues, const QueueOptions& opt
                     {"stale_receipts", stats.stale_receipts},
                     {"oldest_age_seconds", absl::ToDoubleSeconds(stats.oldest_age)}});
   }
-  PrintRows(options.common, table, json, environment);
+  PrintRows(table, json, options.common, environment);
 }
 
 absl::Status List(const QueueOptions& options, const Environment& environment) {
@@ -111,9 +98,7 @@ absl::Status Peek(const QueueOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::Message> messages,
                           admin->Peek(ParseQueue(options.queue), options.max));
   Table table;
-  for (const char* column : {"message", "put", "received", "attempts", "content"}) {
-    table.AddColumn(column);
-  }
+  table.AddColumns({"message", "put", "received", "attempts", "content"});
   ordered_json json = ordered_json::array();
   for (const queue::Message& message : messages) {
     const std::string content = Describe(message.body);
@@ -126,7 +111,7 @@ absl::Status Peek(const QueueOptions& options, const Environment& environment) {
                     {"body_bytes", message.body.size()},
                     {"content", content}});
   }
-  PrintRows(options.common, table, json, environment);
+  PrintRows(table, json, options.common, environment);
   return absl::OkStatus();
 }
 
@@ -135,9 +120,7 @@ absl::Status Poison(const QueueOptions& options, const Environment& environment)
   MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::PoisonMessage> messages,
                           admin->Poison(ParseQueue(options.queue), options.max));
   Table table;
-  for (const char* column : {"message", "given up", "attempts", "by", "content", "cause"}) {
-    table.AddColumn(column);
-  }
+  table.AddColumns({"message", "given up", "attempts", "by", "content", "cause"});
   ordered_json json = ordered_json::array();
   for (const queue::PoisonMessage& message : messages) {
     const std::string content = Describe(message.body);
@@ -151,7 +134,7 @@ absl::Status Poison(const QueueOptions& options, const Environment& environment)
                     {"content", content},
                     {"cause", message.cause.reason}});
   }
-  PrintRows(options.common, table, json, environment);
+  PrintRows(table, json, options.common, environment);
   return absl::OkStatus();
 }
 
@@ -163,11 +146,8 @@ absl::Status Redrive(const QueueOptions& options, const Environment& environment
   request.missing = item::Missing::kRefused;
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const item::RedriveSummary summary, admin->Redrive(request));
-  if (IsStructured(options.common.output)) {
-    const ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
-    PrintStructured(json, options.common.output, environment);
-    return absl::OkStatus();
-  }
+  const ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
   *environment.out << "redriven: " << Counted(static_cast<uint64_t>(summary.messages), "message");
   for (const uint64_t batch : summary.batches) {
     *environment.out << "\nbatch " << batch << " is open again";
@@ -191,9 +171,8 @@ absl::Status Purge(const QueueOptions& options, const Environment& environment) 
   } else {
     MUSTER_RETURN_IF_ERROR(admin->Purge(id));
   }
-  if (IsStructured(options.common.output)) {
-    PrintStructured(json, options.common.output, environment);
-  } else if (options.poison) {
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
+  if (options.poison) {
     *environment.out << "purged: " << Counted(json["messages"].get<uint64_t>(), "poison message")
                      << " of " << id.ToString() << "\n";
   } else {
@@ -202,36 +181,30 @@ absl::Status Purge(const QueueOptions& options, const Environment& environment) 
   return absl::OkStatus();
 }
 
-using Verb = std::function<absl::Status(const QueueOptions&, const Environment&)>;
-
-CLI::App* AddVerb(CLI::App* parent, const char* name, const char* about,
-                  const std::shared_ptr<QueueOptions>& options, Verb verb,
-                  const Environment& environment) {
-  CLI::App* const command = parent->add_subcommand(name, about);
-  AddDataDirOrServer(command, &options->common);
-  AddOutput(command, &options->common, Csv::kNo);
-  command->callback([options, verb = std::move(verb), &environment] {
-    const absl::Status status = verb(*options, environment);
-    if (status.ok()) return;
-    // Messages that are not there are not in that list.
-    environment.Fail(options->messages.empty()
-                         ? WithListHint(status, "muster queue list", options->common)
-                         : status);
-  });
-  return command;
-}
-
 }  // namespace
 
 void AddQueue(CLI::App* app, const Environment& environment) {
   CLI::App* const parent = app->add_subcommand("queue", "Look into queues");
   parent->require_subcommand(1);
   const auto options = std::make_shared<QueueOptions>();
-  AddVerb(parent, "list", "All queues with their counts", options, List, environment)
+  const auto add_verb = [&](const char* name, const char* about, auto verb) {
+    CLI::App* const command =
+        AddCommand(parent, name, about, environment, [options, verb, &environment] {
+          const absl::Status status = verb(*options, environment);
+          // Messages that are not there are not in that list.
+          return options->messages.empty()
+                     ? WithListHint(status, "muster queue list", options->common)
+                     : status;
+        });
+    AddDataDirOrServer(command, &options->common);
+    AddOutput(command, &options->common);
+    return command;
+  };
+  add_verb("list", "All queues with their counts", List)
       ->add_option("--account", options->account, "Whose queues")
       ->capture_default_str();
-  const auto add_for_one = [&](const char* name, const char* about, Verb verb) {
-    CLI::App* const command = AddVerb(parent, name, about, options, std::move(verb), environment);
+  const auto add_for_one = [&](const char* name, const char* about, auto verb) {
+    CLI::App* const command = add_verb(name, about, verb);
     command->add_option("QUEUE", options->queue, "A queue as `muster queue list` names it")
         ->required();
     return command;

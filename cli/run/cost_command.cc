@@ -70,7 +70,7 @@ void PrintTables(const BatchUsage& batch, const queue::Prices& prices, std::ostr
   const queue::RunUsage& run = batch.all;
   Table table;
   table.AddColumn(absl::StrCat("batch ", run.batch));
-  for (const char* title : {"useful", "wasted", "cost"}) table.AddColumn(title, Align::kRight);
+  table.AddColumns({"useful", "wasted", "cost"}, Align::kRight);
   for (size_t verb = 0; verb < run.usage.transactions.size(); ++verb) {
     const queue::Transactions& of_verb = run.usage.transactions[verb];
     if (of_verb.total() == 0) continue;
@@ -89,9 +89,7 @@ void PrintTables(const BatchUsage& batch, const queue::Prices& prices, std::ostr
 
   Table idle;
   idle.AddColumn("an idle hour");
-  for (const char* title : {"calls", "cost", "cost of a month"}) {
-    idle.AddColumn(title, Align::kRight);
-  }
+  idle.AddColumns({"calls", "cost", "cost of a month"}, Align::kRight);
   const auto add = [&](const std::string& who, const Idling& idling) {
     const double hour = queue::TransactionCost(idling.calls(), prices);
     idle.AddRow({who, Count(idling.calls()), ShowDollars(hour),
@@ -130,9 +128,7 @@ nlohmann::ordered_json Json(const BatchUsage& batch, const queue::Prices& prices
 
 absl::Status ShowCost(const CostOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const BatchUsage usage, Collect(options));
-  if (IsStructured(options.common.output)) {
-    PrintStructured(Json(usage, options.prices), options.common.output, environment);
-  } else {
+  if (!PrintIfStructured(Json(usage, options.prices), options.common, environment)) {
     PrintTables(usage, options.prices, *environment.out);
   }
   return absl::OkStatus();
@@ -141,9 +137,11 @@ absl::Status ShowCost(const CostOptions& options, const Environment& environment
 }  // namespace
 
 void AddCost(CLI::App* app, const Environment& environment) {
-  CLI::App* const command = app->add_subcommand(
-      "cost", "What a batch would cost where calls of a queue are billed, and what idling does");
   const auto options = std::make_shared<CostOptions>();
+  CLI::App* const command =
+      AddCommand(app, "cost",
+                 "What a batch would cost where calls of a queue are billed, and what idling does",
+                 environment, [options, &environment] { return ShowCost(*options, environment); });
   command->add_option("BATCH", options->batch, "Its number; the one that ran last by default");
   command
       ->add_option("--price", options->prices.per_10000_transactions,
@@ -156,12 +154,7 @@ void AddCost(CLI::App* app, const Environment& environment) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   AddDataDir(command, &options->common);
-  AddOutput(command, &options->common, Csv::kNo);
-  command->callback([options, &environment] {
-    if (const absl::Status status = ShowCost(*options, environment); !status.ok()) {
-      environment.Fail(status);
-    }
-  });
+  AddOutput(command, &options->common);
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,4 @@
 // muster job apply | list | get | delete | check FILE
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "cli/output/batch_view.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/run/commands.h"
@@ -80,12 +78,9 @@ absl::Status Apply(const JobOptions& options, const Environment& environment) {
   const auto applied = mesh->Call(&Stub::ApplyJob, request);
   if (!applied.ok()) return WithFileName(applied.status(), options.file);
   const v1::Job& job = applied->job();
-  if (IsStructured(options.common.output)) {
-    ordered_json json = JobJson(job);
-    json["revised"] = applied->revised();
-    PrintStructured(json, options.common.output, environment);
-    return absl::OkStatus();
-  }
+  ordered_json json = JobJson(job);
+  json["revised"] = applied->revised();
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
   *environment.out << "job " << Printable(job.name()) << " is at revision "
                    << job.revision().substr(0, kShownRevision)
                    << (applied->revised() ? "" : ", as before") << "\n";
@@ -96,18 +91,14 @@ absl::Status List(const JobOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<v1::Job> listed, mesh->Jobs());
   Table table;
-  for (const char* column : {"job", "revision", "updated", "groups"}) table.AddColumn(column);
+  table.AddColumns({"job", "revision", "updated", "groups"});
   ordered_json json = ordered_json::array();
   for (const v1::Job& job : listed) {
     table.AddRow({job.name(), job.revision().substr(0, kShownRevision),
                   Rfc3339(base::FromProto(job.updated())), GroupNames(job)});
     json.push_back(JobJson(job));
   }
-  if (IsStructured(options.common.output)) {
-    PrintStructured(json, options.common.output, environment);
-  } else {
-    table.PrintTo(*environment.out);
-  }
+  PrintRows(table, json, options.common, environment);
   return absl::OkStatus();
 }
 
@@ -115,12 +106,9 @@ absl::Status List(const JobOptions& options, const Environment& environment) {
 absl::Status Get(const JobOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
   MUSTER_ASSIGN_OR_RETURN(const v1::Job job, mesh->Job(options.name));
-  if (IsStructured(options.common.output)) {
-    ordered_json json = JobJson(job);
-    json["definition"] = job.definition();
-    PrintStructured(json, options.common.output, environment);
-    return absl::OkStatus();
-  }
+  ordered_json json = JobJson(job);
+  json["definition"] = job.definition();
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
   *environment.out << job.definition();
   if (!absl::EndsWith(job.definition(), "\n")) *environment.out << "\n";
   return absl::OkStatus();
@@ -131,9 +119,8 @@ absl::Status Delete(const JobOptions& options, const Environment& environment) {
   v1::DeleteJobRequest request;
   request.set_name(options.name);
   MUSTER_RETURN_IF_ERROR(mesh->Call(&Stub::DeleteJob, request).status());
-  if (IsStructured(options.common.output)) {
-    PrintStructured({{"job", options.name}, {"deleted", true}}, options.common.output, environment);
-  } else {
+  const ordered_json json = {{"job", options.name}, {"deleted", true}};
+  if (!PrintIfStructured(json, options.common, environment)) {
     *environment.out << "job " << Printable(options.name)
                      << " is deleted; its batches and their reports stay\n";
   }
@@ -160,11 +147,9 @@ absl::Status CheckOnServer(const JobOptions& options, const Environment& environ
     return WithFileName(absl::InvalidArgumentError(absl::StrJoin(checked.problems(), "\n", append)),
                         options.file);
   }
-  if (IsStructured(options.common.output)) {
-    PrintStructured(CheckedJson(options.file, checked.job().name(), checked.job().revision()),
-                    options.common.output, environment);
-    return absl::OkStatus();
-  }
+  const ordered_json json =
+      CheckedJson(options.file, checked.job().name(), checked.job().revision());
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
   *environment.out << options.file << ": job " << Printable(checked.job().name())
                    << " is fine (revision " << checked.job().revision().substr(0, kShownRevision)
                    << ")\n";
@@ -184,19 +169,14 @@ absl::Status Check(const JobOptions& options, const Environment& environment) {
                           FindHandlerOf(job, file, access, environment));
   const absl::Status made = handler.factory(job.schema()).status();
   if (!made.ok()) return base::Annotate(made, file);
-  if (IsStructured(options.common.output)) {
-    ordered_json json = CheckedJson(file, job.name, job.revision);
-    json["handler_version"] = handler.version;
-    PrintStructured(json, options.common.output, environment);
-    return absl::OkStatus();
-  }
+  ordered_json json = CheckedJson(file, job.name, job.revision);
+  json["handler_version"] = handler.version;
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
   *environment.out << file << ": job " << job.name << " is fine (revision "
                    << job.revision.substr(0, kShownRevision) << ", handler version "
                    << handler.version << ")\n";
   return absl::OkStatus();
 }
-
-using Verb = std::function<absl::Status(const JobOptions&, const Environment&)>;
 
 }  // namespace
 
@@ -204,24 +184,14 @@ void AddJob(CLI::App* app, const Environment& environment) {
   CLI::App* const parent = app->add_subcommand("job", "Look after jobs");
   parent->require_subcommand(1);
   const auto options = std::make_shared<JobOptions>();
-  const auto add_verb = [&](const char* name, const char* about, Verb verb) {
-    CLI::App* const command = parent->add_subcommand(name, about);
-    AddServer(command, &options->common);
-    command->callback([options, verb = std::move(verb), &environment] {
-      if (const absl::Status status = verb(*options, environment); !status.ok()) {
-        environment.Fail(status);
-      }
-    });
-    return command;
+  const auto add_verb = [&](const char* name, const char* about, auto verb) {
+    return AddServerVerb(parent, name, about, options, verb, environment);
   };
   CLI::App* const apply = add_verb("apply", "Make a job, or replace its definition", Apply);
-  CLI::App* const list = add_verb("list", "All jobs of a server", List);
+  add_verb("list", "All jobs of a server", List);
   CLI::App* const get = add_verb("get", "A job's definition", Get);
   CLI::App* const remove = add_verb("delete", "Forget a job; its batches stay", Delete);
   CLI::App* const check = add_verb("check", "Validate a job file without running it", Check);
-  for (CLI::App* const command : {apply, list, get, remove, check}) {
-    AddOutput(command, &options->common, Csv::kNo);
-  }
   for (CLI::App* const command : {apply, check}) {
     command->add_option("FILE", options->file, "The job file (YAML)")->required();
   }
@@ -237,13 +207,9 @@ void AddJob(CLI::App* app, const Environment& environment) {
 }
 
 void AddServeHandler(CLI::App* app, const Environment& environment) {
-  CLI::App* const serve = app->add_subcommand(processor::kServeHandler, "Serve a linked handler");
-  serve->group("");  // not for people: muster starts it
-  serve->callback([&environment] {
-    if (const absl::Status status = processor::ServeHandler(*environment.handlers); !status.ok()) {
-      environment.Fail(status);
-    }
-  });
+  AddCommand(app, processor::kServeHandler, "Serve a linked handler", environment, [&environment] {
+    return processor::ServeHandler(*environment.handlers);
+  })->group("");  // not for people: muster starts it
 }
 
 }  // namespace muster::cli

@@ -194,12 +194,13 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   if (const absl::Status obstacle = end.obstacle(); !obstacle.ok() && !summary.complete) {
     return GivenUp(obstacle, summary, options);
   }
-  if (IsStructured(options.common.output)) {
-    PrintStructured(OutcomeOf(summary).Json(), options.common.output, environment);
-  } else if (summary.complete) {
+  const bool is_printed = PrintIfStructured(OutcomeOf(summary).Json(), options.common, environment);
+  if (!is_printed && summary.complete) {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, run->report().Read());
-    StoredReport report(reader.get());
-    MUSTER_RETURN_IF_ERROR(WriteReport(report,
+    const auto read = [&](const report::RowVisitor& visitor) {
+      return report::VisitRows(*reader, summary.batch.number, "", visitor);
+    };
+    MUSTER_RETURN_IF_ERROR(WriteReport(read,
                                        {summary.batch.number, "", OutputFormat::kTable, kShownRows,
                                         DataDirOption(options.common.data_dir)},
                                        *environment.out));
@@ -213,9 +214,9 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
 }  // namespace
 
 void AddRun(CLI::App* app, const Environment& environment) {
+  const auto options = std::make_shared<RunOptions>();
   CLI::App* const run = app->add_subcommand(
       "run", "Run a job on an input, in this process, to the end; again after a crash it goes on");
-  const auto options = std::make_shared<RunOptions>();
   run->add_option("JOB", options->job_file, "The job file (YAML)")->required();
   run->add_option("--input", options->input, "The file with the transactions")->required();
   run->add_option("--threads", options->threads, "Workers at most")
@@ -238,7 +239,7 @@ void AddRun(CLI::App* app, const Environment& environment) {
                     absl::ZeroDuration(), kMaxHandlerPatience,
                     "How long to wait for a handler server that does not answer yet");
   AddDataDir(run, &options->common);
-  AddOutput(run, &options->common, Csv::kNo);
+  AddOutput(run, &options->common);
   run->callback([options, run, &environment] {
     host::TakeRefusedVariables(run);
     if (const absl::Status status = Run(*options, environment); !status.ok()) {

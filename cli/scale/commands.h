@@ -4,13 +4,11 @@
 
 #include "cli/output/environment.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace muster::cli {
 
 void AddReplay(CLI::App* app, const Environment& environment);
 void AddScale(CLI::App* app, const Environment& environment);
+// Adds `muster scale rules` to `scale`.
+void AddScaleRules(CLI::App* scale, const Environment& environment);
 
 }  // namespace muster::cli

@@ -12,7 +12,6 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "cli/output/batch_view.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/scale/view.h"
@@ -31,11 +30,14 @@
 
 namespace muster::cli {
 
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double kSecondsOfAnHour = 3600;
+
 // Counts as the initiator does when it splits: records that cannot be parsed count, too.
 // InvalidArgument as ReadHeader; other errors are the source's. Reads the whole input once.
-absl::StatusOr<int64_t> CountTransactions(const job::JobDefinition& job,
-                                          const input::ByteSource& source);
-
 absl::StatusOr<int64_t> CountTransactions(const job::JobDefinition& job,
                                           const input::ByteSource& source) {
   MUSTER_ASSIGN_OR_RETURN(const input::Header header, input::ReadHeader(source, job.input));
@@ -49,12 +51,6 @@ absl::StatusOr<int64_t> CountTransactions(const job::JobDefinition& job,
     transactions += slice->transactions;
   }
 }
-
-namespace {
-
-using nlohmann::ordered_json;
-
-constexpr double kSecondsOfAnHour = 3600;
 
 std::string WhenCell(const google::protobuf::Timestamp& proto, absl::Time now) {
   const absl::Time time = base::FromProto(proto);
@@ -123,7 +119,12 @@ ordered_json QuoteView::Json() const {
   return json;
 }
 
-int QuoteView::Code() const { return quote.feasible() ? kOk : kDeadlineMissed; }
+void QuoteView::Show(const CommonOptions& options, const Environment& environment) const {
+  if (!PrintIfStructured(Json(), options, environment)) {
+    PrintTo(*environment.out, environment.clock->Now());
+  }
+  environment.exit_code = quote.feasible() ? kOk : kDeadlineMissed;
+}
 
 namespace {
 
@@ -158,12 +159,7 @@ absl::Status ShowQuote(const QuoteOptions& options, const Environment& environme
   request.set_transactions(*view.transactions);
   if (options.sla.has_value()) *request.mutable_sla() = base::ToProto(*options.sla);
   MUSTER_ASSIGN_OR_RETURN(view.quote, mesh->Call(&v1::BatchService::Stub::Quote, request));
-  if (IsStructured(options.common.output)) {
-    PrintStructured(view.Json(), options.common.output, environment);
-  } else {
-    view.PrintTo(*environment.out, environment.clock->Now());
-  }
-  environment.exit_code = view.Code();
+  view.Show(options.common, environment);
   return absl::OkStatus();
 }
 
@@ -184,8 +180,10 @@ void AddSla(CLI::App* command, std::optional<absl::Duration>* sla) {
 
 void AddQuoteVerb(CLI::App* batch, const Environment& environment) {
   const auto options = std::make_shared<QuoteOptions>();
-  CLI::App* const quote = batch->add_subcommand(
-      "quote", "When a batch would be done, with how many replicas; exit 4 if it would be late");
+  CLI::App* const quote =
+      AddCommand(batch, "quote",
+                 "When a batch would be done, with how many replicas; exit 4 if it would be late",
+                 environment, [options, &environment] { return ShowQuote(*options, environment); });
   quote->add_option("JOB", options->job, "The job's name")->required();
   CLI::Option_group* const size = quote->add_option_group("size");
   size->add_option("--input", options->input, "The file with the transactions; it is counted here");
@@ -196,12 +194,7 @@ void AddQuoteVerb(CLI::App* batch, const Environment& environment) {
   quote->add_option("--price", options->price, "Dollars for an hour of a replica")
       ->check(CLI::NonNegativeNumber);
   AddServer(quote, &options->common);
-  AddOutput(quote, &options->common, Csv::kNo);
-  quote->callback([options, &environment] {
-    if (const absl::Status status = ShowQuote(*options, environment); !status.ok()) {
-      environment.Fail(status);
-    }
-  });
+  AddOutput(quote, &options->common);
 }
 
 }  // namespace muster::cli

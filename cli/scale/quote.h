@@ -20,13 +20,13 @@ struct QuoteView {
   v1::QuoteResponse quote;
   std::optional<double> price;  // of a replica's hour, in dollars
 
+  // Prints it. That it would be late is an answer, not an error: the exit code is kDeadlineMissed.
+  void Show(const CommonOptions& options, const Environment& environment) const;
+
+ private:
   // "name: value" lines, and what it comes to. Times are told from `now`, too.
   void PrintTo(std::ostream& out, absl::Time now) const;
   nlohmann::ordered_json Json() const;
-  // kOk, or kDeadlineMissed: it would be late. That is an answer, not an error.
-  int Code() const;
-
- private:
   std::optional<double> Cost() const;
 };
 

@@ -28,11 +28,6 @@
 
 namespace muster::cli {
 
-// JSON and YAML: an array of objects, a policy each, with all figures. CSV: the same columns.
-// Table: what fits a terminal.
-void WriteReplay(const std::vector<scaling::replay::ReplayRow>& rows, OutputFormat format,
-                 std::ostream& out);
-
 namespace {
 
 using nlohmann::ordered_json;
@@ -67,10 +62,9 @@ std::string Seconds(double seconds) { return absl::StrFormat("%.1f", seconds); }
 void PrintReplayTable(const std::vector<ReplayRow>& rows, std::ostream& out) {
   Table table;
   table.AddColumn("policy");
-  for (const char* title : {"violations", "p50 s", "p95 s", "p99 s", "max s", "replica s", "/ work",
-                            "/ oracle", "actions", "idle"}) {
-    table.AddColumn(title, Align::kRight);
-  }
+  table.AddColumns({"violations", "p50 s", "p95 s", "p99 s", "max s", "replica s", "/ work",
+                    "/ oracle", "actions", "idle"},
+                   Align::kRight);
   for (const ReplayRow& row : rows) {
     const Metrics& metrics = row.metrics;
     table.AddRow({row.policy, absl::StrFormat("%.3f%%", 100 * metrics.violation_ratio()),
@@ -101,8 +95,8 @@ void PrintReplayCsv(const std::vector<ReplayRow>& rows, std::ostream& out) {
   table.PrintCsvTo(out);
 }
 
-}  // namespace
-
+// JSON and YAML: an array of objects, a policy each, with all figures. CSV: the same columns.
+// Table: what fits a terminal.
 void WriteReplay(const std::vector<ReplayRow>& rows, OutputFormat format, std::ostream& out) {
   if (format == OutputFormat::kTable) return PrintReplayTable(rows, out);
   if (format == OutputFormat::kCsv) return PrintReplayCsv(rows, out);
@@ -113,13 +107,6 @@ void WriteReplay(const std::vector<ReplayRow>& rows, OutputFormat format, std::o
 
 // muster replay --recording FILE
 
-// Decides the recorded run anew and says whether the decisions are the same. FailedPrecondition:
-// they are not; the first difference is printed.
-absl::Status RunRecording(const ReplayOptions& options, const Environment& environment);
-
-namespace {
-
-using nlohmann::ordered_json;
 using scaling::recording::RecordingVerdict;
 
 // The policy of a recording's header, held to rules from when they are first recorded.
@@ -172,20 +159,18 @@ std::string SummaryOf(const RecordingVerdict& verdict) {
                       verdict.first_part, ", and lacks what the policy knew before");
 }
 
-void PrintVerdict(const RecordingVerdict& verdict, const std::string& target, OutputFormat format,
-                  std::ostream& out) {
+void PrintVerdict(const RecordingVerdict& verdict, const std::string& target,
+                  const CommonOptions& options, const Environment& environment) {
   const bool same = !verdict.first_difference.has_value();
-  if (IsStructured(format)) {
-    const ordered_json json = {{"target", target},
-                               {"announcements", verdict.announcements},
-                               {"decisions", verdict.decisions},
-                               {"first_part", verdict.first_part},
-                               {"same", same},
-                               {"differences", verdict.differences},
-                               {"first_difference", DifferenceJson(verdict.first_difference)}};
-    out << Structured(json, format);
-    return;
-  }
+  const ordered_json json = {{"target", target},
+                             {"announcements", verdict.announcements},
+                             {"decisions", verdict.decisions},
+                             {"first_part", verdict.first_part},
+                             {"same", same},
+                             {"differences", verdict.differences},
+                             {"first_difference", DifferenceJson(verdict.first_difference)}};
+  if (PrintIfStructured(json, options, environment)) return;
+  std::ostream& out = *environment.out;
   out << target << ": " << verdict.decisions << " decisions, " << verdict.announcements
       << " announcements: " << SummaryOf(verdict) << "\n";
   if (same || BeginsLate(verdict)) return;
@@ -193,8 +178,8 @@ void PrintVerdict(const RecordingVerdict& verdict, const std::string& target, Ou
       << "replayed: " << verdict.first_difference->replayed << "\n";
 }
 
-}  // namespace
-
+// Decides the recorded run anew and says whether the decisions are the same. FailedPrecondition:
+// they are not; the first difference is printed.
 absl::Status RunRecording(const ReplayOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<scaling::recording::RecordingReader> reader,
                           scaling::recording::RecordingReader::Open(options.recording_file));
@@ -205,7 +190,7 @@ absl::Status RunRecording(const ReplayOptions& options, const Environment& envir
       const RecordingVerdict verdict,
       scaling::recording::ReplayRecording(
           reader.get(), &policy, [&policy](const std::string& text) { return policy.Use(text); }));
-  PrintVerdict(verdict, reader->header().target, options.common.output, *environment.out);
+  PrintVerdict(verdict, reader->header().target, options.common, environment);
   if (!verdict.first_difference.has_value() || BeginsLate(verdict)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(verdict.first_difference->file, " line ",
                                                     verdict.first_difference->line,
@@ -213,8 +198,6 @@ absl::Status RunRecording(const ReplayOptions& options, const Environment& envir
 }
 
 // muster replay
-
-namespace {
 
 absl::Status WritePlot(const scaling::replay::Plot& plot, const std::string& path) {
   std::ofstream file(path, std::ios::trunc | std::ios::binary);
@@ -261,19 +244,16 @@ void CheckUsage(const ReplayOptions& options) {
 }  // namespace
 
 void AddReplay(CLI::App* app, const Environment& environment) {
-  CLI::App* const command =
-      app->add_subcommand("replay", "How scaling policies would have fared on a trace of arrivals");
   const auto options = std::make_shared<ReplayOptions>();
-  AddReplayOptions(command, options.get());
-  command->callback([options, &environment] {
+  const auto run = [options, &environment] {
     CheckUsage(*options);
-    const absl::Status status = options->recording_file.empty()
-                                    ? RunReplay(options.get(), environment)
-                                    : RunRecording(*options, environment);
-    if (!status.ok()) {
-      environment.Fail(status);
-    }
-  });
+    return options->recording_file.empty() ? RunReplay(options.get(), environment)
+                                           : RunRecording(*options, environment);
+  };
+  CLI::App* const command =
+      AddCommand(app, "replay", "How scaling policies would have fared on a trace of arrivals",
+                 environment, run);
+  AddReplayOptions(command, options.get());
 }
 
 }  // namespace muster::cli

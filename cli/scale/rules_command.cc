@@ -1,5 +1,4 @@
 // muster scale rules check FILE | rules show [FILE --at TIME]
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,11 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "cli/output/batch_view.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/scale/agent_client.h"
-#include "cli/scale/scale_command.h"
+#include "cli/scale/commands.h"
 #include "cli/scale/view.h"
 #include "cli/server/options.h"
 #include "muster/base/quantity.h"
@@ -93,10 +91,7 @@ absl::Status ShowFile(const RulesOptions& options, const Environment& environmen
   MUSTER_ASSIGN_OR_RETURN(Rules loaded, scaling::rules::LoadRulesFile(options.file));
   const auto rules = std::make_shared<const Rules>(std::move(loaded));
   Table table;
-  for (const char* column :
-       {"target", "range", "replica-min/h", "standby", "prewarmed by", "changes"}) {
-    table.AddColumn(column);
-  }
+  table.AddColumns({"target", "range", "replica-min/h", "standby", "prewarmed by", "changes"});
   ordered_json json = ordered_json::array();
   for (const Target& target : rules->targets) {
     const ConstraintSchedule timetable(rules, target.id);
@@ -104,15 +99,11 @@ absl::Status ShowFile(const RulesOptions& options, const Environment& environmen
     const absl::Time next = timetable.NextChange(at, cold_start);
     table.AddRow({target.id, RangeCell(ruling),
                   NumberCell(ruling.budget.value_or(0), ruling.budget_by),
-                  NumberCell(ruling.standby, ruling.standby_by),
-                  ruling.prewarmed_by.empty() ? "-" : ruling.prewarmed_by, NextChangeText(next)});
+                  NumberCell(ruling.standby, ruling.standby_by), OrDash(ruling.prewarmed_by),
+                  NextChangeText(next)});
     json.push_back(RulingJson(target, ruling, next));
   }
-  if (IsStructured(options.common.output)) {
-    PrintStructured(json, options.common.output, environment);
-  } else {
-    table.PrintTo(*environment.out);
-  }
+  PrintRows(table, json, options.common, environment);
   return absl::OkStatus();
 }
 
@@ -121,17 +112,12 @@ absl::Status ShowRules(const RulesOptions& options, const Environment& environme
   if (!options.file.empty()) return ShowFile(options, environment);
   MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
   MUSTER_ASSIGN_OR_RETURN(const auto rules, agent->Call(&ScalingStub::GetRules, {}));
-  if (IsStructured(options.common.output)) {
-    const ordered_json json = {{"revision", rules.revision()}, {"text", rules.text()}};
-    PrintStructured(json, options.common.output, environment);
-    return absl::OkStatus();
-  }
+  const ordered_json json = {{"revision", rules.revision()}, {"text", rules.text()}};
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
   *environment.out << "# revision " << rules.revision() << "\n" << rules.text();
   if (!absl::EndsWith(rules.text(), "\n")) *environment.out << "\n";
   return absl::OkStatus();
 }
-
-using RulesVerb = std::function<absl::Status(const RulesOptions&, const Environment&)>;
 
 }  // namespace
 
@@ -139,14 +125,9 @@ void AddScaleRules(CLI::App* scale, const Environment& environment) {
   CLI::App* const parent = scale->add_subcommand("rules", "What the scaling agent must keep to");
   parent->require_subcommand(1);
   const auto options = std::make_shared<RulesOptions>();
-  const auto add_verb = [&](const char* name, const char* about, RulesVerb verb) {
-    CLI::App* const command = parent->add_subcommand(name, about);
-    command->callback([options, verb = std::move(verb), &environment] {
-      if (const absl::Status status = verb(*options, environment); !status.ok()) {
-        environment.Fail(status);
-      }
-    });
-    return command;
+  const auto add_verb = [&](const char* name, const char* about, auto verb) {
+    return AddCommand(parent, name, about, environment,
+                      [options, verb, &environment] { return verb(*options, environment); });
   };
   add_verb("check", "Validate a rules file", CheckRules)
       ->add_option("FILE", options->file, "The rules file (YAML)")
@@ -162,7 +143,7 @@ void AddScaleRules(CLI::App* scale, const Environment& environment) {
       ->needs(file)
       ->capture_default_str();
   AddServer(show, &options->common);
-  AddOutput(show, &options->common, Csv::kNo);
+  AddOutput(show, &options->common);
 }
 
 }  // namespace muster::cli

@@ -1,19 +1,18 @@
 // muster scale status [TARGET] | simulate TARGET --items N
 
-#include "cli/scale/scale_command.h"
-
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "cli/output/batch_view.h"
 #include "cli/output/format.h"
 #include "cli/scale/agent_client.h"
 #include "cli/scale/commands.h"
 #include "cli/scale/quote.h"
 #include "cli/scale/view.h"
+#include "cli/server/options.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
@@ -49,7 +48,7 @@ absl::Status ShowTargets(const StatusOptions& options, const Environment& enviro
     table.AddRow(TargetRow(target, environment.clock->Now()));
     json.push_back(TargetJson(target));
   }
-  PrintRows(table, json, options.common.output, environment);
+  PrintRows(table, json, options.common, environment);
   return absl::OkStatus();
 }
 
@@ -62,12 +61,7 @@ absl::Status SimulateWork(const SimulateOptions& options, const Environment& env
   view.target = options.target;
   view.price = options.price;
   view.quote = scaling::policy::QuoteOf(std::move(simulated), options.work.items);
-  if (IsStructured(options.common.output)) {
-    PrintStructured(view.Json(), options.common.output, environment);
-  } else {
-    view.PrintTo(*environment.out, environment.clock->Now());
-  }
-  environment.exit_code = view.Code();
+  view.Show(options.common, environment);
   return absl::OkStatus();
 }
 
@@ -75,12 +69,12 @@ absl::Status SimulateWork(const SimulateOptions& options, const Environment& env
 
 void AddScaleStatus(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<StatusOptions>();
-  AddScaleVerb(scale, {"status", "Where each target stands", Csv::kYes}, options, ShowTargets,
-               environment)
+  AddServerVerb(scale, "status", "Where each target stands", options, ShowTargets, environment,
+                Csv::kYes)
       ->add_option("TARGET", options->target, "This one only");
   const auto work = std::make_shared<SimulateOptions>();
-  CLI::App* const simulate = AddScaleVerb(
-      scale, {"simulate", "What would become of more work, put now; exit 4 if it would be late"},
+  CLI::App* const simulate = AddServerVerb(
+      scale, "simulate", "What would become of more work, put now; exit 4 if it would be late",
       work, SimulateWork, environment);
   simulate->add_option("TARGET", work->target, "As the rules name it")->required();
   simulate->add_option("--items", work->work.items, "So many work items")
@@ -153,7 +147,7 @@ absl::Status ListDecisions(const DecisionsOptions& options, const Environment& e
     table.AddRow(DecisionRow(decision));
     json.push_back(DecisionJson(decision));
   }
-  PrintRows(table, json, options.common.output, environment);
+  PrintRows(table, json, options.common, environment);
   return absl::OkStatus();
 }
 
@@ -163,9 +157,7 @@ absl::Status ExplainDecision(const DecisionsOptions& options, const Environment&
   request.set_decision(options.decision);
   request.set_target(options.target);
   MUSTER_ASSIGN_OR_RETURN(const auto explained, agent->Call(&ScalingStub::GetDecision, request));
-  if (IsStructured(options.common.output)) {
-    PrintStructured(ExplainedJson(explained), options.common.output, environment);
-  } else {
+  if (!PrintIfStructured(ExplainedJson(explained), options.common, environment)) {
     PrintExplained(explained, *environment.out);
   }
   return absl::OkStatus();
@@ -175,9 +167,8 @@ absl::Status ExplainDecision(const DecisionsOptions& options, const Environment&
 
 void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<DecisionsOptions>();
-  CLI::App* const decisions =
-      AddScaleVerb(scale, {"decisions", "What was decided, newest first", Csv::kYes}, options,
-                   ListDecisions, environment);
+  CLI::App* const decisions = AddServerVerb(scale, "decisions", "What was decided, newest first",
+                                            options, ListDecisions, environment, Csv::kYes);
   decisions->add_option("--target", options->target, "Of this target only");
   decisions->add_option("--limit", options->limit, "So many at most")
       ->check(CLI::Range(1, kMaxListedDecisions))
@@ -185,8 +176,8 @@ void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
   decisions->add_flag("--watch", options->watch,
                       "Go on with each as it is made and carried out, newest last");
   CLI::App* const explain =
-      AddScaleVerb(scale, {"explain", "One decision in full; without a name, the last one"},
-                   options, ExplainDecision, environment);
+      AddServerVerb(scale, "explain", "One decision in full; without a name, the last one", options,
+                    ExplainDecision, environment);
   CLI::Option* const target =
       explain->add_option("--target", options->target, "The last one of this target");
   explain->add_option("DECISION", options->decision, "Its name")->excludes(target);
@@ -211,10 +202,8 @@ absl::Status ClearOverride(const OverrideOptions& options, ScalingAgentClient& a
   v1::ClearOverrideRequest request;
   request.set_target(options.target);
   MUSTER_RETURN_IF_ERROR(agent.Call(&ScalingStub::ClearOverride, request).status());
-  if (IsStructured(options.common.output)) {
-    PrintStructured({{"target", options.target}, {"override", nullptr}}, options.common.output,
-                    environment);
-  } else {
+  const ordered_json json = {{"target", options.target}, {"override", nullptr}};
+  if (!PrintIfStructured(json, options.common, environment)) {
     *environment.out << Printable(options.target) << ": the policy decides\n";
   }
   return absl::OkStatus();
@@ -229,13 +218,8 @@ absl::Status SetOverride(const OverrideOptions& options, ScalingAgentClient& age
   *request.mutable_hold() = base::ToProto(hold);
   MUSTER_ASSIGN_OR_RETURN(const auto set, agent.Call(&ScalingStub::SetOverride, request));
   const v1::ScalingOverride& held = set.override();
-  if (IsStructured(options.common.output)) {
-    const ordered_json override_json = {{"replicas", held.replicas()},
-                                        {"until", TimeJson(held.has_until(), held.until())},
-                                        {"by", held.by()}};
-    PrintStructured({{"target", held.target()}, {"override", override_json}}, options.common.output,
-                    environment);
-  } else {
+  const ordered_json json = {{"target", held.target()}, {"override", OverrideJson(held)}};
+  if (!PrintIfStructured(json, options.common, environment)) {
     *environment.out << Printable(held.target()) << ": held at " << held.replicas()
                      << " replicas until " << Rfc3339(base::FromProto(held.until())) << "\n";
   }
@@ -253,8 +237,8 @@ absl::Status Override(const OverrideOptions& options, const Environment& environ
 void AddScaleOverride(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<OverrideOptions>();
   CLI::App* const command =
-      AddScaleVerb(scale, {"override", "Hold a target at a number of replicas for a while"},
-                   options, Override, environment);
+      AddServerVerb(scale, "override", "Hold a target at a number of replicas for a while", options,
+                    Override, environment);
   command->add_option("TARGET", options->target, "As the rules name it")->required();
   CLI::Option_group* const what = command->add_option_group("what");
   CLI::Option* const replicas =

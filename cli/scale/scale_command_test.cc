@@ -2,7 +2,7 @@
 #include <thread>
 #include <vector>
 
-#include "cli/output/batch_view.h"
+#include "cli/output/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

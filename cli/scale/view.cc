@@ -5,13 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
-#include "cli/output/batch_view.h"
 #include "cli/output/format.h"
 #include "muster/base/proto_time.h"
 #include "muster/scaling/policy/explain.h"
@@ -19,8 +16,6 @@
 namespace muster::cli {
 
 using nlohmann::ordered_json;
-
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
 std::string RateCell(double items_per_second) {
   return items_per_second > 0 ? absl::StrFormat("%.1f/s", items_per_second) : "not known";
@@ -33,21 +28,6 @@ ordered_json CountsJson(const v1::ReplicaCounts& counts) {
           {"standby", counts.standby()},
           {"tasks", counts.tasks()}};
 }
-
-void PrintRows(const Table& table, const ordered_json& json, OutputFormat format,
-               const Environment& environment) {
-  switch (format) {
-    case OutputFormat::kTable:
-      return table.PrintTo(*environment.out);
-    case OutputFormat::kCsv:
-      return table.PrintCsvTo(*environment.out);
-    case OutputFormat::kJson:
-    case OutputFormat::kYaml:
-      PrintStructured(json, format, environment);
-  }
-}
-
-using nlohmann::ordered_json;
 
 std::string FromNow(absl::Time time, absl::Time now) {
   const absl::Duration left = time - now;
@@ -71,12 +51,9 @@ ordered_json SecondsJson(bool has, const google::protobuf::Duration& duration) {
 
 namespace {
 
-using nlohmann::ordered_json;
-
 // STATE_NOTHING_TO_DO → "nothing to do".
 std::string ActionName(v1::ScalingAction::State state) {
-  const std::string name = v1::ScalingAction::State_Name(state);
-  return absl::StrReplaceAll(absl::AsciiStrToLower(absl::StripPrefix(name, "STATE_")),
+  return absl::StrReplaceAll(EnumName(v1::ScalingAction::State_Name(state), "STATE_"),
                              {{"_", " "}});
 }
 
@@ -107,11 +84,9 @@ std::string ActionCell(const v1::ScalingDecision& decision) {
 
 Table DecisionColumns() {
   Table table;
-  for (const char* column : {"decision", "target", "decided"}) table.AddColumn(column);
-  for (const char* column : {"before", "replicas"}) table.AddColumn(column, Align::kRight);
-  for (const char* column : {"binding", "feasible", "action", "explanation"}) {
-    table.AddColumn(column);
-  }
+  table.AddColumns({"decision", "target", "decided"});
+  table.AddColumns({"before", "replicas"}, Align::kRight);
+  table.AddColumns({"binding", "feasible", "action", "explanation"});
   return table;
 }
 
@@ -153,8 +128,6 @@ std::string DecisionLine(const v1::ScalingDecision& decision) {
 }
 
 namespace {
-
-using nlohmann::ordered_json;
 
 // What the agent calls it when no bound or rule changed what the work asks for.
 constexpr char kNoBinding[] = "nothing";
@@ -270,35 +243,27 @@ ordered_json ExplainedJson(const v1::GetDecisionResponse& explained) {
 
 namespace {
 
-using nlohmann::ordered_json;
-
 std::string BindingCell(const v1::ScalingTarget& target, absl::Time now) {
   if (!target.has_override()) return OrDash(target.decision().binding());
   const absl::Time until = base::FromProto(target.override().until());
   return absl::StrCat("override to ", target.override().replicas(), ", ends ", FromNow(until, now));
 }
 
-ordered_json OverrideJson(const v1::ScalingTarget& target) {
-  if (!target.has_override()) return {};
-  const v1::ScalingOverride& held = target.override();
+}  // namespace
+
+ordered_json OverrideJson(const v1::ScalingOverride& held) {
   return {{"replicas", held.replicas()},
           {"until", TimeJson(held.has_until(), held.until())},
           {"by", held.by()}};
 }
 
-}  // namespace
-
 Table TargetColumns() {
   Table table;
   table.AddColumn("target");
-  for (const char* column : {"have", "want", "starting", "standby"}) {
-    table.AddColumn(column, Align::kRight);
-  }
-  table.AddColumn("oldest deadline");
-  table.AddColumn("feasible");
+  table.AddColumns({"have", "want", "starting", "standby"}, Align::kRight);
+  table.AddColumns({"oldest deadline", "feasible"});
   table.AddColumn("rate", Align::kRight);
-  table.AddColumn("binding");
-  table.AddColumn("trouble");
+  table.AddColumns({"binding", "trouble"});
   return table;
 }
 
@@ -323,7 +288,7 @@ ordered_json TargetJson(const v1::ScalingTarget& target) {
           {"sla_seconds", SecondsJson(target.has_sla(), target.sla())},
           {"replicas", CountsJson(target.replicas())},
           {"decision", target.has_decision() ? DecisionJson(target.decision()) : ordered_json()},
-          {"override", OverrideJson(target)},
+          {"override", target.has_override() ? OverrideJson(target.override()) : ordered_json()},
           {"items_per_second", target.items_per_second()},
           {"service_time_seconds", SecondsJson(target.has_service_time(), target.service_time())},
           {"cold_start_seconds", SecondsJson(target.has_cold_start(), target.cold_start())},

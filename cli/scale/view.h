@@ -15,15 +15,9 @@
 
 namespace muster::cli {
 
-// "-" where there is nothing to say.
-std::string OrDash(const std::string& text);
 // "40.0/s"; "not known".
 std::string RateCell(double items_per_second);
 nlohmann::ordered_json CountsJson(const v1::ReplicaCounts& counts);
-
-// Prints `table`, or `json` for programs, depending on `format`.
-void PrintRows(const Table& table, const nlohmann::ordered_json& json, OutputFormat format,
-               const Environment& environment);
 
 // Times of messages, for people and for programs.
 
@@ -63,6 +57,7 @@ nlohmann::ordered_json ExplainedJson(const v1::GetDecisionResponse& explained);
 Table TargetColumns();
 // Times are told from `now`.
 std::vector<std::string> TargetRow(const v1::ScalingTarget& target, absl::Time now);
+nlohmann::ordered_json OverrideJson(const v1::ScalingOverride& held);
 nlohmann::ordered_json TargetJson(const v1::ScalingTarget& target);
 
 }  // namespace muster::cli

@@ -1,6 +1,7 @@
 // The options that say where a command works: on a data directory or on a mesh.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,20 @@ void AddController(CLI::App* command, CommonOptions* options);
 
 // For commands that only services can do: without `--data-dir`.
 void AddServer(CLI::App* command, CommonOptions* options);
+
+// Adds the command `name` to `parent`: it works on a server, prints as --output says, and runs
+// `verb(options, environment)`. `Options` has a member `common`.
+template <typename Options, typename Verb>
+CLI::App* AddServerVerb(CLI::App* parent, const char* name, const char* about,
+                        const std::shared_ptr<Options>& options, Verb verb,
+                        const Environment& environment, Csv csv = Csv::kNo) {
+  CLI::App* const command =
+      AddCommand(parent, name, about, environment,
+                 [options, verb, &environment] { return verb(*options, environment); });
+  AddServer(command, &options->common);
+  AddOutput(command, &options->common, csv);
+  return command;
+}
 
 // NotFound, with how to name a data directory, if there is none at `data_dir`. Does not look into
 // an existing directory: opening its stores reports what is missing there.

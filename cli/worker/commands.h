@@ -4,10 +4,6 @@
 
 #include "cli/output/environment.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace muster::cli {
 
 void AddWorker(CLI::App* app, const Environment& environment);

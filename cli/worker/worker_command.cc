@@ -1,5 +1,4 @@
 // muster worker list | scale | pause | resume | drain
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,17 +42,8 @@ struct WorkerResult {
   ordered_json details;
 };
 using WorkerResults = std::vector<WorkerResult>;
-using Verb = std::function<absl::StatusOr<WorkerResults>(const MeshClient&, const Worker&,
-                                                         const WorkerOptions&)>;
-
-void Print(const WorkerOptions& options, const Table& table, const ordered_json& json,
-           const Environment& environment) {
-  if (IsStructured(options.common.output)) {
-    PrintStructured(json, options.common.output, environment);
-  } else {
-    table.PrintTo(*environment.out);
-  }
-}
+using Deed = absl::StatusOr<WorkerResults> (*)(const MeshClient&, const Worker&,
+                                               const WorkerOptions&);
 
 // Says of each processor that failed why it did. An error counts for more than no answer, whichever
 // comes last.
@@ -99,7 +89,7 @@ absl::Status List(const WorkerOptions& options, const Environment& environment) 
     if (!workers[i].serves() || status.ok() || absl::IsNotFound(status)) continue;
     failures.push_back(base::Annotate(status, workers[i].name()));
   }
-  Print(options, table, json, environment);
+  PrintRows(table, json, options.common, environment);
   FailEach(failures, environment);
   return absl::OkStatus();
 }
@@ -116,16 +106,16 @@ absl::StatusOr<std::vector<Worker>> FindServing(MeshClient& mesh, const WorkerOp
       absl::StrCat(mesh.options().address, ": it has heard of no processor"));
 }
 
-// Runs `verb` on each processor and prints what it did. Skips a processor that does not work for
+// Does `deed` on each processor and prints what it did. Skips a processor that does not work for
 // the job, unless it is named or no processor works for the job.
-absl::Status ForEachWorker(const WorkerOptions& options, const Verb& verb,
+absl::Status ForEachWorker(const WorkerOptions& options, Deed deed,
                            const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, OpenMesh(options));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<Worker> workers, FindServing(*mesh, options));
   const auto answers =
-      ParallelMap(workers, [&](const Worker& one) { return verb(*mesh, one, options); });
+      ParallelMap(workers, [&](const Worker& one) { return deed(*mesh, one, options); });
   Table table;
-  for (const char* column : {"instance", "job", "answer"}) table.AddColumn(column);
+  table.AddColumns({"instance", "job", "answer"});
   ordered_json json = ordered_json::array();
   std::vector<absl::Status> failures;
   for (size_t i = 0; i < workers.size(); ++i) {
@@ -135,14 +125,14 @@ absl::Status ForEachWorker(const WorkerOptions& options, const Verb& verb,
       failures.push_back(base::Annotate(status, workers[i].name()));
       continue;
     }
-    for (const WorkerResult& deed : *answers[i]) {
-      table.AddRow({workers[i].name(), deed.job.empty() ? "all" : deed.job, deed.what});
-      json.push_back({{"instance", workers[i].name()}, {"job", deed.job}});
-      json.back().update(deed.details);
+    for (const WorkerResult& result : *answers[i]) {
+      table.AddRow({workers[i].name(), result.job.empty() ? "all" : result.job, result.what});
+      json.push_back({{"instance", workers[i].name()}, {"job", result.job}});
+      json.back().update(result.details);
     }
   }
   if (json.empty() && failures.empty() && !options.job.empty()) return NobodyWorksFor(options.job);
-  Print(options, table, json, environment);
+  PrintRows(table, json, options.common, environment);
   FailEach(failures, environment);
   return absl::OkStatus();
 }
@@ -220,24 +210,6 @@ absl::StatusOr<WorkerResults> Drain(const MeshClient& mesh, const Worker& worker
        {{"answer", "drained"}, {"messages_released", drained.messages_released()}}}};
 }
 
-using Action = std::function<absl::Status(const WorkerOptions&, const Environment&)>;
-
-CLI::App* AddVerb(CLI::App* parent, const char* name, const char* about,
-                  const std::shared_ptr<WorkerOptions>& options, Action action,
-                  const Environment& environment) {
-  CLI::App* const command = parent->add_subcommand(name, about);
-  AddServer(command, &options->common);
-  AddOutput(command, &options->common, Csv::kNo);
-  command->add_option("--instance", options->instance, "This processor only");
-  command->add_option("--job", options->job, "What it does for this job only");
-  command->callback([options, action = std::move(action), &environment] {
-    if (const absl::Status status = action(*options, environment); !status.ok()) {
-      environment.Fail(status);
-    }
-  });
-  return command;
-}
-
 std::string CheckGrace(const std::string& text) {
   return base::ParseDuration(text).ok() ? "" : absl::StrCat("'", text, "' is no time like 30s");
 }
@@ -248,13 +220,17 @@ void AddWorker(CLI::App* app, const Environment& environment) {
   CLI::App* const parent = app->add_subcommand("worker", "Look after the processors of a mesh");
   parent->require_subcommand(1);
   const auto options = std::make_shared<WorkerOptions>();
-  AddVerb(parent, "list", "What each processor does for each job", options, List, environment);
-  const auto add_deed = [&](const char* name, const char* about, Verb verb) {
-    const Action action = [verb = std::move(verb)](const WorkerOptions& chosen,
-                                                   const Environment& where) {
-      return ForEachWorker(chosen, verb, where);
-    };
-    return AddVerb(parent, name, about, options, action, environment);
+  const auto add_verb = [&](const char* name, const char* about, auto verb) {
+    CLI::App* const command = AddServerVerb(parent, name, about, options, verb, environment);
+    command->add_option("--instance", options->instance, "This processor only");
+    command->add_option("--job", options->job, "What it does for this job only");
+    return command;
+  };
+  add_verb("list", "What each processor does for each job", List);
+  const auto add_deed = [&](const char* name, const char* about, Deed deed) {
+    return add_verb(name, about, [deed](const WorkerOptions& chosen, const Environment& where) {
+      return ForEachWorker(chosen, deed, where);
+    });
   };
   add_deed("scale", "Let each have so many threads for a job, until it restarts", Scale)
       ->add_option("THREADS", options->threads, "At most, for each job")

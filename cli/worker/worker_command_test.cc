@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/output/batch_view.h"
+#include "cli/output/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/proto_time.h"

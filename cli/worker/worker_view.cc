@@ -3,11 +3,8 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
-#include "cli/output/batch_view.h"
 #include "muster/base/proto_time.h"
 
 namespace muster::cli {
@@ -36,18 +33,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string Cell(const std::string& text) { return text.empty() ? "-" : text; }
 std::string Cell(std::optional<int64_t> number) {
   return number.has_value() ? absl::StrCat(*number) : "-";
 }
 
 ordered_json JsonOf(std::optional<int64_t> number) {
   return number.has_value() ? ordered_json(*number) : ordered_json();
-}
-
-// LISTENER_PHASE_PAUSED → "paused".
-std::string PhaseName(v1::ListenerPhase phase) {
-  return absl::AsciiStrToLower(absl::StripPrefix(v1::ListenerPhase_Name(phase), "LISTENER_PHASE_"));
 }
 
 // The load that the last heartbeat tells of; null: none.
@@ -104,7 +95,7 @@ std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse
   std::vector<WorkerView> views;
   for (const v1::ListenerState& state : answer.listeners()) {
     WorkerView view = ViewFromHeartbeat(worker, state.job());
-    view.phase = PhaseName(state.phase());
+    view.phase = EnumName(v1::ListenerPhase_Name(state.phase()), "LISTENER_PHASE_");
     view.active = state.active_dequeue_tasks();
     view.max = state.options().max_dequeue_tasks();
     view.depth = state.queue_depth();
@@ -126,19 +117,15 @@ std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse
 
 Table WorkerView::Columns() {
   Table table;
-  for (const char* column : {"instance", "job", "phase"}) table.AddColumn(column);
-  for (const char* column : {"busy", "active", "max", "queue", "items/s", "p95"}) {
-    table.AddColumn(column, Align::kRight);
-  }
-  table.AddColumn("handler");
-  table.AddColumn("last heartbeat");
-  table.AddColumn("trouble");
+  table.AddColumns({"instance", "job", "phase"});
+  table.AddColumns({"busy", "active", "max", "queue", "items/s", "p95"}, Align::kRight);
+  table.AddColumns({"handler", "last heartbeat", "trouble"});
   return table;
 }
 
 std::vector<std::string> WorkerView::Row() const {
   return {instance,
-          Cell(job),
+          OrDash(job),
           phase,
           Cell(busy),
           Cell(active),
@@ -146,9 +133,9 @@ std::vector<std::string> WorkerView::Row() const {
           Cell(depth),
           items_per_second.has_value() ? absl::StrFormat("%.1f", *items_per_second) : "-",
           p95.has_value() ? absl::FormatDuration(absl::Trunc(*p95, absl::Microseconds(1))) : "-",
-          Cell(handler_version),
+          OrDash(handler_version),
           Rfc3339(heard),
-          Cell(trouble)};
+          OrDash(trouble)};
 }
 
 ordered_json WorkerView::Json() const {
