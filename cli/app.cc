@@ -32,17 +32,6 @@
 
 namespace muster::cli {
 
-// Names the first word of a parsed command line that no command takes, and what may have been meant
-// by it. Two lines; empty where every word was taken.
-std::string ExplainUnknownWord(const CLI::App& app);
-
-// Of a word that `app`, a command or the program, does not take. Two lines.
-std::string ExplainUnknownArgument(const CLI::App& app, const std::string& word);
-
-// Of a parsed command line of known words: what is missing or malformed, and in which command. Two
-// lines.
-std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& mistake);
-
 namespace {
 
 // The outermost of the commands that were given a word that they do not take; nullptr: none was.
@@ -147,18 +136,21 @@ std::string Complaint(const CLI::App& command, const std::string& what) {
                       "--help tells more\n");
 }
 
-}  // namespace
+// Of a word that `app`, a command or the program, does not take. Two lines.
+std::string ExplainUnknownArgument(const CLI::App& app, const std::string& word) {
+  return Complaint(app, Explain(app, word));
+}
 
+// Names the first word of a parsed command line that no command takes, and what may have been meant
+// by it. Two lines; empty where every word was taken.
 std::string ExplainUnknownWord(const CLI::App& app) {
   const CLI::App* const unparsed = FindUnparsed(app);
   if (unparsed == nullptr) return "";
   return ExplainUnknownArgument(*unparsed, FirstUnknownWord(*unparsed));
 }
 
-std::string ExplainUnknownArgument(const CLI::App& app, const std::string& word) {
-  return Complaint(app, Explain(app, word));
-}
-
+// Of a parsed command line of known words: what is missing or malformed, and in which command. Two
+// lines.
 std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& mistake) {
   const CLI::App& command = Innermost(app);
   const std::string name = NameBelow(command);
@@ -167,8 +159,6 @@ std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& mistak
 }
 
 // muster help [COMMAND…]
-
-namespace {
 
 // nullptr: there is none.
 const CLI::App* CommandBelow(const CLI::App& app, const std::string& name) {

@@ -149,11 +149,9 @@ absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, const MeshClie
 std::unique_ptr<ProgressBar> BarFor(Follower& follower, const SubmitOptions& options,
                                     const Environment& environment) {
   if (options.quiet || !(options.watch || environment.err_is_terminal)) return nullptr;
-  ProgressBarOptions bar;
-  bar.terminal = environment.err_is_terminal;
-  bar.interval = environment.err_is_terminal ? absl::Milliseconds(100) : absl::Seconds(2);
   return std::make_unique<ProgressBar>(
-      bar, [&follower] { return follower.progress(); }, environment.err, environment.clock);
+      ProgressBarOptions::For(environment), [&follower] { return follower.progress(); },
+      environment.err, environment.clock);
 }
 
 void PrintSubmitted(const v1::BatchStatus& status, bool was_complete, const SubmitOptions& options,

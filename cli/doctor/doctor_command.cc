@@ -10,13 +10,10 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "cli/doctor/commands.h"
-#include "cli/doctor/finding.h"
 #include "cli/doctor/nats_checkup.h"
 #include "cli/doctor/work_checkup.h"
 #include "cli/output/environment.h"
@@ -29,15 +26,10 @@
 #include "muster/bus/roster.h"
 #include "muster/item/queue_names.h"
 #include "muster/v1/batch_service.grpc.pb.h"
+#include "nlohmann/json.hpp"
 #include "services/host/host_options.h"
 
 namespace muster::cli {
-
-// Changes nothing. What cannot be looked at is a finding too; only an initiator that does not
-// answer, or is none, is an error. `version` is this program's.
-absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::string& account,
-                                   const std::string& version, const Environment& environment);
-
 namespace {
 
 constexpr absl::Duration kMaxSkew = absl::Seconds(1);
@@ -45,9 +37,8 @@ constexpr char kSetClocks[] = "let NTP set the clocks: deadlines and leases are 
 
 // "processor p-1".
 std::string NameOf(const v1::Instance& instance) {
-  return absl::StrCat(
-      absl::AsciiStrToLower(absl::StripPrefix(v1::Role_Name(instance.info().role()), "ROLE_")), " ",
-      instance.info().instance());
+  return absl::StrCat(EnumName(v1::Role_Name(instance.info().role()), "ROLE_"), " ",
+                      instance.info().instance());
 }
 
 Finding Unknown(const std::string& what) {
@@ -79,6 +70,12 @@ Finding CheckHealth(const MeshClient& mesh, const v1::Instance& instance, bool h
   }
   return {Health::kOk, name,
           absl::StrCat(address, " is ready, version ", instance.info().version())};
+}
+
+void CheckHealthOfAll(const MeshClient& mesh, const std::vector<v1::Instance>& instances,
+                      bool has_nats, Findings* findings) {
+  const auto check = [&](const auto& one) { return CheckHealth(mesh, one, has_nats); };
+  for (Finding& finding : ParallelMap(instances, check)) findings->push_back(std::move(finding));
 }
 
 void CheckVersion(const v1::Instance& instance, const std::string& version, Findings* findings) {
@@ -140,7 +137,7 @@ void CheckRoles(const std::vector<v1::Instance>& instances, const ScalingTargets
         instances.begin(), instances.end(),
         [role = role](const auto& one) { return one.info().role() == role && !one.leaving(); });
     if (there) continue;
-    const std::string what = absl::AsciiStrToLower(absl::StripPrefix(v1::Role_Name(role), "ROLE_"));
+    const std::string what = EnumName(v1::Role_Name(role), "ROLE_");
     if (role == v1::ROLE_PROCESSOR && !started.empty()) {
       findings->push_back({Health::kOk, what, "none is there; the scaling agent starts them"});
       continue;
@@ -151,10 +148,7 @@ void CheckRoles(const std::vector<v1::Instance>& instances, const ScalingTargets
 
 void CheckInstances(const MeshClient& mesh, const std::vector<v1::Instance>& instances,
                     const std::string& version, absl::Time now, Findings* findings) {
-  for (Finding& finding :
-       ParallelMap(instances, [&](const auto& one) { return CheckHealth(mesh, one, true); })) {
-    findings->push_back(std::move(finding));
-  }
+  CheckHealthOfAll(mesh, instances, true, findings);
   for (const v1::Instance& instance : instances) {
     CheckVersion(instance, version, findings);
     CheckClock(instance, findings);
@@ -170,10 +164,7 @@ Findings WithoutNats(const MeshClient& mesh, const std::vector<v1::Instance>& la
        absl::StrCat("the initiator at ", mesh.options().address, " gets no answer from it"),
        "start nats-server, or see whether it hangs and the initiator's machine reaches it; the "
        "rest mends itself"}};
-  for (Finding& finding :
-       ParallelMap(last_heard, [&](const auto& one) { return CheckHealth(mesh, one, false); })) {
-    findings.push_back(std::move(finding));
-  }
+  CheckHealthOfAll(mesh, last_heard, false, &findings);
   for (const char* what : {"processor", "controller", "jobs", "queues", "batches"}) {
     findings.push_back(Unknown(what));
   }
@@ -188,8 +179,8 @@ absl::Status RequireInitiator(const MeshClient& mesh) {
   return absl::IsUnimplemented(listed) ? listed : absl::OkStatus();  // others CheckWork tells
 }
 
-}  // namespace
-
+// Changes nothing. What cannot be looked at is a finding too; only an initiator that does not
+// answer, or is none, is an error. `version` is this program's.
 absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::string& account,
                                    const std::string& version, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
@@ -210,9 +201,38 @@ absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::stri
   return findings;
 }
 
-// muster doctor
+const char* NameOf(Health health) {
+  switch (health) {
+    case Health::kOk:
+      return "ok";
+    case Health::kUnknown:
+      return "unknown";
+    case Health::kWarning:
+      return "warning";
+    case Health::kWrong:
+      break;
+  }
+  return "wrong";
+}
 
-namespace {
+// One line each, or JSON or YAML. The exit code is kError when something is wrong.
+void PrintFindings(const Findings& findings, const CommonOptions& options,
+                   const Environment& environment) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const Finding& finding : findings) {
+    if (finding.health == Health::kWrong) environment.exit_code = kError;
+    json.push_back({{"health", NameOf(finding.health)},
+                    {"what", finding.what},
+                    {"found", finding.found},
+                    {"to_do", finding.to_do}});
+    if (IsStructured(options.output)) continue;
+    *environment.out << NameOf(finding.health) << ": " << Printable(finding.what) << ": "
+                     << Printable(finding.found);
+    if (!finding.to_do.empty()) *environment.out << "; " << Printable(finding.to_do);
+    *environment.out << "\n";
+  }
+  PrintIfStructured(json, options, environment);
+}
 
 struct DoctorOptions {
   CommonOptions common;
@@ -237,7 +257,7 @@ absl::Status Examine(const DoctorOptions& options, const Environment& environmen
     findings.push_back({Health::kWrong, "initiator", std::string(mesh.status().message()),
                         "see whether muster-initiator runs there"});
   }
-  PrintFindings(findings, options.common.output, environment);
+  PrintFindings(findings, options.common, environment);
   // The findings name the error already.
   if (!mesh.ok()) environment.exit_code = ExitCodeOf(mesh.status());
   return absl::OkStatus();

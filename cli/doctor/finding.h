@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/environment.h"
-
 namespace muster::cli {
 
 // kUnknown: the doctor has not looked.
@@ -18,8 +16,5 @@ struct Finding {
   std::string to_do{};  // how to mend it; empty: nothing to do
 };
 using Findings = std::vector<Finding>;
-
-// One line each, or JSON or YAML. The exit code is kError when something is wrong.
-void PrintFindings(const Findings& findings, OutputFormat format, const Environment& environment);
 
 }  // namespace muster::cli

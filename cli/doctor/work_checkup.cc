@@ -10,10 +10,8 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "cli/output/format.h"
 #include "cli/queue/queue_admin.h"
 #include "cli/scale/agent_client.h"
@@ -45,8 +43,7 @@ Finding LeaderFinding(const v1::Instance& instance, const v1::GetAgentResponse& 
             absl::StrCat("refused a change of its rules: ", agent.rules_refusal()),
             "mend the file; until then the rules before it are in force"};
   }
-  const std::string mode =
-      absl::AsciiStrToLower(absl::StripPrefix(v1::ScalingMode_Name(agent.mode()), "SCALING_MODE_"));
+  const std::string mode = EnumName(v1::ScalingMode_Name(agent.mode()), "SCALING_MODE_");
   return {Health::kOk, what,
           absl::StrCat("leads; mode ", mode, ", actuator ", agent.actuator(), ", rules revision ",
                        agent.rules_revision())};

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "absl/time/time.h"
+#include "cli/output/environment.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 
@@ -29,6 +30,12 @@ struct ProgressBarOptions {
   bool terminal = false;
   // Between two redraws, or two lines; a line that repeats the last one is left out.
   absl::Duration interval = absl::Milliseconds(100);
+
+  // For the stderr of a command.
+  static ProgressBarOptions For(const Environment& environment) {
+    const bool terminal = environment.err_is_terminal;
+    return {terminal, terminal ? absl::Milliseconds(100) : absl::Seconds(2)};
+  }
 };
 
 // Thread-safe.

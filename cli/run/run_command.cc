@@ -160,11 +160,9 @@ absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& opti
                                            const Environment& environment) {
   if (options.quiet || run.submission().start == initiator::batch::Start::kDone)
     return run.Run(stop);
-  ProgressBarOptions bar_options;
-  bar_options.terminal = environment.err_is_terminal;
-  bar_options.interval = environment.err_is_terminal ? absl::Milliseconds(100) : absl::Seconds(2);
   ProgressBar bar(
-      bar_options, [&run] { return run.progress(); }, environment.err, environment.clock);
+      ProgressBarOptions::For(environment), [&run] { return run.progress(); }, environment.err,
+      environment.clock);
   return run.Run(stop);
 }
 

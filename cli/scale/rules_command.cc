@@ -54,10 +54,6 @@ absl::StatusOr<absl::Time> TimeOf(const RulesOptions& options, const Environment
   return time;
 }
 
-std::string NextChangeText(absl::Time next) {
-  return next == absl::InfiniteFuture() ? "never" : Rfc3339(next);
-}
-
 // What rules, and by which constraint: "[5, 100] (month-end)".
 std::string RangeCell(const Ruling& ruling) {
   const std::string by = ruling.range_by.empty() ? "the target's own" : ruling.range_by;
@@ -100,7 +96,7 @@ absl::Status ShowFile(const RulesOptions& options, const Environment& environmen
     table.AddRow({target.id, RangeCell(ruling),
                   NumberCell(ruling.budget.value_or(0), ruling.budget_by),
                   NumberCell(ruling.standby, ruling.standby_by), OrDash(ruling.prewarmed_by),
-                  NextChangeText(next)});
+                  next == absl::InfiniteFuture() ? "never" : Rfc3339(next)});
     json.push_back(RulingJson(target, ruling, next));
   }
   PrintRows(table, json, options.common, environment);

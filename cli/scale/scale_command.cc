@@ -93,8 +93,6 @@ void AddScaleStatus(CLI::App* scale, const Environment& environment) {
 
 namespace {
 
-using nlohmann::ordered_json;
-
 struct DecisionsOptions {
   CommonOptions common;
   std::string target;  // empty: all
@@ -186,8 +184,6 @@ void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
 // muster scale override TARGET N --for TIME | override TARGET --clear
 
 namespace {
-
-using nlohmann::ordered_json;
 
 struct OverrideOptions {
   CommonOptions common;
