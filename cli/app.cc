@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -16,8 +14,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "cli/batch/commands.h"
 #include "cli/doctor/commands.h"
 #include "cli/main.h"

@@ -2,7 +2,6 @@
 
 #include "cli/completion.h"
 
-#include <memory>
 #include <ostream>
 #include <string>
 #include <vector>

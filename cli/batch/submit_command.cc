@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -25,7 +24,6 @@
 #include "muster/input/byte_source.h"
 #include "muster/job/job_file.h"
 #include "muster/os/stop_signals.h"
-#include "muster/report/report_proto.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "nlohmann/json.hpp"

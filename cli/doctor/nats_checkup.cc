@@ -1,7 +1,6 @@
 #include "cli/doctor/nats_checkup.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <vector>
 

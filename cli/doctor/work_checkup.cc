@@ -1,6 +1,5 @@
 #include "cli/doctor/work_checkup.h"
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>

@@ -228,8 +228,8 @@ bool PrintIfStructured(const ordered_json& json, const CommonOptions& options,
 void PrintRows(const Table& table, const ordered_json& json, const CommonOptions& options,
                const Environment& environment) {
   if (PrintIfStructured(json, options, environment)) return;
-  options.output == OutputFormat::kCsv ? table.PrintCsvTo(*environment.out)
-                                       : table.PrintTo(*environment.out);
+  if (options.output == OutputFormat::kCsv) return table.PrintCsvTo(*environment.out);
+  table.PrintTo(*environment.out);
 }
 
 }  // namespace muster::cli

@@ -2,7 +2,6 @@
 
 #include "cli/queue/queue_admin.h"
 
-#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>

@@ -1,6 +1,4 @@
 // muster cost [BATCH]
-#include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>

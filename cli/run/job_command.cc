@@ -1,7 +1,6 @@
 // muster job apply | list | get | delete | check FILE
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"

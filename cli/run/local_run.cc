@@ -4,7 +4,6 @@
 #include <future>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -37,10 +36,6 @@ namespace {
 constexpr absl::Duration kLossCheckInterval = absl::Seconds(1);
 // SIGTERM to exit takes at most 5 s: workers get most of it.
 constexpr absl::Duration kWorkerGrace = absl::Seconds(3);
-
-std::string DefaultRequestId(const job::JobDefinition& job, const std::string& input) {
-  return absl::StrCat(job.name, ":", input);
-}
 
 }  // namespace
 
@@ -169,7 +164,7 @@ absl::StatusOr<initiator::batch::Submission> LocalRun::Submit(const std::stop_to
   initiator::batch::SubmitRequest submit;
   const bool chosen = !request_.request_id.empty();
   submit.request_id =
-      chosen ? request_.request_id : DefaultRequestId(*request_.job, source_->path());
+      chosen ? request_.request_id : absl::StrCat(request_.job->name, ":", source_->path());
   submit.handler_version = request_.handler.version;
   submit.allow_new_revision = !chosen;
   submit.always_new = request_.always_new;

@@ -9,7 +9,6 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "cli/batch/report.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
@@ -19,7 +18,6 @@
 #include "cli/server/options.h"
 #include "muster/backend/backend.h"
 #include "muster/base/mutex.h"
-#include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/job/job_file.h"
 #include "muster/os/stop_signals.h"

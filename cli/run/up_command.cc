@@ -1,6 +1,5 @@
 // `muster up`: a whole mesh in one process.
 #include <memory>
-#include <string>
 
 #include "CLI/CLI.hpp"
 #include "cli/output/environment.h"

@@ -7,7 +7,6 @@
 #include <optional>
 #include <ostream>
 #include <string>
-#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"

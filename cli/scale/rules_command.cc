@@ -1,6 +1,5 @@
 // muster scale rules check FILE | rules show [FILE --at TIME]
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 

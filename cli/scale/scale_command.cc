@@ -1,4 +1,4 @@
-// muster scale status [TARGET] | simulate TARGET --items N
+// muster scale status | simulate | decisions | explain | override; rules_command.cc has rules
 
 #include <memory>
 #include <optional>
@@ -20,7 +20,6 @@
 #include "muster/scaling/policy/quote_proto.h"
 
 namespace muster::cli {
-
 namespace {
 
 using nlohmann::ordered_json;
@@ -65,33 +64,7 @@ absl::Status SimulateWork(const SimulateOptions& options, const Environment& env
   return absl::OkStatus();
 }
 
-}  // namespace
-
-void AddScaleStatus(CLI::App* scale, const Environment& environment) {
-  const auto options = std::make_shared<StatusOptions>();
-  AddServerVerb(scale, "status", "Where each target stands", options, ShowTargets, environment,
-                Csv::kYes)
-      ->add_option("TARGET", options->target, "This one only");
-  const auto work = std::make_shared<SimulateOptions>();
-  CLI::App* const simulate = AddServerVerb(
-      scale, "simulate", "What would become of more work, put now; exit 4 if it would be late",
-      work, SimulateWork, environment);
-  simulate->add_option("TARGET", work->target, "As the rules name it")->required();
-  simulate->add_option("--items", work->work.items, "So many work items")
-      ->required()
-      ->check(CLI::Range(int64_t{1}, scaling::policy::kMaxQuotedItems));
-  AddSla(simulate, &work->work.sla);
-  simulate
-      ->add_option("--rate", work->work.items_per_second,
-                   "Items per second of one replica, in place of what is known")
-      ->check(CLI::PositiveNumber);
-  simulate->add_option("--price", work->price, "Dollars for an hour of a replica")
-      ->check(CLI::NonNegativeNumber);
-}
-
 // muster scale decisions [--watch] | explain [DECISION]
-
-namespace {
 
 struct DecisionsOptions {
   CommonOptions common;
@@ -161,29 +134,7 @@ absl::Status ExplainDecision(const DecisionsOptions& options, const Environment&
   return absl::OkStatus();
 }
 
-}  // namespace
-
-void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
-  const auto options = std::make_shared<DecisionsOptions>();
-  CLI::App* const decisions = AddServerVerb(scale, "decisions", "What was decided, newest first",
-                                            options, ListDecisions, environment, Csv::kYes);
-  decisions->add_option("--target", options->target, "Of this target only");
-  decisions->add_option("--limit", options->limit, "So many at most")
-      ->check(CLI::Range(1, kMaxListedDecisions))
-      ->capture_default_str();
-  decisions->add_flag("--watch", options->watch,
-                      "Go on with each as it is made and carried out, newest last");
-  CLI::App* const explain =
-      AddServerVerb(scale, "explain", "One decision in full; without a name, the last one", options,
-                    ExplainDecision, environment);
-  CLI::Option* const target =
-      explain->add_option("--target", options->target, "The last one of this target");
-  explain->add_option("DECISION", options->decision, "Its name")->excludes(target);
-}
-
 // muster scale override TARGET N --for TIME | override TARGET --clear
-
-namespace {
 
 struct OverrideOptions {
   CommonOptions common;
@@ -228,7 +179,45 @@ absl::Status Override(const OverrideOptions& options, const Environment& environ
                        : SetOverride(options, *agent, environment);
 }
 
-}  // namespace
+void AddScaleStatus(CLI::App* scale, const Environment& environment) {
+  const auto options = std::make_shared<StatusOptions>();
+  AddServerVerb(scale, "status", "Where each target stands", options, ShowTargets, environment,
+                Csv::kYes)
+      ->add_option("TARGET", options->target, "This one only");
+  const auto work = std::make_shared<SimulateOptions>();
+  CLI::App* const simulate = AddServerVerb(
+      scale, "simulate", "What would become of more work, put now; exit 4 if it would be late",
+      work, SimulateWork, environment);
+  simulate->add_option("TARGET", work->target, "As the rules name it")->required();
+  simulate->add_option("--items", work->work.items, "So many work items")
+      ->required()
+      ->check(CLI::Range(int64_t{1}, scaling::policy::kMaxQuotedItems));
+  AddSla(simulate, &work->work.sla);
+  simulate
+      ->add_option("--rate", work->work.items_per_second,
+                   "Items per second of one replica, in place of what is known")
+      ->check(CLI::PositiveNumber);
+  simulate->add_option("--price", work->price, "Dollars for an hour of a replica")
+      ->check(CLI::NonNegativeNumber);
+}
+
+void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
+  const auto options = std::make_shared<DecisionsOptions>();
+  CLI::App* const decisions = AddServerVerb(scale, "decisions", "What was decided, newest first",
+                                            options, ListDecisions, environment, Csv::kYes);
+  decisions->add_option("--target", options->target, "Of this target only");
+  decisions->add_option("--limit", options->limit, "So many at most")
+      ->check(CLI::Range(1, kMaxListedDecisions))
+      ->capture_default_str();
+  decisions->add_flag("--watch", options->watch,
+                      "Go on with each as it is made and carried out, newest last");
+  CLI::App* const explain =
+      AddServerVerb(scale, "explain", "One decision in full; without a name, the last one", options,
+                    ExplainDecision, environment);
+  CLI::Option* const target =
+      explain->add_option("--target", options->target, "The last one of this target");
+  explain->add_option("DECISION", options->decision, "Its name")->excludes(target);
+}
 
 void AddScaleOverride(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<OverrideOptions>();
@@ -252,6 +241,8 @@ void AddScaleOverride(CLI::App* scale, const Environment& environment) {
   hold->needs(replicas);
   replicas->needs(hold);
 }
+
+}  // namespace
 
 void AddScale(CLI::App* app, const Environment& environment) {
   CLI::App* const scale = app->add_subcommand("scale", "Grow and shrink by rules and deadlines");

@@ -17,18 +17,6 @@ namespace muster::cli {
 
 using nlohmann::ordered_json;
 
-std::string RateCell(double items_per_second) {
-  return items_per_second > 0 ? absl::StrFormat("%.1f/s", items_per_second) : "not known";
-}
-
-ordered_json CountsJson(const v1::ReplicaCounts& counts) {
-  return {{"ready", counts.ready()},
-          {"starting", counts.starting()},
-          {"draining", counts.draining()},
-          {"standby", counts.standby()},
-          {"tasks", counts.tasks()}};
-}
-
 std::string FromNow(absl::Time time, absl::Time now) {
   const absl::Duration left = time - now;
   if (absl::AbsDuration(left) < absl::Milliseconds(50)) return "now";
@@ -51,6 +39,19 @@ ordered_json SecondsJson(bool has, const google::protobuf::Duration& duration) {
 
 namespace {
 
+// "40.0/s"; "not known".
+std::string RateCell(double items_per_second) {
+  return items_per_second > 0 ? absl::StrFormat("%.1f/s", items_per_second) : "not known";
+}
+
+ordered_json CountsJson(const v1::ReplicaCounts& counts) {
+  return {{"ready", counts.ready()},
+          {"starting", counts.starting()},
+          {"draining", counts.draining()},
+          {"standby", counts.standby()},
+          {"tasks", counts.tasks()}};
+}
+
 // STATE_NOTHING_TO_DO → "nothing to do".
 std::string ActionName(v1::ScalingAction::State state) {
   return absl::StrReplaceAll(EnumName(v1::ScalingAction::State_Name(state), "STATE_"),
@@ -67,8 +68,7 @@ ordered_json ActionJson(const v1::ScalingDecision& decision) {
           {"answered", TimeJson(action.has_answered(), action.answered())}};
 }
 
-}  // namespace
-
+// "yes"; "no: 53 s late, needs 5".
 std::string FeasibleCell(const v1::ScalingDecision& decision) {
   if (decision.feasible()) return "yes";
   const std::string late = decision.has_late_by()
@@ -78,9 +78,12 @@ std::string FeasibleCell(const v1::ScalingDecision& decision) {
                               : absl::StrCat("no: ", late);
 }
 
+// The state of the decision's action: "nothing to do", "done"; "-": it has none.
 std::string ActionCell(const v1::ScalingDecision& decision) {
   return decision.has_action() ? ActionName(decision.action().state()) : "-";
 }
+
+}  // namespace
 
 Table DecisionColumns() {
   Table table;

@@ -1,4 +1,4 @@
-// How `muster scale` shows targets and decisions; first what its views share.
+// How `muster scale` shows targets and decisions.
 #pragma once
 
 #include <iosfwd>
@@ -15,10 +15,6 @@
 
 namespace muster::cli {
 
-// "40.0/s"; "not known".
-std::string RateCell(double items_per_second);
-nlohmann::ordered_json CountsJson(const v1::ReplicaCounts& counts);
-
 // Times of messages, for people and for programs.
 
 // "in 4 min 30 s", "12 s ago", "now".
@@ -33,18 +29,12 @@ nlohmann::ordered_json SecondsJson(bool has, const google::protobuf::Duration& d
 
 // What a scaling agent has decided, for people and for programs.
 
-// "yes"; "no: 53 s late, needs 5".
-std::string FeasibleCell(const v1::ScalingDecision& decision);
-
 // The rows of `muster scale decisions`.
 Table DecisionColumns();
 std::vector<std::string> DecisionRow(const v1::ScalingDecision& decision);
 nlohmann::ordered_json DecisionJson(const v1::ScalingDecision& decision);
 // The decision on one line, for decisions that arrive one by one.
 std::string DecisionLine(const v1::ScalingDecision& decision);
-
-// The state of the decision's action: "nothing to do", "done"; "-": it has none.
-std::string ActionCell(const v1::ScalingDecision& decision);
 
 // One decision of a scaling agent in full: `muster scale explain`.
 

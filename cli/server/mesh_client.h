@@ -4,7 +4,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <type_traits>

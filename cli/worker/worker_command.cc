@@ -1,7 +1,6 @@
 // muster worker list | scale | pause | resume | drain
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
