@@ -36,8 +36,11 @@ absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) 
     jobs_ = std::make_unique<job::JobRegistry>(stores.sync, clock_);
     cancelled_ = std::make_unique<item::CancelledBatches>(stores.sync);
   }
-  return service_.Start({stores.queues, stores.bus, stores.blobs, clock_, cancelled_.get()},
-                        jobs_.get());
+  if (works_) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(service_.Start(
+      {stores.queues, stores.bus, stores.blobs, clock_, cancelled_.get()}, jobs_.get()));
+  works_ = true;
+  return absl::OkStatus();
 }
 
 std::vector<rpc::ServedService> ProcessorRole::services() {
@@ -53,6 +56,7 @@ void ProcessorRole::Drain(absl::Duration grace) {
 void ProcessorRole::Close() {
   membership_.reset();
   service_.Close();
+  works_ = false;
   cancelled_.reset();
   jobs_.reset();
 }

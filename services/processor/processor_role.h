@@ -39,6 +39,7 @@ class ProcessorRole final : public host::Role {
   std::unique_ptr<job::JobRegistry> jobs_;             // from Open to Close
   std::unique_ptr<item::CancelledBatches> cancelled_;  // likewise
   ProcessorService service_;
+  bool works_ = false;  // from Open to Close: service_ is started
   WorkerService workers_;
   LoadReport load_;
   std::unique_ptr<host::Membership> membership_;  // from Open to Close; uses load_

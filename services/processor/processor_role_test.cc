@@ -7,6 +7,12 @@
 #include "CLI/CLI.hpp"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/backend/backend.h"
+#include "muster/base/clock.h"
+#include "muster/handler/handler.h"
+#include "muster/os/temp_dir.h"
+#include "services/host/host_options.h"
+#include "services/host/role.h"
 #include "services/processor/processor.h"
 
 namespace muster::processor {
@@ -93,6 +99,28 @@ TEST_F(ProcessorOptionsTest, TakesThemFromTheEnvironmentToo) {
   EXPECT_EQ(Parse({}), "");
   unsetenv("MUSTER_HANDLER_TLS_ROOTS");
   EXPECT_EQ(options_.handlers.tls.roots, "r.pem");
+}
+
+// `muster up` opens all its roles again when a later one could not be opened: the process ended.
+TEST(ProcessorRoleTest, StaysOpenWhenItIsOpenedAgain) {
+  const os::TempDir dir;
+  const backend::DataDirUrls urls(dir.path());
+  const auto queues = backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
+                                              backend::Holders::kInProcess, base::RealClock());
+  const auto sync = backend::OpenSyncStore(urls.sync);
+  const auto blobs = backend::OpenBlobStore(urls.blobs);
+  const auto bus = backend::OpenTriggerBus("local:");
+  const auto heartbeats = backend::OpenHeartbeatBus("local:");
+  const host::Stores stores{queues->get(), sync->get(),       blobs->get(),
+                            bus->get(),    heartbeats->get(), "localhost:1"};
+  host::HostOptions host;
+  host.instance = "processor-1";
+  const handler::HandlerRegistry handlers;
+  ProcessorRole role(&handlers, host, {}, base::RealClock());
+  EXPECT_TRUE(role.Open(stores, nullptr).ok());
+  EXPECT_TRUE(role.Open(stores, nullptr).ok());
+  role.Drain(absl::ZeroDuration());
+  role.Close();
 }
 
 }  // namespace
