@@ -14,9 +14,9 @@ namespace {
 
 // How often a busy task asks for a check of the number of tasks (req. 39).
 constexpr absl::Duration kRescaleInterval = absl::Seconds(1);
-// The next look after a task has left, for a store that cannot tell whether other processes still
-// hold their messages. A dead process reports nothing, and a safety check would find its work one
-// lease later.
+// A task that leaves asks for the next look after this time, if the store cannot tell whether the
+// holders of other messages still live. A dead process releases nothing: the safety check alone
+// would find its messages one lease later.
 constexpr absl::Duration kNeighbourCheck = absl::Seconds(10);
 // When the subscriber could not be made, a task is started again after this long.
 constexpr absl::Duration kSubscriberRetry = absl::Seconds(1);

@@ -226,8 +226,7 @@ void ElasticListener::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
   if (handover_.IsForOthers(work->wanted)) return;
   const int64_t messages =
       work->payload_size > 0 ? work->payload_size : std::numeric_limits<int64_t>::max();
-  // Tasks on the roster follow the trigger themselves, because their next look comes after this
-  // moment; but they may be too few.
+  // Wakes idle tasks first. Busy tasks find the work when they look next, but they may be too few.
   if (roster_.Wake(messages) == 0) {
     supervisor_.Wake(WakeReason::kPush);
   } else if (roster_.has_idle_hands()) {

@@ -15,8 +15,8 @@ namespace {
 
 // Between two looks for results that may share the next transaction.
 constexpr absl::Duration kGatherPause = absl::Milliseconds(2);
-// A page of messages, each full of results, may overfill the hand: this bound leaves room for one
-// page below the report's limit.
+// The most results that are gathered for one commit. One more page of messages, each full of
+// results, still fits below the report's limit.
 constexpr int kMaxHand =
     static_cast<int>(report::kMaxCommitItems - queue::kMaxReceive * item::kMaxTogether);
 static_assert(kMaxHand > 0);

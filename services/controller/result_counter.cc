@@ -154,7 +154,8 @@ void ResultCounter::LeaveToNewer(const absl::Status& why) {
   }
 }
 
-// If no result of a batch has come again even after a lease, another controller has counted them.
+// Forgets batches whose results have not come again even one lease after they were due: another
+// controller has counted them.
 absl::Duration ResultCounter::ComesAgainIn() {
   const absl::Duration now = deps_.clock->Monotonic();
   std::erase_if(away_,

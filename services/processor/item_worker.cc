@@ -22,8 +22,8 @@ constexpr size_t kMaxWantedBytes = 256;
 // What an item needs that only newer processors can read. No processor reports having it.
 constexpr char kNewerMuster[] = "a newer muster";
 
-// One in so many transactions of an item that is run one by one may be poison, and always at least
-// one.
+// When an item is run one transaction at a time, at most one in kPoisonShare of them may be poison
+// (at least one); otherwise the handler itself is broken.
 constexpr size_t kPoisonShare = 10;
 
 Settlement Settle(Settlement::Kind kind, absl::Duration delay, std::string why) {
@@ -129,9 +129,9 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
   if (absl::IsDataLoss(item.status())) return Dead(item.status());
   if (absl::IsUnimplemented(item.status())) return LeaveToNewer(message, item.status());
   if (!item.ok()) return Retry(item.status());
-  if (IsGivenUp(item->identity.batch)) return Unrun();
+  if (IsCancelled(item->identity.batch)) return Unrun();
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(item->identity);
-  if (worker.ok()) return WorkUnlessGivenUp(**worker, *item, attempt);
+  if (worker.ok()) return WorkUnlessCancelled(**worker, *item, attempt);
   return LeaveToOthers(*item, WantedBy(item->identity), std::string(worker.status().message()));
 }
 
@@ -149,16 +149,16 @@ Settlement ItemWorker::LeaveToOthers(const item::WorkItem& item, std::string wan
 Settlement ItemWorker::LeaveToNewer(const queue::Message& message, const absl::Status& why) const {
   const absl::StatusOr<item::WorkItem> header = item::DecodeWorkItemHeader(message.body);
   if (!header.ok()) return Dead(header.status());
-  if (IsGivenUp(header->identity.batch)) return Unrun();
+  if (IsCancelled(header->identity.batch)) return Unrun();
   return LeaveToOthers(*header, kNewerMuster, std::string(why.message()));
 }
 
-bool ItemWorker::IsGivenUp(uint64_t batch) const {
+bool ItemWorker::IsCancelled(uint64_t batch) const {
   return setup_->cancelled != nullptr && setup_->cancelled->Contains(batch);
 }
 
-Settlement ItemWorker::WorkUnlessGivenUp(ItemWorker& worker, const item::WorkItem& item,
-                                         Attempt attempt) const {
+Settlement ItemWorker::WorkUnlessCancelled(ItemWorker& worker, const item::WorkItem& item,
+                                           Attempt attempt) const {
   if (setup_->cancelled == nullptr) return worker.WorkOnFitting(item, attempt);
   const auto running = setup_->cancelled->Run(item.identity.batch, attempt.stop_token);
   attempt.stop_token = running->token();
@@ -166,7 +166,7 @@ Settlement ItemWorker::WorkUnlessGivenUp(ItemWorker& worker, const item::WorkIte
   // If the worker finished the item all the same, its result counts; otherwise the item is not
   // tried again.
   const bool is_done = settlement.kind == Settlement::Kind::kOk;
-  return is_done || !IsGivenUp(item.identity.batch) ? settlement : Unrun();
+  return is_done || !IsCancelled(item.identity.batch) ? settlement : Unrun();
 }
 
 absl::StatusOr<ItemWorker*> ItemWorker::WorkerFor(const item::BatchIdentity& identity) {

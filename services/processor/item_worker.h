@@ -118,15 +118,15 @@ class ItemWorker final : public listener::Subscriber {
   // The handler version that the result of a dead-lettered item names. If the batch is bound to no
   // version, workers with other versions may have tried the item, too.
   std::string VersionThatGivesUp(const item::BatchIdentity& identity);
-  bool IsGivenUp(uint64_t batch) const;
+  bool IsCancelled(uint64_t batch) const;
   // Puts the item back without counting the attempt; logs the first such item of each batch.
   listener::Settlement LeaveToOthers(const item::WorkItem& item, std::string wanted,
                                      std::string why) const;
   // Puts back an item that only newer processors can read.
   listener::Settlement LeaveToNewer(const queue::Message& message, const absl::Status& why) const;
   // Has `worker`, which fits the item, work on it; stops when the batch is cancelled.
-  listener::Settlement WorkUnlessGivenUp(ItemWorker& worker, const item::WorkItem& item,
-                                         Attempt attempt) const;
+  listener::Settlement WorkUnlessCancelled(ItemWorker& worker, const item::WorkItem& item,
+                                           Attempt attempt) const;
   listener::Settlement WorkOnFitting(const item::WorkItem& item, const Attempt& attempt);
   listener::Settlement WorkOn(const item::WorkItem& item, const Attempt& attempt);
   listener::Settlement RejectOversized(const item::WorkItem& item, const Attempt& attempt) const;

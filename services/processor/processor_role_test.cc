@@ -113,7 +113,7 @@ TEST(ProcessorRoleTest, StaysOpenWhenItIsOpenedAgain) {
   const auto heartbeats = backend::OpenHeartbeatBus("local:");
   const host::Stores stores{queues->get(), sync->get(),       blobs->get(),
                             bus->get(),    heartbeats->get(), "localhost:1"};
-  host::HostOptions host;
+  host::HostOptions host(host::kProcessor);
   host.instance = "processor-1";
   const handler::HandlerRegistry handlers;
   ProcessorRole role(&handlers, host, {}, base::RealClock());

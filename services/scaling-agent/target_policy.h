@@ -25,8 +25,9 @@ struct RulesInForce {
 // The options of the deadline policy that the rules of a target set.
 //
 //   sla.max, sla.aim, patience   theirs; without an sla kDefaultSla
-//   stabilizer.idle_hold         where it is said the rule alone holds,
-//                                not the cost of a cold start
+//   stabilizer.idle_hold         where it is set, it replaces the hold that the policy computes
+//   from
+//                                the cost of a cold start
 //   on_metric_loss               theirs
 scaling::policy::DeadlineOptions OptionsOf(const scaling::rules::Rules& rules,
                                            const scaling::rules::Target& target);

@@ -35,8 +35,8 @@ class SubmitCall {
   SubmitCall(const SubmitCall&) = delete;
   SubmitCall& operator=(const SubmitCall&) = delete;
 
-  // Reads the stream until the seal is answered or an error ends the call. Cancelled: the client
-  // went away.
+  // Reads the stream until the content is sealed or an error ends the call; the caller answers the
+  // seal. Cancelled: the client went away.
   absl::Status Run();
 
   // The number of the batch that Run has sealed.

@@ -1,4 +1,4 @@
-// BatchEngine and LostItemDetector. A batch is bound to a revision of its job; the ledger keeps
+// A batch is bound to a revision of its job; the ledger keeps
 // that revision, so that RestoreJob can put it back.
 
 #include "services/initiator/batch/engine.h"
@@ -120,8 +120,8 @@ absl::Status BatchEngine::Register() {
   return tools_.report_client->RegisterBatch(report::ShapeOf(number_, job_->schema())).status();
 }
 
-// On a thread of its own, so that the first items reach workers meanwhile: their results arrive
-// later than the report's answer.
+// On a thread of its own, so that the first items reach workers meanwhile. A result that is counted
+// before the report knows its batch is delivered again later.
 void BatchEngine::BeginToRegister() {
   if (registered_ || registering_.valid()) return;
   registering_ = std::async(std::launch::async, [this] { return Register(); });
@@ -205,36 +205,6 @@ absl::Status BatchEngine::DeleteBlobs(const ledger::Batch& batch) {
   MUSTER_RETURN_IF_ERROR(enqueuer_->DeleteBlobs(batch.number, dead));
   MUSTER_FAILPOINT("initiator.after_blobs_deleted");
   return absl::OkStatus();
-}
-
-LostItemDetector::LostItemDetector(const job::JobDefinition& job, const std::string& account,
-                                   queue::QueueStore* queues, report::ReportClient* report_client)
-    : inputs_(item::InputQueues(account, job.name, job.queue.partitions)),
-      output_(item::OutputQueue(account, job.name, 0)),
-      queues_(queues),
-      report_client_(report_client) {}
-
-absl::StatusOr<bool> LostItemDetector::QueuesHoldNothing() {
-  // Input first: a result is in the output queue before its item leaves the input queue, so nothing
-  // can slip through between the two looks.
-  for (const queue::QueueId& input : inputs_) {
-    MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_->Stats(input));
-    if (stats.stored() > 0) return false;
-  }
-  MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_->Stats(output_));
-  return stats.stored() == 0;
-}
-
-absl::StatusOr<std::vector<uint64_t>> LostItemDetector::UncountedItems(uint64_t batch,
-                                                                       uint64_t item_count) {
-  std::vector<uint64_t> uncounted;
-  for (uint64_t from = 0;; from = uncounted.back() + 1) {
-    MUSTER_ASSIGN_OR_RETURN(
-        const std::vector<uint64_t> page,
-        report_client_->UncountedItems(batch, item_count, from, report::kMaxReportItems));
-    uncounted.insert(uncounted.end(), page.begin(), page.end());
-    if (page.size() < report::kMaxReportItems) return uncounted;
-  }
 }
 
 }  // namespace muster::initiator::batch

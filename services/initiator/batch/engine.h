@@ -1,5 +1,14 @@
-// LostItemDetector: finds the items of a sealed batch that are in no queue and were not counted
-// either. A queue may lose what it acknowledged; the ledger does not.
+// BatchEngine: one batch on its way from its source until its results are counted, in steps.
+//
+//   split and put what has arrived ─► seal ─► results are counted ─► done
+//                  ▲                                      │
+//                  └────── put again what was lost ◄──────┘
+//
+// The engine registers the batch with the report while it puts the first run of items; it puts no
+// second run before the report knows the batch.
+//
+// Each step reads in the ledger where the batch stands: after a crash the first step of a new
+// process goes on where the last one of the old process ended.
 #pragma once
 
 #include <atomic>
@@ -25,41 +34,10 @@
 #include "services/initiator/batch/content_store.h"
 #include "services/initiator/batch/enqueuer.h"
 #include "services/initiator/batch/job_queues.h"
+#include "services/initiator/batch/lost_item_detector.h"
 #include "services/initiator/batch/source.h"
 
 namespace muster::initiator::batch {
-
-// Thread-compatible.
-class LostItemDetector {
- public:
-  // Neither store is owned.
-  LostItemDetector(const job::JobDefinition& job, const std::string& account,
-                   queue::QueueStore* queues, report::ReportClient* report_client);
-
-  // Whether the job's queues are empty. Only then are all uncounted items certainly lost.
-  absl::StatusOr<bool> QueuesHoldNothing();
-
-  // Indexes of a batch of `item_count` items that have no row in the report, in order.
-  absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count);
-
- private:
-  const std::vector<queue::QueueId> inputs_;
-  const queue::QueueId output_;
-  queue::QueueStore* const queues_;            // not owned
-  report::ReportClient* const report_client_;  // not owned
-};
-
-// BatchEngine: one batch on its way from its source to its receipt, in steps.
-//
-//   split and put what has arrived ─► seal ─► results are counted ─► done
-//                  ▲                                      │
-//                  └────── put again what was lost ◄──────┘
-//
-// The engine registers the batch with the report while it puts the first run of items; it puts no
-// second run before the report knows the batch.
-//
-// Each step reads in the ledger where the batch stands: after a crash the first step of a new
-// process goes on where the last one of the old process ended.
 
 // What batch engines work with. Nothing is owned; all of it outlives the engines.
 struct EngineDependencies {

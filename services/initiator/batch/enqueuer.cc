@@ -24,6 +24,7 @@ constexpr size_t kItemsPage = 1024;
 // A run ends early when its bodies reach this size, so that runs of large items stay small in
 // memory.
 constexpr size_t kRunBytes = size_t{8} << 20;
+
 item::BatchIdentity IdentityOf(const Batch& batch, const input::Header& header) {
   item::BatchIdentity identity;
   identity.batch = batch.number;
