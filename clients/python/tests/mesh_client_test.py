@@ -191,16 +191,22 @@ class ResumeTest(MeshClientTest):
         data = retail_input(60000)
         size = data.stat().st_size
         job = self.apply_served(retail.bill)
-        cut = Cut(self.mesh.server, limit=3 << 20)
+        cut = Cut(self.mesh.server, limit=3 << 20, at_once=False)
         self.addCleanup(cut.close)
         durable = []
+
+        def note(told):
+            durable.append(told.durable)
+            if told.durable >= 1 << 20:
+                cut.cut()
+
         client = self.connect(cut.address)
         with open(data, "rb") as file:
             pieces = iter(lambda: file.read(12345), b"")  # which cannot be read twice
-            batch = client.submit(job.name, pieces, "march", lambda told: durable.append(told.durable))
+            batch = client.submit(job.name, pieces, "march", note)
         self.assertTrue(cut.full.is_set())
         self.assertEqual(durable, sorted(durable))
-        # A piece of a MiB at least was durable when it was cut.
+        # A MiB at least was durable when the upload was cut.
         self.assertLess(cut.passed, size - (1 << 19))
         self.assert_totals(self.client.wait(batch, timeout=READY_SECONDS), data, 60000)
         self.assertEqual(len(list(self.client.list_batches())), 1)
