@@ -161,8 +161,11 @@ absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
     const auto entry = entries_.find(number);
     if (entry != entries_.end()) {
       batch_status.split = entry->second.work->split_progress();
-      batch_status.problem = entry->second.problem;
-      batch_status.problem.Update(unsent);
+      // A batch that has ended waits for nothing, even if its blobs cannot be deleted yet.
+      if (!IsOver(batch_status.batch.state)) {
+        batch_status.problem = entry->second.problem;
+        batch_status.problem.Update(unsent);
+      }
       if (entry->second.counted.has_value() && !IsOver(batch_status.batch.state)) {
         batch_status.counted = *entry->second.counted;
         return batch_status;
