@@ -193,8 +193,9 @@ class JsonLineParser::Reader {
         return ReadBoolean(value);
       case json_type::null:
         return ReadNull(value);
+      default:  // newer releases of simdjson have a type for what is no JSON
+        return simdjson::TAPE_ERROR;
     }
-    return simdjson::TAPE_ERROR;
   }
 
   error_code ReadObject(Value value) {
