@@ -25,7 +25,7 @@ TEST_F(TargetLoopFaultsTest, NobodyGoesBeforeAllCanHaveBeenHeard) {
   UseRules("constraints: [{name: none, rank: 1, target: billing, range: [0, 0]}]\n");
   Second(5);
   EXPECT_EQ(Last(), "2 no-metrics") << decision_log_.Last("billing")->explanation();
-  EXPECT_THAT(decision_log_.Last("billing")->explanation(), HasSubstr("nobody goes"));
+  EXPECT_THAT(decision_log_.Last("billing")->explanation(), HasSubstr("no replica is let go"));
   EXPECT_THAT(actuator_.ordered(), IsEmpty());
   Settle();
   EXPECT_EQ(actuator_.ordered().back(), 0);
