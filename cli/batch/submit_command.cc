@@ -302,7 +302,7 @@ void AddWaitTimeout(CLI::App* command, SubmitOptions* options) {
 void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
   const auto options = std::make_shared<SubmitOptions>();
   const auto add_verb = [&](const char* name, const char* about, auto verb) {
-    return AddServerVerb(batch, name, about, options, verb, environment);
+    return AddServerVerb(batch, {name, about}, options, verb, environment);
   };
   CLI::App* const submit =
       add_verb("submit", "Upload a file as a batch of a job; again after a cut it goes on", Submit);

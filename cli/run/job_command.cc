@@ -184,7 +184,7 @@ void AddJob(CLI::App* app, const Environment& environment) {
   parent->require_subcommand(1);
   const auto options = std::make_shared<JobOptions>();
   const auto add_verb = [&](const char* name, const char* about, auto verb) {
-    return AddServerVerb(parent, name, about, options, verb, environment);
+    return AddServerVerb(parent, {name, about}, options, verb, environment);
   };
   CLI::App* const apply = add_verb("apply", "Make a job, or replace its definition", Apply);
   add_verb("list", "All jobs of a server", List);

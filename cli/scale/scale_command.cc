@@ -181,12 +181,12 @@ absl::Status Override(const OverrideOptions& options, const Environment& environ
 
 void AddScaleStatus(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<StatusOptions>();
-  AddServerVerb(scale, "status", "Where each target stands", options, ShowTargets, environment,
-                Csv::kYes)
+  AddServerVerb(scale, {"status", "Where each target stands", Csv::kYes}, options, ShowTargets,
+                environment)
       ->add_option("TARGET", options->target, "This one only");
   const auto work = std::make_shared<SimulateOptions>();
   CLI::App* const simulate = AddServerVerb(
-      scale, "simulate", "What would become of more work, put now; exit 4 if it would be late",
+      scale, {"simulate", "What would become of more work, put now; exit 4 if it would be late"},
       work, SimulateWork, environment);
   simulate->add_option("TARGET", work->target, "As the rules name it")->required();
   simulate->add_option("--items", work->work.items, "So many work items")
@@ -203,8 +203,9 @@ void AddScaleStatus(CLI::App* scale, const Environment& environment) {
 
 void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<DecisionsOptions>();
-  CLI::App* const decisions = AddServerVerb(scale, "decisions", "What was decided, newest first",
-                                            options, ListDecisions, environment, Csv::kYes);
+  CLI::App* const decisions =
+      AddServerVerb(scale, {"decisions", "What was decided, newest first", Csv::kYes}, options,
+                    ListDecisions, environment);
   decisions->add_option("--target", options->target, "Of this target only");
   decisions->add_option("--limit", options->limit, "So many at most")
       ->check(CLI::Range(1, kMaxListedDecisions))
@@ -212,8 +213,8 @@ void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
   decisions->add_flag("--watch", options->watch,
                       "Go on with each as it is made and carried out, newest last");
   CLI::App* const explain =
-      AddServerVerb(scale, "explain", "One decision in full; without a name, the last one", options,
-                    ExplainDecision, environment);
+      AddServerVerb(scale, {"explain", "One decision in full; without a name, the last one"},
+                    options, ExplainDecision, environment);
   CLI::Option* const target =
       explain->add_option("--target", options->target, "The last one of this target");
   explain->add_option("DECISION", options->decision, "Its name")->excludes(target);
@@ -222,8 +223,8 @@ void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
 void AddScaleOverride(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<OverrideOptions>();
   CLI::App* const command =
-      AddServerVerb(scale, "override", "Hold a target at a number of replicas for a while", options,
-                    Override, environment);
+      AddServerVerb(scale, {"override", "Hold a target at a number of replicas for a while"},
+                    options, Override, environment);
   command->add_option("TARGET", options->target, "As the rules name it")->required();
   CLI::Option_group* const what = command->add_option_group("what");
   CLI::Option* const replicas =

@@ -22,17 +22,24 @@ void AddController(CLI::App* command, CommonOptions* options);
 // For commands that only services can do: without `--data-dir`.
 void AddServer(CLI::App* command, CommonOptions* options);
 
-// Adds the command `name` to `parent`: it works on a server, prints as --output says, and runs
+// The face of a command.
+struct VerbFace {
+  const char* name;
+  const char* about;
+  Csv csv = Csv::kNo;
+};
+
+// Adds a command to `parent`: it works on a server, prints as --output says, and runs
 // `verb(options, environment)`. `Options` has a member `common`.
 template <typename Options, typename Verb>
-CLI::App* AddServerVerb(CLI::App* parent, const char* name, const char* about,
+CLI::App* AddServerVerb(CLI::App* parent, const VerbFace& face,
                         const std::shared_ptr<Options>& options, Verb verb,
-                        const Environment& environment, Csv csv = Csv::kNo) {
+                        const Environment& environment) {
   CLI::App* const command =
-      AddCommand(parent, name, about, environment,
+      AddCommand(parent, face.name, face.about, environment,
                  [options, verb, &environment] { return verb(*options, environment); });
   AddServer(command, &options->common);
-  AddOutput(command, &options->common, csv);
+  AddOutput(command, &options->common, face.csv);
   return command;
 }
 

@@ -220,7 +220,7 @@ void AddWorker(CLI::App* app, const Environment& environment) {
   parent->require_subcommand(1);
   const auto options = std::make_shared<WorkerOptions>();
   const auto add_verb = [&](const char* name, const char* about, auto verb) {
-    CLI::App* const command = AddServerVerb(parent, name, about, options, verb, environment);
+    CLI::App* const command = AddServerVerb(parent, {name, about}, options, verb, environment);
     command->add_option("--instance", options->instance, "This processor only");
     command->add_option("--job", options->job, "What it does for this job only");
     return command;
