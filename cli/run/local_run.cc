@@ -67,6 +67,7 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
     return run->report_->RegisterBatch(report::ShapeOf(run->submission_.batch.number, schema))
         .status();
   }));
+  run->engine_->NoteRegistered();
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, run->CountedSoFar());
   run->counted_before_ = static_cast<uint64_t>(counted.transactions);
   {

@@ -270,7 +270,7 @@ class JsonLineParser::Reader {
     out_ += text.size();
   }
 
-  // Only what JSON demands: whatever is escaped here was escaped at least as long in the input.
+  // Escapes only what JSON demands, so the text is never longer than it was in the input.
   void WriteEscaped(std::string_view text) {
     if (!writes_) return;
     Write("\"");

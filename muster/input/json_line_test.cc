@@ -146,7 +146,7 @@ class Oracle {
     room_ += text.size();
   }
 
-  // Only what JSON demands: whatever is escaped here was escaped at least as long in the input.
+  // Escapes only what JSON demands, so the text is never longer than it was in the input.
   void Escaped(absl::string_view text) {
     Write("\"");
     for (const char& c : text) {

@@ -80,6 +80,10 @@ class BatchEngine {
               std::unique_ptr<BatchSource> source = nullptr)
       : number_(number), tools_(tools), queues_(queues), source_(std::move(source)) {}
 
+  // For a caller that has registered the batch with the report: the first step does not do it
+  // again.
+  void NoteRegistered() { registered_ = true; }
+
   // Advances the batch as far as possible. DataLoss: a record is corrupt, or the queue loses items
   // again and again. Cancelled: `stop`. After any error the next step tries again.
   absl::StatusOr<StepResult> Step(const std::stop_token& stop);
