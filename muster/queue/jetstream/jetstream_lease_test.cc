@@ -105,6 +105,7 @@ TEST_P(JetStreamQueueStoreTest, LetsALateHolderTakeNothingFromTheNextOne) {
   Client other(server_.url(), options_);
   ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
   const queue::Receipt late = store().Receive(queue_, {1})->front().receipt;
+  OutlastLeases();
   std::vector<queue::Message> next;
   while (next.empty()) next = other.store->Receive(queue_, {1}).value();
   ASSERT_TRUE(other.store->BeginAttempt(queue_, {next.front().receipt})->front().ok());
@@ -205,6 +206,7 @@ TEST_P(JetStreamQueueStoreTest, FollowsANewVisibilityWithTheLeasesThatItHolds) {
   const queue::Receipt held = store().Receive(queue_, {1})->front().receipt;
   ASSERT_TRUE(store().BeginAttempt(queue_, {held})->front().ok());
   ShortenLeases();
+  OutlastLeases();
   std::vector<queue::Message> again;
   while (again.empty()) again = store().Receive(queue_, {1}).value();
   EXPECT_EQ(again.front().body, "body 0");
