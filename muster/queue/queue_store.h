@@ -104,7 +104,8 @@ struct ReceiveOptions {
   absl::Duration visibility = absl::Seconds(30);  // how long the lease lasts
 };
 
-// Changes a leased message. Each field that is unset stays as it is.
+// Changes a leased message. `visibility` always applies: its default gives the message back at
+// once. The body stays as it is unless `body` is set.
 struct UpdateRequest {
   Receipt receipt;
   // How long the message stays invisible from now on; zero gives the message back at once. The

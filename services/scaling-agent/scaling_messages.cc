@@ -94,29 +94,6 @@ void FillVerdict(const scaling::policy::Feasibility& feasibility, v1::ScalingDec
 
 }  // namespace
 
-void KeepAtLeast(int there, Weighed* weighed) {
-  scaling::policy::Decision& decided = weighed->decided;
-  if (decided.replicas + decided.standby >= there) return;
-  decided.replicas = there - decided.standby;
-  decided.binding = scaling::policy::Binding::kNoMetrics;
-  weighed->is_blind = true;
-}
-
-void Demand(const std::optional<Override>& override, const scaling::rules::Range& range,
-            Weighed* weighed) {
-  weighed->override = override;
-  if (!override.has_value()) return;
-  weighed->decided.replicas = std::clamp(override->replicas, range.min, range.max);
-  weighed->decided.standby = 0;
-  weighed->decided.binding = scaling::policy::Binding::kOverride;
-  weighed->is_blind = false;
-}
-
-void BoundStandby(int most, Weighed* weighed) {
-  scaling::policy::Decision& decided = weighed->decided;
-  decided.standby = std::clamp(decided.standby, 0, std::max(0, most - decided.replicas));
-}
-
 v1::ScalingAction ActionOf(const absl::StatusOr<scaling::actuator::Outcome>& outcome, bool is_dry,
                            absl::Time now) {
   v1::ScalingAction action;

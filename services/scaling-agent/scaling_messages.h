@@ -10,32 +10,11 @@
 #include "muster/scaling/actuator/actuator.h"
 #include "muster/scaling/policy/deadline_policy.h"
 #include "muster/scaling/policy/policy.h"
-#include "muster/scaling/rules/ruled_policy.h"
 #include "muster/v1/scaling_service.pb.h"
 #include "services/scaling-agent/overrides.h"
+#include "services/scaling-agent/weighed_decision.h"
 
 namespace muster::scaling_agent {
-
-// Everything that led to a decision, and the decision.
-struct Weighed {
-  // Its bounds are the rules' bounds.
-  scaling::policy::Observation observation;
-  scaling::policy::Decision by_policy;  // the policy's own answer
-  scaling::rules::RuleTrace trace;
-  std::optional<Override> override;
-  bool is_blind = false;  // no replica may go now, whatever the policy says
-  scaling::policy::Decision decided;
-};
-
-// The next three functions correct a policy's answer. Call them in this order.
-//
-// Keeps at least `there` replicas, because the agent cannot see all that exist.
-void KeepAtLeast(int there, Weighed* weighed);
-// Applies an override; nullopt: there is none. Of the rules only `range` limits it.
-void Demand(const std::optional<Override>& override, const scaling::rules::Range& range,
-            Weighed* weighed);
-// Keeps replicas and standby replicas together within `most`, the target's own maximum.
-void BoundStandby(int most, Weighed* weighed);
 
 // The record of a decision, without id, target and action.
 v1::GetDecisionResponse RecordOf(const Weighed& weighed);

@@ -1,0 +1,33 @@
+// How the agent corrects the answer of a target's policy before it acts on it.
+#pragma once
+
+#include <optional>
+
+#include "muster/scaling/policy/policy.h"
+#include "muster/scaling/rules/ruled_policy.h"
+#include "services/scaling-agent/overrides.h"
+
+namespace muster::scaling_agent {
+
+// Everything that led to a decision, and the decision.
+struct Weighed {
+  // Its bounds are the rules' bounds.
+  scaling::policy::Observation observation;
+  scaling::policy::Decision by_policy;  // the policy's own answer
+  scaling::rules::RuleTrace trace;
+  std::optional<Override> override;
+  bool is_blind = false;  // no replica may go now, whatever the policy says
+  scaling::policy::Decision decided;
+};
+
+// The next three functions correct a policy's answer. Call them in this order.
+//
+// Keeps at least `there` replicas, because the agent cannot see all that exist.
+void KeepAtLeast(int there, Weighed* weighed);
+// Applies an override; nullopt: there is none. Of the rules only `range` limits it.
+void Demand(const std::optional<Override>& override, const scaling::rules::Range& range,
+            Weighed* weighed);
+// Keeps replicas and standby replicas together within `most`, the target's own maximum.
+void BoundStandby(int most, Weighed* weighed);
+
+}  // namespace muster::scaling_agent
