@@ -2,6 +2,8 @@
 // each server that NatsServer::Programs names.
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 
+#include <barrier>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -141,6 +143,26 @@ TEST_P(JetStreamQueueStoreTest, AProcessWaitsForTheConsumerThatAnotherOneMakes) 
   first_makes.WaitForNotification();
   EXPECT_TRUE(second_store->CreateQueue(made, {}).ok());
   EXPECT_TRUE(second_store->Receive(made, {1})->empty());
+}
+
+TEST_P(JetStreamQueueStoreTest, ProcessesThatCreateAQueueAtTheSameMomentAllHaveIt) {
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 4; ++i) clients.push_back(std::make_unique<Client>(server_.url(), options_));
+  for (int round = 0; round < 20; ++round) {
+    const queue::QueueId wanted{"acme", absl::StrCat("wanted-", round)};
+    std::barrier begin(static_cast<std::ptrdiff_t>(clients.size()));
+    std::vector<std::jthread> creators;
+    for (const auto& client : clients) {
+      creators.emplace_back([&, store = client->store.get()] {
+        begin.arrive_and_wait();
+        const absl::Status created = store->CreateQueue(wanted, {{"owner", "billing"}});
+        EXPECT_TRUE(created.ok()) << created;
+        const auto messages = store->Receive(wanted, {1});
+        EXPECT_TRUE(messages.ok()) << messages.status();
+      });
+    }
+    creators.clear();  // waits for them
+  }
 }
 
 TEST_P(JetStreamQueueStoreTest, AQueueWhoseMakerDiedIsMadeByTheNextProcess) {

@@ -24,8 +24,8 @@ using queue::QueueId;
 // two may differ.
 constexpr absl::string_view kMayDiffer[] = {"num_replicas", "duplicate_window"};
 
-// A client that makes a queue takes a few milliseconds for it.
-constexpr absl::Duration kMakerGrace = absl::Seconds(1);
+// A client that makes a queue takes a few milliseconds for it, and longer on a busy machine.
+constexpr absl::Duration kMakerGrace = absl::Seconds(3);
 constexpr absl::Duration kFirstLook = absl::Milliseconds(2);
 
 std::string EncodeMetadata(const queue::Metadata& metadata) {
@@ -136,7 +136,7 @@ absl::StatusOr<queue::Metadata> QueueRegistry::Make(const QueueId& queue,
   queue::Metadata there = metadata;
   uint64_t replaced = 0;
   for (;;) {
-    const absl::Status written = WriteMetadata(queue, there, replaced);
+    const absl::Status written = WriteMetadataWhenHeard(queue, there, replaced);
     if (written.ok()) break;
     if (nats::ErrorCodeOf(written) != nats::kWrongLastSequence) return written;
     MUSTER_ASSIGN_OR_RETURN(
@@ -150,6 +150,16 @@ absl::StatusOr<queue::Metadata> QueueRegistry::Make(const QueueId& queue,
   MUSTER_RETURN_IF_ERROR(jetstream_->EnsureStream(StreamSettings(queue, options_->settings)));
   MUSTER_RETURN_IF_ERROR(EnsureConsumer(queue, there));
   return there;
+}
+
+absl::Status QueueRegistry::WriteMetadataWhenHeard(const QueueId& queue,
+                                                   const queue::Metadata& metadata,
+                                                   uint64_t replaced) {
+  for (absl::Duration wait = kFirstLook;; wait *= 2) {
+    const absl::Status written = WriteMetadata(queue, metadata, replaced);
+    if (!nats::IsNobodyListens(written) || wait > kMakerGrace / 2) return written;
+    base::SleepUnlessStopped(base::RealClock(), wait, {});
+  }
 }
 
 absl::Status QueueRegistry::WriteMetadata(const QueueId& queue, const queue::Metadata& metadata,
