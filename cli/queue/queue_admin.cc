@@ -185,7 +185,8 @@ class RemoteQueueAdmin final : public QueueAdmin {
       MUSTER_RETURN_IF_ERROR(Redrive(call, &summary));
     }
     // The service skips messages that are gone meanwhile, and cannot tell them from a mistyped id.
-    const auto missing = static_cast<int64_t>(named.size()) - summary.messages;
+    const auto missing =
+        static_cast<int64_t>(named.size()) - summary.messages - summary.kept_messages;
     if (request.missing == item::Missing::kRefused && missing > 0) {
       return absl::NotFoundError(Missing(request, *named.begin(), summary.messages));
     }
@@ -226,6 +227,8 @@ class RemoteQueueAdmin final : public QueueAdmin {
     MUSTER_ASSIGN_OR_RETURN(const auto response, mesh_->Call(&Stub::Redrive, call));
     summary->messages += response.redriven();
     summary->batches.insert(response.batches().begin(), response.batches().end());
+    summary->kept_messages += response.kept_messages();
+    for (const v1::KeptPoison& kept : response.kept()) summary->kept[kept.batch()] = kept.why();
     return absl::OkStatus();
   }
 

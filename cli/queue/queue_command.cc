@@ -146,7 +146,8 @@ absl::Status Redrive(const QueueOptions& options, const Environment& environment
   request.missing = item::Missing::kRefused;
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const item::RedriveSummary summary, admin->Redrive(request));
-  const ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
+  ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
+  if (summary.kept_messages > 0) json["kept"] = summary.kept_messages;
   if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
   *environment.out << "redriven: " << Counted(static_cast<uint64_t>(summary.messages), "message");
   for (const uint64_t batch : summary.batches) {
@@ -154,6 +155,9 @@ absl::Status Redrive(const QueueOptions& options, const Environment& environment
     if (!options.common.server.named()) {
       *environment.out << ": run its job again to work on what was given up";
     }
+  }
+  for (const auto& [batch, why] : summary.kept) {
+    *environment.out << "\n" << why << ": its messages stay poison";
   }
   *environment.out << "\n";
   return absl::OkStatus();

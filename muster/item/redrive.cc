@@ -16,17 +16,32 @@ namespace muster::item {
 
 namespace {
 
-// What is redriven together: message ids, and the items that they are, by batch.
+// What is redriven together.
 struct Selection {
-  std::vector<std::string> messages;
-  std::map<uint64_t, std::vector<uint64_t>> items;
+  struct OfBatch {
+    std::vector<std::string> messages;  // ids
+    std::vector<uint64_t> items;
+  };
+  std::map<uint64_t, OfBatch> batches;
+  // Messages that are no work items are redriven, too, without an item to reopen.
+  std::vector<std::string> others;
+
+  bool empty() const { return batches.empty() && others.empty(); }
 };
 
 void Select(const queue::PoisonMessage& message, Selection* selection) {
-  selection->messages.push_back(message.message_id);
-  // A message that is no work item is redriven, too, without an item to reopen.
   const absl::StatusOr<WorkItem> item = item::DecodeWorkItemHeader(message.body);
-  if (item.ok()) selection->items[item->identity.batch].push_back(item->index);
+  if (!item.ok()) {
+    selection->others.push_back(message.message_id);
+    return;
+  }
+  Selection::OfBatch& batch = selection->batches[item->identity.batch];
+  batch.messages.push_back(message.message_id);
+  batch.items.push_back(item->index);
+}
+
+bool TakesNoItems(const absl::Status& granted) {
+  return absl::IsFailedPrecondition(granted) || absl::IsNotFound(granted);
 }
 
 class Redriver {
@@ -37,18 +52,19 @@ class Redriver {
   absl::Status RedriveOldest() {
     // Counted before the redrive: messages that become poison again meanwhile come behind.
     MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_.Stats(request_.queue));
-    int64_t left = std::min(request_.max, stats.poison);
+    int64_t unseen = stats.poison;
     std::string after;
-    while (left > 0) {
+    while (unseen > 0 && summary_.messages < request_.max) {
       MUSTER_RETURN_IF_ERROR(CheckGoingOn());
-      MUSTER_ASSIGN_OR_RETURN(const auto page, NextPage(after, left));
+      const int64_t most = std::min(unseen, request_.max - summary_.messages);
+      MUSTER_ASSIGN_OR_RETURN(const auto page, NextPage(after, most));
       if (page.empty()) break;
-      MUSTER_CHECK(static_cast<int64_t>(page.size()) <= left, "page ", page.size(), ", left ",
-                   left);
+      MUSTER_CHECK(static_cast<int64_t>(page.size()) <= most, "page ", page.size(), ", at most ",
+                   most);
       Selection selection;
       for (const queue::PoisonMessage& message : page) Select(message, &selection);
       MUSTER_RETURN_IF_ERROR(Redrive(selection));
-      left -= static_cast<int64_t>(page.size());
+      unseen -= static_cast<int64_t>(page.size());
       after = page.back().message_id;
     }
     return absl::OkStatus();
@@ -90,7 +106,7 @@ class Redriver {
       for (const queue::PoisonMessage& message : page) {
         if (wanted.erase(message.message_id) > 0) Select(message, &selection);
       }
-      if (selection.messages.empty()) selections.pop_back();
+      if (selection.empty()) selections.pop_back();
       after = page.back().message_id;
     }
     if (!wanted.empty() && request_.missing == Missing::kRefused) {
@@ -103,15 +119,22 @@ class Redriver {
   // The batches first, then the queue: if it is cut short in between, the items are uncounted items
   // of an open batch.
   absl::Status Redrive(const Selection& selection) {
-    // The queue would take no names for the oldest messages.
-    MUSTER_CHECK(!selection.messages.empty(), "items of ", selection.items.size(), " batches");
-    for (const auto& [batch, items] : selection.items) {
-      MUSTER_RETURN_IF_ERROR(reopener_.Grant(batch, items));
+    std::vector<std::string> messages = selection.others;
+    for (const auto& [batch, of_batch] : selection.batches) {
+      const absl::Status granted = reopener_.Grant(batch, of_batch.items);
+      if (TakesNoItems(granted)) {
+        summary_.kept[batch] = std::string(granted.message());
+        summary_.kept_messages += static_cast<int64_t>(of_batch.messages.size());
+        continue;
+      }
+      MUSTER_RETURN_IF_ERROR(granted);
       summary_.batches.insert(batch);
+      messages.insert(messages.end(), of_batch.messages.begin(), of_batch.messages.end());
     }
-    MUSTER_ASSIGN_OR_RETURN(const int64_t moved,
-                            queues_.Redrive(request_.queue, selection.messages,
-                                            static_cast<int64_t>(selection.messages.size())));
+    if (messages.empty()) return absl::OkStatus();  // the queue would take no names for the oldest
+    MUSTER_ASSIGN_OR_RETURN(
+        const int64_t moved,
+        queues_.Redrive(request_.queue, messages, static_cast<int64_t>(messages.size())));
     summary_.messages += moved;
     return absl::OkStatus();
   }
@@ -132,20 +155,23 @@ absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
   } else {
     MUSTER_RETURN_IF_ERROR(redriver.RedriveNamed());
   }
-  return redriver.TakeSummary();
+  RedriveSummary summary = redriver.TakeSummary();
+  if (summary.messages > 0 || summary.kept.empty()) return summary;
+  const size_t more = summary.kept.size() - 1;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the poison messages stay (", summary.kept_messages, "): ", summary.kept.begin()->second,
+      more == 0 ? "" : absl::StrCat(", and ", more, " more batches")));
 }
 
 absl::Status LedgerBatchReopener::Grant(uint64_t batch, absl::Span<const uint64_t> items) {
   MUSTER_CHECK(items.size() <= static_cast<size_t>(queue::kMaxListPoison), "batch ", batch,
                ", items ", items.size());
-  const absl::Status reopened = ledger_->Reopen(batch);
-  if (!reopened.ok() && !absl::IsNotFound(reopened)) return reopened;
+  MUSTER_RETURN_IF_ERROR(ledger_->Reopen(batch));
   MUSTER_FAILPOINT("redrive.after_ledger");
   MUSTER_RETURN_IF_ERROR(report_->ReopenDeadLettered(batch, items));
   MUSTER_FAILPOINT("redrive.after_report");
   // In between, the batch may have completed again with what it had.
-  const absl::Status again = ledger_->Reopen(batch);
-  return absl::IsNotFound(again) ? absl::OkStatus() : again;
+  return ledger_->Reopen(batch);
 }
 
 }  // namespace muster::item

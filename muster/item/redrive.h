@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ class BatchReopener {
   virtual ~BatchReopener() = default;
 
   // Gives items of `batch`, at most queue::kMaxListPoison, another chance. After OK they may count
-  // again, durably. Granting twice is fine.
+  // again, durably. Granting twice is fine. FailedPrecondition: the batch takes no items any more.
+  // NotFound: its ledger is not here.
   virtual absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) = 0;
 };
 
@@ -46,22 +48,27 @@ struct RedriveRequest {
 struct RedriveSummary {
   int64_t messages = 0;
   std::set<uint64_t> batches;  // open again
+  // Messages that stay poison because their batch does not take them, and why, by batch.
+  int64_t kept_messages = 0;
+  std::map<uint64_t, std::string> kept;
 };
 
-// Each message is looked at once: one that is given up again meanwhile stays poison. Other statuses
-// are the store's, or those of `chance`. An interruption at any point leaves items that are either
+// Each message is looked at once: one that is given up again meanwhile stays poison. Messages of a
+// batch that takes no items any more stay poison, too; FailedPrecondition: there were no others.
+// Other statuses are the store's, or those of `reopener`. An interruption at any point leaves items that are either
 // still poison, or uncounted items of an open batch, which are put again; none is lost, none counts
 // twice.
 absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
-                                            queue::QueueStore& queues, BatchReopener& chance);
+                                            queue::QueueStore& queues, BatchReopener& reopener);
 
 // LedgerBatchReopener: gives items another chance in the two records that rule a batch.
 
 // Reopens the batch in the ledger first, then removes the items' rows from the report: if it is cut
 // short in between, the batch completes again with what it had.
 //
-// Thread-safe. Statuses are those of the two; if the ledger does not know the batch, only the
-// report changes.
+// Thread-safe. Statuses are those of the two. NotFound, without a change: the ledger does not know
+// the batch. The report alone may not be changed: the ledger of another initiator would stay
+// complete over items that are not counted.
 class LedgerBatchReopener final : public BatchReopener {
  public:
   // Neither is owned; both outlive this.

@@ -2,9 +2,11 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/item/work_item_codec.h"
@@ -25,10 +27,14 @@ using ::testing::UnorderedElementsAre;
 class NotedChances final : public BatchReopener {
  public:
   absl::Status answer;
+  std::set<uint64_t> closed;  // cancelled batches
   std::map<uint64_t, std::vector<uint64_t>> granted;
 
   absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
     if (!answer.ok()) return answer;
+    if (closed.contains(batch)) {
+      return absl::FailedPreconditionError(absl::StrCat("batch ", batch, " is cancelled"));
+    }
     granted[batch].insert(granted[batch].end(), items.begin(), items.end());
     return absl::OkStatus();
   }
@@ -126,6 +132,20 @@ TEST_F(RedriveTest, LeavesTheMessagePoisonThatGetsNoChance) {
   chances_.answer = absl::UnavailableError("nobody counts now");
   EXPECT_EQ(TryRedrive().status(), chances_.answer);
   EXPECT_EQ(Stats().poison, 1);
+}
+
+TEST_F(RedriveTest, LeavesTheMessagesOfABatchThatTakesNoItems) {
+  GiveUp({Item(6, 0), Item(7, 0), Item(6, 1), Item(7, 1)});
+  chances_.closed = {6};
+  request_.max = 2;
+  const RedriveSummary summary = Redrive();
+  EXPECT_EQ(summary.messages, 2);
+  EXPECT_EQ(summary.kept_messages, 2);
+  EXPECT_THAT(summary.kept, ElementsAre(Pair(6, "batch 6 is cancelled")));
+  EXPECT_THAT(chances_.granted, ElementsAre(Pair(7, ElementsAre(0, 1))));
+  EXPECT_EQ(Stats().poison, 2);
+  EXPECT_EQ(TryRedrive().status(),
+            absl::FailedPreconditionError("the poison messages stay (2): batch 6 is cancelled"));
 }
 
 TEST_F(RedriveTest, TakesTheMessagesThatAreNamed) {

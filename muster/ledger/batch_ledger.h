@@ -115,7 +115,8 @@ class BatchLedger : public BatchRecords {
   // Counts one more refill and returns its ordinal.
   virtual absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) = 0;
 
-  // complete → sealed: workers work on items of the batch again.
+  // complete → sealed: workers work on items of the batch again. Fine for an open or sealed batch.
+  // FailedPrecondition: the batch is cancelled.
   virtual absl::Status Reopen(uint64_t batch) = 0;
 
   // Gives up an open or sealed batch, for a `reason` in UTF-8. Cancelling twice is fine: the first
@@ -127,8 +128,8 @@ class BatchLedger : public BatchRecords {
   // caller made.
   virtual absl::Status Sync() = 0;
 
-  // Drops the content of a batch that is complete or cancelled (FailedPrecondition otherwise). Fine
-  // for a batch without content. Not fsynced: dropping it again is harmless.
+  // Drops the content of a batch that is complete or cancelled; FailedPrecondition otherwise, also
+  // for a batch whose content is stored elsewhere. Not fsynced: dropping it again is harmless.
   virtual absl::Status DropContent(uint64_t batch) = 0;
 
   // The newest batch with this request id; NotFound when there is none.

@@ -26,6 +26,7 @@ constexpr absl::Duration kRedriveTime = absl::Seconds(5);
 
 }  // namespace
 
+// Reopens batches of this initiator's ledger.
 class InitiatorRole::Reopener final : public item::BatchReopener {
  public:
   // Nothing is owned.
@@ -72,13 +73,17 @@ struct InitiatorRole::Parts {
                      [this](const job::JobDefinition& job) { return admission.Admit(job); },
                      role->clock_, role->options_.trace_sample}),
         reopener(role->ledger_.get(), &report_client, &scheduler),
+        other_ledgers([role] { return role->membership_->AddressesOf(v1::ROLE_INITIATOR); },
+                      role->host_.channel()),
+        mesh_reopener(&reopener, &other_ledgers),
         batch_service({&submissions, &scheduler, role->uploads_.get(), role->ledger_.get(),
                        &report_client, role->clock_, [role] { return role->Processors(); },
                        &quotes}),
         job_service(&jobs, stores.bus, role->host_.instance,
                     [role](absl::string_view job) { return role->FindRunningBatch(job); }),
-        queue_service(stores.queues, &reopener),
-        ledger_service(role->ledger_.get(), [this](uint64_t batch) { scheduler.Advance(batch); }) {}
+        queue_service(stores.queues, &mesh_reopener),
+        ledger_service(role->ledger_.get(), &reopener,
+                       [this](uint64_t batch) { scheduler.Advance(batch); }) {}
 
   client::ScalingLeaderClient agent;
   report::remote::RemoteReportClient report_client;
@@ -91,6 +96,8 @@ struct InitiatorRole::Parts {
   batch::BatchScheduler scheduler;
   submit::Submissions submissions;
   Reopener reopener;
+  ledger::remote::RemoteBatchRecords other_ledgers;
+  api::MeshReopener mesh_reopener;
   api::BatchService batch_service;
   api::JobService job_service;
   api::QueueService queue_service;

@@ -66,6 +66,13 @@ absl::Status RemoteBatchRecords::MarkComplete(uint64_t batch, absl::Time when) {
   return Call(batch, &Stub::MarkComplete, request).status();
 }
 
+absl::Status RemoteBatchRecords::ReopenItems(uint64_t batch, absl::Span<const uint64_t> items) {
+  v1::ReopenItemsRequest request;
+  request.set_batch(batch);
+  request.mutable_items()->Add(items.begin(), items.end());
+  return Call(batch, &Stub::ReopenItems, request).status();
+}
+
 absl::Status RemoteBatchRecords::Ask(uint64_t batch,
                                      const std::function<absl::Status(Stub&)>& call) {
   std::vector<std::string> addresses = initiators_();

@@ -1,5 +1,5 @@
-// RemoteBatchRecords: the batches of initiators in other processes, for a controller. It finds the
-// initiator that has a batch by itself.
+// RemoteBatchRecords: the batches of initiators in other processes, for a controller or another
+// initiator. It finds the initiator that has a batch by itself.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "muster/base/mutex.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/rpc/channel.h"
@@ -35,6 +36,9 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
   absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
                                                           size_t max_items) override;
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
+  // Has the batch's initiator give dead-lettered items, at most 1,000, another chance.
+  // FailedPrecondition: the batch is cancelled.
+  absl::Status ReopenItems(uint64_t batch, absl::Span<const uint64_t> items);
 
  private:
   using Stub = v1::LedgerService::Stub;

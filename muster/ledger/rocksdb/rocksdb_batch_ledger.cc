@@ -242,6 +242,9 @@ absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
   {
     base::MutexLock lock(&mu_);
     MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state == BatchState::kCancelled) {
+      return absl::FailedPreconditionError(absl::StrCat("batch ", number, " is cancelled"));
+    }
     if (batch.state == BatchState::kComplete) {
       batch.state = BatchState::kSealed;
       batch.completed.reset();
@@ -273,11 +276,11 @@ absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
 absl::Status RocksDbBatchLedger::DropContent(uint64_t number) {
   base::MutexLock lock(&mu_);
   MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  if (batch.content.empty()) return absl::OkStatus();
   if (batch.state != BatchState::kComplete && batch.state != BatchState::kCancelled) {
     return absl::FailedPreconditionError(absl::StrCat(
         "batch ", number, " is ", BatchStateName(batch.state), " and needs its content"));
   }
+  if (batch.content.empty()) return absl::OkStatus();
   batch.content.clear();
   ::rocksdb::WriteBatch write;
   write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));

@@ -148,6 +148,16 @@ TEST_F(LedgerTest, ForgetsTheContentOfABatchThatIsOver) {
   EXPECT_EQ(ledger_->Get(7)->cancel_reason, "done with");
 }
 
+// The sweep deletes the uploaded content of the batches for which DropContent answers OK.
+TEST_F(LedgerTest, KeepsABatchThatWasReopenedFromLosingContentThatIsElsewhere) {
+  Create(7);
+  ASSERT_TRUE(ledger_->Seal(7, 0).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(7, absl::FromUnixSeconds(9)).ok());
+  EXPECT_TRUE(ledger_->DropContent(7).ok());
+  ASSERT_TRUE(ledger_->Reopen(7).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->DropContent(7)));
+}
+
 TEST_F(LedgerTest, KeepsEverythingAcrossARestart) {
   Create(7, "first");
   ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
@@ -211,6 +221,7 @@ TEST_F(LedgerTest, ABatchIsCancelledForGoodUnlessItIsComplete) {
   EXPECT_EQ(ledger_->Get(1)->cancel_reason, "unwanted");
   EXPECT_EQ(ledger_->Get(1)->completed, absl::FromUnixSeconds(9));
   EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->MarkComplete(1, absl::FromUnixSeconds(11))));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Reopen(1)));
   EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(1, 0, {ledger::ItemBoundary{}})));
   Create(2);
   ASSERT_TRUE(ledger_->Seal(2, 0).ok());

@@ -6,6 +6,7 @@
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/ledger/batch_proto.h"
+#include "muster/queue/limits.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
@@ -53,6 +54,17 @@ grpc::Status LedgerService::MarkComplete(grpc::ServerContext* context,
         ledger_->MarkComplete(request->batch(), base::FromProto(request->completed())));
     on_complete_(request->batch());
     return absl::OkStatus();
+  });
+}
+
+grpc::Status LedgerService::ReopenItems(grpc::ServerContext* context,
+                                        const v1::ReopenItemsRequest* request,
+                                        v1::ReopenItemsResponse*) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    if (request->items_size() > queue::kMaxListPoison) {
+      return rpc::BadField("items", absl::StrCat("at most ", queue::kMaxListPoison));
+    }
+    return reopener_->Grant(request->batch(), request->items());
   });
 }
 

@@ -218,6 +218,12 @@ grpc::Status QueueService::Redrive(grpc::ServerContext* context, const v1::Redri
                             item::RedriveItems(parsed, *queues_, *reopener_));
     response->set_redriven(summary.messages);
     response->mutable_batches()->Add(summary.batches.begin(), summary.batches.end());
+    response->set_kept_messages(summary.kept_messages);
+    for (const auto& [batch, why] : summary.kept) {
+      v1::KeptPoison* const kept = response->add_kept();
+      kept->set_batch(batch);
+      kept->set_why(why);
+    }
     return absl::OkStatus();
   });
 }

@@ -6,7 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/item/redrive.h"
+#include "muster/ledger/remote/remote_batch_records.h"
+#include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
 #include "muster/queue/limits.h"
+#include "services/initiator/api/ledger_service.h"
+#include "services/initiator/api/mesh_reopener.h"
 #include "tests/fakes/initiator/queue_service_fixture.h"
 
 namespace muster::initiator::api {
@@ -130,8 +135,55 @@ TEST_F(QueueServiceTest, OpensTheBatchOfARedrivenItemAgain) {
 
 TEST_F(QueueServiceTest, LeavesPoisonWhereItIsWhenItsBatchCannotBeOpened) {
   GiveUp(ItemBody(1));  // of an unknown batch
-  EXPECT_TRUE(absl::IsNotFound(Redrive({}, 1).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Redrive({}, 1).status()));
   EXPECT_EQ(queues_->Stats(id_)->poison, 1);
+}
+
+TEST_F(QueueServiceTest, LeavesThePoisonOfACancelledBatchAndRedrivesTheRest) {
+  ledger::Batch batch;
+  batch.number = kBatch;
+  ASSERT_EQ(ledger_->Create(batch), absl::OkStatus());
+  ASSERT_EQ(ledger_->Cancel(kBatch, clock_.Now(), "a mistake"), absl::OkStatus());
+  GiveUp(ItemBody(1));
+  GiveUp("no work item");
+  auto request = About<v1::RedriveRequest>();
+  request.set_max_messages(1);
+  v1::RedriveResponse response;
+  ASSERT_EQ(Call(&Stub::Redrive, request, &response), absl::OkStatus());
+  EXPECT_EQ(response.redriven(), 1);
+  EXPECT_EQ(response.kept_messages(), 1);
+  ASSERT_THAT(response.kept(), SizeIs(1));
+  EXPECT_EQ(response.kept(0).why(), "batch 7 is cancelled");
+  EXPECT_EQ(queues_->Stats(id_)->poison, 1);
+  EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kCancelled);
+}
+
+// A redrive over another initiator took the item's row out of the report, while the batch stayed
+// complete in its own ledger: nobody put the item again.
+TEST_F(QueueServiceTest, OpensTheBatchOfAnotherInitiatorInItsLedger) {
+  CompleteBatch();
+  GiveUp(ItemBody(1));
+  LedgerService owner(ledger_.get(), reopener_.get(), [](uint64_t) {});
+  rpc::ServerOptions listening;
+  listening.addresses = {"localhost:0"};
+  const auto server =
+      OrDie(rpc::Server::Start(listening, {{v1::LedgerService::service_full_name(), &owner}}));
+  ledger::remote::RemoteBatchRecords elsewhere([&] { return server->addresses(); }, {}, kLong);
+  const auto own_ledger = OrDie(ledger::rocksdb::RocksDbBatchLedger::Open(dir_ / "own", {}));
+  item::LedgerBatchReopener here(own_ledger.get(), report_client_.get());
+  MeshReopener reopener(&here, &elsewhere);
+
+  item::RedriveRequest request;
+  request.queue = id_;
+  const auto summary = item::RedriveItems(request, *queues_, reopener);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->messages, 1);
+  EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kSealed);
+  EXPECT_THAT(*report_client_->UncountedItems(kBatch, 2, 0, 10), ElementsAre(1));
+
+  ASSERT_EQ(ledger_->Cancel(kBatch, clock_.Now(), "a mistake"), absl::OkStatus());
+  EXPECT_EQ(reopener.Grant(kBatch, {1}), absl::FailedPreconditionError("batch 7 is cancelled"));
+  EXPECT_TRUE(absl::IsUnavailable(reopener.Grant(kBatch + 1, {1}))) << "its initiator may be away";
 }
 
 TEST_F(QueueServiceTest, PurgesPoisonOnlyOrAllButPoison) {
