@@ -55,9 +55,9 @@ struct RedriveSummary {
 
 // Each message is looked at once: one that is given up again meanwhile stays poison. Messages of a
 // batch that takes no items any more stay poison, too; FailedPrecondition: there were no others.
-// Other statuses are the store's, or those of `reopener`. An interruption at any point leaves items that are either
-// still poison, or uncounted items of an open batch, which are put again; none is lost, none counts
-// twice.
+// Other statuses are the store's, or those of `reopener`. An interruption at any point leaves items
+// that are either still poison, or uncounted items of an open batch, which are put again; none is
+// lost, none counts twice.
 absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
                                             queue::QueueStore& queues, BatchReopener& reopener);
 
