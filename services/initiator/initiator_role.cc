@@ -8,6 +8,7 @@
 #include "muster/backend/backend.h"
 #include "muster/base/status.h"
 #include "muster/v1/heartbeat.pb.h"
+#include "services/initiator/api/mesh_reopener.h"
 #include "services/initiator/batch/batch_number_recovery.h"
 #include "services/initiator/batch/status.h"
 #include "services/initiator/submit/handler_versions.h"
