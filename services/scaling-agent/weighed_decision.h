@@ -16,7 +16,7 @@ struct Weighed {
   scaling::policy::Decision by_policy;  // the policy's own answer
   scaling::rules::RuleTrace trace;
   std::optional<Override> override;
-  bool is_blind = false;  // no replica may go now, whatever the policy says
+  bool is_blind = false;  // the agent lets go of no replica now, whatever the policy says
   scaling::policy::Decision decided;
 };
 

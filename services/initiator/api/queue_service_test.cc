@@ -159,7 +159,7 @@ TEST_F(QueueServiceTest, LeavesThePoisonOfACancelledBatchAndRedrivesTheRest) {
 }
 
 // A redrive over another initiator took the item's row out of the report, while the batch stayed
-// complete in its own ledger: nobody put the item again.
+// complete in its own ledger, so its initiator did not put the item again.
 TEST_F(QueueServiceTest, OpensTheBatchOfAnotherInitiatorInItsLedger) {
   CompleteBatch();
   GiveUp(ItemBody(1));
