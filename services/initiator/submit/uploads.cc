@@ -59,12 +59,51 @@ absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path) {
 Upload::Upload(std::string path, int fd, uint64_t size, bool sealed)
     : path_(std::move(path)),
       fd_(fd),
-      named_(size > 0),
       written_(size),
-      durable_(size),
+      found_(size > 0 || sealed),
       sealed_(sealed) {}
 
 Upload::~Upload() { close(fd_); }
+
+absl::Status Upload::SyncFound() {
+  {
+    base::MutexLock lock(&mu_);
+    if (!found_) return absl::OkStatus();
+  }
+  base::MutexLock syncing(&syncing_mu_);
+  uint64_t size = 0;
+  {
+    base::MutexLock lock(&mu_);
+    if (!found_) return absl::OkStatus();
+    MUSTER_CHECK(durable_ == 0, "durable ", durable_, " before what was found is synced");
+    size = written_;
+  }
+  absl::Status status = SyncFile();
+  if (!status.ok()) {
+    // The found bytes are not cut off: an earlier process may have acknowledged them. Written
+    // again, they are part of the next sync, which would leave out what this one has failed to
+    // write.
+    base::LogUnlessOk(base::kError, "an upload that cannot be synced cannot be written again",
+                      WriteAgain(size), {{"upload", path_}});
+    return status;
+  }
+  MUSTER_RETURN_IF_ERROR(TryAgain(os::SyncFolderOf(path_)));
+  named_ = true;
+  base::MutexLock lock(&mu_);
+  durable_ = size;
+  found_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status Upload::WriteAgain(uint64_t size) {
+  std::string piece(std::min<uint64_t>(kReadBytes, size), '\0');
+  for (uint64_t offset = 0; offset < size; offset += piece.size()) {
+    piece.resize(std::min<uint64_t>(piece.size(), size - offset));
+    MUSTER_RETURN_IF_ERROR(ReadFile(offset, piece.data(), piece.size()).status());
+    MUSTER_RETURN_IF_ERROR(Write(offset, piece));
+  }
+  return absl::OkStatus();
+}
 
 uint64_t Upload::TakeOver() {
   base::MutexLock writing(&writing_mu_);
@@ -384,13 +423,15 @@ absl::StatusOr<std::shared_ptr<Upload>> Uploads::Get(uint64_t batch) {
   {
     base::MutexLock lock(&mu_);
     if (const auto held = held_.find(batch); held != held_.end()) upload = held->second.lock();
-    if (upload != nullptr) return upload;
-    std::erase_if(held_, [](const auto& other) { return other.second.expired(); });
-    MUSTER_ASSIGN_OR_RETURN(upload, Upload::Open(PathOf(batch)));
-    held_[batch] = upload;
+    if (upload == nullptr) {
+      std::erase_if(held_, [](const auto& other) { return other.second.expired(); });
+      MUSTER_ASSIGN_OR_RETURN(upload, Upload::Open(PathOf(batch)));
+      held_[batch] = upload;
+    }
   }
-  // Outside the lock: the sync may be long, and other batches need their uploads meanwhile.
-  MUSTER_RETURN_IF_ERROR(upload->Sync());
+  // Outside the lock: the sync may be long, and other batches need their uploads meanwhile. Also
+  // for an upload that another caller has opened, and may still be syncing.
+  MUSTER_RETURN_IF_ERROR(upload->SyncFound());
   return upload;
 }
 

@@ -36,13 +36,18 @@ std::string ArrivingPath(const std::string& path);
 // Thread-safe. As a ByteSource it shows the durable content, and grows until it is sealed.
 class Upload final : public input::ByteSource {
  public:
-  // Continues the file at `path`, whose content Sync makes durable, or begins an empty one.
+  // Continues the file at `path`, or begins an empty one. Call SyncFound before anything else.
   // ResourceExhausted: the disk is full. Unavailable: the medium failed.
   static absl::StatusOr<std::shared_ptr<Upload>> Open(const std::string& path);
 
   ~Upload() override;
   Upload(const Upload&) = delete;
   Upload& operator=(const Upload&) = delete;
+
+  // Makes durable what Open found, and its name: the process that wrote it may have died before its
+  // sync. None of it counts as durable before. Does nothing from the second time on. After an error
+  // the content stays as it was found, and the same may be tried again.
+  absl::Status SyncFound() ABSL_LOCKS_EXCLUDED(syncing_mu_, mu_);
 
   // Makes the caller the only writer and answers its ticket; calls with any other ticket then
   // answer Aborted. If an earlier sync has failed, drops what it could not sync: the content ends
@@ -91,6 +96,8 @@ class Upload final : public input::ByteSource {
   absl::Status CheckWriter(uint64_t ticket) const ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Write(uint64_t offset, absl::string_view data) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status SyncFile() ABSL_LOCKS_EXCLUDED(mu_);
+  // Writes the first `size` bytes of the file over themselves.
+  absl::Status WriteAgain(uint64_t size) ABSL_LOCKS_EXCLUDED(mu_);
   // Records that the content is durable up to `end`, or, if `status` is an error, drops what is not
   // durable. Answers `status`.
   absl::Status NoteSynced(uint64_t end, absl::Status status) ABSL_LOCKS_EXCLUDED(mu_);
@@ -112,13 +119,14 @@ class Upload final : public input::ByteSource {
   uint64_t fingerprinted_ ABSL_GUARDED_BY(writing_mu_) = 0;  // bytes that content_ has seen
   bool renamed_ ABSL_GUARDED_BY(writing_mu_) = false;        // the file has its final name
 
-  base::Mutex syncing_mu_;                   // held during a sync; pieces may be written meanwhile
-  bool named_ ABSL_GUARDED_BY(syncing_mu_);  // the folder entry of the file is durable
+  base::Mutex syncing_mu_;  // held during a sync; pieces may be written meanwhile
+  bool named_ ABSL_GUARDED_BY(syncing_mu_) = false;  // the folder entry of the file is durable
 
   mutable base::Mutex mu_;
   uint64_t written_ ABSL_GUARDED_BY(mu_);
-  uint64_t durable_ ABSL_GUARDED_BY(mu_);     // <= written_
-  absl::Status broken_ ABSL_GUARDED_BY(mu_);  // of a sync since the last TakeOver
+  uint64_t durable_ ABSL_GUARDED_BY(mu_) = 0;  // <= written_
+  bool found_ ABSL_GUARDED_BY(mu_);            // Open found content that SyncFound has not synced
+  absl::Status broken_ ABSL_GUARDED_BY(mu_);   // of a sync since the last TakeOver
   bool sealed_ ABSL_GUARDED_BY(mu_);
   uint64_t writer_ ABSL_GUARDED_BY(mu_) = 0;  // the ticket that may write
   absl::Status refused_ ABSL_GUARDED_BY(mu_);

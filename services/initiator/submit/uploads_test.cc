@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -25,6 +26,8 @@ namespace muster::initiator::submit {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class UploadTest : public ::testing::Test {
  protected:
@@ -165,6 +168,60 @@ TEST_F(UploadTest, GoesOnInANewProcessWhereTheOldOneEnded) {
   const uint64_t ticket = upload->TakeOver();
   ASSERT_TRUE(Add(*upload, ticket, 6, "second").ok());
   EXPECT_TRUE(upload->Seal(ticket, 12, base::Fingerprint("first,second")).ok());
+}
+
+// The process before was killed between its write and its sync.
+TEST_F(UploadTest, SyncsWhatItFindsBeforeItCountsAsDurable) {
+  std::ofstream(ArrivingPath(uploads_->PathOf(7))) << "first,";
+  os::WatchedDisk disk;
+  const auto upload = Open();
+  EXPECT_THAT(disk.TakeCalls(), ElementsAre("sync 7.part", "sync uploads"));
+  EXPECT_EQ(upload->durable_size(), 6);
+  EXPECT_EQ(Open()->durable_size(), 6);
+  EXPECT_THAT(disk.TakeCalls(), IsEmpty()) << "once is enough";
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(Add(*upload, ticket, 6, "second").ok());
+  EXPECT_THAT(disk.TakeCalls(), ElementsAre("sync 7.part"));
+}
+
+// The process before was killed between its rename and the sync of the folder.
+TEST_F(UploadTest, SyncsTheWholeContentThatItFindsAndItsName) {
+  std::ofstream(uploads_->PathOf(7)) << "all";
+  os::WatchedDisk disk;
+  const auto upload = Open();
+  EXPECT_THAT(disk.TakeCalls(), ElementsAre("sync 7", "sync uploads"));
+  EXPECT_EQ(upload->size(), 3);
+  EXPECT_EQ(ReadAll(*upload, 100), "all");
+}
+
+TEST_F(UploadTest, AcknowledgesNothingOfWhatItFindsAndCannotSync) {
+  namespace fs = std::filesystem;
+  for (const std::string& path : {ArrivingPath(uploads_->PathOf(7)), uploads_->PathOf(8)}) {
+    const uint64_t batch = path == uploads_->PathOf(8) ? 8 : 7;
+    std::ofstream(path) << "first,";
+    const fs::file_time_type long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
+    fs::last_write_time(path, long_ago);
+    {
+      os::WatchedDisk disk;
+      disk.FailSync(fs::path(path).filename(), EIO);
+      EXPECT_TRUE(absl::IsUnavailable(uploads_->Get(batch).status()));
+      EXPECT_TRUE(absl::IsUnavailable(uploads_->Get(batch).status()));
+    }
+    // What the failed sync may have lost is written anew, so that the next sync has it.
+    EXPECT_GT(fs::last_write_time(path), long_ago);
+    EXPECT_EQ(fs::file_size(path), 6) << "an earlier process may have acknowledged it";
+    const auto upload = uploads_->Get(batch);
+    ASSERT_TRUE(upload.ok()) << upload.status();
+    EXPECT_EQ((*upload)->durable_size(), 6);
+    EXPECT_EQ(ReadAll(**upload, 6), "first,");
+  }
+}
+
+TEST_F(UploadTest, DoesNotCountWhatItFindsAsDurableBeforeItsNameIs) {
+  std::ofstream(ArrivingPath(uploads_->PathOf(7))) << "first,";
+  os::WatchedDisk disk;
+  disk.FailSync("uploads", EIO);
+  EXPECT_TRUE(absl::IsUnavailable(uploads_->Get(7).status()));
 }
 
 TEST_F(UploadTest, IsWholeForEveryProcessOnceItIsSealed) {
