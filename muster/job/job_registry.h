@@ -48,7 +48,7 @@ inline constexpr int kMaxRaces = 20;
 //   jobs/revisions/<revision>     v1::JobRecord      what defined this revision last
 //   jobs/texts/<sha-256>/<n>      the nth piece of a definition, from 0, kPieceBytes each
 //
-// A text never changes: its key is the hash of all of it. The sync store has no deletion, so texts
+// A text never changes: its key is the hash of all of it. Nothing here is ever deleted, so texts
 // and revisions stay, and batches of replaced or deleted jobs find theirs. To change a form, add
 // proto fields; never reuse a number. An older muster that replaces a job keeps the fields that it
 // does not know: their meaning must not depend on the known ones.

@@ -115,6 +115,9 @@ class DyingStore final : public sync::OptimisticSyncStore {
     if (writes_-- <= 0) return absl::CancelledError("the process died");
     return store_->TryWrite(key, data, version);
   }
+  absl::StatusOr<bool> TryDelete(absl::string_view key, uint64_t version) override {
+    return store_->TryDelete(key, version);
+  }
 
  private:
   sync::OptimisticSyncStore* const store_;  // not owned
@@ -135,6 +138,9 @@ class CountingStore final : public sync::OptimisticSyncStore {
   absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
                                 uint64_t version) override {
     return store_->TryWrite(key, data, version);
+  }
+  absl::StatusOr<bool> TryDelete(absl::string_view key, uint64_t version) override {
+    return store_->TryDelete(key, version);
   }
 
  private:

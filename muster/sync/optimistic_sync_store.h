@@ -33,6 +33,12 @@ class OptimisticSyncStore {
   // which the outcome is unknown.
   virtual absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
                                         uint64_t version) = 0;
+
+  // Removes the record if its version still is `version`. True: removed. False: it has another
+  // version, or does not exist. Any other failure is an error, after which the outcome is unknown.
+  // A record that is written anew has a higher version than the removed one, unless the engine died
+  // in between: its death may also bring the removed record back as it was.
+  virtual absl::StatusOr<bool> TryDelete(absl::string_view key, uint64_t version) = 0;
 };
 
 // The bounds of sync records, each with its reason.

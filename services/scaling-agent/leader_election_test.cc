@@ -33,6 +33,9 @@ class ForgetfulStore final : public sync::OptimisticSyncStore {
     if (loses_answers) return absl::UnavailableError("the answer was lost");
     return written;
   }
+  absl::StatusOr<bool> TryDelete(absl::string_view key, uint64_t version) override {
+    return behind_->TryDelete(key, version);
+  }
 
   bool loses_answers = false;
 

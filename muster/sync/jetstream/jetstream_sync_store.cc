@@ -126,6 +126,22 @@ absl::StatusOr<bool> JetStreamSyncStore::TryWrite(absl::string_view key, absl::s
   return WriteOver(key, data, stored.sequence);
 }
 
+// A purge up to the record's sequence: what another writer has put meanwhile lies behind it and
+// stays.
+absl::StatusOr<bool> JetStreamSyncStore::TryDelete(absl::string_view key, uint64_t version) {
+  MUSTER_RETURN_IF_ERROR(sync::ValidateKey(key));
+  if (read_only_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Naming("removing", key), ": the store is open for reading only"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const Stored stored, Read(key));
+  if (version == sync::kAbsent || stored.record.version != version) return false;
+  const absl::StatusOr<int64_t> purged =
+      jetstream_.Purge(StreamOf(bucket_), SubjectOf(bucket_, key), version);
+  if (!purged.ok()) return base::Annotate(purged.status(), Naming("removing", key));
+  return *purged > 0;
+}
+
 absl::StatusOr<nats::StoredMessage> JetStreamSyncStore::ReadLast(absl::string_view key) {
   const auto read = [&] {
     return jetstream_.LastMessage(StreamOf(bucket_), SubjectOf(bucket_, key));

@@ -53,6 +53,8 @@ class JetStreamSyncStore final : public sync::OptimisticSyncStore {
   // Unavailable: no answer, so the outcome is unknown; the server may even write it later.
   absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
                                 uint64_t version) override;
+  // Leaves no marker: the bucket keeps nothing of a removed record.
+  absl::StatusOr<bool> TryDelete(absl::string_view key, uint64_t version) override;
 
  private:
   // A record as the stream has it.

@@ -66,11 +66,28 @@ absl::StatusOr<bool> RocksDbSyncStore::TryWrite(absl::string_view key, absl::str
   base::MutexLock lock(MutexOf(key));
   MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData stored, Get(key));
   if (stored.version != version) return false;
+  // The database counts each write, so a new record has a version that no removed one had.
+  const uint64_t before =
+      version == sync::kAbsent ? database_->db()->GetLatestSequenceNumber() : version;
   ::rocksdb::WriteBatch batch;
-  batch.Put(database_->family(0), ToSlice(key), EncodeRecord(data, version + 1));
+  batch.Put(database_->family(0), ToSlice(key), EncodeRecord(data, before + 1));
   const absl::Status written = database_->Write(&batch, muster::rocksdb::Durability::kPower);
   if (!written.ok()) {
     return base::Annotate(written, absl::StrCat("writing sync record '", key, "'"));
+  }
+  return true;
+}
+
+absl::StatusOr<bool> RocksDbSyncStore::TryDelete(absl::string_view key, uint64_t version) {
+  MUSTER_RETURN_IF_ERROR(sync::ValidateKey(key));
+  base::MutexLock lock(MutexOf(key));
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData stored, Get(key));
+  if (version == sync::kAbsent || stored.version != version) return false;
+  ::rocksdb::WriteBatch batch;
+  batch.Delete(database_->family(0), ToSlice(key));
+  const absl::Status removed = database_->Write(&batch, muster::rocksdb::Durability::kPower);
+  if (!removed.ok()) {
+    return base::Annotate(removed, absl::StrCat("removing sync record '", key, "'"));
   }
   return true;
 }

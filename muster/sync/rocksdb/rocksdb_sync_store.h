@@ -35,6 +35,7 @@ class RocksDbSyncStore final : public sync::OptimisticSyncStore {
   absl::StatusOr<sync::VersionedData> Get(absl::string_view key) override;
   absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
                                 uint64_t version) override;
+  absl::StatusOr<bool> TryDelete(absl::string_view key, uint64_t version) override;
 
  private:
   // Writers of different records share an fsync, except the few that share a mutex by chance.

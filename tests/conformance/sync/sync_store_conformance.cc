@@ -74,6 +74,52 @@ TEST_P(SyncStoreConformance, RefusesAVersionThatNeverWas) {
   EXPECT_FALSE(TryWrite("k", "y", Get("k").version + 1));
 }
 
+TEST_P(SyncStoreConformance, RemovesARecordOfTheVersionThatTheCallerKnows) {
+  ASSERT_TRUE(TryWrite("k", "one", kAbsent));
+  ASSERT_TRUE(TryWrite("k2", "other", kAbsent));
+  const uint64_t first = Get("k").version;
+  ASSERT_TRUE(TryWrite("k", "two", first));
+  const uint64_t second = Get("k").version;
+  for (const uint64_t version : {kAbsent, first, second + 100}) {
+    EXPECT_EQ(*store_->TryDelete("k", version), false) << version;
+    EXPECT_EQ(Get("k").data, "two");
+  }
+  EXPECT_EQ(*store_->TryDelete("k", second), true);
+  EXPECT_EQ(Get("k").version, kAbsent);
+  EXPECT_EQ(*store_->TryDelete("k", second), false) << "it is gone";
+  EXPECT_EQ(*store_->TryDelete("k", kAbsent), false);
+  EXPECT_FALSE(TryWrite("k", "late", second));
+  EXPECT_EQ(Get("k2").data, "other");
+  EXPECT_FALSE(store_->TryDelete("a b", second).ok());
+}
+
+// A writer that knows the removed record must not write over the new one.
+TEST_P(SyncStoreConformance, GivesANewRecordNoVersionOfARemovedOne) {
+  uint64_t removed = kAbsent;
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(TryWrite("k", "new", kAbsent));
+    EXPECT_GT(Get("k").version, removed);
+    ASSERT_TRUE(TryWrite("k", "newer", Get("k").version));
+    removed = Get("k").version;
+    EXPECT_EQ(*store_->TryDelete("k", removed), true);
+  }
+}
+
+TEST_P(SyncStoreConformance, KeepsARemovalOverARestartOrTheRecordAsItWas) {
+  if (!home_->Keeps()) GTEST_SKIP() << "this store keeps nothing";
+  ASSERT_TRUE(TryWrite("k", "one", kAbsent));
+  const uint64_t removed = Get("k").version;
+  EXPECT_EQ(*store_->TryDelete("k", removed), true);
+  Restart();
+  if (const VersionedData back = Get("k"); back.version != kAbsent) {
+    EXPECT_EQ(back.data, "one");
+    EXPECT_EQ(back.version, removed);
+    EXPECT_EQ(*store_->TryDelete("k", removed), true);
+  }
+  ASSERT_TRUE(TryWrite("k", "two", kAbsent));
+  EXPECT_EQ(Get("k").data, "two");
+}
+
 TEST_P(SyncStoreConformance, KeepsRecordsApart) {
   ASSERT_TRUE(TryWrite("ids/batch", "1", kAbsent));
   ASSERT_TRUE(TryWrite("ids/batch.2", "2", kAbsent));

@@ -38,6 +38,15 @@ absl::StatusOr<bool> MemorySyncStore::TryWrite(absl::string_view key, absl::stri
   return true;
 }
 
+absl::StatusOr<bool> MemorySyncStore::TryDelete(absl::string_view key, uint64_t version) {
+  MUSTER_RETURN_IF_ERROR(ValidateKey(key));
+  base::MutexLock lock(&mu_);
+  const auto it = records_.find(std::string(key));
+  if (it == records_.end() || it->second.version != version) return false;
+  records_.erase(it);
+  return true;
+}
+
 void MemorySyncStore::FailNextGet(absl::Status status) {
   base::MutexLock lock(&mu_);
   get_failures_.push_back(std::move(status));

@@ -20,6 +20,7 @@ class MemorySyncStore final : public OptimisticSyncStore {
   absl::StatusOr<VersionedData> Get(absl::string_view key) override;
   absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
                                 uint64_t version) override;
+  absl::StatusOr<bool> TryDelete(absl::string_view key, uint64_t version) override;
 
   // Sets the answer of the next Get, or TryWrite, which then does nothing else. Calls queue up.
   void FailNextGet(absl::Status status);
