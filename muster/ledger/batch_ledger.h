@@ -29,6 +29,14 @@ enum class BatchState { kOpen, kSealed, kComplete, kCancelled };
 
 absl::string_view BatchStateName(BatchState state);
 
+// The content of an upload, as its submitter sealed it.
+struct SealedContent {
+  uint64_t size = 0;  // bytes
+  base::Fingerprint128 hash;
+
+  friend bool operator==(const SealedContent&, const SealedContent&) = default;
+};
+
 // One submission of transactions to a job. Create fixes the first block, except for the content,
 // which the ledger drops some time after the batch is over. The second block grows. The third holds
 // the fields that a newer muster has added to the stored forms, as bytes that are passed on.
@@ -57,6 +65,8 @@ struct Batch {
   uint32_t refills = 0;                 // times that missing items were put again
   std::optional<absl::Time> completed;  // or cancelled
   std::string cancel_reason;            // for people; may be empty
+  // None: not an upload, or not sealed yet, or sealed by an older muster.
+  std::optional<SealedContent> sealed_content;
 
   std::string unknown_of_record;
   std::string unknown_of_progress;
@@ -103,6 +113,10 @@ class BatchLedger : public BatchRecords {
   // FailedPrecondition: another writer is at work. Adds to items, transactions and source_bytes.
   virtual absl::Status Append(uint64_t batch, uint64_t first_index,
                               absl::Span<const ItemBoundary> items) = 0;
+
+  // Records what the submitter of an upload sealed: from now on no other content may be split for
+  // the batch. The same again is fine. AlreadyExists: other content was recorded.
+  virtual absl::Status RecordSealedContent(uint64_t batch, const SealedContent& content) = 0;
 
   // Declares that no items follow; `source_bytes` is the size of the whole source. Sealing twice is
   // fine.

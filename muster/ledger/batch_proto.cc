@@ -115,6 +115,10 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
   progress.set_refills(batch.refills);
   if (batch.completed.has_value()) *progress.mutable_completed() = base::ToProto(*batch.completed);
   progress.set_cancel_reason(batch.cancel_reason);
+  if (batch.sealed_content.has_value()) {
+    progress.mutable_sealed_content()->set_size(batch.sealed_content->size);
+    progress.mutable_sealed_content()->set_content_hash(batch.sealed_content->hash.ToBytes());
+  }
   progress.MergeFromString(batch.unknown_of_progress);
   return progress;
 }
@@ -129,6 +133,11 @@ absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
   batch->refills = progress.refills();
   if (progress.has_completed()) batch->completed = base::FromProto(progress.completed());
   batch->cancel_reason = progress.cancel_reason();
+  if (progress.has_sealed_content()) {
+    const v1::SealedContent& sealed = progress.sealed_content();
+    MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 hash, HashFrom(sealed.content_hash()));
+    batch->sealed_content = SealedContent{sealed.size(), hash};
+  }
   return absl::OkStatus();
 }
 

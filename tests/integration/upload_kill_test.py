@@ -1,4 +1,5 @@
-"""An initiator that is killed in the middle of an upload, seen by a client of its protocol.
+"""An initiator that is killed in the middle of an upload, seen by a client of its protocol; also with
+its content shortened by a power cut.
 
 Needs Debian's grpcio: the client takes one step at a time, and so knows when each byte was
 acknowledged.
@@ -141,6 +142,40 @@ class UploadKillTest(mesh_case.MeshTest):
             self.assertGreaterEqual(upload.accepted.durable_offset, cut.durable)
             self.assertLessEqual(upload.accepted.durable_offset, cut.sent)
         self.assert_ends_exactly_once(upload)
+
+
+    def await_problem(self, batch, words):
+        found = self.await_batch(batch, lambda batch: words in batch.get("problem", ""))
+        doctor = self.ask("doctor")
+        self.assertEqual(doctor.returncode, 1)
+        self.assertIn(words, doctor.stdout)
+        return found
+
+    def test_sealed_content_that_has_become_shorter_makes_no_batch(self):
+        upload = self.upload()
+        upload.send_piece()
+        upload.await_durable(upload.sent)
+        # The initiator cannot put more items, so the content is not split when it dies.
+        self.mesh.nats.freeze()
+        while upload.sent < len(self.content):
+            upload.send_piece()
+        batch = upload.seal().batch
+        self.mesh.initiator.kill()
+        # A disk that has lied about its syncs.
+        file = self.mesh.folder / "initiator/uploads" / str(batch)
+        with open(file, "r+b") as stream:
+            stream.truncate(len(self.content) - 100000)
+        self.mesh.nats.thaw()
+        self.mesh.initiator.restart()
+        found = self.await_problem(batch, f"has {len(self.content) - 100000} bytes, and was sealed")
+        self.assertEqual(found["state"], "open")
+
+        file.write_bytes(self.content)
+        self.mesh.initiator.kill()
+        self.mesh.initiator.restart()
+        result = self.submit("billing", self.data, "march")
+        self.assertEqual(result["batch"], batch)
+        self.assert_exact(self.data, ROWS, result)
 
 
 class UploadKillOnNewestServerTest(OnNewestServer, UploadKillTest):

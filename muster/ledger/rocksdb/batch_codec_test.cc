@@ -106,6 +106,22 @@ TEST(BatchCodecTest, KeepsTheContentOfAShortUpload) {
   EXPECT_EQ(read.content, "key\n");
 }
 
+// Field 9.
+TEST(BatchCodecTest, KeepsWhatTheSubmitterOfAnUploadSealed) {
+  Batch sealed = Golden(), read;
+  sealed.sealed_content = ledger::SealedContent{1000, base::Fingerprint("content")};
+  const std::string progress = EncodeProgress(sealed);
+  EXPECT_EQ(
+      *muster::rocksdb::CheckedPayload(progress, "form"),
+      absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenProgress), "form"),
+                   base::BytesFromHex("4a1508e8071210917e1274274fc195b27a2d2388d9568c")));
+  ASSERT_TRUE(DecodeProgress(progress, 7, &read).ok());
+  EXPECT_EQ(read.sealed_content, sealed.sealed_content);
+  Batch old;
+  ASSERT_TRUE(DecodeProgress(base::BytesFromHex(kGoldenProgress), 7, &old).ok());
+  EXPECT_EQ(old.sealed_content, std::nullopt);
+}
+
 // The form that a newer muster writes: a field that this muster does not know follows the known
 // fields.
 std::string Newer(absl::string_view stored) {

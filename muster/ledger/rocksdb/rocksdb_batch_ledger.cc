@@ -65,6 +65,8 @@ void CheckFollows(const Batch& was, const Batch& now) {
                was.enqueued_items, " then ", now.enqueued_items);
   MUSTER_CHECK(now.refills - was.refills <= 1, "batch ", now.number, ": refills ", was.refills,
                " then ", now.refills);
+  MUSTER_CHECK(!was.sealed_content.has_value() || now.sealed_content == was.sealed_content,
+               "batch ", now.number, ": the sealed content changes");
   if (now.state == was.state) return;
   MUSTER_CHECK(IsStep(was.state, now.state), "batch ", now.number, ": ", BatchStateName(was.state),
                " then ", BatchStateName(now.state));
@@ -184,6 +186,23 @@ absl::Status RocksDbBatchLedger::Append(uint64_t number, uint64_t first_index,
     write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
     MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
     RememberLocked(batch);
+  }
+  return database_->Sync();
+}
+
+absl::Status RocksDbBatchLedger::RecordSealedContent(uint64_t number,
+                                                     const ledger::SealedContent& content) {
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.sealed_content.value_or(content) != content) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("batch ", number, " was sealed with other content"));
+    }
+    if (!batch.sealed_content.has_value()) {
+      batch.sealed_content = content;
+      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+    }
   }
   return database_->Sync();
 }

@@ -35,6 +35,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::Status Append(uint64_t batch, uint64_t first_index,
                       absl::Span<const ledger::ItemBoundary> items) override
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status RecordSealedContent(uint64_t batch, const ledger::SealedContent& content) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Seal(uint64_t batch, uint64_t source_bytes) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status MarkEnqueued(uint64_t batch, uint64_t index) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);

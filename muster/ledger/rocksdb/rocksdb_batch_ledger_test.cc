@@ -112,6 +112,25 @@ TEST_F(LedgerTest, KeepsThroughEveryChangeWhatANewerMusterHasAdded) {
   EXPECT_EQ(ledger_->Get(7)->unknown_of_progress, newer);
 }
 
+TEST_F(LedgerTest, KeepsWhatWasSealedAndTakesNothingElse) {
+  Create(7);
+  const ledger::SealedContent content{300, base::Fingerprint("all")};
+  EXPECT_EQ(ledger_->Get(7)->sealed_content, std::nullopt);
+  ASSERT_TRUE(ledger_->RecordSealedContent(7, content).ok());
+  Open();
+  ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
+  ASSERT_TRUE(ledger_->Seal(7, 300).ok());
+  ASSERT_TRUE(ledger_->RecordSealedContent(7, content).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(ledger_->RecordSealedContent(7, {301, content.hash})));
+  EXPECT_TRUE(
+      absl::IsAlreadyExists(ledger_->RecordSealedContent(7, {300, base::Fingerprint("other")})));
+  ASSERT_TRUE(ledger_->MarkComplete(7, absl::FromUnixSeconds(1)).ok());
+  ASSERT_TRUE(ledger_->RecordSealedContent(7, content).ok());
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->sealed_content, content);
+  EXPECT_TRUE(absl::IsNotFound(ledger_->RecordSealedContent(8, content)));
+}
+
 TEST_F(LedgerTest, RecordsABatchWithItsContentAndItsFirstItems) {
   Batch batch;
   batch.number = 7;

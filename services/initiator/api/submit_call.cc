@@ -226,18 +226,38 @@ absl::Status SubmitCall::Seal(const v1::SubmitSeal& seal) {
     ticket_ = upload_->TakeOver();
   }
   absl::Status sealed =
-      upload_ == nullptr ? CheckRecorded(seal, hash) : upload_->Seal(ticket_, seal.size(), hash);
+      upload_ == nullptr ? CheckRecorded(seal, hash) : SealUpload({seal.size(), hash});
   if (absl::IsDataLoss(sealed)) return Drop(std::move(sealed));
   MUSTER_RETURN_IF_ERROR(Explained(std::move(sealed)));
+  // After the upload, whose content is synced by now. A process that dies in between has not
+  // answered, so the client seals again.
+  if (upload_ != nullptr) {
+    MUSTER_RETURN_IF_ERROR(submissions_->RecordSealed(batch_.number, {seal.size(), hash}));
+  }
   if (batch_.state == ledger::BatchState::kOpen && upload_ != nullptr) {
     scheduler_->Advance(batch_.number);
   }
   return absl::OkStatus();
 }
 
+absl::Status SubmitCall::SealUpload(const ledger::SealedContent& content) {
+  if (batch_.sealed_content.value_or(content) != content) {
+    return absl::AlreadyExistsError("it was sealed with other content");
+  }
+  absl::Status sealed = upload_->Seal(ticket_, content.size, content.hash);
+  if (!absl::IsAlreadyExists(sealed) || !batch_.sealed_content.has_value()) return sealed;
+  return absl::FailedPreconditionError(
+      absl::StrCat("the content of batch ", batch_.number,
+                   " that lies here is not what was sealed: put it back from a backup, or cancel "
+                   "the batch and submit it again"));
+}
+
 absl::Status SubmitCall::CheckRecorded(const v1::SubmitSeal& seal,
                                        const base::Fingerprint128& hash) const {
-  const bool same = seal.size() == RecordedSize() && batch_.source_content.value_or(hash) == hash;
+  const bool same =
+      batch_.sealed_content.has_value()
+          ? *batch_.sealed_content == ledger::SealedContent{seal.size(), hash}
+          : seal.size() == RecordedSize() && batch_.source_content.value_or(hash) == hash;
   return same ? absl::OkStatus() : absl::AlreadyExistsError("it was sealed with other content");
 }
 

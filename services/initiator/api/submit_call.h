@@ -56,6 +56,9 @@ class SubmitCall {
   absl::Status EndSyncing();
   absl::Status Take(const v1::SubmitChunk& chunk);
   absl::Status Seal(const v1::SubmitSeal& seal);
+  // As Upload::Seal, and compares with what the ledger has recorded. FailedPrecondition: the upload
+  // is whole, and damaged.
+  absl::Status SealUpload(const ledger::SealedContent& content);
   // Turns an error of the upload into the answer for the client, which names the batch.
   absl::Status Explained(absl::Status refused) const;
   // Gives the upload up: no later call can resume it.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,6 +21,9 @@ class ContentStore {
   // Whether the content of `batch` belongs into this store. False: it is a file of the submitter,
   // at the batch's source_path.
   virtual bool Stores(const ledger::Batch& batch) const = 0;
+
+  // The absolute path of the whole content, whether it exists or not.
+  virtual std::string PathOf(uint64_t batch) const = 0;
 
   // The content as far as it is durable: it grows until it is sealed. An empty one if nothing has
   // arrived yet.

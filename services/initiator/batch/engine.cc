@@ -42,6 +42,10 @@ constexpr int kMaxRefills = 5;
 // thousands of open batches, asking at every step would cost too much.
 constexpr absl::Duration kJobTrust = absl::Minutes(1);
 
+// Content that is not what was sealed is read again only so often: it may be long, and stays as it
+// is until a person puts it back.
+constexpr absl::Duration kContentRecheck = absl::Minutes(1);
+
 }  // namespace
 
 absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
@@ -50,7 +54,7 @@ absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(recorded.status());
   const ledger::Batch& batch = *recorded;
   if (batch.state == ledger::BatchState::kCancelled) return StepResult::kDone;
-  const absl::Status prepared = Prepare(batch);
+  const absl::Status prepared = Prepare(batch, stop);
   if (input::HasNotArrived(prepared)) return StepResult::kNeedsContent;
   if (!refusal_.ok()) return StepResult::kRefused;
   MUSTER_RETURN_IF_ERROR(prepared);
@@ -79,7 +83,7 @@ std::optional<SplitProgress> BatchEngine::split_progress() const {
                        progress->bytes_read};
 }
 
-absl::Status BatchEngine::Prepare(const ledger::Batch& batch) {
+absl::Status BatchEngine::Prepare(const ledger::Batch& batch, const std::stop_token& stop) {
   if (enqueuer_ != nullptr) return absl::OkStatus();
   if (!job_.has_value()) {
     MUSTER_ASSIGN_OR_RETURN(job_, job::ParseJob(batch.job_definition, batch.job));
@@ -87,7 +91,7 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch) {
   BeginToRegister();
   MUSTER_RETURN_IF_ERROR(queues_->Ensure(*job_));
   if (source_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<BatchSource>> source = OpenSource(batch);
+    absl::StatusOr<std::unique_ptr<BatchSource>> source = OpenSource(batch, stop);
     if (absl::IsInvalidArgument(source.status())) refusal_ = source.status();
     MUSTER_RETURN_IF_ERROR(source.status());
     source_ = *std::move(source);
@@ -104,16 +108,37 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<BatchSource>> BatchEngine::OpenSource(const ledger::Batch& batch) {
+absl::StatusOr<std::unique_ptr<BatchSource>> BatchEngine::OpenSource(const ledger::Batch& batch,
+                                                                     const std::stop_token& stop) {
   if (tools_.content == nullptr || !tools_.content->Stores(batch)) {
     return BatchSource::Open(batch.source_path, job_->input);
   }
   if (!batch.content.empty()) {
-    return BatchSource::Over(SourceOf(batch.content), batch.source_path, job_->input);
+    return BatchSource::Over(SourceOf(batch.content), tools_.content->PathOf(number_), job_->input);
   }
   MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<const input::ByteSource> content,
                           tools_.content->OpenContent(number_));
-  return BatchSource::Over(std::move(content), batch.source_path, job_->input);
+  MUSTER_RETURN_IF_ERROR(CheckContent(batch, *content, stop));
+  return BatchSource::Over(std::move(content), tools_.content->PathOf(number_), job_->input);
+}
+
+// Content that still arrives, or is sealed later, needs no check here: the seal compares all of it.
+absl::Status BatchEngine::CheckContent(const ledger::Batch& batch, const input::ByteSource& content,
+                                       const std::stop_token& stop) {
+  const bool is_split =
+      batch.state != ledger::BatchState::kOpen && batch.enqueued_items == batch.items;
+  const bool is_whole = content.size() != input::kStillGrowing;
+  if (is_split || !is_whole || !batch.sealed_content.has_value()) return absl::OkStatus();
+  const absl::Duration now = tools_.stores.clock->Monotonic();
+  if (now < content_checked_again_at_) return content_damage_;
+  const absl::Status same = CheckSealed(content, *batch.sealed_content, stop);
+  if (!absl::IsDataLoss(same)) return same;
+  content_checked_again_at_ = now + kContentRecheck;
+  content_damage_ = absl::DataLossError(absl::StrCat(
+      "the content of batch ", number_, " is not what its submitter sealed: ", same.message(),
+      ". Put ", tools_.content->PathOf(number_),
+      " back from a backup, or cancel the batch and submit it again"));
+  return content_damage_;
 }
 
 absl::Status BatchEngine::Register() {

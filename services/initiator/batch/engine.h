@@ -25,6 +25,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "muster/input/byte_source.h"
 #include "muster/item/cancelled_batches.h"
 #include "muster/job/job.h"
 #include "muster/job/job_registry.h"
@@ -84,8 +85,9 @@ class BatchEngine {
   // again.
   void NoteRegistered() { registered_ = true; }
 
-  // Advances the batch as far as possible. DataLoss: a record is corrupt, or the queue loses items
-  // again and again. Cancelled: `stop`. After any error the next step tries again.
+  // Advances the batch as far as possible. DataLoss: a record is corrupt, the content is not what
+  // its submitter sealed, or the queue loses items again and again. Cancelled: `stop`. After any
+  // error the next step tries again.
   absl::StatusOr<StepResult> Step(const std::stop_token& stop);
 
   // Only for the thread that calls Step.
@@ -96,8 +98,12 @@ class BatchEngine {
   std::optional<SplitProgress> split_progress() const;
 
  private:
-  absl::Status Prepare(const ledger::Batch& batch);
-  absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const ledger::Batch& batch);
+  absl::Status Prepare(const ledger::Batch& batch, const std::stop_token& stop);
+  absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const ledger::Batch& batch,
+                                                          const std::stop_token& stop);
+  // DataLoss: `content`, which is to be split, is not what the batch's submitter sealed.
+  absl::Status CheckContent(const ledger::Batch& batch, const input::ByteSource& content,
+                            const std::stop_token& stop);
   absl::Status Register();
   // Starts to register the batch with the report, on a thread of its own, while the content is
   // split.
@@ -123,6 +129,8 @@ class BatchEngine {
   std::optional<LostItemDetector> lost_items_;
   int refills_ = 0;
   absl::Duration job_trusted_until_ = -absl::InfiniteDuration();  // monotonic
+  absl::Status content_damage_;  // what the last check of the content found
+  absl::Duration content_checked_again_at_ = -absl::InfiniteDuration();  // monotonic
   absl::Status refusal_;
   std::unique_ptr<BatchEnqueuer> enqueuer_;  // set once, after all of the above
 

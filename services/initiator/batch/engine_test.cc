@@ -251,6 +251,112 @@ TEST_F(BatchEngineTest, ReportsContentThatTheJobCannotReadAsRefused) {
   EXPECT_THAT(engine_->refusal().message(), HasSubstr("column"));
 }
 
+// The content of one upload, which a test may change as a power cut does.
+class OneUpload final : public ContentStore {
+ public:
+  bool Stores(const ledger::Batch&) const override { return true; }
+  std::string PathOf(uint64_t batch) const override {
+    return absl::StrCat("/data/uploads/", batch);
+  }
+  absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenContent(uint64_t) override {
+    return SourceOf(content);
+  }
+  std::optional<uint64_t> DurableBytes(uint64_t) override { return content.size(); }
+  bool IsSealed(uint64_t) const override { return true; }
+  void Refuse(uint64_t, const absl::Status&) override {}
+  absl::Status Delete(uint64_t) override { return absl::OkStatus(); }
+
+  std::string content;
+};
+
+class SealedContentTest : public BatchEngineTest {
+ protected:
+  static constexpr char kContent[] = "n\n1\n2\n3\n";
+
+  SealedContentTest() {
+    upload_.content = kContent;
+    ledger::Batch batch;
+    batch.number = number_ = 7;
+    batch.request_id = "req";
+    batch.job = job_.name;
+    batch.job_revision = job_.revision;
+    batch.job_definition = job_.text;
+    batch.handler_version = "1";
+    batch.source_path = "/data/uploads/7";
+    batch.created = clock_.Now();
+    EXPECT_TRUE(ledger_->Create(batch).ok());
+    Restart();
+  }
+
+  void Restart() {
+    EngineDependencies dependencies = Dependencies();
+    dependencies.content = &upload_;
+    engine_ = std::make_unique<BatchEngine>(number_, dependencies, job_queues_.get());
+  }
+
+  void RecordSeal() {
+    const std::string content = kContent;
+    ASSERT_TRUE(
+        ledger_->RecordSealedContent(number_, {content.size(), base::Fingerprint(content)}).ok());
+  }
+
+  void ExpectNothingIsSplit(const absl::Status& step, const std::string& why) {
+    EXPECT_TRUE(absl::IsDataLoss(step)) << step;
+    EXPECT_THAT(step.message(), HasSubstr("batch 7 is not what its submitter sealed: " + why));
+    EXPECT_THAT(step.message(), HasSubstr("/data/uploads/7"));
+    EXPECT_EQ(ledger_->Get(number_)->state, BatchState::kOpen);
+    EXPECT_EQ(ledger_->Get(number_)->items, 0u);
+  }
+
+  OneUpload upload_;
+};
+
+TEST_F(SealedContentTest, IsSplitWhenItIsWhatWasSealed) {
+  RecordSeal();
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  EXPECT_EQ(ledger_->Get(number_)->transactions, 3u);
+}
+
+TEST_F(SealedContentTest, IsNotSplitWhenItHasBecomeShorter) {
+  RecordSeal();
+  // The last one has no header any more, which no seal would let a job refuse.
+  for (const std::string left : {"n\n1\n2\n", "n\n", ""}) {
+    upload_.content = left;
+    Restart();
+    ExpectNothingIsSplit(engine_->Step({}).status(),
+                         absl::StrCat("it has ", left.size(), " bytes, and was sealed with 8"));
+  }
+}
+
+TEST_F(SealedContentTest, IsNotSplitWhenItsBytesDiffer) {
+  RecordSeal();
+  upload_.content = "n\n1\n2\n4\n";
+  ExpectNothingIsSplit(engine_->Step({}).status(), "its bytes are not those that were sealed");
+}
+
+TEST_F(SealedContentTest, IsLookedAtAgainOnceInAWhileAndSplitWhenItIsBack) {
+  RecordSeal();
+  upload_.content.clear();
+  const absl::Status damaged = engine_->Step({}).status();
+  upload_.content = kContent;
+  EXPECT_EQ(engine_->Step({}).status(), damaged) << "reading it each time would cost too much";
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+}
+
+TEST_F(SealedContentTest, IsNotReadForABatchThatIsSplitAndPut) {
+  RecordSeal();
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  upload_.content = "n\n";
+  Restart();
+  EXPECT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+}
+
+TEST_F(SealedContentTest, OfAnOlderMusterIsTakenAsItIs) {
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  EXPECT_EQ(ledger_->Get(number_)->transactions, 3u);
+}
+
 // Two items that are too large for a message; the first is dead-lettered.
 class BlobsTest : public BatchEngineTest {
  protected:

@@ -118,6 +118,25 @@ absl::StatusOr<base::Fingerprint128> BatchSource::Fingerprint(uint64_t offset, u
   return fingerprinter.Digest();
 }
 
+absl::Status CheckSealed(const input::ByteSource& source, const ledger::SealedContent& sealed,
+                         const std::stop_token& stop) {
+  if (source.size() != sealed.size) {
+    return absl::DataLossError(
+        absl::StrCat("it has ", source.size(), " bytes, and was sealed with ", sealed.size));
+  }
+  base::Fingerprinter fingerprinter;
+  std::string piece(std::min(sealed.size, kPieceBytes), '\0');
+  for (uint64_t offset = 0; offset < sealed.size;) {
+    if (stop.stop_requested()) return absl::CancelledError("stopped while reading the content");
+    MUSTER_ASSIGN_OR_RETURN(const size_t bytes, source.Read(offset, piece.data(), piece.size()));
+    if (bytes == 0) return absl::DataLossError(absl::StrCat("it ends at byte ", offset));
+    fingerprinter.Update(absl::string_view(piece.data(), bytes));
+    offset += bytes;
+  }
+  if (fingerprinter.Digest() == sealed.hash) return absl::OkStatus();
+  return absl::DataLossError("its bytes are not those that were sealed");
+}
+
 namespace {
 
 struct HeldText {

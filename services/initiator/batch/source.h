@@ -90,6 +90,11 @@ struct InlineContent {
   base::Fingerprint128 hash;
 };
 
+// DataLoss, with what differs, unless `source`, which has stopped growing, is what was sealed.
+// Reads all of it if its size is right. Cancelled when `stop` is requested meanwhile.
+absl::Status CheckSealed(const input::ByteSource& source, const ledger::SealedContent& sealed,
+                         const std::stop_token& stop);
+
 // The items of `content`, kMaxInlineItems at most; none if the job cannot run on `content`. The
 // batch's enqueuer continues after these items, and reports what is wrong.
 std::vector<ledger::ItemBoundary> SplitInline(const job::JobDefinition& job,

@@ -57,6 +57,11 @@ class Submissions {
       const v1::SubmitHeader& header,
       const std::optional<batch::InlineContent>& whole = std::nullopt);
 
+  // As BatchLedger::RecordSealedContent.
+  absl::Status RecordSealed(uint64_t batch, const ledger::SealedContent& content) {
+    return deps_.ledger->RecordSealedContent(batch, content);
+  }
+
  private:
   // The batch that `header` goes on with. nullopt: it begins a new one, of `job`.
   absl::StatusOr<std::optional<ledger::Batch>> Find(const v1::SubmitHeader& header,

@@ -195,11 +195,9 @@ class Uploads final : public batch::ContentStore {
   // Creates the folder if it is missing. Unavailable: it cannot be created.
   static absl::StatusOr<std::unique_ptr<Uploads>> Open(const std::string& folder);
 
-  // The absolute path of the whole content, whether it exists or not.
-  std::string PathOf(uint64_t batch) const;
-
   // batch::ContentStore
   bool Stores(const ledger::Batch& batch) const override;
+  std::string PathOf(uint64_t batch) const override;
   absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenContent(uint64_t batch) override
       ABSL_LOCKS_EXCLUDED(mu_);
   std::optional<uint64_t> DurableBytes(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
