@@ -48,7 +48,8 @@ struct Batch {
   std::string job_definition;   // the job file as it was submitted
   std::string handler_version;  // that the batch is bound to; empty: to none
   std::string tenant;
-  std::string source_path;                             // absolute
+  std::string source_path;   // absolute, when the batch began
+  std::string content_path;  // of an upload, within the data directory; empty: source_path says it
   base::Fingerprint128 source_header;                  // of the bytes before the first record
   uint64_t source_size = 0;                            // bytes, when the batch began
   std::optional<base::Fingerprint128> source_content;  // of all; none: too long to read twice

@@ -78,6 +78,7 @@ v1::BatchRecord RecordOf(const Batch& batch) {
     record.set_trace_state(batch.trace->state);
   }
   record.set_content(batch.content);
+  record.set_content_path(batch.content_path);
   record.MergeFromString(batch.unknown_of_record);
   return record;
 }
@@ -102,6 +103,7 @@ absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
   batch->trace = base::TraceContext::FromBytes(record.trace_context());
   if (batch->trace.has_value()) batch->trace->state = record.trace_state();
   batch->content = record.content();
+  batch->content_path = record.content_path();
   return absl::OkStatus();
 }
 

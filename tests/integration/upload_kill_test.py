@@ -1,5 +1,5 @@
-"""An initiator that is killed in the middle of an upload, seen by a client of its protocol; also with
-its content shortened by a power cut.
+"""An initiator that ends in the middle of an upload, seen by a client of its protocol: killed, with
+its content shortened by a power cut, and restored from a backup.
 
 Needs Debian's grpcio: the client takes one step at a time, and so knows when each byte was
 acknowledged.
@@ -176,6 +176,36 @@ class UploadKillTest(mesh_case.MeshTest):
         result = self.submit("billing", self.data, "march")
         self.assertEqual(result["batch"], batch)
         self.assert_exact(self.data, ROWS, result)
+
+    def restore_elsewhere(self, old_stays):
+        """Stops the initiator, and starts it with a copy of its data directory at another path."""
+        self.assertEqual(self.mesh.initiator.stop(), 0)
+        old, new = self.mesh.folder / "initiator", self.mesh.folder / "restored"
+        if old_stays:
+            shutil.copytree(old, new)
+        else:
+            shutil.move(old, new)
+        argv = self.mesh.initiator.argv
+        argv[argv.index(str(old))] = str(new)
+        self.mesh.initiator.restart()
+
+    def assert_goes_on_elsewhere(self, old_stays):
+        cut = self.upload()
+        for _ in range(3):
+            cut.send_piece()
+        cut.await_durable(3 * PIECE_BYTES)
+        self.restore_elsewhere(old_stays)
+        self.assertEqual(cut.hear_to_the_end(), grpc.StatusCode.UNAVAILABLE)
+        resumed = self.upload()
+        self.assertEqual(resumed.accepted.batch, cut.accepted.batch)
+        self.assertEqual(resumed.accepted.durable_offset, 3 * PIECE_BYTES)
+        self.assert_ends_exactly_once(resumed)
+
+    def test_an_open_batch_goes_on_when_its_data_directory_has_moved(self):
+        self.assert_goes_on_elsewhere(old_stays=False)
+
+    def test_an_open_batch_goes_on_in_a_backup_that_is_restored_elsewhere(self):
+        self.assert_goes_on_elsewhere(old_stays=True)
 
 
 class UploadKillOnNewestServerTest(OnNewestServer, UploadKillTest):

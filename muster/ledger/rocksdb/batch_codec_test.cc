@@ -106,6 +106,19 @@ TEST(BatchCodecTest, KeepsTheContentOfAShortUpload) {
   EXPECT_EQ(read.content, "key\n");
 }
 
+// Field 17.
+TEST(BatchCodecTest, KeepsWhereAnUploadLiesInItsDataDirectory) {
+  Batch upload = Golden(), read;
+  upload.content_path = "uploads/7";
+  const std::string record = EncodeRecord(upload);
+  EXPECT_EQ(
+      *muster::rocksdb::CheckedPayload(record, "form"),
+      absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenRecord), "form"),
+                   base::BytesFromHex("8a0109"), "uploads/7"));
+  ASSERT_TRUE(DecodeRecord(record, 7, &read).ok());
+  EXPECT_EQ(read.content_path, "uploads/7");
+}
+
 // Field 9.
 TEST(BatchCodecTest, KeepsWhatTheSubmitterOfAnUploadSealed) {
   Batch sealed = Golden(), read;

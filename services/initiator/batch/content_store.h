@@ -18,8 +18,8 @@ class ContentStore {
  public:
   virtual ~ContentStore() = default;
 
-  // Whether the content of `batch` belongs into this store. False: it is a file of the submitter,
-  // at the batch's source_path.
+  // Whether the content of `batch` belongs into this store, also if the store has moved since the
+  // batch began. False: it is a file of the submitter, at the batch's source_path.
   virtual bool Stores(const ledger::Batch& batch) const = 0;
 
   // The absolute path of the whole content, whether it exists or not.

@@ -157,6 +157,7 @@ absl::StatusOr<ledger::Batch> Submissions::Record(
   // batch.
   const auto place = [&](ledger::Batch* numbered) {
     numbered->source_path = deps_.uploads->PathOf(numbered->number);
+    numbered->content_path = deps_.uploads->ContentPathOf(numbered->number);
     return ClearPlace(numbered->number);
   };
   MUSTER_RETURN_IF_ERROR(

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/log.h"
@@ -32,6 +33,11 @@ absl::Status TryAgain(const absl::Status& status) {
 
 absl::Status ErrnoStatus(absl::string_view doing, const std::string& path) {
   return TryAgain(os::FileError(errno, doing, path));
+}
+
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error) && !error;
 }
 
 }  // namespace
@@ -389,13 +395,23 @@ absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(const std::string& folder
 
 std::string Uploads::PathOf(uint64_t batch) const { return absl::StrCat(folder_, "/", batch); }
 
-bool Uploads::IsSealed(uint64_t batch) const {
-  std::error_code error;
-  return std::filesystem::exists(PathOf(batch), error) && !error;
+bool Uploads::IsSealed(uint64_t batch) const { return Exists(PathOf(batch)); }
+
+std::string Uploads::ContentPathOf(uint64_t batch) const {
+  return std::filesystem::path(PathOf(batch))
+      .lexically_relative(std::filesystem::path(folder_).parent_path());
 }
 
+// The records of an older muster have the absolute path alone: if there is no file at that path any
+// more, or one lies here, the data directory has moved.
 bool Uploads::Stores(const ledger::Batch& batch) const {
-  return batch.source_path == PathOf(batch.number);
+  const std::string content_path = ContentPathOf(batch.number);
+  if (!batch.content_path.empty()) return batch.content_path == content_path;
+  if (batch.source_path == PathOf(batch.number)) return true;
+  if (!absl::EndsWith(batch.source_path, absl::StrCat("/", content_path))) return false;
+  const bool is_there = Exists(batch.source_path) || Exists(ArrivingPath(batch.source_path));
+  const bool is_here = IsSealed(batch.number) || Exists(ArrivingPath(PathOf(batch.number)));
+  return is_here || !is_there;
 }
 
 absl::StatusOr<std::shared_ptr<const input::ByteSource>> Uploads::OpenContent(uint64_t batch) {

@@ -195,6 +195,9 @@ class Uploads final : public batch::ContentStore {
   // Creates the folder if it is missing. Unavailable: it cannot be created.
   static absl::StatusOr<std::unique_ptr<Uploads>> Open(const std::string& folder);
 
+  // The path of the whole content within the folder's parent, the data directory.
+  std::string ContentPathOf(uint64_t batch) const;
+
   // batch::ContentStore
   bool Stores(const ledger::Batch& batch) const override;
   std::string PathOf(uint64_t batch) const override;

@@ -293,6 +293,58 @@ TEST_F(UploadTest, IsGoneWhenItIsDeleted) {
   EXPECT_EQ(Open()->durable_size(), 0);
 }
 
+class MovedUploadsTest : public UploadTest {
+ protected:
+  // As a muster records it that takes the batch in with these uploads.
+  ledger::Batch BatchOf(uint64_t number) const {
+    ledger::Batch batch;
+    batch.number = number;
+    batch.source_path = uploads_->PathOf(number);
+    batch.content_path = uploads_->ContentPathOf(number);
+    return batch;
+  }
+  ledger::Batch BatchOfOlderMuster(uint64_t number) const {
+    ledger::Batch batch = BatchOf(number);
+    batch.content_path.clear();
+    return batch;
+  }
+
+  std::unique_ptr<Uploads> OpenMoved() const {
+    return Uploads::Open(dir_ / "moved/uploads").value();
+  }
+};
+
+TEST_F(MovedUploadsTest, KnowTheirContentByItsPlaceInTheDataDirectory) {
+  EXPECT_EQ(BatchOf(7).content_path, "uploads/7");
+  EXPECT_TRUE(uploads_->Stores(BatchOf(7)));
+  EXPECT_TRUE(uploads_->Stores(BatchOfOlderMuster(7)));
+  // The copy that a backup was made of is still there.
+  std::ofstream(uploads_->PathOf(7)) << "all";
+  EXPECT_TRUE(OpenMoved()->Stores(BatchOf(7)));
+}
+
+TEST_F(MovedUploadsTest, FindWhatAnOlderMusterRecordedByItsAbsolutePath) {
+  const auto moved = OpenMoved();
+  EXPECT_TRUE(moved->Stores(BatchOfOlderMuster(7))) << "its content is nowhere, and arrives here";
+  std::ofstream(uploads_->PathOf(7)) << "all";
+  std::ofstream(ArrivingPath(uploads_->PathOf(8))) << "some";
+  EXPECT_FALSE(moved->Stores(BatchOfOlderMuster(7)));
+  EXPECT_FALSE(moved->Stores(BatchOfOlderMuster(8)));
+  std::ofstream(moved->PathOf(7)) << "all";
+  std::ofstream(ArrivingPath(moved->PathOf(8))) << "some";
+  EXPECT_TRUE(moved->Stores(BatchOfOlderMuster(7)));
+  EXPECT_TRUE(moved->Stores(BatchOfOlderMuster(8)));
+}
+
+TEST_F(MovedUploadsTest, LeaveASubmittersFilesToTheSubmitter) {
+  ledger::Batch batch;
+  batch.number = 7;
+  for (const char* const path : {"/home/me/7", "/home/me/uploads/8", "/home/me/in.csv"}) {
+    batch.source_path = path;
+    EXPECT_FALSE(uploads_->Stores(batch)) << path;
+  }
+}
+
 class UploadSyncerTest : public ::testing::Test {
  protected:
   void Begin() {
