@@ -37,9 +37,10 @@ struct SealedContent {
   friend bool operator==(const SealedContent&, const SealedContent&) = default;
 };
 
-// One submission of transactions to a job. Create fixes the first block, except for the content,
-// which the ledger drops some time after the batch is over. The second block grows. The third holds
-// the fields that a newer muster has added to the stored forms, as bytes that are passed on.
+// One submission of transactions to a job. Create fixes the first block, except for the content and
+// the claim, which the ledger drops some time after the batch is over. The second block grows. The
+// third holds the fields that a newer muster has added to the stored forms, as bytes that are
+// passed on.
 struct Batch {
   uint64_t number = 0;     // unique and short; from the id generator
   std::string request_id;  // the submitter's idempotency key
@@ -54,6 +55,7 @@ struct Batch {
   uint64_t source_size = 0;                            // bytes, when the batch began
   std::optional<base::Fingerprint128> source_content;  // of all; none: too long to read twice
   std::string content;                                 // the whole source, if it has no file; short
+  bool request_claimed = false;  // in the mesh's sync store, until the claim is released
   absl::Time created;
   std::optional<absl::Duration> sla;
   std::optional<base::TraceContext> trace;  // none: an older muster began the batch
@@ -146,6 +148,10 @@ class BatchLedger : public BatchRecords {
   // Drops the content of a batch that is complete or cancelled; FailedPrecondition otherwise, also
   // for a batch whose content is stored elsewhere. Not fsynced: dropping it again is harmless.
   virtual absl::Status DropContent(uint64_t batch) = 0;
+
+  // Notes that the claim on the batch's request id is released. Not fsynced: releasing it again is
+  // harmless.
+  virtual absl::Status NoteRequestReleased(uint64_t batch) = 0;
 
   // The newest batch with this request id; NotFound when there is none.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;

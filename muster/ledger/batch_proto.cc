@@ -79,6 +79,7 @@ v1::BatchRecord RecordOf(const Batch& batch) {
   }
   record.set_content(batch.content);
   record.set_content_path(batch.content_path);
+  record.set_request_claimed(batch.request_claimed);
   record.MergeFromString(batch.unknown_of_record);
   return record;
 }
@@ -104,6 +105,7 @@ absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
   if (batch->trace.has_value()) batch->trace->state = record.trace_state();
   batch->content = record.content();
   batch->content_path = record.content_path();
+  batch->request_claimed = record.request_claimed();
   return absl::OkStatus();
 }
 

@@ -59,6 +59,10 @@ struct InitiatorRole::Parts {
         admission(
             {stores.queues, role->throughput_.get(), &agent, role->clock_, role->host_.account}),
         cancelled(stores.sync),
+        claims(stores.sync, {role->directory_id_, role->host_.instance, stores.address},
+               submit::AskInitiators(
+                   [role] { return role->membership_->AddressesOf(v1::ROLE_INITIATOR); },
+                   role->host_.channel())),
         quotes(&jobs, &agent, role->host_.account),
         numbers(stores.sync, batch::kBatchNumbers,
                 {.range_size = kReservedNumbers,
@@ -72,7 +76,8 @@ struct InitiatorRole::Parts {
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [this](const job::JobDefinition& job) { return versions.Current(job); },
                      [this](const job::JobDefinition& job) { return admission.Admit(job); },
-                     role->clock_, role->options_.trace_sample}),
+                     role->clock_, role->options_.trace_sample,
+                     role->directory_id_.empty() ? nullptr : &claims}),
         reopener(role->ledger_.get(), &report_client, &scheduler),
         other_ledgers([role] { return role->membership_->AddressesOf(v1::ROLE_INITIATOR); },
                       role->host_.channel()),
@@ -83,8 +88,11 @@ struct InitiatorRole::Parts {
         job_service(&jobs, stores.bus, role->host_.instance,
                     [role](absl::string_view job) { return role->FindRunningBatch(job); }),
         queue_service(stores.queues, &mesh_reopener),
-        ledger_service(role->ledger_.get(), &reopener,
-                       [this](uint64_t batch) { scheduler.Advance(batch); }) {}
+        ledger_service(
+            role->ledger_.get(), &reopener, [this](uint64_t batch) { scheduler.Advance(batch); },
+            [role](const std::string& directory, const std::string& request_id) {
+              return role->FindRequest(directory, request_id);
+            }) {}
 
   client::ScalingLeaderClient agent;
   report::remote::RemoteReportClient report_client;
@@ -92,6 +100,7 @@ struct InitiatorRole::Parts {
   submit::HandlerVersions versions;
   submit::Admission admission;
   item::CancelledBatches cancelled;
+  submit::RequestClaims claims;
   api::Quotes quotes;
   sync::UniqueIdGenerator numbers;
   batch::BatchScheduler scheduler;
@@ -128,6 +137,10 @@ absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) 
 
 absl::Status InitiatorRole::OpenData() {
   MUSTER_RETURN_IF_ERROR(host_.CreateDataDir());
+  // Where the shared stores lie in the data directory, no second initiator can open them.
+  if (!host_.is_embedded()) {
+    MUSTER_ASSIGN_OR_RETURN(directory_id_, submit::OpenDirectoryId(host_.data_dir));
+  }
   MUSTER_ASSIGN_OR_RETURN(uploads_,
                           submit::Uploads::Open(absl::StrCat(host_.data_dir, "/uploads")));
   MUSTER_ASSIGN_OR_RETURN(ledger_,
@@ -145,7 +158,20 @@ batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts
   tools.report_client = &parts->report_client;
   tools.cancelled = &parts->cancelled;
   tools.jobs = &parts->jobs;
+  if (!directory_id_.empty()) {
+    tools.release_request = [parts](const ledger::Batch& batch) {
+      return parts->claims.Release(batch);
+    };
+  }
   return tools;
+}
+
+absl::StatusOr<uint64_t> InitiatorRole::FindRequest(const std::string& directory,
+                                                    const std::string& request_id) const {
+  if (directory_id_.empty() || directory != directory_id_) {
+    return absl::FailedPreconditionError("this initiator has another data directory");
+  }
+  return parts_->submissions.FindBegun(request_id);
 }
 
 std::vector<std::string> InitiatorRole::Controllers() const {

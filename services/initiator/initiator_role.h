@@ -27,6 +27,7 @@
 #include "services/initiator/batch/opener.h"
 #include "services/initiator/batch/scheduler.h"
 #include "services/initiator/submit/admission.h"
+#include "services/initiator/submit/request_claims.h"
 #include "services/initiator/submit/submissions.h"
 #include "services/initiator/submit/uploads.h"
 
@@ -63,6 +64,8 @@ class InitiatorRole final : public host::Role {
   // Uses only those members of `parts` that are made before the scheduler.
   batch::EngineDependencies Tools(const host::Stores& stores, Parts* parts) const;
   std::vector<std::string> Controllers() const;
+  absl::StatusOr<uint64_t> FindRequest(const std::string& directory,
+                                       const std::string& request_id) const;
   // The instance names of the live processors.
   std::vector<std::string> Processors() const;
   absl::StatusOr<std::optional<uint64_t>> FindRunningBatch(absl::string_view job) const;
@@ -71,6 +74,7 @@ class InitiatorRole final : public host::Role {
   const RoleOptions options_;
   base::Clock* const clock_;  // not owned
 
+  std::string directory_id_;  // empty: this initiator is alone, and claims no request ids
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<submit::Uploads> uploads_;
   std::unique_ptr<host::Membership> membership_;

@@ -170,11 +170,13 @@ class Mesh:
                         self.routes[number], "--routes", ",".join(self.routes)]
         return self.add(Program(command, "Server is ready"))
 
-    def start_role(self, role, address=None, *more):
+    def start_role(self, role, address=None, *more, data=None):
+        """Starts a role; `data` names its data directory if it is not its only instance."""
         return self.add(Program(
             [os.environ[f"MUSTER_{role.upper()}_PROGRAM"], "--listen", address or free_address(),
              *self.nats_arguments(), "--replicas", len(self.routes), "--lease",
-             f"{self.LEASE_SECONDS}s", "--data-dir", self.folder / role, *self.role_options, *more],
+             f"{self.LEASE_SECONDS}s", "--data-dir", self.folder / (data or role),
+             *self.role_options, *more],
             "msg=ready"))
 
     def nats_arguments(self):

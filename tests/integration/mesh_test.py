@@ -17,7 +17,7 @@ import unittest
 
 import harness
 from harness import retail_input
-from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Cut, Log
+from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Cut, Log, free_address
 from mesh_case import FREE_ITEMS, ROWS, ROWS_PER_ITEM, FaultTest, MeshTest
 
 # A client that follows a batch learns within this time why it waits: an initiator checks the queues
@@ -123,6 +123,63 @@ class UploadTest(MeshTest):
             if sum(path.stat().st_size for path in arriving) >= size:
                 return
         self.fail(f"not there: {arriving}")
+
+
+class SeveralInitiatorsTest(MeshTest):
+    """A balancer may send the retry of a submit to another initiator."""
+
+    def start_mesh(self):
+        super().start_mesh()
+        self.other_server = free_address()
+        self.other = self.mesh.start_role("initiator", self.other_server, data="other")
+        self.other.await_ready()
+        self.apply_billing()
+        self.data = retail_input(ROWS)
+
+    def submit_to_other(self):
+        """Returns the process and the log of its errors."""
+        process = self.start_submit("billing", self.data, self.other_server)
+        log = Log()
+        threading.Thread(target=log.read, args=(process.stderr,)).start()
+        process.stderr = None  # is read already
+        return process, log
+
+    def assert_refused(self, process, log):
+        process.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 1, log.lines)
+        self.assertTrue(log.await_line("belongs to batch 1 of initiator", READY_SECONDS, 1),
+                        log.lines)
+        self.assertIn(self.mesh.server, "".join(log.lines))
+        self.assertEqual(json.loads(self.muster(
+            "batch", "list", "--server", self.other_server, "-o", "json").stdout), [])
+
+    def test_a_request_id_makes_one_batch_whichever_initiator_it_reaches(self):
+        self.assert_exact(self.data, ROWS, self.submit("billing", self.data))
+        self.assert_refused(*self.submit_to_other())
+
+        self.mesh.initiator.kill()
+        process, log = self.submit_to_other()
+        self.assertTrue(log.await_line("which cannot be asked", READY_SECONDS, 1), log.lines)
+        self.mesh.initiator.restart()
+        self.assert_refused(process, log)
+        self.assertEqual(len(self.answer("batch", "list")), 1)
+
+    def test_the_request_id_of_a_cancelled_batch_begins_one_on_another_initiator(self):
+        for processor in self.mesh.processors:
+            processor.kill()
+        submitted = self.start_submit("billing", self.data)
+        self.await_batch(1, lambda batch: batch["state"] == "sealed")
+        self.answer("batch", "cancel", 1)
+        submitted.communicate(timeout=harness.TIMEOUT_SECONDS)
+        for processor in self.mesh.processors:
+            processor.restart()
+        process, log = self.submit_to_other()
+        out, _ = process.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 0, log.lines)
+        result = json.loads(out)
+        self.assertEqual(result["transactions"], ROWS)
+        self.assertNotEqual(result["batch"], 1)
+        self.assert_report_is_the_direct_sum(self.data, result["batch"])
 
 
 class KillTest(FaultTest):

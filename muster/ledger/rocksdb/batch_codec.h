@@ -6,7 +6,8 @@
 //   family "items"     key: number, first index  value: ItemRun, written once
 //   family "requests"  key: request id           value: number of its newest batch, 8 bytes
 //
-// A record that has content is written again without it, some time after its batch is over.
+// A record that has content, or a claim on its request id, is written again without it, some time
+// after its batch is over.
 // Integers in keys are big-endian. To change a form, add proto fields; never reuse a number.
 #pragma once
 

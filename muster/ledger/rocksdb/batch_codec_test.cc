@@ -119,6 +119,19 @@ TEST(BatchCodecTest, KeepsWhereAnUploadLiesInItsDataDirectory) {
   EXPECT_EQ(read.content_path, "uploads/7");
 }
 
+// Field 18.
+TEST(BatchCodecTest, KeepsThatTheRequestIdIsClaimed) {
+  Batch claimed = Golden(), read;
+  claimed.request_claimed = true;
+  const std::string record = EncodeRecord(claimed);
+  EXPECT_EQ(
+      *muster::rocksdb::CheckedPayload(record, "form"),
+      absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenRecord), "form"),
+                   base::BytesFromHex("900101")));
+  ASSERT_TRUE(DecodeRecord(record, 7, &read).ok());
+  EXPECT_TRUE(read.request_claimed);
+}
+
 // Field 9.
 TEST(BatchCodecTest, KeepsWhatTheSubmitterOfAnUploadSealed) {
   Batch sealed = Golden(), read;

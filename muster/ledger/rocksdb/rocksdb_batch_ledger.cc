@@ -141,6 +141,14 @@ absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
   return absl::OkStatus();
 }
 
+absl::Status RocksDbBatchLedger::StoreRecordLocked(const Batch& batch) {
+  ::rocksdb::WriteBatch write;
+  write.Put(database_->family(kBatches), BatchKey(batch.number), EncodeRecord(batch));
+  MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+  RememberLocked(batch);
+  return absl::OkStatus();
+}
+
 absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const ItemBoundary> items) {
   MUSTER_CHECK(begun.number != 0, "request '", begun.request_id, "'");
   MUSTER_CHECK(begun.state == BatchState::kOpen && begun.items == 0 && begun.enqueued_items == 0,
@@ -301,9 +309,15 @@ absl::Status RocksDbBatchLedger::DropContent(uint64_t number) {
   }
   if (batch.content.empty()) return absl::OkStatus();
   batch.content.clear();
-  ::rocksdb::WriteBatch write;
-  write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));
-  return database_->Write(&write, Durability::kProcess);
+  return StoreRecordLocked(batch);
+}
+
+absl::Status RocksDbBatchLedger::NoteRequestReleased(uint64_t number) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (!batch.request_claimed) return absl::OkStatus();
+  batch.request_claimed = false;
+  return StoreRecordLocked(batch);
 }
 
 absl::StatusOr<Batch> RocksDbBatchLedger::Get(uint64_t number) {

@@ -46,6 +46,7 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Sync() override ABSL_LOCKS_EXCLUDED(mu_) { return database_->Sync(); }
   absl::Status DropContent(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status NoteRequestReleased(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override;
   absl::StatusOr<std::vector<ledger::Batch>> List() override;
@@ -59,6 +60,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   void RememberLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Writes the growing part of `batch`, and remembers it. Not synced.
   absl::Status StoreProgressLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Writes the part of `batch` that Create fixed. Not synced.
+  absl::Status StoreRecordLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::string> Read(size_t family, absl::string_view key,
                                    absl::string_view what) const;
 

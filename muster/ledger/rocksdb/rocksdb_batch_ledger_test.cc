@@ -131,6 +131,23 @@ TEST_F(LedgerTest, KeepsWhatWasSealedAndTakesNothingElse) {
   EXPECT_TRUE(absl::IsNotFound(ledger_->RecordSealedContent(8, content)));
 }
 
+TEST_F(LedgerTest, ForgetsAClaimOnceItIsReleased) {
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  batch.request_claimed = true;
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  Open();
+  EXPECT_TRUE(ledger_->Get(7)->request_claimed);
+  ASSERT_TRUE(ledger_->NoteRequestReleased(7).ok());
+  EXPECT_FALSE(ledger_->Get(7)->request_claimed);
+  Open();
+  EXPECT_FALSE(ledger_->Get(7)->request_claimed);
+  EXPECT_EQ(ledger_->FindByRequestId("r")->number, 7u);
+  ASSERT_TRUE(ledger_->NoteRequestReleased(7).ok());
+  EXPECT_TRUE(absl::IsNotFound(ledger_->NoteRequestReleased(8)));
+}
+
 TEST_F(LedgerTest, RecordsABatchWithItsContentAndItsFirstItems) {
   Batch batch;
   batch.number = 7;

@@ -68,4 +68,16 @@ grpc::Status LedgerService::ReopenItems(grpc::ServerContext* context,
   });
 }
 
+grpc::Status LedgerService::FindRequest(grpc::ServerContext* context,
+                                        const v1::FindRequestRequest* request,
+                                        v1::FindRequestResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    if (!find_request_) return absl::FailedPreconditionError("this initiator is alone");
+    MUSTER_ASSIGN_OR_RETURN(const uint64_t batch,
+                            find_request_(request->directory(), request->request_id()));
+    response->set_batch(batch);
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace muster::initiator::api

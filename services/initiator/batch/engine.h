@@ -55,6 +55,8 @@ struct EngineDependencies {
   // The registry in which processors find the jobs of batches; null: processors have the jobs from
   // elsewhere.
   job::JobRegistry* jobs = nullptr;
+  // Releases the claim on the request id of a batch that is over; empty: no request id is claimed.
+  std::function<absl::Status(const ledger::Batch&)> release_request = nullptr;
 };
 
 // How a step ended.

@@ -260,19 +260,28 @@ void BatchScheduler::Run() {
 
 void BatchScheduler::Sweep() {
   const absl::Time before = tools_.stores.clock->Now() - options_.content_retention;
-  absl::Status swept;
+  absl::Status swept, released;
   const absl::StatusOr<std::vector<ledger::Batch>> batches = tools_.stores.ledger->List();
   if (!batches.ok()) swept = batches.status();
   for (size_t i = 0; swept.ok() && i < batches->size(); ++i) {
     const ledger::Batch& batch = (*batches)[i];
     const bool over = IsOver(batch.state) && batch.completed.value_or(batch.created) < before;
     if (!over) continue;
+    if (released.ok()) released = ReleaseRequest(batch);
     const absl::Status dropped = tools_.stores.ledger->DropContent(batch.number);
     if (absl::IsFailedPrecondition(dropped)) continue;  // a redrive has reopened the batch
     swept = dropped;
     swept.Update(tools_.content->Delete(batch.number));
   }
   base::LogUnlessOk(base::kWarning, "old content stays for now", swept);
+  base::LogUnlessOk(base::kWarning, "the request ids of old batches stay claimed for now",
+                    released);
+}
+
+absl::Status BatchScheduler::ReleaseRequest(const ledger::Batch& batch) {
+  if (!batch.request_claimed || !tools_.release_request) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(tools_.release_request(batch));
+  return tools_.stores.ledger->NoteRequestReleased(batch.number);
 }
 
 void BatchScheduler::ProcessDue(uint64_t batch) {

@@ -68,7 +68,8 @@ struct SchedulerOptions {
   absl::Duration loss_check_interval = absl::Seconds(2);
   // At least so long lies between two questions to the report about one batch.
   absl::Duration progress_interval = absl::Milliseconds(50);
-  // How long the content of a finished batch is kept: its items can be made again until then.
+  // How long the content of a finished batch is kept: its items can be made again until then. For
+  // as long, the claim on its request id keeps other initiators from beginning it again.
   absl::Duration content_retention = absl::Hours(24);
   // The sender of an upload that was cut off resumes it by itself within this time, if it still
   // runs: it may take rpc::kMaxReconnectWait to connect, and as long again to try.
@@ -166,8 +167,10 @@ class BatchScheduler {
   // OK: the content is whole, or a client sends it, or may still resume it.
   absl::Status CheckSender(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
   void PublishCancellation(uint64_t cancelled) ABSL_LOCKS_EXCLUDED(mu_);
-  // Deletes the content of batches that ended longer ago than content_retention.
+  // Deletes the content of batches that ended longer ago than content_retention, and releases their
+  // request ids.
   void Sweep() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status ReleaseRequest(const ledger::Batch& batch);
   void AnnounceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const EngineDependencies tools_;

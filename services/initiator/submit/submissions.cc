@@ -100,8 +100,25 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
   return *known;
 }
 
-// Deletes old content under `number`, but only if no batch has the number: it may turn out to be
-// taken.
+absl::StatusOr<uint64_t> Submissions::FindBegun(const std::string& request_id) {
+  const base::KeyedMutex::Lock lock(&requests_, request_id);
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, deps_.ledger->FindByRequestId(request_id));
+  if (batch.state != ledger::BatchState::kCancelled) return batch.number;
+  return absl::NotFoundError(absl::StrCat("batch ", batch.number, " is cancelled"));
+}
+
+absl::Status Submissions::MakePlace(ledger::Batch* batch) {
+  batch->source_path = deps_.uploads->PathOf(batch->number);
+  batch->content_path = deps_.uploads->ContentPathOf(batch->number);
+  if (deps_.claims != nullptr) {
+    MUSTER_RETURN_IF_ERROR(deps_.claims->Claim(*batch));
+    batch->request_claimed = true;
+  }
+  return ClearPlace(batch->number);
+}
+
+// Deletes what an earlier installation may have left under `number`, but only if no batch has the
+// number: it may turn out to be taken.
 absl::Status Submissions::ClearPlace(uint64_t number) {
   const absl::Status owner = deps_.ledger->Get(number).status();
   return absl::IsNotFound(owner) ? deps_.uploads->Delete(number) : absl::OkStatus();
@@ -153,15 +170,9 @@ absl::StatusOr<ledger::Batch> Submissions::Record(
     batch.source_content = whole->hash;
     items = batch::SplitInline(job, whole->data);
   }
-  // An earlier installation may have left content under this number: it does not belong to this
-  // batch.
-  const auto place = [&](ledger::Batch* numbered) {
-    numbered->source_path = deps_.uploads->PathOf(numbered->number);
-    numbered->content_path = deps_.uploads->ContentPathOf(numbered->number);
-    return ClearPlace(numbered->number);
-  };
   MUSTER_RETURN_IF_ERROR(
-      batch::RecordUnderNewNumber(deps_.ledger, deps_.numbers, &batch, items, place));
+      batch::RecordUnderNewNumber(deps_.ledger, deps_.numbers, &batch, items,
+                                  [this](ledger::Batch* numbered) { return MakePlace(numbered); }));
   return batch;
 }
 

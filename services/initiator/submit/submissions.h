@@ -19,6 +19,7 @@
 #include "muster/v1/batch_service.pb.h"
 #include "services/initiator/batch/opener.h"
 #include "services/initiator/batch/source.h"
+#include "services/initiator/submit/request_claims.h"
 #include "services/initiator/submit/uploads.h"
 
 namespace muster::initiator::submit {
@@ -46,6 +47,7 @@ class Submissions {
     Admit admit;
     base::Clock* clock = nullptr;
     double trace_sample = batch::kDefaultTraceSample;  // as BatchOpener
+    RequestClaims* claims = nullptr;                   // null: no other initiator takes batches in
   };
 
   // What the dependencies point to is not owned.
@@ -56,6 +58,10 @@ class Submissions {
   absl::StatusOr<ledger::Batch> Begin(
       const v1::SubmitHeader& header,
       const std::optional<batch::InlineContent>& whole = std::nullopt);
+
+  // The batch of this request id, as AskOwner answers it for this initiator. Waits while a
+  // submission with the id is being recorded.
+  absl::StatusOr<uint64_t> FindBegun(const std::string& request_id);
 
   // As BatchLedger::RecordSealedContent.
   absl::Status RecordSealed(uint64_t batch, const ledger::SealedContent& content) {
@@ -69,6 +75,8 @@ class Submissions {
   // OK: `batch` is what `header` began, or begins with the job at `revision`.
   static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                 const ledger::Batch& batch);
+  // Prepares all but the ledger for the numbered batch.
+  absl::Status MakePlace(ledger::Batch* batch);
   absl::Status ClearPlace(uint64_t number);
   // Whether the initiator needs no more content of the batch from its submitter.
   bool HasAllContent(const ledger::Batch& batch) const;

@@ -1,0 +1,154 @@
+#include "services/initiator/submit/request_claims.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/log.h"
+#include "muster/base/random.h"
+#include "muster/base/status.h"
+#include "muster/os/durable_file.h"
+#include "muster/rpc/status.h"
+#include "muster/v1/ledger_service.grpc.pb.h"
+
+namespace muster::initiator::submit {
+namespace {
+
+// Each lost race means that another initiator has claimed or released the id meanwhile.
+constexpr int kMaxRaces = 10;
+// An initiator that takes longer counts as away for now. It looks into its ledger, at most behind
+// one submit that is being recorded.
+constexpr absl::Duration kAskTimeout = absl::Seconds(2);
+// Initiators that are asked for one id: a mesh has few.
+constexpr size_t kMaxAsked = 16;
+
+absl::StatusOr<v1::RequestClaim> ClaimIn(absl::string_view data, absl::string_view key) {
+  v1::RequestClaim claim;
+  if (claim.ParseFromArray(data.data(), static_cast<int>(data.size()))) return claim;
+  return absl::DataLossError(absl::StrCat("sync record '", key, "' is no claim of a request id"));
+}
+
+std::string NameOf(const v1::RequestClaim& claim) {
+  return absl::StrCat("initiator ", claim.instance(), " (", claim.address(), ")");
+}
+
+}  // namespace
+
+// The tenant's length comes first: otherwise two pairs could make one text.
+std::string ClaimKeyOf(const ledger::Batch& batch) {
+  return absl::StrCat("requests/", base::Sha256Hex(absl::StrCat(batch.tenant.size(), " ",
+                                                                batch.tenant, batch.request_id)));
+}
+
+absl::Status RequestClaims::Claim(const ledger::Batch& batch) {
+  const std::string key = ClaimKeyOf(batch);
+  v1::RequestClaim mine;
+  mine.set_directory(self_.directory);
+  mine.set_instance(self_.instance);
+  mine.set_address(self_.address);
+  mine.set_batch(batch.number);
+  uint64_t version = sync::kAbsent;
+  for (int race = 0; race < kMaxRaces; ++race) {
+    MUSTER_ASSIGN_OR_RETURN(const bool written,
+                            store_->TryWrite(key, mine.SerializeAsString(), version));
+    if (written) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData record, store_->Get(key));
+    version = record.version;
+    if (version == sync::kAbsent) continue;
+    MUSTER_ASSIGN_OR_RETURN(const v1::RequestClaim claim, ClaimIn(record.data, key));
+    // A claim of this directory has no batch in the ledger, or a cancelled one: the caller looked.
+    if (claim.directory() != self_.directory) MUSTER_RETURN_IF_ERROR(CheckFree(claim, batch));
+  }
+  return absl::UnavailableError("other initiators claim this request id all the time");
+}
+
+absl::Status RequestClaims::CheckFree(const v1::RequestClaim& claim,
+                                      const ledger::Batch& batch) const {
+  const absl::StatusOr<uint64_t> begun = ask_owner_(claim, batch.request_id);
+  if (begun.ok()) {
+    return rpc::WithReason(absl::FailedPreconditionError(absl::StrCat(
+                               "this request id belongs to batch ", *begun, " of ", NameOf(claim),
+                               ": submit it there, or choose another one")),
+                           {"REQUEST_ID_ELSEWHERE",
+                            {{"batch", absl::StrCat(*begun)},
+                             {"initiator", claim.instance()},
+                             {"address", claim.address()}}});
+  }
+  if (!absl::IsNotFound(begun.status())) {
+    return absl::UnavailableError(
+        absl::StrCat("this request id may belong to batch ", claim.batch(), " of ", NameOf(claim),
+                     ", which cannot be asked: ", begun.status().message()));
+  }
+  base::Log(base::kInfo, "takes over a request id whose batch was never begun, or is cancelled",
+            {{"batch", claim.batch()}, {"initiator", claim.instance()}, {"new", batch.number}});
+  return absl::OkStatus();
+}
+
+absl::Status RequestClaims::Release(const ledger::Batch& batch) {
+  const std::string key = ClaimKeyOf(batch);
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData record, store_->Get(key));
+  if (record.version == sync::kAbsent) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const v1::RequestClaim claim, ClaimIn(record.data, key));
+  const bool is_its = claim.directory() == self_.directory && claim.batch() == batch.number;
+  // False: another batch has claimed the id since.
+  return is_its ? store_->TryDelete(key, record.version).status() : absl::OkStatus();
+}
+
+absl::StatusOr<std::string> OpenDirectoryId(const std::string& data_dir) {
+  constexpr size_t kMaxBytes = 64;
+  const std::string path = absl::StrCat(data_dir, "/initiator-id");
+  const absl::StatusOr<std::string> text = os::ReadFile(path, kMaxBytes);
+  if (absl::IsNotFound(text.status())) {
+    const base::Fingerprint128 drawn{base::RandomSeed(), base::RandomSeed()};
+    MUSTER_RETURN_IF_ERROR(os::ReplaceFile(path, absl::StrCat(drawn.ToHex(), "\n")));
+    return drawn.ToHex();
+  }
+  MUSTER_RETURN_IF_ERROR(text.status());
+  const auto id = base::Fingerprint128::FromHex(absl::StripSuffix(*text, "\n"));
+  if (!id.has_value()) return absl::DataLossError(absl::StrCat(path, " holds no id"));
+  return id->ToHex();
+}
+
+namespace {
+
+absl::StatusOr<uint64_t> Ask(const std::string& address, const rpc::ChannelOptions& options,
+                             const v1::FindRequestRequest& request) {
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
+                          rpc::OpenChannel(address, options));
+  rpc::CallContext context(kAskTimeout);
+  v1::FindRequestResponse response;
+  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(
+      v1::LedgerService::NewStub(channel)->FindRequest(&context, request, &response)));
+  return response.batch();
+}
+
+}  // namespace
+
+AskOwner AskInitiators(std::function<std::vector<std::string>()> addresses,
+                       rpc::ChannelOptions channel_options) {
+  return [addresses = std::move(addresses), options = std::move(channel_options)](
+             const v1::RequestClaim& claim, absl::string_view id) -> absl::StatusOr<uint64_t> {
+    v1::FindRequestRequest request;
+    request.set_directory(claim.directory());
+    request.set_request_id(std::string(id));
+    std::vector<std::string> asked = addresses();
+    // First where it was; it may have come back elsewhere, with its data directory.
+    std::stable_partition(asked.begin(), asked.end(),
+                          [&](const std::string& address) { return address == claim.address(); });
+    if (asked.size() > kMaxAsked) asked.resize(kMaxAsked);
+    std::string silent;
+    for (const std::string& address : asked) {
+      const absl::StatusOr<uint64_t> answer = Ask(address, options, request);
+      if (answer.ok() || absl::IsNotFound(answer.status())) return answer;
+      if (absl::IsFailedPrecondition(answer.status())) continue;  // another data directory
+      silent = absl::StrCat("; ", address, ": ", answer.status().message());
+    }
+    return absl::UnavailableError(absl::StrCat(
+        "none of the ", asked.size(), " initiators that are known has its data directory", silent));
+  };
+}
+
+}  // namespace muster::initiator::submit

@@ -1,0 +1,247 @@
+// Initiators with a ledger each, and one sync store between them.
+#include "services/initiator/submit/request_claims.h"
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/backend/backend.h"
+#include "muster/os/temp_dir.h"
+#include "muster/rpc/status.h"
+#include "services/initiator/submit/submissions.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/job/job_text.h"
+#include "tests/fakes/sync/memory_sync_store.h"
+
+namespace muster::initiator::submit {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RequestClaimsTest : public ::testing::Test {
+ protected:
+  struct Initiator {
+    std::string data_dir;
+    std::unique_ptr<ledger::BatchLedger> ledger;
+    std::unique_ptr<Uploads> uploads;
+    std::unique_ptr<RequestClaims> claims;
+    std::unique_ptr<Submissions> submissions;
+    bool answers = true;
+  };
+
+  RequestClaimsTest() {
+    EXPECT_TRUE(jobs_.Apply(job::JobText("shop"), std::nullopt).ok());
+    for (const std::string name : {"a", "b"}) StartInitiator(name);
+  }
+
+  void StartInitiator(const std::string& name) {
+    Initiator& it = initiators_[name];
+    it.data_dir = dir_ / name;
+    it.uploads = Uploads::Open(it.data_dir + "/uploads").value();
+    it.ledger = backend::OpenBatchLedger(backend::DataDirUrls(it.data_dir).ledger,
+                                         backend::Mode::kReadWrite)
+                    .value();
+    it.claims = std::make_unique<RequestClaims>(
+        &shared_, RequestClaims::Owner{name, "initiator-" + name, name + ":7700"},
+        [this](const v1::RequestClaim& claim, absl::string_view id) { return Ask(claim, id); });
+    it.submissions = std::make_unique<Submissions>(Submissions::Dependencies{
+        &jobs_, it.ledger.get(), &numbers_, it.uploads.get(),
+        [](const job::JobDefinition&) { return "1"; },
+        [](const job::JobDefinition&) { return absl::OkStatus(); }, &clock_, 0, it.claims.get()});
+  }
+
+  // What the owner of the claim answers.
+  absl::StatusOr<uint64_t> Ask(const v1::RequestClaim& claim, absl::string_view id) {
+    const Initiator& owner = initiators_.at(claim.directory());
+    if (!owner.answers) return absl::UnavailableError("no answer");
+    return owner.submissions->FindBegun(std::string(id));
+  }
+
+  absl::StatusOr<ledger::Batch> Begin(const std::string& initiator, const std::string& id = "march",
+                                      const std::string& tenant = "") {
+    v1::SubmitHeader header;
+    header.set_job("shop");
+    header.set_request_id(id);
+    header.set_tenant(tenant);
+    return initiators_.at(initiator).submissions->Begin(header);
+  }
+
+  size_t BatchesOf(const std::string& initiator) {
+    return initiators_.at(initiator).ledger->List()->size();
+  }
+
+  // As an initiator that dies before it records the batch.
+  absl::Status ClaimOnly(const std::string& initiator, uint64_t number = 1000) {
+    ledger::Batch batch;
+    batch.number = number;
+    batch.request_id = "march";
+    return initiators_.at(initiator).claims->Claim(batch);
+  }
+
+  static void ExpectElsewhere(const absl::Status& status, const ledger::Batch& batch,
+                              const std::string& initiator) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr(absl::StrCat("belongs to batch ", batch.number,
+                                                         " of initiator initiator-", initiator,
+                                                         " (", initiator, ":7700)")));
+    const rpc::ErrorReason expected{"REQUEST_ID_ELSEWHERE",
+                                    {{"batch", absl::StrCat(batch.number)},
+                                     {"initiator", "initiator-" + initiator},
+                                     {"address", initiator + ":7700"}}};
+    EXPECT_EQ(rpc::Reason(status), expected);
+  }
+
+  const os::TempDir dir_;
+  base::FakeClock clock_;
+  sync::testing::MemorySyncStore records_;  // of jobs and batch numbers
+  job::JobRegistry jobs_{&records_, &clock_};
+  sync::UniqueIdGenerator numbers_{&records_, "numbers"};
+  sync::testing::MemorySyncStore shared_;  // of claims
+  std::map<std::string, Initiator> initiators_;
+};
+
+TEST_F(RequestClaimsTest, MakeOneBatchOfARequestThatReachesTwoInitiators) {
+  const auto first = Begin("a");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(first->request_claimed);
+  ExpectElsewhere(Begin("b").status(), *first, "a");
+  EXPECT_EQ(BatchesOf("b"), 0u);
+  EXPECT_EQ(Begin("a")->number, first->number);
+  EXPECT_TRUE(Begin("b", "april").ok());
+}
+
+TEST_F(RequestClaimsTest, LetOneOfTwoInitiatorsWinThatBeginAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string id = absl::StrCat("id ", round);
+    std::optional<absl::StatusOr<ledger::Batch>> at_a, at_b;
+    std::thread other([&] { at_a = Begin("a", id); });
+    at_b = Begin("b", id);
+    other.join();
+    EXPECT_NE(at_a->ok(), at_b->ok()) << at_a->status() << at_b->status();
+    if (at_a->ok()) {
+      ExpectElsewhere(at_b->status(), **at_a, "a");
+    } else {
+      ExpectElsewhere(at_a->status(), **at_b, "b");
+    }
+  }
+  EXPECT_EQ(BatchesOf("a") + BatchesOf("b"), 20u);
+}
+
+TEST_F(RequestClaimsTest, CostOneWriteForABatchAndNoRead) {
+  shared_.FailNextGet(absl::InternalError("was read"));
+  EXPECT_TRUE(Begin("a").ok());
+  EXPECT_TRUE(Begin("a").ok());
+  EXPECT_EQ(shared_.writes_tried(), 1);
+}
+
+TEST_F(RequestClaimsTest, AreTakenOverWhenTheirBatchWasNeverBegun) {
+  ASSERT_TRUE(ClaimOnly("a").ok());
+  const auto begun = Begin("b");
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  ExpectElsewhere(Begin("a").status(), *begun, "b");
+  EXPECT_EQ(BatchesOf("a"), 0u);
+}
+
+TEST_F(RequestClaimsTest, OfTheSameDataDirectoryAreRenewedWithoutAQuestion) {
+  ASSERT_TRUE(ClaimOnly("a").ok());
+  initiators_["a"].answers = false;
+  EXPECT_TRUE(Begin("a").ok());
+}
+
+TEST_F(RequestClaimsTest, AreTakenOverWhenTheirBatchIsCancelled) {
+  const auto first = Begin("a");
+  ASSERT_TRUE(initiators_["a"].ledger->Cancel(first->number, clock_.Now(), "").ok());
+  const auto second = Begin("b");
+  ASSERT_TRUE(second.ok()) << second.status();
+  ExpectElsewhere(Begin("a").status(), *second, "b");
+}
+
+TEST_F(RequestClaimsTest, StandWhileTheirOwnerCannotBeAsked) {
+  const auto first = Begin("a");
+  initiators_["a"].answers = false;
+  const absl::Status refused = Begin("b").status();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("initiator-a (a:7700), which cannot be asked"));
+  EXPECT_EQ(BatchesOf("b"), 0u);
+  initiators_["a"].answers = true;
+  ExpectElsewhere(Begin("b").status(), *first, "a");
+}
+
+// While the owner records its batch, it does not say that it has none.
+TEST_F(RequestClaimsTest, AreNotTakenOverWhileTheirBatchIsBeingRecorded) {
+  std::optional<absl::StatusOr<ledger::Batch>> at_b;
+  std::thread other;
+  Initiator& a = initiators_["a"];
+  a.submissions = std::make_unique<Submissions>(Submissions::Dependencies{
+      &jobs_, a.ledger.get(), &numbers_, a.uploads.get(),
+      [&](const job::JobDefinition&) -> absl::StatusOr<std::string> {
+        EXPECT_TRUE(ClaimOnly("a").ok());
+        other = std::thread([&] { at_b = Begin("b"); });
+        return "1";
+      },
+      [](const job::JobDefinition&) { return absl::OkStatus(); }, &clock_, 0, a.claims.get()});
+  const auto first = Begin("a");
+  other.join();
+  ASSERT_TRUE(first.ok()) << first.status();
+  ExpectElsewhere(at_b->status(), *first, "a");
+}
+
+TEST_F(RequestClaimsTest, KeepTenantsApart) {
+  EXPECT_TRUE(Begin("a", "march", "acme").ok());
+  EXPECT_TRUE(Begin("b", "march", "globex").ok());
+  EXPECT_FALSE(Begin("b", "march", "acme").ok());
+  ledger::Batch one, other;
+  one.tenant = "ab", one.request_id = "c";
+  other.tenant = "a", other.request_id = "bc";
+  EXPECT_NE(ClaimKeyOf(one), ClaimKeyOf(other));
+}
+
+TEST_F(RequestClaimsTest, EndWithTheirBatch) {
+  const auto first = Begin("a");
+  ASSERT_TRUE(initiators_["a"].claims->Release(*first).ok());
+  EXPECT_EQ(shared_.Get(ClaimKeyOf(*first))->version, sync::kAbsent);
+  ASSERT_TRUE(initiators_["a"].claims->Release(*first).ok());
+  const auto second = Begin("b");
+  ASSERT_TRUE(second.ok()) << second.status();
+  // The claim is another batch's by now.
+  ASSERT_TRUE(initiators_["a"].claims->Release(*first).ok());
+  ExpectElsewhere(ClaimOnly("a"), *second, "b");
+}
+
+TEST_F(RequestClaimsTest, ThatTheStoreDoesNotConfirmBeginNoBatch) {
+  shared_.FailNextWrite(absl::UnavailableError("no server"));
+  EXPECT_TRUE(absl::IsUnavailable(Begin("a").status()));
+  EXPECT_EQ(BatchesOf("a"), 0u);
+  EXPECT_TRUE(Begin("a").ok());
+}
+
+TEST_F(RequestClaimsTest, ThatCannotBeReadAreNamed) {
+  ledger::Batch batch;
+  batch.request_id = "march";
+  shared_.Overwrite(ClaimKeyOf(batch), "\xff");
+  const absl::Status damaged = Begin("a").status();
+  EXPECT_TRUE(absl::IsDataLoss(damaged)) << damaged;
+  EXPECT_THAT(damaged.message(), HasSubstr(ClaimKeyOf(batch)));
+}
+
+TEST(DirectoryIdTest, StaysWithItsDirectory) {
+  const os::TempDir dir;
+  const std::string id = OpenDirectoryId(dir.path()).value();
+  EXPECT_EQ(id.size(), 32u);
+  EXPECT_EQ(OpenDirectoryId(dir.path()).value(), id);
+  const os::TempDir other;
+  EXPECT_NE(OpenDirectoryId(other.path()).value(), id);
+  std::ofstream(dir / "initiator-id") << "nonsense\n";
+  EXPECT_TRUE(absl::IsDataLoss(OpenDirectoryId(dir.path()).status()));
+}
+
+}  // namespace
+}  // namespace muster::initiator::submit
