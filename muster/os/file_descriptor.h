@@ -22,6 +22,8 @@ class FileDescriptor {
   }
 
   int get() const { return fd_; }
+  // Leaves the descriptor to the caller.
+  int Release() { return std::exchange(fd_, -1); }
   void Close() {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;

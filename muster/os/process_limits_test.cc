@@ -1,0 +1,67 @@
+#include "muster/os/process_limits.h"
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include "gtest/gtest.h"
+
+namespace muster::os {
+namespace {
+
+constexpr int kExitCode = 5;
+
+// In children: the limits and the handler hold for a whole process.
+using ProcessLimitsDeathTest = ::testing::Test;
+
+// Ends the child with 0 if `raised` follows from a soft limit of 64 and a hard one of 128.
+[[noreturn]] void RaiseAndExit(int64_t enough, int64_t raised) {
+  const rlimit limit = {.rlim_cur = 64, .rlim_max = 128};
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) std::exit(1);
+  const bool right = RaiseDescriptorLimit(enough) == raised && DescriptorLimit() == raised;
+  std::exit(right ? 0 : 2);
+}
+
+TEST(ProcessLimitsDeathTest, RaisesTheDescriptorLimitAsFarAsItIsAllowedAndUseful) {
+  EXPECT_EXIT(RaiseAndExit(1000, 128), ::testing::ExitedWithCode(0), "") << "the hard limit";
+  EXPECT_EXIT(RaiseAndExit(100, 100), ::testing::ExitedWithCode(0), "") << "no more than is enough";
+  EXPECT_EXIT(RaiseAndExit(10, 64), ::testing::ExitedWithCode(0), "") << "a higher limit stays";
+}
+
+// Nothing can be mapped any more, and so no stack of a thread. noexcept: GoogleTest would catch what
+// nothing catches in a program.
+void StartAThreadWithoutMemory() noexcept {
+  ExitWhenExhausted("muster", kExitCode);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+  if (setrlimit(RLIMIT_AS, &none) != 0) std::exit(1);
+  std::thread([] {}).join();
+}
+
+template <typename Exception>
+void ThrowOnAThread(const Exception& exception) {
+  ExitWhenExhausted("muster", kExitCode);
+  std::thread([&exception] { throw exception; }).join();
+}
+
+TEST(ProcessLimitsDeathTest, EndsWithAClearErrorWhenNoThreadCanBeStarted) {
+  EXPECT_EXIT(StartAThreadWithoutMemory(), ::testing::ExitedWithCode(kExitCode),
+              "muster: cannot start a thread: .*ulimit -u and -v");
+}
+
+TEST(ProcessLimitsDeathTest, EndsSoOnAnyThread) {
+  EXPECT_EXIT(ThrowOnAThread(std::bad_alloc()), ::testing::ExitedWithCode(kExitCode),
+              "muster: cannot go on: .*ulimit -v");
+}
+
+TEST(ProcessLimitsDeathTest, StillAbortsOnAMistake) {
+  EXPECT_EXIT(ThrowOnAThread(std::logic_error("a mistake")), ::testing::KilledBySignal(SIGABRT),
+              "");
+}
+
+}  // namespace
+}  // namespace muster::os
