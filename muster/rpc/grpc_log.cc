@@ -9,10 +9,8 @@
 namespace muster::rpc {
 namespace {
 
-thread_local bool everything_is_detail = false;
-
 void Forward(gpr_log_func_args* args) {
-  const bool is_detail = everything_is_detail || args->severity == GPR_LOG_SEVERITY_DEBUG;
+  const bool is_detail = args->severity == GPR_LOG_SEVERITY_DEBUG;
   base::Log(is_detail ? base::kDebug : base::kWarning, "gRPC",
             {{"what", args->message}, {"at", absl::StrCat(args->file, ":", args->line)}});
 }
@@ -23,9 +21,5 @@ void RouteGrpcLog() {
   static std::once_flag once;
   std::call_once(once, [] { gpr_set_log_function(&Forward); });
 }
-
-ScopedGrpcDebugLog::ScopedGrpcDebugLog() { everything_is_detail = true; }
-
-ScopedGrpcDebugLog::~ScopedGrpcDebugLog() { everything_is_detail = false; }
 
 }  // namespace muster::rpc

@@ -8,14 +8,4 @@ namespace muster::rpc {
 // the status of the call. Thread-safe.
 void RouteGrpcLog();
 
-// While it lives, gRPC's messages on this thread are logged for debugging only, because the caller
-// reports failures itself. One at a time in a thread.
-class ScopedGrpcDebugLog {
- public:
-  ScopedGrpcDebugLog();
-  ~ScopedGrpcDebugLog();
-  ScopedGrpcDebugLog(const ScopedGrpcDebugLog&) = delete;
-  ScopedGrpcDebugLog& operator=(const ScopedGrpcDebugLog&) = delete;
-};
-
 }  // namespace muster::rpc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/time/time.h"
 
@@ -19,6 +20,18 @@ inline constexpr size_t kMaxStatusDetailBytes = 2048;  // together; what does no
 inline constexpr int kMaxStreamsPerConnection = 256;
 // A call that is answered synchronously holds a thread. Beyond this calls get ResourceExhausted.
 inline constexpr int kMaxCallThreads = 512;
+
+// Connections at a time to one server: more than the processes of a large mesh and ten thousand
+// watchers need. An idle one takes about 30 KiB, so all of them half a gigabyte.
+inline constexpr size_t kMaxConnections = 16'384;
+// What a service raises its soft limit of descriptors to, if the hard limit allows: all
+// connections, and the spare ones.
+inline constexpr int64_t kEnoughDescriptors = 32'768;
+// One in so many descriptors is kept from connections: for the files of the stores, and for calls
+// to other servers.
+inline constexpr int64_t kSpareDescriptorShare = 4;
+// A client that has connected must say so long at most what it wants to speak.
+inline constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
 
 // Routers forget silent connections after some minutes, and a dead peer should be noticed within
 // one.

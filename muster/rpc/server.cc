@@ -10,6 +10,7 @@
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/server_builder.h"
 #include "muster/base/status.h"
+#include "muster/rpc/connection_acceptor.h"
 #include "muster/rpc/grpc_log.h"
 #include "muster/rpc/health_service.h"
 #include "muster/rpc/limits.h"
@@ -81,8 +82,8 @@ void SetLimits(grpc::ServerBuilder* builder) {
   quota.SetMaxThreads(kMaxCallThreads);
   builder->SetResourceQuota(quota);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
-  // Otherwise two servers may share a port, and each gets half of the calls.
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                              Milliseconds(kHandshakeTimeout));
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kKeepaliveTime));
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kKeepaliveTimeout));
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
@@ -128,7 +129,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   std::unique_ptr<Server> server(new Server());
   grpc::ServerBuilder builder;
   SetLimits(&builder);
-  MUSTER_RETURN_IF_ERROR(server->AddPorts(options, &builder));
+  MUSTER_RETURN_IF_ERROR(server->Listen(options, &builder));
   std::vector<std::string> names;
   for (const ServedService& served : services) {
     names.push_back(served.name);
@@ -140,17 +141,18 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
     server->fallback_ = std::make_unique<FallbackService>(options.otherwise);
     builder.RegisterCallbackGenericService(server->fallback_.get());
   }
-  {
-    const ScopedGrpcDebugLog quiet;  // why it did not start, TakeAddresses tells in words
-    server->server_ = builder.BuildAndStart();
-    if (server->server_ == nullptr) server->health_->End();
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr) {
+    server->health_->End();
+    return absl::InternalError("gRPC did not start the server");
   }
-  MUSTER_RETURN_IF_ERROR(server->TakeAddresses());
   server->health_->Serve();
+  server->acceptor_->Start();
   return server;
 }
 
-absl::Status Server::AddPorts(const ServerOptions& options, grpc::ServerBuilder* builder) {
+absl::Status Server::Listen(const ServerOptions& options, grpc::ServerBuilder* builder) {
+  using Builder = grpc::ServerBuilder::experimental_type;
   if (options.addresses.empty()) {
     return absl::InvalidArgumentError("a server needs an address to listen on");
   }
@@ -158,26 +160,24 @@ absl::Status Server::AddPorts(const ServerOptions& options, grpc::ServerBuilder*
   if (!options.policy_file.empty()) {
     MUSTER_ASSIGN_OR_RETURN(guard, PolicyGuard::Open(options.policy_file, options.clock));
   }
-  ports_.resize(options.addresses.size());
-  for (size_t i = 0; i < options.addresses.size(); ++i) {
-    MUSTER_ASSIGN_OR_RETURN(const Address address, ParseAddress(options.addresses[i]));
+  acceptor_ = std::make_unique<ConnectionAcceptor>(options.max_connections, options.clock);
+  for (const std::string& wanted : options.addresses) {
+    MUSTER_ASSIGN_OR_RETURN(Address address, ParseAddress(wanted));
     MUSTER_ASSIGN_OR_RETURN(const auto credentials, CredentialsFor(address, options));
     if (guard != nullptr) credentials->SetAuthMetadataProcessor(guard);
-    builder->AddListeningPort(address.ToString(), credentials, &ports_[i]);
-    wanted_.push_back(address);
+    // Shared, because the function that holds it is copied.
+    const std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> grpc_takes =
+        builder->experimental().AddExternalConnectionAcceptor(
+            Builder::ExternalConnectionType::FROM_FD, credentials);
+    const auto take = [grpc_takes](int listener, int fd) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+      connection.listener_fd = listener;
+      connection.fd = fd;
+      grpc_takes->HandleNewConnection(&connection);
+    };
+    MUSTER_ASSIGN_OR_RETURN(address.port, acceptor_->Listen(address, take));
+    addresses_.push_back(address.ToString());
   }
-  return absl::OkStatus();
-}
-
-absl::Status Server::TakeAddresses() {
-  for (size_t i = 0; i < wanted_.size(); ++i) {
-    if (server_ == nullptr && ports_[i] == 0) {
-      return absl::UnavailableError(absl::StrCat("cannot listen on ", wanted_[i].ToString(),
-                                                 ": it is in use, or not this machine's"));
-    }
-    addresses_.push_back(Address{wanted_[i].host, ports_[i]}.ToString());
-  }
-  if (server_ == nullptr) return absl::InternalError("gRPC did not start the server");
   return absl::OkStatus();
 }
 
@@ -194,6 +194,7 @@ void Server::Drain(absl::Duration grace) {
   if (drained_ || server_ == nullptr) return;
   drained_ = true;
   health_->Drain();
+  acceptor_->Stop();  // before the server, which drops a connection that comes later, and leaks it
   server_->Shutdown(absl::ToChronoTime(absl::Now() + std::min(grace, kMaxGrace)));
   server_->Wait();
   health_->End();

@@ -22,6 +22,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/rpc/address.h"
+#include "muster/rpc/limits.h"
 #include "muster/rpc/status.h"
 #include "muster/rpc/tls.h"
 
@@ -55,6 +56,7 @@ grpc::Status Answer(const grpc::ServerContext& context, Work work,
 // The server checks an arriving call against limits and policy before its service sees it; the
 // service begins with Answer, which refuses calls that come too late.
 
+class ConnectionAcceptor;
 class HealthService;
 class FallbackService;
 
@@ -70,6 +72,9 @@ struct ServerOptions {
   // Answers calls of services that the server does not have, and never with OK; empty: gRPC's
   // Unimplemented. Thread-safe and quick.
   std::function<absl::Status()> otherwise;
+  // At a time. What is beyond it, or would take one of the spare descriptors (limits.h), is closed
+  // at once: its caller gets Unavailable. The log tells of it.
+  size_t max_connections = kMaxConnections;
   base::Clock* clock = base::RealClock();  // not owned
 };
 
@@ -114,17 +119,15 @@ class Server {
  private:
   Server();
 
-  absl::Status AddPorts(const ServerOptions& options, grpc::ServerBuilder* builder);
-  // Reports the outcome of listening on each wanted port.
-  absl::Status TakeAddresses();
+  // Binds the addresses. Connections to them wait until the acceptor starts.
+  absl::Status Listen(const ServerOptions& options, grpc::ServerBuilder* builder);
 
-  // Both outlive server_.
+  // All outlive server_.
   std::unique_ptr<HealthService> health_;
   std::unique_ptr<FallbackService> fallback_;  // null: there is none
-  std::vector<Address> wanted_;
-  std::vector<int> ports_;  // as wanted_; filled in while server_ is built, 0 where that failed
   std::vector<std::string> addresses_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<ConnectionAcceptor> acceptor_;  // hands connections to server_
   base::Mutex drain_mu_;  // held while draining, so that a second Drain waits
   bool drained_ ABSL_GUARDED_BY(drain_mu_) = false;
 };

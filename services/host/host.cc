@@ -14,7 +14,9 @@
 #include "muster/base/quantity.h"
 #include "muster/base/retry.h"
 #include "muster/nats/connection.h"
+#include "muster/os/process_limits.h"
 #include "muster/os/stop_signals.h"
+#include "muster/rpc/limits.h"
 
 namespace muster::host {
 
@@ -252,6 +254,7 @@ os::StopOptions OnStop(const std::string& name, const HostOptions& options) {
 
 absl::Status RunRole(const std::string& program, const HostOptions& options,
                      const MakeRole& make_role) {
+  os::RaiseDescriptorLimit(rpc::kEnoughDescriptors);
   const os::StopSignals signals(OnStop(program, options));
   base::Clock* const clock = base::RealClock();
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Role> role, make_role(options, clock));

@@ -1,0 +1,187 @@
+// Real sockets on loopback; the test stands for gRPC, which takes connections over.
+#include "muster/rpc/connection_acceptor.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/os/file_descriptor.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/log_capture.h"
+
+namespace muster::rpc {
+namespace {
+
+using ::testing::HasSubstr;
+
+os::FileDescriptor Socket() { return os::FileDescriptor(socket(AF_INET, SOCK_STREAM, 0)); }
+
+void Connect(const os::FileDescriptor& socket, int port) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  ASSERT_EQ(connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+}
+
+os::FileDescriptor Connected(int port) {
+  os::FileDescriptor socket = Socket();
+  Connect(socket, port);
+  return socket;
+}
+
+// Waits until the other side has closed the connection.
+void AwaitClosed(const os::FileDescriptor& socket) {
+  char byte = 0;
+  EXPECT_LE(read(socket.get(), &byte, 1), 0);
+}
+
+class ConnectionAcceptorTest : public ::testing::Test {
+ protected:
+  void Start(size_t max_connections) {
+    acceptor_ = std::make_unique<ConnectionAcceptor>(max_connections, &clock_);
+    const auto port = acceptor_->Listen({"127.0.0.1", 0}, [this](int, int fd) { Take(fd); });
+    ASSERT_TRUE(port.ok()) << port.status();
+    port_ = *port;
+    acceptor_->Start();
+  }
+
+  void Take(int fd) {
+    base::MutexLock lock(&mu_);
+    taken_.emplace_back(fd);
+    changed_.NotifyAll();
+  }
+  // Waits until so many connections are taken.
+  void AwaitTaken(size_t count) {
+    base::MutexLock lock(&mu_);
+    while (taken_.size() < count) changed_.Wait(&mu_);
+  }
+  void CloseTaken() {
+    base::MutexLock lock(&mu_);
+    taken_.clear();
+  }
+
+  base::FakeClock clock_;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::vector<os::FileDescriptor> taken_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<ConnectionAcceptor> acceptor_;
+  int port_ = 0;
+};
+
+TEST_F(ConnectionAcceptorTest, RefusesWhatIsBeyondItsBoundAndTakesAgainWhenOthersHaveClosed) {
+  const base::LogCapture log;
+  Start(2);
+  std::vector<os::FileDescriptor> clients;
+  for (int i = 0; i < 2; ++i) clients.push_back(Connected(port_));
+  AwaitTaken(2);
+  for (int i = 0; i < 5; ++i) AwaitClosed(Connected(port_));
+  EXPECT_EQ(acceptor_->refused(), 5);
+  CloseTaken();
+  for (int i = 0; i < 2; ++i) clients.push_back(Connected(port_));
+  AwaitTaken(2);
+  AwaitClosed(Connected(port_));
+  EXPECT_EQ(acceptor_->refused(), 6);
+  EXPECT_THAT(log.lines(), ::testing::Contains(HasSubstr("connections are refused")).Times(1));
+}
+
+// Lowers the soft limit of descriptors for a scope.
+class DescriptorLimitTo {
+ public:
+  explicit DescriptorLimitTo(int most) {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit low = {.rlim_cur = static_cast<rlim_t>(most), .rlim_max = before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  }
+  ~DescriptorLimitTo() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+ private:
+  rlimit before_ = {};
+};
+
+// A descriptor for every free number below the limit.
+std::vector<os::FileDescriptor> AllDescriptors() {
+  std::vector<os::FileDescriptor> all;
+  for (;;) {
+    os::FileDescriptor one(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (one.get() < 0) return all;
+    all.push_back(std::move(one));
+  }
+}
+
+TEST_F(ConnectionAcceptorTest, GoesOnAfterTheProcessHadNoDescriptorLeft) {
+  Start(100);
+  std::vector<os::FileDescriptor> clients;
+  for (int i = 0; i < 4; ++i) clients.push_back(Socket());
+  {
+    const DescriptorLimitTo low(clients.back().get() + 3);
+    const std::vector<os::FileDescriptor> all = AllDescriptors();
+    for (int i = 0; i < 3; ++i) {
+      Connect(clients[i], port_);
+      AwaitClosed(clients[i]);
+    }
+    EXPECT_EQ(acceptor_->refused(), 3);
+  }
+  Connect(clients[3], port_);
+  AwaitTaken(1);
+}
+
+TEST_F(ConnectionAcceptorTest, LeavesSpareDescriptorsToTheRestOfTheProcess) {
+  const int next = Socket().get();  // the lowest number that is free
+  std::vector<os::FileDescriptor> clients;
+  // Clients of this process take numbers, too: one for each connection.
+  const int limit = (next + 20) * 4 / 3;
+  const DescriptorLimitTo low(limit);
+  Start(100);
+  while (acceptor_->refused() == 0) {
+    clients.push_back(Connected(port_));
+    ASSERT_LE(clients.back().get(), limit - limit / 4 + 1) << "connections have the spare ones";
+    if (clients.size() > 100) break;
+    // The next client does not come before this one is taken or refused.
+    base::MutexLock lock(&mu_);
+    while (taken_.size() < clients.size() && acceptor_->refused() == 0) {
+      changed_.WaitUntil(&mu_, std::chrono::steady_clock::now() + std::chrono::milliseconds(10));
+    }
+  }
+  EXPECT_GT(acceptor_->refused(), 0);
+  EXPECT_GE(AllDescriptors().size(), static_cast<size_t>(limit / 4 - 3));
+}
+
+TEST_F(ConnectionAcceptorTest, RefusesAPortThatIsTaken) {
+  Start(1);
+  ConnectionAcceptor second(1, &clock_);
+  const absl::Status taken = second.Listen({"127.0.0.1", port_}, {}).status();
+  EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;
+  EXPECT_THAT(std::string(taken.message()), HasSubstr("cannot listen on 127.0.0.1:"));
+}
+
+TEST_F(ConnectionAcceptorTest, ListensOnOnePortForAllThatANameStandsFor) {
+  acceptor_ = std::make_unique<ConnectionAcceptor>(1, &clock_);
+  const auto port = acceptor_->Listen({"localhost", 0}, [this](int, int fd) { Take(fd); });
+  ASSERT_TRUE(port.ok()) << port.status();
+  acceptor_->Start();
+  const os::FileDescriptor client = Connected(*port);
+  AwaitTaken(1);
+}
+
+TEST_F(ConnectionAcceptorTest, ClosesItsPortWhenItStops) {
+  Start(1);
+  acceptor_->Stop();
+  acceptor_->Stop();
+  ConnectionAcceptor second(1, &clock_);
+  EXPECT_TRUE(second.Listen({"127.0.0.1", port_}, {}).ok());
+}
+
+}  // namespace
+}  // namespace muster::rpc
