@@ -15,6 +15,7 @@
 #include "muster/rpc/health_service.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/policy.h"
+#include "muster/rpc/reflection_limiter.h"
 
 namespace muster::rpc {
 
@@ -129,6 +130,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   std::unique_ptr<Server> server(new Server());
   grpc::ServerBuilder builder;
   SetLimits(&builder);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(ReflectionLimiter(options.clock));
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
   MUSTER_RETURN_IF_ERROR(server->Listen(options, &builder));
   std::vector<std::string> names;
   for (const ServedService& served : services) {

@@ -13,6 +13,9 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "muster/rpc/limits.h"
 #include "tests/fakes/base/fake_clock.h"
@@ -278,6 +281,45 @@ TEST_F(ServerTest, DescribesAllItsServicesHealthIncluded) {
   for (const std::string& service : services) {
     EXPECT_THAT(reflection.FileOf(service), HasSubstr(".proto")) << service;
   }
+}
+
+// gRPC answers reflection with a thread for each call that is open.
+TEST_F(ServerTest, AnswersOtherCallsWhileMoreReflectThanItHasThreads) {
+  constexpr int kTooMany = 10;
+  constexpr char kMethod[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+  Start();
+  grpc::CompletionQueue queue;
+  struct Call {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
+    grpc::Status ended;
+  };
+  const auto next = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+    return tag;
+  };
+  std::vector<std::unique_ptr<Call>> calls;
+  std::unique_ptr<grpc::GenericStub> stub;
+  int refused = 0;
+  for (int i = 0; i < kMaxCallThreads + kTooMany; ++i) {
+    if (i % kMaxStreamsPerConnection == 0) {
+      grpc::ChannelArguments own;
+      own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+      stub = std::make_unique<grpc::GenericStub>(grpc::CreateCustomChannel(
+          server_->addresses().front(), grpc::InsecureChannelCredentials(), own));
+    }
+    Call& call = *calls.emplace_back(std::make_unique<Call>());
+    call.stream = stub->PrepareCall(&call.context, kMethod, &queue);
+    call.stream->StartCall(nullptr);
+    while (next() != nullptr) ++refused;
+    call.stream->Finish(&call.ended, &call);
+  }
+  for (; refused < kTooMany; ++refused) next();
+  EXPECT_EQ(GetStats(Connect()), absl::OkStatus());
+  server_->Drain(absl::ZeroDuration());
+  for (; refused < kMaxCallThreads + kTooMany; ++refused) next();
 }
 
 TEST_F(ServerTest, SendsErrorsWithTheirDetails) {
