@@ -118,6 +118,14 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(
                               : grpc::InsecureServerCredentials();
 }
 
+// gRPC demands that a queue is empty before it is destroyed.
+void Discard(grpc::ServerCompletionQueue* queue) {
+  queue->Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue->Next(&tag, &ok)) continue;
+}
+
 }  // namespace
 
 Server::Server() = default;
@@ -135,9 +143,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
   MUSTER_RETURN_IF_ERROR(server->Listen(options, &builder));
   std::vector<std::string> names;
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
   for (const ServedService& served : services) {
     names.push_back(served.name);
     builder.RegisterService(served.service);
+    if (served.queued != nullptr) queues.push_back(builder.AddCompletionQueue());
   }
   server->health_ = std::make_unique<HealthService>(names, builder.AddCompletionQueue());
   builder.RegisterService(server->health_.get());
@@ -148,9 +158,15 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {
     server->health_->End();
+    for (const auto& queue : queues) Discard(queue.get());
     return absl::InternalError("gRPC did not start the server");
   }
   server->health_->Serve();
+  for (const ServedService& served : services) {
+    if (served.queued == nullptr) continue;
+    served.queued->Serve(std::move(queues[server->queued_.size()]));
+    server->queued_.push_back(served.queued);
+  }
   server->acceptor_->Start();
   return server;
 }
@@ -198,9 +214,11 @@ void Server::Drain(absl::Duration grace) {
   if (drained_ || server_ == nullptr) return;
   drained_ = true;
   health_->Drain();
+  for (QueuedCalls* const queued : queued_) queued->Drain();
   acceptor_->Stop();  // before the server, which drops a connection that comes later, and leaks it
   server_->Shutdown(absl::ToChronoTime(absl::Now() + std::min(grace, kMaxGrace)));
   server_->Wait();
+  for (QueuedCalls* const queued : queued_) queued->End();
   health_->End();
 }
 

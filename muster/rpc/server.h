@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "grpcpp/completion_queue.h"
 #include "grpcpp/impl/service_type.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_context.h"
@@ -78,9 +79,24 @@ struct ServerOptions {
   base::Clock* clock = base::RealClock();  // not owned
 };
 
+// QueuedCalls: calls of a service that hold no thread while they wait, because they run over a
+// completion queue: for streams that stay open for long.
+class QueuedCalls {
+ public:
+  virtual ~QueuedCalls() = default;
+
+  // The server has started: takes calls from `queue` from now on.
+  virtual void Serve(std::unique_ptr<grpc::ServerCompletionQueue> queue) = 0;
+  // The server is about to stop: ends the calls, and expects no more. Calling it twice is fine.
+  virtual void Drain() = 0;
+  // The server has stopped. Returns when all calls are over, and the queue is empty.
+  virtual void End() = 0;
+};
+
 struct ServedService {
   std::string name;                  // as of its proto: v1::QueueService::service_full_name()
   grpc::Service* service = nullptr;  // not owned; outlives the server
+  QueuedCalls* queued = nullptr;     // those of the service; not owned; outlives the server
 };
 
 // Thread-safe.
@@ -126,6 +142,7 @@ class Server {
   std::unique_ptr<HealthService> health_;
   std::unique_ptr<FallbackService> fallback_;  // null: there is none
   std::vector<std::string> addresses_;
+  std::vector<QueuedCalls*> queued_;  // that serve; not owned
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<ConnectionAcceptor> acceptor_;  // hands connections to server_
   base::Mutex drain_mu_;  // held while draining, so that a second Drain waits

@@ -197,7 +197,8 @@ absl::StatusOr<std::optional<uint64_t>> InitiatorRole::FindRunningBatch(
 }
 
 std::vector<rpc::ServedService> InitiatorRole::services() {
-  return {{v1::BatchService::service_full_name(), &parts_->batch_service},
+  return {{v1::BatchService::service_full_name(), &parts_->batch_service,
+           parts_->batch_service.watches()},
           {v1::JobService::service_full_name(), &parts_->job_service},
           {v1::QueueService::service_full_name(), &parts_->queue_service},
           {v1::LedgerService::service_full_name(), &parts_->ledger_service},

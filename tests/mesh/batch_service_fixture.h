@@ -212,8 +212,10 @@ class BatchServiceTest : public ::testing::Test {
             report_client_.get(), base::RealClock()});
     rpc::ServerOptions options;
     options.addresses = {"localhost:0"};
-    server_ = rpc::Server::Start(options, {{v1::BatchService::service_full_name(), service_.get()}})
-                  .value();
+    server_ =
+        rpc::Server::Start(
+            options, {{v1::BatchService::service_full_name(), service_.get(), service_->watches()}})
+            .value();
     channel_ = rpc::OpenChannel(server_->addresses().front()).value();
     stub_ = v1::BatchService::NewStub(channel_);
   }

@@ -27,8 +27,6 @@ namespace muster::initiator::api {
 namespace {
 
 constexpr size_t kMaxReasonBytes = 256;
-// A watch polls how far a batch is split at this interval: splitting announces no news.
-constexpr absl::Duration kWatchInterval = absl::Milliseconds(200);
 // CancelBatch answers how many processors have acknowledged it. Live processors acknowledge at
 // once.
 constexpr absl::Duration kAcknowledgePatience = absl::Seconds(2);
@@ -41,18 +39,20 @@ bool IsWanted(const ledger::Batch& batch, const v1::ListBatchesRequest& request)
                                                state) != request.states().end();
 }
 
-// Whether `a` and `b` differ in nothing but the revision and the values that change with time
-// alone; a watcher then learns nothing new.
-bool SaysTheSame(v1::BatchStatus a, v1::BatchStatus b) {
-  for (v1::BatchStatus* status : {&a, &b}) {
-    status->clear_revision();
-    status->clear_seconds();
-    status->clear_transactions_per_second();
-  }
-  return a.SerializeAsString() == b.SerializeAsString();
-}
-
 }  // namespace
+
+BatchService::BatchService(const Dependencies& dependencies)
+    : deps_(dependencies),
+      watches_(
+          {[this](uint64_t batch) { return StatusOf(batch); },
+           [this](uint64_t* seen, absl::Duration deadline) {
+             deps_.scheduler->AwaitNews(seen, deadline);
+           },
+           [this] { deps_.scheduler->Announce(); }},
+          [this](grpc::ServerContext* context, v1::WatchBatchRequest* request,
+                 BatchWatches::Writer* writer, grpc::ServerCompletionQueue* queue,
+                 void* tag) { RequestWatchBatch(context, request, writer, queue, queue, tag); },
+          dependencies.clock) {}
 
 absl::StatusOr<v1::BatchStatus> BatchService::StatusOf(uint64_t batch) const {
   MUSTER_ASSIGN_OR_RETURN(const batch::BatchStatus batch_status, deps_.scheduler->Get(batch));
@@ -107,33 +107,6 @@ grpc::Status BatchService::ListBatches(grpc::ServerContext* context,
       MUSTER_ASSIGN_OR_RETURN(*response->add_batches(), StatusOf(batch->number));
     }
     return absl::OkStatus();
-  });
-}
-
-grpc::Status BatchService::WatchBatch(grpc::ServerContext* context,
-                                      const v1::WatchBatchRequest* request,
-                                      grpc::ServerWriter<v1::WatchBatchResponse>* writer) {
-  return rpc::Answer(*context, [&]() -> absl::Status {
-    v1::WatchBatchResponse last;
-    last.mutable_status()->set_revision(request->after_revision());
-    uint64_t news = 0;
-    while (!context->IsCancelled()) {
-      if (stopping_) return absl::UnavailableError("this initiator is about to stop: watch on");
-      v1::WatchBatchResponse next;
-      MUSTER_ASSIGN_OR_RETURN(*next.mutable_status(), StatusOf(request->batch()));
-      if (!SaysTheSame(next.status(), last.status())) {
-        next.mutable_status()->set_revision(
-            std::max(next.status().revision(), last.status().revision() + 1));
-        if (!writer->Write(next)) return absl::CancelledError("nobody watches any more");
-        last = next;
-      }
-      const v1::BatchState state = next.status().state();
-      if (state == v1::BATCH_STATE_COMPLETE || state == v1::BATCH_STATE_CANCELLED) {
-        return absl::OkStatus();
-      }
-      deps_.scheduler->AwaitNews(&news, deps_.clock->Monotonic() + kWatchInterval);
-    }
-    return absl::CancelledError("nobody watches any more");
   });
 }
 

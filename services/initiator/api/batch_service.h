@@ -2,7 +2,6 @@
 // batch; the leading scaling agent knows how processors would work on its items.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,8 +17,10 @@
 #include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_client.h"
+#include "muster/rpc/server.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/batch_service.pb.h"
+#include "services/initiator/api/batch_watches.h"
 #include "services/initiator/batch/scheduler.h"
 #include "services/initiator/submit/submissions.h"
 #include "services/initiator/submit/uploads.h"
@@ -47,7 +48,8 @@ class Quotes {
 // BatchService: takes batches in and reports their status (proto/muster/v1/batch_service.proto).
 
 // Thread-safe.
-class BatchService final : public v1::BatchService::Service {
+class BatchService final
+    : public v1::BatchService::WithAsyncMethod_WatchBatch<v1::BatchService::Service> {
  public:
   // Not owned.
   struct Dependencies {
@@ -62,10 +64,13 @@ class BatchService final : public v1::BatchService::Service {
     Quotes* quotes = nullptr;
   };
 
-  explicit BatchService(const Dependencies& dependencies) : deps_(dependencies) {}
+  explicit BatchService(const Dependencies& dependencies);
 
-  // Ends the running WatchBatch calls and refuses new ones, so that a drain need not wait for them.
-  void StopWatches() { stopping_ = true; }
+  // The WatchBatch calls, for the server.
+  rpc::QueuedCalls* watches() { return &watches_; }
+  // Ends the running WatchBatch calls and takes no new ones, so that a drain need not wait for
+  // them.
+  void StopWatches() { watches_.Drain(); }
 
   grpc::Status Submit(
       grpc::ServerContext* context,
@@ -74,8 +79,6 @@ class BatchService final : public v1::BatchService::Service {
                         v1::GetBatchResponse* response) override;
   grpc::Status ListBatches(grpc::ServerContext* context, const v1::ListBatchesRequest* request,
                            v1::ListBatchesResponse* response) override;
-  grpc::Status WatchBatch(grpc::ServerContext* context, const v1::WatchBatchRequest* request,
-                          grpc::ServerWriter<v1::WatchBatchResponse>* writer) override;
   grpc::Status CancelBatch(grpc::ServerContext* context, const v1::CancelBatchRequest* request,
                            v1::CancelBatchResponse* response) override;
   grpc::Status Quote(grpc::ServerContext* context, const v1::QuoteRequest* request,
@@ -90,7 +93,7 @@ class BatchService final : public v1::BatchService::Service {
   absl::StatusOr<v1::BatchStatus> StatusOf(uint64_t batch) const;
 
   const Dependencies deps_;
-  std::atomic<bool> stopping_ = false;
+  BatchWatches watches_;  // last: it uses the others
 };
 
 }  // namespace muster::initiator::api

@@ -202,6 +202,11 @@ void BatchScheduler::AwaitNews(uint64_t* seen, absl::Duration deadline) {
   *seen = news_count_;
 }
 
+void BatchScheduler::Announce() {
+  base::MutexLock lock(&mu_);
+  AnnounceLocked();
+}
+
 void BatchScheduler::AnnounceLocked() {
   ++news_count_;
   news_.NotifyAll();

@@ -126,6 +126,8 @@ class BatchScheduler {
   // clock reaches `deadline`, or the scheduler stops. Then sets `*seen` to the latest number. Start
   // with 0.
   void AwaitNews(uint64_t* seen, absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mu_);
+  // Makes news of its own, for a caller that wants another thread's AwaitNews to return.
+  void Announce() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Entry {
