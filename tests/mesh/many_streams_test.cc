@@ -93,5 +93,22 @@ TEST_F(ManyStreamsTest, ComputesNewsOnceForAllThatWatchABatch) {
   EXPECT_LT(report_client_->progress_asked() - asked, kWatchers);
 }
 
+TEST_F(ManyStreamsTest, SubmitsABatchWhileMoreUploadsIdleThanItHasThreads) {
+  std::vector<std::unique_ptr<Upload>> uploads;
+  for (int i = 0; i < kStreams; ++i) {
+    uploads.push_back(std::make_unique<Upload>(StubFor(i)));
+    uploads.back()->SendHeader(Header(absl::StrCat("idle ", i)));
+  }
+  // Each is accepted or refused.
+  for (const auto& upload : uploads) (void)upload->Hear();
+  const auto submitted = Submit("at work", Input(100));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_EQ(GetBatch(submitted->batch()), absl::OkStatus());
+  StartProcessor();
+  const auto last = Watch(submitted->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->transactions(), 100);
+}
+
 }  // namespace
 }  // namespace muster

@@ -43,6 +43,7 @@ bool IsWanted(const ledger::Batch& batch, const v1::ListBatchesRequest& request)
 
 BatchService::BatchService(const Dependencies& dependencies)
     : deps_(dependencies),
+      uploads_("uploads", kUploadLimits, dependencies.clock),
       watches_(
           {[this](uint64_t batch) { return StatusOf(batch); },
            [this](uint64_t* seen, absl::Duration deadline) {
@@ -64,8 +65,11 @@ grpc::Status BatchService::Submit(
     grpc::ServerContext* context,
     grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>* stream) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    SubmitCall call(deps_.submissions, deps_.scheduler, deps_.uploads, deps_.clock, context,
-                    stream);
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::unique_ptr<rpc::StreamLimiter::Place> place,
+        uploads_.Admit([context](const absl::Status& why) { rpc::EndCall(context, why); }));
+    SubmitCall call({deps_.submissions, deps_.scheduler, deps_.uploads, deps_.clock}, place.get(),
+                    context, stream);
     MUSTER_RETURN_IF_ERROR(call.Run());
     v1::SubmitResponse response;
     MUSTER_ASSIGN_OR_RETURN(*response.mutable_sealed()->mutable_status(), StatusOf(call.batch()));

@@ -17,7 +17,9 @@
 #include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_client.h"
+#include "muster/rpc/limits.h"
 #include "muster/rpc/server.h"
+#include "muster/rpc/stream_limiter.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/batch_service.pb.h"
 #include "services/initiator/api/batch_watches.h"
@@ -43,6 +45,15 @@ class Quotes {
   job::JobRegistry* const jobs_;              // not owned
   client::ScalingLeaderClient* const agent_;  // not owned
   const std::string account_;
+};
+
+// Uploads hold a thread each while they arrive: half of a server's threads at most. One whose
+// client sends nothing for a minute ends, and so does one that is idle for a second when another
+// needs its place; both may be resumed.
+inline constexpr rpc::StreamLimits kUploadLimits = {
+    .max_streams = rpc::kMaxCallThreads / 2,
+    .max_idle = absl::Minutes(1),
+    .yields_after = absl::Seconds(1),
 };
 
 // BatchService: takes batches in and reports their status (proto/muster/v1/batch_service.proto).
@@ -93,6 +104,7 @@ class BatchService final
   absl::StatusOr<v1::BatchStatus> StatusOf(uint64_t batch) const;
 
   const Dependencies deps_;
+  rpc::StreamLimiter uploads_;
   BatchWatches watches_;  // last: it uses the others
 };
 

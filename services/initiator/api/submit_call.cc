@@ -89,7 +89,7 @@ SubmitCall::~SubmitCall() {
 
 absl::Status SubmitCall::Run() {
   v1::SubmitRequest request;
-  if (!stream_->Read(&request)) return absl::CancelledError("the upload ended before its header");
+  if (!Read(&request)) return absl::CancelledError("the upload ended before its header");
   if (!request.has_header()) return rpc::BadField("header", "must come first");
   AddTraceOfCall(*context_, request.mutable_header());
   return request.header().at_once() ? TakeAtOnce(request.header()) : TakePieces(request.header());
@@ -97,7 +97,7 @@ absl::Status SubmitCall::Run() {
 
 absl::Status SubmitCall::TakeAtOnce(const v1::SubmitHeader& header) {
   v1::SubmitRequest content, seal;
-  if (!stream_->Read(&content) || !stream_->Read(&seal)) return CutOff();
+  if (!Read(&content) || !Read(&seal)) return CutOff();
   MUSTER_ASSIGN_OR_RETURN(const batch::InlineContent whole, WholeIn(content, seal));
   std::optional<batch::InlineContent> kept;
   if (whole.data.size() <= batch::kMaxInlineContentBytes) kept = whole;
@@ -113,7 +113,7 @@ absl::Status SubmitCall::TakePieces(const v1::SubmitHeader& header) {
   MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(header));
   MUSTER_RETURN_IF_ERROR(Accept());
   v1::SubmitRequest request;
-  while (stream_->Read(&request)) {
+  while (Read(&request)) {
     switch (request.step_case()) {
       case v1::SubmitRequest::kChunk:
         MUSTER_RETURN_IF_ERROR(Take(request.chunk()));
@@ -171,6 +171,7 @@ void SubmitCall::BeginToSync() {
     scheduler_->Advance(batch_.number);
     v1::SubmitResponse response;
     response.mutable_durable()->set_durable_offset(durable);
+    place_->Stir();                  // a client that is far ahead waits for this, and was not idle
     (void)stream_->Write(response);  // the reading thread notices that the client went away
   };
   // The client may be waiting for `durable` and send nothing more, so there is no request to answer
@@ -280,6 +281,13 @@ absl::Status SubmitCall::Drop(absl::Status why) {
   base::Log(base::kError, "an upload is dropped: it has another hash than its seal",
             {{"batch", batch_.number}});
   return why;
+}
+
+bool SubmitCall::Read(v1::SubmitRequest* request) {
+  place_->Waits();
+  const bool read = stream_->Read(request);
+  place_->Goes();
+  return read;
 }
 
 absl::Status SubmitCall::Send(const v1::SubmitResponse& response) {

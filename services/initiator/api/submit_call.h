@@ -9,6 +9,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/sync_stream.h"
 #include "muster/base/clock.h"
+#include "muster/rpc/stream_limiter.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "services/initiator/batch/scheduler.h"
 #include "services/initiator/submit/submissions.h"
@@ -16,19 +17,28 @@
 
 namespace muster::initiator::api {
 
-// One thread reads the stream; a second thread syncs the upload and answers `durable`.
+// One thread reads the stream; once there is content, a second thread syncs the upload and answers
+// `durable`. So the server bounds how many there are, and ends those that are idle (kUploadLimits).
 class SubmitCall {
  public:
   using Stream = grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>;
 
   // Nothing is owned.
-  SubmitCall(submit::Submissions* submissions, batch::BatchScheduler* scheduler,
-             submit::Uploads* uploads, base::Clock* clock, grpc::ServerContext* context,
+  struct Tools {
+    submit::Submissions* submissions = nullptr;
+    batch::BatchScheduler* scheduler = nullptr;
+    submit::Uploads* uploads = nullptr;
+    base::Clock* clock = nullptr;
+  };
+
+  // Nothing is owned. `place` is that of the stream among all uploads.
+  SubmitCall(const Tools& tools, rpc::StreamLimiter::Place* place, grpc::ServerContext* context,
              Stream* stream)
-      : submissions_(submissions),
-        scheduler_(scheduler),
-        uploads_(uploads),
-        clock_(clock),
+      : submissions_(tools.submissions),
+        scheduler_(tools.scheduler),
+        uploads_(tools.uploads),
+        clock_(tools.clock),
+        place_(place),
         context_(context),
         stream_(stream) {}
   ~SubmitCall();
@@ -63,6 +73,8 @@ class SubmitCall {
   absl::Status Explained(absl::Status refused) const;
   // Gives the upload up: no later call can resume it.
   absl::Status Drop(absl::Status why);
+  // False: the client has ended the stream or gone away, or the stream was ended here.
+  bool Read(v1::SubmitRequest* request);
   absl::Status Send(const v1::SubmitResponse& response);
   // Checks the seal against the recorded size and fingerprint, for content without an upload.
   absl::Status CheckRecorded(const v1::SubmitSeal& seal, const base::Fingerprint128& hash) const;
@@ -75,6 +87,7 @@ class SubmitCall {
   batch::BatchScheduler* const scheduler_;  // not owned
   submit::Uploads* const uploads_;          // not owned
   base::Clock* const clock_;                // not owned
+  rpc::StreamLimiter::Place* const place_;  // not owned
   grpc::ServerContext* const context_;      // not owned
   Stream* const stream_;                    // not owned
   ledger::Batch batch_;

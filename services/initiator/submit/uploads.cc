@@ -319,15 +319,17 @@ UploadSyncer::UploadSyncer(Upload* upload, base::Clock* clock, OnDurable on_dura
     : upload_(upload),
       clock_(clock),
       on_durable_(std::move(on_durable)),
-      on_failed_(std::move(on_failed)),
-      thread_([this] { Run(); }) {}
+      on_failed_(std::move(on_failed)) {}
 
 UploadSyncer::~UploadSyncer() { (void)Finish(); }
 
 void UploadSyncer::Wake() {
-  base::MutexLock lock(&mu_);
-  more_ = true;
-  changed_.NotifyAll();
+  {
+    base::MutexLock lock(&mu_);
+    more_ = true;
+    changed_.NotifyAll();
+  }
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
 }
 
 absl::Status UploadSyncer::Finish() {

@@ -138,8 +138,8 @@ class Upload final : public input::ByteSource {
 // syncs it.
 inline constexpr absl::Duration kSealPause = absl::Milliseconds(2);
 
-// Thread-safe. Syncs on a thread of its own, one sync at a time; each covers all that was added
-// before it began.
+// For one thread. Syncs on a thread of its own, which begins with the first content, one sync at a
+// time; each covers all that was added before it began.
 class UploadSyncer {
  public:
   // Called on the syncer's thread after each sync, with the end of the durable content.
