@@ -1,6 +1,7 @@
 #include "muster/rpc/connection_acceptor.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -33,6 +34,10 @@ constexpr int kAcceptsInARow = 64;
 constexpr int kPauseMilliseconds = 100;
 // Between two log lines about refused connections.
 constexpr absl::Duration kTellPause = absl::Minutes(1);
+// When so many connections have closed, and none has come for so long, their memory goes back to
+// the system.
+constexpr size_t kManyConnections = 1000;
+constexpr int kTrimMilliseconds = 10'000;
 // A sweep takes at most this share of the thread's time.
 constexpr int kSweepShare = 10;
 
@@ -128,6 +133,10 @@ ConnectionAcceptor::~ConnectionAcceptor() { Stop(); }
 
 absl::StatusOr<int> ConnectionAcceptor::Listen(const Address& address, Take take) {
   MUSTER_CHECK(!thread_.joinable(), "listens on ", address.ToString(), " while it accepts");
+  if (wake_.get() < 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", address.ToString(), ": no descriptor is left"));
+  }
   int port = address.port;
   std::vector<os::FileDescriptor> sockets;
   if (IsWildcard(address.host)) {
@@ -168,7 +177,9 @@ void ConnectionAcceptor::Run() {
   for (bool pause = false;;) {
     // In a pause it waits for the wake-up only.
     const nfds_t watched = pause ? 1 : waits.size();
-    const int ready = poll(waits.data(), watched, pause ? kPauseMilliseconds : -1);
+    const int calm = most_open_ < kManyConnections ? -1 : kTrimMilliseconds;
+    const int ready = poll(waits.data(), watched, pause ? kPauseMilliseconds : calm);
+    if (ready == 0 && !pause) TrimMemory();
     pause = ready < 0 && errno != EINTR;  // no memory for the moment
     if (ready < 0) continue;
     if (waits[0].revents != 0) return;
@@ -208,6 +219,7 @@ void ConnectionAcceptor::Admit(const Listener& listener, int fd) {
   os::FileDescriptor connection(fd);
   if (fd >= max_descriptor_ || !HasRoom()) return NoteRefusal();
   open_[fd] = InodeOf(fd);
+  most_open_ = std::max(most_open_, open_.size());
   // A small message goes out at once; a peer that acknowledges nothing is given up (both as gRPC's
   // listener has it).
   SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -229,6 +241,14 @@ void ConnectionAcceptor::Sweep() {
   std::erase_if(open_, [](const auto& entry) { return InodeOf(entry.first) != entry.second; });
   swept_ = clock_->Monotonic();
   sweep_took_ = swept_ - began;
+}
+
+// The allocator keeps what thousands of connections have used, in pieces, unless it is asked.
+void ConnectionAcceptor::TrimMemory() {
+  Sweep();
+  if (most_open_ < open_.size() + kManyConnections) return;
+  malloc_trim(0);
+  most_open_ = open_.size();
 }
 
 bool ConnectionAcceptor::ShedOne(int socket) {

@@ -62,6 +62,7 @@ class ConnectionAcceptor {
   bool HasRoom();
   // Forgets the connections that gRPC has closed.
   void Sweep();
+  void TrimMemory();
   // Accepts one connection in place of the reserve descriptor, and closes it. False: the process
   // has no descriptor even for that.
   bool ShedOne(int socket);
@@ -78,6 +79,7 @@ class ConnectionAcceptor {
   // Only of the thread: by descriptor, the inode of its socket. gRPC does not tell when it closes
   // one; another inode under the number, or none, does.
   std::unordered_map<int, ino_t> open_;
+  size_t most_open_ = 0;                              // since memory was trimmed
   absl::Duration swept_ = -absl::InfiniteDuration();  // monotonic
   absl::Duration sweep_took_ = absl::ZeroDuration();  // the last one
   absl::Duration told_ = -absl::InfiniteDuration();   // monotonic

@@ -49,6 +49,10 @@ inline constexpr absl::Duration kDefaultCallTimeout = absl::Seconds(30);
 // Tries of a call that is answered Unavailable, the first included. gRPC allows no more than 5.
 inline constexpr int kMaxCallAttempts = 5;
 
+// How long a server that let a call time out is spared further calls: less than a lease, so that
+// what waits for it does not change hands.
+inline constexpr absl::Duration kBreakerPause = absl::Seconds(5);
+
 // The advice to clients how long to wait before the next try: a role that starts or has lost its
 // store is back within seconds; a limit or a full disk takes an operator's action.
 inline constexpr absl::Duration kRetryUnavailable = absl::Seconds(1);

@@ -19,10 +19,12 @@ constexpr size_t kMaxItemsOfCall = 4096;
 }  // namespace
 
 RemoteBatchRecords::RemoteBatchRecords(KnownInitiators initiators,
-                                       rpc::ChannelOptions channel_options, absl::Duration timeout)
+                                       rpc::ChannelOptions channel_options, absl::Duration timeout,
+                                       base::Clock* clock)
     : initiators_(std::move(initiators)),
       channel_options_(std::move(channel_options)),
-      timeout_(timeout) {}
+      timeout_(timeout),
+      clock_(clock) {}
 
 RemoteBatchRecords::~RemoteBatchRecords() = default;
 
@@ -31,8 +33,8 @@ absl::StatusOr<Response> RemoteBatchRecords::Call(
     uint64_t batch, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
     const Request& request) {
   Response response;
-  MUSTER_RETURN_IF_ERROR(Ask(batch, [&](Stub& stub) {
-    rpc::CallContext context(timeout_);
+  MUSTER_RETURN_IF_ERROR(Ask(batch, [&](Stub& stub, absl::Duration timeout) {
+    rpc::CallContext context(timeout);
     return rpc::FromGrpc((stub.*method)(&context, request, &response));
   }));
   return response;
@@ -73,19 +75,20 @@ absl::Status RemoteBatchRecords::ReopenItems(uint64_t batch, absl::Span<const ui
   return Call(batch, &Stub::ReopenItems, request).status();
 }
 
-absl::Status RemoteBatchRecords::Ask(uint64_t batch,
-                                     const std::function<absl::Status(Stub&)>& call) {
+absl::Status RemoteBatchRecords::Ask(
+    uint64_t batch, const std::function<absl::Status(Stub&, absl::Duration timeout)>& call) {
   std::vector<std::string> addresses = initiators_();
+  ForgetOthers(addresses);
   const std::string home = HomeOf(batch);
   // First the last known address; then the others, because an initiator may have come back
   // elsewhere, with its ledger.
   std::stable_partition(addresses.begin(), addresses.end(),
                         [&home](const std::string& address) { return address == home; });
+  const absl::Duration end = clock_->Monotonic() + timeout_;
   absl::Status unreachable;
   for (const std::string& address : addresses) {
-    const absl::StatusOr<std::shared_ptr<Stub>> stub = StubOf(address);
-    absl::Status answer = stub.ok() ? call(**stub) : stub.status();
-    if (!stub.ok() || absl::IsUnavailable(answer) || absl::IsDeadlineExceeded(answer)) {
+    absl::Status answer = AskOne(address, end, call);
+    if (absl::IsUnavailable(answer) || absl::IsDeadlineExceeded(answer)) {
       unreachable =
           absl::UnavailableError(absl::StrCat("initiator ", address, ": ", answer.message()));
     } else if (!absl::IsNotFound(answer)) {
@@ -98,16 +101,38 @@ absl::Status RemoteBatchRecords::Ask(uint64_t batch,
                                              " initiators that are known has batch ", batch));
 }
 
-absl::StatusOr<std::shared_ptr<RemoteBatchRecords::Stub>> RemoteBatchRecords::StubOf(
+// Initiators before this one may have taken all of the time. They are spared next time, and this
+// one is asked then.
+absl::Status RemoteBatchRecords::AskOne(
+    const std::string& address, absl::Duration end,
+    const std::function<absl::Status(Stub&, absl::Duration timeout)>& call) {
+  const absl::StatusOr<std::shared_ptr<Initiator>> initiator = Find(address);
+  if (!initiator.ok()) return absl::UnavailableError(initiator.status().message());
+  const absl::Duration left = end - clock_->Monotonic();
+  if (left <= absl::ZeroDuration()) return absl::UnavailableError("others let the call time out");
+  MUSTER_RETURN_IF_ERROR((*initiator)->breaker.Admit());
+  absl::Status answer = call(*(*initiator)->stub, left);
+  (*initiator)->breaker.Note(answer);
+  return answer;
+}
+
+void RemoteBatchRecords::ForgetOthers(const std::vector<std::string>& known) {
+  base::MutexLock lock(&mu_);
+  std::erase_if(found_, [&known](const auto& entry) {
+    return std::find(known.begin(), known.end(), entry.first) == known.end();
+  });
+}
+
+absl::StatusOr<std::shared_ptr<RemoteBatchRecords::Initiator>> RemoteBatchRecords::Find(
     const std::string& address) {
   base::MutexLock lock(&mu_);
-  std::shared_ptr<Stub>& stub = stubs_[address];
-  if (stub == nullptr) {
+  std::shared_ptr<Initiator>& initiator = found_[address];
+  if (initiator == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
                             rpc::OpenChannel(address, channel_options_));
-    stub = v1::LedgerService::NewStub(channel);
+    initiator = std::make_shared<Initiator>(channel, clock_);
   }
-  return stub;
+  return initiator;
 }
 
 std::string RemoteBatchRecords::HomeOf(uint64_t batch) {

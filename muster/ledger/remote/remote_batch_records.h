@@ -11,9 +11,11 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/rpc/channel.h"
+#include "muster/rpc/circuit_breaker.h"
 #include "muster/rpc/limits.h"
 #include "muster/v1/ledger_service.grpc.pb.h"
 
@@ -24,12 +26,15 @@ using KnownInitiators = std::function<std::vector<std::string>()>;
 
 // Thread-safe. Beside the ledger's own statuses: Unavailable, when an initiator does not answer,
 // and when none of the known initiators has the batch, because the one that has it may be away for
-// now.
+// now. An initiator that hangs costs its callers one timeout, and then nothing for a while
+// (rpc::CircuitBreaker).
 class RemoteBatchRecords final : public ledger::BatchRecords {
  public:
-  // Each call ends after `timeout` at the latest.
+  // Each call ends after `timeout` at the latest, however many initiators it asks.
+  // `clock` is not owned.
   RemoteBatchRecords(KnownInitiators initiators, rpc::ChannelOptions channel_options,
-                     absl::Duration timeout = rpc::kDefaultCallTimeout);
+                     absl::Duration timeout = rpc::kDefaultCallTimeout,
+                     base::Clock* clock = base::RealClock());
   ~RemoteBatchRecords() override;
 
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override;
@@ -42,6 +47,14 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
 
  private:
   using Stub = v1::LedgerService::Stub;
+  // An initiator, as calls see it.
+  struct Initiator {
+    Initiator(const std::shared_ptr<grpc::Channel>& channel, base::Clock* clock)
+        : stub(v1::LedgerService::NewStub(channel)), breaker("it", clock) {}
+
+    const std::unique_ptr<Stub> stub;
+    rpc::CircuitBreaker breaker;
+  };
 
   // As Ask, for a unary call.
   template <typename Request, typename Response>
@@ -50,18 +63,27 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
                                                              Response*),
                                 const Request& request);
   // Runs `call` on the initiator that has the batch, or on one after the other until one has it.
-  absl::Status Ask(uint64_t batch, const std::function<absl::Status(Stub&)>& call)
+  absl::Status Ask(uint64_t batch,
+                   const std::function<absl::Status(Stub&, absl::Duration timeout)>& call)
       ABSL_LOCKS_EXCLUDED(mu_);
-  absl::StatusOr<std::shared_ptr<Stub>> StubOf(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status AskOne(const std::string& address, absl::Duration end,
+                      const std::function<absl::Status(Stub&, absl::Duration timeout)>& call)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Forgets those that are not among `known`.
+  void ForgetOthers(const std::vector<std::string>& known) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::shared_ptr<Initiator>> Find(const std::string& address)
+      ABSL_LOCKS_EXCLUDED(mu_);
   std::string HomeOf(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
   void RememberHome(uint64_t batch, const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
 
   const KnownInitiators initiators_;
   const rpc::ChannelOptions channel_options_;
   const absl::Duration timeout_;
+  base::Clock* const clock_;  // not owned
 
   base::Mutex mu_;
-  std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mu_);
+  // By address. Shared with the calls under way.
+  std::map<std::string, std::shared_ptr<Initiator>> found_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, std::string> homes_ ABSL_GUARDED_BY(mu_);  // address of the batch's initiator
 };
 

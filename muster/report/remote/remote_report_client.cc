@@ -14,7 +14,7 @@ namespace muster::report::remote {
 
 RemoteReportClient::RemoteReportClient(const std::shared_ptr<grpc::Channel>& channel,
                                        absl::Duration timeout)
-    : timeout_(timeout), stub_(v1::ReportService::NewStub(channel)) {}
+    : timeout_(timeout), controller_(std::make_shared<Controller>("", channel)) {}
 
 RemoteReportClient::RemoteReportClient(ControllerAddresses controllers,
                                        rpc::ChannelOptions channel_options, absl::Duration timeout)
@@ -27,29 +27,33 @@ absl::StatusOr<Response> RemoteReportClient::Call(grpc::Status (Stub::*method)(g
                                                                                const Request&,
                                                                                Response*),
                                                   const Request& request) {
-  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Stub> stub, FindController());
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Controller> controller, FindController());
+  MUSTER_RETURN_IF_ERROR(controller->breaker.Admit());
   rpc::CallContext context(timeout_);
   Response response;
-  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc((stub.get()->*method)(&context, request, &response)));
+  const absl::Status answer =
+      rpc::FromGrpc((controller->stub.get()->*method)(&context, request, &response));
+  controller->breaker.Note(answer);
+  MUSTER_RETURN_IF_ERROR(answer);
   return response;
 }
 
-absl::StatusOr<std::shared_ptr<RemoteReportClient::Stub>> RemoteReportClient::FindController() {
+absl::StatusOr<std::shared_ptr<RemoteReportClient::Controller>>
+RemoteReportClient::FindController() {
   std::vector<std::string> known;
   if (controllers_) known = controllers_();
   base::MutexLock lock(&mu_);
-  if (!controllers_) return stub_;
+  if (!controllers_) return controller_;
   if (known.empty()) return absl::UnavailableError("no controller is known here");
-  if (stub_ == nullptr || known.front() != address_) {
+  if (controller_ == nullptr || known.front() != controller_->address) {
     const auto channel = rpc::OpenChannel(known.front(), channel_options_);
     if (!channel.ok()) {
       return absl::UnavailableError(
           absl::StrCat("controller ", known.front(), ": ", channel.status().message()));
     }
-    address_ = known.front();
-    stub_ = v1::ReportService::NewStub(*channel);
+    controller_ = std::make_shared<Controller>(known.front(), *channel);
   }
-  return stub_;
+  return controller_;
 }
 
 absl::StatusOr<report::Progress> RemoteReportClient::RegisterBatch(

@@ -12,10 +12,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "grpcpp/channel.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/report/report_client.h"
 #include "muster/report/report_store.h"
 #include "muster/rpc/channel.h"
+#include "muster/rpc/circuit_breaker.h"
 #include "muster/rpc/limits.h"
 #include "muster/v1/report_service.grpc.pb.h"
 
@@ -25,7 +27,8 @@ namespace muster::report::remote {
 using ControllerAddresses = std::function<std::vector<std::string>()>;
 
 // Thread-safe. Statuses are the service's. The channel decides whether a call that is Unavailable
-// is tried again. Each call ends after `timeout` at the latest.
+// is tried again. Each call ends after `timeout` at the latest, and with Unavailable at once while
+// the controller hangs (rpc::CircuitBreaker).
 class RemoteReportClient final : public report::ReportClient {
  public:
   explicit RemoteReportClient(const std::shared_ptr<grpc::Channel>& channel,
@@ -46,22 +49,32 @@ class RemoteReportClient final : public report::ReportClient {
 
  private:
   using Stub = v1::ReportService::Stub;
+  // A controller, as calls see it.
+  struct Controller {
+    Controller(const std::string& host_port, const std::shared_ptr<grpc::Channel>& channel)
+        : address(host_port),
+          stub(v1::ReportService::NewStub(channel)),
+          breaker("controller " + host_port, base::RealClock()) {}
+
+    const std::string address;
+    const std::unique_ptr<Stub> stub;
+    rpc::CircuitBreaker breaker;
+  };
 
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request);
-  absl::StatusOr<std::shared_ptr<Stub>> FindController() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::shared_ptr<Controller>> FindController() ABSL_LOCKS_EXCLUDED(mu_);
 
-  const ControllerAddresses controllers_;  // unset: stub_ calls the only one
+  const ControllerAddresses controllers_;  // unset: controller_ is the only one
   const rpc::ChannelOptions channel_options_;
   const absl::Duration timeout_;
 
   base::Mutex mu_;
-  // Of the controller found last: there is one at a time.
-  std::string address_ ABSL_GUARDED_BY(mu_);
-  // Shared with the calls under way, which go on when another controller is found.
-  std::shared_ptr<Stub> stub_ ABSL_GUARDED_BY(mu_);
+  // The one found last: there is one at a time. Shared with the calls under way, which go on when
+  // another controller is found.
+  std::shared_ptr<Controller> controller_ ABSL_GUARDED_BY(mu_);
 };
 
 // ReadReport reads the rows of a batch from a controller in another process.

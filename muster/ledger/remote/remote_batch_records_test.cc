@@ -1,0 +1,97 @@
+// On real servers on loopback.
+#include "muster/ledger/remote/remote_batch_records.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/mutex.h"
+#include "muster/rpc/limits.h"
+#include "muster/rpc/server.h"
+#include "muster/v1/ledger_service.grpc.pb.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::ledger::remote {
+namespace {
+
+// Long enough to reach a server on a busy machine.
+constexpr absl::Duration kTimeout = absl::Seconds(2);
+
+// An initiator that has every batch, and that hangs while it is told to.
+class Initiator final : public v1::LedgerService::Service {
+ public:
+  Initiator() {
+    rpc::ServerOptions options;
+    options.addresses = {"localhost:0"};
+    server_ = rpc::Server::Start(options, {{v1::LedgerService::service_full_name(), this}}).value();
+  }
+  ~Initiator() override { Hang(false); }
+
+  const std::string& address() const { return server_->addresses().front(); }
+  int calls() const { return calls_; }
+
+  void Hang(bool hangs) {
+    base::MutexLock lock(&mu_);
+    hangs_ = hangs;
+    changed_.NotifyAll();
+  }
+
+  grpc::Status MarkComplete(grpc::ServerContext*, const v1::MarkCompleteRequest*,
+                            v1::MarkCompleteResponse*) override {
+    ++calls_;
+    base::MutexLock lock(&mu_);
+    while (hangs_) changed_.Wait(&mu_);
+    return grpc::Status::OK;
+  }
+
+ private:
+  std::atomic<int> calls_ = 0;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  bool hangs_ ABSL_GUARDED_BY(mu_) = false;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+class RemoteBatchRecordsTest : public ::testing::Test {
+ protected:
+  absl::Status MarkComplete(uint64_t batch) { return records_.MarkComplete(batch, clock_.Now()); }
+
+  base::FakeClock clock_;
+  Initiator initiator_;
+  std::vector<std::string> known_ = {initiator_.address()};
+  RemoteBatchRecords records_{[this] { return known_; }, {}, kTimeout, &clock_};
+};
+
+TEST_F(RemoteBatchRecordsTest, WaitsOnceForAnInitiatorThatHangsHoweverManyBatchesItHas) {
+  initiator_.Hang(true);
+  for (uint64_t batch = 1; batch <= 100; ++batch) {
+    const absl::Status away = MarkComplete(batch);
+    EXPECT_TRUE(absl::IsUnavailable(away)) << away;
+  }
+  EXPECT_EQ(initiator_.calls(), 1);
+}
+
+TEST_F(RemoteBatchRecordsTest, AsksAnInitiatorThatHungAgainAfterAWhile) {
+  initiator_.Hang(true);
+  EXPECT_TRUE(absl::IsUnavailable(MarkComplete(1)));
+  initiator_.Hang(false);
+  EXPECT_TRUE(absl::IsUnavailable(MarkComplete(1)));
+  clock_.Advance(rpc::kBreakerPause);
+  EXPECT_EQ(MarkComplete(1), absl::OkStatus());
+  EXPECT_EQ(MarkComplete(2), absl::OkStatus());
+}
+
+TEST_F(RemoteBatchRecordsTest, AsksOthersWhileOneHangs) {
+  Initiator other;
+  known_.push_back(other.address());
+  initiator_.Hang(true);
+  EXPECT_EQ(MarkComplete(1), absl::OkStatus()) << "the time of a call stands still on this clock";
+  for (uint64_t batch = 2; batch <= 100; ++batch) EXPECT_EQ(MarkComplete(batch), absl::OkStatus());
+  EXPECT_EQ(initiator_.calls(), 1);
+}
+
+}  // namespace
+}  // namespace muster::ledger::remote
