@@ -145,11 +145,18 @@ absl::Status BatchEngine::Register() {
   return tools_.report_client->RegisterBatch(report::ShapeOf(number_, job_->schema())).status();
 }
 
-// On a thread of its own, so that the first items reach workers meanwhile. A result that is counted
-// before the report knows its batch is delivered again later.
+// On another thread, so that the first items reach workers meanwhile. A result that is counted
+// before the report knows its batch is delivered again later. The task does not use the engine,
+// which may be gone, as after a cancel, before a controller that hangs has answered.
 void BatchEngine::BeginToRegister() {
   if (registered_ || registering_.valid()) return;
-  registering_ = std::async(std::launch::async, [this] { return Register(); });
+  const auto task = std::make_shared<std::packaged_task<absl::Status()>>(
+      [client = tools_.report_client, shape = report::ShapeOf(number_, job_->schema())] {
+        return client->RegisterBatch(shape).status();
+      });
+  registering_ = task->get_future();
+  if (tools_.registrations == nullptr) return (*task)();
+  tools_.registrations->Add([task] { (*task)(); });
 }
 
 absl::Status BatchEngine::AwaitRegistered() {

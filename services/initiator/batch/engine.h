@@ -25,6 +25,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "muster/base/worker_pool.h"
 #include "muster/input/byte_source.h"
 #include "muster/item/cancelled_batches.h"
 #include "muster/job/job.h"
@@ -57,6 +58,9 @@ struct EngineDependencies {
   job::JobRegistry* jobs = nullptr;
   // Releases the claim on the request id of a batch that is over; empty: no request id is claimed.
   std::function<absl::Status(const ledger::Batch&)> release_request = nullptr;
+  // Registers batches with the report while their first items are put; null: that waits until the
+  // report has answered.
+  base::WorkerPool* registrations = nullptr;
 };
 
 // How a step ended.
@@ -107,8 +111,7 @@ class BatchEngine {
   absl::Status CheckContent(const ledger::Batch& batch, const input::ByteSource& content,
                             const std::stop_token& stop);
   absl::Status Register();
-  // Starts to register the batch with the report, on a thread of its own, while the content is
-  // split.
+  // Starts to register the batch with the report, while the content is split.
   void BeginToRegister();
   // Waits until the report knows the batch, or the registration failed.
   absl::Status AwaitRegistered();
@@ -138,8 +141,8 @@ class BatchEngine {
 
   std::atomic<const Progress*> progress_ = nullptr;  // enqueuer_'s, for other threads
 
-  bool registered_ = false;                // the report knows the batch
-  std::future<absl::Status> registering_;  // last: its thread uses the others
+  bool registered_ = false;  // the report knows the batch
+  std::future<absl::Status> registering_;
 };
 
 }  // namespace muster::initiator::batch

@@ -24,11 +24,17 @@ constexpr absl::Duration kSweepInterval = absl::Hours(1);
 // The most bytes that the ledger keeps of a cancel's reason.
 constexpr size_t kMaxKeptReasonBytes = 1024;
 
+EngineDependencies With(EngineDependencies tools, base::WorkerPool* registrations) {
+  tools.registrations = registrations;
+  return tools;
+}
+
 }  // namespace
 
 BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions options)
-    : tools_(tools),
-      options_(options),
+    : options_(options),
+      registrations_(options.threads),
+      tools_(With(tools, &registrations_)),
       job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
       cancel_acks_(tools.stores.clock) {}
 

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/base/worker_pool.h"
 #include "muster/bus/trigger_bus.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_store.h"
@@ -175,8 +176,9 @@ class BatchScheduler {
   absl::Status ReleaseRequest(const ledger::Batch& batch);
   void AnnounceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const EngineDependencies tools_;
   const SchedulerOptions options_;
+  base::WorkerPool registrations_;  // one task at most for each batch
+  const EngineDependencies tools_;
   JobQueues job_queues_;
   CancelAcks cancel_acks_;
   std::stop_source stop_;
