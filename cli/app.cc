@@ -25,6 +25,7 @@
 #include "cli/worker/commands.h"
 #include "muster/base/clock.h"
 #include "muster/base/text.h"
+#include "muster/os/process_limits.h"
 
 namespace muster::cli {
 
@@ -276,6 +277,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
 int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
   // A reader that closes its end early (`muster report 1 | head`) is no reason to die.
   std::signal(SIGPIPE, SIG_IGN);
+  os::ExitWhenExhausted("muster", kUnreachable);
   Environment environment;
   environment.handlers = &handlers;
   environment.clock = base::RealClock();

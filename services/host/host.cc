@@ -267,11 +267,13 @@ int RunService(int argc, char** argv, const ServiceProgram& program) {
   // A peer that hangs up must not kill the process.
   std::signal(SIGPIPE, SIG_IGN);
   const std::string name = absl::StrCat("muster-", program.role.name);
+  os::ExitWhenExhausted(name, kExhausted);
   HostOptions options(program.role);
   CLI::App app(program.about, name);
   app.footer(
       "Each option is also an environment variable: MUSTER_ and its name in capitals.\n"
-      "Exit codes: 0 ended by SIGTERM or SIGINT, 1 error, 2 usage, 130 ended at once");
+      "Exit codes: 0 ended by SIGTERM or SIGINT, 1 error, 2 usage, 5 no thread or memory left,\n"
+      "130 ended at once");
   app.set_version_flag("--version", MUSTER_VERSION);
   AddHostOptions(&app, &options);
   if (program.add_options) program.add_options(&app);

@@ -113,6 +113,7 @@ enum ServiceExit : int {
   kDone = 0,
   kFailed = 1,
   kMisused = 2,    // the command line or the environment is wrong
+  kExhausted = 5,  // the system gives it no more threads or memory
   kHurried = 130,  // a second signal, or the role did not stop within the grace
 };
 

@@ -1,4 +1,4 @@
-"""A server under more connections than its process can have."""
+"""A server under more connections, or with fewer threads, than its process can have."""
 
 import socket
 import time
@@ -62,6 +62,12 @@ class ExhaustionTest(MusterTest):
         self.flood()
         self.await_answer()
         self.assertNotIn("connections are refused", "".join(up.log.lines))
+
+    def test_a_process_that_can_start_no_thread_says_so_and_ends_with_5(self):
+        # Room for the program, but not for the stacks of its threads.
+        up = self.start_up("-v 300000")
+        self.assertEqual(up.wait(), 5, "".join(up.log.lines))
+        self.assertRegex("".join(up.log.lines), "muster: cannot (start a thread|go on): .*ulimit")
 
 
 if __name__ == "__main__":
