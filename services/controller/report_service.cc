@@ -43,21 +43,41 @@ absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& reque
 
 ReportService::ReportService(report::ReportStore* report,
                              std::function<void(uint64_t batch)> check_completion,
-                             std::function<absl::Status(const std::string& job)> begin_counting)
+                             std::function<absl::Status(const std::string& job)> begin_counting,
+                             std::string spool_folder)
     : report_(report),
       report_client_(report, std::move(check_completion)),
-      begin_counting_(std::move(begin_counting)) {}
+      begin_counting_(std::move(begin_counting)),
+      spool_folder_(std::move(spool_folder)) {}
 
 grpc::Status ReportService::GetReport(grpc::ServerContext* context,
                                       const v1::GetReportRequest* request,
                                       grpc::ServerWriter<v1::GetReportResponse>* writer) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     if (request->max_rows() < 0) return rpc::BadField("max_rows", "must not be negative");
-    MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
-    return WriteReport(*reader, *request, [writer](const v1::GetReportResponse& response) {
-      return writer->Write(response);
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::unique_ptr<rpc::StreamLimiter::Place> place,
+        readers_.Admit([context](const absl::Status& why) { rpc::EndCall(context, why); }));
+    ReportSpool spool(spool_folder_);
+    MUSTER_RETURN_IF_ERROR(Spool(*request, &spool));
+    return spool.Send([&](const v1::GetReportResponse& response) {
+      place->Waits();
+      const bool written = writer->Write(response);
+      place->Goes();
+      return written;
     });
   });
+}
+
+// The transaction ends with the reader, before the first page is sent.
+absl::Status ReportService::Spool(const v1::GetReportRequest& request, ReportSpool* spool) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
+  absl::Status added;
+  const absl::Status read = WriteReport(*reader, request, [&](const v1::GetReportResponse& page) {
+    added = spool->Add(page);
+    return added.ok();
+  });
+  return added.ok() ? read : added;
 }
 
 grpc::Status ReportService::ListRejections(grpc::ServerContext* context,

@@ -4,14 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/sync_stream.h"
+#include "muster/base/clock.h"
 #include "muster/report/report_client.h"
 #include "muster/report/report_store.h"
+#include "muster/rpc/stream_limiter.h"
 #include "muster/v1/report_service.grpc.pb.h"
 #include "muster/v1/report_service.pb.h"
+#include "services/controller/report_spool.h"
 
 namespace muster::controller {
 
@@ -22,6 +26,15 @@ inline constexpr size_t kReportPageBytes = size_t{1} << 20;
 // The bytes of a list that is answered in one message, below gRPC's limit by enough for the rest of
 // the message.
 inline constexpr size_t kReportAnswerBytes = size_t{3} << 20;
+
+// Reports that are being read at a time: each holds a thread, and up to ReportSpool::kMemoryBytes.
+// A reader that takes nothing for a minute is left, and so is one that takes nothing for a second
+// when another needs its place.
+inline constexpr rpc::StreamLimits kReportLimits = {
+    .max_streams = 32,
+    .max_idle = absl::Minutes(1),
+    .yields_after = absl::Seconds(1),
+};
 
 // Writes the rows that `request` asks for. `write` answers false when the client has gone;
 // WriteReport then answers Cancelled. NotFound: no such batch, or no such group; the message names
@@ -41,9 +54,11 @@ class ReportService final : public v1::ReportService::Service {
  public:
   // `report` is not owned and outlives the service. The service calls the functions on the threads
   // of its RPCs. `check_completion` must return at once. `begin_counting`, which may be empty,
-  // starts to count the job's results; each RegisterBatch calls it.
+  // starts to count the job's results; each RegisterBatch calls it. A long report waits for its
+  // reader in `spool_folder`, as ReportSpool has it.
   ReportService(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion,
-                std::function<absl::Status(const std::string& job)> begin_counting = {});
+                std::function<absl::Status(const std::string& job)> begin_counting = {},
+                std::string spool_folder = "");
 
   grpc::Status GetReport(grpc::ServerContext* context, const v1::GetReportRequest* request,
                          grpc::ServerWriter<v1::GetReportResponse>* writer) override;
@@ -73,9 +88,14 @@ class ReportService final : public v1::ReportService::Service {
                                   v1::ReopenDeadLetteredResponse* response) override;
 
  private:
+  // Reads the whole report that `request` asks for.
+  absl::Status Spool(const v1::GetReportRequest& request, ReportSpool* spool);
+
   report::ReportStore* const report_;  // not owned
   report::LocalReportClient report_client_;
   const std::function<absl::Status(const std::string& job)> begin_counting_;
+  const std::string spool_folder_;
+  rpc::StreamLimiter readers_{"reports", kReportLimits, base::RealClock()};
 };
 
 }  // namespace muster::controller
