@@ -108,7 +108,6 @@ class CountedDesk final : public report::ReportClient {
       : behind_(report, std::move(check_completion)) {}
 
   int registered() const { return registered_; }
-  int registering() const { return registering_; }  // calls that have begun and not ended
   int progress_asked() const { return progress_asked_; }
 
   void HoldRegistrations(bool hold) {
@@ -118,12 +117,10 @@ class CountedDesk final : public report::ReportClient {
   }
 
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
-    ++registering_;
     base::MutexLock lock(&mu_);
     while (hold_) released_.Wait(&mu_);
     auto progress = behind_.RegisterBatch(shape);
     ++registered_;
-    --registering_;
     return progress;
   }
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override {
@@ -149,7 +146,6 @@ class CountedDesk final : public report::ReportClient {
  private:
   report::LocalReportClient behind_;
   std::atomic<int> registered_{0};
-  std::atomic<int> registering_{0};
   std::atomic<int> progress_asked_{0};
   base::Mutex mu_;
   base::CondVar released_;

@@ -110,25 +110,5 @@ TEST_F(ManyStreamsTest, SubmitsABatchWhileMoreUploadsIdleThanItHasThreads) {
   EXPECT_EQ(last->transactions(), 100);
 }
 
-// While the controller hangs, each open batch waits for its registration.
-TEST_F(ManyStreamsTest, RegistersOnAFewThreadsHoweverManyBatchesAreOpen) {
-  constexpr int kOpen = 40;
-  report_client_->HoldRegistrations(true);
-  std::vector<std::unique_ptr<Upload>> uploads;
-  for (int i = 0; i < kOpen; ++i) {
-    uploads.push_back(std::make_unique<Upload>(StubFor(i)));
-    uploads.back()->SendHeader(Header(absl::StrCat("open ", i)));
-    uploads.back()->SendChunk(0, Input(100));
-  }
-  uint64_t seen = 0;
-  for (uint64_t batch = 1; batch <= kOpen; ++batch) {
-    while (!ledger_->Get(batch).ok() || ledger_->Get(batch)->enqueued_items == 0) {
-      scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
-    }
-  }
-  EXPECT_LE(report_client_->registering(), initiator::batch::SchedulerOptions().threads);
-  report_client_->HoldRegistrations(false);
-}
-
 }  // namespace
 }  // namespace muster
