@@ -33,8 +33,8 @@ TEST(ProcessLimitsDeathTest, RaisesTheDescriptorLimitAsFarAsItIsAllowedAndUseful
   EXPECT_EXIT(RaiseAndExit(10, 64), ::testing::ExitedWithCode(0), "") << "a higher limit stays";
 }
 
-// Nothing can be mapped any more, and so no stack of a thread. noexcept: GoogleTest would catch what
-// nothing catches in a program.
+// Nothing can be mapped any more, and so no stack of a thread. noexcept: GoogleTest would catch
+// what nothing catches in a program.
 void StartAThreadWithoutMemory() noexcept {
   ExitWhenExhausted("muster", kExitCode);
   const rlimit none = {.rlim_cur = 0, .rlim_max = 0};
