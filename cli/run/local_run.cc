@@ -40,7 +40,7 @@ constexpr absl::Duration kWorkerGrace = absl::Seconds(3);
 }  // namespace
 
 LocalRun::LocalRun(RunRequest request, base::Clock* clock)
-    : request_(std::move(request)), clock_(clock) {}
+    : request_(std::move(request)), clock_(clock), slow_items_(clock) {}
 
 // The roles are destroyed before the stores that they use: members are declared in the opposite
 // order.
@@ -129,13 +129,17 @@ absl::Status LocalRun::OpenStores() {
 
 absl::Status LocalRun::CreateRoles() {
   const std::string account = item::kLocalAccount;
-  MUSTER_ASSIGN_OR_RETURN(
-      processor_, processor::Processor::Create(
-                      request_.job, request_.handler.factory, request_.handler.version,
-                      processor::Dependencies{queues_.get(), bus_.get(), blobs_.get(), clock_},
-                      processor::Options{.account = account,
-                                         .threads = request_.threads,
-                                         .isolated_handlers = request_.handler.isolated}));
+  MUSTER_ASSIGN_OR_RETURN(processor_,
+                          processor::Processor::Create(
+                              request_.job, request_.handler.factory, request_.handler.version,
+                              processor::Dependencies{.queues = queues_.get(),
+                                                      .bus = bus_.get(),
+                                                      .blobs = blobs_.get(),
+                                                      .clock = clock_,
+                                                      .slow_items = &slow_items_},
+                              processor::Options{.account = account,
+                                                 .threads = request_.threads,
+                                                 .isolated_handlers = request_.handler.isolated}));
   MUSTER_ASSIGN_OR_RETURN(
       controller_,
       controller::Controller::Create(

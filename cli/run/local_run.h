@@ -28,6 +28,7 @@
 #include "services/initiator/batch/source.h"
 #include "services/processor/job_handler.h"
 #include "services/processor/processor.h"
+#include "services/processor/slow_items.h"
 
 namespace muster::cli {
 
@@ -124,6 +125,7 @@ class LocalRun {
   std::unique_ptr<report::LocalReportClient> report_client_;
   initiator::batch::Wakeup wakeup_;
 
+  processor::SlowItems slow_items_;  // outlives the processor
   // Roles, in the order in which data passes them; they use all of the above.
   std::unique_ptr<initiator::batch::BatchEngine> engine_;
   std::unique_ptr<processor::Processor> processor_;

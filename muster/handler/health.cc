@@ -19,6 +19,17 @@ void HealthIssues::Works() {
   works_ = true;
 }
 
+void HealthIssues::NoteSlow(uint64_t call, absl::string_view why) {
+  std::string printable = base::Printable(why, kMaxIssueBytes);
+  base::MutexLock lock(&mu_);
+  slow_.insert_or_assign(call, std::move(printable));
+}
+
+void HealthIssues::EndSlow(uint64_t call) {
+  base::MutexLock lock(&mu_);
+  slow_.erase(call);
+}
+
 void HealthIssues::SetProbe(Probe probe) {
   base::MutexLock lock(&mu_);
   probe_ = std::move(probe);
@@ -28,7 +39,9 @@ std::string HealthIssues::why() const {
   Probe probe;
   {
     base::MutexLock lock(&mu_);
-    if (!why_.empty() || probe_ == nullptr) return why_;
+    if (!why_.empty()) return why_;
+    if (!slow_.empty()) return slow_.begin()->second;
+    if (probe_ == nullptr) return "";
     probe = probe_;
   }
   return base::Printable(probe(), kMaxIssueBytes);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -25,7 +27,12 @@ class HealthIssues {
   void Note(absl::string_view why) ABSL_LOCKS_EXCLUDED(mu_);
   // A handler has done its work.
   void Works() ABSL_LOCKS_EXCLUDED(mu_);
-  // why() calls `probe` while nothing is noted. `probe` returns at once, from any thread.
+  // A call of a handler takes long, until EndSlow(call): a number that no other call has. At most
+  // one entry for each call that runs. why() tells of the oldest of them while nothing is noted.
+  void NoteSlow(uint64_t call, absl::string_view why) ABSL_LOCKS_EXCLUDED(mu_);
+  // The call has ended. Does nothing for a call that was never slow.
+  void EndSlow(uint64_t call) ABSL_LOCKS_EXCLUDED(mu_);
+  // why() calls `probe` while nothing else is known. `probe` returns at once, from any thread.
   void SetProbe(Probe probe) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Empty: nothing is known to be wrong.
@@ -37,6 +44,7 @@ class HealthIssues {
   mutable base::Mutex mu_;
   std::string why_ ABSL_GUARDED_BY(mu_);
   bool works_ ABSL_GUARDED_BY(mu_) = false;
+  std::map<uint64_t, std::string> slow_ ABSL_GUARDED_BY(mu_);
   Probe probe_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -48,5 +48,22 @@ TEST(TroubleTest, AsksItsProbeWhileNothingIsNoted) {
   EXPECT_EQ(health.why(), "");
 }
 
+TEST(TroubleTest, TellsOfTheOldestSlowCallUntilItEnds) {
+  HealthIssues health;
+  health.NoteSlow(7, "item 1/7 takes long");
+  health.NoteSlow(8, "item 1/8 takes long");
+  EXPECT_EQ(health.why(), "item 1/7 takes long");
+  health.Works();
+  EXPECT_EQ(health.why(), "item 1/7 takes long") << "another handler works";
+  health.Note("it fails");
+  EXPECT_EQ(health.why(), "it fails");
+  health.Works();
+  health.EndSlow(7);
+  EXPECT_EQ(health.why(), "item 1/8 takes long");
+  health.EndSlow(8);
+  health.EndSlow(9);
+  EXPECT_EQ(health.why(), "");
+}
+
 }  // namespace
 }  // namespace muster::handler

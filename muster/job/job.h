@@ -24,6 +24,9 @@ struct ItemLimits {
 // A handler that is linked into the program, by the name it was registered with.
 struct LinkedHandlerSpec {
   std::string name;
+  // For one work item. Nothing can end code of the process itself: the item is told its deadline,
+  // and warnings name it. Only in a process of its own it is ended then. Unset: it has none.
+  std::optional<absl::Duration> deadline = std::nullopt;
   // Where in the job file it is named; 0: in none.
   int line = 0;
   int column = 0;
@@ -83,8 +86,8 @@ struct JobDefinition {
   std::string text;    // of the job file, as it stands
   std::string folder;  // absolute, that the job file lies in; "" when it came from no file
   // Fingerprint of all of the above that decides results: not of text and folder, nor of the
-  // queue's patience, tolerance and promised latency. 32 hex digits; comments, spacing, key order
-  // and spelled-out defaults do not change it.
+  // queue's patience, tolerance, promised latency and the deadline of a linked handler. 32 hex
+  // digits; comments, spacing, key order and spelled-out defaults do not change it.
   std::string revision;
 
   // What the handler may know.

@@ -61,6 +61,11 @@ TEST(RevisionTest, StaysWhereNoResultCanChange) {
   EXPECT_EQ(revision, RevisionOf(job + "queue: {max_drain: 2h}\n"));
   EXPECT_EQ(revision, RevisionOf(job + "sla: {max: 5m}\n"));
   EXPECT_EQ(revision, RevisionOf(job + "tolerate: {rejected: 1%}\n"));
+  std::string with_deadline = job;
+  with_deadline.replace(job.find("{linked: bill}"), 14, "{linked: bill, deadline: 5m}");
+  EXPECT_EQ(revision, RevisionOf(with_deadline));
+  const JobDefinition read = *ParseJob(with_deadline, "job.yaml");
+  EXPECT_EQ(std::get<LinkedHandlerSpec>(read.handler).deadline, absl::Minutes(5));
 }
 
 TEST(RevisionTest, TellsTextsApartThatLookLikeSeveralLines) {

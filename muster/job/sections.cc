@@ -197,7 +197,11 @@ void ReadHandler(const YamlValue& section, HandlerSpec* handler) {
     linked.ReadName(&spec.name);
     spec.line = linked.place().line;
     spec.column = linked.place().column;
-    for (const char* key : {"deadline", "version", "env"}) RefuseForLinked(map.Optional(key));
+    for (const char* key : {"version", "env"}) RefuseForLinked(map.Optional(key));
+    absl::Duration deadline;
+    if (map.Optional("deadline").ReadDuration(&deadline, kMinDeadline, kMaxDeadline)) {
+      spec.deadline = deadline;
+    }
     *handler = std::move(spec);
     return;
   }

@@ -25,6 +25,8 @@ constexpr char kNewerMuster[] = "a newer muster";
 // When an item is run one transaction at a time, at most one in kPoisonShare of them may be poison
 // (at least one); otherwise the handler itself is broken.
 constexpr size_t kPoisonShare = 10;
+// … and together they may take at most so many deadlines.
+constexpr int kPoisonPatience = 3;
 
 Settlement Settle(Settlement::Kind kind, absl::Duration delay, std::string why) {
   Settlement settlement;
@@ -278,11 +280,25 @@ absl::StatusOr<handler::Handler*> ItemWorker::HandlerFor(const Attempt& attempt)
   return isolated_.get();
 }
 
+handler::Outcome ItemWorker::Call(handler::Handler& handler, handler::ItemContext context,
+                                  std::vector<handler::Transaction> transactions,
+                                  handler::Results& results) {
+  const ItemTime time = ItemTimeOf(*setup_->job);
+  // Handlers outside of the process have clocks of their own, which leave out what is no item's
+  // fault, such as a start that is held back.
+  const bool is_inside = !time.is_ended && &handler == handler_.get();
+  if (is_inside) context.deadline = setup_->clock->Now() + time.deadline;
+  const handler::WorkItem item(std::move(context), std::move(transactions));
+  const SlowItems::Call call(
+      setup_->slow_items,
+      {setup_->job->name, item.id(), HandlerInWords(setup_->job->handler), time, setup_->health});
+  return handler::ProcessGuarded(handler, item, results);
+}
+
 handler::Outcome ItemWorker::RunWhole(handler::Handler& handler,
                                       const handler::ItemContext& context,
                                       handler::Results& results) {
-  return handler::ProcessGuarded(handler, handler::WorkItem(context, TransactionsOf(records_)),
-                                 results);
+  return Call(handler, context, TransactionsOf(records_), results);
 }
 
 // Runs each transaction alone, so that a transaction on which the handler fails does not cost its
@@ -292,13 +308,15 @@ handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
                                          handler::Results& results) {
   const std::vector<handler::Transaction> transactions = TransactionsOf(records_);
   size_t failed = 0;
+  absl::Duration lost = absl::ZeroDuration();  // with those that failed
+  const absl::Duration longest = ItemTimeOf(*setup_->job).deadline;
   for (const handler::Transaction& transaction : transactions) {
     if (context.stop_token.stop_requested()) return handler::Outcome::Release();
     handler::ItemContext alone = context;
     alone.only_line = transaction.line();
     handler::Results own(&setup_->schema, 1);
-    handler::Outcome outcome =
-        handler::ProcessGuarded(handler, handler::WorkItem(alone, {transaction.Alone()}), own);
+    const absl::Duration begun = setup_->clock->Monotonic();
+    handler::Outcome outcome = Call(handler, alone, {transaction.Alone()}, own);
     switch (outcome.kind) {
       case handler::Outcome::Kind::kOk:
         results.Absorb(transaction, own);
@@ -310,8 +328,13 @@ handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
       case handler::Outcome::Kind::kRetry:
       case handler::Outcome::Kind::kDead:
         // So many failures are no poison among sound transactions: the fault lies elsewhere, and
-        // may be mended.
-        if (++failed > std::max<size_t>(1, transactions.size() / kPoisonShare)) return outcome;
+        // may be mended. So it does where a few of them took all their time: a handler that hangs
+        // would keep its worker for hours.
+        lost += setup_->clock->Monotonic() - begun;
+        if (++failed > std::max<size_t>(1, transactions.size() / kPoisonShare) ||
+            lost >= kPoisonPatience * longest) {
+          return outcome;
+        }
         results.Reject(transaction, absl::StrCat("poison: ", outcome.why));
         break;
     }

@@ -13,15 +13,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
 #include "muster/handler/handler.h"
+#include "muster/handler/health.h"
 #include "muster/input/record_parser.h"
 #include "muster/item/cancelled_batches.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/job/job.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
+#include "services/processor/slow_items.h"
 
 namespace muster::processor {
 
@@ -60,7 +63,11 @@ struct WorkerSetup {
   // Transactions of processed items, counted at each attempt: for progress bars, not for
   // accounting.
   mutable std::atomic<uint64_t> transactions_processed{0};
-  mutable LoggedBatches misfits;  // one log line for a batch, not one for each item
+  mutable LoggedBatches misfits;           // one log line for a batch, not one for each item
+  base::Clock* clock = base::RealClock();  // not owned
+  // Warns of calls of the handler that take long; null: nobody does. Not owned.
+  SlowItems* slow_items = nullptr;
+  std::shared_ptr<handler::HealthIssues> health;  // of the job; gets those warnings, too
 };
 
 // One revision of a job, with all that a worker needs for its items.
@@ -135,6 +142,9 @@ class ItemWorker final : public listener::Subscriber {
                                  const std::vector<handler::Rejection>& rejections) const;
   // The handler for this attempt: a suspect gets the handler that runs in a process of its own.
   absl::StatusOr<handler::Handler*> HandlerFor(const Attempt& attempt);
+  // Calls the handler; if that takes long, the log and the health issues tell of it.
+  handler::Outcome Call(handler::Handler& handler, handler::ItemContext context,
+                        std::vector<handler::Transaction> transactions, handler::Results& results);
   // Both need the item's records in records_.
   handler::Outcome RunWhole(handler::Handler& handler, const handler::ItemContext& context,
                             handler::Results& results);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -13,6 +14,7 @@
 #include "muster/item/cancelled_batches.h"
 #include "muster/v1/item_result.pb.h"
 #include "muster/v1/work_item.pb.h"
+#include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/processor/item_worker_fixture.h"
 
@@ -306,6 +308,75 @@ TEST_F(ItemWorkerTest, GivesTheItemUpWhenMoreThanSomeOfItsTransactionsFail) {
   const Settlement settlement = WorkLast(Item("bob,1\nann,1\nbob,2\n", 3), FailOnBob);
   EXPECT_EQ(settlement.kind, Settlement::Kind::kRetry) << "an outage must not become rejections";
   EXPECT_EQ(settlement.why, "bob again");
+}
+
+// Ten in a hundred lines may be poison, but ten that hang would take ten deadlines.
+TEST_F(ItemWorkerTest, GivesTheItemUpWhenTransactionsHangForThreeDeadlines) {
+  job_.handler = job::CommandHandlerSpec();
+  base::FakeClock clock;
+  setup_.clock = &clock;
+  std::string slice;
+  for (int i = 0; i < 100; ++i) slice += "ann,1\n";
+  int calls = 0;
+  const Settlement settlement = WorkLast(Item(slice, 100), [&](const auto&, auto&) {
+    ++calls;
+    clock.Advance(absl::Seconds(60));
+    return Outcome::Retry(absl::ZeroDuration(), "gave no answer within 1m");
+  });
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kRetry);
+  EXPECT_EQ(settlement.why, "gave no answer within 1m");
+  EXPECT_EQ(calls, 3);
+}
+
+TEST_F(ItemWorkerTest, RejectsAFewTransactionsThatHangAmongSlowOnes) {
+  job_.handler = job::CommandHandlerSpec();
+  base::FakeClock clock;
+  setup_.clock = &clock;
+  std::string slice = "bob,2\n";
+  for (int i = 0; i < 98; ++i) slice += "ann,1\n";
+  slice += "bob,2\n";
+  const Settlement settlement =
+      WorkLast(Item(slice, 100), [&](const handler::WorkItem& item, Results& results) {
+        const Outcome outcome = FailOnBob(item, results);
+        clock.Advance(outcome.kind == Outcome::Kind::kOk ? absl::Seconds(30) : absl::Seconds(60));
+        return outcome;
+      });
+  EXPECT_EQ(ResultOf(settlement).aggregated().rejections_size(), 2);
+}
+
+TEST_F(ItemWorkerTest, TellsALinkedHandlerItsDeadline) {
+  job::LinkedHandlerSpec linked;
+  linked.deadline = absl::Seconds(5);
+  job_.handler = linked;
+  base::FakeClock clock;
+  setup_.clock = &clock;
+  absl::Time deadline;
+  const Body note = [&](const handler::WorkItem& item, Results& results) {
+    deadline = item.deadline();
+    return Sum(item, results);
+  };
+  Work(Item("ann,1\n", 1), note);
+  EXPECT_EQ(deadline, clock.Now() + absl::Seconds(5));
+  job_.handler = job::LinkedHandlerSpec();
+  Work(Item("ann,1\n", 1), note);
+  EXPECT_EQ(deadline, absl::InfiniteFuture());
+}
+
+// Linked handlers may hang, too: the warning is all that a user gets of it.
+TEST_F(ItemWorkerTest, WarnsOfAHandlerThatDoesNotComeBack) {
+  base::FakeClock clock;
+  SlowItems slow_items(&clock);
+  setup_.clock = &clock;
+  setup_.slow_items = &slow_items;
+  setup_.health = std::make_shared<handler::HealthIssues>();
+  Work(Item("ann,1\n", 1), [&](const handler::WorkItem& item, Results& results) {
+    clock.AwaitSleepers(1);
+    clock.Advance(kWarnUnlessPromised);
+    while (setup_.health->why().empty()) std::this_thread::yield();
+    EXPECT_THAT(setup_.health->why(), HasSubstr("item 3/4 has been with its handler"));
+    return Sum(item, results);
+  });
+  EXPECT_EQ(setup_.health->why(), "");
 }
 
 TEST_F(ItemWorkerTest, TakesAnItemNoFurtherApartOnceItIsToStop) {

@@ -21,7 +21,7 @@ namespace {
 using handler::command::CommandHandlerFactory;
 using handler::command::CommandOptions;
 
-// How long a suspect may take. A linked handler has no deadline of its own; this one only ends a
+// How long a suspect may take where the job gives its linked handler no deadline: it only ends a
 // handler that hangs for good.
 constexpr absl::Duration kIsolatedDeadline = absl::Hours(1);
 
@@ -48,14 +48,14 @@ CommandOptions Isolated(CommandOptions options) {
   return options;
 }
 
-JobHandler LinkedHandler(const job::JobDefinition& job, const handler::LinkedHandler& linked,
-                         base::Clock* clock) {
+JobHandler LinkedHandler(const job::JobDefinition& job, const job::LinkedHandlerSpec& spec,
+                         const handler::LinkedHandler& linked, base::Clock* clock) {
   JobHandler handler{linked.factory, linked.version, {}, std::make_shared<handler::HealthIssues>()};
   if (job.text.size() > kMaxServedJobBytes) return handler;
   CommandOptions served;
   served.argv = {"/proc/self/exe", kServeHandler};
   served.env = {{kServedJobVariable, job.text}};
-  served.deadline = kIsolatedDeadline;
+  served.deadline = spec.deadline.value_or(kIsolatedDeadline);
   served.clock = clock;
   handler.isolated = CommandHandlerFactory(Isolated(served));
   return handler;
@@ -112,7 +112,7 @@ absl::StatusOr<JobHandler> FindHandler(const job::JobDefinition& job,
                                        const HandlerAccess& access, base::Clock* clock) {
   if (const auto* spec = std::get_if<job::LinkedHandlerSpec>(&job.handler)) {
     MUSTER_ASSIGN_OR_RETURN(const handler::LinkedHandler* linked, handlers.Find(spec->name));
-    return LinkedHandler(job, *linked, clock);
+    return LinkedHandler(job, *spec, *linked, clock);
   }
   if (const auto* grpc = std::get_if<job::GrpcHandlerSpec>(&job.handler)) {
     return GrpcHandler(*grpc, access, clock);

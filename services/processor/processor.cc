@@ -40,6 +40,9 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
   processor->setup_.isolated = options.isolated_handlers;
   processor->setup_.revisions = options.revisions;
   processor->setup_.cancelled = dependencies.cancelled;
+  processor->setup_.clock = dependencies.clock;
+  processor->setup_.slow_items = dependencies.slow_items;
+  processor->setup_.health = options.health;
   const WorkerSetup* const setup = &processor->setup_;
   // A worker ends after a second without work; the pool keeps its handler, and the handler's
   // program, for the next worker.

@@ -47,6 +47,7 @@ struct Dependencies {
   base::Clock* clock = nullptr;
   // Cancelled batches, whose items are taken and dropped; null: there are none.
   item::CancelledBatches* cancelled = nullptr;
+  SlowItems* slow_items = nullptr;  // warns of slow handlers; null: nobody does
 };
 
 struct Options {
@@ -61,6 +62,8 @@ struct Options {
   // died with it: if the item kills that process, too, no other item suffers. Empty: such an item
   // is worked on like others.
   handler::HandlerFactory isolated_handlers;
+  // Where slow calls of the handlers are noted; null: nowhere.
+  std::shared_ptr<handler::HealthIssues> health = nullptr;
   // Finds other revisions of the job, to which batches from before its last change are bound; null:
   // other processors take their items. Not owned.
   RevisionSource* revisions = nullptr;

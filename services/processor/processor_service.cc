@@ -46,7 +46,7 @@ ServiceOptions Named(ServiceOptions options) {
 
 ProcessorService::ProcessorService(const handler::HandlerRegistry* handlers, ServiceOptions options,
                                    base::Clock* clock)
-    : handlers_(handlers), options_(Named(std::move(options))), clock_(clock) {}
+    : handlers_(handlers), options_(Named(std::move(options))), clock_(clock), slow_items_(clock) {}
 
 ProcessorService::~ProcessorService() {
   Stop(absl::ZeroDuration());
@@ -56,9 +56,10 @@ ProcessorService::~ProcessorService() {
 absl::Status ProcessorService::Start(const Dependencies& dependencies, job::JobRegistry* jobs) {
   MUSTER_CHECK(!thread_.joinable(), options_.instance, " is started twice");
   deps_ = dependencies;
+  deps_.slow_items = &slow_items_;
   jobs_ = jobs;
-  revisions_ =
-      std::make_unique<RevisionCache>(jobs, handlers_, deps_.blobs, options_.handlers, clock_);
+  revisions_ = std::make_unique<RevisionCache>(jobs, handlers_, deps_.blobs, options_.handlers,
+                                               clock_, deps_.slow_items);
   // Subscribe before the first look, so that no change falls between the two.
   MUSTER_ASSIGN_OR_RETURN(subscription_,
                           deps_.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
@@ -209,6 +210,7 @@ absl::Status ProcessorService::Make(const job::JobSummary& job, const ServedPtr&
   options.threads = ThreadsFor(job.name);
   options.stops_patiently = true;
   options.isolated_handlers = handler.isolated;
+  options.health = handler.health;
   options.revisions = revisions_.get();
   MUSTER_ASSIGN_OR_RETURN(options.min_partitions, CountPartitions(made->definition));
   MUSTER_ASSIGN_OR_RETURN(made->processor, Processor::Create(&made->definition, handler.factory,

@@ -23,6 +23,7 @@
 #include "services/processor/job_listeners.h"
 #include "services/processor/processor.h"
 #include "services/processor/revision_cache.h"
+#include "services/processor/slow_items.h"
 
 namespace muster::processor {
 
@@ -97,10 +98,10 @@ class ProcessorService final : public JobListeners {
   ProcessorService(const ProcessorService&) = delete;
   ProcessorService& operator=(const ProcessorService&) = delete;
 
-  // Looks at the jobs and starts to work for them. `dependencies` and `jobs` are not owned and
-  // outlive the service, or its Close. An error is the registry's or the bus's: nothing was
-  // started, and Start may be called again. A job that the service cannot work for is no error: the
-  // service logs it, and tries again at each look.
+  // Looks at the jobs and starts to work for them, with a SlowItems of its own. `dependencies` and
+  // `jobs` are not owned and outlive the service, or its Close. An error is the registry's or the
+  // bus's: nothing was started, and Start may be called again. A job that the service cannot work
+  // for is no error: the service logs it, and tries again at each look.
   absl::Status Start(const Dependencies& dependencies, job::JobRegistry* jobs)
       ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -177,6 +178,7 @@ class ProcessorService final : public JobListeners {
   const ServiceOptions options_;
   base::Clock* const clock_;  // not owned
 
+  SlowItems slow_items_;  // outlives the processors
   // Set by Start before the thread exists.
   Dependencies deps_;
   job::JobRegistry* jobs_ = nullptr;  // not owned

@@ -11,8 +11,14 @@
 namespace muster::processor {
 
 RevisionCache::RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
-                             blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock)
-    : jobs_(jobs), handlers_(handlers), blobs_(blobs), access_(std::move(access)), clock_(clock) {}
+                             blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock,
+                             SlowItems* slow_items)
+    : jobs_(jobs),
+      handlers_(handlers),
+      blobs_(blobs),
+      access_(std::move(access)),
+      clock_(clock),
+      slow_items_(slow_items) {}
 
 absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Find(const std::string& revision) {
   {
@@ -48,6 +54,8 @@ absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Make(
   made->setup.instance = access_.instance;
   made->setup.blobs = blobs_;
   made->setup.isolated = handler.isolated;
+  made->setup.clock = clock_;
+  made->setup.slow_items = slow_items_;
   made->handlers = handler::PooledHandlers(handler.factory);
   return made;
 }

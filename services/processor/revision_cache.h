@@ -23,7 +23,8 @@ class RevisionCache final : public RevisionSource {
  public:
   // None of the pointers is owned; all outlive the cache. Results carry `access.instance`, too.
   RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
-                blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock);
+                blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock,
+                SlowItems* slow_items = nullptr);
 
   absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) override
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -43,7 +44,8 @@ class RevisionCache final : public RevisionSource {
   const handler::HandlerRegistry* const handlers_;  // not owned
   blob::BlobStore* const blobs_;                    // not owned
   const HandlerAccess access_;
-  base::Clock* const clock_;  // not owned
+  base::Clock* const clock_;     // not owned
+  SlowItems* const slow_items_;  // not owned; null: nobody is warned
 
   base::Mutex mu_;
   std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mu_);

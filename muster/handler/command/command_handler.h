@@ -30,9 +30,10 @@ struct CommandOptions {
   // A longer answer is refused: it would be held in memory, once per worker.
   size_t max_answer_bytes = size_t{16} << 20;
   // After the nth failure in a row the next item waits first_restart_delay × 2^(n−1), at most
-  // max_restart_delay, so that a program that dies at once does not eat the machine.
+  // max_restart_delay, so that a program that dies at once does not eat the machine. A start a
+  // second does not, and an item of such a program gets its verdict after a few of them.
   absl::Duration first_restart_delay = absl::Milliseconds(100);
-  absl::Duration max_restart_delay = absl::Seconds(30);
+  absl::Duration max_restart_delay = absl::Seconds(1);
   // How long a program may take to end after its stdin, or its own stdout, was closed.
   absl::Duration exit_grace = absl::Seconds(1);
   // Bytes of address space that the program may have; 0: no limit of its own.

@@ -177,6 +177,21 @@ TEST_F(ProgramLifeTest, HoldsRestartsBackLongerWithEachFailure) {
   }
 }
 
+// An item of a broken program takes some nine starts to its verdict: they must not take minutes.
+TEST_F(ProgramLifeTest, HoldsARestartBackForASecondAtMost) {
+  UseFakeClock();
+  options_.first_restart_delay = CommandOptions().first_restart_delay;
+  ASSERT_LE(options_.max_restart_delay, absl::Seconds(1));
+  Program("exit 1");
+  EXPECT_EQ(Process().kind, Kind::kRetry);
+  for (const int delay_ms : {100, 200, 400, 800, 1000, 1000, 1000}) {
+    std::future<Outcome> outcome = ProcessBeside();
+    AwaitAlarmIn(absl::Milliseconds(delay_ms));
+    clock_.Advance(absl::Milliseconds(delay_ms));
+    EXPECT_EQ(outcome.get().kind, Kind::kRetry);
+  }
+}
+
 TEST_F(ProgramLifeTest, HoldsRestartsBackFromTheStartAgainAfterAnAnswer) {
   UseFakeClock();
   options_.first_restart_delay = absl::Milliseconds(100);
@@ -227,6 +242,7 @@ TEST_F(ProgramLifeTest, GivesAnItemItsWholeDeadlineAfterTheStartWasHeldBack) {
 TEST_F(ProgramLifeTest, DefersAnItemWhoseOwnDeadlineTheHoldBackReaches) {
   UseFakeClock();
   options_.first_restart_delay = absl::Seconds(5);
+  options_.max_restart_delay = absl::Seconds(5);
   Program("exit 1");
   Process();
   ItemContext context = Context();
@@ -251,6 +267,7 @@ TEST_F(ProgramLifeTest, KillsTheProgramAndReleasesTheItemWhenStopped) {
 TEST_F(ProgramLifeTest, StopsWhileItWaitsToRestart) {
   UseFakeClock();
   options_.first_restart_delay = absl::Seconds(10);
+  options_.max_restart_delay = absl::Seconds(10);
   Program("exit 1");
   Process();
   std::future<Outcome> outcome = ProcessBeside();
