@@ -108,11 +108,25 @@ absl::Status CheckPlaintext(const Address& address, const ServerOptions& options
   return absl::OkStatus();
 }
 
+// TLS alone keeps listeners out, not callers.
+absl::Status CheckClients(const Address& address, const ServerOptions& options) {
+  const bool knows_clients = !options.tls->roots.empty() || !options.policy_file.empty();
+  if (address.IsLoopback() || knows_clients || options.allow_any_client) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(address.ToString(),
+                   " is neither localhost nor 127.0.0.1 nor [::1]: whoever reaches it could ",
+                   "call everything, so it needs to know its clients (--tls-roots, --policy) or ",
+                   "--allow-any-client"));
+}
+
 // On loopback it is gRPC's "local" transport: plaintext for clients, but the server sees to it that
 // the peer is on this machine, and a policy can ask for that.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(
     const Address& address, const ServerOptions& options) {
-  if (options.tls.has_value()) return ServerCredentials(*options.tls);
+  if (options.tls.has_value()) {
+    MUSTER_RETURN_IF_ERROR(CheckClients(address, options));
+    return ServerCredentials(*options.tls);
+  }
   MUSTER_RETURN_IF_ERROR(CheckPlaintext(address, options));
   return address.IsLoopback() ? grpc::experimental::LocalServerCredentials(LOCAL_TCP)
                               : grpc::InsecureServerCredentials();

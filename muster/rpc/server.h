@@ -66,9 +66,13 @@ struct ServerOptions {
   std::vector<std::string> addresses;
   // nullopt: plaintext, which is refused on every address but loopback (Address::IsLoopback).
   std::optional<TlsFiles> tls;
-  // Plaintext on every address: for networks that encrypt beneath.
+  // Plaintext on every address, and so without knowing any client: for networks that encrypt
+  // beneath, and let through whom they know.
   bool allow_plaintext = false;
-  // See policy.h; empty: every client that can connect may call everything.
+  // TLS on every address without knowing any client: neither client roots nor a policy.
+  bool allow_any_client = false;
+  // See policy.h; empty: every client that can connect may call everything, which is refused on
+  // every address but loopback unless tls->roots says who can connect.
   std::string policy_file;
   // Answers calls of services that the server does not have, and never with OK; empty: gRPC's
   // Unimplemented. Thread-safe and quick.
@@ -105,7 +109,8 @@ class Server {
   // Listens. Health says that nothing is ready until SetReady.
   //
   // InvalidArgument: an address, a certificate or the policy is wrong; plaintext on an address that
-  // other machines can reach; a policy on such plaintext, where no caller can prove its identity.
+  // other machines can reach; TLS without client roots and policy there; a policy on such
+  // plaintext, where no caller can prove its identity.
   // Unavailable naming the address: it is in use, or not this machine's.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        absl::Span<const ServedService> services);

@@ -91,9 +91,10 @@ TEST_F(TlsTest, IsNotTrustedUnderAnotherName) {
   EXPECT_EQ(GetStats(Connect(options)).code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(TlsTest, MayBeReachedByOthers) {
+TEST_F(TlsTest, MayBeReachedByOthersWhenAnyClientIsAllowedOnPurpose) {
   ServerOptions options = Tls();
   options.addresses = {"0.0.0.0:0"};
+  options.allow_any_client = true;
   Start(options);
   ChannelOptions client = Trusting(roots_);
   client.server_name = "localhost";
@@ -252,6 +253,31 @@ TEST_F(TlsTest, HasNoPolicyWhereNobodyCanProveWhoHeIs) {
   const absl::Status refused = TryStart(options);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.message(), HasSubstr("callers cannot prove their identity there"));
+}
+
+// TLS keeps others from listening in, not from calling.
+TEST_F(TlsTest, DoesNotServeClientsThatItCannotKnowWhereOthersCanReachIt) {
+  ServerOptions options = Tls();
+  options.addresses = {"localhost:0", "0.0.0.0:0"};
+  const absl::Status refused = TryStart(options);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("0.0.0.0:0 is neither localhost"));
+  EXPECT_THAT(refused.message(), HasSubstr("--tls-roots"));
+  EXPECT_THAT(refused.message(), HasSubstr("--policy"));
+  EXPECT_THAT(refused.message(), HasSubstr("--allow-any-client"));
+  options.allow_any_client = true;
+  EXPECT_EQ(TryStart(options), absl::OkStatus());
+}
+
+TEST_F(TlsTest, ServesKnownClientsWhereOthersCanReachIt) {
+  ServerOptions options = MutualTls();
+  options.addresses = {"0.0.0.0:0"};
+  EXPECT_EQ(TryStart(options), absl::OkStatus()) << "it has roots";
+  options = Tls();
+  options.addresses = {"0.0.0.0:0"};
+  WritePolicy("roles: []\n");
+  options.policy_file = policy_;
+  EXPECT_EQ(TryStart(options), absl::OkStatus()) << "its policy allows no stranger anything";
 }
 
 TEST_F(TlsTest, DoesNotStartWithAPolicyThatIsWrong) {

@@ -85,8 +85,14 @@ void AddServer(CLI::App* app, HostOptions* options) {
       ->needs(certificate);
   Add(app, "--policy", &options->policy_file, "Who may call what (YAML)");
   app->add_flag("--allow-plaintext", options->allow_plaintext,
-                "Listen, and call handlers, without TLS where others can reach it")
+                "Listen, and call handlers, without TLS where others can reach it; anyone who can "
+                "connect may call everything")
       ->envname(EnvironmentName("--allow-plaintext"));
+  app->add_flag(
+         "--allow-any-client", options->allow_any_client,
+         "Listen with TLS where others can reach it without --tls-roots and --policy; anyone "
+         "who can connect may call everything")
+      ->envname(EnvironmentName("--allow-any-client"));
 }
 
 void AddNats(CLI::App* app, HostOptions* options) {
@@ -134,6 +140,7 @@ rpc::ServerOptions HostOptions::server() const {
   server.addresses = listen;
   if (!tls.certificate.empty()) server.tls = tls;
   server.allow_plaintext = allow_plaintext;
+  server.allow_any_client = allow_any_client;
   server.policy_file = policy_file;
   return server;
 }
@@ -142,6 +149,14 @@ rpc::ChannelOptions HostOptions::channel() const {
   rpc::ChannelOptions channel;
   if (!tls.certificate.empty()) channel.tls = tls;
   return channel;
+}
+
+// An address that cannot be read is refused when the server starts.
+bool HostOptions::is_on_loopback() const {
+  return std::all_of(listen.begin(), listen.end(), [](const std::string& text) {
+    const absl::StatusOr<rpc::Address> address = rpc::ParseAddress(text);
+    return address.ok() && address->IsLoopback();
+  });
 }
 
 absl::Status HostOptions::CreateDataDir() const {
@@ -172,6 +187,7 @@ std::vector<std::pair<std::string, std::string>> EnvironmentOf(const HostOptions
   add("--tls-key", options.tls.key);
   add("--tls-roots", options.tls.roots);
   add("--allow-plaintext", options.allow_plaintext ? "true" : "false");
+  add("--allow-any-client", options.allow_any_client ? "true" : "false");
   add("--account", options.account);
   return environment;
 }

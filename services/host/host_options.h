@@ -71,9 +71,12 @@ struct HostOptions {
   rpc::TlsFiles tls;  // no certificate: plaintext
   std::string policy_file;
   bool allow_plaintext = false;
+  bool allow_any_client = false;
   backend::NatsOptions nats;
   absl::Duration drain_grace = absl::Seconds(30);
 
+  // Whether only this machine can reach it.
+  bool is_on_loopback() const;
   bool is_embedded() const { return nats_url.empty(); }
   StoreUrls stores() const;
   // After OK the data directory survives a power cut, so that what is stored in it can.

@@ -53,6 +53,8 @@ TEST_F(HostOptionsTest, ListensOnTheRolesPortOfThisMachineAlone) {
   EXPECT_THAT(options_.listen, ElementsAre("127.0.0.1:7701"));
   EXPECT_FALSE(options_.server().tls.has_value());
   EXPECT_FALSE(options_.server().allow_plaintext);
+  EXPECT_FALSE(options_.server().allow_any_client);
+  EXPECT_TRUE(options_.is_on_loopback());
   EXPECT_EQ(options_.nats_url, "nats://127.0.0.1:4222");
   EXPECT_EQ(options_.drain_grace, absl::Seconds(30));
 }
@@ -63,10 +65,10 @@ TEST_F(HostOptionsTest, HasANameThatNoOtherInstanceHas) {
 }
 
 TEST_F(HostOptionsTest, TakesAllThatAServerCanBeTold) {
-  EXPECT_THAT(
-      Parse({"--listen", "[::]:7", "--listen", "localhost:8", "--tls-cert", "c.pem", "--tls-key",
-             "k.pem", "--tls-roots", "r.pem", "--policy", "p.yaml", "--allow-plaintext"}),
-      IsEmpty());
+  EXPECT_THAT(Parse({"--listen", "[::]:7", "--listen", "localhost:8", "--tls-cert", "c.pem",
+                     "--tls-key", "k.pem", "--tls-roots", "r.pem", "--policy", "p.yaml",
+                     "--allow-plaintext", "--allow-any-client"}),
+              IsEmpty());
   const rpc::ServerOptions server = options_.server();
   EXPECT_THAT(server.addresses, ElementsAre("[::]:7", "localhost:8"));
   ASSERT_TRUE(server.tls.has_value());
@@ -75,6 +77,7 @@ TEST_F(HostOptionsTest, TakesAllThatAServerCanBeTold) {
   EXPECT_EQ(server.tls->roots, "r.pem");
   EXPECT_EQ(server.policy_file, "p.yaml");
   EXPECT_TRUE(server.allow_plaintext);
+  EXPECT_TRUE(server.allow_any_client);
 }
 
 TEST_F(HostOptionsTest, TakesAllThatStoresCanBeTold) {
@@ -133,15 +136,34 @@ TEST_F(HostOptionsTest, TakesTheEnvironmentWhereTheCommandLineIsSilent) {
 }
 
 TEST_F(HostOptionsTest, TellAnotherRoleOfTheSameMesh) {
-  const std::vector<std::string> shared = {"--nats",         "tls://a:1",  "--nats-credentials",
-                                           "me.creds",       "--nats-ca",  "ca.pem",
-                                           "--nats-cert",    "n.pem",      "--nats-key",
-                                           "k.pem",          "--bucket",   "test",
-                                           "--replicas",     "3",          "--lease",
-                                           "1m30s",          "--tls-cert", "c.pem",
-                                           "--tls-key",      "k.pem",      "--tls-roots",
-                                           "r.pem",          "--account",  "acme",
-                                           "--ack-survives", "power",      "--allow-plaintext"};
+  const std::vector<std::string> shared = {"--nats",
+                                           "tls://a:1",
+                                           "--nats-credentials",
+                                           "me.creds",
+                                           "--nats-ca",
+                                           "ca.pem",
+                                           "--nats-cert",
+                                           "n.pem",
+                                           "--nats-key",
+                                           "k.pem",
+                                           "--bucket",
+                                           "test",
+                                           "--replicas",
+                                           "3",
+                                           "--lease",
+                                           "1m30s",
+                                           "--tls-cert",
+                                           "c.pem",
+                                           "--tls-key",
+                                           "k.pem",
+                                           "--tls-roots",
+                                           "r.pem",
+                                           "--account",
+                                           "acme",
+                                           "--ack-survives",
+                                           "power",
+                                           "--allow-plaintext",
+                                           "--allow-any-client"};
   std::vector<std::string> arguments = {"--listen",   "localhost:1", "--advertise", "here:1",
                                         "--instance", "p-1",         "--data-dir",  "/data",
                                         "--policy",   "p.yaml"};
@@ -155,7 +177,7 @@ TEST_F(HostOptionsTest, TellAnotherRoleOfTheSameMesh) {
   options_ = HostOptions(kProcessor);
   ASSERT_THAT(Parse({}), IsEmpty());
   EXPECT_EQ(EnvironmentOf(options_), told);
-  EXPECT_EQ(told.size(), 14u) << "all that is shared, and nothing else";
+  EXPECT_EQ(told.size(), 15u) << "all that is shared, and nothing else";
   EXPECT_EQ(options_.nats.connection.credentials_file, "me.creds");
   EXPECT_EQ(options_.nats.lease, absl::Seconds(90));
   EXPECT_EQ(options_.nats.ack_survives, queue::Survives::kPower);
