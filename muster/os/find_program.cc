@@ -72,11 +72,19 @@ absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_vie
 
 // The interpreter itself would say so only once there is an item.
 absl::Status CheckScript(const std::vector<std::string>& argv, absl::string_view working_dir) {
-  if (argv.size() < 2 || !IsInterpreter(argv[0]) || !IsPath(argv[1])) return absl::OkStatus();
+  const std::optional<std::string> script = ScriptOf(argv, working_dir);
   std::error_code error;
-  const fs::path path = fs::absolute(fs::path(std::string(working_dir)) / argv[1], error);
-  if (!error && fs::exists(path, error)) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("no script ", path.string(), " for ", argv[0]));
+  if (!script.has_value() || fs::exists(*script, error)) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("no script ", *script, " for ", argv[0]));
+}
+
+std::optional<std::string> ScriptOf(const std::vector<std::string>& argv,
+                                    absl::string_view working_dir) {
+  if (argv.size() < 2 || !IsInterpreter(argv[0]) || !IsPath(argv[1])) return std::nullopt;
+  std::error_code error;
+  const fs::path path = fs::path(std::string(working_dir)) / argv[1];
+  const fs::path absolute = fs::absolute(path, error);
+  return error ? path.string() : absolute.string();
 }
 
 }  // namespace muster::os

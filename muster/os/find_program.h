@@ -1,6 +1,7 @@
 // Finds a program as a shell would, and checks that its script exists.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,5 +20,9 @@ absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_vie
 // with a slash or an extension, that does not exist; relative to `working_dir`, as above. Options,
 // modules and subcommands are no such path, and are not looked for.
 absl::Status CheckScript(const std::vector<std::string>& argv, absl::string_view working_dir);
+
+// The absolute path of the script that CheckScript looks for; nullopt: argv has none.
+std::optional<std::string> ScriptOf(const std::vector<std::string>& argv,
+                                    absl::string_view working_dir);
 
 }  // namespace muster::os

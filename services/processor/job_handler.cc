@@ -61,17 +61,34 @@ JobHandler LinkedHandler(const job::JobDefinition& job, const job::LinkedHandler
   return handler;
 }
 
+// Makes handlers of `command` only while the list allows it: a script may appear, or a link may
+// change, after the job was applied.
+handler::HandlerFactory IfAllowed(const HandlerPrograms& programs,
+                                  const job::CommandHandlerSpec& command, std::string working_dir,
+                                  handler::HandlerFactory make) {
+  return
+      [programs, command, working_dir = std::move(working_dir), make = std::move(make)](
+          const handler::JobSchema& schema) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+        MUSTER_RETURN_IF_ERROR(programs.Check(command, working_dir));
+        return make(schema);
+      };
+}
+
 JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandlerSpec& command,
-                          base::Clock* clock) {
+                          const HandlerAccess& access, base::Clock* clock) {
   CommandOptions options;
   options.argv = command.argv;
   options.working_dir = job.folder;
   options.env = command.env;
   options.deadline = command.deadline;
   options.clock = clock;
-  const handler::HandlerFactory isolated = CommandHandlerFactory(Isolated(options));
+  const HandlerPrograms programs = access.programs.value_or(HandlerPrograms());
+  const auto guarded = [&](handler::HandlerFactory make) {
+    return IfAllowed(programs, command, job.folder, std::move(make));
+  };
+  const handler::HandlerFactory isolated = guarded(CommandHandlerFactory(Isolated(options)));
   options.health = std::make_shared<handler::HealthIssues>();
-  return {CommandHandlerFactory(options), command.version, isolated, options.health};
+  return {guarded(CommandHandlerFactory(options)), command.version, isolated, options.health};
 }
 
 bool HasAny(const rpc::TlsFiles& tls) {
@@ -117,7 +134,7 @@ absl::StatusOr<JobHandler> FindHandler(const job::JobDefinition& job,
   if (const auto* grpc = std::get_if<job::GrpcHandlerSpec>(&job.handler)) {
     return GrpcHandler(*grpc, access, clock);
   }
-  return CommandHandler(job, std::get<job::CommandHandlerSpec>(job.handler), clock);
+  return CommandHandler(job, std::get<job::CommandHandlerSpec>(job.handler), access, clock);
 }
 
 absl::Status ServeHandler(const handler::HandlerRegistry& handlers) {

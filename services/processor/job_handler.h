@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 #include "muster/handler/health.h"
 #include "muster/job/job.h"
 #include "muster/rpc/tls.h"
+#include "services/processor/handler_programs.h"
 
 namespace muster::processor {
 
@@ -34,6 +36,9 @@ struct HandlerAccess {
   // The client's TLS files. Empty: plaintext, which is for loopback only.
   rpc::TlsFiles tls = {};
   bool allow_plaintext = false;  // allows plaintext to other hosts, too
+  // Which programs `command` may run; unset: as UsualPrograms says for a service, any for a user
+  // who runs a job file of their own.
+  std::optional<HandlerPrograms> programs = std::nullopt;
   // Called on a worker's thread when the handler refuses the job; may be empty.
   std::function<void(const absl::Status&)> on_refused = {};
   // Called likewise when no server has answered at the handler's address for reach_patience, nor

@@ -14,12 +14,24 @@
 
 namespace muster::processor {
 
+namespace {
+
+// A service takes jobs from others: it runs what its own people allow.
+ServiceOptions Limited(ServiceOptions options, const host::HostOptions& host) {
+  if (!options.handlers.programs.has_value()) {
+    options.handlers.programs = UsualPrograms(host.is_on_loopback());
+  }
+  return options;
+}
+
+}  // namespace
+
 ProcessorRole::ProcessorRole(const handler::HandlerRegistry* handlers,
                              const host::HostOptions& host, ServiceOptions options,
                              base::Clock* clock)
     : host_(host),
       clock_(clock),
-      service_(handlers, std::move(options), clock),
+      service_(handlers, Limited(std::move(options), host), clock),
       workers_(&service_, clock),
       load_(&service_) {}
 
@@ -64,6 +76,7 @@ void ProcessorRole::Close() {
 namespace {
 
 constexpr char kJob[] = "--job";
+constexpr char kPrograms[] = "--handler-programs";
 
 [[noreturn]] void Refuse(const std::string& text, const std::string& why) {
   throw CLI::ValidationError(kJob, absl::StrCat("'", text, "': ", why));
@@ -97,6 +110,17 @@ std::vector<JobPool> ParsePools(const std::vector<std::string>& texts) {
 }  // namespace
 
 void AddHandlerOptions(CLI::App* app, HandlerAccess* access) {
+  const auto take = [access](const std::vector<std::string>& texts) {
+    access->programs = HandlerPrograms::Of(texts);
+  };
+  app->add_option_function<std::vector<std::string>>(
+         kPrograms, take,
+         "What a job's command may run: a folder, a program, a pattern, or 'any'; may be given "
+         "more "
+         "than once")
+      ->envname(host::EnvironmentName(kPrograms))
+      ->delimiter(',')
+      ->type_name("PATH");
   const auto add = [app](const std::string& name, std::string* file, const std::string& help) {
     return app->add_option(name, *file, help)->envname(host::EnvironmentName(name));
   };

@@ -24,7 +24,8 @@ namespace muster::processor {
 
 class ProcessorRole final : public host::Role {
  public:
-  // `handlers` and `clock` are not owned and outlive the role.
+  // `handlers` and `clock` are not owned and outlive the role. Options that name no programs allow
+  // those of UsualPrograms.
   ProcessorRole(const handler::HandlerRegistry* handlers, const host::HostOptions& host,
                 ServiceOptions options, base::Clock* clock);
 
@@ -47,8 +48,8 @@ class ProcessorRole final : public host::Role {
 
 // The processor's own command line options, beside those of its host.
 
-// Adds --handler-tls-roots, --handler-tls-cert and --handler-tls-key, which the environment sets
-// too: MUSTER_HANDLER_TLS_ROOTS. `access` outlives `app`.
+// Adds --handler-programs, --handler-tls-roots, --handler-tls-cert and --handler-tls-key, which the
+// environment sets too: MUSTER_HANDLER_TLS_ROOTS. `access` outlives `app`.
 void AddHandlerOptions(CLI::App* app, HandlerAccess* access);
 
 // Adds the options of AddHandlerOptions, and --job NAME[=THREADS] and --threads, which the

@@ -94,6 +94,19 @@ TEST_F(ProcessorOptionsTest, TakesCertificatesForHandlersThatAreServers) {
   EXPECT_THAT(Parse({"--handler-tls-key", "k.pem"}), HasSubstr("--handler-tls-cert"));
 }
 
+TEST_F(ProcessorOptionsTest, TakesWhatCommandsMayRun) {
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_FALSE(options_.handlers.programs.has_value());
+  EXPECT_EQ(Parse({"--handler-programs", "/srv/billing", "--handler-programs", "any,bin/*"}), "");
+  EXPECT_THAT(
+      options_.handlers.programs->entries(),
+      ElementsAre("/srv/billing", "any", (std::filesystem::current_path() / "bin/*").string()));
+  setenv("MUSTER_HANDLER_PROGRAMS", "/srv/a,/srv/b", 1);
+  EXPECT_EQ(Parse({}), "");
+  unsetenv("MUSTER_HANDLER_PROGRAMS");
+  EXPECT_THAT(options_.handlers.programs->entries(), ElementsAre("/srv/a", "/srv/b"));
+}
+
 TEST_F(ProcessorOptionsTest, TakesThemFromTheEnvironmentToo) {
   setenv("MUSTER_HANDLER_TLS_ROOTS", "r.pem", 1);
   EXPECT_EQ(Parse({}), "");

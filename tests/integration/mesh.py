@@ -2,17 +2,22 @@
 
 import contextlib
 import os
+import pathlib
 import random
 import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 
 NATS_SERVERS = os.environ.get("MUSTER_NATS_SERVERS", "nats-server").split(":")
 READY_SECONDS = 60
 LOOPBACK = "127.0.0.1"
 PORTS_IN_A_ROW = range(20000, 32000)
+# Where the programs of the tests' jobs lie: those of the examples, and those that tests write.
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+os.environ.setdefault("MUSTER_HANDLER_PROGRAMS", f"{ROOT}/examples,{tempfile.gettempdir()}")
 # The sockets that hold the ports that were handed out, until the test program ends.
 reserved = []
 
