@@ -39,7 +39,7 @@ struct CommandHandlerSpec {
   std::vector<std::string> argv;
   absl::Duration deadline = absl::Seconds(60);  // for one work item
   std::string version = "1";  // to be changed whenever the program's results may change
-  // Set in the program's environment on top of muster's own; in the order of the file.
+  // Set in the program's environment on top of the usual variables; in the order of the file.
   std::vector<std::pair<std::string, std::string>> env;
 };
 

@@ -8,10 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <fstream>
 #include <map>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "muster/base/clock.h"
@@ -19,19 +22,29 @@
 
 namespace muster::os {
 
-std::vector<std::string> MergeEnvironment(
-    const std::vector<std::pair<std::string, std::string>>& changes) {
-  std::map<std::string, std::string> merged;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    const std::pair<std::string, std::string> split =
-        absl::StrSplit(*variable, absl::MaxSplits('=', 1));
-    merged.insert(split);
-  }
+namespace {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<std::string> Merge(std::map<std::string, std::string> merged,
+                               const Variables& changes) {
   for (const auto& [name, value] : changes) merged.insert_or_assign(name, value);
   std::vector<std::string> variables;
   variables.reserve(merged.size());
   for (const auto& [name, value] : merged) variables.push_back(absl::StrCat(name, "=", value));
   return variables;
+}
+
+}  // namespace
+
+std::vector<std::string> MergeEnvironment(const Variables& changes) {
+  std::map<std::string, std::string> own;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::pair<std::string, std::string> split =
+        absl::StrSplit(*variable, absl::MaxSplits('=', 1));
+    own.insert(split);
+  }
+  return Merge(std::move(own), changes);
 }
 
 std::vector<char*> NullTerminated(const std::vector<std::string>& texts) {
@@ -43,6 +56,8 @@ std::vector<char*> NullTerminated(const std::vector<std::string>& texts) {
 }
 
 namespace {
+
+using Resource = decltype(RLIMIT_DATA);
 
 struct Pipe {
   FileDescriptor read_end, write_end;
@@ -92,10 +107,37 @@ struct Prepared {
   std::vector<std::string> variables;
   std::vector<char*> envp;  // into `variables`
   int input, output, errors, failure;
-  rlim_t memory_limit;
+  std::vector<std::pair<Resource, rlimit>> limits;
   int death_signal;
   pid_t parent;
 };
+
+// Threads of the whole machine, as in "0.20 0.18 0.12 1/80 11206"; 0: /proc does not tell.
+uint64_t CountThreads() {
+  std::ifstream file("/proc/loadavg");
+  std::string load, running_of_all;
+  for (int i = 0; i < 3; ++i) file >> load;
+  file >> running_of_all;
+  uint64_t threads = 0;
+  const std::vector<std::string> parts = absl::StrSplit(running_of_all, '/');
+  return parts.size() == 2 && absl::SimpleAtoi(parts[1], &threads) ? threads : 0;
+}
+
+std::vector<std::pair<Resource, rlimit>> ResourceLimits(const ProcessLimits& limits) {
+  std::vector<std::pair<Resource, rlimit>> resources;
+  const auto add = [&resources](Resource resource, uint64_t wanted) {
+    rlimit current{};
+    // Only root may exceed the hard limit.
+    if (getrlimit(resource, &current) != 0) current.rlim_max = wanted;
+    const rlim_t bound = std::min<rlim_t>(wanted, current.rlim_max);
+    resources.push_back({resource, {bound, bound}});
+  };
+  if (limits.memory_bytes != 0) add(RLIMIT_DATA, limits.memory_bytes);
+  if (limits.file_bytes != 0) add(RLIMIT_FSIZE, limits.file_bytes);
+  if (limits.processes != 0) add(RLIMIT_NPROC, CountThreads() + limits.processes);
+  if (!limits.dumps_core) add(RLIMIT_CORE, 0);
+  return resources;
+}
 
 // `program` and `pipes` must outlive the result.
 Prepared Prepare(const ProcessSpec& program, const Pipes& pipes) {
@@ -103,13 +145,14 @@ Prepared Prepare(const ProcessSpec& program, const Pipes& pipes) {
   prepared.path = program.path.c_str();
   prepared.working_dir = program.working_dir.empty() ? nullptr : program.working_dir.c_str();
   prepared.argv = NullTerminated(program.argv);
-  prepared.variables = MergeEnvironment(program.env);
+  prepared.variables =
+      program.inherits_environment ? MergeEnvironment(program.env) : Merge({}, program.env);
   prepared.envp = NullTerminated(prepared.variables);
   prepared.input = pipes.input.read_end.get();
   prepared.output = pipes.output.write_end.get();
   prepared.errors = pipes.errors.write_end.get();
   prepared.failure = pipes.failure.write_end.get();
-  prepared.memory_limit = program.memory_limit;
+  prepared.limits = ResourceLimits(program.limits);
   prepared.death_signal = program.death_signal;
   prepared.parent = getpid();
   return prepared;
@@ -152,9 +195,8 @@ void CloseOthersOnExec() {
   if (prepared.working_dir != nullptr && chdir(prepared.working_dir) != 0) {
     Fail(prepared.failure, errno);
   }
-  if (prepared.memory_limit != 0) {
-    const rlimit limit{prepared.memory_limit, prepared.memory_limit};
-    if (setrlimit(RLIMIT_AS, &limit) != 0) Fail(prepared.failure, errno);
+  for (const auto& [resource, limit] : prepared.limits) {
+    if (setrlimit(resource, &limit) != 0) Fail(prepared.failure, errno);
   }
   CloseOthersOnExec();
   execve(prepared.path, prepared.argv.data(), prepared.envp.data());

@@ -29,13 +29,27 @@ std::vector<char*> NullTerminated(const std::vector<std::string>& texts);
 
 // ChildProcess: a program that this process started, and the three pipes to it.
 
+// What a program, and each process that it starts, may take; 0: no limit beside this process's own,
+// which no limit exceeds.
+struct ProcessLimits {
+  // Of data: what is allocated, stacks of threads included; not what is only reserved, nor files
+  // and shared memory that are mapped.
+  uint64_t memory_bytes = 0;
+  uint64_t file_bytes = 0;  // of a file that it writes; not of a pipe
+  // Processes and threads on top of those that the machine runs when the program starts. The kernel
+  // counts all of the user, and lets root start more.
+  uint64_t processes = 0;
+  bool dumps_core = true;  // false: a crash leaves no core file
+};
+
 struct ProcessSpec {
   std::string path;               // absolute, or relative to this process's working directory
   std::vector<std::string> argv;  // argv[0] included
-  // Variables on top of this process's own.
+  // Variables on top of this process's own, or alone. Of two with one name the later counts.
   std::vector<std::pair<std::string, std::string>> env;
-  std::string working_dir;     // empty: that of this process
-  uint64_t memory_limit = 0;   // bytes of address space; 0: no limit of its own
+  bool inherits_environment = true;
+  std::string working_dir;  // empty: that of this process
+  ProcessLimits limits;
   int death_signal = SIGKILL;  // sent to it when the thread that started it ends
 };
 

@@ -17,9 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a shell takes when there is no PATH.
-constexpr char kUsualPath[] = "/usr/local/bin:/usr/bin:/bin";
-
 bool IsFile(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);

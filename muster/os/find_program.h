@@ -11,6 +11,9 @@
 
 namespace muster::os {
 
+// PATH where there is none, as a shell takes it.
+inline constexpr char kUsualPath[] = "/usr/local/bin:/usr/bin:/bin";
+
 // The path of `name` that exec takes: looked up in PATH when it has no slash, else relative to
 // `working_dir` (empty: that of this process). NotFound; PermissionDenied when it cannot be
 // executed.

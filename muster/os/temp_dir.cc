@@ -6,26 +6,41 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 
 namespace muster::os {
+namespace {
 
-TempDir::TempDir() : path_((std::filesystem::temp_directory_path() / "muster-XXXXXX").string()) {
-  if (mkdtemp(path_.data()) == nullptr) {
-    base::Log(base::kError, "no temporary directory",
-              {{"path", path_}, {"why", std::generic_category().message(errno)}});
+std::unique_ptr<ScratchFolder> MakeOrAbort() {
+  absl::StatusOr<std::unique_ptr<ScratchFolder>> made = ScratchFolder::Make();
+  if (!made.ok()) {
+    base::Log(base::kError, "no temporary directory", {{"why", made.status().message()}});
     std::abort();
   }
+  return *std::move(made);
 }
 
-TempDir::~TempDir() {
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ScratchFolder>> ScratchFolder::Make() {
+  std::error_code error;
+  std::string path = (std::filesystem::temp_directory_path(error) / "muster-XXXXXX").string();
+  if (error) return absl::NotFoundError(absl::StrCat("temporary files: ", error.message()));
+  if (mkdtemp(path.data()) == nullptr) return absl::ErrnoToStatus(errno, path);
+  return std::unique_ptr<ScratchFolder>(new ScratchFolder(std::move(path)));
+}
+
+ScratchFolder::~ScratchFolder() {
   std::error_code ignored;  // what is left lies in the folder for temporary files
   std::filesystem::remove_all(path_, ignored);
 }
 
+TempDir::TempDir() : folder_(MakeOrAbort()) {}
+
 std::string TempDir::operator/(absl::string_view name) const {
-  return absl::StrCat(path_, "/", name);
+  return absl::StrCat(path(), "/", name);
 }
 
 }  // namespace muster::os

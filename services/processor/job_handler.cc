@@ -30,21 +30,23 @@ constexpr size_t kMaxServedJobBytes = 120 << 10;
 
 constexpr char kServedJobVariable[] = "MUSTER_SERVED_JOB";
 
-// Half of the machine's memory: a runaway handler must not take the machine down, and some programs
-// reserve far more addresses than they use. AddressSanitizer and ThreadSanitizer do not work in a
-// bounded address space.
+// Half of the machine's memory: a runaway handler must not take the machine down.
+uint64_t HalfOfMemory() {
+  const int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return static_cast<uint64_t>(std::max<int64_t>(bytes / 2, int64_t{1} << 30));
+}
+
+// AddressSanitizer and ThreadSanitizer map more than any machine has.
 uint64_t IsolatedMemory() {
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
   return 0;
 #else
-  const int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  return static_cast<uint64_t>(std::max<int64_t>(bytes / 2, int64_t{1} << 30));
+  return HalfOfMemory();
 #endif
 }
 
 CommandOptions Isolated(CommandOptions options) {
   options.death_is_proof = true;
-  options.memory_limit = IsolatedMemory();
   return options;
 }
 
@@ -56,6 +58,8 @@ JobHandler LinkedHandler(const job::JobDefinition& job, const job::LinkedHandler
   served.argv = {"/proc/self/exe", kServeHandler};
   served.env = {{kServedJobVariable, job.text}};
   served.deadline = spec.deadline.value_or(kIsolatedDeadline);
+  served.inherits_environment = true;
+  served.limits.memory_bytes = IsolatedMemory();
   served.clock = clock;
   handler.isolated = CommandHandlerFactory(Isolated(served));
   return handler;
@@ -80,6 +84,11 @@ JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandl
   options.argv = command.argv;
   options.working_dir = job.folder;
   options.env = command.env;
+  options.passed_variables = access.bounds.passed_variables;
+  options.limits.memory_bytes = access.bounds.memory_bytes.value_or(HalfOfMemory());
+  options.limits.file_bytes = access.bounds.file_bytes;
+  options.limits.processes = access.bounds.processes;
+  options.limits.dumps_core = false;
   options.deadline = command.deadline;
   options.clock = clock;
   const HandlerPrograms programs = access.programs.value_or(HandlerPrograms());

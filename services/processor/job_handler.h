@@ -1,10 +1,12 @@
 // FindHandler: finds the handler that a job names, and how to make it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,7 +32,18 @@ struct JobHandler {
   std::shared_ptr<handler::HealthIssues> health;
 };
 
-// How a process calls handlers that are gRPC servers.
+// What a program of a job gets from this process, and may take from the machine:
+// docs/command_handlers.md says what that protects.
+struct ProgramBounds {
+  // Variables that programs get beside the usual ones.
+  std::vector<std::string> passed_variables = {};
+  // Each process that a program consists of; 0: no limit. Unset: half of the machine's memory.
+  std::optional<uint64_t> memory_bytes = std::nullopt;
+  uint64_t file_bytes = uint64_t{1} << 30;  // of each file that it writes
+  uint64_t processes = 1024;                // on top of those that the machine runs
+};
+
+// How a process runs the handlers of jobs that are programs, and calls those that are gRPC servers.
 struct HandlerAccess {
   std::string instance = "local";  // the caller's name, for their logs
   // The client's TLS files. Empty: plaintext, which is for loopback only.
@@ -39,6 +52,7 @@ struct HandlerAccess {
   // Which programs `command` may run; unset: as UsualPrograms says for a service, any for a user
   // who runs a job file of their own.
   std::optional<HandlerPrograms> programs = std::nullopt;
+  ProgramBounds bounds = {};
   // Called on a worker's thread when the handler refuses the job; may be empty.
   std::function<void(const absl::Status&)> on_refused = {};
   // Called likewise when no server has answered at the handler's address for reach_patience, nor

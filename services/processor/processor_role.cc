@@ -1,6 +1,8 @@
 #include "services/processor/processor_role.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "services/processor/processor.h"
 
@@ -77,6 +80,9 @@ namespace {
 
 constexpr char kJob[] = "--job";
 constexpr char kPrograms[] = "--handler-programs";
+constexpr char kPassed[] = "--handler-env";
+// The largest number of processes that Linux can have.
+constexpr int kMaxHandlerProcesses = 1 << 22;
 
 [[noreturn]] void Refuse(const std::string& text, const std::string& why) {
   throw CLI::ValidationError(kJob, absl::StrCat("'", text, "': ", why));
@@ -107,12 +113,56 @@ std::vector<JobPool> ParsePools(const std::vector<std::string>& texts) {
   return pools;
 }
 
+// Adds an option such as `--handler-memory 2GiB`; "none" is 0.
+void AddBytes(CLI::App* app, const std::string& name, const std::string& usual,
+              const std::string& help, std::function<void(uint64_t)> set) {
+  const auto check = [](const std::string& text) -> std::string {
+    if (text == "none") return "";
+    const absl::StatusOr<int64_t> bytes = base::ParseBytes(text);
+    if (!bytes.ok()) return std::string(bytes.status().message());
+    return *bytes > 0 ? "" : "0 bytes are too few; \"none\" is no limit";
+  };
+  const auto take = [set = std::move(set)](const std::string& text) {
+    set(text == "none" ? 0 : static_cast<uint64_t>(base::ParseBytes(text).value_or(0)));
+  };
+  app->add_option_function<std::string>(name, take, help)
+      ->check(check, "BYTES")
+      ->envname(host::EnvironmentName(name))
+      ->default_str(usual);
+}
+
+void AddBounds(CLI::App* app, ProgramBounds* bounds) {
+  const auto pass = [bounds](const std::vector<std::string>& names) {
+    bounds->passed_variables = names;
+  };
+  app->add_option_function<std::vector<std::string>>(
+         kPassed, pass,
+         "A variable that handler programs get from here; may be given more than once")
+      ->envname(host::EnvironmentName(kPassed))
+      ->delimiter(',')
+      ->type_name("NAME");
+  AddBytes(app, "--handler-memory", "half of the machine's",
+           "What each process of a handler program may allocate; none: no limit",
+           [bounds](uint64_t bytes) { bounds->memory_bytes = bytes; });
+  AddBytes(app, "--handler-file-size",
+           base::BytesToString(static_cast<int64_t>(bounds->file_bytes)),
+           "How large a file of a handler program may grow; none: no limit",
+           [bounds](uint64_t bytes) { bounds->file_bytes = bytes; });
+  app->add_option("--handler-processes", bounds->processes,
+                  "How many processes and threads may come on top of the machine's when a handler "
+                  "program starts; 0: no limit")
+      ->envname(host::EnvironmentName("--handler-processes"))
+      ->check(CLI::Range(0, kMaxHandlerProcesses))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void AddHandlerOptions(CLI::App* app, HandlerAccess* access) {
   const auto take = [access](const std::vector<std::string>& texts) {
     access->programs = HandlerPrograms::Of(texts);
   };
+  AddBounds(app, &access->bounds);
   app->add_option_function<std::vector<std::string>>(
          kPrograms, take,
          "What a job's command may run: a folder, a program, a pattern, or 'any'; may be given "

@@ -48,8 +48,10 @@ class ProcessorRole final : public host::Role {
 
 // The processor's own command line options, beside those of its host.
 
-// Adds --handler-programs, --handler-tls-roots, --handler-tls-cert and --handler-tls-key, which the
-// environment sets too: MUSTER_HANDLER_TLS_ROOTS. `access` outlives `app`.
+// Adds --handler-programs, the bounds of what they run as (--handler-env, --handler-memory,
+// --handler-file-size, --handler-processes), --handler-tls-roots, --handler-tls-cert and
+// --handler-tls-key, which the environment sets too: MUSTER_HANDLER_TLS_ROOTS. `access` outlives
+// `app`.
 void AddHandlerOptions(CLI::App* app, HandlerAccess* access);
 
 // Adds the options of AddHandlerOptions, and --job NAME[=THREADS] and --threads, which the

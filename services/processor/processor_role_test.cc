@@ -1,6 +1,7 @@
 #include "services/processor/processor_role.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,24 @@ TEST_F(ProcessorOptionsTest, TakesWhatCommandsMayRun) {
   EXPECT_EQ(Parse({}), "");
   unsetenv("MUSTER_HANDLER_PROGRAMS");
   EXPECT_THAT(options_.handlers.programs->entries(), ElementsAre("/srv/a", "/srv/b"));
+}
+
+TEST_F(ProcessorOptionsTest, TakesTheBoundsOfHandlerPrograms) {
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_EQ(options_.handlers.bounds.memory_bytes, std::nullopt);
+  EXPECT_EQ(options_.handlers.bounds.file_bytes, 1u << 30);
+  EXPECT_EQ(options_.handlers.bounds.processes, 1024u);
+  EXPECT_EQ(Parse({"--handler-env", "DB_URL,DB_PASSWORD", "--handler-memory", "2GiB",
+                   "--handler-file-size", "none", "--handler-processes", "0"}),
+            "");
+  const ProgramBounds& bounds = options_.handlers.bounds;
+  EXPECT_THAT(bounds.passed_variables, ElementsAre("DB_URL", "DB_PASSWORD"));
+  EXPECT_EQ(bounds.memory_bytes, uint64_t{2} << 30);
+  EXPECT_EQ(bounds.file_bytes, 0u);
+  EXPECT_EQ(bounds.processes, 0u);
+  EXPECT_THAT(Parse({"--handler-memory", "much"}), HasSubstr("--handler-memory"));
+  EXPECT_THAT(Parse({"--handler-memory", "0"}), HasSubstr("none"));
+  EXPECT_THAT(Parse({"--handler-processes", "-1"}), HasSubstr("--handler-processes"));
 }
 
 TEST_F(ProcessorOptionsTest, TakesThemFromTheEnvironmentToo) {

@@ -22,6 +22,9 @@ from scaling_agent_test import Agent, AgentMesh, v1
 ROWS_PER_ITEM = 5
 LOOK_SECONDS = 0.05
 
+# The program notes which replica has started it.
+os.environ.setdefault("MUSTER_HANDLER_ENV", "MUSTER_INSTANCE")
+
 SLOW = f'''
 import json, os, sys, time
 sys.path.insert(0, {str(ROOT / "examples/retail")!r})

@@ -23,6 +23,9 @@ SCALE_INS = 102
 GRACE = "30s"
 
 # Bills like the retail job, 100 to 300 ms for each item, until the file `hurry` exists.
+# The program notes which replica has started it.
+os.environ.setdefault("MUSTER_HANDLER_ENV", "MUSTER_INSTANCE")
+
 SLOW = f'''
 import json, os, random, sys, time
 sys.path.insert(0, {str(ROOT / "examples/retail")!r})

@@ -1,6 +1,7 @@
 #include "muster/handler/command/command_handler.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <stop_token>
 
@@ -12,6 +13,7 @@
 #include "muster/handler/command/protocol.h"
 #include "muster/os/child_process.h"
 #include "muster/os/find_program.h"
+#include "muster/os/temp_dir.h"
 
 namespace muster::handler::command {
 namespace {
@@ -70,7 +72,12 @@ class CommandHandler final : public handler::Handler {
 
   absl::Status StartUnlessRunning() {
     if (child_ != nullptr) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(child_, spawner_->Start(program_));
+    os::ProcessSpec program = program_;
+    if (!program.inherits_environment) {
+      MUSTER_ASSIGN_OR_RETURN(scratch_, os::ScratchFolder::Make());
+      program.env.insert(program.env.begin(), {"TMPDIR", scratch_->path()});
+    }
+    MUSTER_ASSIGN_OR_RETURN(child_, spawner_->Start(program));
     conversation_.emplace(child_.get(), &errors_, watchdog_.get(), options_.clock,
                           ConversationLimits{options_.max_answer_bytes, options_.exit_grace});
     base::Log(base::kInfo, "handler program started",
@@ -181,6 +188,7 @@ class CommandHandler final : public handler::Handler {
     errors_.EndLine();
     conversation_.reset();
     child_.reset();
+    scratch_.reset();
     return end;
   }
 
@@ -191,13 +199,28 @@ class CommandHandler final : public handler::Handler {
   const std::shared_ptr<os::Spawner> spawner_;
   const std::unique_ptr<Watchdog> watchdog_;
   StderrLog errors_;
-  std::unique_ptr<os::ChildProcess> child_;   // null until needed, and after a failure
-  std::optional<Conversation> conversation_;  // with child_
-  absl::Duration allowed_;                    // for the current item
-  int failures_ = 0;                          // in a row
+  std::unique_ptr<os::ScratchFolder> scratch_;  // with child_, which it outlives
+  std::unique_ptr<os::ChildProcess> child_;     // null until needed, and after a failure
+  std::optional<Conversation> conversation_;    // with child_
+  absl::Duration allowed_;                      // for the current item
+  int failures_ = 0;                            // in a row
   absl::Duration restart_at_ = -absl::InfiniteDuration();
   std::string why_;  // of the last failure
 };
+
+std::vector<std::pair<std::string, std::string>> EnvironmentFor(const CommandOptions& options) {
+  if (options.inherits_environment) return options.env;
+  std::vector<std::pair<std::string, std::string>> variables = {{"PATH", os::kUsualPath}};
+  const auto pass = [&variables](const std::string& name) {
+    const char* const value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody
+                                                          // sets it
+    if (value != nullptr) variables.emplace_back(name, value);
+  };
+  for (const char* name : kUsualVariables) pass(name);
+  for (const std::string& name : options.passed_variables) pass(name);
+  variables.insert(variables.end(), options.env.begin(), options.env.end());
+  return variables;
+}
 
 }  // namespace
 
@@ -206,8 +229,12 @@ handler::HandlerFactory CommandHandlerFactory(CommandOptions options) {
   return [options = std::move(options), spawner](const handler::JobSchema& schema)
              -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
     if (options.argv.empty()) return absl::InvalidArgumentError("the command is empty");
-    os::ProcessSpec program{"", options.argv, options.env, options.working_dir,
-                            options.memory_limit};
+    os::ProcessSpec program;
+    program.argv = options.argv;
+    program.env = EnvironmentFor(options);
+    program.inherits_environment = options.inherits_environment;
+    program.working_dir = options.working_dir;
+    program.limits = options.limits;
     MUSTER_ASSIGN_OR_RETURN(program.path, os::FindProgram(options.argv[0], options.working_dir));
     MUSTER_RETURN_IF_ERROR(os::CheckScript(options.argv, options.working_dir));
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Watchdog> watchdog, Watchdog::Create(options.clock));

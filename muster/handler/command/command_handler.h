@@ -12,8 +12,14 @@
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/health.h"
+#include "muster/os/child_process.h"
 
 namespace muster::handler::command {
+
+// The variables of this process that each program gets: what programs need to run at all, and to
+// write text and times. PATH is that of a shell where this process has none.
+inline constexpr const char* kUsualVariables[] = {"PATH",   "HOME",     "LANG",
+                                                  "LC_ALL", "LC_CTYPE", "TZ"};
 
 struct CommandOptions {
   // The program and its arguments. A name without a slash is looked up in PATH, one with a slash is
@@ -21,8 +27,13 @@ struct CommandOptions {
   std::vector<std::string> argv;
   // Where the program runs. Empty: where this process runs.
   std::string working_dir;
-  // Set in the program's environment, on top of this process's own.
+  // Set in the program's environment, on top of those that it always gets (kUsualVariables,
+  // TMPDIR).
   std::vector<std::pair<std::string, std::string>> env;
+  // Further variables of this process that the program gets, where they are set.
+  std::vector<std::string> passed_variables;
+  // The program is this process's own, and gets its whole environment and TMPDIR instead.
+  bool inherits_environment = false;
   // From handing out an item to its answer, including the program's start if it has to be started.
   // A start that is held back (below) does not count; an item that would have to wait longer than
   // this for its start is deferred.
@@ -36,8 +47,7 @@ struct CommandOptions {
   absl::Duration max_restart_delay = absl::Seconds(1);
   // How long a program may take to end after its stdin, or its own stdout, was closed.
   absl::Duration exit_grace = absl::Seconds(1);
-  // Bytes of address space that the program may have; 0: no limit of its own.
-  uint64_t memory_limit = 0;
+  os::ProcessLimits limits;
   // An item during which a signal kills the program gets Dead instead of Retry. For items that have
   // killed a program before.
   bool death_is_proof = false;
@@ -53,7 +63,8 @@ struct CommandOptions {
 //
 // Process gives Retry, with the reason, when the program crashes, hangs beyond the deadline, closes
 // its pipes, or answers anything but what docs/command_handlers.md allows; the program's process
-// group is killed then, and the next item starts it anew. When the stop token is set the program is
+// group is killed then, and the next item starts it anew. Each program has a folder of its own for
+// temporary files (TMPDIR), which is removed after it. When the stop token is set the program is
 // killed at once and the item released. What the program writes to stderr is logged.
 handler::HandlerFactory CommandHandlerFactory(CommandOptions options);
 

@@ -5,16 +5,20 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/handler/pool.h"
@@ -28,19 +32,29 @@ using handler::Outcome;
 using handler::SampleItem;
 using testing::AllOf;
 using testing::Contains;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
 using Kind = Outcome::Kind;
-using ProgramLifeTest = CommandHandlerTest;
 
 // Blocks until the program has ended, and leaves it as a zombie for the handler's wait.
 void AwaitEnd(pid_t program) {
   siginfo_t ignored;
   waitid(P_PID, static_cast<id_t>(program), &ignored, WEXITED | WNOWAIT);
 }
+
+class ProgramLifeTest : public CommandHandlerTest {
+ protected:
+  // Of a file that the program wrote.
+  std::string ContentOf(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / name).rdbuf();
+    return text.str();
+  }
+};
 
 // Worker threads come and go with the load, but the kernel would kill a program together with the
 // thread that started it.
@@ -98,9 +112,28 @@ TEST_F(ProgramLifeTest, RetriesWhatAProgramDidNotDieOfWhereDeathIsProof) {
 }
 
 TEST_F(ProgramLifeTest, BoundsTheMemoryOfItsProgram) {
-  options_.memory_limit = uint64_t{3} << 30;
-  Program("read -r line; ulimit -v >&2; exit 1");
+  options_.limits.memory_bytes = uint64_t{3} << 30;
+  Program("read -r line; ulimit -d >&2; exit 1");
   EXPECT_THAT(Process().why, HasSubstr("stderr: 3145728"));
+}
+
+TEST_F(ProgramLifeTest, BoundsTheProcessesFilesAndCoresOfItsProgram) {
+  options_.limits.file_bytes = 1 << 20;
+  options_.limits.processes = 100;
+  options_.limits.dumps_core = false;
+  Program("read -r line; cat /proc/self/limits > limits; " + std::string(kAnswer));
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  const std::string limits = ContentOf("limits");
+  EXPECT_THAT(limits, ContainsRegex("Max file size +1048576 +1048576 "));
+  EXPECT_THAT(limits, ContainsRegex("Max core file size +0 +0 "));
+  EXPECT_THAT(limits, ContainsRegex("Max processes +[0-9]+ +[0-9]+ "));
+}
+
+TEST_F(ProgramLifeTest, EndsAProgramWhoseFileGrowsTooLarge) {
+  options_.limits.file_bytes = 1 << 20;
+  Program("read -r line; exec head -c 2000000 /dev/zero > large");
+  EXPECT_THAT(Process().why, HasSubstr("File size limit exceeded"));
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "large"), 1u << 20);
 }
 
 TEST_F(ProgramLifeTest, RetriesTheItemOfAProgramThatReadsNothing) {
@@ -319,14 +352,47 @@ TEST_F(ProgramLifeTest, GivesTheProgramItsThreePipesAndNothingElse) {
   EXPECT_THAT(numbers, ElementsAre("0", "1", "2", "3"));  // 3 is the folder that ls reads
 }
 
-TEST_F(ProgramLifeTest, SetsVariablesOnTopOfItsOwnEnvironment) {
+// What this process was told, tokens and passwords included, is not for the programs of jobs.
+TEST_F(ProgramLifeTest, GivesTheProgramItsOwnVariablesAndTheUsualOnesAlone) {
+  setenv("MUSTER_TEST_TOKEN", "secret", 1);
+  setenv("MUSTER_TEST_PASSED", "passed", 1);
   options_.env = {{"RATE", "0.19 = 19%"}, {"LANG", "xx"}};
-  Program("read -r line; echo \"$RATE|$LANG|${PATH:+set}\" > env; " + std::string(kAnswer));
+  options_.passed_variables = {"MUSTER_TEST_PASSED", "MUSTER_TEST_UNSET"};
+  Program("read -r line; env > env; " + std::string(kAnswer));
   EXPECT_EQ(Process().kind, Kind::kOk);
-  std::ifstream env(folder_ / "env");
-  std::string line;
-  std::getline(env, line);
-  EXPECT_EQ(line, "0.19 = 19%|xx|set");
+  unsetenv("MUSTER_TEST_TOKEN");
+  unsetenv("MUSTER_TEST_PASSED");
+  std::set<std::string> names;
+  for (const absl::string_view line : absl::StrSplit(ContentOf("env"), '\n')) {
+    names.emplace(line.substr(0, line.find('=')));
+  }
+  names.erase("");
+  for (const char* of_shell : {"PWD", "OLDPWD", "SHLVL", "_"}) names.erase(of_shell);
+  for (const char* optional : {"HOME", "LC_ALL", "LC_CTYPE", "TZ"}) names.erase(optional);
+  EXPECT_THAT(names, ElementsAre("LANG", "MUSTER_TEST_PASSED", "PATH", "RATE", "TMPDIR"));
+  EXPECT_THAT(ContentOf("env"), AllOf(HasSubstr("RATE=0.19 = 19%"), HasSubstr("LANG=xx"),
+                                      HasSubstr("MUSTER_TEST_PASSED=passed")));
+}
+
+TEST_F(ProgramLifeTest, HandsItsWholeEnvironmentToAProgramOfItsOwn) {
+  setenv("MUSTER_TEST_TOKEN", "secret", 1);
+  options_.inherits_environment = true;
+  Program("read -r line; echo \"$MUSTER_TEST_TOKEN\" > env; " + std::string(kAnswer));
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  unsetenv("MUSTER_TEST_TOKEN");
+  EXPECT_EQ(ContentOf("env"), "secret\n");
+}
+
+TEST_F(ProgramLifeTest, GivesEachProgramAFolderForTemporaryFilesAndRemovesItWithTheProgram) {
+  Program("while read -r line; do touch \"$TMPDIR/left\"; echo \"$TMPDIR\" > where; " +
+          std::string(kAnswer) + "; done");
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  std::string folder = ContentOf("where");
+  folder.pop_back();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/left"));
+  EXPECT_NE(folder, folder_.path());
+  handler_.reset();
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 TEST_F(ProgramLifeTest, RetriesWhenTheProgramCannotBeStarted) {
