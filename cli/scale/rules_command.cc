@@ -37,6 +37,9 @@ struct RulesOptions {
 
 absl::Status CheckRules(const RulesOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const Rules rules, scaling::rules::LoadRulesFile(options.file));
+  for (const std::string& warning : scaling::rules::WarningsOf(rules, options.file)) {
+    *environment.err << "muster: warning: " << warning << "\n";
+  }
   *environment.out << options.file << ": the rules are fine (targets: " << rules.targets.size()
                    << ", constraints: " << rules.constraints.size()
                    << ", reactions: " << rules.reactions.size() << ")\n";

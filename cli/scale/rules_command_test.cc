@@ -64,6 +64,16 @@ TEST_F(ScaleRulesTest, PrintsEachMistakeWithItsPlaceAndEndsWithOne) {
   EXPECT_EQ(Run({}), kUsage);
 }
 
+TEST_F(ScaleRulesTest, WarnsOfAnOldFormAndTakesIt) {
+  const std::string file = dir_ / "rules.yaml";
+  std::ofstream(file) << "targets: {t: {kind: process, name: p, queues: [q]}}\n"
+                         "on_metric_loss: {keep: max(current, floor)}\n";
+  EXPECT_EQ(Run({"check", file}), kOk);
+  EXPECT_EQ(err_.str(), absl::StrCat("muster: warning: ", file, ":2:24: on_metric_loss.keep: ",
+                                     "max(current, floor) is now written max\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("the rules are fine"));
+}
+
 TEST_F(ScaleRulesTest, ShowsWhatRulesAndWhenThatChanges) {
   const std::string file = absl::StrCat(kExamples, "month-end.yaml");
   EXPECT_EQ(Run({"show", file, "--at", "2026-11-30T10:00:00+01:00"}), kOk) << err_.str();

@@ -218,16 +218,34 @@ void ReadStabilizer(const YamlValue& section, Rules* rules) {
   }
 }
 
-// Between braces YAML ends a value at a comma: `{after: 3, keep: max(current, floor)}` has three
-// entries, of which the last is `floor)`. People write this, so the reader joins the parts.
+namespace {
+
+// `keep: max` was written `keep: max(current, floor)`. Between braces YAML ends a value at a comma:
+// `{after: 3, keep: max(current, floor)}` has three entries, of which the last is this.
+constexpr char kRestOfOldMax[] = "floor)";
+
+bool IsOldMax(const YamlValue& keep, const YamlValue& rest) {
+  if (!rest.present()) return keep.Raw() == "max(current, floor)";
+  return rest.Raw().empty() && keep.Raw() == "max(current";
+}
+
+}  // namespace
+
 void ReadMetricLoss(const YamlValue& section, Rules* rules) {
   if (!section.present()) return;
-  const YamlMap map(section, RulesFileKeys().at(kMetricLoss));
+  std::vector<std::string> keys = RulesFileKeys().at(kMetricLoss);
+  keys.push_back(kRestOfOldMax);
+  const YamlMap map(section, keys);
   map.Optional("after").ReadInt(&rules->on_metric_loss.after, 1, kMaxLosses);
-  const YamlValue keep = map.Optional("keep"), rest = map.Optional("floor)");
-  if (rest.present() && rest.Raw().empty() && keep.Raw() == "max(current") return;
+  const YamlValue keep = map.Optional("keep"), rest = map.Optional(kRestOfOldMax);
+  if (IsOldMax(keep, rest)) {
+    rules->on_metric_loss.keep = MetricLoss::Keep::kMaxOfCurrentAndFloor;
+    rules->warnings.push_back(
+        {keep.place(), "on_metric_loss.keep: max(current, floor) is now written max"});
+    return;
+  }
   if (rest.present()) return rest.BareProblem("unknown key 'floor)' in on_metric_loss");
-  keep.ReadWord({"max(current, floor)", "current", "floor"}, &rules->on_metric_loss.keep);
+  keep.ReadWord({"max", "current", "floor"}, &rules->on_metric_loss.keep);
 }
 
 }  // namespace muster::scaling::rules

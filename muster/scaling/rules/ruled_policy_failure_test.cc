@@ -26,8 +26,8 @@ TEST_F(RuledPolicyFailureTest, LetsNobodyGoUnseen) {
 }
 
 TEST_F(RuledPolicyFailureTest, KeepsWhatItWasAskedToKeepOnceReadingsAreLost) {
-  for (const auto& [keep, expected] : std::vector<std::pair<std::string, int>>{
-           {"max(current, floor)", 8}, {"current", 8}, {"floor", 2}}) {
+  for (const auto& [keep, expected] :
+       std::vector<std::pair<std::string, int>>{{"max", 8}, {"current", 8}, {"floor", 2}}) {
     SCOPED_TRACE(keep);
     Rule(absl::StrCat("constraints: [{name: c, rank: 1, target: t, range: [2, 30]}]\n",
                       "reactive:\n", When(1, "not depth > 100", "set: 25"),

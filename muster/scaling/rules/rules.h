@@ -11,6 +11,7 @@
 #include "muster/scaling/rules/calendar.h"
 #include "muster/scaling/rules/condition.h"
 #include "muster/scaling/rules/limits.h"
+#include "muster/yaml/problems.h"
 
 namespace muster::scaling::rules {
 
@@ -135,6 +136,8 @@ struct Rules {
   std::vector<Reaction> reactions;      // use operands of their own target, and `sla`
   Stabilizer stabilizer;
   MetricLoss on_metric_loss;
+  // What the file says in a form that a later version will not understand; a bounded number.
+  std::vector<yaml::Problem> warnings;
 
   // nullptr: no entry has this name.
   const Target* FindTarget(absl::string_view id) const;

@@ -42,7 +42,7 @@ const std::map<std::string, std::vector<std::string>>& RulesFileKeys() {
       {kReaction, {"rank", "target", "if", "do"}},
       {kDo, {"scale", "set", "hold"}},
       {kStabilizer, {"up_cooldown", "idle_hold"}},
-      {kMetricLoss, {"after", "keep", "floor)"}},
+      {kMetricLoss, {"after", "keep"}},
   };
   return *keys;
 }
@@ -54,6 +54,15 @@ absl::StatusOr<Rules> ParseRules(absl::string_view text, absl::string_view file_
   if (problems.empty()) ReadRules(yaml::YamlValue(document, "", &problems), &rules);
   MUSTER_RETURN_IF_ERROR(problems.ToStatus());
   return rules;
+}
+
+std::vector<std::string> WarningsOf(const Rules& rules, absl::string_view file_name) {
+  std::vector<std::string> lines;
+  for (const yaml::Problem& warning : rules.warnings) {
+    lines.push_back(absl::StrCat(file_name, ":", warning.place.line, ":", warning.place.column,
+                                 ": ", warning.message));
+  }
+  return lines;
 }
 
 absl::StatusOr<std::string> ReadRulesText(const std::string& path) {

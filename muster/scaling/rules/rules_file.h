@@ -17,6 +17,10 @@ namespace muster::scaling::rules {
 // the line begins with LINE.
 absl::StatusOr<Rules> ParseRules(absl::string_view text, absl::string_view file_name);
 
+// What of `rules` is understood and should be written otherwise, one line each:
+// "FILE:LINE:COLUMN: what".
+std::vector<std::string> WarningsOf(const Rules& rules, absl::string_view file_name);
+
 // The text of a rules file. NotFound, PermissionDenied, InvalidArgument: the file cannot be read,
 // or is longer than kMaxRulesFileBytes.
 absl::StatusOr<std::string> ReadRulesText(const std::string& path);

@@ -145,10 +145,31 @@ TEST(RulesFileTest, FillsInTheDefaults) {
   EXPECT_EQ(rules.on_metric_loss.keep, MetricLoss::Keep::kMaxOfCurrentAndFloor);
 }
 
-TEST(RulesFileTest, ReadsWhatYamlCutsAtTheCommaAsItIsMeant) {
-  const Rules rules = *LoadRulesFile(kRoot / "tests/rules/valid/braces.yaml");
-  EXPECT_EQ(rules.on_metric_loss.keep, MetricLoss::Keep::kMaxOfCurrentAndFloor);
-  EXPECT_EQ(rules.on_metric_loss.after, 3);
+// Between braces YAML cuts the old form at its comma.
+TEST(RulesFileTest, ReadsTheOldFormOfKeepMaxAsItIsMeantAndWarnsOfIt) {
+  const std::string targets = "targets: {t: {kind: process, name: p, queues: [q]}}\n";
+  for (const char* old :
+       {"{after: 7, keep: max(current, floor)}", "\n  after: 7\n  keep: max(current, floor)",
+        "{after: 7, keep: 'max(current, floor)'}"}) {
+    const auto rules = ParseRules(absl::StrCat(targets, "on_metric_loss: ", old, "\n"), "r.yaml");
+    ASSERT_TRUE(rules.ok()) << rules.status();
+    EXPECT_EQ(rules->on_metric_loss.keep, MetricLoss::Keep::kMaxOfCurrentAndFloor);
+    EXPECT_EQ(rules->on_metric_loss.after, 7);
+    EXPECT_THAT(WarningsOf(*rules, "r.yaml"),
+                ElementsAre(HasSubstr("max(current, floor) is now written max")));
+  }
+}
+
+TEST(RulesFileTest, WarnsOfNothingElse) {
+  for (const char* keep : {"max", "current", "floor"}) {
+    const auto rules =
+        ParseRules(absl::StrCat("targets: {t: {kind: process, name: p, queues: [q]}}\n",
+                                "on_metric_loss: {keep: ", keep, "}\n"),
+                   "r.yaml");
+    ASSERT_TRUE(rules.ok()) << rules.status();
+    EXPECT_TRUE(rules->warnings.empty()) << keep;
+  }
+  EXPECT_TRUE(LoadRulesFile(kRoot / "tests/rules/valid/everything.yaml")->warnings.empty());
 }
 
 TEST(RulesFileTest, SaysWhyAFileCannotBeRead) {

@@ -1,14 +1,27 @@
 #include "muster/scaling/rules/rules_watch.h"
 
+#include <string>
 #include <utility>
 
+#include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/scaling/rules/rules_file.h"
 
 namespace muster::scaling::rules {
 
+namespace {
+
+void LogWarnings(const Rules& rules, absl::string_view file_name) {
+  for (const std::string& warning : WarningsOf(rules, file_name)) {
+    base::Log(base::kWarning, "the rules are understood, but", {{"where", warning}});
+  }
+}
+
+}  // namespace
+
 ActiveRules::ActiveRules(std::string file_name, Rules rules, std::string text)
     : file_name_(std::move(file_name)) {
+  LogWarnings(rules, file_name_);
   state_.rules = std::make_shared<const Rules>(std::move(rules));
   state_.text = std::move(text);
 }
@@ -19,6 +32,7 @@ absl::Status ActiveRules::Offer(absl::string_view text) {
     Refuse(rules.status());
     return rules.status();
   }
+  LogWarnings(*rules, file_name_);
   auto sound = std::make_shared<const Rules>(*std::move(rules));
   base::MutexLock lock(&mu_);
   state_.rules = std::move(sound);
