@@ -166,7 +166,6 @@ std::optional<size_t> DeliveryBatch::NextFirstLocked(size_t slot, size_t after) 
 absl::Status DeliveryBatch::NoteCharge(Lease& lease, const absl::StatusOr<int>& attempts) {
   LeaseTable& leases = *environment_.leases;
   if (IsStale(attempts.status())) {
-    environment_.counters->Add(&ListenerCounters::leases_lost);
     leases.Lost(lease);
     return absl::FailedPreconditionError(attempts.status().message());
   }

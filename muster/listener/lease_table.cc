@@ -25,8 +25,8 @@ absl::Status LostError(const Lease& lease) {
 
 }  // namespace
 
-LeaseTable::LeaseTable(base::Clock* clock, int max_unsettled)
-    : clock_(clock), max_unsettled_(max_unsettled) {}
+LeaseTable::LeaseTable(base::Clock* clock, int max_unsettled, CounterSet* counters)
+    : clock_(clock), max_unsettled_(max_unsettled), counters_(counters) {}
 
 int LeaseTable::Reserve(int wanted) {
   base::MutexLock lock(&mu_);
@@ -77,8 +77,19 @@ void LeaseTable::AbortWaits() {
   room_.NotifyAll();
 }
 
-absl::Status LeaseTable::CheckUsableLocked(const Lease& lease) const {
-  if (lease.lost_ || lease.expires_ <= clock_->Monotonic()) return LostError(lease);
+void LeaseTable::CountLostLocked(Lease& lease) {
+  if (std::exchange(lease.counted_lost_, true) || counters_ == nullptr) return;
+  counters_->Add(&ListenerCounters::leases_lost);
+}
+
+bool LeaseTable::HasRunOutLocked(Lease& lease) {
+  if (lease.expires_ > clock_->Monotonic()) return false;
+  CountLostLocked(lease);
+  return true;
+}
+
+absl::Status LeaseTable::CheckUsableLocked(Lease& lease) {
+  if (lease.lost_ || HasRunOutLocked(lease)) return LostError(lease);
   if (lease.settling_) return absl::CancelledError("the listener is stopping");
   return absl::OkStatus();
 }
@@ -129,6 +140,7 @@ absl::StatusOr<queue::Receipt> LeaseTable::PinForSettle(Lease& lease) {
                ": settling ", lease.settling_, ", settled ", lease.removed_);
   AwaitUnpinnedLocked(lease);
   if (lease.lost_) return LostError(lease);
+  HasRunOutLocked(lease);
   lease.pinned_ = true;
   return lease.receipt_;
 }
@@ -162,6 +174,7 @@ std::vector<LeaseTable::Renewal> LeaseTable::TakeDueLocked(int max) {
   std::vector<Renewal> renewals;
   while (!due_.empty() && due_.begin()->first <= now && static_cast<int>(renewals.size()) < max) {
     const LeasePtr lease = due_.begin()->second;
+    HasRunOutLocked(*lease);
     if (!lease->pinned_ && !lease->lost_) {
       lease->pinned_ = true;
       renewals.push_back({lease, lease->receipt_});
@@ -216,9 +229,15 @@ void LeaseTable::Lost(Lease& lease) {
 std::stop_source LeaseTable::LoseLocked(Lease& lease) {
   lease.lost_ = true;
   lease.stopped_ = true;
+  CountLostLocked(lease);
   if (!lease.removed_) ScheduleLocked(lease, absl::InfiniteDuration());
   UnpinLocked(lease);
   return lease.stop_;
+}
+
+void LeaseTable::CountLost(Lease& lease) {
+  base::MutexLock lock(&mu_);
+  CountLostLocked(lease);
 }
 
 bool LeaseTable::lost(const Lease& lease) const {
@@ -350,7 +369,6 @@ void LeaseRenewer::Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result
   if (result.ok()) {
     leases_->Renewed(lease, std::move(result->receipt), asked_at);
   } else if (IsStale(result.status())) {
-    counters_->Add(&ListenerCounters::leases_lost);
     leases_->Lost(lease);
   } else {
     leases_->NotRenewed(lease);

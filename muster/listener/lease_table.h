@@ -57,6 +57,7 @@ class Lease {
   bool charged_ = false;
   bool begun_ = false;
   bool lost_ = false;
+  bool counted_lost_ = false;  // also if it only ran out by the local clock
   bool settling_ = false;
   bool removed_ = false;
   std::stop_source stop_{std::nostopstate};  // made on the first call of TokenOf
@@ -74,7 +75,8 @@ class LeaseTable {
     queue::Receipt receipt;
   };
 
-  LeaseTable(base::Clock* clock, int max_unsettled);
+  // Counts in `counters` each lease that is lost. Not owned; null: counts nothing.
+  LeaseTable(base::Clock* clock, int max_unsettled, CounterSet* counters = nullptr);
 
   // Waits for room, then reserves up to `wanted` places. Returns how many; 0: AbortWaits was
   // called.
@@ -102,7 +104,7 @@ class LeaseTable {
   std::vector<LeasePtr> ReleaseUnbegun() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until no renewal is under way and pins the lease until Remove, which must follow.
   // FailedPrecondition: the lease is known to be lost. A lease that only ran out by the local clock
-  // is still worth a try: possibly no receive took the message since.
+  // is counted as lost, but still worth a try: possibly no receive took the message since.
   absl::StatusOr<queue::Receipt> PinForSettle(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
   void Remove(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -116,6 +118,9 @@ class LeaseTable {
       ABSL_LOCKS_EXCLUDED(mu_);
   void NotRenewed(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
   void Lost(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Counts a lease that the store calls lost, unless its loss was counted before.
+  void CountLost(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
 
   bool lost(const Lease& lease) const ABSL_LOCKS_EXCLUDED(mu_);
   // Whether this holder was charged an attempt, begun or not.
@@ -133,7 +138,12 @@ class LeaseTable {
  private:
   using DueMap = std::multimap<absl::Duration, LeasePtr>;
 
-  absl::Status CheckUsableLocked(const Lease& lease) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckUsableLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether the lease has run out by the local clock. A store may not tell: one that nobody took
+  // meanwhile is as good as before, and NATS takes any acknowledgement.
+  bool HasRunOutLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Counts the lease as lost, once.
+  void CountLostLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AwaitUnpinnedLocked(const Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void UnpinLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ScheduleLocked(Lease& lease, absl::Duration due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -144,6 +154,7 @@ class LeaseTable {
 
   base::Clock* const clock_;  // not owned
   const int max_unsettled_;
+  CounterSet* const counters_;  // not owned
 
   mutable base::Mutex mu_;
   base::CondVar room_;

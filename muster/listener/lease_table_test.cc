@@ -19,8 +19,11 @@ class LeaseTableTest : public ::testing::Test {
     return leases_.Add(0, std::move(messages), clock_.Monotonic(), absl::Seconds(30))[0];
   }
 
+  int64_t lost() const { return counters_.Snapshot().leases_lost; }
+
   base::FakeClock clock_;
-  LeaseTable leases_{&clock_, 4};
+  CounterSet counters_;
+  LeaseTable leases_{&clock_, 4, &counters_};
 };
 
 TEST_F(LeaseTableTest, NeverLendsMoreThanItsBound) {
@@ -45,6 +48,36 @@ TEST_F(LeaseTableTest, EndsWaitingForRoomWhenAborted) {
   std::thread waiter([&] { EXPECT_EQ(leases_.Reserve(1), 0); });
   leases_.AbortWaits();
   waiter.join();
+}
+
+// A process that slept finds out by its clock. The store may take its late calls all the same.
+TEST_F(LeaseTableTest, CountsEachLeaseThatRanOutOnceHoweverItIsNoticed) {
+  const LeasePtr to_begin = Lend("a"), begun = Lend("b"), renewed = Lend("c");
+  ASSERT_TRUE(leases_.Begin(*begun).ok());
+  clock_.Advance(absl::Seconds(45));
+  EXPECT_EQ(lost(), 0) << "it sleeps";
+  EXPECT_FALSE(leases_.PinForCharge(*to_begin).ok());
+  EXPECT_EQ(lost(), 1);
+  EXPECT_FALSE(leases_.Begin(*to_begin).ok());
+  EXPECT_EQ(lost(), 1) << "once";
+  ASSERT_TRUE(leases_.StartSettling(*begun));
+  EXPECT_TRUE(leases_.PinForSettle(*begun).ok()) << "possibly nobody took it";
+  EXPECT_EQ(lost(), 2);
+  for (const LeaseTable::Renewal& due : leases_.AwaitDue(10)) {
+    leases_.Renewed(*due.lease, due.receipt, clock_.Monotonic());
+  }
+  EXPECT_EQ(lost(), 3);
+  EXPECT_TRUE(leases_.Begin(*renewed).ok()) << "renewed after all";
+  leases_.Lost(*renewed);
+  leases_.CountLost(*begun);
+  EXPECT_EQ(lost(), 3) << "once";
+}
+
+TEST_F(LeaseTableTest, CountsALeaseThatTheStoreCallsLost) {
+  leases_.Lost(*Lend("a"));
+  const LeasePtr settled = Lend("b");
+  leases_.CountLost(*settled);
+  EXPECT_EQ(lost(), 2);
 }
 
 TEST_F(LeaseTableTest, HandsOutWhatIsDueAThirdIntoTheLease) {

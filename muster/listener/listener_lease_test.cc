@@ -79,6 +79,35 @@ TEST_F(ListenerSettlementTest, StopsAHandlerWhoseLeaseIsLostAndCountsNothingOfIt
   EXPECT_EQ(listener_->counters().stale_settles, 1);
 }
 
+// Nobody took m1 meanwhile, so the store takes its late delete, and says nothing of a loss.
+TEST_F(ListenerSettlementTest, CountsTheLeasesThatRanOutWhileTheProcessSlept) {
+  options_.visibility = kShortLease;
+  options_.max_dequeue_tasks = 1;
+  std::atomic<bool> asleep = true;
+  store_.SetMessageHooks(
+      [&](Verb verb, const std::string&) {
+        return verb == Verb::kUpdate && asleep ? absl::UnavailableError("asleep")
+                                               : absl::OkStatus();
+      },
+      nullptr);
+  Gate gate;
+  handler_ = [&](Delivery& delivery, DeliveryContext&) {
+    if (delivery.message->body == "m1") gate.Pass();
+    return Ok();
+  };
+  PutMany(3);  // the first is claimed alone, the others together
+  Start();
+  gate.AwaitArrivals(1);
+  clock_.AwaitSleepers(2);  // the LeaseRenewer and the supervisor
+  clock_.Advance(absl::Seconds(45));
+  store_.AwaitCalls(Verb::kUpdate, 1);
+  asleep = false;
+  gate.Open();
+  PassTimeBetweenLeasesUntil([&] { return store_.deleted(in()).size() == 3; });
+  EXPECT_EQ(listener_->counters().leases_lost, 2);
+  Finish();
+}
+
 // Req. 17: the listener ignores the receipt mismatch, and counts it.
 TEST_F(ListenerSettlementTest, GoesOnAfterADeleteThatCameTooLate) {
   std::atomic<bool> late = true;

@@ -45,8 +45,10 @@ struct ListenerCounters {
   int64_t messages_released = 0;
   int64_t dead_letters = 0;
   int64_t stale_settles = 0;  // settled too late: the lease was lost
-  int64_t leases_lost = 0;    // each counted once, by LeaseRenewer, Begin or settler
-  int64_t abandoned = 0;      // could not be settled; its lease is left to expire
+  // Each counted once, by the LeaseTable: the store said so, or the lease ran out by the local
+  // clock before it was renewed or settled.
+  int64_t leases_lost = 0;
+  int64_t abandoned = 0;  // could not be settled; its lease is left to expire
 
   int64_t storage_transactions() const {
     return receives_useful + receives_empty + receives_failed + begins + lease_renewals +

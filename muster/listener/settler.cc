@@ -312,8 +312,7 @@ void Settler::Count(Item& item, const absl::Status& status) {
     counters_->Add(item.verdict.counter);
   } else if (IsStale(status)) {
     counters_->Add(&ListenerCounters::stale_settles);
-    // If the lease is already marked as lost, the loss was counted then.
-    if (!leases_->lost(*item.lease)) counters_->Add(&ListenerCounters::leases_lost);
+    leases_->CountLost(*item.lease);
   } else {
     Abandon(item);
     return;
