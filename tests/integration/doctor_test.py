@@ -59,6 +59,26 @@ class TroubleTest(LookTest):
         self.start_submit("billing", data)
         self.await_finding("job billing", "no module rates")
 
+    def test_a_program_that_hangs_is_told_with_its_item(self):
+        program = self.write("hang.py", "import time\ntime.sleep(1000)\n")
+        text = (ROOT / "examples/retail/job_python.yaml").read_text()
+        for old, new in (("[python3, bill.py]", f"[python3, {program}]"),
+                         ("sla: {max: 5m}", "sla: {max: 1s}")):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        self.answer("job", "apply", self.write("job.yaml", text))
+        self.start_submit("retail_python", self.retail_rows((3, "0.1", "7", "France")))
+        finding = self.await_finding("job retail_python",
+                                     f"item 1/0 has been with its handler (python3 {program})")
+        self.assertIn("it is ended, and charged an attempt, after 1m", finding["found"])
+
+    def test_a_program_that_the_processors_do_not_allow_is_found_before_anything_is_submitted(self):
+        text = (ROOT / "examples/retail/job_python.yaml").read_text()
+        text = text.replace("[python3, bill.py]", "[sh, -c, 'touch /tmp/never']")
+        self.answer("job", "apply", self.write("job.yaml", text))
+        finding = self.await_finding("job retail_python", "which this processor does not allow")
+        self.assertIn("--handler-programs", finding["found"])
+
     def test_an_address_at_which_nobody_is_is_found_before_anything_is_submitted(self):
         address = free_address()
         text = (ROOT / "examples/python_retail/job.yaml").read_text()

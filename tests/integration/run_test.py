@@ -187,6 +187,41 @@ class RunTest(MusterTest):
         self.assertEqual(second.returncode, 5)
         self.assertIn("is used by another process", second.stderr)
 
+    def test_a_program_that_hangs_is_named_before_it_is_ended(self):
+        self.write("hang.py", "import time\ntime.sleep(1000)\n")
+        text = harness.RETAIL_JOB.read_text()
+        for old, new in (
+                ("handler: {linked: retail}", "handler: {command: [python3, hang.py], deadline: 1s}"),
+                ("max_attempts: 5", "max_attempts: 1")):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        code, result, errors = self.run_job(self.retail_rows((1, "1", "7", "France")),
+                                            job=self.write("job.yaml", text))
+        self.assertEqual(code, 3, errors)
+        self.assertEqual(result["dead_lettered"], 1)
+        warned, ended = errors.index("a handler is slow"), errors.index("gave no answer within 1s")
+        self.assertLess(warned, ended)
+        self.assertIn("item 1/0 has been with its handler (python3 hang.py)", errors)
+
+    def test_a_program_gets_no_variable_that_it_was_not_given(self):
+        self.write("env.py", "import json, os, sys\n"
+                   "for line in sys.stdin:\n"
+                   "    json.dump(sorted(os.environ), open('told', 'w'))\n"
+                   "    answer = {'item': json.loads(line)['item'], 'outcome': 'ok'}\n"
+                   "    print(json.dumps(answer), flush=True)\n")
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+            "handler: {linked: retail}", "handler: {command: [python3, env.py], env: {RATE: '1'}}"))
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        arguments = self.run_arguments(data, "--handler-env", "DB_URL", job=job)
+        done = subprocess.run([harness.MUSTER, *arguments], capture_output=True, text=True,
+                              timeout=harness.TIMEOUT_SECONDS, cwd=self.folder,
+                              env=dict(os.environ, SECRET="s", DB_URL="db"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = set(json.loads((self.folder / "told").read_text()))
+        self.assertLessEqual({"DB_URL", "PATH", "RATE", "TMPDIR"}, told)
+        self.assertNotIn("SECRET", told)
+        self.assertNotIn("MUSTER", told)
+
     def test_several_partitions_and_threads_give_the_same_report(self):
         data = retail_input(20000)
         job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
