@@ -208,7 +208,7 @@ constexpr char kAbout[] =
 
 constexpr char kFooter[] =
     "Exit codes: 0 done, 1 error, 2 usage, 3 transactions rejected or dead-lettered,\n"
-    "            4 later than promised, 5 busy, full or not reachable, 6 damage found,\n"
+    "            4 later than promised, 5 busy, full or not reachable, 6 data are damaged,\n"
     "            124 waited long enough, 130 interrupted";
 
 // A word that is not known is often a slip for the one that is missed.

@@ -26,7 +26,7 @@ enum ExitCode : int {
   kPartial = 3,         // the batch is done, but transactions were rejected or dead-lettered
   kDeadlineMissed = 4,  // done, or it would be, later than promised
   kUnreachable = 5,     // what the command needs is busy, full or does not answer; try again later
-  kDamaged = 6,         // a check found damage, or a repair left some
+  kDamaged = 6,         // stored data are damaged
   kTimedOut = 124,      // the batch goes on, but the command's timeout is over
   kInterrupted = 130,   // Ctrl-C or SIGTERM
 };
@@ -35,6 +35,7 @@ enum ExitCode : int {
 inline ExitCode ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return kOk;
   if (absl::IsCancelled(status)) return kInterrupted;
+  if (absl::IsDataLoss(status)) return kDamaged;
   if (base::IsBusy(status) || absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
       absl::IsDeadlineExceeded(status)) {
     return kUnreachable;

@@ -10,6 +10,7 @@ TEST(ExitCodeTest, TellsWhatIsBusyFromWhatIsWrong) {
   EXPECT_EQ(ExitCodeOf(absl::UnavailableError("it does not answer")), kUnreachable);
   EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("it is full")), kUnreachable);
   EXPECT_EQ(ExitCodeOf(absl::FailedPreconditionError("it is complete")), kError);
+  EXPECT_EQ(ExitCodeOf(absl::DataLossError("it is damaged")), kDamaged);
   EXPECT_EQ(ExitCodeOf(absl::OkStatus()), kOk);
 }
 

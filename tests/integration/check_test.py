@@ -86,7 +86,7 @@ class CheckTest(FragileTest):
                 flip_a_byte(log, 0.3)
                 damaged = log.read_bytes()
                 self.assertNotEqual(before, damaged)
-                self.assertEqual(self.run_batch().returncode, 1)
+                self.assertEqual(self.run_batch().returncode, 6)
                 [damage] = self.damages()[:1]
                 self.assertEqual((damage["part"], damage["kind"]), (part, "log"))
                 self.assertRegex(damage["remedy"], r"the \d+ changes before the damage; at least "
@@ -160,7 +160,7 @@ class CheckTest(FragileTest):
                 self.die_in_mid_batch()
                 (self.data_dir / part / "CURRENT").unlink()
                 refused = self.run_batch()
-                self.assertEqual(refused.returncode, 1)
+                self.assertEqual(refused.returncode, 6)
                 self.assertIn("has lost its file CURRENT", refused.stderr)
                 self.assertEqual([damage["part"] for damage in self.damages()], [part])
                 self.assert_mended()

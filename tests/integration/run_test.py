@@ -376,7 +376,7 @@ class LookTest(MusterTest):
             database.close()
             code, _, errors = self.look("batch", "receipt", 1, "--verify")
             self.data_dir = intact
-            self.assertEqual(code, 1, change)
+            self.assertEqual(code, 6, change)
             self.assertIn("does not prove", errors)
 
     def test_queues_can_be_looked_into(self):
