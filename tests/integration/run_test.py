@@ -1,5 +1,6 @@
 """`muster run` from the outside: what a user sees."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -370,10 +371,15 @@ class LookTest(MusterTest):
             self.data_dir = self.folder / "tampered"
             shutil.rmtree(self.data_dir, ignore_errors=True)
             shutil.copytree(intact, self.data_dir)
-            database = sqlite3.connect(self.data_dir / "report.db")
-            database.execute(change)
-            database.commit()
-            database.close()
+            with contextlib.closing(sqlite3.connect(self.data_dir / "report.db")) as database:
+                with self.assertRaisesRegex(sqlite3.OperationalError, "readonly"):
+                    database.execute(change)
+            with (self.data_dir / "report.db").open("r+b") as file:
+                file.seek(18)  # the version that tells SQLite to read and not to write
+                file.write(bytes([2]))
+            with contextlib.closing(sqlite3.connect(self.data_dir / "report.db")) as database:
+                database.execute(change)
+                database.commit()
             code, _, errors = self.look("batch", "receipt", 1, "--verify")
             self.data_dir = intact
             self.assertEqual(code, 6, change)

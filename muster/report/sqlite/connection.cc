@@ -21,6 +21,7 @@
 #include "muster/base/check.h"
 #include "muster/base/decimal.h"
 #include "muster/base/status.h"
+#include "muster/report/sqlite/page_sums.h"
 
 namespace muster::report::sqlite {
 
@@ -72,6 +73,14 @@ void RegisterExactAdd(sqlite3* database) {
                              nullptr, nullptr, nullptr);
 }
 
+// In a file that is yet to be made; another one stays as it is.
+void ReserveSums(sqlite3* database) {
+  int bytes = kSumBytes;
+  const int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
+  MUSTER_CHECK(code == SQLITE_OK, "reserving ", kSumBytes,
+               " bytes of each page: ", sqlite3_errstr(code));
+}
+
 int OpenFlags(OpenMode mode) {
   const int common = SQLITE_OPEN_NOMUTEX;
   switch (mode) {
@@ -113,6 +122,16 @@ absl::StatusCode CodeOf(int code) {
     default:
       return absl::StatusCode::kInternal;
   }
+}
+
+// What the last call on `database`, which ended with `code`, has to say.
+absl::Status FailureOf(sqlite3* database, int code) {
+  if (sqlite3_extended_errcode(database) != SQLITE_IOERR_DATA) {
+    return StatusOf(code, sqlite3_errmsg(database));
+  }
+  return absl::DataLossError(absl::StrCat(
+      "page ", DamagedPageOf(database),
+      " is damaged, its checksum does not match: delete the report, and run each input again"));
 }
 
 bool IsAbsent(const std::string& path) {
@@ -179,7 +198,7 @@ absl::StatusOr<bool> Statement::Step() {
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  absl::Status status = StatusOf(code, sqlite3_errmsg(sqlite3_db_handle(statement_.get())));
+  absl::Status status = FailureOf(sqlite3_db_handle(statement_.get()), code);
   Reset();
   return status;
 }
@@ -226,7 +245,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   const bool immutable = MustBeImmutable(path, mode);
   const std::string name = immutable ? ImmutableUri(path) : path;
   const int flags = OpenFlags(mode) | (immutable ? SQLITE_OPEN_URI : 0);
-  const int code = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
+  const int code = sqlite3_open_v2(name.c_str(), &raw, flags, PageSumsVfs());
   std::unique_ptr<Connection> connection(new Connection(raw));  // closes it on error, too
   if (code == SQLITE_CANTOPEN && mode != OpenMode::kCreate && IsAbsent(path)) {
     return absl::NotFoundError(absl::StrCat(path, ": there is no such file"));
@@ -236,6 +255,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   }
   sqlite3_busy_timeout(raw, static_cast<int>(absl::ToInt64Milliseconds(busy_wait)));
   RegisterExactAdd(raw);
+  if (mode == OpenMode::kCreate) ReserveSums(raw);
   // What a tampered schema says must not run our functions.
   MUSTER_RETURN_IF_ERROR(connection->Execute("PRAGMA trusted_schema = OFF"));
   return connection;
@@ -244,14 +264,14 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
 absl::Status Connection::Execute(absl::string_view sql) {
   const int code =
       sqlite3_exec(database_.get(), std::string(sql).c_str(), nullptr, nullptr, nullptr);
-  return code == SQLITE_OK ? absl::OkStatus() : StatusOf(code, sqlite3_errmsg(database_.get()));
+  return code == SQLITE_OK ? absl::OkStatus() : FailureOf(database_.get(), code);
 }
 
 absl::StatusOr<Statement> Connection::Prepare(absl::string_view sql) {
   sqlite3_stmt* raw = nullptr;
   const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
-  if (code != SQLITE_OK) return StatusOf(code, sqlite3_errmsg(database_.get()));
+  if (code != SQLITE_OK) return FailureOf(database_.get(), code);
   return Statement(raw);
 }
 
@@ -262,6 +282,8 @@ absl::StatusOr<int64_t> Connection::QueryInt(absl::string_view sql) {
   MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
   return found ? query.Int(0) : 0;
 }
+
+bool Connection::WritesPageSums() const { return sqlite::WritesPageSums(database_.get()); }
 
 absl::StatusOr<Transaction> Transaction::Begin(Connection* connection, absl::string_view begin) {
   MUSTER_RETURN_IF_ERROR(connection->Execute(begin));

@@ -1,5 +1,5 @@
 // Connection and Statement: SQLite behind absl::Status and absl::string_view. Nothing here knows of
-// batches.
+// batches. Each file has page sums (page_sums.h), if a Connection made it.
 #pragma once
 
 #include <cstdint>
@@ -104,6 +104,8 @@ class Connection {
   int64_t Changes() const;
   // The single integer of a query's single row.
   absl::StatusOr<int64_t> QueryInt(absl::string_view sql);
+  // Whether the file, which is not empty, has page sums.
+  bool WritesPageSums() const;
 
  private:
   struct Close {
@@ -131,8 +133,9 @@ class Transaction {
 };
 
 // The meaning of SQLite's result codes: FULL is ResourceExhausted; BUSY, LOCKED, IOERR and CANTOPEN
-// are Unavailable; CORRUPT and NOTADB are DataLoss; READONLY is FailedPrecondition; RANGE, which
-// muster's own SQL functions return (connection.cc), is OutOfRange.
+// are Unavailable, CORRUPT and NOTADB are DataLoss; READONLY is FailedPrecondition; RANGE, which
+// muster's own SQL functions return (connection.cc), is OutOfRange. A page whose checksum does not
+// match is DataLoss, too.
 absl::Status StatusOf(int code, absl::string_view message);
 
 // "a" with quotes, and those inside of it doubled: any text is a safe SQL identifier.

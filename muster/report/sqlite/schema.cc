@@ -71,13 +71,17 @@ CREATE VIEW muster_rejections AS SELECT batch, item, line, reason FROM muster_re
 CREATE VIEW muster_receipts AS SELECT batch, revision, checksum, text FROM muster_receipt;
 )sql";
 
+// An older muster that died while it made the file may have left one without room for page sums.
+constexpr int64_t kUnsummedVersion = 1;
+
 absl::Status CreateSchema(Connection* connection) {
+  const int64_t version = connection->WritesPageSums() ? kSchemaVersion : kUnsummedVersion;
   MUSTER_ASSIGN_OR_RETURN(Transaction transaction,
                           Transaction::Begin(connection, "BEGIN IMMEDIATE"));
   MUSTER_RETURN_IF_ERROR(connection->Execute(kTables));
   MUSTER_RETURN_IF_ERROR(connection->Execute(kViews));
   MUSTER_RETURN_IF_ERROR(connection->Execute(absl::StrCat(
-      "PRAGMA user_version = ", kSchemaVersion, "; PRAGMA application_id = ", kApplicationId)));
+      "PRAGMA user_version = ", version, "; PRAGMA application_id = ", kApplicationId)));
   return transaction.Commit();
 }
 
@@ -93,7 +97,7 @@ absl::Status CheckVersion(Connection* connection) {
     return absl::FailedPreconditionError("a SQLite database, but not a report of muster");
   }
   MUSTER_ASSIGN_OR_RETURN(const int64_t version, connection->QueryInt("PRAGMA user_version"));
-  if (version == kSchemaVersion) return absl::OkStatus();
+  if (version == kSchemaVersion || version == kUnsummedVersion) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("the report has schema version ", version,
                                                     ", this muster knows up to ", kSchemaVersion,
                                                     ": use the newer muster that wrote it"));

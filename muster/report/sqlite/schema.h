@@ -25,11 +25,13 @@
 #include "absl/strings/string_view.h"
 #include "muster/report/counted_item.h"
 #include "muster/report/sqlite/connection.h"
+#include "muster/report/sqlite/page_sums.h"
 
 namespace muster::report::sqlite {
 
-inline constexpr int64_t kSchemaVersion = 1;           // PRAGMA user_version
-inline constexpr int64_t kApplicationId = 0x6d757374;  // PRAGMA application_id: "must"
+// PRAGMA user_version: 1 of a file without page sums (page_sums.h), 2 of a file that has them. The
+// tables are the same, and both are read and written.
+inline constexpr int64_t kSchemaVersion = kFirstSummedVersion;
 
 // Creates the schema in an empty database, or checks the one that is there. FailedPrecondition: it
 // belongs to another program, or to a newer muster.

@@ -237,7 +237,7 @@ TEST_F(SqliteReportTest, SaysUnavailableWhileTheFileIsMovedAside) {
 
 TEST_F(SqliteReportTest, RefusesTheReportOfANewerMuster) {
   Open().reset();
-  Execute("PRAGMA user_version = 2");
+  Execute("PRAGMA user_version = 3");
   const auto store = OpenSqliteReport(path());
   EXPECT_EQ(store.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(store.status().message()), HasSubstr("newer muster"));
