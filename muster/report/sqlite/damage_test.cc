@@ -238,6 +238,40 @@ void MakeOld(const std::string& from, const std::string& path) {
   shell.Do(absl::StrCat("PRAGMA user_version = 1; PRAGMA application_id = ", kApplicationId));
 }
 
+TEST_F(ReportDamageTest, ALogWithDamageBeforeItsLastCommitIsNotReadAsAShorterOne) {
+  const os::TempDir other;
+  const std::string live = other / "report.db";
+  {
+    const auto store = OpenSqliteReport(live).value();
+    for (uint64_t batch = 1; batch <= kBatches; ++batch) {
+      ASSERT_TRUE(store->RegisterBatch(Shape(batch)).ok());
+      ASSERT_TRUE(store->Commit({"out", 1, {Item(batch, 0)}}).ok());
+    }
+    Write(path_, BytesOf(live));  // as a crash leaves it
+    Write(path_ + "-wal", BytesOf(live + "-wal"));
+  }
+  const std::string log = BytesOf(path_ + "-wal");
+  std::string damaged = log;
+  damaged[log.size() / 3] ^= 1;
+  Write(path_ + "-wal", damaged);
+  EXPECT_TRUE(absl::IsDataLoss(OpenSqliteReport(path_).status()));
+  EXPECT_TRUE(absl::IsDataLoss(OpenSqliteReport(path_, {.read_only = true}).status()));
+}
+
+TEST_F(ReportDamageTest, ALogThatWasCutShortIsWhatACrashLeaves) {
+  const os::TempDir other;
+  const std::string live = other / "report.db";
+  const auto store = OpenSqliteReport(live).value();
+  ASSERT_TRUE(store->RegisterBatch(Shape(1)).ok());
+  ASSERT_TRUE(store->Commit({"out", 1, {Item(1, 0)}}).ok());
+  const std::string log = BytesOf(live + "-wal");
+  for (size_t left = 0; left < log.size(); left += 997) {
+    Write(path_, BytesOf(live));
+    Write(path_ + "-wal", log.substr(0, left));
+    EXPECT_TRUE(OpenSqliteReport(path_).ok()) << left;
+  }
+}
+
 TEST_F(ReportDamageTest, PeopleReadAndBackUpWithTheShellAndDoNotWrite) {
   WriteBatches(path_);
   const std::string expected = ReadAll(path_).value();

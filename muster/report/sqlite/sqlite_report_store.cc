@@ -20,6 +20,7 @@
 #include "muster/report/sqlite/rows.h"
 #include "muster/report/sqlite/schema.h"
 #include "muster/report/sqlite/sqlite_report_reader.h"
+#include "muster/report/sqlite/write_ahead_log.h"
 
 namespace muster::report::sqlite {
 
@@ -46,6 +47,14 @@ constexpr char kPragmas[] =
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; "
     "PRAGMA temp_store = MEMORY";
 
+// SQLite would go on without what lies behind the damage, and say nothing.
+absl::Status CheckLog(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const int64_t lost, CommitsBehindDamage(path + "-wal"));
+  if (lost == 0) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("its write-ahead log is damaged, with ", lost, " commits behind the damage"));
+}
+
 using FileId = std::pair<dev_t, ino_t>;
 
 // nullopt: there is none, or it cannot be told.
@@ -61,6 +70,7 @@ class Writer {
   static absl::StatusOr<std::unique_ptr<Writer>> Open(const std::string& path,
                                                       const SqliteOptions& options) {
     MUSTER_ASSIGN_OR_RETURN(os::FileDescriptor lock, LockForWriting(path));
+    MUSTER_RETURN_IF_ERROR(CheckLog(path));
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                             Connection::Open(path, OpenMode::kCreate, options.busy_wait));
     MUSTER_RETURN_IF_ERROR(connection->Execute(kPragmas));
@@ -235,6 +245,7 @@ absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenSqliteReport(
     const std::string& path, const SqliteOptions& options) {
   std::unique_ptr<Writer> writer;
   if (options.read_only) {
+    MUSTER_RETURN_IF_ERROR(base::Annotate(CheckLog(path), absl::StrCat("report ", path)));
     // Says at once what is wrong with the file.
     MUSTER_RETURN_IF_ERROR(OpenReader(path).status());
   } else {

@@ -27,7 +27,8 @@ struct SqliteOptions {
 };
 
 // Creates the file if need be (not read-only). FailedPrecondition: another writer has it open, it
-// is not a report, or a newer muster wrote it. NotFound: read-only and nothing there yet.
+// is not a report, or a newer muster wrote it. NotFound: read-only and nothing there yet. DataLoss:
+// its file or its write-ahead log is damaged.
 absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenSqliteReport(
     const std::string& path, const SqliteOptions& options = {});
 
